@@ -1,4 +1,4 @@
-/** Holds docs/api-catalogue.md to what the catalogue does: every row of its tables is a case. */
+/** Compares docs/api-catalogue.md with the catalogue: every row of its tables is a test case. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';

@@ -22,7 +22,7 @@ test('a pattern is read segment by segment', () => {
   }
 });
 
-test('what is no pattern is refused, each with what is wrong with it', () => {
+test('an invalid pattern is refused with its problem', () => {
   const wrong: readonly (readonly [RegExp, readonly string[]])[] = [
     [
       /^is no canonical path/,

@@ -9,7 +9,7 @@ import { product, randomRules, rule, word } from '../support/catalogue.ts';
 const patternOf = (rules: readonly Rule[], method: string, path: string): string | null =>
   matchRule(compileCatalogue([product('P', ...rules)]), method, path)?.pattern ?? null;
 
-test('a match says what is needed, by which rule of which product, and with which parameters', () => {
+test('a match names the scope, the permission, the rule, the product and the parameters', () => {
   const catalogue = compileCatalogue([
     product('Users', rule('GET', '/x/users/{userId}', 'users:view')),
     product('Files', rule('PUT', '/x/files/{area}/{file*}', 'files:edit', { permission: 'files:write' })),
@@ -130,7 +130,7 @@ test('parameters may be named like what every object has', () => {
   assert.deepEqual(Object.keys(matchRule(catalogue, 'GET', '/a')?.params ?? { none: '' }), []);
 });
 
-test('more rules than one word of bits are told apart, and thousands of segments are no trouble', () => {
+test('more rules than bits in a word are distinguished, and thousands of segments work', () => {
   const rules = Array.from({ length: 100 }, (_, i) => rule('GET', `/a${i}/{p}`, `a:${i}`));
   const catalogue = compileCatalogue([product('P', ...rules, rule('GET', '/rest/{r*}', 'r:r'))]);
   for (let i = 0; i < 100; i += 1) assert.equal(matchRule(catalogue, 'GET', `/a${i}/x`)?.scope, `a:${i}`);
@@ -140,7 +140,7 @@ test('more rules than one word of bits are told apart, and thousands of segments
   assert.equal(matchRule(catalogue, 'GET', long), null);
 });
 
-test('a path that is no pattern stops the compilation, so that a wider rule does not take its place', () => {
+test('an invalid pattern stops the compilation, so that a wider rule does not replace it', () => {
   assert.throws(() => compileCatalogue([product('P', rule('GET', '/a/{p}'), rule('GET', '/a/{b'))]), TypeError);
 });
 
@@ -152,7 +152,7 @@ test('of conflicting rules the earlier product keeps its paths', () => {
   assert.equal(matchRule(compileCatalogue(products), 'GET', '/a/1')?.scope, 'first:view');
 });
 
-test('the catalogue gives what a slow matcher gives, on random rules and paths', () => {
+test('the catalogue agrees with a slow matcher on random rules and paths', () => {
   const requests = fc.array(
     fc.tuple(
       fc.constantFrom('GET', 'HEAD', 'POST', 'PUT'),

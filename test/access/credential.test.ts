@@ -14,7 +14,7 @@ import {
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const PREFIXES: readonly CredentialPrefix[] = ['spc', 'sps', 'spi', 'spt'];
 
-/** Bytes 0, 1, 2, …: what the known answers were computed from, by other code. */
+/** Bytes 0, 1, 2, …, from which other code computed the known answers. */
 const counting = (size: number): Uint8Array => Uint8Array.from({ length: size }, (_, i) => i);
 const CLIENT_ID = 'spc_000SYW7RiJxkEgOGusQGwp43VGYI';
 const CLIENT_SECRET = 'sps_003aUlTJC7tjlCTQj2uNU3MFagCXG9LRKRcwGkBIDlf46DcYW';
@@ -41,7 +41,7 @@ test('known bytes give known credentials', () => {
   for (const [rowKey, token] of TOKENS) assert.equal(mintToken(rowKey, counting), token);
 });
 
-test('what is minted parses to the bytes it was minted from, under its own prefix alone', () => {
+test('a minted credential parses to its bytes, only with its own prefix', () => {
   fc.assert(
     fc.property(minted, ({ prefix, rowKey, random, text }) => {
       assert.match(text, /^sp[cist]_[0-9A-Za-z]+$/);
@@ -97,7 +97,7 @@ test('another prefix or separator is refused although the checksum is right', ()
   }
 });
 
-test('anything at all is answered, never thrown at', () => {
+test('parsing never throws, for any value', () => {
   const hostile = [
     undefined,
     null,
@@ -119,7 +119,7 @@ test('anything at all is answered, never thrown at', () => {
   fc.assert(fc.property(long, (text) => assert.equal(credentialBytes('spt', text), null)));
 });
 
-test('a token whose first eight bytes are no row key names no row', () => {
+test('a token whose first eight bytes are not a row key has no row', () => {
   for (const token of [
     'spt_00000000000003aUlTJC7tjlCTQj2uNU3MFagCXG9LRKRcwGkBIDlf4PICS2', // 0
     'spt_00eOHp8bsSAGWvkHGhByj9Elos4ZVNTYkxIbPRVrUJg3FbJPnSAPdv4Ki6eV', // 2⁵³
@@ -139,7 +139,7 @@ test('tokens sort as their row keys do', () => {
   );
 });
 
-test('minting throws on what is no row key, and on a random source that yields too little', () => {
+test('minting throws for an invalid row key, and for a random source that returns too few bytes', () => {
   for (const rowKey of [0, -1, 1.5, 2 ** 53, Number.NaN, Number.POSITIVE_INFINITY]) {
     assert.throws(() => mintToken(rowKey, counting), RangeError);
   }

@@ -79,7 +79,7 @@ describe('an invitation', () => {
     assert.equal(await s.invitations.find(token), null);
   });
 
-  it('ends with its user, for good', async (t) => {
+  it('ends when its user is deactivated or deleted, and stays ended', async (t) => {
     const { s, user, token } = await invitedUser(t);
     await s.users.patch(user.id, { active: false }, ACTOR);
     assert.equal(await s.invitations.find(token), null);

@@ -1,4 +1,4 @@
-/** The gate keeps who a token stands for, and nothing of it outlives a change. */
+/** The gate caches the caller of a token, and no change leaves a stale entry. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';

@@ -60,7 +60,7 @@ describe('the last active administrator', () => {
       const service = await startService(t, { logLevel: 'warn' });
       const [first] = await usersOf(service);
       const rivals = await Promise.all(['ada', 'bob'].map((name) => addAdministrator(service, name)));
-      // Whoever asks keeps its token: the first administrator goes by a change that leaves that alone, or stays.
+      // The caller keeps its token: the change removes the first administrator without ending it, or leaves it.
       await service.services.users.change(
         first?.id ?? '',
         'user.update',

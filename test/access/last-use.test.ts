@@ -45,10 +45,14 @@ describe('lastUsedAt', () => {
     }
     const { lastUsedAt } = await read(admin, made.id);
     await admin.as(`${token.slice(0, -1)}!`).get(EMPLOYEES);
-    assert.equal((await read(admin, made.id)).lastUsedAt, lastUsedAt, 'a refused token is no use of the application');
+    assert.equal(
+      (await read(admin, made.id)).lastUsedAt,
+      lastUsedAt,
+      'a refused token request does not count as a use',
+    );
   });
 
-  it('is kept across a restart', async (t) => {
+  it('survives a restart', async (t) => {
     const service = await startService(t);
     const { application } = await registerApplication(service.admin, ['employees:view']);
     const { lastUsedAt } = await read(service.admin, application.id);
@@ -71,7 +75,7 @@ describe('lastUsedAt', () => {
     assert.equal(after.headers.get('etag'), tag);
     const changed = await admin.patch<ApplicationView>(path, { name: 'other' }, { 'if-match': tag });
     assert.equal(changed.status, 200);
-    assert.equal(changed.body.lastUsedAt, after.body.lastUsedAt, 'a change of the application is no use of it');
+    assert.equal(changed.body.lastUsedAt, after.body.lastUsedAt, 'a change of the application does not count as a use');
     assert.notEqual(changed.headers.get('etag'), tag);
   });
 
@@ -151,7 +155,7 @@ describe('lastUsedAt', () => {
 });
 
 describe('secretCreatedAt', () => {
-  it('of an application is when the secret was made that counts, whatever else changes', async (t) => {
+  it('of an application counts from the creation of its current secret, not from other changes', async (t) => {
     const { admin, advance } = await startService(t);
     const { application } = await registerApplication(admin, ['employees:view']);
     assert.equal(application.secretCreatedAt, application.createdAt);

@@ -114,7 +114,7 @@ describe('a passkey', () => {
     assert.deepEqual(await passkeys.ofUser(user.id), []);
   });
 
-  it('signs nobody in with an invalid response', async (t) => {
+  it('refuses an invalid response', async (t) => {
     const services = await openTestServices(t);
     const user = await makeUser(services, { role: 'viewer' });
     const { credentialId } = await addPasskey(services, user.id);
@@ -169,7 +169,7 @@ describe('a passkey', () => {
 });
 
 describe('concurrent password checks', () => {
-  it('are bounded, and further ones are told to retry later', async (t) => {
+  it('are bounded, and further ones are refused with Retry-After', async (t) => {
     const services = await openTestServices(t);
     const visitor = { address: '127.0.0.1', userAgent: '' };
     const tries = Array.from({ length: 22 }, () =>

@@ -31,7 +31,7 @@ test('a password is verified by its hash and no other one is', async () => {
   assert.equal(await verifyPassword('', hash), false);
 });
 
-test('a hash says its parameters, which are those that OWASP gives first, and the salt is another each time', async () => {
+test("a hash contains its parameters, OWASP's first recommendation, and a new salt each time", async () => {
   const hashes = await Promise.all([fullHash('a'), fullHash('a')]);
   for (const hash of hashes) {
     assert.match(hash, /^\$scrypt\$ln=17,r=8,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
@@ -39,7 +39,7 @@ test('a hash says its parameters, which are those that OWASP gives first, and th
   assert.notEqual(hashes[0], hashes[1]);
 });
 
-test('a hash is the scrypt of the password with what it says', async () => {
+test('a hash is the scrypt of the password with its own parameters and salt', async () => {
   const [, , , salt = '', hash] = (await fullHash('correct horse')).split('$');
   const expected = scryptSync('correct horse', Buffer.from(salt, 'base64'), 32, {
     N: 2 ** 17,
@@ -55,7 +55,7 @@ test('hashes with other parameters are verified with theirs', async () => {
   assert.equal(await verifyPassword('incorrect horse', cheapHash('correct horse')), false);
 });
 
-test('where there is no hash the answer is no', async () => {
+test('without a hash, no password is right', async () => {
   assert.equal(await verifyPassword('', null), false);
   assert.equal(await verifyPassword('correct horse', null), false);
 });
@@ -70,7 +70,7 @@ test('a password longer than any that is set is refused', async () => {
   assert.equal(await verifyPassword('a'.repeat(256), cheapHash('a'.repeat(256))), true);
 });
 
-test('what is not a hash of ours is a fault, and costs no memory', async () => {
+test('a malformed hash is a fault, and takes no memory', async () => {
   const bad = [
     '',
     'correct horse',
@@ -98,7 +98,7 @@ test('a made password has four groups of six symbols that look like no other, ea
   assert.deepEqual(new Set(counts.values()), new Set([8]));
 });
 
-test('twenty passwords wait at most, to be checked or to be set; further ones are told when to come back', async () => {
+test('at most twenty passwords wait to be checked or set; further ones are refused with Retry-After', async () => {
   const hash = cheapHash('correct horse');
   const checked = Array.from({ length: PASSWORDS_WAITING_MAX - 1 }, () => verifyPassword('correct horse', hash));
   const set = fullHash('correct horse');

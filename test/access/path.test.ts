@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { canonicalPath, rawReserved } from '../../src/access/path.ts';
 
-test('a canonical target is read as it stands, without its query', () => {
+test('a canonical target is read unchanged, without its query', () => {
   for (const [target, path, segments] of [
     ['/', '/', ['']],
     ['/a', '/a', ['a']],

@@ -1,4 +1,4 @@
-/** A revocation ends every token that there is when it is written, whoever writes beside it, and no credentials. */
+/** A revocation ends every token that exists when it is written, also beside other writers, but no credentials. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { Application } from '../../src/access/application.ts';
@@ -134,7 +134,7 @@ describe('credentials', () => {
     assert.equal((await enter(holder, accessToken)).applicationId, application.id);
   });
 
-  it('get one of what the application holds then, when its tokens are revoked by another process', async (t) => {
+  it('get a token with the current scopes if another process revokes the tokens of the application', async (t) => {
     const holder = await startHolding(t);
     const { s, application, credentials } = holder;
     const again = () => s.tokens.authenticate(credentials);

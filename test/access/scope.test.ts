@@ -36,7 +36,7 @@ test('absent, empty, blank or all asks for every registered scope', () => {
   for (const text of [undefined, '', ' ', '   ', 'all', ' all ', 'all all']) assert.deepEqual(parseScope(text), ALL);
 });
 
-test('names come out sorted and distinct, whatever their order and the spaces between', () => {
+test('names are sorted and distinct, for any order and number of spaces', () => {
   assert.deepEqual(parseScope('b:x a:y'), { ok: true, names: ['a:y', 'b:x'], all: false });
   assert.deepEqual(parseScope('  b:x   a:y b:x '), { ok: true, names: ['a:y', 'b:x'], all: false });
   assert.deepEqual(parseScope('a:b A:b'), { ok: true, names: ['A:b', 'a:b'], all: false });
@@ -53,7 +53,7 @@ test('20 distinct names pass however often they repeat, and the 21st is refused 
   });
 });
 
-test('what is malformed is refused, and its description names it safely', () => {
+test('a malformed scope is refused, and the description names it safely', () => {
   for (const [text, quoted] of [
     ['a:b employees', "'employees'"],
     ['a:b\tc:d', "'a:b?c:d'"],
@@ -120,7 +120,7 @@ test('all grants every registered scope, sorted and distinct, more than 20 too',
   assert.deepEqual(grantScope(ALL, ['b:x', 'a:y', 'b:x']), { ok: true, granted: ['a:y', 'b:x'] });
 });
 
-test('an application without scopes is granted nothing, whatever it asks for', () => {
+test('an application without scopes is granted nothing', () => {
   for (const asked of [ALL, { ok: true, names: ['a:x'], all: false } as const]) {
     const description = 'no scope is registered for this application';
     assert.deepEqual(grantScope(asked, []), { ok: false, code: 'invalid_scope', description });
@@ -139,7 +139,7 @@ test('named scopes are granted as asked, or none of them', () => {
   }
 });
 
-test('a grant is what was asked, or a refusal: never fewer, never more', () => {
+test('a grant has exactly the requested scopes, or it is refused', () => {
   const names = fc.uniqueArray(fc.constantFrom(...numbered(8)), { minLength: 1 });
   fc.assert(
     fc.property(names, fc.array(fc.constantFrom(...numbered(8))), (asked, registered) => {

@@ -21,11 +21,11 @@ function failAsMany(throttle: Throttle, network: string, many: number, now = NOW
 }
 
 describe('the throttle', () => {
-  it('lets through what has not failed', () => {
+  it('admits attempts that have not failed', () => {
     assert.equal(createThrottle().blockedForMs(mine, NOW), null);
   });
 
-  it('closes after ten failures of a client id, to it from there and to nobody else', () => {
+  it('blocks a client id after ten failures, only from that network', () => {
     const throttle = createThrottle();
     fail(throttle, mine, CLIENT_FAILURES_MAX - 1);
     assert.equal(throttle.blockedForMs(mine, NOW), null);
@@ -35,7 +35,7 @@ describe('the throttle', () => {
     assert.equal(throttle.blockedForMs(elsewhere, NOW), null);
   });
 
-  it('closes after a hundred failures of any client ids, to everybody there and to nobody elsewhere', () => {
+  it('blocks a network after a hundred failures of any client ids, and no other network', () => {
     const throttle = createThrottle();
     failAsMany(throttle, mine.network, NETWORK_FAILURES_MAX - 1);
     assert.equal(throttle.blockedForMs(neighbour, NOW), null);

@@ -18,7 +18,7 @@ async function clientOf(s: TestServices, more: Record<string, unknown> = {}): Pr
 }
 
 describe('authentication', () => {
-  it('tells nobody why it failed: the same code and text for every reason, and nothing written', async (t) => {
+  it('never tells why it failed: the same code and text for every reason, and nothing written', async (t) => {
     const s = await openTestServices(t);
     const good = await makeApplication(s);
     const inactive = await makeApplication(s);
@@ -163,7 +163,7 @@ describe('issuing a token', () => {
     });
   }
 
-  it('issues nothing, and tells nobody why, where the client was switched off or revoked since, and is not authenticated again', async (t) => {
+  it('issues nothing if the client was deactivated or revoked meanwhile and is not authenticated again, and does not tell why', async (t) => {
     const s = await openTestServices(t);
     const [revoked, inactive] = [await clientOf(s), await clientOf(s)];
     await s.applications.revokeTokens(revoked.id, ACTOR);
@@ -245,7 +245,7 @@ describe('revocation', () => {
     assert.equal((await s.tokens.introspect(other)).active, true);
   });
 
-  it('leaves alone, without an error, what is unknown, forged, expired or another client’s', async (t) => {
+  it('ignores unknown, forged and expired tokens and those of other clients, without an error', async (t) => {
     const s = await openTestServices(t);
     const [client, stranger] = [await clientOf(s), await clientOf(s)];
     const { accessToken } = await s.tokens.issue(client, undefined);
@@ -257,7 +257,7 @@ describe('revocation', () => {
     assert.equal((await s.tokens.introspect(accessToken)).active, true);
   });
 
-  it('fails when it cannot be written: nobody is told that a token has ended while it has not', async (t) => {
+  it('fails if it cannot be written, so that no caller believes a valid token to be revoked', async (t) => {
     const s = await openTestServices(t);
     const { application, clientSecret } = await makeApplication(s);
     const client = await s.tokens.authenticate({ clientId: application.clientId, clientSecret });

@@ -99,7 +99,7 @@ test('cursors', async (t) => {
   const { admin } = service;
   const seeded = await seedApi(service);
   const lists = await listsOf(service);
-  // There is no list of erasures.
+  // Erasures have no list.
   const listed = [...seeded.keys()].filter((path) => path !== 'erasures');
   assert.deepEqual(lists.map(({ path }) => path.split('/').at(-1)).sort(), listed.sort());
 

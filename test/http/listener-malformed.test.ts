@@ -89,7 +89,7 @@ for (const isTls of [false, true]) {
       ['whose method nobody knows', get('/').replace('GET', 'FOO'), PROBLEM],
       ['for a proxy', CONNECT, /CONNECT is not supported/],
     ] as const) {
-      it(`${what} is told so, and the connection ends`, async (t) => {
+      it(`${what} is refused with the reason, and the connection ends`, async (t) => {
         const { log, answers } = await ask(t, isTls, said);
         const text = await answers;
         assert.match(text, /^HTTP\/1\.1 400 .*"invalid_request"/s);

@@ -28,7 +28,7 @@ describe('a client whose headers never end', { concurrency: true }, () => {
     ['that begins no TLS', true, '', /^$/],
   ];
   for (const [what, isTls, sent, answer] of table) {
-    it(`${what} is let go after ten seconds`, { timeout: 40_000 }, async (t) => {
+    it(`${what} is closed after ten seconds`, { timeout: 40_000 }, async (t) => {
       const port = await listening(t, isTls);
       const begunAt = performance.now();
       // The client does not close the connection either.
@@ -44,7 +44,7 @@ describe('a client whose headers never end', { concurrency: true }, () => {
       // Without the check it would be 30 s, and 120 s for TLS; less means a busy machine.
       assert.ok(tookMs > HEADERS_MS - 100 && tookMs < 29_000, `${tookMs} ms`);
       assert.match(text, answer);
-      // Nobody listens to its errors from now on.
+      // Its errors have no listener from now on.
       const closed = new Promise((resolve) => socket.once('close', resolve));
       const drip = setInterval(() => socket.write('a'), 50);
       t.after(() => clearInterval(drip));

@@ -140,7 +140,7 @@ test('the operations of the API', async (t) => {
     );
   });
 
-  await t.test('are described with the scope that is told here', () => {
+  await t.test('are described with the scope of this table', () => {
     const described = operationsOf(document).map(({ method, path, operation }) => {
       const scopes = new Set(operation.security.flatMap((way) => Object.values(way).flat()));
       return [`${method} ${path}`, ...scopes];
@@ -220,14 +220,14 @@ test('the guarded operations of the API', async (t) => {
     }
   };
 
-  await t.test('refuse whoever has no token, and do nothing', () =>
+  await t.test('refuse a call without a token, and do nothing', () =>
     refuse(
       () => null,
       () => /^Bearer$/,
     ),
   );
 
-  await t.test('refuse a token of nobody, and do nothing', () => {
+  await t.test('refuse an unknown token, and do nothing', () => {
     const unknown = mintToken(1, randomBytes);
     return refuse(
       () => unknown,

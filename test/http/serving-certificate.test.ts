@@ -122,7 +122,7 @@ describe('the TLS certificate of the service', () => {
     });
   }
 
-  it('is not reloaded if there is none, which is logged', () => {
+  it('is not reloaded if none is set, which is logged', () => {
     const { renew, served, lines } = opened(defaultConfig());
     renew();
     assert.deepEqual(served, []);

@@ -1,4 +1,4 @@
-/** What a receiver may do between the head of its answer and the end of its connection, and before the head. */
+/** Receivers that misbehave before the head of their response, and between the head and the end of the connection. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
@@ -15,7 +15,7 @@ const HINTS = 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n';
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
 const END = 'HTTP/1.1 204 No Content\r\n\r\n';
 
-test('interim answers are passed over, an unasked 100 Continue too, and the connection is kept', async (t) => {
+test('interim responses are skipped, also an unrequested 100 Continue, and the connection stays open', async (t) => {
   const replies = [CONTINUE + END, HINTS + CONTINUE + END, HINTS.repeat(INTERIM_ANSWERS_MAX) + END, END];
   let connections = 0;
   let reply = '';
@@ -67,7 +67,7 @@ test('interim answers without end fail the attempt, and its connection is closed
 
 type Answering = { readonly text: string; readonly endless?: string; readonly ends?: boolean };
 
-test('2xx delivers once its head is read, whatever becomes of its body, and the connection is closed', async (t) => {
+test('2xx delivers once its head is read, even if its body fails, and the connection is closed', async (t) => {
   const chunked = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
   const table: Readonly<Record<string, Answering>> = {
     'a body that never comes': { text: 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n' },
@@ -138,7 +138,7 @@ test('any other status counts as soon as its head is read too, and a head that i
   assert.equal(failed(await post(request), 'reset').answer, null);
 });
 
-test('what is not decided by its head needs its body: a token, say', async (t) => {
+test('a request whose outcome the head does not decide needs the body, for example a token request', async (t) => {
   let reply = 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf';
   const port = await startRawTlsServer(t, identity, async (socket) => {
     await once(socket, 'data');

@@ -48,7 +48,7 @@ test('each error code has its class and its advice, and its message repeats noth
   }
 });
 
-test('a code that nobody knows is told by the call that failed, but for what this machine has no more of', () => {
+test('an unknown code is classified by the call that failed, unless this machine lacks a resource', () => {
   const classOf = (syscall: string, code: string): ErrorClass =>
     classifyError(Object.assign(new Error('x'), { code, syscall })).errorClass;
   for (const code of ['EINVAL', 'EAFNOSUPPORT', 'ENOPROTOOPT', 'Unknown system error -92']) {
@@ -61,7 +61,7 @@ test('a code that nobody knows is told by the call that failed, but for what thi
   }
 });
 
-test('what is unknown is malformed where an answer was awaited, and what is known is what it is', () => {
+test('an unknown error while waiting for a response is malformed_response; known errors keep their class', () => {
   const classOf = (code: string): ErrorClass => classifyAnswerError(Object.assign(new Error('x'), { code })).errorClass;
   assert.deepEqual(
     ['ERR_ASSERTION', 'ERR_OUT_OF_RANGE', '', 'ECONNRESET', 'UND_ERR_HEADERS_OVERFLOW', 'ENOBUFS'].map(classOf),
@@ -71,7 +71,7 @@ test('what is unknown is malformed where an answer was awaited, and what is know
   assert.equal(classifyAnswerError(deliveryError('internal', 'the service is stopping')).errorClass, 'internal');
 });
 
-test('when every address failed, the first stands for all', () => {
+test('if every address failed, the first error is reported', () => {
   const errors = ['ENETUNREACH', 'ECONNREFUSED'].map((code) => Object.assign(new Error(code), { code }));
   assert.match(classifyError(new AggregateError(errors)).message, /ENETUNREACH/);
   assert.equal(classifyError(new AggregateError([])).errorClass, 'internal');
@@ -81,13 +81,13 @@ test('an error of ours keeps its class and its message', () => {
   assert.deepEqual(classifyError(deliveryError('proxy', 'why')), { errorClass: 'proxy', message: 'why' });
 });
 
-test('what is no error, or has no code, is a fault of ours', () => {
+test('a value that is not an error, or has no code, is `internal`', () => {
   for (const thrown of [undefined, null, 'text', 7, {}, new Error('x'), Object.assign(new Error('x'), { code: 7 })]) {
     assert.equal(classifyError(thrown).errorClass, 'internal');
   }
 });
 
-test('the message says what the code means where that helps', () => {
+test('the message explains the code where that helps', () => {
   const message = (code: string): string => classifyError(Object.assign(new Error(), { code })).message;
   assert.match(message('ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION'), /^the receiver speaks no TLS 1\.2 or newer/);
   assert.match(message('ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED'), /^the receiver asks for a client certificate/);

@@ -107,7 +107,7 @@ test('every IPv6 form that carries an IPv4 address is judged by the address insi
   }
 });
 
-test('a local NAT64 address is refused for what stands at any place where the IPv4 address may be', () => {
+test('a local NAT64 address is refused if a refused IPv4 address is at any place where one may be', () => {
   assert.equal(refusedFor('64:ff9b:1:102::7f00:1'), '127.0.0.0/8'); // /96
   assert.equal(refusedFor('64:ff9b:1:102:7f:0:100:0'), '127.0.0.0/8'); // /64
   assert.equal(refusedFor('64:ff9b:1:17f:0:1::'), '127.0.0.0/8'); // /56
@@ -159,7 +159,7 @@ test('public addresses pass', () => {
   }
 });
 
-test('what is no address is refused, zone ids and other spellings of IPv4 included', () => {
+test('text that is not an address is refused, including zone ids and other spellings of IPv4', () => {
   for (const address of [
     '',
     'localhost',
@@ -175,7 +175,7 @@ test('what is no address is refused, zone ids and other spellings of IPv4 includ
   }
 });
 
-test('the description says what the address is and what it carries', () => {
+test('the description names the kind of the address and the address embedded in it', () => {
   const describe = (address: string): string => {
     const verdict = addressVerdict(address, NOTHING);
     return verdict.ok ? '' : verdict.description;
@@ -185,7 +185,7 @@ test('the description says what the address is and what it carries', () => {
   assert.equal(describe('64:ff9b::7f00:1'), '64:ff9b::7f00:1 carries 127.0.0.1, which is loopback (127.0.0.0/8)');
 });
 
-test('the allow list opens what it names, by either form, and nothing else', () => {
+test('the allow list allows only its own blocks and addresses, in both forms', () => {
   const table: readonly (readonly [string, string, boolean])[] = [
     ['127.0.0.0/8', '127.0.0.1', true],
     ['127.0.0.0/8', '::ffff:127.0.0.1', true],
@@ -232,7 +232,7 @@ test('URL hosts that are addresses are judged in every spelling that URL knows',
   assert.ok(!hostVerdict('[fe80::1%eth0]', NOTHING).ok);
 });
 
-test('a name is judged by what it resolves to, whatever it is called', async () => {
+test('a name is judged by the addresses that it resolves to', async () => {
   for (const host of [
     'localhost',
     'localhost.',
@@ -282,7 +282,7 @@ test('the lookup answers as Node asks: with all, with one, or of one family', as
   assert.equal((await lookUp(NOTHING, answering('1.1.1.1'), { family: 6 })).error?.code, 'ENOTFOUND');
 });
 
-test('one refused address refuses the name, wherever it stands and whatever family is wanted', async () => {
+test('one refused address refuses the name, at any position and for any family', async () => {
   for (const addresses of [
     ['1.1.1.1', '10.0.0.1'],
     ['10.0.0.1', '1.1.1.1'],
@@ -298,7 +298,7 @@ test('one refused address refuses the name, wherever it stands and whatever fami
   }
 });
 
-test('the family follows from the address and not from what the resolver says', async () => {
+test("the family follows from the address, not from the resolver's answer", async () => {
   const lying: Resolve = async () => [{ address: '1.1.1.1', family: 6 }];
   assert.deepEqual((await lookUp(NOTHING, lying, { all: true })).address, [{ address: '1.1.1.1', family: 4 }]);
 });

@@ -41,7 +41,7 @@ test('a name that no resolver takes is a failure of the name', async (t) => {
   failed(await post(requestTo(`https://${'label.'.repeat(60)}example/`)), 'dns');
 });
 
-test('what the receiver breaks off is reset, with the answer as far as it had come', async (t) => {
+test('a response that the receiver breaks off is `reset`, with the part that arrived', async (t) => {
   let reply = '';
   const port = await startRawTlsServer(t, identity, async (socket) => {
     await firstBytes(socket);
@@ -83,7 +83,7 @@ test('an answer that is not HTTP is malformed', async (t) => {
   for (reply of answers) failed(await post(requestTo(`https://receiver.test:${port}/`)), 'malformed_response');
 });
 
-test('an unasked change of protocol is malformed, and named as what it is', async (t) => {
+test('an unrequested change of protocol is malformed_response and is named as such', async (t) => {
   const port = await startRawTlsServer(t, identity, async (socket) => {
     await firstBytes(socket);
     socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n');
@@ -94,7 +94,7 @@ test('an unasked change of protocol is malformed, and named as what it is', asyn
   assert.match(message, /asked for: another protocol$/);
 });
 
-test('bytes that follow an answer unasked spoil neither it nor the next', async (t) => {
+test('extra bytes after a response affect neither it nor the next one', async (t) => {
   const port = await startRawTlsServer(t, identity, async (socket) => {
     await firstBytes(socket);
     socket.write('HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 500 Forged\r\nContent-Length: 0\r\n\r\n');
@@ -109,7 +109,7 @@ test('bytes that follow an answer unasked spoil neither it nor the next', async 
 test('the total time-out cuts off every step, and says which', async (t) => {
   const closed = deferred();
   const silent = await startTcpServer(t, () => {});
-  /** Answers a first request, so that the second finds a connection, and then goes on as it is told. */
+  /** Answers a first request, so that the second one finds an open connection, and then does as the test says. */
   const startSlow = (goOn: (socket: Socket) => void): Promise<number> =>
     startRawTlsServer(t, identity, async (socket) => {
       await firstBytes(socket);
@@ -203,7 +203,7 @@ test('a kept-alive connection that is closed on the next request is reset, told 
   assert.ok((await post(requestTo(url))).ok);
 });
 
-test('an address that is not public is not connected to, be it resolved or literal', async (t) => {
+test('no connection is made to an address that is not public, resolved or literal', async (t) => {
   let connections = 0;
   const port = await startTcpServer(t, () => {
     connections += 1;
@@ -233,7 +233,7 @@ test('an address that is not public is not connected to, be it resolved or liter
   assert.equal(connections, 0);
 });
 
-test('a name is resolved once a connection and only what was checked is connected to', async (t) => {
+test('a name is resolved once for a connection, which uses only the checked address', async (t) => {
   const receiver = await startHttpsServer(identity, { answer: { headers: { connection: 'close' } } });
   t.after(() => receiver.close());
   let questions = 0;

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { INTERIM_ANSWERS_MAX, INTERIM_HEADS_BYTES } from '../../src/kernel/limits/limits.ts';
 import { createInterimFilter } from '../../src/outbound/connections.ts';
 
-/** What the parser gets of an answer that arrives in these pieces. */
+/** The bytes that the parser gets of a response that arrives in these pieces. */
 function passed(pieces: readonly string[], filter = createInterimFilter()): string {
   filter.begin();
   let text = '';
@@ -19,7 +19,7 @@ function passed(pieces: readonly string[], filter = createInterimFilter()): stri
 const FINAL = 'HTTP/1.1 200 OK\r\nContent-Length: 23\r\n\r\nHTTP/1.1 103 in a body.';
 const HINTS = 'HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\nX: y\r\n\r\n';
 
-test('the parser sees the final answer alone, whatever interim answers came before it', () => {
+test('the parser sees only the final response, after any interim responses', () => {
   const table: readonly (readonly [sent: string, seen: string])[] = [
     [FINAL, FINAL],
     [`HTTP/1.1 100 Continue\r\n\r\n${FINAL}`, FINAL],
@@ -53,7 +53,7 @@ test('how an answer is cut into pieces changes nothing', () => {
   );
 });
 
-test('a connection that is used again has its interim answers counted anew', () => {
+test('the count of interim responses begins again with each request on a connection', () => {
   const filter = createInterimFilter();
   const sent = HINTS.repeat(INTERIM_ANSWERS_MAX) + FINAL;
   for (let i = 0; i < 3; i += 1) assert.equal(passed([sent], filter), FINAL);

@@ -29,7 +29,7 @@ function address(text: string): Uint8Array {
   return parseAddress(text) ?? assert.fail(text);
 }
 
-test('format and parse are inverse, and what is formatted Node takes for an address of the same family', () => {
+test('format and parse are inverse, and Node reads a formatted address as one of the same family', () => {
   fc.assert(
     fc.property(addressBytes, (bytes) => {
       const text = formatAddress(bytes);
@@ -52,7 +52,7 @@ test('an IPv6 address has one canonical text, the one that URL gives it', () => 
   );
 });
 
-test('whatever is parsed, Node parses too', () => {
+test('Node parses every text that is parsed here', () => {
   const nearly = fc.string({ unit: fc.constantFrom(...'0123456789abcdefAF:::...%/x'), maxLength: 24 });
   fc.assert(
     fc.property(nearly, (text) => {
@@ -64,7 +64,7 @@ test('whatever is parsed, Node parses too', () => {
   );
 });
 
-test('each spelling of an address is read, and what is ambiguous is refused', () => {
+test('each spelling of an address is read, and an ambiguous one is refused', () => {
   const table: readonly (readonly [string, string | null])[] = [
     ['127.0.0.1', '127.0.0.1'],
     ['255.255.255.255', '255.255.255.255'],

@@ -1,4 +1,4 @@
-/** What receivers that misbehave leave behind in this process: nothing, neither connections nor memory. */
+/** Receivers that misbehave leave no connections and no memory behind in this process. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';

@@ -42,7 +42,7 @@ test('IP literals go through the proxy as they are', async (t) => {
   assert.deepEqual([ok, timings.dnsMs], [true, null]);
 });
 
-test('the egress rules hold with a proxy, which hears nothing of what is refused', async (t) => {
+test('the egress rules apply with a proxy, which gets no refused request', async (t) => {
   const proxy = await startConnectProxy(t);
   const egress = allowing();
   const { post } = loopbackTransport(t, { caPem, proxyUrl: proxy.url, egress });
@@ -55,7 +55,7 @@ test('the egress rules hold with a proxy, which hears nothing of what is refused
   assert.deepEqual(proxy.asked, []);
 });
 
-test("the proxy's credentials are sent to it and to nobody else", async (t) => {
+test("the proxy's credentials are sent only to the proxy", async (t) => {
   const receiver = await startReceiver(t);
   const proxy = await startConnectProxy(t);
   const { post } = loopbackTransport(t, { caPem, proxyUrl: `http://us%20er:p%40ss@127.0.0.1:${proxy.port}` });

@@ -3,12 +3,12 @@ import { describe, it } from 'node:test';
 import { LOOKUPS_SLOW, LOOKUPS_UNKNOWN, NAMES_REMEMBERED, SLOW_LOOKUP_MS } from '../../src/kernel/limits/limits.ts';
 import { createResolve, systemResolve } from '../../src/outbound/resolve.ts';
 
-/** Until everything that follows from what was asked for or ended has happened. */
+/** Resolves when all consequences of a look-up have happened. */
 const nextTurn = (): Promise<void> => new Promise(setImmediate);
 
 const ANSWER = [{ address: '192.0.2.1', family: 4 }];
 
-/** A system whose look-ups end when they are told to. */
+/** A system resolver whose look-ups end when the test says so. */
 function openResolve(missing: Error | null = null) {
   let now = 0;
   const asked: string[] = [];
@@ -63,7 +63,7 @@ describe('a name', () => {
     }
   });
 
-  it('is looked up once for all who ask meanwhile, and anew afterwards', async () => {
+  it('is looked up once for all concurrent callers, and again afterwards', async () => {
     const { resolve, asked, end } = openResolve();
     const answers = [resolve('a.example'), resolve('a.example'), resolve('b.example')];
     await nextTurn();
@@ -76,7 +76,7 @@ describe('a name', () => {
     assert.equal(asked.length, 3);
   });
 
-  it('that cannot be looked up fails for all who asked, and is looked up anew by the next', async () => {
+  it('that cannot be looked up fails for all its callers, and the next caller looks it up again', async () => {
     const { resolve, asked, end } = openResolve();
     const answers = [resolve('a.example'), resolve('a.example')].map((answer) => assert.rejects(answer, /ENOTFOUND/));
     await nextTurn();
@@ -95,7 +95,7 @@ describe('a name', () => {
 });
 
 describe('names whose servers do not answer', () => {
-  it('keep those waiting that nothing is known of, so many at a time, and nobody else', async () => {
+  it('delay only names that were never resolved, beyond a bound of concurrent look-ups', async () => {
     const { resolve, asked, end, learn } = openResolve();
     await learn(['known.example'], SLOW_LOOKUP_MS - 1);
     const hanging = names('hanging', LOOKUPS_UNKNOWN);

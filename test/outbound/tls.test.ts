@@ -64,7 +64,7 @@ test('an address is verified against the addresses in the certificate, a name wi
   assert.equal(byName.requests.length, 0);
 });
 
-test('TLS below 1.2 and what is no TLS at all are refused', async (t) => {
+test('TLS below 1.2 and plain TCP are refused', async (t) => {
   const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
   const receiver = await startReceiver(t, certificates.server, old);
   const plain = createServer().listen(0, '127.0.0.1');
@@ -103,7 +103,7 @@ test('an endpoint that asks for mutual TLS gets the client certificate, and conn
   }
 });
 
-test('a receiver that asks for a client certificate and closes is told from one that closes for another reason', async (t) => {
+test('a receiver that closes because it wants a client certificate is distinguished from one that closes for another reason', async (t) => {
   for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
     const strict = { requestCert: true, rejectUnauthorized: true, ca: caPem, maxVersion };
     const { port } = await startReceiver(t, certificates.server, strict);

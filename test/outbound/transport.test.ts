@@ -230,7 +230,7 @@ test('header names that mean something to JavaScript are only names', async (t) 
   );
 });
 
-test('only https is sent to, and headers that cannot be sent are a fault of ours that names no value', async (t) => {
+test('only https is allowed, and a header that cannot be sent is `internal` with a message that names no value', async (t) => {
   const receiver = await startReceiver(t);
   const { post } = loopbackTransport(t, { caPem });
   failed(await post(requestTo(`http://localhost:${receiver.port}/`)), 'internal');
@@ -256,7 +256,7 @@ test('a request that is given up ends at once and its connection with it', async
   assert.equal(receiver.requests.length, 1);
 });
 
-test('closing ends what nobody else can, and its connection with it', async (t) => {
+test('closing ends requests without a signal of their own, and their connections', async (t) => {
   const closed = deferred();
   const receiver = await startReceiver(t, (_seen, response) => void response.once('close', () => closed.resolve()));
   const transport = loopbackTransport(t, { caPem });
@@ -267,7 +267,7 @@ test('closing ends what nobody else can, and its connection with it', async (t) 
   await closed.promise;
 });
 
-test('closing waits for what somebody else may end, drops the connections and refuses what comes after', async (t) => {
+test('closing waits for requests with a signal, closes the connections, and refuses later requests', async (t) => {
   const held = deferred<() => void>();
   const receiver = await startReceiver(t, (_seen, response) => held.resolve(() => response.end('late')));
   const transport = loopbackTransport(t, { caPem });

@@ -3,7 +3,7 @@ import type { PlannedAnswer, SeenRequest } from './https-server.ts';
 import type { Receiver } from './receiver.ts';
 
 export type AuthorizationServer = {
-  /** What an endpoint's `oauth` has to say. */
+  /** The `oauth` settings for an endpoint. */
   readonly oauth: {
     readonly clientId: string;
     readonly clientSecret: string;

@@ -1,4 +1,4 @@
-/** Large logs, made by SQL: what a webhook has after months, or after a day of its receiver being away. */
+/** Large logs, made by SQL, as a webhook has after months, or after its receiver was away for a day. */
 import type { TestStore } from './store.ts';
 
 const EVENT = `
@@ -15,7 +15,7 @@ const BATCHES = `
 /** `waiting` is behind the cursor, `pending` in a batch that is due, `delivered` settled. */
 export type Backlog = { readonly count: number; readonly state: 'waiting' | 'pending' | 'delivered' };
 
-/** Adds to the end of a webhook's log, all of it one event over and over. Of a second or so for half a million. */
+/** Adds records to the end of a webhook's log, all of the same event. Takes about a second for half a million. */
 export function addBacklog(
   { database, ids, clock }: TestStore,
   webhookNumber: number,

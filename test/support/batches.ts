@@ -110,7 +110,7 @@ export async function settleNext(
   }
 }
 
-/** Throws unless the batches of a webhook cover every record below its cursor once, and what is counted as pending is pending. */
+/** Throws unless the batches of a webhook cover every record below its cursor once, and the count of pending records is right. */
 export function checkLog(s: TestStore, webhookNumber: number): void {
   const [progress] = s.rows(`SELECT * FROM webhook_progress WHERE webhook_number = ${webhookNumber}`);
   const records = s.rows(`SELECT * FROM outbox WHERE webhook_number = ${webhookNumber} ORDER BY record_offset`);

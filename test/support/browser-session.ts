@@ -1,4 +1,4 @@
-/** A session of the portal without its form: what a browser is given to be signed in. */
+/** Makes a session of the portal without its sign-in form, as a cookie for a browser. */
 import assert from 'node:assert/strict';
 import type { PortalRole } from '../../src/access/user.ts';
 import { SESSION_COOKIE } from '../../src/portal/cookies.ts';

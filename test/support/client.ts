@@ -35,7 +35,7 @@ export type ApiClient = {
   readonly put: Send;
   readonly patch: Send;
   readonly delete: <T = unknown>(path: string, headers?: Record<string, string>) => Promise<ApiReply<T>>;
-  /** Any method; a body that is text or bytes goes out as it is. */
+  /** Any method. A body of text or bytes is sent unchanged. */
   readonly send: <T = unknown>(method: string, path: string, init?: ApiRequest) => Promise<ApiReply<T>>;
   /** The same service with another token, or with none. */
   readonly as: (token: string | null) => ApiClient;

@@ -78,7 +78,7 @@ export async function goRound(t: TestContext, { file, folder, env }: InstalledCo
   const ended = once(child, 'close');
   child.kill('SIGTERM');
   assert.deepEqual(await ended, [0, null]);
-  // What it cannot do it logs and goes on without: the database's threads, for one, whose program it has to find.
+  // The service logs what it cannot do and continues, for example if it does not find the program of the database's threads.
   const problems = logged().filter(({ level }) => level >= WARNING);
   assert.deepEqual(problems, []);
 }

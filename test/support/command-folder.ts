@@ -16,7 +16,7 @@ export type Folder = {
   readonly credentials: FirstCredentials;
   run(args: readonly string[], input?: string): Promise<CommandResult>;
   json<T = Json>(args: readonly string[], input?: string): Promise<T>;
-  /** What a command that must fail with status 1 says. */
+  /** The error text of a command that must fail with status 1. */
   failure(args: readonly string[], input?: string): Promise<string>;
 };
 

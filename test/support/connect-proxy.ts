@@ -1,4 +1,4 @@
-/** An HTTP CONNECT proxy on 127.0.0.1 that records what it is asked for. Ends with the test. */
+/** An HTTP CONNECT proxy on 127.0.0.1 that records its requests. Ends with the test. */
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';

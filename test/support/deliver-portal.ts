@@ -1,4 +1,4 @@
-/** The portal with a receiver that it trusts, for the pages of what is delivered. */
+/** The portal with a receiver that it trusts, for the pages about deliveries. */
 import type { TestContext } from 'node:test';
 import { type Portal, startPortal, type Visitor, type VisitorOptions } from './browser.ts';
 import type { ApiClient } from './client.ts';

@@ -1,4 +1,4 @@
-/** Events as they come into the store, and webhooks subscribed to them, without what the use cases above ask for. */
+/** Events in the store and webhooks subscribed to them, without the checks of the use cases. */
 import type { Idempotency, NewEvent } from '../../src/events/event.ts';
 import type { WebhookConfiguration } from '../../src/webhooks/webhook.ts';
 import type { TestStore } from './store.ts';

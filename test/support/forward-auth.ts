@@ -1,4 +1,4 @@
-/** What holds behind every proxy that asks Sallyport before it lets a request through (contract §3 "Forward auth"). */
+/** Tests for every proxy that asks Sallyport before it passes a request on (contract §3 "Forward auth"). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -59,7 +59,7 @@ export function testForwardAuth(
     assert.equal(arrived()[0]?.method, 'HEAD');
   });
 
-  test(`${name} refuses what the token, the rules or the user do not allow, and the upstream hears nothing`, async (t) => {
+  test(`${name} refuses requests that the token, the rules or the user do not allow, and the upstream gets none`, async (t) => {
     const { send, arrived, viewer, editor, admin, user } = await openShop(t, start);
     const scope = /^Bearer error="insufficient_scope"/;
     assertRefused(await send('/shop/orders/17', null), /^Bearer$/);
@@ -106,7 +106,7 @@ export function testForwardAuth(
     assert.deepEqual(arrived(), []);
   });
 
-  test(`${name} asks for every request anew, also on one connection and for another path, method or token`, async (t) => {
+  test(`${name} asks for every request, also on one connection and for another path, method or token`, async (t) => {
     const { proxy, arrived, viewer } = await openShop(t, start);
     const call = async (path: string, init: RequestInit): Promise<number> => {
       const reply = await fetch(proxy.url + path, init);
@@ -185,7 +185,7 @@ export function testForwardAuth(
       );
     }
 
-    // What a client names in Connection a proxy may take out, be it the identity or what the proxy itself tells Sallyport.
+    // A proxy may remove headers that a client names in Connection, including the identity and the proxy's own headers to Sallyport.
     for (const named of [...IDENTITY, 'x-forwarded-uri', 'x-forwarded-method', 'x-original-uri', 'authorization']) {
       const headers = [`Connection: close, ${named}`];
       const allowed = await send('/shop/orders/17', viewer, { headers: [...headers, ...forged] });
@@ -200,7 +200,7 @@ export function testForwardAuth(
     }
   });
 
-  test(`${name} is asked about the request itself, whatever a client writes about it`, async (t) => {
+  test(`${name} asks about the real request, also if a client forges the headers about it`, async (t) => {
     const { send, arrived, viewer } = await openShop(t, start);
     const allowed = '/shop/orders/17';
     const claims: readonly (readonly string[])[] = [

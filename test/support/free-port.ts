@@ -1,7 +1,7 @@
 /** For programs that cannot be told to take any port that is free. */
 import { type AddressInfo, createServer } from 'node:net';
 
-/** Free a moment ago: another process may have taken it by the time that it is used, so whoever uses it tries again. */
+/** A port that was free a moment ago. Another process may take it before it is used, so callers retry with another one. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -1,4 +1,4 @@
-/** Housekeeping on a test's store, with nothing between its steps, and what it logged. */
+/** Housekeeping on a test's store without pauses between its steps, and its log. */
 import {
   createHousekeeping,
   type Housekeeping,

@@ -1,4 +1,4 @@
-/** A service and a receiver that trust each other, and short ways through the API for what a journey is not about. */
+/** A service and a receiver that trust each other, and short calls of the API for the set-up of a journey. */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { ApplicationView } from '../../src/access/applications.ts';
@@ -63,7 +63,7 @@ export function importKey(admin: ApiClient, name: string, publicKey: string): Pr
   return succeeded(admin.post('keys', { name, publicKey }));
 }
 
-/** Without heartbeats unless asked for, so that what arrives is what a test sent. */
+/** Without heartbeats by default, so that only the test's own events arrive. */
 export function makeWebhook(
   admin: ApiClient,
   endpoint: Pick<EndpointView, 'id'>,

@@ -1,4 +1,4 @@
-/** The rule of what comes of an attempt, asked about one thing at a time. */
+/** Asks `judge` about one aspect of an attempt at a time. */
 import { type Case, type Judgement, judge } from '../../src/delivery/judge.ts';
 import { answered, batchOf, HEALTHY } from './attempts.ts';
 import { NOW } from './store.ts';
@@ -8,7 +8,7 @@ export const STARTED_AT: number = NOW - 40;
 /** In the place of chance. */
 export const half = (): number => 0.5;
 
-/** Of a first attempt that delivered ten records of a healthy webhook, but for what the test says. */
+/** A first attempt that delivered ten records of a healthy webhook, with the test's changes. */
 export function judged(more: Partial<Case>): Judgement {
   return judge({
     outcome: answered(200),

@@ -1,10 +1,10 @@
-/** A service after months, made by SQL in some seconds: two hundred thousand records in the logs of four webhooks, of all states. */
+/** The database of a service after months, made by SQL in seconds: 200,000 records in the logs of four webhooks, in all states. */
 import type { TestContext } from 'node:test';
 import { firstRowKeyAt } from '../../src/kernel/ids.ts';
 import { subscribe } from './events.ts';
 import { NOW, openTestStore, type TestStore } from './store.ts';
 
-/** One event a second; every 25,000th is of the rare type and about the one person there is. */
+/** One event a second. Every 25,000th has the rare type and the only subject. */
 export const EVENTS = 100_000;
 export const RARE = 25_000;
 export const SECOND_MS = 1000;

@@ -14,7 +14,7 @@ import { temporaryFolder } from './service.ts';
 import type { RawRequest } from './signed-request.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-/** What the program `script` calls is a command line as it stands. */
+/** The program `script` runs this command line unchanged. */
 const FLAGS = 'deno' in process.versions ? ['run', '--allow-all'] : ['--disable-warning=ExperimentalWarning'];
 
 export type Listener = {
@@ -25,7 +25,7 @@ export type Listener = {
   readonly apiKey: string;
   /** The next object that it printed. */
   next(): Promise<Record<string, unknown>>;
-  /** The status and text of the answer; rejects where there is none. */
+  /** The status and text of the response. Rejects without one. */
   send(
     request: RawRequest,
   ): Promise<{ readonly status: number; readonly text: string; readonly answer: string | null }>;
@@ -67,7 +67,7 @@ export async function startListener(t: TestContext, args: readonly string[] = []
   };
 }
 
-/** Sends and answers the status with what was shown of it. */
+/** Sends a delivery. Returns the status and the text that `listen` showed. */
 export async function exchange(
   listener: Listener,
   request: RawRequest,

@@ -1,4 +1,4 @@
-/** Another process that holds a database's write lock until it is told to let go. */
+/** Another process that holds a database's write lock until it is asked to release it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { TestContext } from 'node:test';

@@ -1,4 +1,4 @@
-/** Reads the service's log as it is written: what was logged so far, and whatever a test waits for. */
+/** Reads the service's log as it is written, and waits for lines. */
 
 /** A line of the log; `msg` is its message. */
 export type LogLine = Readonly<Record<string, unknown>> & { readonly msg?: string };
@@ -61,7 +61,7 @@ export function createLogReader(): LogReader {
       whole += text;
       const complete = (partial + text).split('\n');
       partial = complete.pop() ?? '';
-      // What is no JSON is a fault's stack trace, or a warning of Node's.
+      // Other lines are stack traces of faults, or Node's warnings.
       for (const text of complete) lines.push(text.startsWith('{') ? (JSON.parse(text) as LogLine) : { msg: text });
       for (const look of [...waiting]) look();
     },

@@ -2,7 +2,7 @@
 
 export type Mailbox<T> = {
   put(item: T): void;
-  /** Something came that should not have: whoever takes next is told. */
+  /** Something unexpected arrived: the next `take` rejects with it. */
   fail(reason: string): void;
   /** Waits for the next one if need be. Rejects where it never comes: a test that waits forever says nothing. */
   take(): Promise<T>;

@@ -24,7 +24,7 @@ export type OAuthService = TestServices & {
   readonly port: number;
   /** `http://127.0.0.1:<port>`, also the issuer. */
   readonly origin: string;
-  /** What was logged, one JSON text an entry. */
+  /** The log, one JSON text for each entry. */
   readonly logged: readonly string[];
   /** Raw connections, destroyed before the server is closed. */
   readonly sockets: Set<Socket>;
@@ -134,11 +134,11 @@ export function basic(clientId: string, clientSecret: string): { readonly Author
   return { Authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}` };
 }
 
-/** A raw connection: bytes go out as they are given, and all that comes back is kept. */
+/** A raw connection: sends bytes unchanged, and keeps everything that it receives. */
 export type RawConnection = {
   write(text: string | Uint8Array): void;
   end(): void;
-  /** What has come once it matches, or once the server has closed. */
+  /** The received text, once it matches or the server has closed. */
   received(pattern: RegExp): Promise<string>;
   /** All that came, once the server has closed the connection. */
   closed(): Promise<string>;

@@ -1,4 +1,4 @@
-/** Somebody else's authorization server (oidc-provider) over HTTPS, as a customer runs one, for client credentials. */
+/** A third-party authorization server (oidc-provider) over HTTPS, as a customer would run one, for client credentials. */
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -10,7 +10,7 @@ import type { Identity } from './tls.ts';
 type Answer = Record<string, unknown>;
 
 export type OidcServer = {
-  /** What an endpoint's `oauth` has to say. */
+  /** The `oauth` settings for an endpoint. */
   readonly oauth: {
     readonly clientId: string;
     readonly clientSecret: string;
@@ -19,9 +19,9 @@ export type OidcServer = {
   };
   /** Every access token that was issued. */
   readonly issued: readonly string[];
-  /** Requests to the token endpoint, whatever they were answered. */
+  /** The number of requests to the token endpoint. */
   tokenRequests(): number;
-  /** Connections that were ever opened, whatever came over them. */
+  /** The number of connections opened so far. */
   connections(): number;
   /** Changes the answers of the token endpoint from now on, as servers that are less strict than this one would give them. */
   alter(change: ((answer: Answer) => void) | null): void;

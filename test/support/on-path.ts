@@ -1,4 +1,4 @@
-/** Where the programs are that tests call and that are no packages of npm. */
+/** The paths of programs that tests call and that npm does not install. */
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 

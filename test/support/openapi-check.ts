@@ -1,4 +1,4 @@
-/** Holds real responses to what an OpenAPI document says of them, so that neither can drift from the other unnoticed. */
+/** Checks real responses against an OpenAPI document, so that neither changes without the other. */
 import assert from 'node:assert/strict';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';

@@ -34,7 +34,7 @@ export type Operation = {
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: { readonly required: boolean; readonly content: Content };
   readonly responses: Readonly<Record<string, Response>>;
-  /** The same answers, whatever the method. */
+  /** The same responses for every method. */
   readonly 'x-any-method'?: boolean;
 };
 
@@ -64,7 +64,7 @@ export function operationsOf({ paths }: ApiDocument): DescribedOperation[] {
   );
 }
 
-/** Fails when there is no operation of that name. */
+/** Fails without an operation of that name. */
 export function operationNamed(document: ApiDocument, id: string): DescribedOperation {
   const found = operationsOf(document).find(({ operation }) => operation.operationId === id);
   return found ?? assert.fail(`there is no operation ${id}`);

@@ -1,4 +1,4 @@
-/** The patterns of an OpenAPI document, for those who compile them with other engines than ours. */
+/** The patterns of an OpenAPI document, for tests that compile them with other engines. */
 
 /** Every distinct `pattern` in a document, however deep. */
 export function patternsIn(document: unknown): string[] {

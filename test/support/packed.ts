@@ -59,7 +59,7 @@ function copyDependencies(folder: string): void {
   }
 }
 
-/** What the types of the package `sallyport` name, and what that needs. */
+/** The files that the types of the package `sallyport` refer to, directly or not. */
 const TYPES = ['@types/better-sqlite3', '@types/node', 'undici-types'].map((name) => `node_modules/${name}`);
 
 function npm(folder: string, ...args: readonly string[]): string {
@@ -89,13 +89,13 @@ export function borrow({ folder }: Project, name: string): void {
   symlinkSync(join(root, 'node_modules', name), link);
 }
 
-/** Runs a program of the project, with the given text as its standard input; answers what it printed. */
+/** Runs a program of the project with this text as standard input. Returns its output. */
 export function runFile({ folder }: Project, name: string, program: string, input = ''): string {
   writeFileSync(join(folder, name), program);
   return execFileSync(process.execPath, [...FLAGS, name], { cwd: folder, encoding: 'utf8', input });
 }
 
-/** The errors of the compiler for files of the project; empty if there are none. */
+/** The compiler's errors for files of the project, or an empty text. */
 export function typeErrors({ folder }: Project, files: readonly string[], compilerOptions: object): string {
   const settings = {
     compilerOptions: {

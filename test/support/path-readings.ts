@@ -1,9 +1,9 @@
-/** Every path that some server might read in a request target: what a lenient one decodes, merges, resolves or folds. */
+/** Every path that some server might read in a request target, because it decodes, merges, resolves or folds leniently. */
 
 /** Readings of readings too, up to a bound that the targets of tests do not come near. */
 export function readingsOf(target: string): ReadonlySet<string> {
   const readings = new Set<string>();
-  // The query is told from the path before anything else; what an escape or a fragment makes of the rest is for the readings.
+  // The query is split off first. The readings handle escapes and fragments in the rest.
   const waiting = [target.split('?', 1)[0] ?? ''];
   while (waiting.length > 0 && readings.size < READINGS_MAX) {
     const path = waiting.pop() as string;

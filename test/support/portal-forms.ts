@@ -26,7 +26,7 @@ export async function formAt(url: string, token: string, reply?: PortalReply): P
   return fields;
 }
 
-/** Sends a form with some of its fields filled in anew. */
+/** Sends a form with some fields changed. */
 export function sendForm(
   url: string,
   token: string,

@@ -1,14 +1,14 @@
-/** Every page of the portal as it is registered, so that tests go through those that are added later too. */
+/** Every registered page of the portal, so that tests include pages that are added later. */
 import { defaultConfig } from '../../src/config/config.ts';
 import type { PageRoute, PortalDependencies } from '../../src/portal/page.ts';
 import { createPortal } from '../../src/portal/portal.ts';
 
-/** In their order. Nothing stands behind them: they are to be looked at, not asked. */
+/** In their order, without services behind them: their descriptions can be read, but not their content. */
 export function portalPages(): readonly PageRoute[] {
   return createPortal(DEPENDENCIES as PortalDependencies).pages;
 }
 
-/** Those that a person looks at: no streams, and nothing that a page asks for by itself. */
+/** The pages for people: without streams and parts that a page's script requests. */
 export function shownPages(): readonly PageRoute[] {
   return portalPages().filter(({ method, isBackground }) => method === 'GET' && !isBackground);
 }

@@ -25,14 +25,14 @@ let made = 0;
 
 type PortalRequest = {
   readonly method?: string;
-  /** The token of a session; nobody's where absent. */
+  /** The token of a session. Without it the request has none. */
   readonly token?: string | undefined;
   /** Fields of a form; the form's token is added unless it is given. */
   readonly form?: Readonly<Record<string, string>> | URLSearchParams;
   readonly headers?: Readonly<Record<string, string>>;
 };
 
-/** Answers as soon as the head is there; of a stream nothing more is read. Sends what it is told to, `Host` too. */
+/** Resolves as soon as the head is read; reads no more of a stream. Sends the given headers unchanged, `Host` too. */
 export async function request(
   url: string,
   { method, token, form, headers = {} }: PortalRequest = {},

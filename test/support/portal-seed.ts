@@ -18,7 +18,7 @@ export type Words = {
   /** Of an event. */
   data(number: number): Readonly<Record<string, unknown>>;
   readonly subject: string;
-  /** What the failing receiver answers. */
+  /** The response of the failing receiver. */
   readonly failure: PlannedAnswer;
 };
 
@@ -113,7 +113,7 @@ export async function seedPortal(journey: Journey, words: Words): Promise<Seeded
 
 const EVENTS = 12;
 
-/** The path of a page with the id of what was seeded in it, or null where nothing fits. */
+/** The path of a page with a seeded id in it, or null without a suitable one. */
 export function seededPath(path: string, seeded: SeededIds): string | null {
   if (!path.includes('{')) return path;
   const [list = ''] = /^\/[^/]+/.exec(path) ?? [];

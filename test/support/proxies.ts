@@ -7,13 +7,13 @@ import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { freePort } from './free-port.ts';
 
-/** Base URLs of what it asks and of what it protects. */
+/** The base URLs of Sallyport and of the protected API. */
 export type Behind = { readonly sallyport: string; readonly upstream: string };
 
 export type RunningProxy = {
   readonly port: number;
   readonly url: string;
-  /** What it has written so far. */
+  /** Its output so far. */
   log(): string;
   stop(): Promise<void>;
 };
@@ -50,7 +50,7 @@ async function startProxy(
     const port = await freePort();
     const child = spawn(program, configure(folder, port), {
       cwd: folder,
-      // Programs of the system's administration are not on everybody's path; what it keeps of its own belongs in the folder.
+      // Programs in sbin are not on every PATH. Its own state belongs in the folder.
       env: {
         PATH: `${process.env.PATH}:/usr/sbin:/sbin`,
         HOME: folder,

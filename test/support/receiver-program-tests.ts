@@ -70,7 +70,7 @@ export function describeReceiver(program: ReceiverProgram, furtherTests: () => v
         WEBHOOK_STATE: mkdtempSync(join(folder, 'state-')),
       });
 
-    it('makes of the requests in the vectors what they say, and handles what came before no more', async (t) => {
+    it('treats each request of the vectors as the vectors say, and handles no record twice', async (t) => {
       const gnupg = gnupgWith(t, Object.values(privateKeys));
       const secretsOf = ({ secrets = requestVectors.secrets }: RequestVector): string => secrets.join('\n');
       for (const secrets of new Set(VECTORS.map(secretsOf))) {
@@ -185,7 +185,7 @@ async function answerTo({ port }: RunningProgram, vector: RequestVector): Promis
   return `${reply.status} ${reply.headers.get('x-challenge-sha256') ?? codeOf(reply.body)}`;
 }
 
-/** What is answered to a request whose body of this length never comes. */
+/** The response to a request whose body of this length never arrives. */
 async function answerToHeaders(port: number, { url, headers }: RequestVector, length: number): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   const path = url.slice(new URL(url).origin.length);

@@ -24,9 +24,9 @@ export type ReadyProgram = {
 
 export type ReceiverProgram = {
   readonly language: string;
-  /** What has to be installed, and the package that Debian has it in; null where it has none. */
+  /** The required program, and its Debian package; null without one. */
   readonly needs: Readonly<Record<string, string | null>>;
-  /** Compiles what has to be, in an empty folder. */
+  /** Compiles the program in an empty folder, if it needs that. */
   prepare(folder: string): ReadyProgram;
   /** It takes a certificate; otherwise something in front of it has to end TLS. */
   readonly servesTls: boolean;
@@ -34,9 +34,9 @@ export type ReceiverProgram = {
   readonly readsHeadersFirst: boolean;
   /** Its server keeps one of the headers that came twice, and does not tell. */
   readonly dropsRepeated?: true;
-  /** It has to be given a port; what it says once it listens. */
+  /** Needs a port as argument. The text that it prints once it listens. */
   readonly listening?: RegExp;
-  /** Beside those that all of them have. */
+  /** Variables beside those of all programs. */
   readonly settings?: Readonly<Record<string, string>>;
   /** The settings are read with each request. */
   readonly beginsUnset?: true;
@@ -48,9 +48,9 @@ export type RunningProgram = {
   readonly port: number;
   /** The next record that it was handed. */
   nextRecord(): Promise<HandedRecord>;
-  /** All of them so far, after which it ends: what was on its way is there then. */
+  /** Ends the program and returns all deliveries, including those under way. */
   end(): Promise<readonly HandedRecord[]>;
-  /** What it has written so far. */
+  /** Its output so far. */
   log(): string;
 };
 
@@ -130,7 +130,7 @@ function run(
   };
 }
 
-/** Runs a program that is not to begin; answers what it says. */
+/** Runs a program that must refuse to start. Returns its output. */
 export async function outputOf(
   [program, ...args]: Command,
   settings: Readonly<Record<string, string>>,
@@ -161,7 +161,7 @@ export function gnupgWith(t: TestContext, privateKeys: readonly string[]): strin
   return home;
 }
 
-/** What handle() prints as it stands in the files; PHP's log puts the time before it. */
+/** The line that `handle()` of each program prints. PHP's log puts the time before it. */
 const HANDED = /^(?:\[[^\]]*\] )?([0-9a-f]{8}-[0-9a-f-]{27}) (\S+) (.*)$/s;
 
 function byLine(stream: NodeJS.ReadableStream, take: (line: string) => void): void {

@@ -62,7 +62,7 @@ export async function serveNode(t: TestContext, options: Options): Promise<numbe
   return (server.address() as AddressInfo).port;
 }
 
-/** What a worker has, and Node has too. */
+/** Globals of a web worker that Node has too. */
 const WEB = { crypto, TextEncoder, TextDecoder, URL, Response, Blob, ReadableStream, DecompressionStream, btoa, atob };
 
 let sandbox: typeof receiverPackage | null = null;

@@ -56,7 +56,7 @@ export type EndpointOptions = {
 export type Receiver = {
   readonly port: number;
   readonly origin: string;
-  /** Everything that was sent here, whatever it was. */
+  /** Every request so far. */
   readonly requests: readonly SeenRequest[];
   connections(): number;
   endpoint(path: string, options?: EndpointOptions): ReceivingEndpoint;
@@ -143,7 +143,7 @@ function refused(mailbox: { fail(reason: string): void }, reason: string): Plann
 
 type Reading = EndpointOptions & { readonly secret: string; readonly now: number };
 
-/** What a customer's receiver does: trust nothing before the signature, then undo the encodings in their order. */
+/** Verifies the signature before anything else, then undoes the encodings in order, as a customer's receiver does. */
 async function readDelivery(
   request: SeenRequest,
   { secret, privateKeys = {}, bearerTokens, now }: Reading,

@@ -6,7 +6,7 @@ export type Expected = {
   readonly code: RefusalCode;
   /** Every field named in the details, in their order. */
   readonly fields?: readonly string[];
-  /** What the description must contain. */
+  /** Text that the description must contain. */
   readonly says?: string | RegExp;
 };
 

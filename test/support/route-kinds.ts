@@ -13,7 +13,7 @@ export type RouteKind = {
   readonly what: string;
   /** Whether it needs the database to be written, and which code it is refused with where not. */
   readonly write: 'unavailable' | 'temporarily_unavailable' | 'page' | false;
-  /** What it answers while all is well. */
+  /** Its response if nothing is wrong. */
   readonly status: number;
   ask(): Promise<KindAnswer>;
 };

@@ -1,4 +1,4 @@
-/** A scheduler, jobs for it, and those that it starts. */
+/** A scheduler, jobs for it, and the jobs that it started. */
 import type { Claimed, Job, Room } from '../../src/delivery/batch.ts';
 import { AT_ONCE, createScheduler, type Scheduler, type SchedulerLimits } from '../../src/delivery/scheduler.ts';
 import type { Progress, Webhook } from '../../src/webhooks/webhook.ts';

@@ -50,7 +50,7 @@ export type ServiceInProcess = TestService & {
   advance(ms: number): void;
   /** Returns a new client like `admin`. Its token expires after an hour of the service's clock. */
   signIn(): Promise<ApiClient>;
-  /** The service's use cases, for state that neither the API nor a page shows. */
+  /** The service's use cases, for state that the API and the pages do not show. */
   readonly services: ProgramServices;
 };
 

@@ -1,4 +1,4 @@
-/** Tries at what a throttle guards, side by side: whoever guesses so must gain nothing over trying one after the other. */
+/** Concurrent attempts behind a throttle: they must reveal no more than attempts one after the other. */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { deferred } from './deferred.ts';
@@ -6,10 +6,10 @@ import { deferred } from './deferred.ts';
 type Look = (...args: readonly unknown[]) => Promise<unknown>;
 
 type Trying<Target, Reply> = {
-  /** Has the method that looks at what was tried. */
+  /** The object with the method that checks an attempt. */
   readonly target: Target;
   readonly method: keyof Target & string;
-  /** What was tried, of the method's arguments. */
+  /** The attempt, from the method's arguments. */
   readonly triedOf: (args: readonly unknown[]) => string;
   readonly send: (tried: string) => Promise<Reply>;
 };

@@ -1,4 +1,4 @@
-/** Deliveries of a real service before, within and after a rotation, for what the official libraries of Standard Webhooks say of them. */
+/** Deliveries of a real service before, during and after a rotation, for the official libraries of Standard Webhooks to verify. */
 import type { TestContext } from 'node:test';
 import { succeeded } from './client.ts';
 import { connect, makeEventType, publish, startJourney } from './journey.ts';

@@ -1,17 +1,17 @@
-/** What `strace -f -xx -yy` wrote of a process: its system calls in the order in which they began, with what they were given. */
+/** Reads the output of `strace -f -xx -yy`: the system calls of a process in the order in which they began, with their arguments. */
 
 export type SystemCall = {
   readonly name: string;
-  /** What its file descriptor stands for: a path, or such as `TCP:[127.0.0.1:8080->127.0.0.1:50000]`. */
+  /** The file of its descriptor: a path, or `TCP:[127.0.0.1:8080->127.0.0.1:50000]`, for example. */
   readonly target: string;
-  /** What was written, in hex; of a list of buffers all of it. */
+  /** The written bytes in hex, of all buffers. */
   readonly hex: string;
   /** The lines on which it began and on which it was over: another call lies before it, after it, or beside it. */
   readonly beganAt: number;
   readonly endedAt: number;
 };
 
-/** What a descriptor stands for holds a `>` itself where it is a connection. */
+/** The description of a connection contains a `>`. */
 const WHOLE = /^(\d+) +(\w+)\(\d+<(.+?)>(?=[,)])(.*)\) += /;
 const BEGUN = /^(\d+) +(\w+)\(\d+<(.+?)>(?=[, ])(.*) ?<unfinished \.\.\.>$/;
 const RESUMED = /^(\d+) +<\.\.\. \w+ resumed>/;
@@ -40,7 +40,7 @@ export function readTrace(text: string): SystemCall[] {
   return calls.sort((a, b) => a.beganAt - b.beganAt);
 }
 
-/** Text as it stands in the hex of a call. */
+/** A text in the hex form of a call. */
 export function hexOf(text: string | Uint8Array): string {
   return Buffer.from(text as string).toString('hex');
 }

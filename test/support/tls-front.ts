@@ -1,4 +1,4 @@
-/** What stands in front of a receiver that serves HTTP alone, and ends TLS. */
+/** Terminates TLS in front of a receiver that serves only HTTP. */
 
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
@@ -7,7 +7,7 @@ import { createServer } from 'node:tls';
 import { cleanUp } from './cleanup.ts';
 import type { Identity } from './tls.ts';
 
-/** Passes on what comes to a free port to this one; answers the port. Ends with the test. */
+/** Forwards a free port to `port` and returns it. Ends with the test. */
 export async function startTlsFront(t: TestContext, identity: Identity, port: number): Promise<number> {
   const front = createServer({ cert: identity.certificate, key: identity.privateKey }, (socket) => {
     const behind = connect(port, '127.0.0.1');

@@ -17,7 +17,7 @@ export type TracedService = {
   readonly credentials: FirstCredentials;
   /** With every administration scope. */
   readonly admin: ApiClient;
-  /** Stops the service and reads what it did. */
+  /** Stops the service and reads its system calls. */
   calls(): Promise<SystemCall[]>;
 };
 

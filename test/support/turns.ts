@@ -1,4 +1,4 @@
-/** Counts the turns of the event loop while a test runs: what is asked for in one turn gets the same number. */
+/** Counts the turns of the event loop while a test runs. Calls in one turn get the same number. */
 import type { TestContext } from 'node:test';
 
 export function countTurns(t: TestContext): () => number {

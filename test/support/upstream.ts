@@ -1,4 +1,4 @@
-/** A plain API for a proxy to protect: it checks nothing, answers everything, and keeps what it was asked as it came. */
+/** A plain API for a proxy to protect. It checks nothing, answers every request, and records each one unchanged. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

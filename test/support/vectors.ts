@@ -49,7 +49,7 @@ export function pgpVector(name: PgpVectorName): string {
   return readFileSync(new URL(`pgp/${name}.public.asc`, folder), 'utf8');
 }
 
-/** A request to a receiver, and what it makes of it. test/vectors/README.md says what the members are. */
+/** A request to a receiver and its result. test/vectors/README.md describes the members. */
 export type RequestVector = {
   readonly name: string;
   readonly url: string;
@@ -69,7 +69,7 @@ type TakenVector = {
 type AnsweredVector = { readonly answer: string; readonly refused?: undefined };
 type RefusedVector = { readonly refused: string; readonly status: number };
 
-/** What a receiver hands over of a record, in short. */
+/** A record as a receiver passes it on, abbreviated. */
 export type HandedRecord = { readonly messageId: string; readonly eventType: string; readonly data: unknown };
 
 /** `now` is the receiver's clock; `privateKeys` are armored, by the name that the sender knows them by. */

@@ -8,7 +8,7 @@ import Database from 'better-sqlite3';
 import { cleanUp, requestToken, serveHttps, startSallyport, subscribe } from '../../docs/examples/set-up.ts';
 
 const WALKS = 8;
-/** What an embedding program publishes through. The walk begins behind it. */
+/** The files through which an embedding program publishes. The walk begins after them. */
 const DOOR: readonly string[] = ['sallyport.ts', 'compose.ts', 'kernel/lifetime.ts'];
 const ranFiles = (globalThis as unknown as { ranFiles(): Promise<string[]> }).ranFiles;
 
@@ -39,7 +39,7 @@ const deliver = async (): Promise<void> => {
   await sallyport.publish({ events: [{ type: 'order.created', data: { orderId: 1 } }] });
   published += 1;
   while (Number(settled.get()) < published) await pause(2);
-  // What follows the commit.
+  // The work after the commit.
   await pause(20);
 };
 

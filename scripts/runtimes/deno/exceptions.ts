@@ -46,7 +46,7 @@ export const EXCEPTIONS: readonly Exception[] = [
   },
   {
     file: 'test/outbound/tls.test.ts',
-    test: 'a receiver that asks for a client certificate and closes is told from one that closes for another reason',
+    test: 'a receiver that closes because it wants a client certificate is distinguished from one that closes for another reason',
     reason: 'Deno does not let a program know that a client certificate was asked for',
   },
   {

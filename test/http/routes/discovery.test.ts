@@ -8,7 +8,7 @@ import { bodyOf, send, startOAuthService } from '../../support/oauth-service.ts'
 
 const PATH = '/.well-known/oauth-authorization-server';
 
-it('the metadata names the issuer, its endpoints and what they take', async (t) => {
+it('the metadata names the issuer, its endpoints and their parameters', async (t) => {
   const { origin } = await startOAuthService(t);
   const answer = await send(origin + PATH, {});
   assert.equal(answer.status, 200);
@@ -37,7 +37,7 @@ it('the metadata has the scopes of the catalogue as it is now', async (t) => {
   assert.deepEqual(await known(), [...BUILT_IN_SCOPES].sort());
 });
 
-it('the metadata is told without a look at the database', async (t) => {
+it('the metadata is served without reading the database', async (t) => {
   const service = await startOAuthService(t);
   const all = t.mock.method(service.store.products, 'all');
   assert.equal((await send(service.origin + PATH, {})).status, 200);

@@ -61,7 +61,7 @@ describe('forward auth', () => {
   for (const dialect of DIALECTS) {
     const name = dialect === nginx ? 'nginx' : 'Traefik and Caddy';
 
-    it(`accepts what a rule allows, and returns the caller (${name})`, async (t) => {
+    it(`accepts a call that a rule allows, and returns the caller (${name})`, async (t) => {
       const service = await start(t);
       const { clientId, user } = service.client;
       const answer = await ask(service, dialect('GET', '/shop/orders/7?sort=up&x=%2F'));
@@ -204,7 +204,7 @@ describe('forward auth', () => {
     assert.equal(decodeURIComponent(sent), userName);
   });
 
-  it('overwrites forged headers, and refuses those that no proxy would overwrite', async (t) => {
+  it('overwrites forged headers, and refuses forged headers that no proxy would overwrite', async (t) => {
     const service = await start(t);
     const headers = traefik('GET', '/shop/orders/7');
     const forged = await ask(service, { ...headers, 'X-Auth-User-Id': 'admin', 'x-auth-scope': 'all' });

@@ -43,7 +43,7 @@ async function assertInactive(service: Service, token = service.token): Promise<
 }
 
 describe('introspection', () => {
-  it('shows what a valid token grants', async (t) => {
+  it('shows the rights of a valid token', async (t) => {
     const service = await start(t);
     const answer = await ask(service, service.token);
     assert.equal(answer.status, 200);

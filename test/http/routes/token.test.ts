@@ -259,7 +259,7 @@ describe('a token request in JSON', () => {
     assert.ok(service.logged.some((line) => line.includes('the disk is on fire')));
   });
 
-  it('logs neither secret nor token', async (t) => {
+  it('logs no secret and no token', async (t) => {
     const service = await start(t);
     const { access_token: token } = bodyOf(await postJson(service, TOKEN, request(service)));
     assert.equal(
