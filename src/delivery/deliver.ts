@@ -12,6 +12,7 @@ import {
 } from '../kernel/limits/delivery.ts';
 import { heavyTurns, type Turns } from '../kernel/turns.ts';
 import type { Log } from '../observe/log.ts';
+import { type Cancellation, cancel, createCancellation } from '../outbound/cancellation.ts';
 import { failure } from '../outbound/outcome.ts';
 import type { Store } from '../store/store.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
@@ -62,7 +63,7 @@ type Context = Dependencies & { readonly budget: YieldBudget };
 /** A job on its way, until `end`. */
 type Delivery = {
   readonly job: Job;
-  readonly ending: AbortController;
+  readonly ending: Cancellation;
   /** Subjects that were recalled since it began. */
   readonly recalled: string[];
   /** The subjects of its body, once that is made. */
@@ -95,30 +96,30 @@ export function createDeliver(dependencies: Dependencies): Deliveries {
     deliver: (job) =>
       new Promise((resolve) => {
         const delivery: Delivery = {
-          ...{ job, ending: new AbortController(), recalled: [], subjects: [] },
+          ...{ job, ending: createCancellation(), recalled: [], subjects: [] },
           end: (result) => {
             underWay.delete(delivery);
             resolve(result);
           },
         };
         underWay.add(delivery);
-        if (isAbandoned) delivery.ending.abort();
+        if (isAbandoned) cancel(delivery.ending);
         startInTurn(delivery);
       }),
     recall: (subject) => {
       for (const { recalled, subjects, ending } of underWay) {
         recalled.push(subject);
-        if (subjects.includes(subject)) ending.abort('what it carried was erased');
+        if (subjects.includes(subject)) cancel(ending, 'what it carried was erased');
       }
     },
     busyWebhooks: () => [...new Set([...underWay].map(({ job }) => job.webhookNumber))],
     endWebhook: (webhookNumber) => {
       for (const { job, ending } of underWay)
-        if (job.webhookNumber === webhookNumber) ending.abort('the webhook was stopped');
+        if (job.webhookNumber === webhookNumber) cancel(ending, 'the webhook was stopped');
     },
     abandon: () => {
       isAbandoned = true;
-      for (const { ending } of underWay) ending.abort();
+      for (const { ending } of underWay) cancel(ending);
     },
   };
 }
@@ -129,7 +130,7 @@ async function start(context: Context, delivery: Delivery, reading: Reading): Pr
   const { job, ending, end } = delivery;
   const { batch, webhookNumber } = job;
   const now = clock();
-  const target = ending.signal.aborted ? null : await reading.target(webhookNumber);
+  const target = ending.reason !== null ? null : await reading.target(webhookNumber);
   if (target === null || !mayBeSent(job, target, now)) {
     end(RELEASED);
     return 0;
@@ -170,10 +171,9 @@ async function makeAndSend(
   // The records were read before the recall.
   if (recalled.some((subject) => body.subjects.includes(subject))) return end(RELEASED);
   delivery.subjects = body.subjects;
-  const { signal } = ending;
-  const sent = await send({ ...target, batchId: batch?.id ?? ids.uuid(), body, now }, signal);
+  const sent = await send({ ...target, batchId: batch?.id ?? ids.uuid(), body, now }, ending);
   if (batch !== null && isLarge(batch)) freeMemory(body);
-  end(isCutOff(sent, signal) ? { kind: 'cut off', sent } : { kind: 'sent', sent, url: target.endpoint.url });
+  end(isCutOff(sent, ending) ? { kind: 'cut off', sent } : { kind: 'sent', sent, url: target.endpoint.url });
 }
 
 async function makeBodyOf(
@@ -196,15 +196,10 @@ async function makeBodyOf(
 }
 
 /** `startedAt` is null if the settings could not be read: the attempt did not begin, and the next claim reads them again. */
-function breakOff(
-  log: Log,
-  { job, ending: { signal }, end }: Delivery,
-  error: unknown,
-  startedAt: number | null,
-): void {
+function breakOff(log: Log, { job, ending, end }: Delivery, error: unknown, startedAt: number | null): void {
   const { webhookNumber, batch } = job;
-  if (!signal.aborted) log.error({ webhookNumber, batchId: batch?.id, err: error }, 'a delivery broke off');
-  if (signal.aborted || startedAt === null) end(RELEASED);
+  if (ending.reason === null) log.error({ webhookNumber, batchId: batch?.id, err: error }, 'a delivery broke off');
+  if (ending.reason !== null || startedAt === null) end(RELEASED);
   else end({ kind: 'broken off', sent: brokenOff(error, startedAt) });
 }
 
@@ -237,8 +232,8 @@ function brokenOff(error: unknown, startedAt: number): Sent {
 }
 
 /** The service is stopping, the webhook was stopped, or a record in the request was erased. */
-function isCutOff({ outcome }: Sent, signal: AbortSignal): boolean {
-  return signal.aborted && !outcome.ok && outcome.errorClass === 'internal';
+function isCutOff({ outcome }: Sent, ending: Cancellation): boolean {
+  return ending.reason !== null && !outcome.ok && outcome.errorClass === 'internal';
 }
 
 /** Reads shared by the deliveries that start in one turn. */

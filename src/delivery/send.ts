@@ -3,8 +3,9 @@ import type { KeyObject } from 'node:crypto';
 import { RESPONSE_KEPT_BYTES } from '../kernel/limits/limits.ts';
 import type { Secret } from '../kernel/secret.ts';
 import { USER_AGENT } from '../kernel/version.ts';
+import type { Cancellation } from '../outbound/cancellation.ts';
 import { failure, type Outcome } from '../outbound/outcome.ts';
-import { reasonOf, type Transport } from '../outbound/transport.ts';
+import type { Transport } from '../outbound/transport.ts';
 import {
   clientCertificateOf,
   currentApiKey,
@@ -36,7 +37,7 @@ type Message = {
 };
 
 /** Sends one attempt. Never throws: failures are outcomes. */
-export type Send = (parts: Parts, signal?: AbortSignal) => Promise<Sent>;
+export type Send = (parts: Parts, cancellation?: Cancellation) => Promise<Sent>;
 
 type Dependencies = {
   readonly transport: Transport;
@@ -46,9 +47,13 @@ type Dependencies = {
 };
 
 export function createSend({ transport, oauth, onFault }: Dependencies): Send {
-  const post = ({ url, headers, body }: Message, parts: Parts, signal: AbortSignal | undefined): Promise<Outcome> =>
+  const post = (
+    { url, headers, body }: Message,
+    parts: Parts,
+    cancellation: Cancellation | undefined,
+  ): Promise<Outcome> =>
     transport.post({
-      ...{ url, headers, body, signal, headDecides: true },
+      ...{ url, headers, body, cancellation, headDecides: true },
       timeoutMs: parts.webhook.timeoutSeconds * 1000,
       clientCertificate: clientCertificateOf(parts.endpoint),
     });
@@ -57,31 +62,31 @@ export function createSend({ transport, oauth, onFault }: Dependencies): Send {
   const postWithBearer = async (
     message: Message,
     parts: Parts,
-    signal: AbortSignal | undefined,
+    cancellation: Cancellation | undefined,
   ): Promise<{ outcome: Outcome; message: Message }> => {
     const { endpoint } = parts;
     for (let round = 1; ; round += 1) {
-      const bearer = await unlessGivenUp(oauth.token(endpoint), signal);
+      const bearer = await unlessGivenUp(oauth.token(endpoint), cancellation);
       if (!bearer.ok) return { outcome: bearer, message };
       const headers = { ...message.headers, authorization: `Bearer ${bearer.token}` };
       const authorized = { ...message, headers };
-      const outcome = await post(authorized, parts, signal);
+      const outcome = await post(authorized, parts, cancellation);
       const isUnauthorized = !outcome.ok && outcome.answer?.status === 401;
       if (isUnauthorized) oauth.drop(endpoint, bearer.token);
       if (!isUnauthorized || round === 2) return { outcome, message: authorized };
     }
   };
 
-  return async (parts, signal) => {
+  return async (parts, cancellation) => {
     const { body, now: startedAt } = parts;
     if (!body.ok) return { startedAt, outcome: body, requestHeaders: {} };
     const message = buildMessage(parts, body);
     const isOauth = parts.endpoint.oauthClientId !== null;
     const sent = isOauth
-      ? await postWithBearer(message, parts, signal)
-      : { outcome: await post(message, parts, signal), message };
+      ? await postWithBearer(message, parts, cancellation)
+      : { outcome: await post(message, parts, cancellation), message };
     const { outcome } = sent;
-    if (!outcome.ok && outcome.errorClass === 'internal' && !signal?.aborted)
+    if (!outcome.ok && outcome.errorClass === 'internal' && cancellation?.reason == null)
       onFault?.(parts.endpoint.id, outcome.message);
     return { startedAt, outcome: cut(outcome), requestHeaders: maskedHeaders(sent.message.headers) };
   };
@@ -96,13 +101,13 @@ function cut(outcome: Outcome): Outcome {
 }
 
 /** The token request continues, because other deliveries may wait for the same token. */
-function unlessGivenUp(token: Promise<BearerToken>, signal: AbortSignal | undefined): Promise<BearerToken> {
-  if (signal === undefined) return token;
+function unlessGivenUp(token: Promise<BearerToken>, cancellation: Cancellation | undefined): Promise<BearerToken> {
+  if (cancellation === undefined) return token;
   return new Promise((resolve, reject) => {
-    const giveUp = (): void => resolve(failure('internal', `${reasonOf(signal)} before it had a token`));
-    if (signal.aborted) return giveUp();
-    signal.addEventListener('abort', giveUp, { once: true });
-    void token.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp));
+    const giveUp = (): void => resolve(failure('internal', `${cancellation.reason} before it had a token`));
+    if (cancellation.reason !== null) return giveUp();
+    cancellation.listeners.add(giveUp);
+    void token.then(resolve, reject).finally(() => cancellation.listeners.delete(giveUp));
   });
 }
 

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import type { SecureContext } from 'node:tls';
 import { BODY_AFTER_HEAD_MS, CONNECTIONS_PER_ORIGIN_MAX, ORIGINS_MAX } from '../kernel/limits/limits.ts';
 import { createLru } from '../kernel/lru.ts';
+import { type Cancellation, cancel, createCancellation } from './cancellation.ts';
 import { type Classified, certificateWanted, classifyAnswerError, classifyError, deliveryError } from './classify.ts';
 import {
   type Connection,
@@ -45,8 +46,8 @@ export type TransportRequest = {
    * gets at most `BODY_AFTER_HEAD_MS`; the connection is closed unless the body is complete.
    */
   readonly headDecides?: boolean | undefined;
-  /** Ends the request at once, with an outcome of class `internal`. A reason that is a text is part of the message. */
-  readonly signal?: AbortSignal | undefined;
+  /** Ends the request at once, with an outcome of class `internal` whose message has the reason. */
+  readonly cancellation?: Cancellation | undefined;
 };
 
 export type Transport = {
@@ -55,7 +56,7 @@ export type Transport = {
    * closes in the moment it is used again gives `reset` with `answer` null and `timings.connectMs` null.
    */
   post(request: TransportRequest): Promise<Outcome>;
-  /** Refuses new requests, ends those without a signal of their own, waits for the others, and closes every connection. */
+  /** Refuses new requests, ends those without a cancellation of their own, waits for the others, and closes every connection. */
   close(): Promise<void>;
 };
 
@@ -72,19 +73,19 @@ export function createTransport({ egress, caPem, proxyUrl, resolve }: TransportO
   let latest: Origin | null = null;
   let underWay = 0;
   let onIdle = (): void => {};
-  const closing = new AbortController();
+  const closing = createCancellation();
 
   /** Throws what `classifyError` understands. */
   function send({
     headers,
     clientCertificate,
-    signal = closing.signal,
+    cancellation = closing,
     ...request
   }: TransportRequest): Promise<Outcome> {
-    if (closing.signal.aborted) throw deliveryError('internal', 'the service is stopping');
+    if (closing.reason !== null) throw deliveryError('internal', 'the service is stopping');
     if (request.url.protocol !== 'https:') throw deliveryError('internal', 'only https URLs are sent to');
     const { connections } = originOf(request.url, clientCertificate ?? null);
-    return attempt({ ...request, headers: flat(headers), signal }, connections);
+    return attempt({ ...request, headers: flat(headers), cancellation }, connections);
   }
 
   /** A connection made with one client certificate never carries a request with another, or none. */
@@ -129,7 +130,7 @@ export function createTransport({ egress, caPem, proxyUrl, resolve }: TransportO
       }
     },
     async close() {
-      closing.abort();
+      cancel(closing);
       if (underWay > 0) await new Promise<void>((resolve) => (onIdle = resolve));
       await Promise.all([...origins.values()].map(({ connections }) => connections.close()));
     },
@@ -154,14 +155,14 @@ function fingerprint({ certificate, privateKey }: ClientCertificate): string {
 }
 
 /** `headers` are flat and stay unchanged until the end. */
-type AttemptRequest = Omit<TransportRequest, 'headers' | 'signal'> & {
+type AttemptRequest = Omit<TransportRequest, 'headers' | 'cancellation'> & {
   readonly headers: string[];
-  readonly signal: AbortSignal;
+  readonly cancellation: Cancellation;
 };
 
 /** Waits for a connection, sends the request and gives the connection back. Ends after `timeoutMs` at any step. */
 function attempt(request: AttemptRequest, connections: Connections): Promise<Outcome> {
-  const { url, headers, body, timeoutMs, headDecides = false, signal } = request;
+  const { url, headers, body, timeoutMs, headDecides = false, cancellation } = request;
   return new Promise((resolve) => {
     const startedAt = performance.now();
     let connection: Connection | null = null;
@@ -173,7 +174,7 @@ function attempt(request: AttemptRequest, connections: Connections): Promise<Out
       if (settled) return;
       settled = true;
       clearTimeout(timer);
-      ended.delete(cancel);
+      cancellation.listeners.delete(giveUp);
       stopWaiting();
       const steps = connection?.steps ?? { dnsMs: null, connectMs: null, tlsMs: null };
       const totalMs = Math.round(performance.now() - startedAt);
@@ -200,38 +201,17 @@ function attempt(request: AttemptRequest, connections: Connections): Promise<Out
       clearTimeout(timer);
       timer = setTimeout(() => settle({ reusable: false }), BODY_AFTER_HEAD_MS);
     };
-    const cancel = (): void => {
-      fail('internal', `${reasonOf(signal)} before the answer: ${whereabouts(connection, exchange, url)}`);
+    const giveUp = (): void => {
+      fail('internal', `${cancellation.reason} before the answer: ${whereabouts(connection, exchange, url)}`);
     };
-    const ended = cancelled(signal);
 
-    if (signal.aborted) return cancel();
-    ended.add(cancel);
+    if (cancellation.reason !== null) return giveUp();
+    cancellation.listeners.add(giveUp);
     stopWaiting = connections.acquire((taken) => {
       connection = taken;
       exchange = startExchange(taken, { path: url.pathname + url.search, headers, body }, { onHead, onEnd: settle });
     });
   });
-}
-
-/** Why a request was ended: the reason passed to `abort`, if it is a text. */
-export function reasonOf(signal: AbortSignal): string {
-  return typeof signal.reason === 'string' ? signal.reason : 'the service stopped';
-}
-
-/** The callbacks of each signal: a listener for each of many requests would cost 3 µs a request. */
-const CANCELLED = new WeakMap<AbortSignal, Set<() => void>>();
-
-function cancelled(signal: AbortSignal): Set<() => void> {
-  const known = CANCELLED.get(signal);
-  if (known !== undefined) return known;
-  const cancels = new Set<() => void>();
-  CANCELLED.set(signal, cancels);
-  const tellAll = (): void => {
-    for (const cancel of [...cancels]) cancel();
-  };
-  signal.addEventListener('abort', tellAll, { once: true });
-  return cancels;
 }
 
 /** A receiver that requires a client certificate may close the connection right after it opens; TLS 1.3 allows it no earlier. */

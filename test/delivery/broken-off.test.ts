@@ -66,11 +66,11 @@ it('a heartbeat that breaks off is not repeated before the next one is due', asy
   let made = 0;
   let ill = true;
   const dispatcher = await d.start({
-    send: async (parts, signal) => {
-      if (parts.endpoint.id !== webhook.endpointId) return d.send(parts, signal);
+    send: async (parts, cancellation) => {
+      if (parts.endpoint.id !== webhook.endpointId) return d.send(parts, cancellation);
       made += 1;
       if (ill) throw new Error('no memory');
-      return d.send(parts, signal);
+      return d.send(parts, cancellation);
     },
   });
   d.advance(60_000);

@@ -7,6 +7,7 @@ import {
   RESPONSE_HEADER_BYTES,
   RESPONSE_READ_BYTES,
 } from '../../src/kernel/limits/limits.ts';
+import { cancel, createCancellation } from '../../src/outbound/cancellation.ts';
 import { deferred } from '../support/deferred.ts';
 import { type HttpsServer, type PlannedAnswer, startHttpsServer } from '../support/https-server.ts';
 import { makeCertificates } from '../support/tls.ts';
@@ -100,9 +101,9 @@ test('more requests than connections wait for one, and each is sent once', async
 test('a request that waits for a connection runs out of time too, and the next is served', async (t) => {
   const receiver = await startReceiver(t, () => {});
   const { post } = loopbackTransport(t, { caPem });
-  const stop = new AbortController();
+  const stop = createCancellation();
   const holding = Array.from({ length: CONNECTIONS_PER_ORIGIN_MAX }, () =>
-    post(requestTo(receiver.origin, { signal: stop.signal, timeoutMs: PATIENCE_MS })),
+    post(requestTo(receiver.origin, { cancellation: stop, timeoutMs: PATIENCE_MS })),
   );
   for (const _ of holding) await receiver.next();
   const { message } = failed(await post(requestTo(receiver.origin, { timeoutMs: 30 })), 'timeout');
@@ -110,7 +111,7 @@ test('a request that waits for a connection runs out of time too, and the next i
   assert.equal(receiver.requests.length, CONNECTIONS_PER_ORIGIN_MAX);
   const next = post(requestTo(receiver.origin));
   receiver.answer({});
-  stop.abort();
+  cancel(stop);
   assert.ok((await next).ok);
   for (const outcome of await Promise.all(holding)) failed(outcome, 'internal');
 });
@@ -246,13 +247,13 @@ test('a request that is given up ends at once and its connection with it', async
   const closed = deferred();
   const receiver = await startReceiver(t, (_seen, response) => void response.once('close', () => closed.resolve()));
   const { post } = loopbackTransport(t, { caPem });
-  const stop = new AbortController();
-  const outcome = post(requestTo(receiver.origin, { signal: stop.signal }));
+  const stop = createCancellation();
+  const outcome = post(requestTo(receiver.origin, { cancellation: stop }));
   await receiver.next();
-  stop.abort();
+  cancel(stop);
   failed(await outcome, 'internal');
   await closed.promise;
-  failed(await post(requestTo(receiver.origin, { signal: stop.signal })), 'internal');
+  failed(await post(requestTo(receiver.origin, { cancellation: stop })), 'internal');
   assert.equal(receiver.requests.length, 1);
 });
 
@@ -271,7 +272,7 @@ test('closing waits for requests with a signal, closes the connections, and refu
   const held = deferred<() => void>();
   const receiver = await startReceiver(t, (_seen, response) => held.resolve(() => response.end('late')));
   const transport = loopbackTransport(t, { caPem });
-  const outcome = transport.post(requestTo(receiver.origin, { signal: new AbortController().signal }));
+  const outcome = transport.post(requestTo(receiver.origin, { cancellation: createCancellation() }));
   const answer = await held.promise;
   const closing = transport.close();
   failed(await transport.post(requestTo(receiver.origin)), 'internal');
