@@ -2,7 +2,12 @@
  * Passkeys (WebAuthn Level 3): signing in with a key that stays on the user's device. A passkey replaces the password, so user
  * verification is required.
  */
-import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+  RegistrationResponseJSON,
+} from '@simplewebauthn/server';
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
 import {
   CHALLENGE_MS,
@@ -24,14 +29,18 @@ export type Passkeys = {
   /** Whether passkeys work at this address. They need a host name, not an IP address. */
   isPossible(origin: string): boolean;
   /**
-   * The options for the browser to create a passkey (`PublicKeyCredentialCreationOptionsJSON`). `name` tells its owner which one it is.
+   * The options for the browser to create a passkey. `name` tells its owner which one it is.
    * Throws 400 for an invalid name and for too many passkeys.
    */
-  beginRegistration(user: Pick<User, 'id' | 'userName' | 'displayName'>, place: Place, name: string): Promise<unknown>;
+  beginRegistration(
+    user: Pick<User, 'id' | 'userName' | 'displayName'>,
+    place: Place,
+    name: string,
+  ): Promise<PublicKeyCredentialCreationOptionsJSON>;
   /** Adds a passkey from the browser's JSON `response`. Throws 400: naming `name`, or no field if the response is invalid. */
   register(userId: string, place: Place, name: string, response: string): Promise<void>;
-  /** The options for the browser to sign in (`PublicKeyCredentialRequestOptionsJSON`). */
-  beginSignIn(place: Place): Promise<unknown>;
+  /** The options for the browser to sign in. */
+  beginSignIn(place: Place): Promise<PublicKeyCredentialRequestOptionsJSON>;
   /**
    * The owner of the passkey that signed the response, or null if the response is invalid. Does not check whether the user may sign in. A
    * valid signature whose counter has not increased comes from a copy (WebAuthn Level 3 §6.1.1): it is refused, and the audit log

@@ -4,7 +4,7 @@ import { EXPIRY_WARNING_DAYS } from '../kernel/limits/housekeeping.ts';
 import { EXPIRIES_SHOWN } from '../kernel/limits/portal.ts';
 import { NO_USES, type Uses } from '../store/directory.ts';
 import type { Expiry } from '../store/housekeeping.ts';
-import { keyReader } from '../webhooks/keys.ts';
+import { keyReader, viewKey } from '../webhooks/keys.ts';
 import type { PgpKey } from '../webhooks/webhook.ts';
 import { type PageCall, pathId, redirectTo, type View } from './call.ts';
 import { type FieldTable, lines, text } from './field-table.ts';
@@ -20,11 +20,18 @@ import { recordPages, removalPages, usesList } from './record-pages.ts';
 const LIST = { href: '/keys', label: 'Keys' };
 
 export function keyPages(dependencies: PageDependencies): PageRoute[] {
-  const { pages, services, store } = dependencies;
+  const { pages, services, store, clock } = dependencies;
   const { keys } = services;
   const found = (call: PageCall): Promise<PgpKey> => keys.get(pathId(call));
   const usesOf = async (name: string): Promise<Uses | null> => (await store.uses.ofKeys([name])).get(name) ?? null;
-  const entity = { list: LIST, noun: 'key', nameOf: ({ name }: PgpKey) => name, administration: keys };
+  const entity = {
+    list: LIST,
+    noun: 'key',
+    nameOf: ({ name }: PgpKey) => name,
+    administration: keys,
+    // The service writes `updatedAt` too, when it warns that the key expires.
+    settings: (key: PgpKey) => ({ ...viewKey(key, clock()), updatedAt: null }),
+  };
   return [
     keyListPage(dependencies),
     ...recordPages(pages, {

@@ -66,19 +66,17 @@ describe('a passkey', () => {
     const services = await openTestServices(t);
     const user = await makeUser(services, { userName: 'grace' });
     const known = await addPasskey(services, user.id);
-    const options = (await services.passkeys.beginRegistration(user, PLACE, 'Laptop')) as Record<string, unknown>;
+    const options = await services.passkeys.beginRegistration(user, PLACE, 'Laptop');
     assert.deepEqual(options.rp, { name: 'Sallyport', id: 'edge.example' });
     assert.deepEqual(options.user, {
       id: Buffer.from(user.id).toString('base64url'),
       name: 'grace',
       displayName: 'grace',
     });
-    const selection = options.authenticatorSelection as Record<string, unknown>;
-    assert.equal(selection.userVerification, 'required');
-    assert.equal(selection.residentKey, 'required');
-    const excluded = options.excludeCredentials as { id: string }[];
-    assert.equal(excluded[0]?.id, Buffer.from(known.credentialId).toString('base64url'));
-    const signIn = (await services.passkeys.beginSignIn(PLACE)) as Record<string, unknown>;
+    assert.equal(options.authenticatorSelection?.userVerification, 'required');
+    assert.equal(options.authenticatorSelection?.residentKey, 'required');
+    assert.equal(options.excludeCredentials?.[0]?.id, Buffer.from(known.credentialId).toString('base64url'));
+    const signIn = await services.passkeys.beginSignIn(PLACE);
     assert.equal(signIn.rpId, 'edge.example');
     assert.equal(signIn.userVerification, 'required');
     assert.notEqual(signIn.challenge, options.challenge);

@@ -2,7 +2,7 @@
 import { attributes, type Html, html } from '../../http/html.ts';
 import { isObject } from '../../kernel/validation.ts';
 import type { Endpoint } from '../../webhooks/endpoint.ts';
-import type { EndpointView } from '../../webhooks/endpoint-schema.ts';
+import { type EndpointView, viewEndpoint } from '../../webhooks/endpoint-schema.ts';
 import {
   type Body,
   type FieldTable,
@@ -162,4 +162,10 @@ export function usedSettings(body: Body, isNew: boolean): Body {
     return use === true || isFilled ? fields : null;
   };
   return { ...body, oauth: used(body.oauth), clientCertificate: used(body.clientCertificate) };
+}
+
+/** The endpoint without `updatedAt`, which the service writes too, for example when it warns that the certificate expires. */
+export function endpointSettings(endpoint: Endpoint, now: number): unknown {
+  const { updatedAt, ...settings } = viewEndpoint(endpoint, now);
+  return settings;
 }

@@ -14,7 +14,7 @@ import { readText } from '../query.ts';
 import { recordPages, removalPages, usesList } from '../record-pages.ts';
 import { withoutCode } from './challenge.ts';
 import { endpointBadges, endpointView, endpointWarnings, oauthSection, type Warning } from './detail.ts';
-import { endpointFields, endpointLayout, shownEndpoint, usedSettings } from './form.ts';
+import { endpointFields, endpointLayout, endpointSettings, shownEndpoint, usedSettings } from './form.ts';
 import { createdView, receiverPage } from './receiver.ts';
 import { rotationPages } from './rotation.ts';
 
@@ -40,6 +40,7 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
     noun: 'endpoint',
     nameOf: ({ name }: Endpoint) => name,
     administration: endpoints,
+    settings: (endpoint: Endpoint) => endpointSettings(endpoint, clock()),
   };
 
   return [

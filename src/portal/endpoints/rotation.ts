@@ -25,8 +25,9 @@ import { time } from '../parts/text.ts';
 import { recordForm } from '../record-form.ts';
 import { formView } from '../record-pages.ts';
 import { waitsUntil } from './detail.ts';
+import { endpointSettings } from './form.ts';
 
-export function rotationPages({ pages, results, services: { endpoints } }: PageDependencies): PageRoute[] {
+export function rotationPages({ pages, results, services: { endpoints }, clock }: PageDependencies): PageRoute[] {
   const secretDone: PageDefinition<PageCall>['respond'] = (call) =>
     results.once(call, async () => {
       const body = readForm(rotationFields(SECRET), call.form);
@@ -56,6 +57,7 @@ export function rotationPages({ pages, results, services: { endpoints } }: PageD
       `/endpoints/{id}/${credential.action}`,
       recordForm({
         administration: endpoints,
+        settings: (endpoint) => endpointSettings(endpoint, clock()),
         fill: () => fillForm(rotationFields(credential), { activateAfterSeconds: DAY_SECONDS, overlapSeconds: 0 }),
         view: (call, endpoint, state) => rotationView(call, endpoint, credential, state),
         refused: (typed, refusal) => refusedForm(withoutSecrets(rotationFields(credential), typed), refusal),
