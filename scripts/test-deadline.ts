@@ -1,6 +1,6 @@
 /**
  * The first file of every process of tests. The runner's time limit ends a test, not its process, which waits forever for a server, timer or
- * child that a test left open. Here that is a failure that names what is open.
+ * child that a test left open. Here that is a failure that names the open resources.
  */
 
 import { after } from 'node:test';

@@ -33,7 +33,7 @@ const ROOMS: Readonly<Record<string, readonly [imports: string, types: string]>>
 };
 /** The rooms that know the database behind the store: they open, copy and examine its file. */
 const KNOW_SQLITE = ['store', 'data', 'cli'];
-/** A thread opens a connection of its own, and the settings page shows the version of the schema. */
+/** A thread opens its own connection, and the settings page shows the version of the schema. */
 const KNOW_SQLITE_TOO = ['delivery/large-bodies-thread.ts', 'portal/settings.ts'];
 
 const ROOT_FILES_MAX = 6;

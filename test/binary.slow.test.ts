@@ -47,7 +47,7 @@ describe('the single binary', () => {
     ...more,
   });
 
-  it('answers, whatever NODE_OPTIONS says', async () => {
+  it('answers with any NODE_OPTIONS', async () => {
     const env = environment({ NODE_OPTIONS: '--require=/nowhere.js' });
     const { stdout, stderr } = await run(join(folder, NAME), ['version'], { cwd: folder, env });
     assert.deepEqual([stdout, stderr], [`${VERSION}\n`, '']);

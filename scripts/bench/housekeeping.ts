@@ -60,7 +60,7 @@ try {
   fillTokens();
   database.connection.pragma('wal_checkpoint(TRUNCATE)');
   database.connection.pragma('synchronous = FULL');
-  // What was written so far must not weigh on the first commit that is measured.
+  // Earlier writes must not burden the first measured commit.
   execFileSync('sync');
   console.log(`${RECORDS} records in each of two logs, ${RECORDS} tokens; ${megabytes()} MB, ${pages()} pages`);
 

@@ -130,7 +130,7 @@ async function observed(work: () => Promise<unknown>): Promise<Turns> {
 function report(name: string, { delay, cpu }: Turns, perSecond: number): void {
   const row = (histogram: Turns['cpu'] | Turns['delay'], perMs: number): string => {
     const ms = (value: number): string => (value / perMs).toFixed(1).padStart(6);
-    // Most turns do nothing but count themselves; those that matter are the longest.
+    // Most turns only count themselves; the longest ones matter.
     return `p99 ${ms(histogram.percentile(99))}  p99.9 ${ms(histogram.percentile(99.9))}  most ${ms(histogram.max)} ms`;
   };
   const speed = perSecond === 0 ? '' : `${perSecond.toFixed(0)} MiB/s`;

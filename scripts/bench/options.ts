@@ -30,7 +30,7 @@ Without a name: all of them, in less than 15 minutes. \`report\` measures nothin
   --quick            as little as can be, to see that it runs; no result to keep
 `;
 
-/** Throws an `Error` that says what is wrong with the arguments. */
+/** Throws an `Error` that names the problem with the arguments. */
 export function readOptions(args: readonly string[], defaultResults: string): Options {
   const { values, positionals } = parseArgs({
     args: [...args],

@@ -145,7 +145,7 @@ async function publish(sallyport: Sallyport, count: number): Promise<void> {
   }
 }
 
-/** POSTs/s, and how much of this process's CPU time one POST took: the second depends less on what else the machine does. */
+/** POSTs per second, and this process's CPU time for one POST, which depends less on other load. */
 type Measured = { readonly rate: number; readonly cpuMicros: number };
 
 function measure(): (posts: number) => Measured {

@@ -9,7 +9,7 @@ export type Received = { readonly requests: number; readonly bytes: number };
 export type Receiver = {
   /** `https://localhost:<port>` */
   readonly origin: string;
-  /** What has come since the start. */
+  /** The requests since the start. */
   received(): Promise<Received>;
   stop(): void;
 };

@@ -10,6 +10,6 @@ import { COMPILED_ASSET, loadProgram, PROGRAM_ASSET, runProgram } from './progra
 const THREADS_SEMI_SPACE_MB = 1;
 
 const script = loadProgram(getAsset(PROGRAM_ASSET, 'utf8'), Buffer.from(getRawAsset(COMPILED_ASSET)));
-// Only now: V8 rejects the compiled code if the flags differ from those that it was compiled with.
+// Only now: V8 rejects the compiled code if the flags differ from those of its compilation.
 setFlagsFromString(`--max-semi-space-size=${THREADS_SEMI_SPACE_MB}`);
 runProgram(script, require);

@@ -28,7 +28,7 @@ export async function bundle(
     // Only src/kernel/assets.ts reads it, and not in a binary.
     define: { 'import.meta.url': '"file:///"' },
   });
-  // Escapes what is not ASCII: one such character doubles the memory of the whole text in V8, by 3 MB.
+  // Escapes non-ASCII characters: one of them doubles the memory of the whole text in V8, by 3 MB.
   const escaped = readFileSync(outfile, 'utf8').replaceAll(
     /[^\0-\x7f]/g,
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,

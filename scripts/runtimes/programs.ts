@@ -12,7 +12,7 @@ export const DENOS = ['deno', 'deno-oldest'] as const;
 const packages = join(import.meta.dirname, 'node_modules');
 const platform = `${process.platform}-${process.arch}`;
 
-/** The path and the version of a runtime. Throws if there is none for this system. */
+/** The path and the version of a runtime. Throws if it does not exist for this system. */
 export function programOf(runtime: Runtime | (typeof DENOS)[number]): {
   readonly path: string;
   readonly version: string;

@@ -66,7 +66,7 @@ describe('the folder that benchmarks work in', () => {
     assert.throws(() => makeWorkFolder('/dev/shm'), /is in memory/);
   });
 
-  it('takes the place of those of runs that were killed, and leaves those that are under way', (t) => {
+  it('replaces the folders of killed runs, and leaves those of running ones', (t) => {
     const parent = temporaryFolder(t);
     // No process has a number beyond the system's largest.
     const largest = Number(readFileSync('/proc/sys/kernel/pid_max', 'utf8'));

@@ -1,4 +1,4 @@
-/** Profiles of benchmarks: what a function is for, what counts of a profile, and whose profile a file is. */
+/** Profiles of benchmarks: the purpose of a function, the samples that count, and the thread of a profile. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ function stackOf(text: string): Frame[] {
   });
 }
 
-describe('what a function of the event loop is for', () => {
+describe('the purpose of a function of the event loop', () => {
   const purposes: readonly [stack: string, what: string][] = [
     ['(garbage collector) ', 'garbage collection'],
     ['(program) ', 'the engine, and reading from sockets'],
@@ -63,7 +63,7 @@ describe('what a function of the event loop is for', () => {
     it(`${stack}: ${what}`, () => assert.equal(purposeOf(stackOf(stack), LOOP_RULES), what));
 });
 
-describe('what a function of the writing thread is for', () => {
+describe('the purpose of a function of the writing thread', () => {
   const purposes: readonly [stack: string, what: string][] = [
     ['(garbage collector) ', 'garbage collection'],
     ['(program) ', 'the engine'],
@@ -87,7 +87,7 @@ describe('what a function of the writing thread is for', () => {
 
 const ROOT = 'file:///there/';
 
-/** A profile that begins at 1000, of samples that each stand for 100 µs: the stack that was found, the innermost first. */
+/** A profile that begins at 1000, with samples of 100 µs each: their stacks, the innermost function first. */
 function profileOf(...samples: readonly string[]): CpuProfile {
   const nodes: { id: number; callFrame: { functionName: string; url: string }; children: number[] }[] = [];
   const ids = samples.map((sample) => {
@@ -196,7 +196,7 @@ describe('the profiles that a service leaves', () => {
     return folder;
   };
 
-  it('are told apart by what ran in them, and the thread that copies the log is left out', (t) => {
+  it('are recognised by the files that ran in them, and the thread that copies the log is left out', (t) => {
     for (const profiles of [
       [loop, writer, copier],
       [copier, writer, loop],

@@ -1,4 +1,4 @@
-/** What is made of the benchmarks' results: the table in the terminal, the page of the documentation and its charts. */
+/** Reports of the benchmarks' results: the table in the terminal, the page of the documentation and its charts. */
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,13 +27,13 @@ describe('the figures of a result', () => {
     assert.equal(medianRatio(resultOf(), 'rate', 'Sallyport', 'bare'), 0.6);
   });
 
-  it('name the largest of some rows, of those that were measured', () => {
+  it('name the largest of the measured rows', () => {
     assert.equal(largest(resultOf(), 'rate', ['bare', 'Sallyport']), 'bare');
     assert.equal(largest(resultOf(), 'rate', ['Sallyport', 'not measured']), 'Sallyport');
     assert.equal(largest(resultOf(), 'rate', ['not measured']), null);
   });
 
-  it('are not compared with what was not measured', () => {
+  it('are not compared with rows that were not measured', () => {
     assert.throws(
       () => medianRatio(resultOf(), 'rate', 'Sallyport', 'nobody'),
       /nothing was measured of rate of nobody/,
@@ -66,7 +66,7 @@ describe('the figures of a result', () => {
       assert.equal(isMet({ text: '', actual, bound, limit: 65, unit: '%' }), met));
   }
 
-  it('are printed as a table with goals, and with what was not measured', () => {
+  it('are printed as a table with goals, and with rows that were not measured', () => {
     const text = printed(resultOf({ notMeasured: ['BullMQ: redis-server is not installed'] }));
     assert.match(text, /^Issuing tokens \(12 s\)$/m);
     assert.match(text, /^Sallyport +30,000\/s \(27,000–30,000\) +4 ms \(3–5\) +0\.6$/m);
@@ -95,7 +95,7 @@ describe('the figures of a result', () => {
 describe('the page of the report', () => {
   const notes = readNotes('# Notes\n\nIntroduction.\n\n## token\n\nThe profile says **this**.\n\n## guard\n\nThat.\n');
 
-  it('has every goal with what was measured of it, and counts those that are met', () => {
+  it('shows every goal with its measured value, and counts the goals that are met', () => {
     const page = reportPage([storedOf(resultOf())], notes, 'benchmarks');
     assert.match(page, /^1 of 2 are met\.$/m);
     assert.match(page, /^\| Issuing tokens \| rate, of bare \| at least 65% \| 60% \| missed \|$/m);
@@ -119,7 +119,7 @@ describe('the page of the report', () => {
     assert.match(page, /^- 8 cores, Another, .*: Guarding; /m);
   });
 
-  it('puts the note of a result under it, and what is missing from it', () => {
+  it('shows the note of a result below it, and its missing parts', () => {
     const delivery = resultOf({ bench: 'delivery', title: 'Delivering', notMeasured: ['BullMQ: it is not there'] });
     const page = reportPage([storedOf(resultOf()), storedOf(delivery)], notes, 'benchmarks');
     const [, token = '', delivering = ''] = /## Issuing tokens\n([\s\S]*)## Delivering\n([\s\S]*)/.exec(page) ?? [];

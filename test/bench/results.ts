@@ -1,4 +1,4 @@
-/** A benchmark's result for tests of what is made of it. */
+/** A benchmark's result, for tests of its reports. */
 import type { BenchResult, ThreadProfile } from '../../scripts/bench/report/result.ts';
 import type { StoredResult } from '../../scripts/bench/report/stored.ts';
 

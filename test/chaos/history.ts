@@ -1,6 +1,6 @@
 /**
- * What a run of the kill test saw from outside, and the checker that says which promises it broke. Pure: it reads what publishers
- * were told and what receivers got, and knows nothing of the service.
+ * The history of a kill test as seen from outside, and the checker that names broken promises. Pure: it reads the replies that publishers
+ * got and the deliveries that receivers got, and knows nothing of the service.
  */
 
 /** Orders all that was seen: a publish with a smaller `at` was seen earlier. Not a time. */
@@ -64,7 +64,7 @@ export function violations(history: History): Violation[] {
   ];
 }
 
-/** An idempotency key stands for one event, and an event has one offset in each webhook. */
+/** An idempotency key belongs to one event, and an event has one offset in each webhook. */
 function* twice({ publishes, arrivals, webhooks }: History): Generator<Violation> {
   const ids = new Map<string, Set<string>>();
   const add = (key: string, id: string): void => void (ids.get(key) ?? ids.set(key, new Set()).get(key))?.add(id);
@@ -96,7 +96,7 @@ function* twice({ publishes, arrivals, webhooks }: History): Generator<Violation
   }
 }
 
-/** Nothing arrives that nobody published. */
+/** Every delivered event was published. */
 function* strangers({ publishes, arrivals }: History): Generator<Violation> {
   const keys = new Set(publishes.map(({ key }) => key));
   for (const { webhook, records } of arrivals) {
@@ -107,7 +107,7 @@ function* strangers({ publishes, arrivals }: History): Generator<Violation> {
   }
 }
 
-/** What was acknowledged was accepted by the receiver of every webhook, unless its erasure was asked for. */
+/** The receiver of every webhook accepted each acknowledged event, unless its erasure was requested. */
 function* lost({ webhooks, publishes, arrivals, erasures }: History): Generator<Violation> {
   const erased = new Set(erasures.map(({ subject }) => subject));
   const accepted = new Map(webhooks.map(({ name }) => [name, new Set<string>()]));

@@ -14,7 +14,7 @@ export type Program = {
   readonly firstLine: Promise<string | null>;
   readonly exited: Promise<Exit>;
   kill(signal: NodeJS.Signals): void;
-  /** What it wrote to standard error. */
+  /** Its standard error. */
   log(): string;
 };
 

@@ -1,4 +1,4 @@
-/** Publishes for the kill test until the service is gone, and goes on in its next life with what was not acknowledged. */
+/** Publishes for the kill test until the service is killed. After its restart, publishes unacknowledged events again. */
 import { EDGE } from '../support/client.ts';
 import type { Publish, Sequence } from './history.ts';
 
@@ -9,9 +9,9 @@ export type Publisher = {
   readonly publishes: readonly Publish[];
   /** Publishes with some requests at once until `signal` ends it or the service is gone. */
   publishUntil(door: Door, signal: AbortSignal): Promise<void>;
-  /** Publishes again whatever was never acknowledged. */
+  /** Publishes every unacknowledged event again. */
   finish(door: Door): Promise<void>;
-  /** Somebody whose events were all published by now, and who is not published about any more; null where there is nobody. */
+  /** A subject whose events are all published, and who gets no further ones; null without one. */
   retireSubject(): string | null;
   /** Replies that no publisher should ever get. */
   readonly faults: readonly string[];

@@ -1,4 +1,4 @@
-/** The receivers of the kill test: each verifies what it gets, as a customer's would, and writes it into the history. */
+/** The receivers of the kill test: each verifies its requests, as a customer's would, and records them in the history. */
 import { randomBytes } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
@@ -16,7 +16,7 @@ export type Receiver = {
   readonly kind: Kind;
   readonly url: string;
   readonly apiKey: string;
-  /** Whatever may sign: a secret is added here before the service is told of it. */
+  /** The secrets that may sign. A secret is added here before the service gets it. */
   readonly secrets: string[];
 };
 
@@ -106,7 +106,7 @@ function token(): Answer {
   return { headers: { 'content-type': 'application/json' }, body };
 }
 
-/** What arrived, or why it is no delivery in order. */
+/** The delivery, or why the request is not a valid one. */
 async function readArrival(
   { kind, apiKey, secrets }: Receiver,
   { method, url, headers, body }: SeenRequest,

@@ -1,6 +1,6 @@
 /**
  * The kill test: the service is killed at random moments of everything that it does, started again each time, and what publishers and
- * receivers saw is held against what it promises (history.ts). The same seed makes the same choices; the machine's own timing stays.
+ * receivers saw is checked against the promises (history.ts). The same seed makes the same choices; the machine's own timing stays.
  */
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -27,7 +27,7 @@ import { type Program, runSallyport } from './life.ts';
 import { createPublisher, type Door } from './publisher.ts';
 import { type Kind, newSecret, type Receiver, startReceivers } from './receivers.ts';
 
-/** What is under way when the service, or the command beside it, is killed. */
+/** The work under way when the service, or the command beside it, is killed. */
 export const MOMENTS = [
   'start',
   'publish',
@@ -169,7 +169,7 @@ export async function runChaos(t: TestContext, { seed, kills: wanted, tell }: Ch
     return { webhooks, door: { url, token }, admin: createClient(url, token), service };
   };
 
-  /** What an operator or a customer asks for while the service is killed; nobody waits for the reply. */
+  /** Requests of an operator or a customer while the service is killed. Their replies are not awaited. */
   const meddle = async (moment: Moment, { admin }: Stage): Promise<void> => {
     const kind = KINDS[below(KINDS.length)] ?? 'plain';
     const webhook = webhooks.get(kind);
@@ -211,7 +211,7 @@ export async function runChaos(t: TestContext, { seed, kills: wanted, tell }: Ch
     await Promise.all([publishing, meddling]);
   };
 
-  // A stop keeps what was compiled, and so every later start is as fast as an operator's.
+  // A stop keeps the compile cache, so every later start is as fast as in operation.
   stage.service.kill('SIGTERM');
   await stage.service.exited;
   const startedAt = performance.now();
@@ -319,7 +319,7 @@ async function listed(admin: ApiClient, webhookId: string): Promise<Kept[]> {
   return kept;
 }
 
-/** Lines of the log at level error and above, and whatever is no line of the log. */
+/** Lines of the log at level error and above, and other output. */
 function faultLines(log: string): string[] {
   const lines = log.split('\n').slice(0, -1);
   return lines.filter(

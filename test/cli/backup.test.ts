@@ -261,7 +261,7 @@ test('a backup is verified without restoring it, with the key if it is available
   assert.deepEqual(readFileSync(file), bytes);
   assert.equal(existsSync(elsewhere), false);
 
-  // Somebody without the key forges a manifest for another database.
+  // An attacker without the key forges a manifest for another database.
   const forged = beside(folder, 'forged.db');
   copyFileSync(join(dataDir, 'sallyport.db'), forged);
   new BetterSqlite3(forged).exec("PRAGMA journal_mode = DELETE; UPDATE user_account SET role = 'viewer'").close();

@@ -40,8 +40,8 @@ describe('sallyport listen', () => {
     assert.equal(shownHeaders.get('x-api-key'), '[secret]');
     const { code, stdout, stderr } = await listener.end();
     assert.deepEqual([code, stderr], [0, '']);
-    assert.equal(stdout.split(secret).length - 1, 1, 'the secret is told once');
-    assert.equal(stdout.split(apiKey).length - 1, 1, 'the API key is told once');
+    assert.equal(stdout.split(secret).length - 1, 1, 'the secret is shown once');
+    assert.equal(stdout.split(apiKey).length - 1, 1, 'the API key is shown once');
   });
 
   it('answers a token challenge at every path', async (t) => {

@@ -290,7 +290,7 @@ async function halfSentRequest(t: TestContext, url: string): Promise<void> {
   await once(half, 'continue');
 }
 
-/** Resolves when nobody accepts connections there. */
+/** Resolves when no server accepts connections there. */
 async function refusing(url: string): Promise<void> {
   const { hostname, port } = new URL(url);
   for (;;) {
@@ -311,6 +311,6 @@ test('a second interrupt ends a waiting stop, but not the same signal sent twice
   await refusing(announcement.url);
   // Only time distinguishes two interrupts, counted from when the process has received the first.
   await setTimeout(1000);
-  assert.ok(process.kill(pid, 0), 'it still waits for what is in flight');
+  assert.ok(process.kill(pid, 0), 'it still waits for requests under way');
   assert.deepEqual(await end('SIGINT'), { status: 130, signal: null });
 });

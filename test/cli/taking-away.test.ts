@@ -27,7 +27,7 @@ test('an application or user that a command disables is refused at the next call
     assert.equal(await statusOf(token), 401, group);
     await assert.rejects(tokenFor(announcement.url, credentials));
     assert.equal((await json([group, 'update', name, ...ON])).active, true);
-    assert.equal(await statusOf(token), 401, 'what was taken away does not come back');
+    assert.equal(await statusOf(token), 401, 'a revoked token does not come back');
     assert.equal(await statusOf(await tokenFor(announcement.url, credentials)), 200);
   }
 });

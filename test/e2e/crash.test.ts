@@ -180,7 +180,7 @@ test('killed repeatedly under load: every acknowledged event arrives, and none a
   }
   await publishAll(service, acknowledged, total);
   const wanted = [...acknowledged.values()];
-  assert.equal(new Set(wanted).size, total, 'an idempotency key stands for one event, however often it was sent');
+  assert.equal(new Set(wanted).size, total, 'an idempotency key belongs to one event, however often it was sent');
   while (arrivals(at.deliveries).size < total) await at.next();
   const times = arrivals(at.deliveries);
   assert.deepEqual([...times.keys()].sort(), wanted.toSorted());

@@ -91,7 +91,7 @@ describe('the check of a trace', () => {
   }
 });
 
-/** What is wrong with the order of an acknowledgement; null if nothing is. */
+/** The problem with the order of an acknowledgement, or null. */
 function brokenPromise(calls: readonly SystemCall[], { reply, row }: Promised): string | null {
   const answered = calls.find(({ target, hex }) => target.startsWith('TCP') && hex.includes(hexOf(reply)));
   if (answered === undefined) return `${reply} was not answered`;

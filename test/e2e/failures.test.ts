@@ -122,7 +122,7 @@ describe('an endpoint that does not accept a delivery', () => {
     assert.equal(attempt.responseBody, 'x'.repeat(4096));
   });
 
-  it('that answers 200 and interrupts its body has accepted it; the received part is kept', async (t) => {
+  it('that answers 200 and interrupts its body has accepted it; the received part is stored', async (t) => {
     const journey = await startJourney(t);
     await makeEventType(journey.admin, TYPE);
     const { at, webhook } = await connect(journey, [TYPE]);

@@ -52,7 +52,7 @@ describe('a heartbeat', () => {
     assert.equal(envelope.records.length, 0);
     assert.match(String(request.headers.authorization), /^HMAC-SHA256 /);
     assert.deepEqual((await service.log.nextAttempt(webhook.id)).kind, 'heartbeat');
-    assert.equal((await deliveriesOf(admin, webhook)).length, 1, 'a heartbeat is no delivery');
+    assert.equal((await deliveriesOf(admin, webhook)).length, 1, 'a heartbeat is not a delivery');
 
     service.advance(301_000);
     await at.next();

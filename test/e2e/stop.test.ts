@@ -127,7 +127,7 @@ test('SIGTERM does not wait for name look-ups that never end', async (t) => {
   }
 });
 
-test('SIGTERM ends in time while another process locks the database, and acknowledged data is kept', async (t) => {
+test('SIGTERM ends within its limit while another process locks the database, and acknowledged data is kept', async (t) => {
   const { ca, server } = sharedCertificates();
   const service = await spawnService(t, { ca });
   const { admin } = service;

@@ -1,4 +1,4 @@
-/** A thread of the database ends: the service says so and exits, an embedding program is told, and `npm start` starts it again. */
+/** A thread of the database ends: the service logs it and exits, an embedding program is notified, and `npm start` restarts the service. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,7 +22,7 @@ const LAUNCH = new URL('../../scripts/launch.mjs', import.meta.url).href;
 const LAST_LINE =
   'sallyport: a thread of the database ended (the thread ended), so the service stopped; nothing that was acknowledged is lost; systemd, Docker or npm start starts it again';
 
-test('serve refuses what is under way, says why and exits with 1; the next start has what was acknowledged', async (t) => {
+test('serve refuses requests under way, says why and exits with 1; the next start has all acknowledged data', async (t) => {
   const service = await spawnService(t, { env: { NODE_OPTIONS: `--import=${END_THREAD}` } });
   const { admin, url } = service;
   await makeEventType(admin, TYPE);
@@ -40,7 +40,7 @@ test('serve refuses what is under way, says why and exits with 1; the next start
   await succeeded(again.admin.post('event-types', { name: 'order.shipped' }));
 });
 
-test('an embedding program is told, and may create another Sallyport on the folder once it has stopped this one', async (t) => {
+test('an embedding program is notified, and may create another Sallyport on the folder after stopping this one', async (t) => {
   const config = readConfig({ SALLYPORT_DATA: join(temporaryFolder(t), 'data') });
   const threads: Worker[] = [];
   const note = (thread: Worker): void => void threads.push(thread);

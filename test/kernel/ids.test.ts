@@ -54,7 +54,7 @@ describe('row keys and UUIDs', () => {
     assert.equal(ids.rowKey(), first + 5003);
   });
 
-  it('creates larger keys and later UUIDs each time, whatever the clock does', () => {
+  it('creates larger keys and later UUIDs each time, for any clock', () => {
     const steps = fc.array(fc.integer({ min: -5000, max: 50 }), { minLength: 1, maxLength: 200 });
     fc.assert(
       fc.property(steps, (moves) => {

@@ -73,7 +73,7 @@ describe('createLru', () => {
     );
   });
 
-  it('keeps what is used', () => {
+  it('keeps entries that are used', () => {
     const lru = createLru<string, number>({ max: 2 });
     lru.set('a', 1);
     lru.set('b', 2);

@@ -143,7 +143,7 @@ describe('after stop', () => {
   });
 });
 
-it('a stop waits for what the program published before it', async (t) => {
+it('a stop waits for events published before it', async (t) => {
   const { sallyport, dataDir } = await open(t);
   await sallyport.services.eventTypes.create({ name: 'order.created' }, EMBEDDING_PROGRAM);
   const published = Array.from({ length: 20 }, (_, number) =>
@@ -156,7 +156,7 @@ it('a stop waits for what the program published before it', async (t) => {
   assert.equal(eventsIn(dataDir), 20);
 });
 
-it('what JSON cannot carry is refused by name, and none of its request is kept', async (t) => {
+it('a value that JSON cannot hold is refused by name, and nothing of its request is stored', async (t) => {
   const { sallyport, dataDir } = await open(t);
   await sallyport.services.eventTypes.create({ name: 'order.created' }, EMBEDDING_PROGRAM);
   const events = [

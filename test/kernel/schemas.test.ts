@@ -6,7 +6,7 @@ import { isoInstant, parseMoment } from '../../src/kernel/schemas.ts';
 const DAY_MS = 86_400_000;
 
 describe('an instant in ISO 8601', () => {
-  it('equals that of Date, whatever was formatted before', () => {
+  it('equals that of Date after any earlier formatting', () => {
     const years: fc.Arbitrary<number> = fc.integer({ min: Date.UTC(0, 0), max: Date.UTC(9999, 11, 31) });
     // Close to each other, close to midnight, and anywhere.
     const close = fc.tuple(fc.integer({ min: 20_000, max: 20_003 }), fc.integer({ min: -3, max: 3 }));

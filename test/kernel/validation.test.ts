@@ -41,7 +41,7 @@ function problems(work: () => unknown): readonly unknown[] {
 }
 
 describe('validate', () => {
-  it('gives what the schema makes of a value, defaults filled in', () => {
+  it('returns the parsed value with its defaults', () => {
     const value = validate(schema, { name: 'abc', count: 3 });
     assert.deepEqual(value, {
       ...{

@@ -44,7 +44,7 @@ describe('the line of a request', () => {
     ]);
   });
 
-  it('omits the client, the code and the error id if there are none', () => {
+  it('omits the client, the code and the error id of a request without them', () => {
     assert.deepEqual(Object.keys(logged(LINE)).slice(-2), ['remoteAddress', 'msg']);
   });
 

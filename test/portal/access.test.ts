@@ -39,7 +39,7 @@ describe('applications', () => {
     });
   }
 
-  it('says beside the field what was wrong, keeps what was typed, and makes no account for it', async (t) => {
+  it('shows the problem beside the field, keeps the typed values, and creates no account', async (t) => {
     const portal = await startPortal(t);
     const { page, open } = await portal.signIn('administrator', { expecting: [400, 409] });
     await open('/applications/new');
@@ -56,7 +56,7 @@ describe('applications', () => {
       [],
     );
     assert.equal(await page.getByRole('radio', { name: 'A new service account' }).isChecked(), true);
-    // An account that somebody has already is not taken over.
+    // An existing account is not taken over.
     await portal.service.services.users.create({ userName: 'shop' }, SERVICE);
     await page.getByLabel('Tokens are good for').fill('600');
     await page.getByRole('button', { name: 'Register the application' }).click();
@@ -68,7 +68,7 @@ describe('applications', () => {
     await page.getByRole('link', { name: 'shop-2' }).waitFor();
   });
 
-  it('is not registered until somebody chose whom it acts as', async (t) => {
+  it('is not registered until its user is chosen', async (t) => {
     const portal = await startPortal(t);
     const { page, open, isAccessible } = await portal.signIn('administrator', { expecting: [400] });
     const count = async (): Promise<number> => (await portal.service.services.applications.list('', 100)).length;
@@ -99,7 +99,7 @@ describe('applications', () => {
     assert.equal(await secret.textContent(), shown);
     const result = page.url();
     assert.equal(await named(), 1);
-    // Another session is shown nothing, and after ten minutes nobody is.
+    // Another session sees nothing, and after ten minutes no session does.
     const other = await portal.signIn('administrator', { expecting: [404] });
     assert.equal(await other.open(new URL(result).pathname), 404);
     assert.ok(!(await other.page.content()).includes(shown ?? ''));
@@ -140,7 +140,7 @@ describe('applications', () => {
       .list('', 100)
       .then((all) => all.filter(({ name }) => name === 'Shop'));
     assert.equal(application?.userId, hrId);
-    // Whoever it acts as stands in the form of the change, also once switched off.
+    // The form of the change shows its user, also a deactivated one.
     await services.users.patch(hrId, { active: false }, SERVICE);
     await open(`/applications/${application?.id}/edit`);
     assert.equal(await actsAs.inputValue(), 'hr');
@@ -273,7 +273,7 @@ describe('users', () => {
     assert.deepEqual(user.constraints, {});
   });
 
-  it('are told of a permission that is none where it was typed, once', async (t) => {
+  it('show the problem of an invalid permission once, beside its field', async (t) => {
     const portal = await startPortal(t);
     const { page, open } = await portal.signIn('administrator', { expecting: [400] });
     await open('/users/new');

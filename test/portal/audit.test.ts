@@ -55,7 +55,7 @@ describe('the audit log', () => {
     });
   }
 
-  it('is filtered by whatever is written down, and says by what the address does', async (t) => {
+  it('filters by every column, and shows the filters of its address', async (t) => {
     const portal = await startPortal(t);
     const { services } = portal.service;
     await services.erasures.erase({ subject: 'anna@example.com' }, COMMAND_LINE);

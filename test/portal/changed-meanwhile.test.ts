@@ -1,4 +1,4 @@
-/** Forms about a record that somebody changes after they were opened. */
+/** Forms about a record that changes after they were opened. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { makeEvent } from '../../src/events/event.ts';
@@ -19,18 +19,18 @@ type Fields = Readonly<Record<string, unknown>>;
 type Kind = {
   readonly collection: string;
   readonly body: Fields;
-  /** What somebody else changes, and how the page shows it. */
+  /** The other change, and how the page shows it. */
   readonly other: Fields;
   readonly now: string;
-  /** What is typed into the form, and how the page shows it. */
+  /** The values typed into the form, and how the page shows them. */
   readonly typed: Readonly<Record<string, string>>;
   readonly yours: string;
-  /** What the record has of it after it was saved. */
+  /** The record after it was saved. */
   readonly saved: Fields;
-  /** Secrets that are typed, and what the page asks for again. */
+  /** Typed secrets, and the ones that the page asks for again. */
   readonly secrets?: Readonly<Record<string, string>>;
   readonly typeAgain?: string;
-  /** Further forms that act on the record, with what is chosen in them. */
+  /** Further forms that act on the record, with their choices. */
   readonly actions?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 };
 
@@ -123,7 +123,7 @@ const KINDS: Readonly<Record<string, (admin: ApiClient) => Promise<Kind>>> = {
 const CHANGED = 'Somebody changed this meanwhile';
 const table = (text: string): string => /<caption[^>]*>What differs[\s\S]*?<\/table>/.exec(text)?.[0] ?? '';
 
-describe('a form that was opened before somebody else changed', () => {
+describe('a form that was opened before another change of', () => {
   for (const [name, prepare] of Object.entries(KINDS)) {
     it(`${name} saves nothing, shows both values, and saves when it is sent again`, async (t) => {
       const service = await startService(t);

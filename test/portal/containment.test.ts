@@ -1,4 +1,4 @@
-/** The portal grants no more than whoever is signed in holds (contract §4): here an administrator of one division. */
+/** A user of the portal grants no more than they hold (contract §4): here an administrator of one division. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { SESSION_COOKIE } from '../../src/portal/cookies.ts';

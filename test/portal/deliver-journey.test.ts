@@ -16,7 +16,7 @@ async function startJourney(t: TestContext): Promise<Journey> {
   return { portal, receiver: await startReceiver(t, server, { clock: portal.service.clock }) };
 }
 
-/** Creates an endpoint; answers what the page tells the receiver. */
+/** Creates an endpoint. Returns what the page shows for the receiver. */
 async function createEndpoint(page: Page, url: string): Promise<{ secret: string; apiKey: string }> {
   await page.getByRole('link', { name: 'Endpoints', exact: true }).click();
   await page.getByRole('link', { name: 'New endpoint' }).click();
@@ -39,7 +39,7 @@ async function arrives({ at, type }: { at: ReceivingEndpoint; type: string }): P
 for (const isScriptless of [false, true]) {
   const how = isScriptless ? 'without JavaScript' : 'with JavaScript';
   describe(`the way to the first delivery (${how})`, () => {
-    it('is gone by mouse alone: what was typed is verified, encrypted, sent and received', async (t) => {
+    it('works by mouse alone: an endpoint is verified, and an event encrypted, sent and received', async (t) => {
       const { portal, receiver } = await startJourney(t);
       const { page, open } = await portal.signIn('administrator', { isScriptless });
       const { publicKey, privateKey } = await pgpKeyPair();
@@ -48,8 +48,8 @@ for (const isScriptless of [false, true]) {
       const { secret, apiKey } = await createEndpoint(page, `${receiver.origin}/hooks/shop?tenant=A`);
       assert.equal(Buffer.from(secret, 'base64').length, 32);
       await page.getByText('It is off until it has answered the challenge').waitFor();
-      assert.equal(receiver.requests.length, 1, 'the challenge that nobody could answer');
-      // Now the receiver is told.
+      assert.equal(receiver.requests.length, 1, 'the challenge that the receiver could not answer');
+      // Now the receiver gets the secret.
       const at = receiver.endpoint('/hooks/shop?tenant=A', {
         secret,
         apiKey,

@@ -40,7 +40,7 @@ async function sent(t: TestContext, orders = 3): Promise<Sent> {
   return { ...d, shop, dock };
 }
 
-/** What the list shows, a line for each: event, webhook and offset, state. */
+/** The rows of the list, a line for each: event, webhook and offset, state. */
 async function listed(page: Page): Promise<string[]> {
   const rows = await page.locator('#results tbody tr').all();
   const texts = await Promise.all(rows.map((row) => row.innerText()));
@@ -135,7 +135,7 @@ for (const isScriptless of [false, true]) {
       assert.deepEqual(await listed(page), ALL.slice(0, 3));
     });
 
-    it('sends again what is chosen from it, and nothing else', async (t) => {
+    it('sends only the chosen deliveries again', async (t) => {
       const { openAs, dock, portal } = await sent(t);
       const { log } = portal.service;
       dock.at.answer(() => ({ status: 204 }));
@@ -189,7 +189,7 @@ for (const isScriptless of [false, true]) {
       await page.getByText('There is nothing to send again.').waitFor();
     });
 
-    it('tells the story of each: attempts, answers, what to do, and what it carried', async (t) => {
+    it('shows the attempts of each with responses and advice, and its payload', async (t) => {
       const { openAs, dock, admin } = await sent(t, 1);
       const [delivery] = await deliveriesOf(admin, dock.webhook);
       const { page, isAccessible } = await openAs('operator', '/deliveries?state=dead', { isScriptless });
@@ -221,7 +221,7 @@ for (const isScriptless of [false, true]) {
 }
 
 describe('a delivery', () => {
-  it('is read by viewers, who are not offered what they may not do', async (t) => {
+  it('is read by viewers, without actions that they may not take', async (t) => {
     const { openAs, dock, admin } = await sent(t, 1);
     const [delivery] = await deliveriesOf(admin, dock.webhook);
     const { page, open } = await openAs('viewer', '/deliveries');
@@ -232,7 +232,7 @@ describe('a delivery', () => {
     assert.equal(await page.getByRole('button', { name: 'Send again' }).count(), 0);
   });
 
-  it('shows nothing of what was erased: not the data, and not what the receiver said of it', async (t) => {
+  it('shows no erased data and no response to it', async (t) => {
     const { openAs, dock, admin, portal } = await sent(t, 1);
     const [delivery] = await deliveriesOf(admin, dock.webhook);
     await portal.service.services.erasures.erase({ subject: 'anna <b>' }, ACTOR);

@@ -7,7 +7,7 @@ import { MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
 import { makeEndpoint, makeEventType, makeWebhook, only, sharedCertificates } from '../support/journey.ts';
 
 describe('the list of endpoints', () => {
-  it('teaches the first step while it is empty, to those who may take it', async (t) => {
+  it('explains the first step while it is empty, to roles that may take it', async (t) => {
     const { openAs } = await startDeliverPortal(t);
     const administrator = await openAs('administrator', '/endpoints');
     await administrator.page.getByRole('heading', { name: 'Where shall deliveries go?' }).waitFor();
@@ -17,7 +17,7 @@ describe('the list of endpoints', () => {
     assert.equal(await viewer.page.getByRole('link', { name: 'New endpoint' }).count(), 0);
   });
 
-  it('shows how each stands, who sends there, and what to look at, and is filtered by name and address', async (t) => {
+  it('shows the state of each, its webhooks and its problems, and filters by name and address', async (t) => {
     const { openAs, admin, receiver } = await startDeliverPortal(t);
     await makeEventType(admin, 'order.created');
     const shop = await makeEndpoint(admin, receiver.endpoint('/shop'), { name: 'Shop', tokenChallenge: true });
@@ -50,7 +50,7 @@ describe('the list of endpoints', () => {
 });
 
 describe('creating an endpoint', () => {
-  it('says what was wrong beside each field, keeps what was typed, and puts no secret back', async (t) => {
+  it('shows each problem beside its field, keeps the typed values, and repeats no secret', async (t) => {
     const { openAs, admin } = await startDeliverPortal(t);
     const { page, isAccessible } = await openAs('administrator', '/endpoints/new', { expecting: [400] });
     await page.getByLabel('Name').fill(MARKUP);
@@ -121,7 +121,7 @@ describe('creating an endpoint', () => {
     assert.equal(receiver.requests.length, 0, 'nothing had to be proved');
   });
 
-  it('shows no secret that was typed, and says where the challenge stands', async (t) => {
+  it('shows no typed secret, and the state of the challenge', async (t) => {
     const { openAs, receiver } = await startDeliverPortal(t);
     const { page } = await openAs('administrator', '/endpoints/new');
     await page.getByLabel('Name').fill('Shop');
@@ -138,7 +138,7 @@ describe('creating an endpoint', () => {
 });
 
 describe('an endpoint', () => {
-  it('shows a failed challenge side by side with what was wanted, and what to do', async (t) => {
+  it('shows the response to a failed challenge beside the expected one, with advice', async (t) => {
     const { openAs, receiver, admin } = await startDeliverPortal(t);
     const at = receiver.endpoint('/in');
     at.answerChallenge({ status: 200, headers: { 'x-challenge-sha256': 'mistaken' }, body: MARKUP });
@@ -160,7 +160,7 @@ describe('an endpoint', () => {
     assert.match(await came.innerText(), /as wanted:\s+200\s+as wanted:\s+x-challenge-sha256: [A-Za-z0-9+/]{43}=/);
   });
 
-  it('is changed: secrets stay, an address has to prove itself anew, settings are taken away', async (t) => {
+  it('is changed: secrets stay, a new address must be verified again, settings can be removed', async (t) => {
     const { openAs, receiver, admin } = await startDeliverPortal(t);
     const at = receiver.endpoint('/in');
     const oauth = createAuthorizationServer(receiver, '/token').oauth;

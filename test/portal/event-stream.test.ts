@@ -66,7 +66,7 @@ describe('an event stream', () => {
     assert.deepEqual(pieces, [...Array(3).fill('data: more\n\n'), 'event: signed-out\ndata:\n\n']);
   });
 
-  it('ends when nobody looks any more, also where its source still waits', async () => {
+  it('ends when its client is gone, also while its source waits', async () => {
     const leaving = new AbortController();
     const source = (async function* (): AsyncGenerator<StreamEvent> {
       yield { html: html`here` };
@@ -86,7 +86,7 @@ describe('an event stream', () => {
     await assert.rejects(read(eventStream(call(signal), SIGNED_IN, source)), /dry/);
   });
 
-  it('pauses for as long as it is told, and not a moment longer than anybody looks', async () => {
+  it('pauses for the given time, or until its client is gone', async () => {
     const leaving = new AbortController();
     await pause(1, leaving.signal);
     const paused = pause(60_000, leaving.signal);

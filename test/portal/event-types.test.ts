@@ -13,7 +13,7 @@ async function ownTypes(admin: ApiClient): Promise<EventTypeView[]> {
 }
 
 describe('the list of event types', () => {
-  it('has the company’s own first, the rules of each, and all who get it, by whatever pattern', async (t) => {
+  it('lists the company’s own first, with their rules and all webhooks that get them, by any pattern', async (t) => {
     const { openAs, admin, receiver } = await startDeliverPortal(t);
     const empty = await openAs('administrator', '/event-types');
     await empty.page.getByText('These are built in. What happens in your product?').waitFor();
@@ -48,7 +48,7 @@ describe('the list of event types', () => {
 });
 
 describe('an event type', () => {
-  it('is created with what was typed; what was wrong stands beside its field', async (t) => {
+  it('is created from the form; each problem is shown beside its field', async (t) => {
     const { openAs, admin } = await startDeliverPortal(t);
     const { page } = await openAs('administrator', '/event-types/new', { expecting: [400] });
     const create = page.getByRole('button', { name: 'Create the event type' });
@@ -73,7 +73,7 @@ describe('an event type', () => {
     assert.deepEqual(made?.dataSchema, { type: 'object', required: ['orderId'] });
   });
 
-  it('is changed: what was taken out of its schema is gone, and its name stays', async (t) => {
+  it('is changed: a part removed from its schema is gone, and its name stays', async (t) => {
     const { openAs, admin } = await startDeliverPortal(t);
     const dataSchema = { type: 'object', required: ['orderId'], properties: { a: { type: 'integer' }, b: {} } };
     const { id } = await succeeded<EventTypeView>(admin.post('event-types', { name: 'order.created', dataSchema }));

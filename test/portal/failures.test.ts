@@ -9,7 +9,7 @@ import { makeEndpoint, makeEventType, makeWebhook } from '../support/journey.ts'
 /** As a proxy before us answers when we do not. */
 const BAD_GATEWAY = { status: 502, contentType: 'text/html', body: '<h1>502 Bad Gateway</h1>' };
 
-/** What is said of it, and where screen readers say it aloud. */
+/** The text about it, and where screen readers announce it. */
 function said(page: Page, text: string): Promise<void> {
   return page.getByRole('alert').filter({ hasText: text }).waitFor();
 }
@@ -33,7 +33,7 @@ describe('a request of the page that fails', () => {
     await page.getByText('No entries fit these filters.').waitFor();
     await nothingSaid(page);
 
-    // What the service itself refuses it has words for.
+    // The service words its own refusals.
     await page.evaluate("document.querySelector('[name=since]').type = 'text'");
     await page.getByLabel('From (UTC)').fill('yesterday');
     await said(page, 'Since must be a time');
@@ -47,7 +47,7 @@ describe('a request of the page that fails', () => {
     await nothingSaid(page);
   });
 
-  it('that is made again and again is made on, and what was said goes when it succeeds', async (t) => {
+  it('that is repeated goes on, and its message disappears when it succeeds', async (t) => {
     const { admin, receiver, openAs } = await startDeliverPortal(t);
     await makeEventType(admin, 'order.created');
     const endpoint = await makeEndpoint(admin, receiver.endpoint('/in'), { name: 'Shop' });

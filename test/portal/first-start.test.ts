@@ -13,11 +13,11 @@ import { refused } from '../support/refusals.ts';
 import { openTestServices } from '../support/services.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-/** Gives a program a terminal of its own, and hands on what it writes there. */
+/** Runs a program on a terminal, and passes its output on. */
 const TERMINAL = 'import pty, sys; pty.spawn(sys.argv[1:])';
 const PASSWORD = 'seventeen badgers at dawn';
 
-/** Everything that a first `serve` writes to its terminal until the link stands there. */
+/** The output of a first `serve` on a terminal, until it contains the link. */
 async function firstServe(t: TestContext): Promise<string> {
   const serve = [process.execPath, '--disable-warning=ExperimentalWarning', MAIN, 'serve', '--port', '0'];
   const args = ['-c', TERMINAL, ...serve, '--data', unusedFolder(t), '--log-level', 'error'];

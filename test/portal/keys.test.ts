@@ -12,7 +12,7 @@ import { type PgpVectorName, pgpVector } from '../support/vectors.ts';
 const DAY_MS = 86_400_000;
 
 describe('importing a key', () => {
-  it('takes a file as it takes what is pasted, and shows whose it is', async (t) => {
+  it('accepts a file or pasted text, and shows whose key it is', async (t) => {
     const { openAs } = await startDeliverPortal(t);
     const { page } = await openAs('administrator', '/keys');
     await page.getByRole('heading', { name: 'Nothing is encrypted yet' }).waitFor();

@@ -6,7 +6,7 @@ import { importKey, makeEndpoint, makeEventType, makeWebhook } from '../support/
 import { pgpKeyPair } from '../support/pgp-keys.ts';
 
 describe('the lists', () => {
-  it('are paged: the next page by a link, with what was asked for kept', async (t) => {
+  it('are paged: a link leads to the next page and keeps the filters', async (t) => {
     const { admin, receiver, openAs } = await startDeliverPortal(t);
     await makeEventType(admin, 'order.created');
     for (const name of ['one', 'two', 'three']) {
@@ -18,7 +18,7 @@ describe('the lists', () => {
     }
     const { page, open } = await openAs('viewer', '/endpoints?limit=2');
     const names = async () => (await page.locator('tbody th a:not(.plain-link)').allInnerTexts()).join(' ');
-    // Keys stand in the order in which they were imported, the others with the newest first.
+    // Keys are in the order of their import, the others newest first.
     for (const [path, first, next] of [
       ['/endpoints?', 'three two', 'one'],
       ['/webhooks?', 'three two', 'one'],
@@ -47,7 +47,7 @@ describe('the lists', () => {
   });
 });
 
-describe('a form for what is not there', () => {
+describe('a form for an unknown record', () => {
   const paths = [
     '/endpoints/none/edit',
     '/endpoints/none/verify',

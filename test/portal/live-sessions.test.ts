@@ -1,4 +1,4 @@
-/** Live pages end with their session, whatever ends it, also while events keep coming. */
+/** Live pages end with their session, for every reason, also while events keep coming. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';

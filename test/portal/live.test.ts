@@ -1,4 +1,4 @@
-/** Pages that go on by themselves: what they say of themselves while their stream is held, cut, or over for good. */
+/** Live pages: what they show while their stream is paused, interrupted or ended. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -31,7 +31,7 @@ async function watched(t: TestContext): Promise<Watched> {
   };
 }
 
-/** As a browser tells a page that somebody has gone to another tab, or come back. */
+/** Makes the browser report that its user went to another tab, or came back. */
 async function setHidden(page: Page, isHidden: boolean): Promise<void> {
   await page.evaluate(`Object.defineProperty(document, 'hidden', { configurable: true, get: () => ${isHidden} });
     document.dispatchEvent(new Event('visibilitychange'));`);
@@ -43,7 +43,7 @@ function state(page: Page, text: string): Promise<void> {
 
 describe('a page that goes on by itself', () => {
   for (const path of ['/', WATCH]) {
-    it(`sends whoever comes back to it after the session to sign in: ${path}`, async (t) => {
+    it(`leads to the sign-in page after the session ended: ${path}`, async (t) => {
       const { portal, openAs } = await watched(t);
       const { services } = portal.service;
       const visitor: Visitor = await openAs('viewer', '/account');

@@ -1,4 +1,4 @@
-/** The first page in a real browser: how the service is doing, live and over time, and what needs somebody. */
+/** The first page in a real browser: the state of the service, live and over time, and what needs attention. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
@@ -22,7 +22,7 @@ async function opened(t: TestContext): Promise<{ portal: Portal; receiver: Recei
   return { portal, receiver };
 }
 
-/** The figure of a name, with what stands below it. */
+/** A figure by its name, with the text below it. */
 async function figure(page: Page, name: string): Promise<string> {
   const dt = page.locator('.figure').filter({ has: page.locator('dt', { hasText: name }) });
   return (await dt.innerText()).split('\n').slice(1).join(' | ');
@@ -52,7 +52,7 @@ describe('the overview', () => {
     await page.locator('.figure', { hasText: 'Tokens issued' }).getByText('1 token and 2 calls refused').waitFor();
   });
 
-  it('shows what was delivered, how fast, what waits and why, with links to each', async (t) => {
+  it('shows deliveries, latency, waiting records and their reason, with links to each', async (t) => {
     const { portal, receiver } = await opened(t);
     const { admin, dataDir, clock } = portal.service;
     const good = await connect({ admin, receiver }, [TYPE], { webhook: { name: 'Shop', maxBatchRecords: 1 } });
@@ -93,7 +93,7 @@ describe('the overview', () => {
     await page.waitForURL('**/deliveries?state=pending');
   });
 
-  it('looks back a day or a week, as its address says, and keeps what was folded out while it goes on', async (t) => {
+  it('shows a day or a week, as its address says, and keeps sections open while it updates', async (t) => {
     const { portal, receiver } = await opened(t);
     const { admin, services } = portal.service;
     const { at, webhook } = await connect({ admin, receiver }, [TYPE]);
@@ -148,7 +148,7 @@ describe('the overview', () => {
     assert.ok(kept >= charts);
     await page.emulateMedia({ colorScheme: 'dark' });
     assert.equal(await page.evaluate('listening'), kept, 'another theme leaves the old drawings behind');
-    // At once, since what is live comes again every few seconds.
+    // At once, since the live parts are replaced every few seconds.
     const left = await page.evaluate(`(() => {
       for (const chart of document.querySelectorAll('[data-chart]')) chart.remove();
       htmx.process(document.body);

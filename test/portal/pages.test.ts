@@ -1,4 +1,4 @@
-/** What all pages have in common: their headers, what they load and how much that is, and pages that there are not. */
+/** Rules for all pages: their headers, the files that they load and their size, and unknown pages. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
@@ -83,7 +83,7 @@ describe('a page of the portal', () => {
 });
 
 describe('scripts and styles', () => {
-  it('are kept for good at addresses that hold their hash, packed as the browser takes them, with their licences', async (t) => {
+  it('are cached forever at addresses with their hash, compressed as the browser accepts, with their licences', async (t) => {
     const service = await startService(t);
     const { token } = await newSession(service, 'viewer');
     const { text } = await request(`${service.url}/`, { token });
@@ -122,7 +122,7 @@ describe('scripts and styles', () => {
 });
 
 describe('an address that there is not', () => {
-  it('is a page for people, inside the portal for those who are signed in, and an error body for programs', async (t) => {
+  it('is a page for people, inside the portal with a session, and an error body for programs', async (t) => {
     const portal = await startPortal(t);
     const { page, open, isAccessible } = await portal.signIn('viewer', { expecting: [404] });
     assert.equal(await open('/nothing/here'), 404);
@@ -140,7 +140,7 @@ describe('an address that there is not', () => {
     }
   });
 
-  it('shows nothing by itself where it takes what a button sends', async (t) => {
+  it('shows no page of its own if it only takes the form of a button', async (t) => {
     const service = await startService(t);
     const { token } = await newSession(service, 'administrator');
     const reply = await request(`${service.url}/sign-out`, { token });

@@ -108,7 +108,7 @@ describe('a passkey', () => {
     );
   });
 
-  it('is not added without the right password, nor left on the device', async (t) => {
+  it('is not added without the right password, and not left on the device', async (t) => {
     const portal = await startPortal(t);
     const visitor = await visitWithDevice(portal);
     const { page } = visitor;
@@ -126,7 +126,7 @@ describe('a passkey', () => {
     await page.getByText('Name must have 1 to').first().waitFor();
     assert.equal(await page.getByText('Your password is wrong.').count(), 0);
     const { credentials } = await visitor.device.send('WebAuthn.getCredentials', { authenticatorId: visitor.id });
-    assert.deepEqual(credentials, [], 'the device keeps what is not known here');
+    assert.deepEqual(credentials, [], 'the device keeps an unknown passkey');
     await visitor.open('/account');
     await page.getByText('You have none yet.').waitFor();
     await addPasskey(visitor, portal);

@@ -26,7 +26,7 @@ describe('a form that shows a secret', () => {
     const page = await request(url + place.slice('303 '.length), { token });
     assert.match(page.text, /sps_\w+/);
     assert.equal(page.headers.get('cache-control'), 'no-store');
-    // A form that was opened anew, or filled in anew, is another one.
+    // A form that was opened or filled in again is another one.
     const other = await request(`${url}/applications/new`, {
       token,
       form: { ...form, name: 'Shop 2', accountName: 'shop-2' },

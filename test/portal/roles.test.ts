@@ -27,7 +27,7 @@ describe('every page of the portal', () => {
     for (const path of open) assert.match(path, /^\/(sign-in|theme)(\/|$)/);
   });
 
-  it('sends those who are not signed in to sign in, and does nothing', async (t) => {
+  it('sends visitors without a session to the sign-in page, and does nothing', async (t) => {
     const service = await startService(t);
     const unchanged = watch(t, service);
     for (const { method, path, role } of pages) {
@@ -42,7 +42,7 @@ describe('every page of the portal', () => {
   for (const role of ROLES) {
     const denied = pages.filter((page) => page.role !== null && !mayAct(role, page.role));
     if (role !== 'administrator') {
-      it(`refuses ${role}s what takes more, whatever they send, and does nothing`, async (t) => {
+      it(`refuses ${role}s everything beyond their role, and does nothing`, async (t) => {
         assert.ok(denied.length > 0, `nothing takes more than ${role}`);
         const service = await startService(t);
         const { token } = await newSession(service, role);
@@ -59,7 +59,7 @@ describe('every page of the portal', () => {
       });
     }
 
-    it(`answers ${role}s what they may, without a fault`, async (t) => {
+    it(`answers ${role}s within their role without a fault`, async (t) => {
       const service = await startService(t);
       for (const { method, path, role: takes } of pages) {
         if (takes === null || !mayAct(role, takes)) continue;
@@ -72,7 +72,7 @@ describe('every page of the portal', () => {
     });
   }
 
-  it('that takes a form does not wait for it from those who may not come', async (t) => {
+  it('that takes a form refuses visitors without the role before reading it', async (t) => {
     const service = await startService(t);
     const { token } = await newSession(service, 'viewer');
     const { port } = new URL(service.url);
@@ -140,7 +140,7 @@ async function tokenOf(url: string, session: string): Promise<string> {
   return /name="formToken" value="([^"]+)"/.exec(text)?.[1] ?? assert.fail('no form has a token');
 }
 
-/** Asserts, when the result is called, that nothing was written since; that a session was used is no change. */
+/** The result asserts that nothing was written since. The last use of a session does not count. */
 function watch(t: TestContext, { dataDir }: ServiceInProcess): () => void {
   const database = openSqlite(join(dataDir, DATABASE_FILE));
   cleanUp(t, () => database.close());

@@ -77,7 +77,7 @@ describe('a message that a redirect brings', () => {
     assert.equal(read('made.up'), null);
     assert.equal(readFlash(asked({}), 'c'), null);
   });
-  it('is nobody else’s', () => {
+  it('works for no other session', () => {
     assert.equal(unseal('c', seal('c', 'text')), 'text');
     assert.equal(unseal('d', seal('c', 'text')), null);
     assert.equal(unseal('c', seal('c', 'text').replace('.', 'A.')), null);
@@ -102,8 +102,8 @@ describe('a path to go on to', () => {
   });
 });
 
-describe('what a browser is', () => {
-  it('told by its User-Agent, as far as that goes', () => {
+describe('a browser', () => {
+  it('is recognised by its User-Agent', () => {
     const chrome = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0 Safari/537.36';
     const table: readonly [agent: string, name: string][] = [
       [chrome, 'Chrome on Linux'],
@@ -117,7 +117,7 @@ describe('what a browser is', () => {
     for (const [agent, name] of table) assert.equal(browserName(agent), name);
   });
 
-  it('taken to keep the cookie of a secure connection where there is one, as far as can be told', () => {
+  it('gets a secure cookie if its connection is secure', () => {
     const tls = Object.create(TLSSocket.prototype) as TLSSocket;
     const table: readonly [request: IncomingMessage, publicUrl: string | null, isSecure: boolean][] = [
       [asked({ host: 'edge.example' }), null, false],
@@ -134,7 +134,7 @@ describe('what a browser is', () => {
     assert.equal(originOf(asked({ host: 'a:1', origin: 'https://b' })), 'https://b');
   });
 
-  it('asked what it unpacks', () => {
+  it('names the encodings that it accepts', () => {
     assert.equal(accepts({ 'accept-encoding': 'gzip;q=0.5, br' }, 'gzip'), true);
     assert.equal(accepts({ 'accept-encoding': 'gzip;q=0.000' }, 'gzip'), false);
     assert.equal(accepts({}, 'br'), false);
@@ -187,7 +187,7 @@ describe('a query', () => {
       assert.throws(() => readInstant(new URLSearchParams({ since: text }), 'since'), Refusal);
     });
   }
-  it('is kept in links but for what they change', () => {
+  it('is kept in links, except the parts that they change', () => {
     const kept = new URLSearchParams('a=1&a=2&cursor=x&empty=');
     assert.equal(withQuery('/p', kept, { cursor: null }), '/p?a=1&a=2');
     assert.equal(withQuery('/p', kept, { cursor: 'y', a: '' }), '/p?cursor=y');
@@ -199,7 +199,7 @@ describe('a query', () => {
 });
 
 describe('a form', () => {
-  it('holds what it begins with, and what was typed when it was refused', () => {
+  it('has its first values, and the typed values after a refusal', () => {
     const begun = newForm({ name: 'a', count: 3, list: ['x', 'y'], on: true, off: false, none: null });
     assert.deepEqual([begun.value('name'), begun.value('count'), begun.value('none')], ['a', '3', '']);
     assert.deepEqual(begun.values('list'), ['x', 'y']);
@@ -268,7 +268,7 @@ describe('differences', () => {
       'active yes → no name empty → b retry max attempts: 1 → none scopes none → a, b at 2023-11-14T22:13:20.000Z → none email x → none',
     );
   });
-  it('of what is new leave out what it has not', () => {
+  it('of a new record leave out empty fields', () => {
     const fresh = (to: unknown) => ({ from: null, to });
     assert.equal(shown({ id: fresh('1'), name: fresh('a'), email: fresh(null), scopes: fresh([]) }), 'name a');
     const many = Object.fromEntries(['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => [name, fresh(name)]));
@@ -277,7 +277,7 @@ describe('differences', () => {
   });
 });
 
-describe('what the audit log names', () => {
+describe('the targets of audit entries', () => {
   it('is called as people know it, with a link where there is a page', async (t) => {
     const services = await openTestServices(t);
     const user = await makeUser(services, { userName: 'grace' });

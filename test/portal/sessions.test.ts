@@ -108,7 +108,7 @@ describe('a session', () => {
     assert.equal(await isSignedIn(service, token), false);
   });
 
-  it('of somebody else is not ended by its id', async (t) => {
+  it('of another user is not ended by its id', async (t) => {
     const service = await startService(t);
     const mine = await newSession(service, 'viewer');
     const other = await newSession(service, 'viewer');
@@ -139,7 +139,7 @@ describe('a session', () => {
     );
   });
 
-  it('is kept as a hash alone', async (t) => {
+  it('is stored only as a hash', async (t) => {
     const service = await startService(t);
     const { token, userId } = await newSession(service, 'viewer');
     const [session] = await service.services.sessions.ofUser(userId);
@@ -166,7 +166,7 @@ describe('a session', () => {
 });
 
 describe('signing in', () => {
-  it('gives a new cookie whatever the browser brought, and ends the session it came with', async (t) => {
+  it('always sets a new cookie, and ends the session of the old one', async (t) => {
     const service = await startService(t);
     await userWithPassword(service, 'grace', 'operator');
     const fixed = 'A'.repeat(43);
@@ -212,7 +212,7 @@ describe('signing in', () => {
     assert.deepEqual(new Set(replies).size, 1);
   });
 
-  it('is tried ten times a minute for one name, and then neither wrong nor right passwords are', async (t) => {
+  it('allows ten failures a minute for one name, and then refuses right passwords too', async (t) => {
     const service = await startService(t);
     await userWithPassword(service, 'grace', 'operator');
     for (let at = 0; at < 10; at += 1) {

@@ -6,7 +6,7 @@ import { examineBackup } from '../../src/data/backup.ts';
 import { startPortal } from '../support/browser.ts';
 
 describe('settings', () => {
-  it('shows what is set and where it came from', async (t) => {
+  it('shows each setting and its origin', async (t) => {
     const portal = await startPortal(t);
     const { page, open } = await portal.signIn('viewer');
     assert.equal(await open('/settings'), 200);

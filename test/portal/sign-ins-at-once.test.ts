@@ -1,4 +1,4 @@
-/** Passwords tried side by side: they gain nothing over those that are tried one after the other. */
+/** Concurrent attempts at a password gain nothing over attempts one after the other. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { hashPassword } from '../../src/access/password.ts';
@@ -72,7 +72,7 @@ describe('sign-ins side by side', () => {
     assert.deepEqual(await service.services.sessions.ofUser(userId), [], 'the session that was begun lasts');
   });
 
-  it('are let in where the right one is among the first ten', async (t) => {
+  it('sign in if the right one is among the first ten', async (t) => {
     const { service, userId } = await start(t);
     const guesses = guessesOf(CLIENT_FAILURES_MAX - 1);
     const replies = await signInAtOnce(t, service, [...guesses, PASSWORD]);
@@ -86,7 +86,7 @@ describe('sign-ins side by side', () => {
 });
 
 describe("one's own password, tried side by side at an open session", () => {
-  it('is not told by the try that was right after ten that were not', async (t) => {
+  it('is not revealed by a right attempt after ten wrong ones', async (t) => {
     const { service, userId } = await start(t);
     const token = await sessionOf(service);
     const before = await service.services.users.get(userId);
@@ -109,7 +109,7 @@ describe("one's own password, tried side by side at an open session", () => {
     assert.deepEqual(await service.services.users.get(userId), before);
   });
 
-  it('may be right although what it is to become is mistyped, however often', async (t) => {
+  it('does not count as wrong if only the new password is mistyped', async (t) => {
     const { service } = await start(t);
     const token = await sessionOf(service);
     for (let at = 0; at <= CLIENT_FAILURES_MAX; at += 1) {

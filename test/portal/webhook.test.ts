@@ -31,7 +31,7 @@ async function makeOrders(
 }
 
 describe('a webhook', () => {
-  it('shows what a test met: secrets masked, the answer as it came, and what to do', async (t) => {
+  it('shows the result of a test: secrets masked, the response unchanged, and advice', async (t) => {
     const deliver = await startDeliverPortal(t);
     const { at, webhook } = await makeOrders(deliver);
     at.answer(() => ({ status: 503, headers: { 'x-reason': 'maintenance' }, body: MARKUP }));
@@ -54,7 +54,7 @@ describe('a webhook', () => {
     }
     assert.notEqual(await page.title(), 'broken');
     assert.equal((await readWebhook(deliver.admin, webhook)).state, 'stopped', 'a test changes no state');
-    assert.deepEqual(await deliveriesOf(deliver.admin, webhook), [], 'and stands in no log');
+    assert.deepEqual(await deliveriesOf(deliver.admin, webhook), [], 'and is in no log');
   });
 
   it('shows a test to those with its address, and no attempt of another webhook', async (t) => {
@@ -70,7 +70,7 @@ describe('a webhook', () => {
     await page.getByRole('heading', { name: 'Orders' }).waitFor();
   });
 
-  it('says why it fails, what waits and what is dead, and what it went through', async (t) => {
+  it('shows why it fails, its waiting and dead records, and its history', async (t) => {
     const deliver = await startDeliverPortal(t);
     const { admin } = deliver;
     const { at, webhook } = await makeOrders(deliver, { retry: { maxAttempts: 1 }, ordered: true, maxBatchRecords: 1 });
@@ -98,7 +98,7 @@ describe('a webhook', () => {
     await page.getByText(/Every attempt has failed since .* it is given up in 23 hours/).waitFor();
   });
 
-  it('is changed, with what was typed wrongly said beside its field', async (t) => {
+  it('is changed, with each problem beside its field', async (t) => {
     const deliver = await startDeliverPortal(t);
     const { webhook } = await makeOrders(deliver, {
       customHeaders: [{ name: 'x-tenant', value: 'acme' }],
@@ -151,7 +151,7 @@ describe('a webhook', () => {
     assert.equal(at.deliveries.length, 0, 'nothing was sent with the expired key');
   });
 
-  it('says before it is deleted what goes with it and what stays', async (t) => {
+  it('lists before a deletion what is deleted and what stays', async (t) => {
     const deliver = await startDeliverPortal(t);
     const { webhook } = await makeOrders(deliver);
     await publish(deliver.admin, 'order.created', { n: 1 }, { n: 2 });

@@ -14,7 +14,7 @@ async function allWebhooks(admin: ApiClient): Promise<WebhookView[]> {
 }
 
 describe('the form of a webhook', () => {
-  it('offers event types whatever their category is called', async (t) => {
+  it('offers event types of categories with any name', async (t) => {
     const service = await startService(t);
     const categories = ['constructor', 'valueof', 'order'];
     for (const category of categories) await makeEventType(service.admin, `${category}.changed`);
@@ -97,7 +97,7 @@ describe('the list of webhooks', () => {
 });
 
 describe('creating a webhook', () => {
-  it('says what was wrong beside each field, and keeps what was typed', async (t) => {
+  it('shows each problem beside its field, and keeps the typed values', async (t) => {
     const { openAs, admin, receiver } = await startDeliverPortal(t);
     await importKey(admin, 'hr', pgpVector('curve25519'));
     await makeEndpoint(admin, receiver.endpoint('/in'), { name: 'Shop' });

@@ -17,7 +17,7 @@ async function receiver({ start }: Transport, t: TestContext, options: Partial<O
   const send = await start(t, {
     secrets: SECRET,
     apiKey: API_KEY,
-    // The sandbox has objects of its own kind.
+    // Objects of the sandbox have other prototypes.
     onRecords: (_records, delivery) => void deliveries.push(structuredClone(delivery)),
     onRefusal: (refusal) => void refusals.push(refusal),
     onError: (error) => assert.fail(String(error)),

@@ -13,15 +13,15 @@ export type BenchContext = {
   readonly soakMinutes: number;
   /** Programs of peers that are not on this machine: those peers are left out, and the result says so. */
   readonly missing: ReadonlySet<string>;
-  /** Tells whoever waits what is being done. */
+  /** Reports progress. */
   say(what: string): void;
 };
 
 export type Bench = {
   readonly name: string;
-  /** What has to be on the machine. */
+  /** Programs that must be installed. */
   readonly programs: readonly string[];
-  /** What has to be there for the peers alone. */
+  /** Programs that only the peers need. */
   readonly peerPrograms?: readonly string[];
   /** Whether it needs the packages of this folder's own lock file. */
   readonly peers: boolean;

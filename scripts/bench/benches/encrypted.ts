@@ -85,7 +85,7 @@ export const encryptedBench: Bench = {
 
 const PLAIN: Mode = { name: 'plain', isGzipped: false, isEncrypted: false };
 
-/** A body like those that go out: every so many of the texts go to one webhook, and no two ids are alike, which is what gzip works on. */
+/** A realistic body: the texts repeat, and no two ids are alike, so gzip has realistic work. */
 function sampleBody(): string {
   const records = Array.from({ length: BATCH }, (_, offset) => {
     const correlationId = randomUUID();

@@ -1,4 +1,4 @@
-/** What deliveries do to those who call the API meanwhile: the latency of guarded GETs while the outbox is carried out. */
+/** The effect of deliveries on callers of the API: the latency of guarded GETs while the outbox is delivered. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeCertificates } from '../../../test/support/tls.ts';
 import { ENDPOINTS, eventType, makeWebhooks, publish, receiverSettings } from '../harness/deliveries.ts';
@@ -102,7 +102,7 @@ async function publishLarge({ admin }: Service, bodies: number): Promise<void> {
   }
 }
 
-/** Has what was delivered delivered again, one webhook after the other. */
+/** Replays all deliveries, one webhook after the other. */
 async function keepReplaying({ admin }: Service, webhooks: readonly string[], until: AbortSignal): Promise<void> {
   while (!until.aborted) {
     for (const id of webhooks) {

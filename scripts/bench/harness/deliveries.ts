@@ -142,7 +142,7 @@ export function receiverSettings(caFile: string, { ca }: Certificates): Record<s
   return { SALLYPORT_CA_FILE: caFile, SALLYPORT_EGRESS_ALLOW: '127.0.0.0/8,::1' };
 }
 
-/** `records` events of 1 KiB, in turn of the types of the webhooks. `text` says what each one holds. */
+/** Publishes `records` events of 1 KiB with the webhooks' types in turn. `text` returns the content of each. */
 export async function publish(
   { admin }: Service,
   records: number,

@@ -15,13 +15,13 @@ export const OIDC_PROVIDER = 'oidc-provider, Express';
 export const NODE_OAUTH = '@node-oauth/oauth2-server, Express';
 export const PEERS: readonly string[] = [OIDC_PROVIDER, NODE_OAUTH];
 
-/** What is the same in the results of both. */
+/** The common parts of both results. */
 export type Compared = Pick<BenchResult, 'figures' | 'rows' | 'baseline' | 'notMeasured' | 'chart'>;
 
 type Contest = {
-  /** Has a server stopped in the end, whatever happens before. */
+  /** Stops the server afterwards in any case. */
   started<Server extends HttpServer>(server: Server): Server;
-  /** Has a server measured with these requests in turn. */
+  /** Measures a server with these requests in turn. */
   add(name: string, server: HttpServer, requests: readonly LoadRequest[]): void;
 };
 

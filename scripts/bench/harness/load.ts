@@ -28,7 +28,7 @@ export type LoadOptions = {
   readonly openMs?: number;
 };
 
-/** A server under load, and the requests it is sent in turn. */
+/** A server under load, and the requests that it gets in turn. */
 export type Target = { readonly url: string; readonly pid: number; readonly requestsFile: string };
 
 const SCRIPT = fileURLToPath(new URL('requests.lua', import.meta.url));

@@ -77,7 +77,7 @@ export function killAll(): void {
 
 /** Where a program is on the path, or where Debian puts it besides; null when it is nowhere. */
 export function findProgram(name: string): string | null {
-  // The newest first, of those that are installed.
+  // The newest installed one first.
   const servers = globSync('/usr/lib/postgresql/*/bin').sort((a, b) => b.localeCompare(a, 'en', { numeric: true }));
   const path = [process.env.PATH ?? '', '/usr/sbin', ...servers].join(':');
   const { status, stdout } = spawnSync('sh', ['-c', `command -v ${name}`], { env: { PATH: path }, encoding: 'utf8' });

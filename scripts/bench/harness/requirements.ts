@@ -1,4 +1,4 @@
-/** What has to be there before anything is measured: programs of the system, and the packages of the peers. */
+/** The requirements of the benchmarks: programs of the system, and the packages of the peers. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

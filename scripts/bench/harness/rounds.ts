@@ -1,9 +1,9 @@
-/** Measures contenders in turn, round after round, so that what the machine does besides falls on all of them alike. */
+/** Measures contenders in turn, round after round, so that other load affects all of them alike. */
 import type { Row } from '../report/result.ts';
 
 export type Contender = {
   readonly name: string;
-  /** One value for each figure. `round` -1 is a rehearsal that nobody looks at. */
+  /** One value for each figure. `round` -1 is a warm-up that is not recorded. */
   measure(round: number): Promise<Readonly<Record<string, number>>>;
 };
 

@@ -1,4 +1,4 @@
-/** Versions of what is measured, by the name that the report gives them. */
+/** The versions of the contenders, by their names in the report. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

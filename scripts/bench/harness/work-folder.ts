@@ -1,4 +1,4 @@
-/** Where benchmarks keep what they write: on a disk, for what is in memory alone says nothing about durability. */
+/** The folder of the benchmarks' data, on a disk, because memory says nothing about durability. */
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,4 +1,4 @@
-/** A program of peers/ that works off a queue when it is told to (peers/commands.mjs). */
+/** A program of peers/ that processes a queue on command (peers/commands.mjs). */
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';

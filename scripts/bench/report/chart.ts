@@ -91,7 +91,7 @@ function lines(
   return svg(title, height, [axis, ...ticks, ...names, ...limit, ...drawn, ...legend]);
 }
 
-/** The medians of a row; of the first one, where that is what they are told in proportion to. */
+/** The medians of a row, relative to the first row if the result compares with it. */
 function pointsOf({ values }: Row, figures: BenchResult['figures'], isRelative: boolean): number[] {
   const medians = figures.map(({ name }) => spread(values[name] ?? []).median);
   return isRelative ? medians.map((value) => value / (medians[0] ?? 1)) : medians;

@@ -3,7 +3,7 @@ import { type BenchResult, isMet, type ThreadProfile } from './result.ts';
 import type { StoredResult } from './stored.ts';
 import { cellsOf, goalCells, profileCells } from './table.ts';
 
-/** What was found out about a result by hand, beside its profile. By the name of the bench. */
+/** Remarks on results, beside their profiles, by the name of the benchmark. */
 export type Notes = ReadonlyMap<string, string>;
 
 /** A section for each `## name` of the notes. */

@@ -4,7 +4,7 @@
 export type Frame = { readonly name: string; readonly url: string };
 
 export type Rule = {
-  /** Null: it is for whoever called it. */
+  /** Null: the caller's purpose. */
   readonly what: string | null;
   readonly url: RegExp;
   readonly name?: RegExp;

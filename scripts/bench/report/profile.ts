@@ -2,7 +2,7 @@
 import { type Frame, purposeOf, REST, type Rule } from './profile-rules.ts';
 import type { Share, ThreadProfile } from './result.ts';
 
-/** What is read of a `.cpuprofile`. */
+/** The parts of a `.cpuprofile` that are read. */
 export type CpuProfile = {
   readonly nodes: readonly {
     readonly id: number;

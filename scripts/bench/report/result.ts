@@ -1,15 +1,15 @@
-/** What a benchmark found: figures round by round, and what was to be reached. The same record is printed, stored and drawn. */
+/** The result of a benchmark: figures round by round, and goals. The same record is printed, stored and drawn. */
 import { median, ratios } from './statistics.ts';
 
 export type Unit = '/s' | 'ms' | 'µs' | 'MB' | '×';
 
-/** A column: what was measured of every row. */
+/** A column: a figure of every row. */
 export type Figure = { readonly name: string; readonly unit: Unit };
 
 /** A contender, or an operation. One value a round for each figure it has. */
 export type Row = { readonly name: string; readonly values: Readonly<Record<string, readonly number[]>> };
 
-/** A goal with what was measured of it. */
+/** A goal with its measured value. */
 export type Goal = {
   readonly text: string;
   readonly actual: number;
@@ -35,14 +35,14 @@ export type ThreadProfile = { readonly thread: string; readonly busyShare: numbe
 export type BenchResult = {
   readonly bench: string;
   readonly title: string;
-  /** What was done, for somebody who reads the figures alone. */
+  /** The method, for readers of the figures alone. */
   readonly method: string;
   readonly figures: readonly Figure[];
   readonly rows: readonly Row[];
-  /** The row that the others are told in proportion to, by their first figure. */
+  /** The row to whose first figure the others are compared. */
   readonly baseline: string | null;
   readonly goals: readonly Goal[];
-  /** Each says what is missing from the result, and why. */
+  /** Each names a missing part of the result, and why. */
   readonly notMeasured: readonly string[];
   readonly chart: Chart;
   /** Of a measurement of its own, which is none of the rounds. Older results have none, and say nothing of it. */

@@ -42,7 +42,7 @@ const FAILED = {
 };
 
 describe('an attempt', () => {
-  it('is told by its status, or by what went wrong', () => {
+  it('is labelled with its status or its error', () => {
     const told = (more: Partial<AttemptRecord>): string => textOf(outcomeBadge(attempt(more)));
     assert.equal(told({}), '200');
     assert.equal(told({ responseStatus: 503, errorClass: 'http_status' }), '503');
@@ -150,7 +150,7 @@ describe('the steps of an attempt', () => {
   });
 });
 
-describe('where a delivery stands', () => {
+describe('the state of a delivery', () => {
   const delivery = {
     state: 'pending',
     createdAt: NOW - 5000,
@@ -201,7 +201,7 @@ describe('where a delivery stands', () => {
   }
 });
 
-describe('what is typed into the search of deliveries', () => {
+describe('the search of deliveries', () => {
   const ID = '01933f2a-0000-7000-8000-000000000000';
   const cases: readonly [typed: string, searched: object][] = [
     ['', { kind: 'nothing' }],
@@ -252,7 +252,7 @@ describe('a live tail', () => {
   const rows = (attempts: readonly AttemptRecord[], isOfAll: boolean, of: typeof webhook | null = webhook): string =>
     textOf(tail({ attempts, webhookOf: () => of, isOfAll, stream: '/live' }));
 
-  it('says of each attempt what it carried, and what went wrong', () => {
+  it('shows the records and the error of each attempt', () => {
     const other = { firstOffset: null, lastOffset: null };
     assert.match(rows([attempt({ attemptNumber: 3 })], true), /200 ?Shop record #7, attempt 3/);
     assert.match(
@@ -267,7 +267,7 @@ describe('a live tail', () => {
     assert.match(rows([], true), /Nothing was sent yet/);
   });
 
-  it('goes on with what is settled, the newest first, and says what it left out', async () => {
+  it('continues with settled attempts, newest first, and counts those that it left out', async () => {
     const feed = createAttemptFeed();
     const gone = new AbortController();
     const events = tailEvents(feed, null, async () => webhook, gone.signal);
@@ -295,7 +295,7 @@ describe('a live tail', () => {
   });
 });
 
-describe('what needs somebody', () => {
+describe('what needs attention', () => {
   const ailing: Ailing = {
     ...{ id: 'w', name: 'Shop', endpointId: 'e', endpointName: 'Dock', state: 'failing', reason: 'timeout' },
     ...{ detail: 'no answer within 15 s', since: NOW - 60_000, waiting: 0 },

@@ -26,13 +26,13 @@ describe('the advice for a challenge', () => {
     it(`that failed with “${error}” fits it`, () => assert.match(challengeAdvice(error), advice));
   }
 
-  it('stands beside the error without its code', () => {
+  it('is shown beside the error without its code', () => {
     assert.equal(withoutCode('wrong_answer: it is another'), 'it is another');
     assert.equal(withoutCode('the endpoint answered 404, wanted 200'), 'the endpoint answered 404, wanted 200');
   });
 });
 
-describe('how an endpoint stands', () => {
+describe('the state of an endpoint', () => {
   it('is said in a sentence for each combination of its switches', async (t) => {
     const made = await makeEndpoint(await openTestServices(t));
     const sentence = (more: Partial<Endpoint>): string => endpointSentence({ ...made, ...more });
@@ -53,7 +53,7 @@ describe('how an endpoint stands', () => {
         warning.tone,
       ]);
     assert.deepEqual(about({}), []);
-    assert.deepEqual(about({ enabled: false }), [], 'nobody sends there');
+    assert.deepEqual(about({ enabled: false }), [], 'no webhook sends there');
     assert.deepEqual(about({ enabled: false }, 1), [['state', 'caution']]);
     assert.deepEqual(about({ clientCertificateExpiresAt: now }), [['certificate', 'negative']]);
     assert.deepEqual(about({ clientCertificateExpiresAt: now + 1000 }), [['certificate', 'caution']]);
@@ -67,7 +67,7 @@ describe('how an endpoint stands', () => {
 });
 
 describe('the code for receivers', () => {
-  it('is what the programs of the documentation verify with', () => {
+  it('is the one that the documented programs use', () => {
     const examples = receiverCode();
     assert.deepEqual(
       examples.map(({ label }) => label),

@@ -115,7 +115,7 @@ describe('the form of a webhook', () => {
     });
   });
 
-  it('has what was typed, numbers as numbers and what is none as it is', () => {
+  it('has the typed values: numbers as numbers, other texts unchanged', () => {
     const typed = {
       ...FIELDS,
       morePatterns: ' stock.*, order.* *',
@@ -220,7 +220,7 @@ describe('the form of an event type', () => {
     assert.equal(JSON.stringify(dataSchema), nested(JSON_DEPTH_MAX - 1));
   });
 
-  it('refuses what a patch cannot say: a member that is null', async () => {
+  it('refuses a null member, which a patch cannot express', async () => {
     const before = { type: 'object' };
     const typed = (schema: object) => sent({ dataSchema: JSON.stringify(schema) });
     await refused(async () => patchOf(typed({ properties: { a: { const: null } } }), before), {

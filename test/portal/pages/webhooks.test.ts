@@ -68,7 +68,7 @@ describe('the state of a webhook', () => {
 });
 
 describe('a test event', () => {
-  it('that met nobody says so, with what to do', () => {
+  it('that reached no receiver says so, with advice', () => {
     const shown = testSection(
       {
         ...{ id: 'a', webhookNumber: 1, kind: 'test', batchId: 'b', firstOffset: null, lastOffset: null },
