@@ -1,6 +1,7 @@
 /** Puts together what the server, an embedding program and the commands share: everything but HTTP and the command line. */
 import { type Config, ConfigurationError, readSettingFile } from './config/config.ts';
 import { type Data, type FirstCredentials, openData } from './data/data-folder.ts';
+import { announcedCertificate } from './data/development-receiver.ts';
 import { makeFirstCredentials } from './data/first-start.ts';
 import { createLargeBodies, type LargeBodies } from './delivery/large-bodies.ts';
 import { createErasures, type ErasureWork } from './events/erase.ts';
@@ -107,12 +108,13 @@ function threadEvents(log: Log, onWriterEnd: (error: Error) => void): ThreadEven
   };
 }
 
-function openTransport({ caFile, egressProxy }: Config, egress: EgressPolicy): Transport {
+function openTransport({ caFile, egressProxy, dataDir }: Config, egress: EgressPolicy): Transport {
   const caPem = caFile === null ? null : readSettingFile('caFile', caFile);
   try {
     if (caPem !== null) readAuthorities(caPem);
   } catch (cause) {
     throw new ConfigurationError(`SALLYPORT_CA_FILE: ${caFile}: ${(cause as Error).message}`, { cause });
   }
-  return createTransport({ egress, caPem, proxyUrl: egressProxy?.reveal() ?? null });
+  const developmentReceiver = (port: number): string | null => announcedCertificate(dataDir, port, Date.now());
+  return createTransport({ egress, caPem, proxyUrl: egressProxy?.reveal() ?? null, developmentReceiver });
 }

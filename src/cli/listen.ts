@@ -1,12 +1,16 @@
 /** `sallyport listen`: a webhook receiver for development. */
+import { randomBytes } from 'node:crypto';
 import type { CommandGroup, Invocation } from './command.ts';
+import { UsageError } from './errors.ts';
 import { firstSignal } from './exit.ts';
 import { createAnswerer } from './listen/answer.ts';
 import { type Arrival, createInspector } from './listen/arrival.ts';
 import { defaultFolder, keptIdentity } from './listen/certificate.ts';
-import { readPlan, readVerification } from './listen/options.ts';
+import { readPlan, readVerification, type Verification } from './listen/options.ts';
+import type { Registration } from './listen/register.ts';
 import { answerText, arrivalJson, arrivalText, inColour, plain } from './listen/report.ts';
 import { listen, type Parts } from './listen/server.ts';
+import { DATA_SETTINGS } from './open.ts';
 
 const DEFAULT_HOST = '127.0.0.1';
 const DEFAULT_PORT = 9443;
@@ -18,7 +22,8 @@ export const listenCommands: CommandGroup = [
     explanation: `An HTTPS receiver at every path, with its own self-signed certificate. It answers token challenges, verifies, decrypts and
 unzips deliveries, shows each request, and answers 204. It refuses invalid requests and shows the reason; --status, --reset,
 --fail-first, --delay and --forward affect valid deliveries only.
-With --json, each line is one object: first the address, then each request with its reply.`,
+With --register, no other set-up is needed: the running server trusts the certificate while this command runs, and the webhook is
+stopped at its end. With --json, each line is one object: first the address, then each request with its reply.`,
     options: {
       secret: { value: '<text|@file|->', many: true, description: 'The secret of the endpoint (default: a new one)' },
       'api-key': {
@@ -30,6 +35,12 @@ With --json, each line is one object: first the address, then each request with 
       'pgp-passphrase': { value: '<text|@file|->', description: 'The passphrase of the private key' },
       'pgp-allow-unprotected': {
         description: 'Accept PGP messages without integrity protection, with a warning',
+      },
+      register: { description: 'Register with the server of the data folder: create and start a webhook to here' },
+      event: {
+        value: '<type>',
+        many: true,
+        description: 'With --register: an event type, which is created if missing, <category>.* or *',
       },
       host: { value: '<address>', description: `The address to listen on (default: ${DEFAULT_HOST})` },
       port: {
@@ -54,6 +65,7 @@ With --json, each line is one object: first the address, then each request with 
         description: 'Where to store the certificate (default: in ~/.local/state)',
       },
     },
+    settings: DATA_SETTINGS,
     json: true,
     run: async (invocation) => {
       const signalled = firstSignal();
@@ -65,32 +77,81 @@ With --json, each line is one object: first the address, then each request with 
       const screen = createScreen(invocation);
       const address = { host, port: invocation.integer('port') ?? DEFAULT_PORT };
       const parts = { inspect: createInspector(verification, Date.now), answer: createAnswerer(plan), ...screen.shows };
+      const patterns = readPatterns(invocation);
       const server = await listen(identity, address, parts);
-      const url = `https://localhost:${server.port}/`;
-      screen.write(
-        invocation.json
-          ? `${JSON.stringify({ url, certificateFile: identity.certificateFile, ...made })}\n`
-          : beginning(url, identity.certificateFile, made),
-      );
-      await Promise.race([signalled, screen.unread]);
-      await server.close();
+      const { certificate, certificateFile } = identity;
+      const at = { url: `https://localhost:${server.port}/`, certificateFile };
+      let registration: Registration | null = null;
+      try {
+        if (patterns !== null) {
+          const { register } = await import('./listen/register.ts');
+          const receiving = { ...at, port: server.port, certificate, patterns, ...credentialsOf(verification) };
+          registration = await register(invocation, receiving);
+        }
+        screen.write(invocation.json ? firstLine(at, made, registration) : beginning(at, made, registration, patterns));
+        await Promise.race([signalled, screen.unread]);
+      } finally {
+        await registration?.end();
+        await server.close();
+      }
       return 0;
     },
   },
 ];
 
+/** The patterns of --event; null without --register. */
+function readPatterns({ command, given, texts }: Invocation): readonly string[] | null {
+  const patterns = texts('event');
+  if (given('register') === patterns.length > 0) return given('register') ? patterns : null;
+  throw new UsageError(given('register') ? '--register requires --event' : '--event requires --register', command.name);
+}
+
+/** The first secret and API key that the receiver accepts. */
+function credentialsOf({ secrets, apiKey }: Verification['verification']): { secret: string; apiKey: string } {
+  const first = (value: string | readonly string[] | undefined): string | undefined =>
+    typeof value === 'string' ? value : value?.[0];
+  return { secret: first(secrets) ?? '', apiKey: first(apiKey) ?? randomBytes(16).toString('hex') };
+}
+
 type Made = Awaited<ReturnType<typeof readVerification>>['made'];
 
-/** The commands that set up the sender. */
-function beginning(url: string, certificateFile: string, made: Made): string {
+type Address = { readonly url: string; readonly certificateFile: string };
+
+function firstLine(at: Address, made: Made, registration: Registration | null): string {
+  const { endpointId, webhookId } = registration ?? {};
+  return `${JSON.stringify({ ...at, ...made, endpointId, webhookId })}\n`;
+}
+
+/** What to do next: publish an event, or without --register the commands that set up the sender. */
+function beginning(
+  { url, certificateFile }: Address,
+  made: Made,
+  registration: Registration | null,
+  patterns: readonly string[] | null,
+): string {
+  const listening = `Listening on ${url} and every path below\n\n`;
+  if (registration !== null) return listening + registeredText(registration, patterns ?? []);
   const secret = made?.secret ?? '<the secret>';
   const apiKey = made === null ? '' : ` --api-key ${made.apiKey}`;
-  return `Listening on ${url} and every path below
+  return `${listening}Register this receiver with the server of the data folder, in one step:
+  sallyport listen --register --event order.created
 
-Start the service with trust in this certificate and permission to send to this machine:
+Or start the service with trust in this certificate and permission to send to this machine:
   SALLYPORT_CA_FILE=${certificateFile} SALLYPORT_EGRESS_ALLOW=127.0.0.0/8,::1 sallyport serve
-Create the endpoint:
+and create the endpoint:
   sallyport endpoint create --name listen --url ${url} --secret ${secret}${apiKey}
+
+`;
+}
+
+function registeredText({ created, isServed }: Registration, patterns: readonly string[]): string {
+  const types = created.length === 0 ? '' : `Created the event type ${created.join(', ')}.\n`;
+  const server = isServed ? '' : 'No server uses this data folder yet. Start one in another terminal: npm start\n';
+  const example = patterns.find((pattern) => !pattern.endsWith('*')) ?? '<event type>';
+  return `${types}The webhook "listen" sends ${patterns.join(', ')} here until you press Ctrl-C; later events wait.
+${server}
+Publish an event in another terminal:
+  sallyport event publish --type ${example} --data '{"orderId": 42}'
 
 `;
 }

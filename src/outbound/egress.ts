@@ -8,11 +8,14 @@ import type { LookupAddress, LookupOptions } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { carriedIpv4, rangeOf } from './address-ranges.ts';
 import { deliveryError } from './classify.ts';
-import { type Cidr, cidrContains, formatAddress, parseAddress, unmapped } from './ip-address.ts';
+import { type Cidr, cidrContains, formatAddress, parseAddress, parseCidr, unmapped } from './ip-address.ts';
 import { type Resolve, systemResolve } from './resolve.ts';
 
 /** Addresses that are allowed although they are not public (`SALLYPORT_EGRESS_ALLOW`). */
 export type EgressPolicy = { readonly allow: readonly Cidr[] };
+
+/** Allows this machine. */
+export const LOOPBACK: EgressPolicy = { allow: ['127.0.0.0/8', '::1'].map(cidrOf) };
 
 /** `range` is the block that the address was refused for, such as `10.0.0.0/8`, or `invalid` for what is no address. */
 export type EgressVerdict =
@@ -93,6 +96,12 @@ export function guardedLookup(policy: EgressPolicy, resolve: Resolve = systemRes
       (error: unknown) => callback(asDnsError(error, hostname), ''),
     );
   };
+}
+
+function cidrOf(text: string): Cidr {
+  const verdict = parseCidr(text);
+  if (!verdict.ok) throw new TypeError(verdict.description);
+  return verdict.cidr;
 }
 
 function allowed(bytes: Uint8Array, policy: EgressPolicy): boolean {

@@ -8,6 +8,7 @@ import { BODY_AFTER_HEAD_MS, CONNECTIONS_PER_ORIGIN_MAX, ORIGINS_MAX } from '../
 import { createLru } from '../kernel/lru.ts';
 import { type Cancellation, cancel, createCancellation } from './cancellation.ts';
 import { type Classified, certificateWanted, classifyAnswerError, classifyError, deliveryError } from './classify.ts';
+import type { Way } from './connect.ts';
 import {
   type Connection,
   type Connections,
@@ -16,7 +17,7 @@ import {
   type ExchangeEnd,
   startExchange,
 } from './connections.ts';
-import { bareHost, type EgressPolicy, hostVerdict, isLiteral } from './egress.ts';
+import { bareHost, type EgressPolicy, hostVerdict, isLiteral, LOOPBACK } from './egress.ts';
 import { type Answer, type ErrorClass, failure, type Outcome, type Timings } from './outcome.ts';
 import { parseProxyUrl } from './proxy.ts';
 import type { Resolve } from './resolve.ts';
@@ -28,6 +29,11 @@ export type TransportOptions = {
   readonly caPem: string | null;
   /** `http://[user:password@]host:port` of a CONNECT proxy (`SALLYPORT_EGRESS_PROXY`). */
   readonly proxyUrl: string | null;
+  /**
+   * The certificate in PEM of a receiver for development that listens on a port of this machine now; null without one. Requests to
+   * `https://localhost` go there directly, although its address is not public.
+   */
+  readonly developmentReceiver?: ((port: number) => string | null) | undefined;
   /** Replaces the system's resolver. */
   readonly resolve?: Resolve | undefined;
 };
@@ -61,7 +67,8 @@ export type Transport = {
 };
 
 /** Throws if `caPem` or `proxyUrl` cannot be read. */
-export function createTransport({ egress, caPem, proxyUrl, resolve }: TransportOptions): Transport {
+export function createTransport(options: TransportOptions): Transport {
+  const { egress, caPem, proxyUrl, resolve, developmentReceiver = () => null } = options;
   const authorities = caPem === null ? [] : readAuthorities(caPem);
   const way = { egress, proxy: proxyUrl === null ? null : parseProxyUrl(proxyUrl), resolve };
   // Created with the first connection: it would delay the start, and every command, by 20 ms.
@@ -90,24 +97,23 @@ export function createTransport({ egress, caPem, proxyUrl, resolve }: TransportO
 
   /** A connection made with one client certificate never carries a request with another, or none. */
   function originOf(url: URL, client: ClientCertificate | null): Origin {
-    const key = client === null ? url.origin : `${url.origin} ${fingerprint(client)}`;
+    const local = url.hostname === 'localhost' ? developmentReceiver(portOf(url)) : null;
+    const shared = local === null ? url.origin : `${url.origin} ${local}`;
+    const key = client === null ? shared : `${shared} ${fingerprint(client)}`;
     if (latest?.key === key) return latest;
-    const origin = origins.get(key) ?? makeOrigin(key, url, client);
+    const origin = origins.get(key) ?? makeOrigin(key, url, { client, local });
     origins.set(key, origin);
     latest = origin;
     return origin;
   }
 
-  function makeOrigin(key: string, url: URL, client: ClientCertificate | null): Origin {
+  function makeOrigin(key: string, url: URL, { client, local }: OriginParts): Origin {
     // Node calls no `lookup` for an IP literal, so it is checked here, once: it never changes.
     const verdict = hostVerdict(url.hostname, egress);
     if (!verdict.ok) throw deliveryError('egress_refused', verdict.description);
-    const destination = {
-      host: bareHost(url.hostname),
-      port: Number(url.port || 443),
-      secureContext: contextOf(client),
-    };
-    return { key, connections: createConnections(url.origin, destination, way) };
+    const secureContext = local === null ? contextOf(client) : makeSecureContext([...authorities, local], client);
+    const destination = { host: bareHost(url.hostname), port: portOf(url), secureContext };
+    return { key, connections: createConnections(url.origin, destination, local === null ? way : LOCAL_WAY) };
   }
 
   function contextOf(client: ClientCertificate | null): SecureContext {
@@ -139,6 +145,15 @@ export function createTransport({ egress, caPem, proxyUrl, resolve }: TransportO
 
 /** Where requests of one scheme, host and port go, with one client certificate or none. */
 type Origin = { readonly key: string; readonly connections: Connections };
+
+/** `local`: the certificate of a receiver for development. */
+type OriginParts = { readonly client: ClientCertificate | null; readonly local: string | null };
+
+const LOCAL_WAY: Way = { egress: LOOPBACK, proxy: null, resolve: undefined };
+
+function portOf(url: URL): number {
+  return Number(url.port || 443);
+}
 
 /** Headers that undici adds. */
 const MADE = /^(?:host|content-length)$/i;
