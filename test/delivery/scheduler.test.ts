@@ -259,6 +259,15 @@ describe('a settlement that makes room while a claim finds the limit', () => {
   });
 });
 
+describe('a claim', () => {
+  it('begins only when no other claim of the webhook is under way', () => {
+    const scheduler = openScheduler();
+    assert.deepEqual([1, 1, 2].map(scheduler.beginClaim), [true, false, true]);
+    scheduler.endClaim(1);
+    assert.equal(scheduler.beginClaim(1), true);
+  });
+});
+
 describe('withdrawing', () => {
   it('takes the jobs that have not started, of one webhook or of all, each once', () => {
     const scheduler = openScheduler({ perEndpoint: 1 });
