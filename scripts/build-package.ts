@@ -65,11 +65,10 @@ function makeCommand(file: string): void {
   writeFileSync(file, `#!/usr/bin/env node\n${readFileSync(file, 'utf8')}`, { mode: 0o755 });
 }
 
-/** The package's README has the section about settings of the project's README, which describes a checkout otherwise. */
+/** The package's README includes the page about settings. */
 function packageReadme(): string {
-  const [configuration] =
-    /^## Configuration\n[\s\S]*?(?=^## )/m.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? [];
-  if (configuration === undefined) throw new Error('README.md has no section Configuration');
+  const page = readFileSync(join(root, 'docs', 'configuration.md'), 'utf8');
+  const configuration = page.replace('# ', '## ').replaceAll('](', '](docs/');
   const text = readFileSync(join(root, 'scripts', 'build', 'sallyport.md'), 'utf8');
   return text.replace('{{Configuration}}', () => configuration.trimEnd());
 }

@@ -12,8 +12,8 @@ import {
 } from '../kernel/limits/delivery.ts';
 import { heavyTurns, type Turns } from '../kernel/turns.ts';
 import type { Log } from '../observe/log.ts';
-import { type Cancellation, cancel, createCancellation } from '../outbound/cancellation.ts';
 import { failure } from '../outbound/outcome.ts';
+import { type Cancellation, cancel, createCancellation } from '../outbound/transport.ts';
 import type { Store } from '../store/store.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
 import type { Batch, DeliveryTarget, Job, Result, Sent } from './batch.ts';

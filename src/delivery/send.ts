@@ -3,9 +3,8 @@ import type { KeyObject } from 'node:crypto';
 import { RESPONSE_KEPT_BYTES } from '../kernel/limits/limits.ts';
 import type { Secret } from '../kernel/secret.ts';
 import { USER_AGENT } from '../kernel/version.ts';
-import type { Cancellation } from '../outbound/cancellation.ts';
 import { failure, type Outcome } from '../outbound/outcome.ts';
-import type { Transport } from '../outbound/transport.ts';
+import type { Cancellation, Transport } from '../outbound/transport.ts';
 import {
   clientCertificateOf,
   currentApiKey,

@@ -34,8 +34,8 @@ const ELSEWHERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'README.md': {
     'npm start': 'runs until it is stopped: test/cli/serve.test.ts',
     'npm test': 'runs this test',
-    'deno run ': 'test/package/deno.slow.test.ts, on Deno',
   },
+  'docs/runtimes.md': { 'deno run ': 'test/package/deno.slow.test.ts, on Deno' },
   'docs/receive-webhooks.md': {
     'npm run build:receiver': 'test/receiver/package.test.ts',
     'npm pack ./dist/sallyport-receiver': 'test/receiver/package.test.ts',
@@ -176,9 +176,10 @@ async function prepareDesk(t: TestContext): Promise<Desk> {
       const credentials = { 'spc_…': clientId, 'sps_…': clientSecret, 'spt_…': printedToken ?? token };
       const command = filledIn(text, { ...known, ...credentials }).replaceAll('curl -s ', 'curl -s --fail-with-body ');
       const running = command.replace(/sallyport (listen|serve)/, 'exec sallyport $1 --port 0');
-      return running === command
-        ? type(command, cwd, env)
-        : typeUntilItSpeaks(running, cwd, { ...env, SALLYPORT_DATA: join(cwd, 'another') });
+      if (running === command) return type(command, cwd, env);
+      // Another server needs a folder of its own.
+      const folder = command.includes('serve') ? join(cwd, 'another') : base.SALLYPORT_DATA;
+      return typeUntilItSpeaks(running, cwd, { ...env, SALLYPORT_DATA: folder });
     },
     ready: async (text) => {
       if (text === 'sallyport rotate-master-key') await end('SIGTERM');

@@ -7,7 +7,7 @@ import {
   RESPONSE_HEADER_BYTES,
   RESPONSE_READ_BYTES,
 } from '../../src/kernel/limits/limits.ts';
-import { cancel, createCancellation } from '../../src/outbound/cancellation.ts';
+import { cancel, createCancellation } from '../../src/outbound/transport.ts';
 import { deferred } from '../support/deferred.ts';
 import { type HttpsServer, type PlannedAnswer, startHttpsServer } from '../support/https-server.ts';
 import { makeCertificates } from '../support/tls.ts';

@@ -1,4 +1,4 @@
-/** Checks the permissions of the tasks in deno.json, and that the README has the same. */
+/** Checks the permissions of the tasks in deno.json, and that docs/runtimes.md has the same. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
@@ -11,8 +11,9 @@ const { tasks } = JSON.parse(readFileSync(`${root}/deno.json`, 'utf8')) as {
   tasks: Record<'start' | 'sallyport' | 'demo', string>;
 };
 
-test('the README has the command of the Deno task', () => {
-  const [, block = ''] = /^```sh\n(deno run [\s\S]*?)\n```/m.exec(readFileSync(`${root}/README.md`, 'utf8')) ?? [];
+test('docs/runtimes.md has the command of the Deno task', () => {
+  const [, block = ''] =
+    /^```sh\n(deno run [\s\S]*?)\n```/m.exec(readFileSync(`${root}/docs/runtimes.md`, 'utf8')) ?? [];
   assert.equal(block.replaceAll(/ \\\n +/g, ' '), tasks.start);
 });
 

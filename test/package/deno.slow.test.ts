@@ -1,4 +1,4 @@
-/** Runs the README's commands for Deno, and every command of sallyport, in a fresh clone on the oldest and the newest Deno. */
+/** Runs the documented commands for Deno, and every command of sallyport, in a fresh clone on the oldest and the newest Deno. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,7 +20,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 for (const runtime of DENOS) {
   const { path, version } = programOf(runtime);
   describe(`a fresh clone on ${version}`, () => {
-    it('starts with the task and with the command of the README, and creates its data folder', async (t) => {
+    it('starts with the task and with the command of docs/runtimes.md, and creates its data folder', async (t) => {
       const { folder, env } = freshClone(t, path);
       const command = readmeCommand();
       assert.equal(command[0], 'deno');
@@ -61,7 +61,8 @@ function freshClone(t: TestContext, deno: string): Clone {
 }
 
 function readmeCommand(): string[] {
-  const [, block = ''] = /^```sh\n(deno run [\s\S]*?)\n```/m.exec(readFileSync(`${root}/README.md`, 'utf8')) ?? [];
+  const [, block = ''] =
+    /^```sh\n(deno run [\s\S]*?)\n```/m.exec(readFileSync(`${root}/docs/runtimes.md`, 'utf8')) ?? [];
   return block.replaceAll(/ \\\n +/g, ' ').split(' ');
 }
 
