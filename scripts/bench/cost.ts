@@ -26,6 +26,8 @@ import { makeWorkFolder, removeFolder } from './harness/work-folder.ts';
 import { startReceiver } from './receiver-process.ts';
 import { median } from './report/statistics.ts';
 
+/** Rounds that do not count, until most functions are compiled. */
+const WARMING_ROUNDS = 2;
 const PUBLISHERS = 16;
 /** Events a second in the measurement at a low rate. */
 const PACED = 300;
@@ -55,11 +57,10 @@ const contenders: Contender[] = [];
 try {
   for (const [at, folder] of folders.entries()) contenders.push(await startContender(folder, join(work, String(at))));
   const costs = new Map<string, Cost[]>();
-  for (let round = -1; round < rounds; round += 1) {
+  for (let round = -WARMING_ROUNDS; round < rounds; round += 1) {
     for (const part of parts) {
       for (const { folder, measure } of round % 2 === 0 ? contenders : contenders.toReversed()) {
         const cost = await measure(part);
-        // The first round warms the services up.
         if (round >= 0) costs.set(`${part} ${folder}`, [...(costs.get(`${part} ${folder}`) ?? []), cost]);
       }
     }
