@@ -44,12 +44,15 @@ ${recordText({
   password: credentials.adminPassword,
   'client id': credentials.clientId,
   'client secret': credentials.clientSecret,
-})}${invitation === null ? '' : invitationText(invitation)}`;
+})}${invitationText(invitation)}`;
 }
 
-function invitationText(invitation: string): string {
+/** Empty without a link. */
+export function invitationText(invitation: string | null): string {
+  if (invitation === null) return '';
   return `
-Open this link to choose your own password and sign in to the portal. It works once, for ${INVITATION_MS / 3_600_000} hours:
+Open this link to choose your own password and sign in to the portal. It works once, for ${INVITATION_MS / 3_600_000} hours
+(sallyport user invite makes another):
 
   ${invitation}
 `;

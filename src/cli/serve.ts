@@ -4,11 +4,13 @@ import { SETTING_NAMES } from '../config/names.ts';
 import { WRITER_END_STOP_MS } from '../kernel/limits/database.ts';
 import { DRAIN_MS } from '../kernel/limits/limits.ts';
 import { VERSION } from '../kernel/version.ts';
+import type { Log } from '../observe/log.ts';
+import { standardError } from '../observe/log-destination.ts';
 import type { Sallyport } from '../sallyport.ts';
 import type { CommandGroup, Invocation } from './command.ts';
 import { CommandError } from './errors.ts';
 import { firstSignal, leaveAtOnce } from './exit.ts';
-import { firstCredentialsText } from './init.ts';
+import { firstCredentialsText, invitationText } from './init.ts';
 
 export const serveCommands: CommandGroup = [
   {
@@ -26,7 +28,7 @@ export const serveCommands: CommandGroup = [
       const signalled = firstSignal(() => renew());
       const config = await invocation.config();
       const { createSallyport } = await import('../sallyport.ts');
-      const sallyport = await createSallyport(config);
+      const sallyport = await createSallyport(config, await terminalLog(invocation, config));
       let failure: unknown;
       try {
         const where = await sallyport.start();
@@ -48,6 +50,14 @@ export const serveCommands: CommandGroup = [
   },
 ];
 
+/** The log for a person at a terminal: without requests, unless a level is set. Undefined without a terminal. */
+async function terminalLog({ terminal, text }: Invocation, { logLevel }: Config): Promise<Log | undefined> {
+  if (!terminal.isErrorInteractive) return undefined;
+  const [{ createLog }, { humanLog }] = await Promise.all([import('../observe/log.ts'), import('./terminal.ts')]);
+  const isSet = text('log-level') !== undefined || (terminal.env.SALLYPORT_LOG_LEVEL ?? '') !== '';
+  return createLog(isSet ? logLevel : 'warn', humanLog(standardError));
+}
+
 /** Lets requests under way be answered for a moment, and returns the error that is the last line of the log. */
 async function stoppedBy(cause: Error, { stop }: Pick<Sallyport, 'stop'>): Promise<CommandError> {
   const patience = new Promise<void>((resolve) => setTimeout(resolve, WRITER_END_STOP_MS).unref());
@@ -68,12 +78,27 @@ async function announce(
   if (json) return terminal.out(`${JSON.stringify({ url, address, dataDir, ...credentials })}\n`);
   const known = url === address ? '' : ` (known as ${url})`;
   const listening = `Sallyport ${VERSION} listens on ${address}${known}\n`;
+  if (terminal.isInteractive) {
+    const first = credentials === null ? '' : `\n${firstCredentialsText(credentials, local(await firstInvitation()))}`;
+    return terminal.out(`${listening}${first}${nextSteps(local(url))}`);
+  }
   if (credentials === null) return terminal.out(listening);
-  // Lines for a person; for a program, the object of contract §6 on its own line.
-  const shown = terminal.isInteractive
-    ? firstCredentialsText(credentials, await firstInvitation())
-    : `${JSON.stringify(credentials)}\n`;
-  return terminal.out(`${listening}\n${shown}`);
+  // For a program, the object of contract §6 on its own line.
+  const invitation = invitationText(local(await firstInvitation()));
+  return terminal.out(`${listening}\n${JSON.stringify(credentials)}\n${invitation}`);
+}
+
+/** With the name of this machine in place of its address, because browsers allow passkeys only for names. */
+function local<T extends string | null>(url: T): T {
+  return (url === null ? null : url.replace(/^(https?:\/\/)(?:127\.0\.0\.1|\[::1\])(?=[:/]|$)/, '$1localhost')) as T;
+}
+
+function nextSteps(url: string): string {
+  return `
+The portal:      ${url}/
+Try a delivery:  sallyport listen --register --event order.created
+Ctrl-C stops the service.
+`;
 }
 
 /** The operator can fix an unusable address, so it is not an internal error. */

@@ -1,5 +1,6 @@
-/** The environment, the output and the input of a command. */
+/** The environment, the output and the input of a command, and the log as people read it. */
 import { SETTINGS } from '../config/names.ts';
+import type { createLog } from '../observe/log.ts';
 import { CommandError } from './errors.ts';
 
 export type Terminal = {
@@ -13,6 +14,8 @@ export type Terminal = {
   readonly isInteractive: boolean;
   /** Writes to standard error. */
   err(text: string): Promise<boolean>;
+  /** Whether a person reads standard error. */
+  readonly isErrorInteractive: boolean;
   /** Reads standard input to its end. Returns null if it has more bytes. */
   read(limitBytes: number): Promise<string | null>;
 };
@@ -23,6 +26,7 @@ export function processTerminal(): Terminal {
     out: writerTo(process.stdout),
     isInteractive: process.stdout.isTTY === true,
     err: writerTo(process.stderr),
+    isErrorInteractive: process.stderr.isTTY === true,
     read: async (limitBytes) => {
       const chunks: Buffer[] = [];
       let size = 0;
@@ -70,4 +74,43 @@ function writerTo(stream: NodeJS.WriteStream): (text: string) => Promise<boolean
         throw new CommandError(`the output cannot be written (${error.code ?? error.message})`, { cause: error });
       },
     );
+}
+
+type Destination = NonNullable<Parameters<typeof createLog>[1]>;
+type Line = Readonly<Record<string, unknown>> & {
+  readonly level: number;
+  readonly time: string;
+  readonly msg?: string;
+};
+
+/** Formats each line of the JSON log for people: a time, a level unless it is `info`, the message and the fields. */
+export function humanLog(destination: Destination): Destination {
+  return { write: (line) => destination.write(humanText(line)) };
+}
+
+/** Text that is not a line of the JSON log stays unchanged. */
+export function humanText(line: string): string {
+  const parsed = parse(line);
+  if (parsed === null) return line;
+  const { level, time, msg = '', err, ...fields } = parsed;
+  const shown = Object.entries(fields).map(([name, value]) => `${name}=${textOf(value)}`);
+  const head = [time.slice(11, 19), LEVELS[level] ?? '', msg, ...shown].filter((part) => part !== '').join('  ');
+  const stack = (err as { readonly stack?: string; readonly message?: string } | undefined) ?? {};
+  const fault = stack.stack ?? stack.message;
+  return `${head}\n${fault === undefined ? '' : `${fault.replaceAll(/^/gm, '  ')}\n`}`;
+}
+
+/** The numbers of pino. */
+const LEVELS: Readonly<Record<number, string>> = { 10: 'trace', 20: 'debug', 40: 'warning', 50: 'error', 60: 'fatal' };
+
+function parse(line: string): Line | null {
+  try {
+    return JSON.parse(line) as Line;
+  } catch {
+    return null;
+  }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' && !value.includes(' ') ? value : JSON.stringify(value);
 }

@@ -23,6 +23,7 @@ async function here(...words: readonly string[]): Promise<CommandResult> {
       return true;
     },
     isInteractive: false,
+    isErrorInteractive: false,
     read: async () => assert.fail('read standard input'),
   });
   return { status, stdout, stderr };

@@ -40,6 +40,7 @@ test('every sallyport command on the page exists, with its options', async () =>
       env: {},
       out: async () => true,
       isInteractive: false,
+      isErrorInteractive: false,
       err: async (text) => {
         errors += text;
         return true;

@@ -28,7 +28,13 @@ function isAllowed(call: string): boolean {
 
 describe('the systemd unit', () => {
   it('restarts after every end, except with invalid settings', async () => {
-    const quiet = { out: async () => true, err: async () => true, read: async () => null, isInteractive: false };
+    const quiet = {
+      out: async () => true,
+      err: async () => true,
+      read: async () => null,
+      isInteractive: false,
+      isErrorInteractive: false,
+    };
     const status = await run(['serve'], { ...quiet, env: { SALLYPORT_PORT: 'http' } });
     assert.deepEqual(settings('RestartPreventExitStatus'), [String(status)]);
     assert.deepEqual(settings('Restart'), ['always']);

@@ -51,6 +51,7 @@ export async function sallyport(args: readonly string[], options: CommandOptions
   const status = await run(args, {
     env: { ...inheritedEnvironment(), ...env },
     isInteractive: false,
+    isErrorInteractive: false,
     out: async (text) => {
       stdout += text;
       return true;
