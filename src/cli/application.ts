@@ -7,8 +7,6 @@ import {
   regenerateInput,
   viewApplication,
 } from '../access/applications.ts';
-import type { Composed } from '../compose.ts';
-import { isUuidV7 } from '../kernel/ids.ts';
 import {
   SECRET_OVERLAP_MAX_SECONDS,
   TOKEN_VALIDITY_DEFAULT_SECONDS,
@@ -18,11 +16,11 @@ import {
 import { definedFields, validate } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
 import type { CommandGroup, Operand } from './command.ts';
-import { CommandError } from './errors.ts';
 import { recordCommand } from './open.ts';
-import { type Configured, listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
+import { type Configured, listCommand, recordId, removeCommand, showCommand, updateCommand } from './resource.ts';
+import { USER } from './user.ts';
 
-const ID: Operand = { name: 'id', description: 'The id or client id of the application' };
+const ID: Operand = { name: 'application', description: 'Its id, client id or name' };
 const ONCE = 'The client secret is shown only once.';
 
 const APPLICATION: Configured<Application, ApplicationBody> = {
@@ -31,7 +29,8 @@ const APPLICATION: Configured<Application, ApplicationBody> = {
   operand: ID,
   administration: ({ services }) => services.applications,
   reader: applicationReader,
-  id: applicationId,
+  // People find the client id next to a leaked secret.
+  names: ({ name, clientId }) => [name, clientId],
   view: (application, { clock }) => viewApplication(application, clock()),
   updateExplanation:
     '{"active":false} disables the application: it gets no more tokens, and its tokens are refused from the next call on.',
@@ -51,10 +50,11 @@ export const applicationCommands: CommandGroup = [
         description: `Lifetime of its tokens, ${TOKEN_VALIDITY_MIN_SECONDS} to ${TOKEN_VALIDITY_MAX_SECONDS} (default: ${TOKEN_VALIDITY_DEFAULT_SECONDS})`,
       },
     },
-    run: async ({ services, store, clock }, { text, texts, integer }) => {
+    run: async (composed, { text, texts, integer }) => {
+      const { services, clock } = composed;
       const body = definedFields({
         name: text('name'),
-        userId: await userId({ store }, text('user') ?? ''),
+        userId: await recordId(USER, composed, text('user') ?? ''),
         scopes: texts('scope'),
         accessTokenValiditySeconds: integer('validity-seconds'),
       });
@@ -83,8 +83,9 @@ export const applicationCommands: CommandGroup = [
       },
       'revoke-tokens': { description: 'Also revoke all tokens issued so far' },
     },
-    run: async ({ services, store, clock }, { operand, integer, given }) => {
-      const id = await applicationId({ store }, operand('id'));
+    run: async (composed, { operand, integer, given }) => {
+      const { services, clock } = composed;
+      const id = await recordId(APPLICATION, composed, operand('application'));
       const body = definedFields({ overlapSeconds: integer('overlap-seconds'), revokeTokens: given('revoke-tokens') });
       const { application, clientSecret } = await services.applications.regenerateSecret(
         id,
@@ -98,8 +99,9 @@ export const applicationCommands: CommandGroup = [
     name: 'application revoke-tokens',
     summary: 'Revoke all tokens issued to an application so far',
     operands: [ID],
-    run: async ({ services, store, clock }, { operand }) => {
-      const id = await applicationId({ store }, operand('id'));
+    run: async (composed, { operand }) => {
+      const { services, clock } = composed;
+      const id = await recordId(APPLICATION, composed, operand('application'));
       const application = await services.applications.revokeTokens(id, COMMAND_LINE);
       return { record: viewApplication(application, clock()) };
     },
@@ -109,19 +111,3 @@ export const applicationCommands: CommandGroup = [
     'Its tokens are refused from the next call on. To disable the application instead, see sallyport help application update.',
   ),
 ];
-
-/** The id of an application given by id or by client id, which is what people find next to a leaked secret. */
-async function applicationId({ store }: Pick<Composed, 'store'>, application: string): Promise<string> {
-  if (isUuidV7(application)) return application;
-  const found = await store.applications.getClient(application);
-  if (found === null) throw new CommandError(`there is no application ${application}`);
-  return found.id;
-}
-
-/** The id of a user given by id or user name. */
-export async function userId({ store }: Pick<Composed, 'store'>, user: string): Promise<string> {
-  if (isUuidV7(user)) return user;
-  const found = await store.users.getByName(user);
-  if (found === null) throw new CommandError(`there is no user ${user}`);
-  return found.id;
-}

@@ -15,9 +15,9 @@ import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
 import { readJsonObject, readText } from './input.ts';
 import { OUTBOUND_SETTINGS, recordCommand, withData } from './open.ts';
 import { printRecord } from './output.ts';
-import { type Configured, listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
+import { type Configured, listCommand, recordId, removeCommand, showCommand, updateCommand } from './resource.ts';
 
-const ID: Operand = { name: 'id', description: 'The id of the endpoint' };
+const ID: Operand = { name: 'endpoint', description: 'Its id or name' };
 const SECRET = '<text|@file|->';
 const ONCE = 'The secret is shown only once.';
 const ACTIVATION: Readonly<Record<string, Option>> = {
@@ -28,10 +28,11 @@ const ACTIVATION: Readonly<Record<string, Option>> = {
   },
 };
 
-const ENDPOINT: Configured<Endpoint, EndpointBody> = {
+export const ENDPOINT: Configured<Endpoint, EndpointBody> = {
   group: 'endpoint',
   path: 'endpoints',
   operand: ID,
+  names: ({ name }) => [name],
   administration: ({ services }) => services.endpoints,
   reader: endpointReader,
   view: (endpoint, { clock }) => viewEndpoint(endpoint, clock()),
@@ -97,8 +98,10 @@ export const endpointCommands: CommandGroup = [
       'Fails (exit status 1) unless the endpoint answers correctly. An endpoint that was verified before stays verified.\nThe command sends with the settings of its own environment, which may differ from those of the server.',
     operands: [ID],
     settings: OUTBOUND_SETTINGS,
-    run: async ({ services, clock }, { operand }) => {
-      const endpoint = await services.endpoints.verify(operand('id'), COMMAND_LINE);
+    run: async (composed, { operand }) => {
+      const { services, clock } = composed;
+      const id = await recordId(ENDPOINT, composed, operand('endpoint'));
+      const endpoint = await services.endpoints.verify(id, COMMAND_LINE);
       const verified = endpoint.lastVerification?.verified === true;
       const notes = [
         ...(endpoint.verified && !verified ? ['The endpoint did not answer the challenge. It stays verified.'] : []),
@@ -127,14 +130,15 @@ export const endpointCommands: CommandGroup = [
         description: `How long Standard Webhooks then also sends the signature of the old secret, at most ${SECRET_OVERLAP_MAX_SECONDS} (default: 0)`,
       },
     },
-    run: async ({ services, clock }, invocation) => {
+    run: async (composed, invocation) => {
+      const { services, clock } = composed;
       const body = definedFields({
         secret: await readSecret(invocation),
         activateAfterSeconds: invocation.integer('activate-after-seconds'),
         overlapSeconds: invocation.integer('overlap-seconds'),
       });
       const { endpoint, newSecret } = await services.endpoints.rotateSecret(
-        invocation.operand('id'),
+        await recordId(ENDPOINT, composed, invocation.operand('endpoint')),
         validate(rotateInput, body),
         COMMAND_LINE,
       );
@@ -149,13 +153,14 @@ export const endpointCommands: CommandGroup = [
       'api-key': { value: '<hex>', description: 'The new key, 32 hexadecimal digits (default: a random one)' },
       ...ACTIVATION,
     },
-    run: async ({ services, clock }, { operand, text, integer }) => {
+    run: async (composed, { operand, text, integer }) => {
+      const { services, clock } = composed;
       const body = definedFields({
         apiKey: text('api-key'),
         activateAfterSeconds: integer('activate-after-seconds'),
       });
       const endpoint = await services.endpoints.rotateApiKey(
-        operand('id'),
+        await recordId(ENDPOINT, composed, operand('endpoint')),
         validate(rotateApiKeyInput, body),
         COMMAND_LINE,
       );

@@ -4,7 +4,6 @@ import { type EventTypeBody, eventTypeReader, viewEventType } from '../events/ev
 import { definedFields } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
 import type { CommandGroup } from './command.ts';
-import { CommandError } from './errors.ts';
 import { readJsonObject } from './input.ts';
 import { recordCommand } from './open.ts';
 import { type Configured, listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
@@ -15,11 +14,7 @@ const EVENT_TYPE: Configured<EventType, EventTypeBody> = {
   operand: { name: 'name', description: 'Its name, such as order.placed' },
   administration: ({ services }) => services.eventTypes,
   reader: eventTypeReader,
-  id: async ({ store }, name) => {
-    const eventType = await store.eventTypes.getByName(name);
-    if (eventType === null) throw new CommandError(`there is no event type ${name}`);
-    return eventType.id;
-  },
+  names: ({ name }) => [name],
   view: viewEventType,
   updateExplanation:
     'The name cannot change, because webhooks subscribe to it. Built-in event types cannot change at all.',

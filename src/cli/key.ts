@@ -5,7 +5,6 @@ import { COMMAND_LINE } from '../resources/acting.ts';
 import { type KeyInput, keyReader, viewKey } from '../webhooks/keys.ts';
 import type { PgpKey } from '../webhooks/webhook.ts';
 import type { CommandGroup, Invocation } from './command.ts';
-import { CommandError } from './errors.ts';
 import { readFileOrInput } from './input.ts';
 import { recordCommand } from './open.ts';
 import type { Shown } from './output.ts';
@@ -17,11 +16,7 @@ const KEY: Configured<PgpKey, KeyInput> = {
   operand: { name: 'name', description: 'The name of the key' },
   administration: ({ services }) => services.keys,
   reader: keyReader,
-  id: async ({ store }, name) => {
-    const key = await store.keys.getByName(name);
-    if (key === null) throw new CommandError(`there is no key ${name}`);
-    return key.id;
-  },
+  names: ({ name }) => [name],
   view: shown,
   updateExplanation: 'Webhooks that use the key continue with its new name, or with the new or renewed key.',
 };

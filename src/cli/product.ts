@@ -2,7 +2,6 @@
 import type { ApiProduct } from '../access/catalogue.ts';
 import { type ProductBody, type ProductView, productReader, viewProduct } from '../access/products.ts';
 import { reachOf } from '../access/reach.ts';
-import { isUuidV7 } from '../kernel/ids.ts';
 import { definedFields } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
 import type { Command, CommandGroup, Invocation, Option } from './command.ts';
@@ -31,12 +30,7 @@ const PRODUCT: Configured<ApiProduct, ProductBody> = {
   operand: { name: 'product', description: 'The id or name of the product' },
   administration: ({ services }) => services.products,
   reader: productReader,
-  id: async ({ store }, product) => {
-    if (isUuidV7(product)) return product;
-    const found = (await store.products.all()).find(({ name }) => name === product);
-    if (found === undefined) throw new CommandError(`there is no product ${product}`);
-    return found.id;
-  },
+  names: ({ name }) => [name],
   view: viewProduct,
   print: printProduct,
   updateExplanation: `New scopes and rules replace all old ones.\n${HOW_PATHS_MATCH}`,

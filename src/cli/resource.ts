@@ -1,18 +1,20 @@
 /** The commands of every configured resource: list, show, update by merge patch, and remove. */
 import type { Composed } from '../compose.ts';
 import type { SettingName } from '../config/names.ts';
+import { isUuidV7 } from '../kernel/ids.ts';
+import { PAGE_MAX } from '../kernel/limits/limits.ts';
 import { type Acting, COMMAND_LINE } from '../resources/acting.ts';
 import type { Administration } from '../resources/administration.ts';
 import { parseEntityTags } from '../resources/entity-tag.ts';
 import type { InputReader } from '../resources/input.ts';
 import { cursorBehind, type ListRules } from '../resources/list-rules.ts';
 import type { Command, Invocation, Operand, Option } from './command.ts';
-import { UsageError } from './errors.ts';
+import { CommandError, didYouMean, UsageError } from './errors.ts';
 import { listOptions, readJsonObject, readListOptions } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { printPage, printRecord, type Shown } from './output.ts';
 
-export type Configured<T, Body> = {
+export type Configured<T extends { readonly id: string }, Body> = {
   /** The group of the commands: the name of the resource with dashes, such as `event-type`. */
   readonly group: string;
   /** The path in the API, such as `event-types`. */
@@ -20,8 +22,8 @@ export type Configured<T, Body> = {
   readonly operand: Operand;
   administration(composed: Composed): Pick<Administration<T, Body>, 'get' | 'list' | 'patch' | 'remove'>;
   readonly reader: Pick<InputReader<Body, unknown>, 'patch'>;
-  /** The id for the operand. Default: the operand itself. */
-  id?(composed: Composed, operand: string): Promise<string>;
+  /** The names by which commands find a record, besides its id. */
+  names(record: T): readonly string[];
   view(record: T, composed: Composed, invocation: Invocation): Shown;
   /** Prints the record. Default: `printRecord` with `view`. */
   print?(invocation: Invocation, record: T): Promise<void>;
@@ -67,7 +69,7 @@ export function listCommand<T extends { readonly id: string }, Body>(
   };
 }
 
-export function showCommand<T, Body>(configured: Configured<T, Body>): Command {
+export function showCommand<T extends { readonly id: string }, Body>(configured: Configured<T, Body>): Command {
   const { group, operand, administration } = configured;
   return {
     name: `${group} show`,
@@ -90,7 +92,10 @@ type ChangeOptions = {
   read(invocation: Invocation): Promise<Readonly<Record<string, unknown>>>;
 };
 
-export function updateCommand<T, Body>(configured: Configured<T, Body>, changes?: ChangeOptions): Command {
+export function updateCommand<T extends { readonly id: string }, Body>(
+  configured: Configured<T, Body>,
+  changes?: ChangeOptions,
+): Command {
   const { group, path, operand, administration, noteUpdated, updateSettings, updateExplanation } = configured;
   const more = updateExplanation === undefined ? '' : `\n${updateExplanation}`;
   return {
@@ -129,7 +134,10 @@ function refuseNoChange({ command, text }: Invocation, options: readonly string[
   throw new UsageError(`Use one of ${options.map((option) => `--${option}`).join(', ')}`, command.name);
 }
 
-export function removeCommand<T, Body>(configured: Configured<T, Body>, explanation: string): Command {
+export function removeCommand<T extends { readonly id: string }, Body>(
+  configured: Configured<T, Body>,
+  explanation: string,
+): Command {
   const { group, operand, administration } = configured;
   return {
     name: `${group} remove`,
@@ -147,16 +155,44 @@ export function removeCommand<T, Body>(configured: Configured<T, Body>, explanat
   };
 }
 
-async function idOf<T, Body>(
-  { id, operand }: Configured<T, Body>,
+function idOf<T extends { readonly id: string }, Body>(
+  configured: Configured<T, Body>,
   composed: Composed,
   invocation: Invocation,
 ): Promise<string> {
-  const given = invocation.operand(operand.name);
-  return (await id?.(composed, given)) ?? given;
+  return recordId(configured, composed, invocation.operand(configured.operand.name));
 }
 
-async function print<T, Body>(
+/** The id of the record that is given by its id or one of its names. Throws `CommandError` if none has the name, or several have it. */
+export async function recordId<T extends { readonly id: string }, Body>(
+  { group, path, administration, names }: Pick<Configured<T, Body>, 'group' | 'path' | 'administration' | 'names'>,
+  composed: Composed,
+  given: string,
+): Promise<string> {
+  if (isUuidV7(given)) return given;
+  const { list } = administration(composed);
+  const known: string[] = [];
+  const found: string[] = [];
+  /** Found without regard to case, if nothing has exactly this name. */
+  const similar: string[] = [];
+  const lower = given.toLowerCase();
+  let after = '';
+  for (let page = await list(after, PAGE_MAX); page.length > 0; page = await list(after, PAGE_MAX)) {
+    for (const record of page) {
+      known.push(...names(record));
+      if (names(record).some((name) => name === given)) found.push(record.id);
+      else if (names(record).some((name) => name.toLowerCase() === lower)) similar.push(record.id);
+    }
+    after = page.at(-1)?.id ?? '';
+  }
+  const [id, ...others] = found.length > 0 ? found : similar;
+  if (id === undefined) throw new CommandError(`there is no ${titleOf(group)} ${given}${didYouMean(given, known)}`);
+  if (others.length > 0)
+    throw new CommandError(`several ${titleOf(path)} are named ${given}: use one of ${[id, ...others].join(', ')}`);
+  return id;
+}
+
+async function print<T extends { readonly id: string }, Body>(
   configured: Configured<T, Body>,
   composed: Composed,
   invocation: Invocation,

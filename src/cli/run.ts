@@ -1,7 +1,7 @@
 /** Finds the command that the arguments name, runs it, and reports errors. */
 import { standardError } from '../observe/log-destination.ts';
 import { type Command, type CommandGroup, parseInvocation } from './command.ts';
-import { UsageError } from './errors.ts';
+import { didYouMean, UsageError } from './errors.ts';
 import { FORMER_NAMES, GROUPS, type GroupEntry } from './groups.ts';
 import { commandHelp, groupHelp, overviewHelp } from './help.ts';
 import type { Terminal } from './terminal.ts';
@@ -67,27 +67,9 @@ async function groupAlone(
 
 /** Suggests a name that is at most two edits away, or else lists the commands of the group. */
 function unknownCommand(word: string, names: readonly string[], group = ''): UsageError {
-  const [nearest] = names
-    .map((name) => ({ name, edits: editDistance(word, name) }))
-    .filter(({ edits }) => edits <= 2)
-    .sort((a, b) => a.edits - b.edits);
   const others = group === '' ? '' : `. Use one of: ${names.join(', ')}`;
-  const advice = nearest === undefined ? others : `. Did you mean ${JSON.stringify(nearest.name)}?`;
+  const advice = didYouMean(word, names) || others;
   return new UsageError(`Unknown command ${JSON.stringify(word)}${advice}`, group);
-}
-
-/** The Levenshtein distance. */
-function editDistance(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, at) => at);
-  for (const [before, letter] of [...one].entries()) {
-    const next = [before + 1];
-    for (let at = 0; at < other.length; at += 1) {
-      const replaced = (row[at] ?? 0) + (other[at] === letter ? 0 : 1);
-      next.push(Math.min(replaced, (row[at + 1] ?? 0) + 1, (next[at] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row.at(-1) ?? 0;
 }
 
 /** Expected errors, by name: importing their classes would load their modules. */

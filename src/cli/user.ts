@@ -8,22 +8,21 @@ import { INVITATION_MS } from '../kernel/limits/limits.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import { definedFields } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
-import { userId } from './application.ts';
 import type { CommandGroup, Invocation, Operand } from './command.ts';
 import { CommandError, UsageError } from './errors.ts';
 import { ADDRESS_SETTINGS, recordCommand } from './open.ts';
-import { type Configured, listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
+import { type Configured, listCommand, recordId, removeCommand, showCommand, updateCommand } from './resource.ts';
 
 const NAMED: Operand = { name: 'user', description: 'The id or user name of the user' };
 const DEFAULT_ROLE = 'service';
 
-const USER: Configured<User, UserBody> = {
+export const USER: Configured<User, UserBody> = {
   group: 'user',
   path: 'users',
   operand: NAMED,
   administration: ({ services }) => services.users,
   reader: userReader,
-  id: userId,
+  names: ({ userName }) => [userName],
   view: viewUser,
   updateExplanation:
     '{"active":false} disables the user and all applications that act as the user: their calls are refused from then on, and the\nsessions of the user end. New permissions and divisions replace all old ones.',
@@ -75,9 +74,10 @@ export const userCommands: CommandGroup = [
     explanation: `The link works once, for ${INVITATION_MS / 3_600_000} hours, and replaces an earlier one. Use the settings of the server that the user will open.`,
     operands: [NAMED],
     settings: ADDRESS_SETTINGS,
-    run: async ({ services, store }, { operand, config }) => {
+    run: async (composed, { operand, config }) => {
+      const { services } = composed;
       const address = addressOf(await config());
-      const id = await userId({ store }, operand('user'));
+      const id = await recordId(USER, composed, operand('user'));
       const { token, expiresAt } = await services.invitations.invite(id, COMMAND_LINE);
       return {
         record: { url: invitationUrl(address, token), expiresAt: isoInstant(expiresAt) },

@@ -1,5 +1,7 @@
 /** `sallyport webhook …`: which events are sent to which endpoint. */
 
+import type { Composed } from '../compose.ts';
+import { matchingTypes } from '../events/event.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
 import type { ErrorClass } from '../outbound/outcome.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
@@ -8,17 +10,19 @@ import { OWN_SETTINGS } from '../webhooks/endpoint.ts';
 import type { Webhook } from '../webhooks/webhook.ts';
 import { replayInput, viewWebhook, WEBHOOK_LIST, type WebhookBody, webhookReader } from '../webhooks/webhook-schema.ts';
 import type { Command, CommandGroup, Invocation, Operand } from './command.ts';
+import { ENDPOINT } from './endpoint.ts';
 import { UsageError } from './errors.ts';
 import { readJsonObject } from './input.ts';
 import { OUTBOUND_SETTINGS, recordCommand } from './open.ts';
-import { type Configured, listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
+import { type Configured, listCommand, recordId, removeCommand, showCommand, updateCommand } from './resource.ts';
 
-const ID: Operand = { name: 'id', description: 'The id of the webhook' };
+const ID: Operand = { name: 'webhook', description: 'Its id or name' };
 
 const WEBHOOK: Configured<Webhook, WebhookBody> = {
   group: 'webhook',
   path: 'webhooks',
   operand: ID,
+  names: ({ name }) => [name],
   administration: ({ services }) => services.webhooks,
   reader: webhookReader,
   view: viewWebhook,
@@ -27,26 +31,28 @@ const WEBHOOK: Configured<Webhook, WebhookBody> = {
 export const webhookCommands: CommandGroup = [
   recordCommand({
     name: 'webhook create',
-    summary: 'Create a webhook; it is stopped at first',
+    summary: 'Create a webhook; it is stopped without --start',
     explanation:
       '--fields takes other fields of POST /services/api/x/edge/v1/webhooks, such as retry or maxRecordsPerSecond.',
     options: {
       name: { value: '<name>', required: true, description: 'A name for people' },
-      endpoint: { value: '<id>', required: true, description: 'The endpoint to send to' },
+      endpoint: { value: '<id or name>', required: true, description: 'The endpoint to send to' },
       event: { value: '<type>', many: true, required: true, description: 'An event type, <category>.* or *' },
       key: { value: '<name>', description: 'The PGP key to encrypt with; employee events require one' },
       header: { value: '<name: value>', many: true, description: 'A custom header, such as "x-tenant: 17"' },
       ordered: { description: 'Send a batch only after the previous one is delivered or dead' },
       'standard-webhooks': { description: 'Also sign as Standard Webhooks' },
+      start: { description: 'Start it at once' },
       fields: { value: '<json|@file|->', description: 'Other fields as a JSON object' },
     },
-    run: async ({ services }, invocation) => {
+    run: async (composed, invocation) => {
+      const { services } = composed;
       const headers = invocation.texts('header').map((header) => customHeader(invocation, header));
       const body = {
         ...(await readJsonObject(invocation, 'fields')),
         ...definedFields({
           name: invocation.text('name'),
-          endpointId: invocation.text('endpoint'),
+          endpointId: await recordId(ENDPOINT, composed, invocation.text('endpoint') ?? ''),
           eventTypes: invocation.texts('event'),
           encryptionKeyName: invocation.text('key'),
           customHeaders: headers.length === 0 ? undefined : headers,
@@ -54,7 +60,9 @@ export const webhookCommands: CommandGroup = [
           standardWebhooks: invocation.given('standard-webhooks') ? true : undefined,
         }),
       };
-      return { record: viewWebhook(await services.webhooks.create(webhookReader.create(body), COMMAND_LINE)) };
+      const webhook = await services.webhooks.create(webhookReader.create(body), COMMAND_LINE);
+      const started = invocation.given('start') ? await services.webhooks.start(webhook.id, COMMAND_LINE) : webhook;
+      return { record: viewWebhook(started), note: await noteUnmatched(composed, webhook) };
     },
   }),
   listCommand(WEBHOOK, {
@@ -72,7 +80,8 @@ export const webhookCommands: CommandGroup = [
       'The webhook may be stopped, but its endpoint must be enabled. Fails (exit status 1) unless the receiver accepts the record.\nThe command sends with the settings of its own environment, which may differ from those of the server.',
     operands: [ID],
     settings: OUTBOUND_SETTINGS,
-    run: async ({ services, store, clock, ids, transport }, invocation) => {
+    run: async (composed, invocation) => {
+      const { services, store, clock, ids, transport } = composed;
       const [{ createTestDelivery }, { createSend }, { createOauthTokens }] = await Promise.all([
         import('../delivery/test-delivery.ts'),
         import('../delivery/send.ts'),
@@ -80,7 +89,9 @@ export const webhookCommands: CommandGroup = [
       ]);
       const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }) });
       const test = createTestDelivery({ store, clock, ids, send, webhooks: services.webhooks });
-      const attempt = viewAttempt(await test(invocation.operand('id'), COMMAND_LINE.actor));
+      const attempt = viewAttempt(
+        await test(await recordId(WEBHOOK, composed, invocation.operand('webhook')), COMMAND_LINE.actor),
+      );
       const { delivered, responseStatus, responseBody, errorClass, error, timings } = attempt;
       const advice = NETWORK_ERRORS.has(errorClass ?? '') ? `${attempt.advice} ${OWN_SETTINGS}` : attempt.advice;
       const shown = { delivered, responseStatus, responseBody: responseBody || null, errorClass, error, advice };
@@ -99,14 +110,15 @@ export const webhookCommands: CommandGroup = [
       until: { value: '<instant>', description: 'Only events before this time' },
       state: { value: '<state>', many: true, description: 'dead or delivered (default: dead; with a range, both)' },
     },
-    run: async ({ services }, { operand, text, texts }) => {
+    run: async (composed, { operand, text, texts }) => {
       const states = texts('state');
       const body = definedFields({
         since: text('since'),
         until: text('until'),
         states: states.length === 0 ? undefined : states,
       });
-      return { record: await services.webhooks.replay(operand('id'), validate(replayInput, body), COMMAND_LINE) };
+      const id = await recordId(WEBHOOK, composed, operand('webhook'));
+      return { record: await composed.services.webhooks.replay(id, validate(replayInput, body), COMMAND_LINE) };
     },
   }),
   removeCommand(WEBHOOK, 'Also removes its records and their attempts, including records that are not delivered yet.'),
@@ -122,10 +134,18 @@ function switchCommand(verb: 'start' | 'stop', summary: string): Command {
     name: `webhook ${verb}`,
     summary,
     operands: [ID],
-    run: async ({ services }, { operand }) => ({
-      record: viewWebhook(await services.webhooks[verb](operand('id'), COMMAND_LINE)),
-    }),
+    run: async (composed, { operand }) => {
+      const id = await recordId(WEBHOOK, composed, operand('webhook'));
+      return { record: viewWebhook(await composed.services.webhooks[verb](id, COMMAND_LINE)) };
+    },
   });
+}
+
+/** Names patterns that no event type matches yet: they may be mistyped. */
+async function noteUnmatched({ store }: Composed, { eventTypes }: Webhook): Promise<string | undefined> {
+  const known = await store.eventTypes.all();
+  const unmatched = eventTypes.filter((pattern) => matchingTypes(pattern, known).length === 0);
+  return unmatched.length === 0 ? undefined : `No event type matches ${unmatched.join(', ')} yet.`;
 }
 
 function customHeader({ command }: Invocation, header: string): { readonly name: string; readonly value: string } {
