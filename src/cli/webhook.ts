@@ -2,6 +2,7 @@
 
 import type { Composed } from '../compose.ts';
 import { matchingTypes } from '../events/event.ts';
+import { Refusal } from '../kernel/refusal.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
 import type { ErrorClass } from '../outbound/outcome.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
@@ -61,8 +62,15 @@ export const webhookCommands: CommandGroup = [
         }),
       };
       const webhook = await services.webhooks.create(webhookReader.create(body), COMMAND_LINE);
-      const started = invocation.given('start') ? await services.webhooks.start(webhook.id, COMMAND_LINE) : webhook;
-      return { record: viewWebhook(started), note: await noteUnmatched(composed, webhook) };
+      const note = await noteUnmatched(composed, webhook);
+      if (!invocation.given('start')) return { record: viewWebhook(webhook), note };
+      try {
+        return { record: viewWebhook(await services.webhooks.start(webhook.id, COMMAND_LINE)), note };
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        await invocation.terminal.err(`The webhook is created, but not started: ${error.message}\n`);
+        return { record: viewWebhook(webhook), note, status: 1 };
+      }
     },
   }),
   listCommand(WEBHOOK, {

@@ -50,3 +50,14 @@ test('a new webhook names patterns that no event type matches', async (t) => {
   assert.equal(status, 0);
   assert.match(stdout, /\nNo event type matches order\.\* yet\.\n$/);
 });
+
+test('a new webhook that cannot be started yet is created all the same, with the reason', async (t) => {
+  const { run, json } = await initialised(t);
+  await json([...endpoint('Shop'), '--disabled']);
+  await json(['event-type', 'create', '--name', 'order.placed']);
+  const create = ['webhook', 'create', '--name', 'Orders', '--endpoint', 'Shop', '--event', 'order.placed', '--start'];
+  const { status, stdout, stderr } = await run(create);
+  assert.equal(status, 1);
+  assert.match(stdout, /^state +stopped$/m);
+  assert.match(stderr, /^The webhook is created, but not started: .*its endpoint is not enabled/);
+});
