@@ -339,7 +339,7 @@ CREATE TABLE outbox (
   webhook_number INTEGER NOT NULL,
   record_offset  INTEGER NOT NULL,
   event_key      INTEGER NOT NULL,
-  data_bytes     INTEGER,           -- size of the data as published, for the size of batches; null: the size of the stored data
+  data_bytes     INTEGER NOT NULL,  -- size of the data as published, for the size of batches
   PRIMARY KEY (webhook_number, record_offset)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX outbox_event ON outbox (event_key, webhook_number, record_offset);

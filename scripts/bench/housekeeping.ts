@@ -125,7 +125,9 @@ function fill(webhook: number): void {
   const event = connection.prepare(
     `INSERT INTO event (key, id, type, data, subject, correlation_id, created_at) VALUES (?, ?, 'order.placed', ?, ?, ?, ?)`,
   );
-  const record = connection.prepare('INSERT INTO outbox (webhook_number, record_offset, event_key) VALUES (?, ?, ?)');
+  const record = connection.prepare(
+    'INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes) VALUES (?, ?, ?, 1000)',
+  );
   const batch = connection.prepare(
     `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at)
      VALUES (?, ?, ?, ?, ?, 1, 0, ?)`,

@@ -254,7 +254,9 @@ it('deliveries of all webhooks in one state are in the order of their events, wi
   const event = connection.prepare(
     `INSERT OR IGNORE INTO event (key, id, type, data, correlation_id, created_at) VALUES (?, 'id', 'order.placed', '{}', 'c', ?)`,
   );
-  const outbox = connection.prepare('INSERT INTO outbox (webhook_number, record_offset, event_key) VALUES (?, ?, ?)');
+  const outbox = connection.prepare(
+    'INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes) VALUES (?, ?, ?, 2)',
+  );
   const batch = connection.prepare(
     `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, settled_at)
      VALUES (?, ?, ?, 'id', ?, 1, 0, ?, ?)`,

@@ -6,7 +6,7 @@ const EVENT = `
   VALUES (?, '00000000-0000-7000-8000-000000000000', 'order.placed', '{}', 'backlog', ?)`;
 const OUTBOX = `
   WITH RECURSIVE n (o) AS (SELECT ? UNION ALL SELECT o + 1 FROM n WHERE o + 1 < ?)
-  INSERT INTO outbox (webhook_number, record_offset, event_key) SELECT ?, o, ? FROM n`;
+  INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes) SELECT ?, o, ?, 2 FROM n`;
 const BATCHES = `
   WITH RECURSIVE n (o) AS (SELECT ? UNION ALL SELECT o + 1 FROM n WHERE o + 1 < ?)
   INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, settled_at)

@@ -49,8 +49,8 @@ export async function openLargeLog(t: TestContext): Promise<LargeLog> {
   connection.exec(EVENT_ROWS);
   const records = (number: number, every: number, count: number): void => {
     connection.exec(`
-      INSERT INTO outbox (webhook_number, record_offset, event_key)
-      SELECT ${number}, n, ${firstRowKeyAt(NOW)} + n * ${every} * ${firstRowKeyAt(SECOND_MS)}
+      INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes)
+      SELECT ${number}, n, ${firstRowKeyAt(NOW)} + n * ${every} * ${firstRowKeyAt(SECOND_MS)}, 2
       FROM (WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n + 1 < ${count}) SELECT n FROM n)`);
     connection.exec(`UPDATE webhook_progress SET next_offset = ${count} WHERE webhook_number = ${number}`);
   };

@@ -38,7 +38,7 @@ const EVENTS = `${COUNT}
   INSERT INTO event (key, id, type, data, correlation_id, created_at)
   SELECT (${AT}) * ${COUNTERS_PER_MS}, ${UUID(AT, 'n')}, 'bench.event0', '{"n":' || n || ',"text":"what a record of history holds"}', 'bench', ${AT} FROM c`;
 const OUTBOX = `${COUNT}
-  INSERT INTO outbox (webhook_number, record_offset, event_key) SELECT @webhook, n, (${AT}) * ${COUNTERS_PER_MS} FROM c`;
+  INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes) SELECT @webhook, n, (${AT}) * ${COUNTERS_PER_MS}, 48 FROM c`;
 const BATCHES = `${COUNT}
   INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at)
   SELECT @webhook, n * ${BATCH}, n * ${BATCH} + ${BATCH - 1}, ${UUID(`(${AT})`, 'n')}, ${STATE}, 1, 0, @start + (n + 1) * ${BATCH * SPACING_MS} FROM c`;
@@ -52,7 +52,7 @@ const STUCK = `${COUNT}
   INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at)
   SELECT @webhook, n, n, ${UUID('@start', 'n')}, 'pending', 1, 0, @start FROM c`;
 const STUCK_OUTBOX = `${COUNT}
-  INSERT INTO outbox (webhook_number, record_offset, event_key) SELECT @webhook, n, @start * ${COUNTERS_PER_MS} FROM c`;
+  INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes) SELECT @webhook, n, @start * ${COUNTERS_PER_MS}, 48 FROM c`;
 const TOKENS = `${COUNT}
   INSERT INTO access_token (key, hash, application_id, scope, expires_at)
   SELECT (@start + n) * ${COUNTERS_PER_MS}, randomblob(32), @application, @scope, @expiresAt FROM c`;

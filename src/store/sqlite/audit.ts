@@ -6,6 +6,7 @@ import { AUDIT_EXAMINED_AT_ONCE } from '../../kernel/limits/log.ts';
 import type { AuditEntry, Changes } from '../../resources/audit.ts';
 import type { AuditFilter, AuditRecord, AuditStore } from '../audit.ts';
 import type { Database, Row, Statement } from './driver/database.ts';
+import { json, readRow } from './driver/table.ts';
 
 // The hash is computed in the transaction, where the previous entry is known.
 const APPEND = `
@@ -36,7 +37,7 @@ export function auditStatement(entry: AuditEntry): Statement {
   const { id, at, actor, action, target } = entry;
   return {
     sql: APPEND,
-    params: { id, at, actor, action, target, changes, content: chainedContent({ ...entry, changesJson: changes }) },
+    params: { id, at, actor, action, target, changes, content: chainedContent(entry, changes) },
     expectChanges: 1,
   };
 }
@@ -63,7 +64,8 @@ export function auditStore(db: Database): AuditStore {
         const rows = await db.all(CHAIN, { after });
         if (rows.length === 0) return null;
         for (const row of rows) {
-          const content = chainedContent({ ...readPlain(row), changesJson: String(row.changes) });
+          // The text of the changes is hashed as stored. If it was tampered with, it may not be JSON.
+          const content = chainedContent(row, String(row.changes));
           const hash = createHash('sha256')
             .update(previous + content)
             .digest('hex');
@@ -104,22 +106,12 @@ async function lastNumber(db: Database, before: string | null): Promise<number> 
   return Number((await db.get(NUMBER_OF, { id: before }))?.number ?? 1) - 1;
 }
 
-function chainedContent(entry: Omit<AuditRecord, 'changes' | 'number'> & { readonly changesJson: string }): string {
-  return JSON.stringify([entry.id, entry.at, entry.actor, entry.action, entry.target, entry.changesJson]);
+type Chained = { readonly [Field in 'id' | 'at' | 'actor' | 'action' | 'target']?: unknown };
+
+function chainedContent({ id, at, actor, action, target }: Chained, changesJson: string): string {
+  return JSON.stringify([id, at, actor, action, target, changesJson]);
 }
 
 function read(row: Row): AuditRecord {
-  return { ...readPlain(row), changes: JSON.parse(String(row.changes)) as Changes };
-}
-
-/** All fields but the changes. Their text is hashed as stored, and if it was tampered with it may not be JSON. */
-function readPlain(row: Row): Omit<AuditRecord, 'changes'> {
-  return {
-    number: Number(row.number),
-    id: String(row.id),
-    at: Number(row.at),
-    actor: String(row.actor),
-    action: String(row.action),
-    target: String(row.target),
-  };
+  return readRow<AuditRecord>(row, { changes: json<Changes>() });
 }

@@ -1,11 +1,12 @@
 /** The reads of the portal's lists: webhooks, endpoints, applications and users, and the webhooks that use an endpoint, a key or an event type. */
 import type { Vault } from '../../kernel/vault.ts';
 import type { WebhookState } from '../../webhooks/webhook.ts';
-import type { DirectoryStore, RegistryStore, Use, UseStore, Uses, WebhookListing } from '../directory.ts';
+import type { DirectoryStore, EndpointName, RegistryStore, Use, UseStore, Uses, WebhookListing } from '../directory.ts';
 import type { ApplicationTable } from './access/applications.ts';
 import { USER } from './access/users.ts';
 import { OLDEST_WAITING_AT, RECORDS_WAITING } from './delivery/queues.ts';
 import type { Database, Row } from './driver/database.ts';
+import { flag, readRow } from './driver/table.ts';
 import { conditions } from './resource.ts';
 import { endpointTable } from './webhooks/endpoints.ts';
 import { PROGRESS, readWebhook, WEBHOOK } from './webhooks/webhooks.ts';
@@ -67,13 +68,9 @@ export function directoryStore(db: Database, vault: Vault): DirectoryStore {
       return (await db.all(sql, { ...params, limit })).map(endpoint.read);
     },
     endpointNames: async (limit) =>
-      (await db.all(NAMES, { limit })).map((row) => ({
-        id: String(row.id),
-        name: String(row.name),
-        enabled: row.enabled === 1,
-        tokenChallenge: row.token_challenge === 1,
-        verified: row.verified === 1,
-      })),
+      (await db.all(NAMES, { limit })).map((row) =>
+        readRow<EndpointName>(row, { enabled: flag, tokenChallenge: flag, verified: flag }),
+      ),
   };
 }
 

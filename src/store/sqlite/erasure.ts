@@ -5,28 +5,16 @@ import { BATCH_RECORDS_MAX } from '../../kernel/limits/limits.ts';
 import type { Erasure, ErasureStore } from '../events.ts';
 import { measured, type StepResult } from '../steps.ts';
 import { auditStatement } from './audit.ts';
-import type { Database, Row } from './driver/database.ts';
+import type { Database } from './driver/database.ts';
 import { overwriteLeftovers, type RowLayout } from './driver/leftovers.ts';
+import { readRow } from './driver/table.ts';
 
-const EVENT: RowLayout = {
-  table: 'event',
-  columns: ['id', 'type', 'data', 'subject', 'correlation_id', 'actor_id', 'created_at', 'erased_at', 'content_hash'],
-};
-const ATTEMPT: RowLayout = {
-  table: 'attempt',
-  columns: [
-    ...['id', 'webhook_number', 'kind', 'batch_id', 'first_offset', 'last_offset', 'attempt_number', 'started_at'],
-    ...[
-      'request_headers',
-      'response_status',
-      'response_headers',
-      'response_body',
-      'error_class',
-      'error_message',
-      'timings',
-    ],
-  ],
-};
+/** Every column but the key. */
+export const ATTEMPT_COLUMNS = `id, webhook_number, kind, batch_id, first_offset, last_offset, attempt_number, started_at, request_headers,
+  response_status, response_headers, response_body, error_class, error_message, timings`;
+const EVENT_COLUMNS = 'id, type, data, subject, correlation_id, actor_id, created_at, erased_at, content_hash';
+const ATTEMPT: RowLayout = { table: 'attempt', columns: ATTEMPT_COLUMNS.split(/,\s+/) };
+const EVENT: RowLayout = { table: 'event', columns: EVENT_COLUMNS.split(', ') };
 
 // Index: event_subject. Includes events that are already erased, for the sake of attempts that were in progress then.
 const EVENTS = `
@@ -35,9 +23,9 @@ const EVENTS = `
 const BEGIN = `
   INSERT INTO erasure (id, subject, actor, through_key, after_key, started_at)
   SELECT @id, @subject, @actor, coalesce(max(key), -1), -1, @startedAt FROM event WHERE subject = @subject`;
-const COLUMNS =
-  'id, subject, actor, through_key, after_key, events, deliveries_discarded, attempts, started_at, finished_at';
-const GET = `SELECT ${COLUMNS} FROM erasure WHERE id = @id`;
+const GET = `
+  SELECT id, subject, actor, through_key AS through, after_key AS after, events, deliveries_discarded, attempts, started_at, finished_at
+  FROM erasure WHERE id = @id`;
 // Index: erasure_open.
 const OPEN = `SELECT id, subject FROM erasure INDEXED BY erasure_open WHERE finished_at IS NULL ORDER BY started_at, id`;
 const FINISH = 'UPDATE erasure SET finished_at = @at WHERE id = @id AND finished_at IS NULL';
@@ -85,10 +73,9 @@ export function erasureStore(database: Database): ErasureStore {
       void (await database.commit([{ sql: BEGIN, params: erasure }, auditStatement(audit)])),
     get: async (id) => {
       const row = await database.get(GET, { id });
-      return row === undefined ? null : read(row);
+      return row === undefined ? null : readRow(row);
     },
-    open: async () =>
-      (await database.all(OPEN, {})).map(({ id, subject }) => ({ id: String(id), subject: String(subject) })),
+    open: async () => (await database.all(OPEN, {})).map((row) => readRow(row)),
     step: (erasure, limit) => measured(database, (db) => step(db, erasure, limit)),
     finish: async (id, at, audit) =>
       void (await database.commit([{ sql: FINISH, params: { id, at }, expectChanges: 1 }, auditStatement(audit)])),
@@ -116,19 +103,4 @@ async function step(
     ...(await overwriteLeftovers(db, ATTEMPT, answered, { response_headers: null, response_body: null })),
   ]);
   return { done, rows: keys.length };
-}
-
-function read(row: Row): Erasure {
-  return {
-    id: String(row.id),
-    subject: String(row.subject),
-    actor: String(row.actor),
-    through: Number(row.through_key),
-    after: Number(row.after_key),
-    events: Number(row.events),
-    deliveriesDiscarded: Number(row.deliveries_discarded),
-    attempts: Number(row.attempts),
-    startedAt: Number(row.started_at),
-    finishedAt: row.finished_at === null ? null : Number(row.finished_at),
-  };
 }

@@ -2,7 +2,8 @@
 
 import { EXPIRY_WEBHOOKS_MAX } from '../../kernel/limits/housekeeping.ts';
 import type { Expiring, Expiry, ExpiryStore } from '../housekeeping.ts';
-import type { Database, Row, Statement } from './driver/database.ts';
+import type { Database, Statement } from './driver/database.ts';
+import { json, readRow } from './driver/table.ts';
 import { publishStatements } from './events.ts';
 
 const TABLES = {
@@ -24,7 +25,7 @@ const TABLES = {
 function dueSql(kind: Expiring['kind']): string {
   const { table, expiresAt, warnedDays, users } = TABLES[kind];
   return `
-    SELECT id, name, ${expiresAt} AS expires_at, updated_at,
+    SELECT '${kind}' AS kind, id, name, ${expiresAt} AS expires_at, updated_at,
       (SELECT json_group_array(id) FROM (SELECT id FROM webhook WHERE ${users} ORDER BY number LIMIT ${EXPIRY_WEBHOOKS_MAX})) AS webhook_ids
     FROM ${table} AS expiring
     WHERE ${expiresAt} > @now AND EXISTS (
@@ -53,17 +54,12 @@ const DAY_MS = 86_400_000;
 export function expiryStore(db: Database): ExpiryStore {
   return {
     all: async (limit) =>
-      (await db.all(`${ALL} ORDER BY expires_at, id LIMIT @limit`, { limit })).map((row) => ({
-        kind: row.kind as Expiry['kind'],
-        id: String(row.id),
-        name: String(row.name),
-        expiresAt: Number(row.expires_at),
-      })),
+      (await db.all(`${ALL} ORDER BY expires_at, id LIMIT @limit`, { limit })).map((row) => readRow<Expiry>(row)),
     next: async (now, thresholdDays) => {
       const thresholds = JSON.stringify(thresholdDays.map((days) => ({ days, until: now + days * DAY_MS })));
       for (const kind of ['key', 'certificate'] as const) {
         const row = await db.get(dueSql(kind), { now, thresholds });
-        if (row !== undefined) return read(kind, row);
+        if (row !== undefined) return readRow<Expiring>(row, { webhookIds: json<readonly string[]>() });
       }
       return null;
     },
@@ -75,16 +71,5 @@ export function expiryStore(db: Database): ExpiryStore {
       };
       await db.commit([mark, ...publishStatements(event)]);
     },
-  };
-}
-
-function read(kind: Expiring['kind'], row: Row): Expiring {
-  return {
-    kind,
-    id: String(row.id),
-    name: String(row.name),
-    expiresAt: Number(row.expires_at),
-    webhookIds: JSON.parse(String(row.webhook_ids)) as string[],
-    updatedAt: Number(row.updated_at),
   };
 }

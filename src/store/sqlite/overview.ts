@@ -1,9 +1,9 @@
 /** The state of the service for the overview: waiting records, failing webhooks and dead letters. Reads only. */
 
-import type { WebhookState } from '../../webhooks/webhook.ts';
-import type { Named, OverviewStore } from '../overview.ts';
+import type { Ailing, Backlog, OverviewStore, Waiting } from '../overview.ts';
 import { OLDEST_WAITING_AT, RECORDS_WAITING } from './delivery/queues.ts';
-import type { Database, Row } from './driver/database.ts';
+import type { Database } from './driver/database.ts';
+import { readRow } from './driver/table.ts';
 
 // Three look-ups for each webhook with waiting records, of thousands at most.
 const WAITING = `
@@ -15,7 +15,7 @@ const LONGEST = `
   SELECT w.id, w.name, q.state, q.records, q.oldest_at FROM (${WAITING}) AS q CROSS JOIN webhook AS w ON w.number = q.webhook_number
   ORDER BY q.records DESC, w.number LIMIT @limit`;
 const AILING = `
-  SELECT w.id, w.name, e.id AS endpoint_id, e.name AS endpoint_name, p.state, p.state_reason, p.state_detail,
+  SELECT w.id, w.name, e.id AS endpoint_id, e.name AS endpoint_name, p.state, p.state_reason AS reason, p.state_detail AS detail,
     coalesce(p.failing_since_at, p.state_at) AS since, ${RECORDS_WAITING} AS waiting
   FROM webhook_progress AS p
   CROSS JOIN webhook AS w ON w.number = p.webhook_number
@@ -33,37 +33,13 @@ export function overviewStore(db: Database): OverviewStore {
   return {
     backlog: async (limit) => {
       const all = await db.get(BACKLOG, {});
-      const longest = (await db.all(LONGEST, { limit })).map((row) => ({
-        ...named(row),
-        state: row.state as WebhookState,
-        records: Number(row.records),
-        oldestAt: row.oldest_at as number | null,
-      }));
-      return {
-        records: Number(all?.records),
-        oldestAt: (all?.oldest_at ?? null) as number | null,
-        webhooks: Number(all?.webhooks),
-        longest,
-      };
+      const longest = (await db.all(LONGEST, { limit })).map((row) => readRow<Waiting>(row));
+      return { ...readRow<Omit<Backlog, 'longest'>>(all ?? {}), longest };
     },
-    ailing: async (limit) =>
-      (await db.all(AILING, { limit })).map((row) => ({
-        ...named(row),
-        endpointId: String(row.endpoint_id),
-        endpointName: String(row.endpoint_name),
-        state: row.state as WebhookState,
-        reason: row.state_reason as string | null,
-        detail: row.state_detail as string | null,
-        since: Number(row.since),
-        waiting: Number(row.waiting),
-      })),
+    ailing: async (limit) => (await db.all(AILING, { limit })).map((row) => readRow<Ailing>(row)),
     dead: async () => {
       const row = await db.get(DEAD, { limit: DEAD_COUNTED });
       return { records: Number(row?.records), more: Number(row?.batches) === DEAD_COUNTED };
     },
   };
-}
-
-function named({ id, name }: Row): Named {
-  return { id: String(id), name: String(name) };
 }

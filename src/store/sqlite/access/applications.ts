@@ -1,5 +1,5 @@
 /** Applications (`application`) and when they were last used (`application_use`). */
-import type { Application } from '../../../access/application.ts';
+import type { Application, ScopeHolder } from '../../../access/application.ts';
 import { APPLICATION_USES_AT_ONCE } from '../../../kernel/limits/housekeeping.ts';
 import { DEPENDENTS_NAMED } from '../../../kernel/limits/limits.ts';
 import type { ApplicationStore, ApplicationUseStore } from '../../access.ts';
@@ -12,6 +12,7 @@ import {
   number,
   numberOrNull,
   readOne,
+  readRow,
   type Table,
   table,
   text,
@@ -125,14 +126,8 @@ export function applicationStore(
     ofUser: (userId) => many(OF_USER, { userId }),
     holding: (scopes) => many(WITH_SCOPE, { scopes: JSON.stringify(scopes) }),
     holders: async ({ scope, permission }, after, limit) =>
-      (await db.all(HOLDERS, { scope, permission, after, limit })).map((row) => ({
-        id: String(row.id),
-        name: String(row.name),
-        clientId: String(row.client_id),
-        active: row.active === 1,
-        userName: String(row.user_name),
-        userActive: row.user_active === 1,
-        permitted: row.permitted === 1,
-      })),
+      (await db.all(HOLDERS, { scope, permission, after, limit })).map((row) =>
+        readRow<ScopeHolder>(row, { active: flag, userActive: flag, permitted: flag }),
+      ),
   };
 }

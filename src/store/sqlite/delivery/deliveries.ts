@@ -11,9 +11,10 @@ import {
 } from '../../../kernel/ids.ts';
 import { BATCH_RECORDS_MAX } from '../../../kernel/limits/limits.ts';
 import { DELIVERIES_EXAMINED_AT_ONCE, DELIVERIES_EXAMINED_MAX } from '../../../kernel/limits/log.ts';
-import type { Delivery, DeliveryState, WebhookState } from '../../../webhooks/webhook.ts';
+import type { Delivery } from '../../../webhooks/webhook.ts';
 import type { DeliveryFilter, DeliveryPage, DeliveryStore } from '../../deliveries.ts';
 import type { Database, Row } from '../driver/database.ts';
+import { readRow } from '../driver/table.ts';
 import {
   addressOf,
   comparePlaces,
@@ -38,8 +39,8 @@ const SENT_SINCE = `
   SELECT count(*) FROM attempt AS a WHERE a.webhook_number = o.webhook_number AND a.started_at >= e.erased_at
     AND a.first_offset > o.record_offset - ${BATCH_RECORDS_MAX} AND a.first_offset <= o.record_offset AND a.last_offset >= o.record_offset`;
 const READ = `
-  SELECT o.webhook_number, o.record_offset, o.event_key, w.id AS webhook_id, w.name AS webhook_name, p.state AS webhook_state,
-         e.id AS event_id, e.type, e.subject, e.created_at,
+  SELECT o.webhook_number, o.record_offset AS offset, o.event_key, w.id AS webhook_id, w.name AS webhook_name, p.state AS webhook_state,
+         e.id AS event_id, e.type AS event_type, e.subject, e.created_at,
          e.erased_at, iif(${UNSENT}, 'discarded', coalesce(b.state, 'pending')) AS state,
          max(0, coalesce(b.attempt_count, 0) - iif(${UNSENT}, (${SENT_SINCE}), 0)) AS attempt_count,
          iif(e.erased_at IS NULL, b.next_attempt_at, NULL) AS next_attempt_at,
@@ -52,7 +53,7 @@ const READ = `
   LEFT JOIN batch AS b ON b.webhook_number = o.webhook_number AND b.last_offset >= o.record_offset AND b.first_offset =
     (SELECT max(first_offset) FROM batch WHERE webhook_number = o.webhook_number AND first_offset <= o.record_offset)`;
 const CONTENT = `
-  SELECT e.data, e.erased_at, e.correlation_id, e.actor_id FROM outbox AS o CROSS JOIN event AS e ON e.key = o.event_key
+  SELECT e.data AS data_json, e.erased_at, e.correlation_id, e.actor_id FROM outbox AS o CROSS JOIN event AS e ON e.key = o.event_key
   WHERE o.webhook_number = @webhookNumber AND o.record_offset = @offset`;
 const EVENT_KEY = 'SELECT event_key FROM outbox WHERE webhook_number = @webhookNumber AND record_offset = @offset';
 
@@ -66,13 +67,7 @@ export function deliveryStore(db: Database): DeliveryStore {
     list: (filter, before, limit) => list(db, filter, before, limit),
     content: async (webhookNumber, offset) => {
       const row = await db.get(CONTENT, { webhookNumber, offset });
-      if (row === undefined) return null;
-      return {
-        dataJson: row.data as string | null,
-        erasedAt: row.erased_at as number | null,
-        correlationId: String(row.correlation_id),
-        actorId: row.actor_id as string | null,
-      };
+      return row === undefined ? null : readRow(row);
     },
     offsetsBetween: (webhookNumber, period) => offsetsWithin(db, webhookNumber, period),
   };
@@ -176,23 +171,7 @@ function fits(delivery: Delivery, { key }: Place, filter: DeliveryFilter): boole
 }
 
 function read(row: Row): Delivery {
-  const webhookNumber = Number(row.webhook_number);
-  const offset = Number(row.record_offset);
-  return {
-    id: deliveryId({ createdAt: rowKeyTime(Number(row.event_key)), webhookNumber, offset }),
-    webhookNumber,
-    webhookId: String(row.webhook_id),
-    webhookName: String(row.webhook_name),
-    webhookState: row.webhook_state as WebhookState,
-    eventId: String(row.event_id),
-    eventType: String(row.type),
-    subject: row.subject as string | null,
-    offset,
-    state: row.state as DeliveryState,
-    attemptCount: Number(row.attempt_count),
-    nextAttemptAt: row.next_attempt_at as number | null,
-    createdAt: Number(row.created_at),
-    settledAt: row.settled_at as number | null,
-    erasedAt: row.erased_at as number | null,
-  };
+  const { eventKey, ...delivery } = readRow<Omit<Delivery, 'id'> & { readonly eventKey: number }>(row);
+  const { webhookNumber, offset } = delivery;
+  return { id: deliveryId({ createdAt: rowKeyTime(eventKey), webhookNumber, offset }), ...delivery };
 }

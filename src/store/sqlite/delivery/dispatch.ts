@@ -8,7 +8,8 @@ import type { Endpoint } from '../../../webhooks/endpoint.ts';
 import type { PgpKey, WebhookConfiguration } from '../../../webhooks/webhook.ts';
 import { type DispatchStore, NEVER, type ReadRecords } from '../../dispatch.ts';
 import { clockLeadStore } from '../clock-lead.ts';
-import type { Database, Row, Statement } from '../driver/database.ts';
+import type { Database, Statement } from '../driver/database.ts';
+import { readOne, readRow } from '../driver/table.ts';
 import { endpointTable } from '../webhooks/endpoints.ts';
 import { PGP_KEY } from '../webhooks/keys.ts';
 import { PROGRESS, WEBHOOK } from '../webhooks/webhooks.ts';
@@ -25,9 +26,9 @@ const STOPPED_AMONG = `
     SELECT 1 FROM webhook_progress
     WHERE webhook_number = value AND NOT (state = 'stopped' AND state_reason = 'stopped_by_administrator'))`;
 // `data_bytes` saves reading the events: those of many webhooks alternate, so each would take a page. Erased records count with their
-// former size. `octet_length` reads the row's header, not the payload.
-const BYTES = `coalesce(data_bytes, (SELECT octet_length(data) FROM event WHERE key = event_key), 0) + ${RECORD_OVERHEAD_BYTES}`;
-const BATCH = `id, first_offset, last_offset, attempt_count, content_refusals, (
+// former size.
+const BYTES = `data_bytes + ${RECORD_OVERHEAD_BYTES}`;
+const BATCH = `webhook_number, id, first_offset, last_offset, attempt_count + 1 AS attempt_number, content_refusals, (
     SELECT coalesce(sum(${BYTES}), 0) FROM outbox
     WHERE outbox.webhook_number = @webhookNumber AND record_offset BETWEEN first_offset AND last_offset) AS bytes`;
 // Served by batch_due.
@@ -37,11 +38,11 @@ const DUE_BATCHES = `
   ORDER BY next_attempt_at LIMIT @limit`;
 // A replay of an ordered webhook makes many batches pending. Without INDEXED BY, SQLite would scan the primary key past every settled batch.
 const FIRST_PENDING = `
-  SELECT ${BATCH}, next_attempt_at FROM batch INDEXED BY batch_pending
+  SELECT ${BATCH}, next_attempt_at AS due_at FROM batch INDEXED BY batch_pending
   WHERE webhook_number = @webhookNumber AND state = 'pending'
     AND first_offset NOT IN (SELECT value FROM json_each(@settling)) ORDER BY first_offset LIMIT 1`;
 const WAITING = `
-  SELECT record_offset, ${BYTES} AS bytes
+  SELECT record_offset AS offset, ${BYTES} AS bytes
   FROM outbox WHERE webhook_number = @webhookNumber AND record_offset >= @cursor
   ORDER BY record_offset LIMIT @limit`;
 const CLAIM_RETRY = `
@@ -84,16 +85,15 @@ export function dispatchStore(db: Database, vault: Vault): DispatchStore {
       ),
     target: targetReader(db, vault),
     dueBatches: async (webhookNumber, now, limit) =>
-      (await db.all(DUE_BATCHES, { webhookNumber, now, limit })).map((row) => readBatch(webhookNumber, row)),
+      (await db.all(DUE_BATCHES, { webhookNumber, now, limit })).map((row) => readRow<Batch>(row)),
     firstPending: async (webhookNumber, settling) => {
       const row = await db.get(FIRST_PENDING, { webhookNumber, settling: JSON.stringify(settling) });
-      return row === undefined ? null : { batch: readBatch(webhookNumber, row), dueAt: Number(row.next_attempt_at) };
+      if (row === undefined) return null;
+      const { dueAt, ...batch } = readRow<Batch & { readonly dueAt: number }>(row);
+      return { batch, dueAt };
     },
     waiting: async (webhookNumber, cursor, limit) =>
-      (await db.all(WAITING, { webhookNumber, cursor, limit })).map((row) => ({
-        offset: Number(row.record_offset),
-        bytes: Number(row.bytes),
-      })),
+      (await db.all(WAITING, { webhookNumber, cursor, limit })).map((row) => readRow(row)),
     records: recordReader(db),
     claim: async (claim) => void (await db.commit(claimStatements(claim))),
     wake: async (webhookNumber, at) => void (await db.commit([{ sql: WAKE, params: { webhookNumber, at } }])),
@@ -151,18 +151,6 @@ function batchesJson(fresh: readonly Batch[]): string {
   return JSON.stringify(fresh.map(({ firstOffset, lastOffset, id }) => [firstOffset, lastOffset, id]));
 }
 
-function readBatch(webhookNumber: number, row: Row): Batch {
-  return {
-    webhookNumber,
-    id: String(row.id),
-    firstOffset: Number(row.first_offset),
-    lastOffset: Number(row.last_offset),
-    bytes: Number(row.bytes),
-    attemptNumber: Number(row.attempt_count) + 1,
-    contentRefusals: Number(row.content_refusals),
-  };
-}
-
 /** The settings, with their secrets unsealed. `version` changes with any of them. */
 type Settings = {
   readonly version: string;
@@ -204,7 +192,7 @@ export function targetReader(db: Database, vault: Vault): (webhookNumber: number
       version,
       configuration,
       endpoint: endpoints.read(endpoint),
-      key: key === undefined ? null : PGP_KEY.read(key),
+      key: readOne(PGP_KEY, key),
     };
     cached.set(webhookNumber, settings);
     return settings;
@@ -222,28 +210,18 @@ export function targetReader(db: Database, vault: Vault): (webhookNumber: number
   };
 }
 
-// The subquery is served by erasure_open, and asked only about events that have a subject.
+// The columns are named like the fields of `LogRecord`, so that a row is a record. The subquery is served by erasure_open, and asked only
+// about events that have a subject.
 const RECORDS = `
-  SELECT o.record_offset, e.id, e.type, e.subject, e.correlation_id, e.actor_id, e.created_at,
+  SELECT o.record_offset AS "offset", e.created_at AS "createdAt", e.correlation_id AS "correlationId", e.id AS "messageId",
+    e.type AS "eventType", e.actor_id AS "actorId", e.subject,
     iif(e.subject IS NOT NULL AND EXISTS (SELECT 1 FROM erasure AS r INDEXED BY erasure_open
-      WHERE r.subject = e.subject AND r.through_key >= e.key AND r.finished_at IS NULL), NULL, e.data) AS data
+      WHERE r.subject = e.subject AND r.through_key >= e.key AND r.finished_at IS NULL), NULL, e.data) AS "dataJson"
   FROM outbox AS o CROSS JOIN event AS e ON e.key = o.event_key
   WHERE o.webhook_number = @webhookNumber AND o.record_offset BETWEEN @first AND @last
   ORDER BY o.record_offset`;
 
 export function recordReader(db: Pick<Database, 'all'>): ReadRecords {
-  return async (webhookNumber, first, last) => (await db.all(RECORDS, { webhookNumber, first, last })).map(readRecord);
-}
-
-function readRecord(row: Row): LogRecord {
-  return {
-    offset: Number(row.record_offset),
-    createdAt: Number(row.created_at),
-    correlationId: String(row.correlation_id),
-    messageId: String(row.id),
-    eventType: String(row.type),
-    actorId: row.actor_id === null ? null : String(row.actor_id),
-    dataJson: row.data === null ? null : String(row.data),
-    subject: row.subject === null ? null : String(row.subject),
-  };
+  return async (webhookNumber, first, last) =>
+    (await db.all(RECORDS, { webhookNumber, first, last })) as unknown as LogRecord[];
 }

@@ -1,6 +1,7 @@
 /** The queue length of each webhook, for the metrics: from its progress and one index look-up, whatever the size of its log. */
-import type { QueueStore } from '../../overview.ts';
+import type { Queue, QueueStore } from '../../overview.ts';
 import type { Database } from '../driver/database.ts';
+import { readRow } from '../driver/table.ts';
 
 /** Of a `webhook_progress AS p`: its `Queue.records`. */
 export const RECORDS_WAITING = 'p.next_offset - p.cursor_offset + p.pending_records';
@@ -11,7 +12,7 @@ export const OLDEST_WAITING_AT = `
      (SELECT min(first_offset) FROM batch INDEXED BY batch_pending
       WHERE batch.webhook_number = p.webhook_number AND batch.state = 'pending'), p.cursor_offset))`;
 const QUEUES = `
-  SELECT w.id, w.name, p.state, ${RECORDS_WAITING} AS records, ${OLDEST_WAITING_AT} AS oldest_at
+  SELECT w.id AS webhook_id, w.name, p.state, ${RECORDS_WAITING} AS records, ${OLDEST_WAITING_AT} AS oldest_at
   FROM webhook_progress AS p CROSS JOIN webhook AS w ON w.number = p.webhook_number
   ORDER BY p.webhook_number LIMIT @limit`;
 const REST = `
@@ -24,13 +25,7 @@ export function queueStore(db: Database): QueueStore {
       const rows = await db.all(QUEUES, { limit });
       const rest = rows.length < limit ? undefined : await db.get(REST, { limit });
       return {
-        queues: rows.map((row) => ({
-          webhookId: String(row.id),
-          name: String(row.name),
-          state: String(row.state),
-          records: Number(row.records),
-          oldestAt: row.oldest_at === null ? null : Number(row.oldest_at),
-        })),
+        queues: rows.map((row) => readRow<Queue>(row)),
         otherRecords: Number(rest?.records ?? 0),
       };
     },

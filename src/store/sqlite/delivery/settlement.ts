@@ -5,7 +5,7 @@ import { rowKeyOf } from '../../../kernel/ids.ts';
 import type { SettlementStore } from '../../dispatch.ts';
 import { auditStatement } from '../audit.ts';
 import type { Database, Statement } from '../driver/database.ts';
-import { CARRIED_ERASED } from '../erasure.ts';
+import { ATTEMPT_COLUMNS, CARRIED_ERASED } from '../erasure.ts';
 import { stateStatements } from '../webhooks/webhooks.ts';
 import { claimStatements } from './dispatch.ts';
 import { IS_RUNNABLE, WAKE } from './wake.ts';
@@ -41,8 +41,7 @@ const HEALTH = `
   WHERE webhook_number = @webhookNumber AND state = @state AND ${IS_RUNNABLE}`;
 
 const INSERT_ATTEMPT = `
-  INSERT INTO attempt (key, id, webhook_number, kind, batch_id, first_offset, last_offset, attempt_number, started_at,
-    request_headers, response_status, response_headers, response_body, error_class, error_message, timings)
+  INSERT INTO attempt (key, ${ATTEMPT_COLUMNS})
   SELECT @key, @id, @webhookNumber, @kind, @batchId, @firstOffset, @lastOffset, @attemptNumber, @startedAt, @requestHeaders,
     @responseStatus, iif(erased, NULL, @responseHeaders), iif(erased, NULL, @responseBody), @errorClass, @errorMessage, @timings
   FROM (SELECT ${CARRIED_ERASED} AS erased)`;

@@ -97,6 +97,35 @@ export function table<T extends Record<string, unknown>>(
   };
 }
 
+/**
+ * Reads a row whose columns are the fields of `T` in snake case. Values are taken as they are stored, except those of fields with a codec.
+ * The caller's SELECT must list exactly these fields.
+ */
+export function readRow<T extends object>(
+  row: Row,
+  codecs: { readonly [Field in keyof T]?: Pick<Codec<T[Field]>, 'read'> } = {},
+): T {
+  const record: Record<string, unknown> = {};
+  for (const column in row) {
+    const field = camelCase(column) as keyof T & string;
+    const value = row[column] ?? null;
+    record[field] = codecs[field] === undefined ? value : codecs[field].read(value, '');
+  }
+  return record as T;
+}
+
+/** By column name; there are as many as in the statements of the store. */
+const camelCased = new Map<string, string>();
+
+function camelCase(column: string): string {
+  let field = camelCased.get(column);
+  if (field === undefined) {
+    field = column.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+    camelCased.set(column, field);
+  }
+  return field;
+}
+
 function snakeCase(field: string): string {
   return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

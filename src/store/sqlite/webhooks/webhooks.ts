@@ -1,12 +1,30 @@
 /** Webhooks (`webhook`, `subscription`) and their progress (`webhook_progress`). */
 import { DEPENDENTS_NAMED } from '../../../kernel/limits/limits.ts';
-import type { Progress, StateChange, Webhook, WebhookConfiguration, WebhookState } from '../../../webhooks/webhook.ts';
+import type {
+  PastState,
+  Progress,
+  StateChange,
+  Webhook,
+  WebhookConfiguration,
+  WebhookState,
+} from '../../../webhooks/webhook.ts';
 import type { CustomHeader } from '../../../wire/signature.ts';
 import type { StateHistoryStore, WebhookStore } from '../../webhooks.ts';
 import { auditStatement } from '../audit.ts';
 import { resume, resumeStatement } from '../delivery/resume.ts';
 import type { Database, Row, SqlValue, Statement } from '../driver/database.ts';
-import { flag, json, number, numberOrNull, oneOf, type Table, table, text, textOrNull } from '../driver/table.ts';
+import {
+  flag,
+  json,
+  number,
+  numberOrNull,
+  oneOf,
+  readRow,
+  type Table,
+  table,
+  text,
+  textOrNull,
+} from '../driver/table.ts';
 import { categoryPattern, publishStatements } from '../events.ts';
 import { type ListColumns, pageOf } from '../resource.ts';
 import { afterChangedSettings, changedSettingsStatement } from './changed-settings.ts';
@@ -178,7 +196,7 @@ export function readWebhook(row: Row): Webhook {
 
 // Index: event_of_webhook, which matches these two expressions literally.
 const OF_WEBHOOK = `
-  SELECT data ->> 'state' AS state, data ->> 'previousState' AS previous_state, data ->> 'reason' AS reason, created_at
+  SELECT data ->> 'state' AS state, data ->> 'previousState' AS previous_state, data ->> 'reason' AS reason, created_at AS at
   FROM event INDEXED BY event_of_webhook
   WHERE type GLOB 'webhook.*' AND data ->> 'webhookId' = @webhookId AND data ->> 'state' IS NOT NULL
   ORDER BY key DESC LIMIT @limit`;
@@ -186,11 +204,6 @@ const OF_WEBHOOK = `
 export function stateHistoryStore(db: Database): StateHistoryStore {
   return {
     ofWebhook: async (webhookId, limit) =>
-      (await db.all(OF_WEBHOOK, { webhookId, limit })).map((row) => ({
-        state: row.state as WebhookState,
-        previousState: row.previous_state as WebhookState,
-        reason: row.reason as string | null,
-        at: Number(row.created_at),
-      })),
+      (await db.all(OF_WEBHOOK, { webhookId, limit })).map((row) => readRow<PastState>(row)),
   };
 }
