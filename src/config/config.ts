@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { inspect } from 'node:util';
 import type { Secret } from '../kernel/secret.ts';
-import { LOG_LEVELS, type LogLevel } from '../observe/log.ts';
+import { LOG_LEVELS } from '../observe/log.ts';
 import type { Cidr } from '../outbound/ip-address.ts';
-import { SETTING_NAMES, SETTINGS, type SettingName } from './names.ts';
+import { type Config, SETTING_NAMES, SETTINGS, type SettingName } from './names.ts';
 import {
   type Reading,
   readCidrs,
@@ -18,38 +18,11 @@ import {
   refusePostgres,
 } from './values.ts';
 
-export type Config = {
-  /** The folder of all data, absolute. */
-  readonly dataDir: string;
-  readonly host: string;
-  /** 0: any free port. */
-  readonly port: number;
-  /** The origin that clients use, such as `https://edge.example`; null: the listening address. */
-  readonly publicUrl: string | null;
-  readonly tlsCertFile: string | null;
-  readonly tlsKeyFile: string | null;
-  /** null: `master.key` in the data folder. */
-  readonly masterKeyFile: string | null;
-  readonly caFile: string | null;
-  readonly egressAllow: readonly Cidr[];
-  /** The URL of a CONNECT proxy; it may hold a password. */
-  readonly egressProxy: Secret | null;
-  readonly trustedProxies: readonly Cidr[];
-  /** This version supports SQLite only. */
-  readonly databaseUrl: null;
-  /** Retention of delivered events, of dead and discarded events, and of attempts; 0: forever. Pending events are always kept. */
-  readonly retentionDeliveredDays: number;
-  readonly retentionDeadDays: number;
-  readonly retentionAttemptsDays: number;
-  readonly logLevel: LogLevel;
-};
+export type { Config } from './names.ts';
 
 /** An invalid setting. The message names its variable or flag and says what is allowed, without secrets. */
 export class ConfigurationError extends Error {
-  constructor(message: string, options: ErrorOptions = {}) {
-    super(message, options);
-    this.name = 'ConfigurationError';
-  }
+  override readonly name = 'ConfigurationError';
 }
 
 type Reader<T> = {

@@ -1,25 +1,38 @@
 /**
- * The names and descriptions of the settings (contract §6): a `SALLYPORT_` variable and a flag each. In a file of their own, because help
+ * The settings (contract §6) with their names and descriptions: a `SALLYPORT_` variable and a flag each. In a file of their own, because help
  * needs only these.
  */
+import type { Secret } from '../kernel/secret.ts';
+import type { LogLevel } from '../observe/log.ts';
+import type { Cidr } from '../outbound/ip-address.ts';
 
-export type SettingName =
-  | 'dataDir'
-  | 'host'
-  | 'port'
-  | 'publicUrl'
-  | 'tlsCertFile'
-  | 'tlsKeyFile'
-  | 'masterKeyFile'
-  | 'caFile'
-  | 'egressAllow'
-  | 'egressProxy'
-  | 'trustedProxies'
-  | 'databaseUrl'
-  | 'retentionDeliveredDays'
-  | 'retentionDeadDays'
-  | 'retentionAttemptsDays'
-  | 'logLevel';
+export type Config = {
+  /** The folder of all data, absolute. */
+  readonly dataDir: string;
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
+  /** The origin that clients use, such as `https://edge.example`; null: the listening address. */
+  readonly publicUrl: string | null;
+  readonly tlsCertFile: string | null;
+  readonly tlsKeyFile: string | null;
+  /** null: `master.key` in the data folder. */
+  readonly masterKeyFile: string | null;
+  readonly caFile: string | null;
+  readonly egressAllow: readonly Cidr[];
+  /** The URL of a CONNECT proxy; it may hold a password. */
+  readonly egressProxy: Secret | null;
+  readonly trustedProxies: readonly Cidr[];
+  /** This version supports SQLite only. */
+  readonly databaseUrl: null;
+  /** Retention of delivered events, of dead and discarded events, and of attempts; 0: forever. Pending events are always kept. */
+  readonly retentionDeliveredDays: number;
+  readonly retentionDeadDays: number;
+  readonly retentionAttemptsDays: number;
+  readonly logLevel: LogLevel;
+};
+
+export type SettingName = keyof Config;
 
 export type SettingText = {
   readonly variable: string;
@@ -32,102 +45,63 @@ export type SettingText = {
 };
 
 export const SETTINGS: Readonly<Record<SettingName, SettingText>> = {
-  dataDir: {
-    variable: 'SALLYPORT_DATA',
-    flag: 'data',
-    value: '<folder>',
-    description: 'The folder of all data (default: ./data)',
-  },
-  host: {
-    variable: 'SALLYPORT_HOST',
-    flag: 'host',
-    value: '<address>',
-    description: 'The address to listen on (default: 127.0.0.1)',
-  },
-  port: {
-    variable: 'SALLYPORT_PORT',
-    flag: 'port',
-    value: '<number>',
-    description: 'The port to listen on; 0 is any free port (default: 8080)',
-  },
-  publicUrl: {
-    variable: 'SALLYPORT_PUBLIC_URL',
-    flag: 'public-url',
-    value: '<url>',
-    description: 'The public address, such as https://edge.example',
-  },
-  tlsCertFile: {
-    variable: 'SALLYPORT_TLS_CERT_FILE',
-    flag: 'tls-cert-file',
-    value: '<file>',
-    description: 'The TLS certificate and its chain in PEM; without it, the server uses plain HTTP',
-  },
-  tlsKeyFile: {
-    variable: 'SALLYPORT_TLS_KEY_FILE',
-    flag: 'tls-key-file',
-    value: '<file>',
-    description: 'The private key of the certificate in PEM',
-  },
-  masterKeyFile: {
-    variable: 'SALLYPORT_MASTER_KEY_FILE',
-    flag: 'master-key-file',
-    value: '<file>',
-    description: 'The key that encrypts stored secrets (default: master.key in the data folder)',
-  },
-  caFile: {
-    variable: 'SALLYPORT_CA_FILE',
-    flag: 'ca-file',
-    value: '<file>',
-    description: 'Additional certificate authorities to trust for endpoints, in PEM',
-  },
-  egressAllow: {
-    variable: 'SALLYPORT_EGRESS_ALLOW',
-    flag: 'egress-allow',
-    value: '<blocks>',
-    description: 'Non-public CIDR blocks to which webhooks may send, comma-separated',
-  },
-  egressProxy: {
-    variable: 'SALLYPORT_EGRESS_PROXY',
-    flag: 'egress-proxy',
-    value: '<url>',
-    description: 'An HTTP CONNECT proxy for all outbound requests, as http://[user:password@]host:port',
-  },
-  trustedProxies: {
-    variable: 'SALLYPORT_TRUSTED_PROXIES',
-    flag: 'trusted-proxies',
-    value: '<blocks>',
-    description: 'CIDR blocks of proxies whose X-Forwarded-For is trusted, comma-separated',
-  },
-  databaseUrl: {
-    variable: 'SALLYPORT_DATABASE_URL',
-    flag: 'database-url',
-    value: '<url>',
-    description: 'For PostgreSQL, which this version does not support yet',
-  },
-  retentionDeliveredDays: {
-    variable: 'SALLYPORT_RETENTION_DELIVERED_DAYS',
-    flag: 'retention-delivered-days',
-    value: '<days>',
-    description: 'Retention of delivered events; 0 keeps them forever (default: 30)',
-  },
-  retentionDeadDays: {
-    variable: 'SALLYPORT_RETENTION_DEAD_DAYS',
-    flag: 'retention-dead-days',
-    value: '<days>',
-    description: 'Retention of dead and discarded events; 0 keeps them forever (default: 90)',
-  },
-  retentionAttemptsDays: {
-    variable: 'SALLYPORT_RETENTION_ATTEMPTS_DAYS',
-    flag: 'retention-attempts-days',
-    value: '<days>',
-    description: 'Retention of attempts; 0 keeps them as long as their events (default: 30)',
-  },
-  logLevel: {
-    variable: 'SALLYPORT_LOG_LEVEL',
-    flag: 'log-level',
-    value: '<level>',
-    description: 'The log level: fatal, error, warn, info, debug, trace or silent (default: info)',
-  },
+  dataDir: setting('data', '<folder>', 'The folder of all data (default: ./data)'),
+  host: setting('host', '<address>', 'The address to listen on (default: 127.0.0.1)'),
+  port: setting('port', '<number>', 'The port to listen on; 0 is any free port (default: 8080)'),
+  publicUrl: setting('public-url', '<url>', 'The public address, such as https://edge.example'),
+  tlsCertFile: setting(
+    'tls-cert-file',
+    '<file>',
+    'The TLS certificate and its chain in PEM; without it, the server uses plain HTTP',
+  ),
+  tlsKeyFile: setting('tls-key-file', '<file>', 'The private key of the certificate in PEM'),
+  masterKeyFile: setting(
+    'master-key-file',
+    '<file>',
+    'The key that encrypts stored secrets (default: master.key in the data folder)',
+  ),
+  caFile: setting('ca-file', '<file>', 'Additional certificate authorities to trust for endpoints, in PEM'),
+  egressAllow: setting(
+    'egress-allow',
+    '<blocks>',
+    'Non-public CIDR blocks to which webhooks may send, comma-separated',
+  ),
+  egressProxy: setting(
+    'egress-proxy',
+    '<url>',
+    'An HTTP CONNECT proxy for all outbound requests, as http://[user:password@]host:port',
+  ),
+  trustedProxies: setting(
+    'trusted-proxies',
+    '<blocks>',
+    'CIDR blocks of proxies whose X-Forwarded-For is trusted, comma-separated',
+  ),
+  databaseUrl: setting('database-url', '<url>', 'For PostgreSQL, which this version does not support yet'),
+  retentionDeliveredDays: setting(
+    'retention-delivered-days',
+    '<days>',
+    'Retention of delivered events; 0 keeps them forever (default: 30)',
+  ),
+  retentionDeadDays: setting(
+    'retention-dead-days',
+    '<days>',
+    'Retention of dead and discarded events; 0 keeps them forever (default: 90)',
+  ),
+  retentionAttemptsDays: setting(
+    'retention-attempts-days',
+    '<days>',
+    'Retention of attempts; 0 keeps them as long as their events (default: 30)',
+  ),
+  logLevel: setting(
+    'log-level',
+    '<level>',
+    'The log level: fatal, error, warn, info, debug, trace or silent (default: info)',
+  ),
 };
 
 export const SETTING_NAMES: readonly SettingName[] = Object.keys(SETTINGS) as SettingName[];
+
+/** The variable is the flag in upper case: `--public-url` is `SALLYPORT_PUBLIC_URL`. */
+function setting(flag: string, value: string, description: string): SettingText {
+  return { variable: `SALLYPORT_${flag.toUpperCase().replaceAll('-', '_')}`, flag, value, description };
+}

@@ -54,7 +54,7 @@ export function writeBackup(
     appendManifest(unfinished, { takenAt: now, schemaVersion: facts.schemaVersion, key });
     return { ...facts, takenAt: now, bytes: statSync(unfinished).size };
   };
-  return writeWhole(path, work, { heir: null });
+  return writeWhole(path, work, { owner: null });
 }
 
 /** Reads all of a backup without changing it: the checksums first, then as `examineBackup` does. */

@@ -63,10 +63,7 @@ export type FirstCredentials = {
 
 /** The data folder cannot be used. The message says why and what to do. */
 export class DataFolderError extends Error {
-  constructor(message: string, options: ErrorOptions = {}) {
-    super(message, options);
-    this.name = 'DataFolderError';
-  }
+  override readonly name = 'DataFolderError';
 }
 
 export const DATABASE_FILE = 'sallyport.db';

@@ -33,10 +33,7 @@ type Restore = {
 
 /** A backup cannot be restored, or the database cannot be replaced. Nothing was changed. */
 class RestoreError extends Error {
-  constructor(message: string, options: ErrorOptions = {}) {
-    super(message, options);
-    this.name = 'RestoreError';
-  }
+  override readonly name = 'RestoreError';
 }
 
 export type Restored = {

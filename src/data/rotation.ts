@@ -13,15 +13,9 @@ import type { AuditEntry } from '../resources/audit.ts';
 import { resealReplies } from '../store/sqlite/access/kept-replies.ts';
 import { auditStatement } from '../store/sqlite/audit.ts';
 import type { Database, Statement } from '../store/sqlite/driver/database.ts';
-import { settingStore } from '../store/sqlite/settings.ts';
+import { resealSettings, settingStore } from '../store/sqlite/settings.ts';
 import { endpointTable } from '../store/sqlite/webhooks/endpoints.ts';
 import { makeMasterKey, readMasterKey } from './master-key.ts';
-
-/** The rows of `setting` whose value is sealed to `setting.value:<name>`. */
-const SEALED_SETTINGS = ['master_key_check', 'first_credentials'];
-
-const SETTING = 'SELECT value FROM setting WHERE name = @name';
-const PUT_SETTING = 'UPDATE setting SET value = @value WHERE name = @name';
 
 type Rotation = {
   readonly db: Database;
@@ -61,18 +55,12 @@ function nextPath(path: string): string {
 }
 
 async function resealed(db: Database, from: Vault, to: Vault): Promise<Statement[]> {
-  const statements: Statement[] = [];
-  for (const name of SEALED_SETTINGS) {
-    const row = await db.get(SETTING, { name });
-    if (row === undefined) continue;
-    const place = `setting.value:${name}`;
-    const value = to.seal(from.unseal(row.value as Uint8Array, place), place);
-    statements.push({ sql: PUT_SETTING, params: { name, value }, expectChanges: 1 });
-  }
   const before = endpointTable(from);
   const after = endpointTable(to);
-  for (const row of await db.all(`SELECT ${before.columns()} FROM endpoint`, {})) {
-    statements.push(after.update(before.read(row)));
-  }
-  return [...statements, ...(await resealReplies(db, from, to))];
+  const endpoints = await db.all(`SELECT ${before.columns()} FROM endpoint`, {});
+  return [
+    ...(await resealSettings(db, from, to)),
+    ...endpoints.map((row) => after.update(before.read(row))),
+    ...(await resealReplies(db, from, to)),
+  ];
 }

@@ -17,6 +17,8 @@ export type UserStore = ResourceStore<User> & {
   isEmpty(): Promise<boolean>;
 };
 
+export type PasswordChange = { readonly before: User; readonly passwordHash: string; readonly updatedAt: number };
+
 /** One-time links with which users set their passwords (`invitation`). */
 export type InvitationStore = {
   /** Replaces the user's earlier invitation. Throws `StaleWrite` if the user has changed since it was read or is inactive. */
@@ -29,7 +31,7 @@ export type InvitationStore = {
    */
   use(
     invitation: { readonly tokenHash: Uint8Array; readonly now: number },
-    change: { readonly before: User; readonly passwordHash: string; readonly updatedAt: number },
+    change: PasswordChange,
     audit: AuditEntry,
   ): Promise<void>;
 };
@@ -52,10 +54,7 @@ export type SessionStore = {
   /** Ends all of a user's sessions except `keep`. */
   endAll(userId: string, keep: string | null, audit: AuditEntry): Promise<void>;
   /** Writes a new password and ends every session except `keep`. Throws `StaleWrite` if the user has changed since `before` was read. */
-  setPassword(
-    change: { readonly before: User; readonly passwordHash: string; readonly updatedAt: number; readonly keep: string },
-    audit: AuditEntry,
-  ): Promise<void>;
+  setPassword(change: PasswordChange & { readonly keep: string }, audit: AuditEntry): Promise<void>;
 };
 
 /** Passkeys of portal accounts (`passkey`). */

@@ -3,7 +3,7 @@ import type { AuditEntry } from '../../resources/audit.ts';
 import type { Administered, After, Filter, ResourceStore } from '../resource.ts';
 import { auditStatement } from './audit.ts';
 import type { Database, SqlValue, Statement } from './driver/database.ts';
-import { readOne, type Table } from './driver/table.ts';
+import { readOne, type Table, unchanged } from './driver/table.ts';
 
 export function resourceStore<T extends Administered>(
   db: Database,
@@ -20,14 +20,8 @@ export function resourceStore<T extends Administered>(
 ): ResourceStore<T> & { updateStatements(record: T, before: T, audit: AuditEntry): Statement[] } {
   const getSql = `SELECT ${table.columns()} FROM ${name} WHERE id = @id`;
   const removeSql = `DELETE FROM ${name} WHERE id = @id AND updated_at = coalesce(@updatedAt, updated_at)`;
-  const unchangedSql = `UPDATE ${name} SET updated_at = updated_at WHERE id = @id AND updated_at = @updatedAt`;
-  const unchanged = ({ id, updatedAt }: T): Statement => ({
-    sql: unchangedSql,
-    params: { id, updatedAt },
-    expectChanges: 1,
-  });
   const updateStatements = (record: T, before: T, audit: AuditEntry): Statement[] => [
-    unchanged(before),
+    unchanged(name, before),
     ...(beside.guards?.(record) ?? []),
     table.update(record),
     ...(beside.onUpdate?.(record, before) ?? []),

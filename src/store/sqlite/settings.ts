@@ -2,8 +2,7 @@
 
 import type { Vault } from '../../kernel/vault.ts';
 import type { FirstCredentialStore, PendingCredentials, SettingStore } from '../settings.ts';
-import type { Database } from './driver/database.ts';
-import { bytes } from './driver/table.ts';
+import type { Database, Statement } from './driver/database.ts';
 
 const GET = 'SELECT value FROM setting WHERE name = @name';
 const INSERT = 'INSERT INTO setting (name, value) VALUES (@name, @value)';
@@ -56,9 +55,21 @@ export function firstCredentialStore(db: Database, vault: Vault): FirstCredentia
   };
 }
 
+/** The statements that seal every sealed setting with another master key. */
+export async function resealSettings(db: Database, from: Vault, to: Vault): Promise<Statement[]> {
+  const statements: Statement[] = [];
+  for (const name of [MASTER_KEY_CHECK, FIRST_CREDENTIALS]) {
+    const sealed = await read(db, name);
+    if (sealed === null) continue;
+    const value = to.seal(from.unseal(sealed, placeOf(name)), placeOf(name));
+    statements.push({ sql: PUT, params: { name, value } });
+  }
+  return statements;
+}
+
 async function read(db: Database, name: string): Promise<Uint8Array | null> {
   const row = await db.get(GET, { name });
-  return row === undefined ? null : bytes.read(row.value ?? null, '');
+  return row === undefined ? null : (row.value as Uint8Array);
 }
 
 function placeOf(name: string): string {

@@ -2,10 +2,10 @@
 
 import type { Constraints, PortalRole, Session, SignedIn, SignInMethod } from '../../../access/user.ts';
 import { SESSION_IDLE_MS, SESSIONS_PER_USER_MAX, SESSIONS_PURGED_AT_ONCE } from '../../../kernel/limits/portal.ts';
-import type { SessionStore } from '../../access.ts';
+import type { PasswordChange, SessionStore } from '../../access.ts';
 import { auditStatement } from '../audit.ts';
 import type { Database, Row, Statement } from '../driver/database.ts';
-import { bytes, number, oneOf, type Table, table, text } from '../driver/table.ts';
+import { bytes, number, oneOf, type Table, table, text, unchanged } from '../driver/table.ts';
 import type { AccessVersion } from './tokens.ts';
 
 const SESSION: Table<Session> = table<Session>('session', 'id', {
@@ -29,8 +29,6 @@ const FIND = `
 const OF_USER = `
   SELECT ${SESSION.columns('s')} FROM session AS s JOIN user_account AS u ON u.id = s.user_id
   WHERE s.user_id = @userId AND ${IN_FORCE} ORDER BY s.seen_at DESC, s.id DESC`;
-// The account must be unchanged since the sign-in was decided, so that a deactivated one gets no session.
-const UNCHANGED = 'UPDATE user_account SET updated_at = updated_at WHERE id = @id AND updated_at = @updatedAt';
 const TOUCH = 'UPDATE session SET seen_at = max(seen_at, @seenAt) WHERE id = @id';
 const END = 'DELETE FROM session WHERE id = @id AND user_id = @userId';
 const END_OTHERS = 'DELETE FROM session WHERE user_id = @userId AND id <> @keep';
@@ -49,16 +47,26 @@ export function endSessions(userId: string, keep = ''): Statement {
   return { sql: END_OTHERS, params: { userId, keep } };
 }
 
+/** Writes a new password and ends all sessions of the user except `keep`. */
+export function passwordStatements({ before, passwordHash, updatedAt }: PasswordChange, keep?: string): Statement[] {
+  const { id } = before;
+  return [
+    { sql: SET_PASSWORD, params: { id, passwordHash, updatedAt, before: before.updatedAt }, expectChanges: 1 },
+    endSessions(id, keep),
+  ];
+}
+
 export function sessionStore(db: Database, access: Pick<AccessVersion, 'current' | 'subscribe'>): SessionStore {
   return {
     version: access.current,
     subscribe: access.subscribe,
-    begin: async (session, { id, updatedAt }, audit) => {
+    begin: async (session, user, audit) => {
       await db.commit([
-        { sql: UNCHANGED, params: { id, updatedAt }, expectChanges: 1 },
+        // A user who was deactivated since the sign-in was decided gets no session.
+        unchanged('user_account', user),
         { sql: PURGE, params: { now: session.createdAt } },
         SESSION.insert(session),
-        { sql: END_OLDEST, params: { userId: id } },
+        { sql: END_OLDEST, params: { userId: user.id } },
         auditStatement(audit),
       ]);
     },
@@ -72,14 +80,8 @@ export function sessionStore(db: Database, access: Pick<AccessVersion, 'current'
       void (await db.commit([{ sql: END, params: { id, userId } }, auditStatement(audit)])),
     endAll: async (userId, keep, audit) =>
       void (await db.commit([endSessions(userId, keep ?? ''), auditStatement(audit)])),
-    setPassword: async ({ before, passwordHash, updatedAt, keep }, audit) => {
-      const { id } = before;
-      await db.commit([
-        { sql: SET_PASSWORD, params: { id, passwordHash, updatedAt, before: before.updatedAt }, expectChanges: 1 },
-        endSessions(id, keep),
-        auditStatement(audit),
-      ]);
-    },
+    setPassword: async ({ keep, ...change }, audit) =>
+      void (await db.commit([...passwordStatements(change, keep), auditStatement(audit)])),
   };
 }
 

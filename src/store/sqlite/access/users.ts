@@ -15,7 +15,7 @@ import type { Database, Statement } from '../driver/database.ts';
 import { flag, json, number, oneOf, readOne, type Table, table, text, textOrNull } from '../driver/table.ts';
 import { type ListColumns, resourceStore } from '../resource.ts';
 import { endTokensOfUser } from './applications.ts';
-import { endSessions } from './sessions.ts';
+import { endSessions, passwordStatements } from './sessions.ts';
 
 const CODECS = {
   id: text,
@@ -119,9 +119,6 @@ const FIND = `
   SELECT ${USER.columns('u')} FROM invitation AS i JOIN user_account AS u ON u.id = i.user_id
   WHERE i.user_id = (SELECT user_id FROM invitation WHERE ${USABLE}) AND u.active = 1`;
 const USE = `UPDATE invitation SET used_at = @now WHERE ${USABLE} AND user_id = @userId`;
-const SET_PASSWORD = `
-  UPDATE user_account SET password_hash = @passwordHash, updated_at = @updatedAt
-  WHERE id = @userId AND updated_at = @before AND active = 1`;
 
 export function invitationStore(db: Database): InvitationStore {
   return {
@@ -132,18 +129,11 @@ export function invitationStore(db: Database): InvitationStore {
         auditStatement(audit),
       ])),
     find: async (tokenHash, now) => readOne(USER, await db.get(FIND, { tokenHash, now })),
-    use: async ({ tokenHash, now }, { before, passwordHash, updatedAt }, audit) => {
-      const userId = before.id;
-      await db.commit([
-        { sql: USE, params: { tokenHash, now, userId }, expectChanges: 1 },
-        {
-          sql: SET_PASSWORD,
-          params: { userId, passwordHash, updatedAt, before: before.updatedAt },
-          expectChanges: 1,
-        },
-        endSessions(userId),
+    use: async (invitation, change, audit) =>
+      void (await db.commit([
+        { sql: USE, params: { ...invitation, userId: change.before.id }, expectChanges: 1 },
+        ...passwordStatements(change),
         auditStatement(audit),
-      ]);
-    },
+      ])),
   };
 }

@@ -15,20 +15,17 @@ export function copyDatabase(from: SqliteDatabase, path: string): Promise<void> 
 
 /**
  * Lets `work` write a temporary file, which exists and is empty, and moves it to `path` with `place` once it is durable. First removes
- * the temporary files of processes that died while writing.
+ * the temporary files of processes that died while writing. Under root, the file gets the owner of `owner`: of the folder by default.
  */
 export async function writeWhole<T>(
   path: string,
   work: (unfinished: string) => Promise<T>,
-  {
-    place = moveFile,
-    heir = dirname(path),
-  }: { readonly place?: (unfinished: string, path: string) => void; readonly heir?: OwnerLike } = {},
+  { place = moveFile, owner = dirname(path) }: { readonly place?: typeof moveFile; readonly owner?: OwnerLike } = {},
 ): Promise<T> {
   removeUnfinished(path);
   const unfinished = `${path}.${process.pid}.part`;
   try {
-    makePrivateFile(unfinished, heir);
+    makePrivateFile(unfinished, owner);
     const result = await work(unfinished);
     syncFile(unfinished);
     place(unfinished, path);

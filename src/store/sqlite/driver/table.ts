@@ -97,6 +97,15 @@ export function table<T extends Record<string, unknown>>(
   };
 }
 
+/** Undoes the transaction with `StaleWrite` if the row has changed since the caller read it. */
+export function unchanged(
+  table: string,
+  { id, updatedAt }: { readonly id: string; readonly updatedAt: number },
+): Statement {
+  const sql = `UPDATE ${table} SET updated_at = updated_at WHERE id = @id AND updated_at = @updatedAt`;
+  return { sql, params: { id, updatedAt }, expectChanges: 1 };
+}
+
 /**
  * Reads a row whose columns are the fields of `T` in snake case. Values are taken as they are stored, except those of fields with a codec.
  * The caller's SELECT must list exactly these fields.

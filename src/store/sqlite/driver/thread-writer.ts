@@ -10,7 +10,14 @@ import { threadProgram } from '../../../kernel/assets.ts';
 import { ConstraintViolation, DatabaseUnavailable, StaleWrite, type UnavailableReason } from '../../errors.ts';
 import { type FileIdentities, parameterNames, valuesOf } from './connection.ts';
 import type { Row, SqlValue, Statement, StatementResult } from './database.ts';
-import { createCheckpoints, type ListOutcome, type LogState, type WaitingList, type Writer } from './writer.ts';
+import {
+  answerList,
+  createCheckpoints,
+  type ListOutcome,
+  type LogState,
+  type WaitingList,
+  type Writer,
+} from './writer.ts';
 
 /** What a thread starts with: the database's path, and the files that the event loop has open there. */
 export type ThreadStart = { readonly path: string; readonly files: FileIdentities };
@@ -292,7 +299,7 @@ function startThread(
       onCommit(reply.log);
       const outcomes = receivedOutcomes(reply.outcomes);
       const answered = lists.splice(0, outcomes.length);
-      for (const [at, outcome] of outcomes.entries()) answer(answered[at], outcome, reply.commitMs);
+      for (const [at, outcome] of outcomes.entries()) answerList(answered[at], outcome, reply.commitMs);
     }
     hold();
   });
@@ -353,13 +360,4 @@ function createNumbering(): { sent(statement: Statement, packing: Packing): Sent
       return texts;
     },
   };
-}
-
-function answer(list: WaitingList | undefined, outcome: ListOutcome, commitMs: number): void {
-  if (!outcome.ok) {
-    list?.reject(outcome.error);
-    return;
-  }
-  list?.resolve(outcome.results);
-  list?.onWritten?.({ statementsMs: outcome.statementsMs, commitMs });
 }

@@ -139,6 +139,13 @@ export type WaitingList = {
   readonly onWritten: ((took: WriteTime) => void) | undefined;
 };
 
+export function answerList(list: WaitingList | undefined, outcome: ListOutcome, commitMs: number): void {
+  if (outcome.ok) {
+    list?.resolve(outcome.results);
+    list?.onWritten?.({ statementsMs: outcome.statementsMs, commitMs });
+  } else list?.reject(outcome.error);
+}
+
 export type Writer = {
   /** Commits lists after those before. Each is answered. */
   commit(lists: readonly WaitingList[]): void;
@@ -172,11 +179,7 @@ export function createInlineWriter({ commitLists, beforeCommit, onCommit, trunca
       const { outcomes, commitMs } = commitLists(lists);
       for (const [at, outcome] of outcomes.entries()) {
         const list = lists[at];
-        answers.push(() => {
-          if (!outcome.ok) return list?.reject(outcome.error);
-          list?.resolve(outcome.results);
-          list?.onWritten?.({ statementsMs: outcome.statementsMs, commitMs });
-        });
+        answers.push(() => answerList(list, outcome, commitMs));
       }
     } catch (error) {
       if (isBusy(error)) {

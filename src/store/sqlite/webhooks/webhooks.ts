@@ -24,10 +24,11 @@ import {
   table,
   text,
   textOrNull,
+  unchanged,
 } from '../driver/table.ts';
 import { categoryPattern, publishStatements } from '../events.ts';
-import { type ListColumns, pageOf } from '../resource.ts';
-import { afterChangedSettings, changedSettingsStatement } from './changed-settings.ts';
+import { type ListColumns, pageOf, resourceStore } from '../resource.ts';
+import { afterChangedSettings, type ChangedSettings, changedSettingsStatement } from './changed-settings.ts';
 
 export const WEBHOOK: Table<WebhookConfiguration> = table<WebhookConfiguration>('webhook', 'id', {
   id: text,
@@ -103,12 +104,10 @@ const UNSUBSCRIBE = 'DELETE FROM subscription WHERE webhook_number = (SELECT num
 const SUBSCRIBE = `
   INSERT INTO subscription (pattern, webhook_number)
   SELECT pattern.value, w.number FROM webhook AS w, json_each(w.event_types) AS pattern WHERE w.id = @id`;
-const UNCHANGED = 'UPDATE webhook SET updated_at = updated_at WHERE id = @id AND updated_at = @updatedAt';
 // Housekeeping deletes the log in steps, because it may be of any size.
 const REMEMBER_NUMBER = 'INSERT INTO removed_webhook (number) SELECT number FROM webhook WHERE id = @id';
 // The endpoint must still be disabled. A webhook that stopped after its endpoint was enabled would not start with it.
 const STILL_DISABLED = 'UPDATE endpoint SET enabled = enabled WHERE id = @endpointId AND enabled = 0';
-const REMOVE = 'DELETE FROM webhook WHERE id = @id AND updated_at = coalesce(@updatedAt, updated_at)';
 const SET_STATE = `
   UPDATE webhook_progress
   SET state = @state, state_reason = @stateReason, state_detail = @stateDetail, state_at = @stateAt,
@@ -128,6 +127,18 @@ export function stateStatements({ progress, stateBefore, event }: StateChange): 
 export function webhookStore(db: Database): WebhookStore {
   const many = async (sql: string, params: Readonly<Record<string, SqlValue>>): Promise<Webhook[]> =>
     (await db.all(sql, params)).map(readWebhook);
+  const store = resourceStore(db, 'webhook', WEBHOOK, {
+    onInsert: ({ id }) => [
+      { sql: BEGIN_PROGRESS, params: { id } },
+      { sql: SUBSCRIBE, params: { id } },
+    ],
+    onUpdate: (webhook, before) => [
+      { sql: UNSUBSCRIBE, params: { id: webhook.id } },
+      { sql: SUBSCRIBE, params: { id: webhook.id } },
+      changedSettingsStatement(changeOf(webhook, before)),
+    ],
+    beforeRemove: (id) => [{ sql: REMEMBER_NUMBER, params: { id } }],
+  });
   return {
     get: async (id) => (await many(GET, { id }))[0] ?? null,
     list: (after, limit, filter = {}) => {
@@ -141,42 +152,14 @@ export function webhookStore(db: Database): WebhookStore {
     ofPattern: (pattern) => many(OF_PATTERN, { pattern }),
     unencryptedOf: (type) => many(UNENCRYPTED, { type, category: categoryPattern(type) }),
     failingSince: (span, limit) => many(FAILING_SINCE, { ...span, limit }),
-    insert: async (webhook, audit, first = []) => {
-      const { id } = webhook;
-      await db.commit([
-        ...first,
-        WEBHOOK.insert(webhook),
-        { sql: BEGIN_PROGRESS, params: { id } },
-        { sql: SUBSCRIBE, params: { id } },
-        auditStatement(audit),
-      ]);
-    },
+    insert: store.insert,
     update: async (webhook, before, audit) => {
-      const { id, endpointId, updatedAt: at } = webhook;
-      const change = { of: 'webhook', id, at, isMoved: endpointId !== before.endpointId } as const;
-      await db.commit([
-        { sql: UNCHANGED, params: { id, updatedAt: before.updatedAt }, expectChanges: 1 },
-        WEBHOOK.update(webhook),
-        { sql: UNSUBSCRIBE, params: { id } },
-        { sql: SUBSCRIBE, params: { id } },
-        changedSettingsStatement(change),
-        auditStatement(audit),
-      ]);
-      await afterChangedSettings(db, change);
+      await store.update(webhook, before, audit);
+      await afterChangedSettings(db, changeOf(webhook, before));
     },
-    remove: async (id, audit, updatedAt) => {
-      await db.commit([
-        { sql: REMEMBER_NUMBER, params: { id } },
-        { sql: REMOVE, params: { id, updatedAt: updatedAt ?? null }, expectChanges: 1 },
-        auditStatement(audit),
-      ]);
-    },
-    setState: async (change, audit, unchanged) => {
-      const { id, updatedAt } = unchanged ?? {};
-      const guards =
-        id === undefined || updatedAt === undefined
-          ? []
-          : [{ sql: UNCHANGED, params: { id, updatedAt }, expectChanges: 1 }];
+    remove: store.remove,
+    setState: async (change, audit, configuration) => {
+      const guards = configuration === undefined ? [] : [unchanged('webhook', configuration)];
       await db.commit([...guards, ...stateStatements(change), auditStatement(audit)]);
     },
     stopWithEndpoint: async (change, audit, endpointId) => {
@@ -188,6 +171,13 @@ export function webhookStore(db: Database): WebhookStore {
     },
     resume: (webhookNumber, now) => resume(db, webhookNumber, now),
   };
+}
+
+function changeOf(
+  { id, endpointId, updatedAt: at }: WebhookConfiguration,
+  before: WebhookConfiguration,
+): ChangedSettings {
+  return { of: 'webhook', id, at, isMoved: endpointId !== before.endpointId };
 }
 
 export function readWebhook(row: Row): Webhook {
