@@ -1,6 +1,5 @@
 /** Generates the page of commands from the help texts of `sallyport help`. */
-import type { CommandGroup } from '../../src/cli/command.ts';
-import type { GroupEntry } from '../../src/cli/groups.ts';
+import type { CommandGroup, GroupEntry } from '../../src/cli/command.ts';
 import { commandHelp, overviewHelp } from '../../src/cli/help.ts';
 
 export type LoadedGroup = { readonly group: GroupEntry; readonly commands: CommandGroup };

@@ -38,6 +38,12 @@ export type Command = {
 /** The commands of one file. */
 export type CommandGroup = readonly Command[];
 
+export type GroupEntry = {
+  readonly name: string;
+  readonly summary: string;
+  load(): Promise<CommandGroup>;
+};
+
 /** The parsed arguments of a command. Names are those that the command declares. */
 export type Invocation = {
   readonly command: Command;

@@ -1,11 +1,5 @@
 /** All groups of commands. The code of a group is loaded on use, so that `sallyport version` answers at once. */
-import type { CommandGroup } from './command.ts';
-
-export type GroupEntry = {
-  readonly name: string;
-  readonly summary: string;
-  load(): Promise<CommandGroup>;
-};
+import type { GroupEntry } from './command.ts';
 
 export const GROUPS: readonly GroupEntry[] = [
   {
@@ -94,9 +88,14 @@ export const GROUPS: readonly GroupEntry[] = [
     load: async () => (await import('./doctor.ts')).doctorCommands,
   },
   {
+    name: 'completion',
+    summary: 'Print the completion script of a shell',
+    load: async () => (await import('./about.ts')).completionCommands(GROUPS),
+  },
+  {
     name: 'version',
     summary: 'Print the version',
-    load: async () => (await import('./version.ts')).versionCommands,
+    load: async () => (await import('./about.ts')).versionCommands,
   },
 ];
 

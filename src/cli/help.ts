@@ -1,6 +1,7 @@
 /** Help texts, made from the declarations of the commands. */
+
+import type { GroupEntry } from './command.ts';
 import { allOptions, type Command, type CommandGroup, type Option } from './command.ts';
-import type { GroupEntry } from './groups.ts';
 
 /** `sallyport --help`. */
 export function overviewHelp(groups: readonly GroupEntry[]): string {

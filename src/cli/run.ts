@@ -1,8 +1,8 @@
 /** Finds the command that the arguments name, runs it, and reports errors. */
 import { standardError } from '../observe/log-destination.ts';
-import { type Command, type CommandGroup, parseInvocation } from './command.ts';
+import { type Command, type CommandGroup, type GroupEntry, parseInvocation } from './command.ts';
 import { didYouMean, UsageError } from './errors.ts';
-import { FORMER_NAMES, GROUPS, type GroupEntry } from './groups.ts';
+import { FORMER_NAMES, GROUPS } from './groups.ts';
 import { commandHelp, groupHelp, overviewHelp } from './help.ts';
 import type { Terminal } from './terminal.ts';
 

@@ -186,7 +186,8 @@ test('invalid numbers and cursors are wrong usage', async (t) => {
 
 test('every command on data refuses an empty folder', async () => {
   const withoutData = (await everyCommand()).filter(
-    ({ name }) => !['backup verify', 'init', 'listen', 'restore', 'serve', 'version', 'doctor'].includes(name),
+    ({ name }) =>
+      !['backup verify', 'init', 'listen', 'restore', 'serve', 'version', 'doctor', 'completion'].includes(name),
   );
   for (const command of withoutData) {
     const { status, stdout, stderr } = await here(
