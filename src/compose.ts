@@ -41,7 +41,7 @@ export type ComposeOptions = {
    */
   readonly onWriterEnd?: (error: Error) => void;
   /** Make a new installation, even if the folder has lost its database. */
-  readonly anew?: boolean;
+  readonly newInstallation?: boolean;
   readonly log: Log;
   /** The default is the system's clock. */
   readonly clock?: Clock;

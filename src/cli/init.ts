@@ -17,7 +17,7 @@ export const initCommands: CommandGroup = [
     run: async (invocation) => {
       const config = await invocation.config();
       const [{ compose }, { createLog }] = await Promise.all([import('../compose.ts'), import('../observe/log.ts')]);
-      const composed = await compose(config, { exclusive: true, anew: true, log: createLog('warn') });
+      const composed = await compose(config, { exclusive: true, newInstallation: true, log: createLog('warn') });
       try {
         const credentials = composed.firstCredentials;
         if (credentials === null) {

@@ -96,7 +96,7 @@ export function masterKeyOf({ connection }: SqliteDatabase): Uint8Array | null {
 }
 
 /** Removes the master key from a restored database. SQLite overwrites it. */
-export function unmark({ connection }: SqliteDatabase): void {
+export function removeMasterKey({ connection }: SqliteDatabase): void {
   connection.prepare('DELETE FROM setting WHERE name = ?').run(MASTER_KEY);
 }
 

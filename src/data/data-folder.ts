@@ -84,7 +84,7 @@ export function masterKeyPrefix(config: Config): string {
 type Opening = {
   readonly exclusive: boolean;
   /** Make a new installation, even if the folder has lost its database. */
-  readonly anew?: boolean;
+  readonly newInstallation?: boolean;
   readonly clock?: Clock;
   /** Logs a migration. */
   readonly log?: Pick<Log, 'info'>;
@@ -110,9 +110,9 @@ export const FIRST_START_FILE = 'first-start';
  */
 export async function openData(
   config: Config,
-  { exclusive, anew = false, clock = Date.now, log, history = SCHEMA_HISTORY, writerThread }: Opening,
+  { exclusive, newInstallation = false, clock = Date.now, log, history = SCHEMA_HISTORY, writerThread }: Opening,
 ): Promise<Data> {
-  const lock = exclusive ? takeFolder(config, anew) : null;
+  const lock = exclusive ? takeFolder(config, newInstallation) : null;
   let db: SqliteDatabase | null = null;
   try {
     const masterKey = findMasterKey(config, exclusive);
@@ -159,11 +159,11 @@ async function openStore(
   return { dataDir: config.dataDir, db, store, vault, clock, ids, random, firstCredentials, firstStart, close };
 }
 
-function takeFolder(config: Config, anew: boolean): FolderLock {
+function takeFolder(config: Config, newInstallation: boolean): FolderLock {
   const { dataDir } = config;
   const paths = [join(dataDir, LOCK_FILE), dataDir];
   const lock = explaining(`${settingPrefix(config, 'dataDir')}the data folder ${dataDir} cannot be used`, paths, () => {
-    const lost = anew ? null : lostDatabase(config);
+    const lost = newInstallation ? null : lostDatabase(config);
     if (lost !== null) throw lost;
     makePrivateFolder(dataDir);
     // Before the lock, because its file counts as a trace of a database.

@@ -16,7 +16,7 @@ import {
 } from '../store/sqlite/driver/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
 import { settingStore } from '../store/sqlite/settings.ts';
-import { type BackupFacts, examineBackup, masterKeyOf, unmark } from './backup.ts';
+import { type BackupFacts, examineBackup, masterKeyOf, removeMasterKey } from './backup.ts';
 
 type Restore = {
   /** The opened backup. */
@@ -83,7 +83,7 @@ async function bringUpToDate(path: string, history: SchemaHistory, audit: AuditE
   try {
     const schema = examineSchema(db, history);
     if (schema.ok && schema.state === 'older') migrate(db, schema.path);
-    unmark(db);
+    removeMasterKey(db);
     await db.commit([auditStatement(audit)]);
   } finally {
     await db.close();
@@ -99,7 +99,7 @@ function replaceDatabase(unfinished: string, path: string, now: number): string 
   return kept;
 }
 
-/** Links the old database to a second name. A damaged one keeps its log beside it, so that it can be repaired. */
+/** Gives the old database a second name. A damaged one keeps its log beside it, so that it can be repaired. */
 function keep(path: string, kept: string): string | null {
   if (!hasContent(path)) return null;
   const [log, keptLog] = [`${path}-wal`, `${kept}-wal`];

@@ -6,10 +6,9 @@ import type { Store } from '../store/store.ts';
 import { applicationUsesJob } from './application-uses.ts';
 import { auditHeadJob } from './audit-head.ts';
 import { clockSetBackJob } from './clock-set-back.ts';
-import { expiredJobs } from './expired.ts';
 import { expiryWarningsJob } from './expiry-warnings.ts';
 import { giveUpJob } from './give-up.ts';
-import { type Retention, retentionJobs } from './retention.ts';
+import { expiredJobs, type Retention, retentionJobs } from './retention.ts';
 import { createScheduler, type Job, type Scheduler, type SchedulerOptions } from './scheduler.ts';
 
 export type Housekeeping = Scheduler;

@@ -1,11 +1,17 @@
-/** Deletes records, attempts and events after their retention, and the logs of deleted webhooks. */
-import { REMOVAL_EVERY_MS, RETENTION_EVERY_MS } from '../kernel/limits/housekeeping.ts';
+/** Deletes old data: records, attempts and events after their retention, the logs of deleted webhooks, and expired rows. */
+import {
+  ERASURE_KEPT_MS,
+  EXPIRED_EVERY_MS,
+  REMOVAL_EVERY_MS,
+  RETENTION_EVERY_MS,
+} from '../kernel/limits/housekeeping.ts';
+import type { RetentionStore } from '../store/housekeeping.ts';
 import { NO_TIME, type StepResult } from '../store/steps.ts';
 import type { Store } from '../store/store.ts';
 import type { Job } from './scheduler.ts';
 
 /**
- * How many days finished records and attempts are kept; 0 means for ever. Records count from the end of their batch. Attempts count from
+ * How many days finished records and attempts are kept; 0 means forever. Records count from the end of their batch. Attempts count from
  * their start, and are deleted with their records at the latest. Pending records are never deleted.
  */
 export type Retention = {
@@ -68,6 +74,42 @@ export function retentionJobs(
           return result;
         };
       },
+    },
+  ];
+}
+
+type Expiring = Pick<RetentionStore, 'tokens' | 'idempotencyKeys' | 'keptReplies' | 'erasures'>;
+
+/** Deletes expired access tokens, idempotency keys, kept replies and finished erasures. */
+export function expiredJobs(store: Expiring): Job[] {
+  return [
+    {
+      // Walks the whole table, because tokens with a long validity can come before expired ones.
+      name: 'tokens',
+      everyMs: EXPIRED_EVERY_MS,
+      begin: (now) => {
+        let after = -1;
+        return async (size) => {
+          const result = await store.tokens({ after, now }, size);
+          after = result.next ?? after;
+          return result;
+        };
+      },
+    },
+    {
+      name: 'idempotency-keys',
+      everyMs: EXPIRED_EVERY_MS,
+      begin: (now) => (size) => store.idempotencyKeys(now, size),
+    },
+    {
+      name: 'erasures',
+      everyMs: EXPIRED_EVERY_MS,
+      begin: (now) => (size) => store.erasures(now - ERASURE_KEPT_MS, size),
+    },
+    {
+      name: 'kept-replies',
+      everyMs: EXPIRED_EVERY_MS,
+      begin: (now) => (size) => store.keptReplies(now, size),
     },
   ];
 }

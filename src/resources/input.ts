@@ -1,11 +1,11 @@
 /**
- * Reading the input of administered resources. Each door (HTTP, portal, command line, embedding program) reads what its caller sent, and
- * use cases take the typed result.
+ * Reads the input of administered resources. Each interface (HTTP, portal, command line, embedding program) parses the input of its
+ * callers, and use cases take the typed result.
  */
 import { z } from 'zod';
 import { mergePatch, refuseDeep, refusePatch, validate } from '../kernel/validation.ts';
 
-/** What a merge patch (RFC 7396) of `Body` may hold. Null takes a value away, which only an optional field allows. */
+/** What a merge patch (RFC 7396) of `Body` may hold. Null removes a value, which only an optional field allows. */
 export type MergePatch<Body> = unknown extends Body
   ? unknown
   : Body extends readonly unknown[]
@@ -15,7 +15,7 @@ export type MergePatch<Body> = unknown extends Body
       : Body;
 type PatchValue<Value> = undefined extends Value ? MergePatch<Exclude<Value, undefined>> | null : MergePatch<Value>;
 
-/** The value that a schema takes from callers, which nobody changes. */
+/** The input type of a schema, deeply read-only. */
 export type BodyOf<Schema extends z.ZodType> = Unchanging<z.input<Schema>>;
 type Unchanging<Value> = Value extends object ? { readonly [Name in keyof Value]: Unchanging<Value[Name]> } : Value;
 
@@ -58,7 +58,7 @@ export function inputReader<Body, Input>(
   };
 }
 
-/** The defaults of a schema, those of members too: what a new form begins with. */
+/** The defaults of a schema and of its members: the initial values of a new form. */
 export function defaultsOf(schema: z.ZodType): unknown {
   if (schema instanceof z.ZodDefault) return schema.def.defaultValue ?? defaultsOf(schema.unwrap() as z.ZodType);
   if (schema instanceof z.ZodNullable || schema instanceof z.ZodOptional)

@@ -210,9 +210,9 @@ for (const [what, lose, keyElsewhere = false] of LOST) {
     }
     assert.deepEqual(existsSync(dataDir) ? readdirSync(dataDir).sort() : null, left);
 
-    const anew = await openData(config, { exclusive: true, anew: true });
-    assert.equal(anew.firstStart, true);
-    await anew.close();
+    const created = await openData(config, { exclusive: true, newInstallation: true });
+    assert.equal(created.firstStart, true);
+    await created.close();
     assert.equal((await open(t, config)).firstStart, true);
     assert.equal(existsSync(join(dataDir, 'first-start')), false);
   });

@@ -58,7 +58,7 @@ describe('a downloaded backup', () => {
     await read(next);
   });
 
-  it('excludes another one until it is read or its client has gone', async (t) => {
+  it('prevents another download until it is read or its client has gone', async (t) => {
     const s = await startLarge(t);
     const downloads = createDownloads(s.path, s.vault);
     const gone = new AbortController();

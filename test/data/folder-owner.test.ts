@@ -43,7 +43,7 @@ async function asService<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-describe('what root makes in the data folder belongs to the owner of the folder', () => {
+describe('files that root creates in the data folder get the owner of the folder', () => {
   it('at a first start, when it writes beside a server, and at a rotation of the master key', async (t) => {
     const { dataDir, beside } = serviceFolder(t);
     const key = join(beside, 'master.key');
@@ -61,7 +61,7 @@ describe('what root makes in the data folder belongs to the owner of the folder'
     assert.deepEqual(strangersIn(dataDir), []);
   });
 
-  it('at a restore, with the key that was in the backup; the backup itself stays with who wrote it', async (t) => {
+  it('at a restore, with the key that was in the backup; the backup itself keeps its owner', async (t) => {
     const from = await initialised(t);
     const { dataDir, beside } = serviceFolder(t);
     const backup = join(beside, 'all.db');
@@ -85,7 +85,7 @@ async function doctorSays(folder: Folder): Promise<string> {
   return stdout.replace(/^problem {2}data folder: EACCES.*\n/m, '');
 }
 
-describe('what belongs to another user', () => {
+describe('a file or folder of another user', () => {
   const refused: readonly [what: string, path: string, message: RegExp][] = [
     ['the lock', 'serve.lock', /^the data folder .* cannot be used: unable to open database file \(\S*serve\.lock /],
     ['the database', 'sallyport.db', /^the database .* cannot be opened: .* \(\S*sallyport\.db /],
@@ -93,7 +93,7 @@ describe('what belongs to another user', () => {
     ['the folder', '.', /^the data folder .* cannot be used: /],
   ];
   for (const [what, name, message] of refused) {
-    it(`is named with its owner and who asks: ${what}`, AS_ROOT, async (t) => {
+    it(`is named in the error, with its owner and the current user: ${what}`, AS_ROOT, async (t) => {
       const config = await startedFolder(t);
       for (const path of [dirname(config.dataDir), config.dataDir]) giveToService(path);
       for (const file of readdirSync(config.dataDir)) giveToService(join(config.dataDir, file));
@@ -104,7 +104,7 @@ describe('what belongs to another user', () => {
     });
   }
 
-  it('is said of a folder that only root may write, and not to root', async (t) => {
+  it('is named if it is a folder that only root may write, but not to root', async (t) => {
     const told = await asService(() => refusal(configOf('/')));
     assert.match(
       told,
@@ -118,11 +118,11 @@ describe('what belongs to another user', () => {
     assert.match(await refusal(config), /cannot be used: unable to open database file$/);
   });
 
-  it('is not found by the doctor where everything is its own', async (t) => {
+  it('is not reported by sallyport doctor if there is none', async (t) => {
     assert.equal(await doctorSays(await initialised(t)), '');
   });
 
-  it('is found by the doctor, with what to run', AS_ROOT, async (t) => {
+  it('is reported by sallyport doctor, with the command that fixes it', AS_ROOT, async (t) => {
     const folder = await initialised(t);
     const { dataDir } = folder;
     const { gid } = statSync(dataDir);

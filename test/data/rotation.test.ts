@@ -56,7 +56,7 @@ async function secretsOf({ store }: Opened, id: string): Promise<unknown[]> {
 const SECRETS = [ENDPOINT.secret, ENDPOINT.oauth.clientSecret, 32];
 
 describe('the rotation of the master key', () => {
-  it('seals every secret with the new key, so that the old one is of no more use', async (t) => {
+  it('seals every secret with the new key, so that the old one opens none of them', async (t) => {
     const config = await startedFolder(t);
     const data = await open(t, config);
     const id = await makeEndpoint(t, data);

@@ -131,7 +131,7 @@ describe('retention', () => {
     checkLog(s, number);
   });
 
-  it('keeps records and attempts for ever if days are 0', async (t) => {
+  it('keeps records and attempts forever if the setting is 0 days', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['order.placed']);
     run(s, number);

@@ -186,7 +186,7 @@ describe('the webhook store', () => {
   });
 });
 
-it('the sizes of waiting records are those at publishing, also for rows without a stored size', async (t) => {
+it('the sizes of waiting records are those at publishing, also after an erasure', async (t) => {
   const d = await openDispatching(t);
   const { number } = await d.connect();
   // In one request and alone.

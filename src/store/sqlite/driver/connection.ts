@@ -47,7 +47,7 @@ export function openConnection(
     connection.pragma('foreign_keys = ON');
     connection.pragma('trusted_schema = OFF');
     connection.pragma(`cache_size = -${PAGES_KEPT_KIB}`);
-    // Half of SQLite's default. The commit that reaches this many pages copies them into the file, and everybody waits: 1000 pages took
+    // Half of SQLite's default. The commit that reaches this many pages copies them into the file, and all others wait: 1000 pages took
     // up to 15 ms of a commit, 500 up to 7 ms and 7 % of the writes in a second. A server checkpoints in a thread (thread-writer.ts).
     connection.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES_ALONE}`);
     // The log grows while a reader stays in it.
@@ -99,7 +99,7 @@ export function openToWrite(
  *
  * A `@name` becomes `+?`. The sign changes no value, but hides the parameter from SQLite's planner. Built with STAT4, the planner looks
  * at the values that are bound to a LIMIT, a range or a join, and compiles the statement again for every run: the gate's look-up took
- * 12 µs instead of 0.8, and a third of all statements 3 to 12 times as long. SQLite's switch for this, QPSG, is not within reach.
+ * 12 µs instead of 0.8, and a third of all statements 3 to 12 times as long. better-sqlite3 does not offer SQLite's switch for this (QPSG).
  */
 export function createStatements(connection: Connection): (sql: string) => PreparedStatement {
   const prepared = new Map<string, PreparedStatement>();

@@ -1,8 +1,8 @@
 /**
  * The driver for one machine: one SQLite file in WAL mode.
  *
- * Lists that are committed within one turn of the event loop share a transaction, hence an fsync. No caller hears before its fsync. Who
- * commits is chosen at the opening and never changes: a server's thread (thread-writer.ts), or the event loop of a command (writer.ts).
+ * Lists that are committed within one turn of the event loop share a transaction, hence an fsync. A caller is answered after that fsync. A
+ * server commits in a thread (thread-writer.ts), a command in its event loop (writer.ts).
  */
 import { setImmediate as atTurnsEnd } from 'node:timers';
 import { BYTES_WAITING_MAX, LISTS_HANDED_EARLY, LISTS_WAITING_MAX } from '../../../kernel/limits/database.ts';

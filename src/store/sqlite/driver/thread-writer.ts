@@ -1,7 +1,7 @@
 /**
  * Commits in threads, for the one server of a database, and the messages between the event loop and its threads. One thread writes, so
- * that neither statements nor fsyncs hold the event loop. A second thread, begun with the first checkpoint, copies the log into the file,
- * which would hold the first.
+ * that neither statements nor fsyncs block the event loop. A second thread starts with the first checkpoint and copies the log into the
+ * file, so that copying does not block the first.
  */
 
 import { Worker } from 'node:worker_threads';

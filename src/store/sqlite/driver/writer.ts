@@ -1,6 +1,6 @@
 /**
- * How lists of statements are committed: many in one transaction, hence one fsync, where a list that is refused is undone alone; in the
- * event loop or in a thread; and when the log is copied into the file.
+ * Commits lists of statements: many in one transaction, hence one fsync. A refused list is undone alone. Also decides when the log is copied
+ * into the file.
  */
 import BetterSqlite3 from 'better-sqlite3';
 import {
