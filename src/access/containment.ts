@@ -1,5 +1,5 @@
 /**
- * Nobody grants more than they hold (contract §4).
+ * A caller grants no more than it holds (contract §4).
  *
  * Users and applications: whoever creates, changes, takes over or deletes one must hold everything that it holds before and after the
  * change.

@@ -20,12 +20,11 @@ export type Way = {
 /** `host`: a name, or an address without brackets that `hostVerdict` has checked. */
 export type Destination = { readonly host: string; readonly port: number; readonly secureContext: SecureContext };
 
-/** Filled in step by step, so that a failed connection shows how far it came. */
+/** Filled in step by step, so that a failed connection shows its last step. */
 export type ConnectSteps = { dnsMs: number | null; connectMs: number | null; tlsMs: number | null };
 
 /**
- * Rejects with Node's error, or one of class `proxy` or `egress_refused`. Has no time-out of its own: `signal`
- * destroys whatever is under way.
+ * Rejects with Node's error, or one of class `proxy` or `egress_refused`. Has no time-out: `signal` ends it at any step.
  */
 export async function openConnection(
   { host, port, secureContext }: Destination,

@@ -1,7 +1,7 @@
 /**
  * The egress guard (contract §5): nothing is sent to an address that is not public unless the operator allowed it.
- * The verdicts are pure; `guardedLookup` puts them between DNS and the connection, so that an answer that changes
- * between check and connection (rebinding) changes nothing: only checked addresses are handed on.
+ * The verdicts are pure. `guardedLookup` applies them between DNS and the connection and returns only checked addresses, so a DNS answer that
+ * changes in between (rebinding) has no effect.
  */
 
 import type { LookupAddress, LookupOptions } from 'node:dns';
@@ -11,20 +11,19 @@ import { deliveryError } from './classify.ts';
 import { type Cidr, cidrContains, formatAddress, parseAddress, parseCidr, unmapped } from './ip-address.ts';
 import { type Resolve, systemResolve } from './resolve.ts';
 
-/** Addresses that are allowed although they are not public (`SALLYPORT_EGRESS_ALLOW`). */
+/** Private addresses that are allowed (`SALLYPORT_EGRESS_ALLOW`). */
 export type EgressPolicy = { readonly allow: readonly Cidr[] };
 
 /** Allows this machine. */
 export const LOOPBACK: EgressPolicy = { allow: ['127.0.0.0/8', '::1'].map(cidrOf) };
 
-/** `range` is the block that the address was refused for, such as `10.0.0.0/8`, or `invalid` for what is no address. */
+/** `range` is the block that the address was refused for, such as `10.0.0.0/8`, or `invalid` for text that is not an address. */
 export type EgressVerdict =
   | { readonly ok: true }
   | { readonly ok: false; readonly range: string; readonly description: string };
 
 /**
- * Judges one address. IPv6 forms that carry an IPv4 address are judged by it, and the allow list may name either: the
- * IPv6 address as it stands or the IPv4 inside.
+ * Judges one address. An IPv6 address that contains an IPv4 address is judged by the latter, and the allow list may name either.
  */
 export function addressVerdict(address: string, policy: EgressPolicy): EgressVerdict {
   const parsed = parseAddress(address);
@@ -44,8 +43,8 @@ export function addressVerdict(address: string, policy: EgressPolicy): EgressVer
 }
 
 /**
- * Judges the `hostname` of a URL. An IP literal, bracketed or not, never reaches a resolver and is judged here; a name
- * passes, whatever it is called, because it is what it resolves to that counts. Trailing dots hide nothing.
+ * Judges the `hostname` of a URL. An IP literal, with or without brackets, is judged here, because no resolver sees it. Every name passes: its
+ * resolved addresses are judged later. Trailing dots change nothing.
  */
 export function hostVerdict(hostname: string, policy: EgressPolicy): EgressVerdict {
   const host = bareHost(hostname);
@@ -58,14 +57,13 @@ export function bareHost(hostname: string): string {
   return hostname.replace(/\.+$/, '').replace(/^\[(.*)\]$/, '$1');
 }
 
-/** Whether a bare host is an address and no name. */
+/** Whether a bare host is an address and not a name. */
 export function isLiteral(host: string): boolean {
   return host.includes(':') || parseAddress(host) !== null;
 }
 
 /**
- * Resolves a name and checks every address of the answer: one that is refused refuses the name, and no answer or a
- * failing resolver is a failure. Rejects with an error of class `egress_refused`, or with the resolver's error.
+ * Resolves a name and checks every address: one refused address refuses the name, and an empty answer or a failing resolver is a failure. Rejects with an error of class `egress_refused`, or with the resolver's error.
  */
 export async function resolveChecked(
   hostname: string,
@@ -82,7 +80,7 @@ export async function resolveChecked(
   return answers.map(({ address }) => ({ address, family: address.includes(':') ? 6 : 4 }));
 }
 
-/** A `lookup` for Node's sockets that answers with checked addresses or not at all; see `resolveChecked`. */
+/** A `lookup` for Node's sockets that returns only checked addresses (`resolveChecked`). */
 export function guardedLookup(policy: EgressPolicy, resolve: Resolve = systemResolve): LookupFunction {
   return (hostname, options, callback) => {
     resolveChecked(hostname, policy, resolve).then(

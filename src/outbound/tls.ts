@@ -1,16 +1,16 @@
-/** How TLS is spoken to receivers (contract §5): 1.2 or newer, the certificate always verified. No option weakens it. */
+/** TLS to receivers (contract §5): 1.2 or newer, the certificate always verified. No option weakens it. */
 
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import tls, { type ConnectionOptions, type SecureContext, type TLSSocket } from 'node:tls';
 import { deliveryError } from './classify.ts';
 import { isLiteral } from './egress.ts';
 
-/** What an endpoint that asks for mutual TLS is shown, both in PEM. */
+/** The client certificate of an endpoint with mutual TLS, both parts in PEM. */
 export type ClientCertificate = { readonly certificate: string; readonly privateKey: string };
 
 /**
- * Reads `SALLYPORT_CA_FILE`'s text: the certificates in it, one PEM each. Throws where there is none or one cannot be
- * read, because Node would pass over it in silence and every delivery would fail instead.
+ * Reads the text of `SALLYPORT_CA_FILE`: its certificates, one PEM each. Throws without a certificate, and for an unreadable one: Node would
+ * skip it silently, and every delivery would fail.
  */
 export function readAuthorities(caPem: string): readonly string[] {
   const blocks =
@@ -20,9 +20,9 @@ export function readAuthorities(caPem: string): readonly string[] {
 }
 
 /**
- * Trusts the roots that Node trusts and `authorities` besides. Takes 20 ms and 1 MB with `authorities` (the roots are
- * parsed anew), so it is made once for all endpoints and once for each client certificate in use. Throws an error of
- * class `tls` for a client certificate that cannot be used; its text has nothing of the key in it.
+ * Trusts Node's roots and `authorities`. Takes 20 ms and 1 MB with `authorities`, because Node parses all roots again, so it is made once for
+ * all endpoints and once for each client certificate. Throws an error of class `tls` for an unusable client certificate; its message contains
+ * nothing of the key.
  */
 export function makeSecureContext(authorities: readonly string[], client: ClientCertificate | null): SecureContext {
   const ca = authorities.length === 0 ? {} : { ca: distinct([...tls.getCACertificates('default'), ...authorities]) };
@@ -35,9 +35,9 @@ export function makeSecureContext(authorities: readonly string[], client: Client
 }
 
 /**
- * The options of every TLS connection to `host`, a name or address without brackets. `rejectUnauthorized` is said so
- * that NODE_TLS_REJECT_UNAUTHORIZED=0 changes nothing. An address is not sent as SNI (RFC 6066 §3), but verified.
- * Sessions are not resumed: Node does not compare names on a resumed session.
+ * The options of every TLS connection to `host`, a name or address without brackets. `rejectUnauthorized` is set so that
+ * NODE_TLS_REJECT_UNAUTHORIZED=0 changes nothing. An address is verified, but not sent as SNI (RFC 6066 §3). Sessions are not resumed, because
+ * Node does not compare names on a resumed session.
  */
 export function tlsOptions(host: string, secureContext: SecureContext): ConnectionOptions {
   return {
@@ -51,15 +51,15 @@ export function tlsOptions(host: string, secureContext: SecureContext): Connecti
 }
 
 /**
- * Whether the receiver asked for a client certificate and was shown none. Node does not say so, but only who is asked for one has
- * algorithms to sign with in common with the other side. To be asked while the connection stands. Deno does not know: never, there.
+ * Whether the receiver asked for a client certificate and got none. Node does not report that, but only a client that was asked has shared
+ * signature algorithms. Valid while the connection is open. Deno does not report them: false there.
  */
 export function lacksCertificate(socket: TLSSocket): boolean {
   const asked = 'getSharedSigalgs' in socket && (socket.getSharedSigalgs() ?? []).length > 0;
   return asked && Object.keys(socket.getCertificate() ?? {}).length === 0;
 }
 
-/** Each certificate once: the system's are mostly those that Node includes, and on Deno every connection parses all of them. */
+/** Each certificate once: the system's certificates are mostly Node's own, and on Deno every connection parses all of them. */
 function distinct(certificates: readonly string[]): string[] {
   return [...new Map(certificates.map((pem) => [pem.replaceAll(/\s/g, ''), pem])).values()];
 }

@@ -32,8 +32,8 @@ describe('the certificate of sallyport listen', () => {
     assert.notEqual(readFileSync(certificateFile, 'utf8'), certificate);
     await other.end();
     writeFileSync(join(folder, 'private-key.pem'), 'nonsense');
-    const mended = await startListener(t, GIVEN, folder);
-    assert.equal((await mended.send(await signedRequest())).status, 204);
+    const repaired = await startListener(t, GIVEN, folder);
+    assert.equal((await repaired.send(await signedRequest())).status, 204);
   });
 
   it('is for localhost, both loopback addresses and the host, as openssl reads it', async (t) => {

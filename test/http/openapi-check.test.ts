@@ -187,7 +187,7 @@ describe('the response checker refuses', () => {
     'a path that is longer': [{ path: '/users/1/2' }, /the path is not described/],
     'a method that is not described': [{ method: 'PUT' }, /the method is not described/],
     'the status of an unknown path at a known one': [{ method: 'PUT', status: 404 }, /the method is not described/],
-    'a body where there is none': [{ method: 'HEAD' }, /a body that is not described/],
+    'a body that must not be there': [{ method: 'HEAD' }, /a body that is not described/],
     'no body where there is one': [{ text: '' }, /the body is not JSON/],
     'a body that is not JSON': [{ text: '{"id":' }, /the body is not JSON/],
     'another media type': [{ headers: { ...headers, 'Content-Type': 'text/html' } }, /the media type text\/html/],
