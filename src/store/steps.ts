@@ -2,6 +2,7 @@
  * Long work on the database in small steps, so that requests do not wait for it. The duration of a step decides the size of the next one,
  * and there is a pause between two steps.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   STEP_PAUSE_FACTOR,
   STEP_PAUSE_MIN_MS,
@@ -37,6 +38,16 @@ export function nextSize(size: number, { statementsMs, commitMs }: WriteTime): n
 /** The pause after a step, in which other work has the database: a multiple of the step's duration. */
 export function pauseMs({ took }: StepResult): number {
   return Math.max(STEP_PAUSE_MIN_MS, (took.statementsMs + took.commitMs) * STEP_PAUSE_FACTOR);
+}
+
+/** Runs steps until one reports that it was the last. Other work gets a turn of the event loop after each. */
+export async function runSteps(step: (size: number) => Promise<Pick<StepResult, 'done' | 'took'>>): Promise<void> {
+  let size = FIRST_SIZE;
+  for (let done = false; !done; await nextTurn()) {
+    const result = await step(size);
+    size = nextSize(size, result.took);
+    done = result.done;
+  }
 }
 
 /** Runs work and adds how long its longest single read or commit held the database. */

@@ -3,10 +3,9 @@
  * Any other time that is further ahead than the rules allow becomes now. Works in steps.
  */
 
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CLOCK_BEHIND_MAX_MS, CLOCK_STEP_MS, RETRY_AFTER_MAX_MS } from '../../kernel/limits/limits.ts';
 import type { ClockLeadStore } from '../housekeeping.ts';
-import { FIRST_SIZE, measured, nextSize } from '../steps.ts';
+import { measured, runSteps } from '../steps.ts';
 import { makeDue } from './delivery/resume.ts';
 import { IS_RUNNABLE, wokenBy } from './delivery/wake.ts';
 import type { Database, Statement } from './driver/database.ts';
@@ -88,13 +87,6 @@ export function clockLeadStore(database: Database): ClockLeadStore {
       await database.commit([{ sql: FAILING_UNTIL_STOPPED, params: { now } }]);
     },
     step,
-    take: async (now) => {
-      let size = FIRST_SIZE;
-      for (let done = false; !done; await nextTurn()) {
-        const result = await step(now, size);
-        size = nextSize(size, result.took);
-        done = result.done;
-      }
-    },
+    take: (now) => runSteps((size) => step(now, size)),
   };
 }

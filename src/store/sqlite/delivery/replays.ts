@@ -8,7 +8,7 @@ import { firstRowKeyAt } from '../../../kernel/ids.ts';
 import { LOG_DISORDER_MS, REPLAY_COUNTED_AT_ONCE } from '../../../kernel/limits/log.ts';
 import type { AuditEntry } from '../../../resources/audit.ts';
 import type { Replay, ReplayRange, ReplayStore } from '../../deliveries.ts';
-import { FIRST_SIZE, measured, nextSize } from '../../steps.ts';
+import { measured, runSteps } from '../../steps.ts';
 import { auditStatement } from '../audit.ts';
 import type { Database, Statement } from '../driver/database.ts';
 import { resultsByStatement } from '../driver/table.ts';
@@ -93,22 +93,19 @@ export function replayStore(database: Database): ReplayStore {
     replay: async (replay, audit) => {
       const { last } = replay;
       let replayed = 0;
-      let size = FIRST_SIZE;
+      let { first } = replay;
       let entry: AuditEntry | null = audit;
-      for (let first = replay.first; first <= last; await nextTurn()) {
-        const { through, records, took } = await measured(database, async (db) => {
+      await runSteps((size) =>
+        measured(database, async (db) => {
           const through = endOf(await nextBatches(db, { ...replay, first }, size), size, last);
-          let records = 0;
           for (const part of await partsOf(db, { ...replay, first, last: through })) {
-            records += await replayStretch(db, { ...replay, ...part }, entry);
+            replayed += await replayStretch(db, { ...replay, ...part }, entry);
             entry = null;
           }
-          return { through, records };
-        });
-        replayed += records;
-        first = through + 1;
-        size = nextSize(size, took);
-      }
+          first = through + 1;
+          return { done: first > last };
+        }),
+      );
       if (entry !== null) await database.commit([auditStatement(entry)]);
       return replayed;
     },

@@ -1,6 +1,5 @@
 /** Makes waiting retries due, or due earlier, in steps, so that other writers wait for one step at most. */
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { FIRST_SIZE, measured, nextSize } from '../../steps.ts';
+import { measured, runSteps } from '../../steps.ts';
 import type { Database, Statement } from '../driver/database.ts';
 import { WAKE } from './wake.ts';
 
@@ -46,19 +45,17 @@ export async function makeDue(
   now: number,
   earlierMs: number = Number.MAX_SAFE_INTEGER,
 ): Promise<void> {
-  let size = FIRST_SIZE;
-  for (let from = 0, done = false; !done; await nextTurn()) {
-    const step = await measured(database, async (db) => {
+  let from = 0;
+  await runSteps((size) =>
+    measured(database, async (db) => {
       const stretch = await db.get(STRETCH, { webhookNumber, from, limit: size });
       const last = Number(stretch?.last ?? from);
       await db.commit([
         { sql: DUE, params: { webhookNumber, from, last, now, earlierMs } },
         { sql: WAKE, params: { webhookNumber, at: now } },
       ]);
-      return { last, done: Number(stretch?.batches ?? 0) < size };
-    });
-    from = step.last + 1;
-    done = step.done;
-    size = nextSize(size, step.took);
-  }
+      from = last + 1;
+      return { done: Number(stretch?.batches ?? 0) < size };
+    }),
+  );
 }
