@@ -129,7 +129,7 @@ const tokenAnswer = z.object({
  * Sends one request. Never throws. The response in `outcome` has tokens masked, even if it was truncated, and the client secret wherever
  * the server echoes it.
  */
-export async function requestToken(transport: Transport, endpoint: Endpoint): Promise<TokenReply> {
+async function requestToken(transport: Transport, endpoint: Endpoint): Promise<TokenReply> {
   const received = await transport.post(tokenRequest(endpoint));
   const outcome: Outcome = received.ok
     ? { ...received, answer: withoutSecrets(received.answer, endpoint) }
@@ -172,7 +172,7 @@ function basicCredentials({ oauthClientId, oauthClientSecret }: Endpoint): strin
 }
 
 /** Undefined if it is not JSON. */
-export function parseJson(body: Uint8Array): unknown {
+function parseJson(body: Uint8Array): unknown {
   try {
     return JSON.parse(Buffer.from(body).toString('utf8')) as unknown;
   } catch {

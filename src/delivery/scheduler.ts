@@ -216,7 +216,7 @@ type EndpointTurns = {
 };
 
 /** Endpoints take turns, and so do the webhooks of each. */
-export function createEndpointTurns(perEndpoint: number): EndpointTurns {
+function createEndpointTurns(perEndpoint: number): EndpointTurns {
   const endpoints = new Map<string, Endpoint>();
   /** Endpoints with a free slot and a waiting job. */
   const ready = new Set<Endpoint>();

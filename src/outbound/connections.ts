@@ -246,7 +246,7 @@ export type Incoming = {
  * names it. The bound in bytes also covers bytes that the parser drops, such as chunk extensions and the reason phrase, which a receiver
  * could otherwise send for as long as the attempt lasts.
  */
-export function boundIncoming(socket: TLSSocket): Incoming {
+function boundIncoming(socket: TLSSocket): Incoming {
   const interim = createInterimFilter();
   const read = socket.read.bind(socket);
   let bytes = 0;

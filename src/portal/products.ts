@@ -91,7 +91,7 @@ function listView(call: PageCall, products: readonly ApiProduct[]): View {
 }
 
 /** `holders` are the first applications that hold one of its scopes. */
-export function productView(call: PageCall, product: ApiProduct, holders: readonly Application[]): View {
+function productView(call: PageCall, product: ApiProduct, holders: readonly Application[]): View {
   const { id, name, builtIn, createdAt, updatedAt } = product;
   const isMine = call.may('administrator') && !builtIn;
   const content = html`${pageHeader({

@@ -99,7 +99,7 @@ function refusePrivate(): Failure<KeyFailureCode> {
 }
 
 /** Checks one parsed public key at `now` (epoch milliseconds). The first check of a key verifies its self-signatures, which takes about 1 ms. */
-export async function judgeKey(key: Key, now: number): Promise<KeyVerdict> {
+async function judgeKey(key: Key, now: number): Promise<KeyVerdict> {
   const date = new Date(now);
   if (await key.isRevoked(undefined, undefined, date)) return failure('revoked_key', 'the key is revoked');
   const keyExpiresAt = Number((await key.getExpirationTime()) ?? Number.NaN);

@@ -154,6 +154,7 @@ async function runEveryCommand(t: TestContext, { folder, env }: Clone, file: str
 
   await run('init');
   await run('version');
+  await run('completion', 'bash');
   const user = await json('user create', '--user-name', 'billing', '--role', 'operator');
   await run('user update', user.id, '--fields', '{"displayName":"Billing"}');
   await run('user invite', user.id);

@@ -247,7 +247,7 @@ function tooMany(): string {
 }
 
 /** Words a refusal for the media type of the request. For `Route.refuse`. */
-export function refuseInDialect(refusal: Refusal, { headers }: IncomingMessage): Reply | Refusal | null {
+function refuseInDialect(refusal: Refusal, { headers }: IncomingMessage): Reply | Refusal | null {
   if (!isForm(headers['content-type'])) {
     return refusal.code === 'malformed_json' ? new Refusal('invalid_request', refusal.message) : null;
   }

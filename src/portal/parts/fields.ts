@@ -176,7 +176,7 @@ export function selectField(form: FormState, options: Field & { readonly choices
 }
 
 /** The attributes that link a control to its label, hint and problem. */
-export function describedBy(
+function describedBy(
   form: FormState,
   { name, hint, isRequired }: Pick<Field, 'name' | 'hint' | 'isRequired'>,
 ): Record<string, string | boolean | null> {

@@ -175,7 +175,7 @@ const KEY = `SELECT ${PGP_KEY.columns()} FROM pgp_key WHERE name = @name`;
  * Returns the current target of a webhook, or null if there is none. Unsealing the secrets takes 40 µs, so settings are cached until the
  * version of a row changes: every write changes its `updated_at`.
  */
-export function targetReader(db: Database, vault: Vault): (webhookNumber: number) => Promise<DeliveryTarget | null> {
+function targetReader(db: Database, vault: Vault): (webhookNumber: number) => Promise<DeliveryTarget | null> {
   const endpoints = endpointTable(vault);
   const endpointSql = `SELECT ${endpoints.columns()} FROM endpoint WHERE id = @id`;
   const cached = createLru<number, Settings>({ max: TARGETS_CACHED });

@@ -173,11 +173,11 @@ export type FileCheck = {
 
 const ENDINGS = ['', '-wal', '-shm'] as const;
 
-export function identitiesOf(path: string): FileIdentities {
+function identitiesOf(path: string): FileIdentities {
   return ENDINGS.map((ending) => identityOf(path + ending));
 }
 
-export function identityOf(path: string): string | null {
+function identityOf(path: string): string | null {
   const found = stat(path);
   return found === null ? null : `${found.dev}:${found.ino}`;
 }

@@ -129,7 +129,7 @@ export function sentOutcomes(outcomes: readonly ListOutcome[]): Packed {
   return packing.end(sent);
 }
 
-export function receivedOutcomes({ json, attachments }: Packed): ListOutcome[] {
+function receivedOutcomes({ json, attachments }: Packed): ListOutcome[] {
   return (JSON.parse(json) as SentOutcome[]).map((sent): ListOutcome => {
     if ('error' in sent) return { ok: false, error: receivedError(sent.error) };
     const [results, statementsMs] = sent;
@@ -159,7 +159,7 @@ export function sentError(error: unknown): SentError {
   return { type: 'other', message: (error as Error).message };
 }
 
-export function receivedError(sent: SentError): Error {
+function receivedError(sent: SentError): Error {
   switch (sent.type) {
     case 'stale':
       return new StaleWrite(sent.sql, sent.expected, sent.changed);
