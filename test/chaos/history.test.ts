@@ -53,6 +53,7 @@ const RIGHT: History = {
     arrival('ordered', [0], { accepted: false }),
     arrival('ordered', [0]),
     arrival('ordered', [1]),
+    arrival('ordered', [1, ERASED], { attemptAtMs: 400 }),
     arrival('ordered', [1]),
     arrival('ordered', [3]),
   ],

@@ -145,11 +145,13 @@ function* gaps({ webhooks, arrivals }: History): Generator<Violation> {
 
 /**
  * An ordered webhook sends a record when all before it were accepted, sends none again once a later one went out, and numbers records
- * in the order in which they were acknowledged.
+ * in the order in which they were acknowledged. An erasure may remove the last records of a batch that has gone out: the batch then goes
+ * out again without them.
  */
 function* reordered({ webhooks, publishes, arrivals }: History): Generator<Violation> {
   for (const { name, kept } of webhooks.filter(({ ordered }) => ordered)) {
-    const settled = new Set(kept.filter(({ state }) => state === 'discarded').map(({ offset }) => offset));
+    const discarded = new Set(kept.filter(({ state }) => state === 'discarded').map(({ offset }) => offset));
+    const settled = new Set(discarded);
     let next = 0;
     let highest = -1;
     for (const { webhook, records, accepted } of arrivals) {
@@ -166,7 +168,7 @@ function* reordered({ webhooks, publishes, arrivals }: History): Generator<Viola
         yield { kind: 'reordered', detail: `${name}: offset ${first} came before ${next} was accepted` };
       if (before < highest)
         yield { kind: 'reordered', detail: `${name}: offset ${before} came again after ${highest}` };
-      highest = Math.max(highest, before);
+      for (const { offset } of records) if (!discarded.has(offset)) highest = Math.max(highest, offset);
       if (accepted) for (const { offset } of records) settled.add(offset);
     }
     yield* numberedBackwards(name, kept, publishes);
