@@ -1,4 +1,5 @@
 /** Puts together what the server, an embedding program and the commands share: everything but HTTP and the command line. */
+import type { Worker } from 'node:worker_threads';
 import { type Config, ConfigurationError, readSettingFile } from './config/config.ts';
 import { type Data, type FirstCredentials, openData } from './data/data-folder.ts';
 import { announcedCertificate } from './data/development-receiver.ts';
@@ -40,6 +41,8 @@ export type ComposeOptions = {
    * new process, or a new `compose`, writes again. Without it the event loop commits.
    */
   readonly onWriterEnd?: (error: Error) => void;
+  /** The thread to commit in, if it is already started (`startDatabaseThread`). */
+  readonly databaseThread?: Worker | undefined;
   /** Make a new installation, even if the folder has lost its database. */
   readonly newInstallation?: boolean;
   readonly log: Log;
@@ -48,13 +51,13 @@ export type ComposeOptions = {
 };
 
 /** Opens the data folder and creates the use cases. Throws `ConfigurationError` or `DataFolderError`. */
-export async function compose(config: Config, { log, onWriterEnd, ...options }: ComposeOptions): Promise<Composed> {
+export async function compose(config: Config, options: ComposeOptions): Promise<Composed> {
+  const { log, onWriterEnd, databaseThread: thread } = options;
   const egress: EgressPolicy = { allow: config.egressAllow };
   const transport = openTransport(config, egress);
   const { firstCredentials, firstStart, ...data } = await openData(config, {
     ...options,
-    log,
-    ...(onWriterEnd === undefined ? {} : { writerThread: threadEvents(log, onWriterEnd) }),
+    ...(onWriterEnd === undefined ? {} : { writerThread: { ...threadEvents(log, onWriterEnd), thread } }),
   });
   const largeBodies = createLargeBodies({
     path: data.db.connection.name,

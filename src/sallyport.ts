@@ -6,7 +6,7 @@
  */
 import { createGate } from './access/gate.ts';
 import { createThrottle } from './access/throttle.ts';
-import { type Composed, compose } from './compose.ts';
+import { type Composed, type ComposeOptions, compose } from './compose.ts';
 import { type Config, completeConfig, listeningUrl, type Options } from './config/config.ts';
 import type { FirstCredentials } from './data/data-folder.ts';
 import { inviteFirstAdministrator } from './data/first-start.ts';
@@ -27,7 +27,6 @@ import { metricsRoutes } from './http/routes/metrics.ts';
 import { openApiRoutes } from './http/routes/openapi.ts';
 import { createListener, createRequestHandler } from './http/server.ts';
 import { openServingCertificate, type ServingCertificate } from './http/serving-certificate.ts';
-import type { Clock } from './kernel/ids.ts';
 import { createLifetime, once, refusedAfterStop } from './kernel/lifetime.ts';
 import { CATALOGUE_WATCH_MS, DRAIN_MS, STOP_MS } from './kernel/limits/limits.ts';
 import { Refusal } from './kernel/refusal.ts';
@@ -94,7 +93,7 @@ const IN_MEMORY: ReadonlySet<string> = new Set(['compiled', 'scopeNames', 'isPos
 export async function createSallyport(
   options: Options = {},
   givenLog?: Log,
-  overrides: { readonly clock?: Clock } = {},
+  overrides: Pick<ComposeOptions, 'clock' | 'databaseThread'> = {},
 ): Promise<Sallyport> {
   const config = completeConfig(options);
   const log = givenLog ?? createLog(config.logLevel);

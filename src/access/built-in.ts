@@ -1,4 +1,4 @@
-/** The API products of Sallyport's own API (contract §3, §4): read-only, rewritten at every start. */
+/** The API products of Sallyport's own API (contract §3, §4): read-only, compared with the stored ones at every start. */
 import type { Product } from './catalogue.ts';
 
 const EDGE = '/services/api/x/edge/v1';

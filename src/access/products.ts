@@ -1,4 +1,5 @@
 /** The API catalogue as a resource, and the compiled form of it that the gate uses (contract §3, §4). */
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../kernel/limits/limits.ts';
@@ -169,17 +170,17 @@ export function createProducts({ store, clock, ids }: { store: Store; clock: Clo
   };
 }
 
-/** Writes the built-in products of this version, and keeps their creation times. */
+/** Writes the built-in products of this version unless they are there, and keeps their creation times. */
 export async function installBuiltInProducts(store: Store, now: number): Promise<void> {
-  const known = new Map((await store.products.all()).map((product) => [product.id, product]));
+  const installed = (await store.products.all()).filter(({ builtIn }) => builtIn);
+  const known = new Map(installed.map((product) => [product.id, product]));
   const current = BUILT_IN_PRODUCTS.map((product: Product) => {
     const before = known.get(product.id);
     const same =
-      before !== undefined &&
-      JSON.stringify([before.scopes, before.rules]) === JSON.stringify([product.scopes, product.rules]);
+      before !== undefined && isDeepStrictEqual([before.scopes, before.rules], [product.scopes, product.rules]);
     return { ...product, builtIn: true, createdAt: before?.createdAt ?? now, updatedAt: same ? before.updatedAt : now };
   });
-  await store.products.replaceBuiltIn(current);
+  if (!isDeepStrictEqual(installed, current)) await store.products.replaceBuiltIn(current);
 }
 
 export function viewProduct({ scopes, rules, createdAt, updatedAt, ...product }: ApiProduct): ProductView {

@@ -27,8 +27,10 @@ export const serveCommands: CommandGroup = [
       };
       const signalled = firstSignal(() => renew());
       const config = await invocation.config();
+      const { startDatabaseThread } = await import('../store/sqlite/driver/thread-writer.ts');
+      const databaseThread = startDatabaseThread();
       const { createSallyport } = await import('../sallyport.ts');
-      const sallyport = await createSallyport(config, await terminalLog(invocation, config));
+      const sallyport = await createSallyport(config, await terminalLog(invocation, config), { databaseThread });
       let failure: unknown;
       try {
         const where = await sallyport.start();

@@ -1,5 +1,5 @@
-/** Sallyport's own event types (contract §4): read-only, written at every start. */
-
+/** Sallyport's own event types (contract §4): read-only, compared with the stored ones at every start. */
+import { isDeepStrictEqual } from 'node:util';
 import type { Store } from '../store/store.ts';
 import { EMPLOYEE_CATEGORY, type EventType } from './event.ts';
 
@@ -24,9 +24,10 @@ export const BUILT_IN_EVENT_TYPES: readonly BuiltInEventType[] = DESCRIPTIONS.ma
   encryptionRequired: name.startsWith(EMPLOYEE_CATEGORY),
 }));
 
-/** Writes the built-in event types of this version. They keep their `createdAt`. */
+/** Writes the built-in event types of this version unless they are there. They keep their `createdAt`. */
 export async function installBuiltInEventTypes(store: Store, now: number): Promise<void> {
-  const known = new Map((await store.eventTypes.all()).map((eventType) => [eventType.id, eventType]));
+  const installed = (await store.eventTypes.all()).filter(({ builtIn }) => builtIn);
+  const known = new Map(installed.map((eventType) => [eventType.id, eventType]));
   const current = BUILT_IN_EVENT_TYPES.map((eventType): EventType => {
     const before = known.get(eventType.id);
     const same = before?.name === eventType.name && before.description === eventType.description;
@@ -38,5 +39,5 @@ export async function installBuiltInEventTypes(store: Store, now: number): Promi
       updatedAt: same ? before.updatedAt : now,
     };
   });
-  await store.eventTypes.replaceBuiltIn(current);
+  if (!isDeepStrictEqual(installed, current)) await store.eventTypes.replaceBuiltIn(current);
 }

@@ -19,7 +19,7 @@ import {
   type Writer,
 } from './writer.ts';
 
-/** What a thread starts with: the database's path, and the files that the event loop has open there. */
+/** The first message to a thread: the database's path, and the files that the event loop has open there. */
 export type ThreadStart = { readonly path: string; readonly files: FileIdentities };
 
 /** `PASSIVE` copies what it can without waiting. `TRUNCATE` waits for readers for a moment, then empties the log. */
@@ -179,12 +179,14 @@ export type ThreadEvents = {
   readonly onEnd: (error: Error) => void;
   /** The log could not be checkpointed. Called once until a checkpoint succeeds again; commits go on and the log grows. */
   readonly onCheckpointFailure: (error: Error) => void;
+  /** The thread to write in, if it is already started (`startDatabaseThread`). */
+  readonly thread?: Worker | undefined;
 };
 
 /** Throws if the system gives the process no further thread. */
 export function createThreadWriter(
   start: ThreadStart,
-  { onEnd, onCheckpointFailure, onCommit }: ThreadEvents & { readonly onCommit: () => void },
+  { onEnd, onCheckpointFailure, thread, onCommit }: ThreadEvents & { readonly onCommit: () => void },
 ): Writer {
   let isEnded = false;
   const end = (error: Error): void => {
@@ -193,7 +195,7 @@ export function createThreadWriter(
     writer.refuseAll(error);
     onEnd(error);
   };
-  const writer = startThread(start, {
+  const writer = openThread(thread ?? startDatabaseThread(), start, {
     onEnd: end,
     onCommit: (log) => {
       onCommit();
@@ -204,7 +206,7 @@ export function createThreadWriter(
   let copier: Thread | null = null;
   const checkpoints = createCheckpoints({
     copy: () => {
-      copier ??= startThread(start, { onEnd: end, onCommit: () => {} });
+      copier ??= openThread(startDatabaseThread(), start, { onEnd: end, onCommit: () => {} });
       // Until the second thread has its connection, the first one copies: otherwise the log would grow for its start.
       return (copier.isReady() ? copier : writer).checkpoint('PASSIVE');
     },
@@ -252,16 +254,28 @@ type WaitingCheckpoint = {
   readonly reject: (error: Error) => void;
 };
 
-function startThread(
-  start: ThreadStart,
-  { onEnd, onCommit }: { readonly onEnd: (error: Error) => void; readonly onCommit: (log: LogState) => void },
-): Thread {
+/**
+ * Starts a thread, which waits for its first message. It takes 65 ms to load its program: a server starts it before it loads the service.
+ * Throws if the system gives the process no further thread.
+ */
+export function startDatabaseThread(): Worker {
+  // The threads of the single binary use the addon that the event loop has loaded.
+  new BetterSqlite3(':memory:').close();
   const program = threadProgram('database');
   const worker = new Worker(program, {
-    ...{ workerData: start, name: 'sallyport-database', eval: typeof program === 'string' },
+    ...{ name: 'sallyport-database', eval: typeof program === 'string' },
     // Its data is short-lived: a larger young generation would only fill with garbage (benchmark "Memory").
     resourceLimits: { maxYoungGenerationSizeMb: 4 },
   });
+  worker.unref();
+  return worker;
+}
+
+function openThread(
+  worker: Worker,
+  start: ThreadStart,
+  { onEnd, onCommit }: { readonly onEnd: (error: Error) => void; readonly onCommit: (log: LogState) => void },
+): Thread {
   const numbering = createNumbering();
   let lists: WaitingList[] = [];
   let checkpoints: WaitingCheckpoint[] = [];
@@ -290,6 +304,7 @@ function startThread(
     else onClosed();
   };
 
+  worker.postMessage(start);
   hold();
   worker.on('message', (reply: ThreadReply) => {
     if (reply.kind === 'ready') isReady = true;

@@ -2,7 +2,7 @@
  * The program of a database thread. It has its own connection and answers the requests of the event loop in their order. Lists that
  * arrive during a commit share the next one.
  */
-import { parentPort, workerData } from 'node:worker_threads';
+import { type MessagePort, parentPort } from 'node:worker_threads';
 import { BUSY_GIVE_UP_MS, BUSY_PAUSE_MS, LISTS_PER_COMMIT } from '../../../kernel/limits/database.ts';
 import {
   type Connection,
@@ -37,9 +37,10 @@ type ArrivedList = {
 
 type ArrivedRequest = { readonly request: ThreadRequest; readonly arrivedAt: number };
 
-const port = parentPort;
-if (port !== null) {
-  const { path, files } = workerData as ThreadStart;
+const eventLoop = parentPort;
+eventLoop?.once('message', (start: ThreadStart) => answerRequests(eventLoop, start));
+
+function answerRequests(port: MessagePort, { path, files }: ThreadStart): void {
   const { connection } = openToWrite(path, files);
   // The event loop decides when to checkpoint (thread-writer.ts).
   connection.pragma('wal_autocheckpoint = 0');
