@@ -7,6 +7,7 @@ export const versionCommands: CommandGroup = [
   {
     name: 'version',
     summary: 'Print the version',
+    examples: ['sallyport version'],
     json: true,
     run: async ({ terminal, json }) => {
       await terminal.out(json ? `${JSON.stringify({ version: VERSION })}\n` : `${VERSION}\n`);
@@ -23,6 +24,7 @@ export function completionCommands(groups: readonly GroupEntry[]): CommandGroup 
     {
       name: 'completion',
       summary: 'Print the completion script of a shell',
+      examples: ['sallyport completion bash > ~/.local/share/bash-completion/completions/sallyport'],
       explanation: `To use it in every new shell:
   bash: sallyport completion bash > ~/.local/share/bash-completion/completions/sallyport
   zsh:  add to ~/.zshrc: source <(sallyport completion zsh)

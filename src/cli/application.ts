@@ -27,6 +27,7 @@ const APPLICATION: Configured<Application, ApplicationBody> = {
   group: 'application',
   path: 'applications',
   operand: ID,
+  example: { name: 'Billing', fields: '{"active":false}' },
   administration: ({ services }) => services.applications,
   reader: applicationReader,
   // People find the client id next to a leaked secret.
@@ -40,6 +41,7 @@ export const applicationCommands: CommandGroup = [
   recordCommand({
     name: 'application create',
     summary: 'Create an application and print its client credentials',
+    examples: ['sallyport application create --name Billing --user billing --scope orders:view --scope orders:edit'],
     options: {
       name: { value: '<name>', required: true, description: 'A name for people' },
       user: { value: '<user>', required: true, description: 'Id or user name of the user that it acts as' },
@@ -74,6 +76,7 @@ export const applicationCommands: CommandGroup = [
   recordCommand({
     name: 'application regenerate-secret',
     summary: 'Create a new client secret for an application',
+    examples: ['sallyport application regenerate-secret Billing --overlap-seconds 3600'],
     operands: [ID],
     options: {
       'overlap-seconds': {
@@ -98,6 +101,7 @@ export const applicationCommands: CommandGroup = [
   recordCommand({
     name: 'application revoke-tokens',
     summary: 'Revoke all tokens issued to an application so far',
+    examples: ['sallyport application revoke-tokens Billing'],
     operands: [ID],
     run: async (composed, { operand }) => {
       const { services, clock } = composed;

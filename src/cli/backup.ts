@@ -22,6 +22,7 @@ export const backupCommands: CommandGroup = [
   {
     name: 'backup verify',
     summary: 'Check a backup without restoring it',
+    examples: ['sallyport backup verify sallyport-backup.db'],
     explanation:
       'Reads the whole file: checksums and database. If its master key is in the data folder or in the backup, also checks that\nthe backup was written with that key. Changes nothing.',
     operands: [{ name: 'file', description: 'The backup' }],
@@ -45,6 +46,7 @@ export const backupCommands: CommandGroup = [
   {
     name: 'backup',
     summary: 'Back up the database while it is in use',
+    examples: ['sallyport backup sallyport-backup.db', 'sallyport backup nightly.db --force --with-master-key'],
     explanation:
       'Checks the backup before it gets its name. The backup does not contain the master key, without which its secrets cannot\nbe decrypted: keep the two apart. With --with-master-key, the file contains both: whoever has it has every secret.',
     operands: [{ name: 'file', description: 'The file to write' }],

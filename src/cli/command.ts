@@ -26,6 +26,8 @@ export type Command = {
   readonly summary: string;
   /** Further text in the help. */
   readonly explanation?: string;
+  /** Command lines for the help. */
+  readonly examples: readonly string[];
   readonly operands?: readonly Operand[];
   readonly options?: Readonly<Record<string, Option>>;
   /** Settings that the command also accepts as flags. */

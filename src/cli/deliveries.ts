@@ -19,6 +19,7 @@ export const deliveryCommands: CommandGroup = [
   {
     name: 'deliveries list',
     summary: 'List deliveries, newest event first',
+    examples: ['sallyport deliveries list --state dead --since 2026-11-21T05:00:00Z'],
     options: {
       webhook: { value: '<id>', description: 'Only deliveries of this webhook' },
       state: { value: '<state>', description: `Only deliveries in this state: ${STATES.join(', ')}` },
@@ -51,6 +52,7 @@ export const deliveryCommands: CommandGroup = [
   {
     name: 'deliveries show',
     summary: 'Show a delivery and its attempts',
+    examples: ['sallyport deliveries show 0198d2a0-5b1c-7000-8000-00000000002a'],
     operands: [ID],
     settings: DATA_SETTINGS,
     json: true,
@@ -69,6 +71,7 @@ export const deliveryCommands: CommandGroup = [
   recordCommand({
     name: 'deliveries replay',
     summary: 'Send a dead or delivered delivery again',
+    examples: ['sallyport deliveries replay 0198d2a0-5b1c-7000-8000-00000000002a'],
     operands: [ID],
     run: async ({ services }, { operand }) => ({
       record: viewDelivery(await services.deliveries.replay(operand('id'), COMMAND_LINE)),

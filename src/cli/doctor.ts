@@ -7,6 +7,7 @@ export const doctorCommands: CommandGroup = [
   {
     name: 'doctor',
     summary: 'Check the data folder and the settings',
+    examples: ['sallyport doctor', 'sallyport doctor --quiet'],
     explanation: 'Fails (exit status 1) if there is a problem, but not for a warning. Reads the whole database file.',
     options: {
       quiet: { description: 'Print only warnings and problems, so that cron sends mail only then' },

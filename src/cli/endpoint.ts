@@ -32,6 +32,7 @@ export const ENDPOINT: Configured<Endpoint, EndpointBody> = {
   group: 'endpoint',
   path: 'endpoints',
   operand: ID,
+  example: { name: 'Acme', fields: '{"enabled":false}' },
   names: ({ name }) => [name],
   administration: ({ services }) => services.endpoints,
   reader: endpointReader,
@@ -47,6 +48,7 @@ export const endpointCommands: CommandGroup = [
   {
     name: 'endpoint create',
     summary: 'Create an endpoint and print its secret',
+    examples: ['sallyport endpoint create --name Acme --url https://hooks.acme.example/orders --token-challenge'],
     explanation:
       'Recommended: --token-challenge sends a challenge now, and enables the endpoint after a correct answer.\n--fields takes other fields of POST /services/api/x/edge/v1/endpoints, such as oauth or clientCertificate.',
     options: {
@@ -94,6 +96,7 @@ export const endpointCommands: CommandGroup = [
   recordCommand({
     name: 'endpoint verify',
     summary: 'Send a token challenge to an endpoint',
+    examples: ['sallyport endpoint verify Acme'],
     explanation:
       'Fails (exit status 1) unless the endpoint answers correctly. An endpoint that was verified before stays verified.\nThe command sends with the settings of its own environment, which may differ from those of the server.',
     operands: [ID],
@@ -117,6 +120,7 @@ export const endpointCommands: CommandGroup = [
   recordCommand({
     name: 'endpoint rotate-secret',
     summary: 'Replace the secret of an endpoint',
+    examples: ['sallyport endpoint rotate-secret Acme --activate-after-seconds 86400'],
     operands: [ID],
     options: {
       secret: {
@@ -148,6 +152,7 @@ export const endpointCommands: CommandGroup = [
   recordCommand({
     name: 'endpoint rotate-api-key',
     summary: 'Replace the API key of an endpoint',
+    examples: ['sallyport endpoint rotate-api-key Acme'],
     operands: [ID],
     options: {
       'api-key': { value: '<hex>', description: 'The new key, 32 hexadecimal digits (default: a random one)' },

@@ -11,7 +11,8 @@ import { type Configured, listCommand, removeCommand, showCommand, updateCommand
 const EVENT_TYPE: Configured<EventType, EventTypeBody> = {
   group: 'event-type',
   path: 'event-types',
-  operand: { name: 'name', description: 'Its name, such as order.placed' },
+  operand: { name: 'name', description: 'Its name, such as order.created' },
+  example: { name: 'order.created', fields: '{"description":"An order was created."}' },
   administration: ({ services }) => services.eventTypes,
   reader: eventTypeReader,
   names: ({ name }) => [name],
@@ -24,6 +25,7 @@ export const eventTypeCommands: CommandGroup = [
   recordCommand({
     name: 'event-type create',
     summary: 'Create an event type',
+    examples: ["sallyport event-type create --name order.created --description 'An order was created.'"],
     options: {
       name: { value: '<name>', required: true, description: 'The name, <category>.<name>, in lower case' },
       description: { value: '<text>', description: 'When such an event happens' },

@@ -5,18 +5,23 @@ import { readEvents } from '../events/publish.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
 import type { CommandGroup } from './command.ts';
-import { readJsonObject } from './input.ts';
-import { recordCommand, withData } from './open.ts';
+import { readJson } from './input.ts';
+import { DATA_SETTINGS, recordCommand, withData } from './open.ts';
 import { recordText } from './output.ts';
 
 export const eventCommands: CommandGroup = [
   {
     name: 'event publish',
     summary: 'Publish an event',
-    explanation: 'Set the data folder with SALLYPORT_DATA: here, --data is the data of the event.',
+    examples: [
+      `sallyport event publish order.created '{"orderId": 42}'`,
+      'sallyport event publish order.created @order.json --subject customer-17',
+    ],
+    operands: [
+      { name: 'type', description: 'The event type, such as order.created' },
+      { name: 'data', description: 'The data of the event, as a JSON object; @ reads a file, - standard input' },
+    ],
     options: {
-      type: { value: '<type>', required: true, description: 'The event type, such as order.placed' },
-      data: { value: '<json|@file|->', required: true, description: 'The data of the event, as a JSON object' },
       subject: { value: '<text>', description: 'The person whom the event is about' },
       'correlation-id': { value: '<text>', description: 'Links related events (default: a new id)' },
       'actor-id': { value: '<text>', description: 'The user who caused the event' },
@@ -25,13 +30,13 @@ export const eventCommands: CommandGroup = [
         description: 'Publish the same event with this key only once within 24 hours',
       },
     },
-    settings: ['masterKeyFile'],
+    settings: DATA_SETTINGS,
     json: true,
     run: (invocation) =>
       withData(invocation, async ({ services }) => {
         const event = definedFields({
-          type: invocation.text('type'),
-          data: await readJsonObject(invocation, 'data'),
+          type: invocation.operand('type'),
+          data: await readJson(invocation, '<data>', invocation.operand('data')),
           subject: invocation.text('subject'),
           correlationId: invocation.text('correlation-id'),
           actorId: invocation.text('actor-id'),
@@ -46,6 +51,7 @@ export const eventCommands: CommandGroup = [
   recordCommand({
     name: 'event erase',
     summary: 'Overwrite the data of all events about one person',
+    examples: ['sallyport event erase --subject customer-17'],
     explanation:
       'Overwrites the data step by step wherever Sallyport stores it, and cancels pending deliveries of it. Older backups still contain it.\nThe command waits until the erasure is finished. If it is interrupted, the server continues.',
     options: {

@@ -31,7 +31,7 @@ Run sallyport help ${name} <command> for details.
 
 /** `sallyport application create --help`. `others`: the other commands of a group that is itself a command. */
 export function commandHelp(command: Command, others: CommandGroup = []): string {
-  const { name, summary, explanation, operands = [] } = command;
+  const { name, summary, explanation, examples, operands = [] } = command;
   const options = Object.entries(allOptions(command));
   const required = options
     .filter(([, option]) => option.required === true)
@@ -49,6 +49,7 @@ export function commandHelp(command: Command, others: CommandGroup = []): string
         repeatable(description, many),
       ]),
     ),
+    `${examples.length === 1 ? 'Example' : 'Examples'}:\n${examples.map((line) => `  ${line}\n`).join('')}`,
     ...(others.length === 0 ? [] : [`Commands:\n${columns(others.map((other) => [other.name, other.summary]))}`]),
   ].join('\n');
 }

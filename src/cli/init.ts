@@ -10,6 +10,7 @@ export const initCommands: CommandGroup = [
   {
     name: 'init',
     summary: 'Create the data folder and the first credentials',
+    examples: ['sallyport init', 'sallyport init --data /var/lib/sallyport --json'],
     explanation:
       'Creates the database, the master key, an administrator, and an application with every administration scope, and prints\ntheir credentials once. sallyport serve does the same in an empty data folder, but not in one that has lost its database.',
     settings: DATA_SETTINGS,

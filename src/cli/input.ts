@@ -26,15 +26,23 @@ export async function readJsonObject(
   option: string,
 ): Promise<Readonly<Record<string, unknown>> | undefined> {
   const given = invocation.text(option);
-  if (given === undefined) return undefined;
+  return given === undefined ? undefined : readJson(invocation, `--${option}`, given);
+}
+
+/** An argument as a JSON object, read by `readText`. `name` is its name in errors. */
+export async function readJson(
+  invocation: Invocation,
+  name: string,
+  given: string,
+): Promise<Readonly<Record<string, unknown>>> {
   const text = await readText(invocation, given);
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    throw new UsageError(`--${option} is not JSON`, invocation.command.name);
+    throw new UsageError(`${name} is not JSON`, invocation.command.name);
   }
-  if (!isObject(value)) throw new UsageError(`--${option} is not a JSON object`, invocation.command.name);
+  if (!isObject(value)) throw new UsageError(`${name} is not a JSON object`, invocation.command.name);
   return value;
 }
 

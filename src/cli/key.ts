@@ -14,6 +14,7 @@ const KEY: Configured<PgpKey, KeyInput> = {
   group: 'key',
   path: 'keys',
   operand: { name: 'name', description: 'The name of the key' },
+  example: { name: 'acme', fields: '{"name":"acme-2027"}' },
   administration: ({ services }) => services.keys,
   reader: keyReader,
   names: ({ name }) => [name],
@@ -25,6 +26,7 @@ export const keyCommands: CommandGroup = [
   recordCommand({
     name: 'key import',
     summary: 'Import a PGP public key',
+    examples: ['sallyport key import acme-public.asc --name acme'],
     operands: [{ name: 'file', description: 'The armored public key; - reads standard input' }],
     options: { name: { value: '<name>', required: true, description: 'The name by which webhooks refer to it' } },
     run: async (composed, invocation) => {

@@ -19,6 +19,10 @@ export const listenCommands: CommandGroup = [
   {
     name: 'listen',
     summary: 'Receive deliveries in development and show each one',
+    examples: [
+      'sallyport listen --register --event order.created',
+      'sallyport listen --secret @secret.txt --forward http://localhost:3000/webhooks',
+    ],
     explanation: `An HTTPS receiver at every path, with its own self-signed certificate. It answers token challenges, verifies, decrypts and
 unzips deliveries, shows each request, and answers 204. It refuses invalid requests and shows the reason; --status, --reset,
 --fail-first, --delay and --forward affect valid deliveries only.
@@ -151,7 +155,7 @@ function registeredText({ created, isServed }: Registration, patterns: readonly 
   return `${types}The webhook "listen" sends ${patterns.join(', ')} here until you press Ctrl-C; later events wait.
 ${server}
 Publish an event in another terminal:
-  sallyport event publish --type ${example} --data '{"orderId": 42}'
+  sallyport event publish ${example} '{"orderId": 42}'
 
 `;
 }

@@ -28,6 +28,7 @@ const PRODUCT: Configured<ApiProduct, ProductBody> = {
   group: 'product',
   path: 'products',
   operand: { name: 'product', description: 'The id or name of the product' },
+  example: { name: 'Orders', fields: '{"name":"Shop"}' },
   administration: ({ services }) => services.products,
   reader: productReader,
   names: ({ name }) => [name],
@@ -45,6 +46,9 @@ export const productCommands: CommandGroup = [
   {
     name: 'product create',
     summary: 'Create a product',
+    examples: [
+      "sallyport product create --name Orders --scope 'orders:view=See orders.' --rule 'GET /orders/{id} orders:view'",
+    ],
     explanation: HOW_PATHS_MATCH,
     options: {
       ...OPTIONS,
@@ -69,6 +73,7 @@ function checkCommand(): Command {
   return {
     name: 'product check',
     summary: 'Show who may call a path with a method now',
+    examples: ['sallyport product check GET /orders/17'],
     explanation: 'Fails (exit status 1) if nobody may: no rule matches the path, or the path is ambiguous.',
     operands: [
       { name: 'method', description: 'The method, in upper case' },

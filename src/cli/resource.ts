@@ -33,6 +33,8 @@ export type Configured<T extends { readonly id: string }, Body> = {
   noteUpdated?(invocation: Invocation, record: T): Promise<void>;
   /** Further text in the help of `update`. */
   readonly updateExplanation?: string;
+  /** For the help: a record, and fields to change with their JSON. */
+  readonly example: { readonly name: string; readonly fields: string };
 };
 
 type List<T> = {
@@ -51,6 +53,7 @@ export function listCommand<T extends { readonly id: string }, Body>(
   return {
     name: `${group} list`,
     summary: `List the ${titleOf(path)}`,
+    examples: [`sallyport ${group} list`, `sallyport ${group} list --json --limit 10`],
     options: listOptions(rules),
     settings: DATA_SETTINGS,
     json: true,
@@ -70,10 +73,11 @@ export function listCommand<T extends { readonly id: string }, Body>(
 }
 
 export function showCommand<T extends { readonly id: string }, Body>(configured: Configured<T, Body>): Command {
-  const { group, operand, administration } = configured;
+  const { group, operand, administration, example } = configured;
   return {
     name: `${group} show`,
     summary: `Show ${withArticle(titleOf(group))}`,
+    examples: [`sallyport ${group} show ${example.name}`],
     operands: [operand],
     settings: DATA_SETTINGS,
     json: true,
@@ -96,12 +100,13 @@ export function updateCommand<T extends { readonly id: string }, Body>(
   configured: Configured<T, Body>,
   changes?: ChangeOptions,
 ): Command {
-  const { group, path, operand, administration, noteUpdated, updateSettings, updateExplanation } = configured;
+  const { group, path, operand, administration, noteUpdated, updateSettings, updateExplanation, example } = configured;
   const more = updateExplanation === undefined ? '' : `\n${updateExplanation}`;
   return {
     name: `${group} update`,
     summary: `Change ${withArticle(titleOf(group))}`,
     explanation: `--fields takes the body of PATCH /services/api/x/edge/v1/${path}/{id}: fields that are absent keep their value, and null removes one.${more}`,
+    examples: [`sallyport ${group} update ${example.name} --fields '${example.fields}'`],
     operands: [operand],
     options: {
       ...changes?.options,
@@ -138,10 +143,11 @@ export function removeCommand<T extends { readonly id: string }, Body>(
   configured: Configured<T, Body>,
   explanation: string,
 ): Command {
-  const { group, operand, administration } = configured;
+  const { group, operand, administration, example } = configured;
   return {
     name: `${group} remove`,
     summary: `Remove ${withArticle(titleOf(group))}`,
+    examples: [`sallyport ${group} remove ${example.name}`],
     explanation,
     operands: [operand],
     options: IF_MATCH,

@@ -11,6 +11,7 @@ export const rotateMasterKeyCommands: CommandGroup = [
   {
     name: 'rotate-master-key',
     summary: 'Replace the key that encrypts the stored secrets',
+    examples: ['sallyport rotate-master-key'],
     explanation:
       'Stop the server first. Encrypts everything again in one transaction; if it is interrupted, the next start finishes it.\nOlder backups need the old key, which is deleted: copy it first if you want to keep them.',
     settings: DATA_SETTINGS,

@@ -2,7 +2,7 @@
 import { standardError } from '../observe/log-destination.ts';
 import { type Command, type CommandGroup, type GroupEntry, parseInvocation } from './command.ts';
 import { didYouMean, UsageError } from './errors.ts';
-import { FORMER_NAMES, GROUPS } from './groups.ts';
+import { GROUPS, presentForm } from './groups.ts';
 import { commandHelp, groupHelp, overviewHelp } from './help.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -17,7 +17,8 @@ export async function run(words: readonly string[], terminal: Terminal): Promise
   }
 }
 
-async function dispatch(words: readonly string[], terminal: Terminal): Promise<number> {
+async function dispatch(given: readonly string[], terminal: Terminal): Promise<number> {
+  const words = presentForm(given);
   const [first, ...rest] = words;
   if (first === undefined) throw new UsageError('Missing command', '');
   if (first === '--help' || first === '-h' || (first === 'help' && rest.length === 0)) {
@@ -26,8 +27,6 @@ async function dispatch(words: readonly string[], terminal: Terminal): Promise<n
   }
   if (first === 'help') return dispatch([...rest, '--help'], terminal);
   if (first === '--version') return dispatch(['version', ...rest], terminal);
-  const renamed = FORMER_NAMES.get(`${first} ${rest[0]}`);
-  if (renamed !== undefined) return dispatch([...renamed.split(' '), ...rest.slice(1)], terminal);
 
   const group = GROUPS.find(({ name }) => name === first);
   if (group === undefined)

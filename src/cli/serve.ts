@@ -16,6 +16,10 @@ export const serveCommands: CommandGroup = [
   {
     name: 'serve',
     summary: 'Run the service',
+    examples: [
+      'sallyport serve',
+      'sallyport serve --data /var/lib/sallyport --host 0.0.0.0 --public-url https://api.example.com',
+    ],
     explanation: `Sets up an empty data folder as sallyport init does. SIGTERM or SIGINT stops the service after the requests in progress,\nwhich have ${DRAIN_MS / 1000} s; a second SIGINT stops it at once. SIGHUP reloads the TLS certificate and its key for new connections.\nWith --json, one line of JSON has the address and the credentials of a first start.`,
     settings: SETTING_NAMES,
     json: true,

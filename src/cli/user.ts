@@ -20,6 +20,7 @@ export const USER: Configured<User, UserBody> = {
   group: 'user',
   path: 'users',
   operand: NAMED,
+  example: { name: 'jane', fields: '{"role":"viewer"}' },
   administration: ({ services }) => services.users,
   reader: userReader,
   names: ({ userName }) => [userName],
@@ -32,6 +33,10 @@ export const userCommands: CommandGroup = [
   recordCommand({
     name: 'user create',
     summary: 'Create a user',
+    examples: [
+      'sallyport user create --user-name billing --permission orders.write',
+      'sallyport user create --user-name jane --role operator --with-password',
+    ],
     options: {
       'user-name': { value: '<name>', required: true, description: 'The name to sign in with' },
       'display-name': { value: '<name>', description: 'A name for people' },
@@ -71,6 +76,7 @@ export const userCommands: CommandGroup = [
   recordCommand({
     name: 'user invite',
     summary: 'Print a one-time link by which a user sets a password',
+    examples: ['sallyport user invite jane'],
     explanation: `The link works once, for ${INVITATION_MS / 3_600_000} hours, and replaces an earlier one. Use the settings of the server that the user will open.`,
     operands: [NAMED],
     settings: ADDRESS_SETTINGS,

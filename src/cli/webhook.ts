@@ -23,6 +23,7 @@ const WEBHOOK: Configured<Webhook, WebhookBody> = {
   group: 'webhook',
   path: 'webhooks',
   operand: ID,
+  example: { name: 'Orders', fields: '{"maxRecordsPerSecond":50}' },
   names: ({ name }) => [name],
   administration: ({ services }) => services.webhooks,
   reader: webhookReader,
@@ -33,6 +34,7 @@ export const webhookCommands: CommandGroup = [
   recordCommand({
     name: 'webhook create',
     summary: 'Create a webhook; it is stopped without --start',
+    examples: ["sallyport webhook create --name Orders --endpoint Acme --event 'order.*' --start"],
     explanation:
       '--fields takes other fields of POST /services/api/x/edge/v1/webhooks, such as retry or maxRecordsPerSecond.',
     options: {
@@ -84,6 +86,7 @@ export const webhookCommands: CommandGroup = [
   recordCommand({
     name: 'webhook test',
     summary: 'Send a webhook.test record now and show the result',
+    examples: ['sallyport webhook test Orders'],
     explanation:
       'The webhook may be stopped, but its endpoint must be enabled. Fails (exit status 1) unless the receiver accepts the record.\nThe command sends with the settings of its own environment, which may differ from those of the server.',
     operands: [ID],
@@ -112,6 +115,7 @@ export const webhookCommands: CommandGroup = [
   recordCommand({
     name: 'webhook replay',
     summary: 'Send dead or delivered records again',
+    examples: ['sallyport webhook replay Orders --since 2026-11-21T05:00:00Z --state dead'],
     operands: [ID],
     options: {
       since: { value: '<instant>', description: 'Only events at or after this time, such as 2026-11-21T05:00:00.000Z' },
@@ -141,6 +145,7 @@ function switchCommand(verb: 'start' | 'stop', summary: string): Command {
   return recordCommand({
     name: `webhook ${verb}`,
     summary,
+    examples: [`sallyport webhook ${verb} Orders`],
     operands: [ID],
     run: async (composed, { operand }) => {
       const id = await recordId(WEBHOOK, composed, operand('webhook'));

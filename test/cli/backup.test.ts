@@ -91,7 +91,7 @@ test('a delivery in progress during the backup is sent again after the restore',
   await json(['event', 'type-create', '--name', 'order.placed']);
   const webhook = await json(['webhook', 'create', '--name', 'x', '--endpoint', endpoint.id, '--event', 'order.*']);
   await json(['webhook', 'start', webhook.id]);
-  await json(['event', 'publish', '--type', 'order.placed', '--data', '{}']);
+  await json(['event', 'publish', 'order.placed', '{}']);
   const [underWay] = (await hook.next()).records;
 
   const file = beside(folder, 'backup.db');

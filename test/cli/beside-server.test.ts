@@ -14,7 +14,7 @@ test('a running server delivers what commands publish; they show its attempts an
   const base = ['webhook', 'create', '--name', 'Orders', '--endpoint', created.id, '--event', 'order.*'];
   const webhook = await json(base);
   await json(['webhook', 'start', webhook.id]);
-  await json(['event', 'publish', '--type', 'order.placed', '--data', '{"number":17}']);
+  await json(['event', 'publish', 'order.placed', '{"number":17}']);
 
   const { records } = await endpoint.next();
   assert.deepEqual(

@@ -93,7 +93,7 @@ test('event erase: overwrites the events about one person and discards pending o
     ...['webhook', 'create', '--name', 'x', '--endpoint', endpoint.id, '--event', 'order.placed'],
   ]);
   for (const subject of ['ada', 'grace']) {
-    await json(['event', 'publish', '--type', 'order.placed', '--data', '{}', '--subject', subject]);
+    await json(['event', 'publish', 'order.placed', '{}', '--subject', subject]);
   }
   const erased = await json(['event', 'erase', '--subject', 'ada']);
   assert.deepEqual([erased.subject, erased.events, erased.deliveriesDiscarded, erased.attempts], ['ada', 1, 1, 0]);

@@ -1,19 +1,30 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { allOptions, type Command } from '../../src/cli/command.ts';
+import { allOptions, type Command, parseInvocation } from '../../src/cli/command.ts';
 import { GROUPS } from '../../src/cli/groups.ts';
 import { run } from '../../src/cli/run.ts';
+import type { Terminal } from '../../src/cli/terminal.ts';
 import { VERSION } from '../../src/kernel/version.ts';
 import { type CommandResult, sallyport } from '../support/command.ts';
 import { initialised } from '../support/command-folder.ts';
+
+const TERMINAL: Terminal = {
+  env: { SALLYPORT_DATA: '/nowhere' },
+  out: async () => true,
+  err: async () => true,
+  isInteractive: false,
+  isErrorInteractive: false,
+  read: async () => assert.fail('read standard input'),
+};
 
 /** Runs in this process, for errors before a command begins. */
 async function here(...words: readonly string[]): Promise<CommandResult> {
   let stdout = '';
   let stderr = '';
   const status = await run(words, {
-    env: { SALLYPORT_DATA: '/nowhere' },
+    ...TERMINAL,
     out: async (text) => {
       stdout += text;
       return true;
@@ -22,9 +33,6 @@ async function here(...words: readonly string[]): Promise<CommandResult> {
       stderr += text;
       return true;
     },
-    isInteractive: false,
-    isErrorInteractive: false,
-    read: async () => assert.fail('read standard input'),
   });
   return { status, stdout, stderr };
 }
@@ -84,6 +92,21 @@ test('every command is in the group of its first word, and shows help in three w
       assert.equal((await here('help', ...words)).stdout, stdout);
       assert.equal((await here(...words, '-h')).stdout, stdout);
       if (command.name !== name) assert(group.stdout.includes(`  ${command.name} `), command.name);
+    }
+  }
+});
+
+test('help of every command has examples, which are complete command lines', async () => {
+  for (const command of await everyCommand()) {
+    const { stdout } = await here(...command.name.split(' '), '--help');
+    assert.ok(command.examples.length > 0, command.name);
+    for (const example of command.examples) {
+      assert.ok(stdout.includes(`\n  ${example}\n`), example);
+      const script = `set -- ${example.replace(/ > .*$/, '')}; printf '%s\\0' "$@"`;
+      const [program, ...words] = execFileSync('sh', ['-c', script], { encoding: 'utf8' }).split('\0').slice(0, -1);
+      const name = words.splice(0, command.name.split(' ').length).join(' ');
+      assert.deepEqual([program, name], ['sallyport', command.name]);
+      assert.notEqual(parseInvocation(command, words, TERMINAL), null, example);
     }
   }
 });

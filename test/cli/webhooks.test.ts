@@ -196,36 +196,25 @@ test('event, webhook, deliveries: from an event type to a pending delivery', asy
   assert.equal(webhook.state, 'stopped');
   assert.match(await failure([...base, '--event', 'employee.*']), /encryptionKeyName is required/);
 
-  const publish = ['event', 'publish', '--type', 'order.placed'];
+  const publish = ['event', 'publish', 'order.placed'];
   const accepted = await json<{ accepted: number; events: Json[] }>([
     ...publish,
-    '--data',
     '{"number":1}',
     '--idempotency-key',
     'a',
   ]);
   assert.equal(accepted.accepted, 1);
   const repeated = await json<{ accepted: number; duplicates: number }>(
-    [...publish, '--data', '-', '--idempotency-key', 'a'],
+    [...publish, '-', '--idempotency-key', 'a'],
     '{"number":1}',
   );
   assert.deepEqual([repeated.accepted, repeated.duplicates], [0, 1]);
-  assert.match(await failure([...publish, '--data', '{}']), /data must have required property 'number'/);
+  assert.match(await failure([...publish, '{}']), /data must have required property 'number'/);
   assert.match(
-    await failure(['event', 'publish', '--type', 'no.such', '--data', '{}']),
+    await failure(['event', 'publish', 'no.such', '{}']),
     /type is not the name of an event type: "no\.such"; see GET \/event-types, or sallyport event-type list/,
   );
-  const shown = await run([
-    ...publish,
-    '--data',
-    '{"number":2}',
-    '--subject',
-    's',
-    '--actor-id',
-    'a',
-    '--correlation-id',
-    'c',
-  ]);
+  const shown = await run([...publish, '{"number":2}', '--subject', 's', '--actor-id', 'a', '--correlation-id', 'c']);
   assert.match(shown.stdout, /^id +\S{36}\nduplicate +false\n$/);
 
   const started = await json(['webhook', 'start', webhook.id]);

@@ -192,7 +192,7 @@ async function runEveryCommand(t: TestContext, { folder, env }: Clone, file: str
   for (const verb of ['list', 'show', 'test', 'start'])
     await run(`webhook ${verb}`, ...(verb === 'list' ? [] : [webhook.id]));
   await hook.next();
-  await run('event publish', '--type', 'order.placed', '--data', '{"number":1}', '--subject', 'somebody');
+  await run('event publish', 'order.placed', '{"number":1}', '--subject', 'somebody');
   const { items } = await json<{ items: { id: string }[] }>('deliveries list');
   const delivery = items[0]?.id ?? '';
   await run('deliveries show', delivery);
