@@ -1,8 +1,8 @@
 /** Puts together what the server, an embedding program and the commands share: everything but HTTP and the command line. */
 import type { Worker } from 'node:worker_threads';
 import { type Config, ConfigurationError, readSettingFile } from './config/config.ts';
+import { announcedCertificate } from './data/announcements.ts';
 import { type Data, type FirstCredentials, openData } from './data/data-folder.ts';
-import { announcedCertificate } from './data/development-receiver.ts';
 import { makeFirstCredentials } from './data/first-start.ts';
 import { createLargeBodies, type LargeBodies } from './delivery/large-bodies.ts';
 import { createErasures, type ErasureWork } from './events/erase.ts';

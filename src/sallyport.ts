@@ -8,6 +8,7 @@ import { createGate } from './access/gate.ts';
 import { createThrottle } from './access/throttle.ts';
 import { type Composed, type ComposeOptions, compose } from './compose.ts';
 import { type Config, completeConfig, listeningUrl, type Options } from './config/config.ts';
+import { type Announcement, announceServer } from './data/announcements.ts';
 import type { FirstCredentials } from './data/data-folder.ts';
 import { inviteFirstAdministrator } from './data/first-start.ts';
 import { createDispatcher, type Dispatcher } from './delivery/dispatcher.ts';
@@ -157,6 +158,7 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
   const routes = [...described, ...openApiRoutes({ routes: described, publicUrl: issuer }), ...portal.assets];
   let catalogueWatch: NodeJS.Timeout | null = null;
   let endWatch = (): void => {};
+  let announcement: Announcement | null = null;
   const lifetime = createLifetime();
   const { during } = lifetime;
   const deliver = once(async () => {
@@ -186,6 +188,11 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
     const at = await listen();
     const url = issuer();
     await deliver();
+    try {
+      announcement = announceServer(config, url, composed.vault);
+    } catch (err) {
+      log.warn({ err }, 'the settings could not be written for commands beside this server; they use their own');
+    }
     log.info({ url, address: at }, 'listening');
     return { url, address: at };
   });
@@ -206,6 +213,7 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
       const stopped = lifetime.stop(async (idle) => {
         if (catalogueWatch !== null) clearInterval(catalogueWatch);
         endWatch();
+        announcement?.end();
         stopping.abort();
         const patience = new Promise<void>((resolve) => setTimeout(resolve, DRAIN_MS).unref());
         const drained = Promise.race([idle, patience]);

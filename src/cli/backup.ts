@@ -15,7 +15,7 @@ import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.t
 import { settingStore } from '../store/sqlite/settings.ts';
 import type { CommandGroup } from './command.ts';
 import { CommandError } from './errors.ts';
-import { DATA_SETTINGS } from './open.ts';
+import { configBesideServer, DATA_SETTINGS } from './open.ts';
 import { printRecord } from './output.ts';
 
 export const backupCommands: CommandGroup = [
@@ -29,7 +29,7 @@ export const backupCommands: CommandGroup = [
     settings: DATA_SETTINGS,
     json: true,
     run: async (invocation) => {
-      const config = await invocation.config();
+      const config = await configBesideServer(invocation);
       const file = resolve(invocation.operand('file'));
       const verdict = await verifyBackup(file);
       if (!verdict.ok) throw new CommandError(`${file} is not a valid backup: ${verdict.description}`);
@@ -57,7 +57,7 @@ export const backupCommands: CommandGroup = [
     settings: DATA_SETTINGS,
     json: true,
     run: async (invocation) => {
-      const config = await invocation.config();
+      const config = await configBesideServer(invocation);
       const file = resolve(invocation.operand('file'));
       if (existsSync(file) && !invocation.given('force')) {
         throw new CommandError(`${file} already exists: choose another name, or replace it with --force`);

@@ -40,8 +40,7 @@ export const ENDPOINT: Configured<Endpoint, EndpointBody> = {
   noteUpdated: noteUnverified,
   // A new URL needs a new token challenge.
   updateSettings: OUTBOUND_SETTINGS,
-  updateExplanation:
-    'With tokenChallenge, a new url is challenged again. The command sends the challenge with the settings of its own environment.',
+  updateExplanation: 'With tokenChallenge, a new url is challenged again.',
 };
 
 export const endpointCommands: CommandGroup = [
@@ -98,7 +97,7 @@ export const endpointCommands: CommandGroup = [
     summary: 'Send a token challenge to an endpoint',
     examples: ['sallyport endpoint verify Acme'],
     explanation:
-      'Fails (exit status 1) unless the endpoint answers correctly. An endpoint that was verified before stays verified.\nThe command sends with the settings of its own environment, which may differ from those of the server.',
+      'Fails (exit status 1) unless the endpoint answers correctly. An endpoint that was verified before stays verified.',
     operands: [ID],
     settings: OUTBOUND_SETTINGS,
     run: async (composed, { operand }) => {

@@ -1,6 +1,6 @@
 /** Commands that work in the data folder, also while a server uses it. */
 import type { Composed } from '../compose.ts';
-import type { SettingName } from '../config/names.ts';
+import type { Config, SettingName } from '../config/names.ts';
 import type { Command, ExitCode, Invocation } from './command.ts';
 import { CommandError } from './errors.ts';
 import { printRecord, type Shown } from './output.ts';
@@ -42,12 +42,18 @@ export function recordCommand({ settings = DATA_SETTINGS, check, run, ...describ
   };
 }
 
+/** The settings of the server of the data folder if one runs, and otherwise those of the command's environment. Flags win. */
+export async function configBesideServer({ config }: Invocation): Promise<Config> {
+  const { besideServer } = await import('../data/announcements.ts');
+  return besideServer(await config(), Date.now());
+}
+
 /** Opens the data folder for `work`, and closes it afterwards in any case. */
 export async function withData(
   invocation: Invocation,
   work: (composed: Composed) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const config = await invocation.config();
+  const config = await configBesideServer(invocation);
   const [{ compose }, { createLog }] = await Promise.all([import('../compose.ts'), import('../observe/log.ts')]);
   const composed = await compose(config, { exclusive: false, log: createLog('warn') });
   try {

@@ -10,7 +10,7 @@ import { definedFields } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
 import type { CommandGroup, Invocation, Operand } from './command.ts';
 import { CommandError, UsageError } from './errors.ts';
-import { ADDRESS_SETTINGS, recordCommand } from './open.ts';
+import { ADDRESS_SETTINGS, configBesideServer, recordCommand } from './open.ts';
 import { type Configured, listCommand, recordId, removeCommand, showCommand, updateCommand } from './resource.ts';
 
 const NAMED: Operand = { name: 'user', description: 'The id or user name of the user' };
@@ -77,13 +77,13 @@ export const userCommands: CommandGroup = [
     name: 'user invite',
     summary: 'Print a one-time link by which a user sets a password',
     examples: ['sallyport user invite jane'],
-    explanation: `The link works once, for ${INVITATION_MS / 3_600_000} hours, and replaces an earlier one. Use the settings of the server that the user will open.`,
+    explanation: `The link works once, for ${INVITATION_MS / 3_600_000} hours, and replaces an earlier one. It has the address of the running server, or without one the address in the settings.`,
     operands: [NAMED],
     settings: ADDRESS_SETTINGS,
-    run: async (composed, { operand, config }) => {
+    run: async (composed, invocation) => {
       const { services } = composed;
-      const address = addressOf(await config());
-      const id = await recordId(USER, composed, operand('user'));
+      const address = addressOf(await configBesideServer(invocation));
+      const id = await recordId(USER, composed, invocation.operand('user'));
       const { token, expiresAt } = await services.invitations.invite(id, COMMAND_LINE);
       return {
         record: { url: invitationUrl(address, token), expiresAt: isoInstant(expiresAt) },

@@ -88,7 +88,7 @@ export const webhookCommands: CommandGroup = [
     summary: 'Send a webhook.test record now and show the result',
     examples: ['sallyport webhook test Orders'],
     explanation:
-      'The webhook may be stopped, but its endpoint must be enabled. Fails (exit status 1) unless the receiver accepts the record.\nThe command sends with the settings of its own environment, which may differ from those of the server.',
+      'The webhook may be stopped, but its endpoint must be enabled. Fails (exit status 1) unless the receiver accepts the record.',
     operands: [ID],
     settings: OUTBOUND_SETTINGS,
     run: async (composed, invocation) => {

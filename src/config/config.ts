@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { inspect } from 'node:util';
 import type { Secret } from '../kernel/secret.ts';
 import { LOG_LEVELS } from '../observe/log.ts';
-import type { Cidr } from '../outbound/ip-address.ts';
+import { type Cidr, formatCidr } from '../outbound/ip-address.ts';
 import { type Config, SETTING_NAMES, SETTINGS, type SettingName } from './names.ts';
 import {
   type Reading,
@@ -138,6 +138,23 @@ export function settingPrefix(config: Config, name: SettingName): string {
   if (settings === null) return '';
   const { variable, flag } = SETTINGS[name];
   return `${settings[name]?.by === 'flag' ? `--${flag}` : variable}: `;
+}
+
+/** The text of a setting, which `withSettings` reads back; null if it is not set. It may contain a password. */
+export function settingText(config: Config, name: 'caFile' | 'egressAllow' | 'egressProxy'): string | null {
+  const value = config[name];
+  if (value === null || typeof value === 'string') return value;
+  return 'reveal' in value ? value.reveal() : value.map(formatCidr).join(',');
+}
+
+/** The configuration with some settings replaced by texts, null for unset, except for settings that were given as flags. */
+export function withSettings(config: Config, texts: Readonly<Partial<Record<SettingName, string | null>>>): Config {
+  const sources = settingsGiven(config);
+  const names = SETTING_NAMES.filter((name) => texts[name] !== undefined && sources?.[name]?.by !== 'flag');
+  const replaced = names.map((name) => [name, readOption(name, texts[name] ?? undefined)]);
+  const changed: Config = { ...config, ...Object.fromEntries(replaced) };
+  if (sources !== null) given.set(changed, sources);
+  return changed;
 }
 
 /** The default configuration, as a base for embedding programs. */

@@ -86,9 +86,9 @@ export function clientCertificateOf({ clientCertificate, clientPrivateKey }: End
   return { certificate: clientCertificate, privateKey: clientPrivateKey.reveal() };
 }
 
-/** For a command that could not reach an endpoint. The server may still reach it. */
+/** For a command that could not reach an endpoint. */
 export const OWN_SETTINGS =
-  "A command goes by SALLYPORT_EGRESS_ALLOW, SALLYPORT_EGRESS_PROXY and SALLYPORT_CA_FILE of its own environment, or its flags: give it the server's.";
+  'A command sends with the settings of the running server, or without one with SALLYPORT_EGRESS_ALLOW, SALLYPORT_EGRESS_PROXY and SALLYPORT_CA_FILE of its own environment.';
 
 /** For actions that need a verified endpoint. */
 export function howToVerify(endpointId: string): string {

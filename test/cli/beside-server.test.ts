@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { existsSync, readFileSync, renameSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { serve } from '../support/command.ts';
 import { creationOf, initialised, type Json, type Page, reachableReceiver } from '../support/command-folder.ts';
@@ -49,4 +51,31 @@ test('a running server delivers what commands publish; they show its attempts an
   );
   await delivered(2);
   assert.equal((await json<Page>(['deliveries', 'list', '--webhook', webhook.id])).items.length, 1);
+});
+
+test('commands beside a running server use its settings, whatever their environment says', async (t) => {
+  const { receiver, env } = await reachableReceiver(t);
+  // The commands know neither where the master key is nor how to reach the receiver.
+  const { dataDir, json, run } = await initialised(t, { SALLYPORT_EGRESS_ALLOW: '192.0.2.1' });
+  const masterKey = join(dirname(dataDir), 'master.key');
+  renameSync(join(dataDir, 'master.key'), masterKey);
+  const proxy = { SALLYPORT_EGRESS_PROXY: 'http://user:pass-word@127.0.0.1:1' };
+  const announced = join(dataDir, 'server.json');
+  const settings = { ...env, SALLYPORT_MASTER_KEY_FILE: masterKey, SALLYPORT_PUBLIC_URL: 'https://edge.example' };
+  const server = await serve(t, dataDir, { env: settings });
+
+  const endpoint = receiver.endpoint('/hook');
+  const { id } = await json([...creationOf(endpoint), '--token-challenge']);
+  assert.equal((await json(['endpoint', 'verify', id])).verified, true);
+  assert.match((await json<{ url: string }>(['user', 'invite', 'admin'])).url, /^https:\/\/edge\.example\//);
+  const narrowed = await run(['endpoint', 'verify', id, '--egress-allow', '192.0.2.1']);
+  assert.match(narrowed.stdout, /egress_refused: /);
+
+  assert.deepEqual(await server.end('SIGTERM'), { status: 0, signal: null });
+  assert.equal(existsSync(announced), false);
+  assert.match((await run(['endpoint', 'show', id])).stderr, /no master key at/);
+
+  await serve(t, dataDir, { env: { ...settings, ...proxy } });
+  assert.match((await run(['endpoint', 'verify', id])).stdout, /proxy: /);
+  assert.doesNotMatch(readFileSync(announced, 'utf8'), /pass-word/);
 });

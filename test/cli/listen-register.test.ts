@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { announcedCertificate, announceReceiver } from '../../src/data/development-receiver.ts';
+import { announcedCertificate, announceReceiver } from '../../src/data/announcements.ts';
 import { ANNOUNCED_MS } from '../../src/kernel/limits/listen.ts';
 import { refusalOf, succeeded } from '../support/client.ts';
 import { makeEndpoint, makeEventType, publish, readWebhook } from '../support/journey.ts';

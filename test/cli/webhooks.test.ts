@@ -80,7 +80,7 @@ test('endpoint verify fails if the endpoint answers incorrectly, and says why', 
   assert.match(lastVerification.error, /egress_refused/);
   assert.match(
     (await run(['endpoint', 'verify', id])).stdout,
-    /\n\nA command goes by SALLYPORT_EGRESS_ALLOW, .* its own env/,
+    /\n\nA command sends with .* SALLYPORT_EGRESS_ALLOW, .* its own env/,
   );
 });
 
@@ -103,7 +103,7 @@ test('endpoint: reports on standard error that an endpoint is disabled after a f
   const lacking = ['--fields', '{"tokenChallenge":true}', '--egress-allow', '192.0.2.1'];
   const unchallenged = await json([...create.slice(0, -1)]);
   const { stderr } = await run(['endpoint', 'update', unchallenged.id, ...lacking]);
-  assert.match(stderr, /^The endpoint did not answer .*\nA command goes by SALLYPORT_EGRESS_ALLOW, .*\n$/);
+  assert.match(stderr, /^The endpoint did not answer .*\nA command sends with .* SALLYPORT_EGRESS_ALLOW, .*\n$/);
 
   const on = await run([...create, '--token-challenge', '--secret', secret]);
   assert.deepEqual([on.status, on.stderr], [0, '']);
@@ -138,7 +138,7 @@ test('a command without the settings of the server disables no working endpoint,
     assert.equal(status, 1);
     const attempt = JSON.parse(stdout) as { errorClass: string; advice: string };
     assert.equal(attempt.errorClass, error);
-    assert.match(attempt.advice, /^(?!A command).* A command goes by SALLYPORT_EGRESS_ALLOW, .* its own environment/);
+    assert.match(attempt.advice, /^(?!A command).* A command sends with .* its own environment/);
   }
   const { updatedAt: _, lastVerification: __, ...kept } = before;
   const { updatedAt: ___, lastVerification: failed, ...after } = await json(['endpoint', 'show', id]);

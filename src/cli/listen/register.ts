@@ -1,6 +1,6 @@
 /** Registers the development receiver as an endpoint with a webhook, for `sallyport listen --register`. */
 import type { Composed } from '../../compose.ts';
-import { announceReceiver } from '../../data/development-receiver.ts';
+import { announceReceiver } from '../../data/announcements.ts';
 import { lockFolder } from '../../data/folder-lock.ts';
 import { eventTypeReader } from '../../events/event-types.ts';
 import { COMMAND_LINE } from '../../resources/acting.ts';

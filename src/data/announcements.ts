@@ -1,0 +1,96 @@
+/**
+ * Files in the data folder by which its server and the commands beside it find each other. Only a user who may write into the folder can
+ * make them. Whoever made one refreshes it, so that it ends soon after its process was killed.
+ *
+ * A receiver for development announces its certificate: the server then sends to `https://localhost:<port>` and trusts it there. A server
+ * announces its settings: commands then send as the server does, whatever their own environment says.
+ */
+import { readFileSync, rmSync, statSync, utimesSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Config, settingText, withSettings } from '../config/config.ts';
+import { randomBytes } from '../kernel/ids.ts';
+import { ANNOUNCED_MS, ANNOUNCED_REFRESH_MS } from '../kernel/limits/listen.ts';
+import { writePrivateFile } from '../kernel/private-file.ts';
+import { createVault, type Vault } from '../kernel/vault.ts';
+import { masterKeyPath } from './data-folder.ts';
+import { readMasterKey } from './master-key.ts';
+
+/** `end` removes the announcement. */
+export type Announcement = { end(): void };
+
+/** Announces the receiver on `port`. `certificate` is in PEM. */
+export function announceReceiver(dataDir: string, port: number, certificate: string): Announcement {
+  return announce(receiverFile(dataDir, port), certificate);
+}
+
+/** The certificate of the receiver that is announced for a port, in PEM; null without one. `now` is in epoch milliseconds. */
+export function announcedCertificate(dataDir: string, port: number, now: number): string | null {
+  return announced(receiverFile(dataDir, port), now);
+}
+
+/** The settings are sealed, because the proxy's URL may hold a password. */
+type AnnouncedServer = { readonly masterKeyFile: string | null; readonly sealed: string };
+
+const SEALED_AS = 'server.settings';
+
+/** Announces the settings with which the server of the folder sends. `url`: its public address; null if it is unknown. */
+export function announceServer(config: Config, url: string | null, vault: Pick<Vault, 'seal'>): Announcement {
+  const { dataDir, masterKeyFile } = config;
+  const sent = (['caFile', 'egressAllow', 'egressProxy'] as const).map((name) => [name, settingText(config, name)]);
+  const settings = { publicUrl: url, ...Object.fromEntries(sent) };
+  const sealed = Buffer.from(vault.seal(JSON.stringify(settings), SEALED_AS)).toString('base64');
+  return announce(serverFile(dataDir), JSON.stringify({ masterKeyFile, sealed } satisfies AnnouncedServer));
+}
+
+/** The configuration of a command: with the settings of the server of its folder if one is announced, except for settings given as flags. */
+export function besideServer(config: Config, now: number): Config {
+  const text = announced(serverFile(config.dataDir), now);
+  if (text === null) return config;
+  const { masterKeyFile, sealed } = JSON.parse(text) as AnnouncedServer;
+  const withKey = withSettings(config, { masterKeyFile });
+  const verdict = readMasterKey(masterKeyPath(withKey));
+  // Opening the folder reports what is wrong with the key.
+  if (!verdict.ok) return withKey;
+  try {
+    const settings = createVault(verdict.key, randomBytes).unseal(Buffer.from(sealed, 'base64'), SEALED_AS);
+    return withSettings(withKey, JSON.parse(settings));
+  } catch {
+    // The key was rotated since the server was killed.
+    return config;
+  }
+}
+
+function announce(path: string, text: string): Announcement {
+  writePrivateFile(path, text);
+  const refresh = setInterval(() => {
+    const now = new Date();
+    try {
+      utimesSync(path, now, now);
+    } catch {
+      // The folder may be gone: the announcement is then over too.
+    }
+  }, ANNOUNCED_REFRESH_MS).unref();
+  return {
+    end: () => {
+      clearInterval(refresh);
+      rmSync(path, { force: true });
+    },
+  };
+}
+
+function announced(path: string, now: number): string | null {
+  try {
+    // A killed process leaves the file behind, but no longer refreshes it.
+    return now - statSync(path).mtimeMs > ANNOUNCED_MS ? null : readFileSync(path, 'utf8');
+  } catch {
+    return null;
+  }
+}
+
+function receiverFile(dataDir: string, port: number): string {
+  return join(dataDir, `listen-${port}.pem`);
+}
+
+function serverFile(dataDir: string): string {
+  return join(dataDir, 'server.json');
+}
