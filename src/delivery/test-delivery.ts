@@ -58,7 +58,12 @@ export function createTestDelivery(dependencies: Dependencies): TestDelivery {
     if (target === null) throw new Refusal('not_found', `there is no webhook ${webhookId}`);
     const now = clock();
     const reason = stopReason(target, now);
-    if (reason !== null) throw new Refusal('invalid_state', `no test can be sent: ${reason}. ${STATE_REASONS[reason]}`);
+    if (reason !== null) {
+      const description = STATE_REASONS[reason];
+      throw new Refusal('invalid_state', `no test can be sent: ${reason}. ${description}`, {
+        inPortal: `no test can be sent. ${description}`,
+      });
+    }
     if (underWay >= inFlight) throw tooMany(inFlight);
     underWay += 1;
     try {

@@ -49,11 +49,17 @@ export class Refusal extends Error {
   readonly details: readonly FieldProblem[] | null;
   /** Response headers that belong to this refusal, such as `WWW-Authenticate`, `Allow` or `Retry-After`. */
   readonly headers: Readonly<Record<string, string>>;
+  /** The description for people in the portal, which names a button where the other one names a request; null if it does not differ. */
+  readonly inPortal: string | null;
 
   constructor(
     code: RefusalCode,
     description: string,
-    more: { details?: readonly FieldProblem[]; headers?: Readonly<Record<string, string>> } = {},
+    more: {
+      details?: readonly FieldProblem[];
+      headers?: Readonly<Record<string, string>>;
+      inPortal?: string | null;
+    } = {},
   ) {
     super(description);
     this.name = 'Refusal';
@@ -61,6 +67,7 @@ export class Refusal extends Error {
     this.status = REFUSAL_STATUS[code];
     this.details = more.details ?? null;
     this.headers = more.headers ?? {};
+    this.inPortal = more.inPortal ?? null;
   }
 }
 

@@ -43,11 +43,17 @@ export type Series = {
   readonly total: Counts;
 };
 
+/** The attempts of a webhook in the last 24 hours by the hour, oldest first. The last hour is not over yet. */
+export type Day = Attempts & { readonly hours: readonly Attempts[] };
+export type Attempts = { readonly attempts: number; readonly failedAttempts: number };
+
 export type FigureKeeper = {
   readonly observeRequest: ObserveRequest;
   readonly observeSettled: ObserveSettled;
   /** The figures of one webhook, or with number 0 of the whole service. */
   series(period: Period, webhookNumber: number): Promise<Series>;
+  /** The last 24 hours of several webhooks, by their numbers. Every number has an entry. */
+  days(webhookNumbers: readonly number[]): Promise<ReadonlyMap<number, Day>>;
   /** Writes the counted figures, and deletes expired ones. */
   readonly job: Job;
   /** Writes all counted figures. Called before the store is closed. */
@@ -120,6 +126,24 @@ export function createFigures({ store, clock }: Dependencies): FigureKeeper {
       const shown = [...spans].map(([at, figures]) => ({ at, ...countsOf(figures) }));
       return { period, spanSeconds, points: shown, total: countsOf(total) };
     },
+    days: async (webhookNumbers) => {
+      const from = beginningOf(clock(), HOUR_SECONDS) - (HOURS - 1) * HOUR_SECONDS * 1000;
+      const wanted = new Set(webhookNumbers);
+      const unwritten = [...writing, ...gathered.values()]
+        .filter(({ webhookNumber }) => wanted.has(webhookNumber))
+        .map(({ webhookNumber, at, figures }) => ({ webhookNumber, at, ...figures }));
+      const written = await store.attempts({ spanSeconds: HOUR_SECONDS, webhookNumbers: [...wanted], from });
+      const days = new Map([...wanted].map((number) => [number, emptyDay()]));
+      for (const { webhookNumber, at, attempts, failedAttempts } of [...unwritten, ...written]) {
+        const day = days.get(webhookNumber);
+        for (const sum of [day, day?.hours[Math.floor((at - from) / (HOUR_SECONDS * 1000))]]) {
+          if (sum === undefined) continue;
+          sum.attempts += attempts;
+          sum.failedAttempts += failedAttempts;
+        }
+      }
+      return days;
+    },
     job: {
       name: 'figures',
       everyMs: FIGURES_EVERY_MS,
@@ -138,6 +162,33 @@ export function createFigures({ store, clock }: Dependencies): FigureKeeper {
       while (writing.length > 0) await writeSome(FIGURE_WEBHOOKS_MAX);
     },
   };
+}
+
+const HOUR_SECONDS = 3600;
+const HOURS = 24;
+
+function emptyDay() {
+  const none = () => ({ attempts: 0, failedAttempts: 0 });
+  return { ...none(), hours: Array.from({ length: HOURS }, none) };
+}
+
+/** The sum of several webhooks. */
+export function sumOfDays(days: readonly Day[]): Day {
+  const sum = emptyDay();
+  for (const { hours, attempts, failedAttempts } of days) {
+    sum.attempts += attempts;
+    sum.failedAttempts += failedAttempts;
+    for (const [at, hour] of sum.hours.entries()) {
+      hour.attempts += hours[at]?.attempts ?? 0;
+      hour.failedAttempts += hours[at]?.failedAttempts ?? 0;
+    }
+  }
+  return sum;
+}
+
+/** The share of attempts that succeeded, from 0 to 1; null without attempts. */
+export function successRate({ attempts, failedAttempts }: Attempts): number | null {
+  return attempts === 0 ? null : 1 - failedAttempts / attempts;
 }
 
 const API = '/services/api/';
@@ -161,12 +212,11 @@ function observe(figures: Figures | null, { batch, fate, attempt }: Parameters<O
 }
 
 function countsOf({ latencies, ...counts }: Figures): Counts {
-  const { attempts, failedAttempts } = counts;
   return {
     ...counts,
     p50Ms: percentile(latencies, 0.5),
     p95Ms: percentile(latencies, 0.95),
-    successRate: attempts === 0 ? null : 1 - failedAttempts / attempts,
+    successRate: successRate(counts),
   };
 }
 

@@ -105,7 +105,7 @@ export async function attempted(
     await work();
   } catch (error) {
     if (!(error instanceof Refusal) || OWN_PAGES.has(error.code)) throw error;
-    return refusedTo(otherwise, error.message);
+    return refusedTo(otherwise, error.inPortal ?? error.message);
   }
   return redirectTo(path, done);
 }

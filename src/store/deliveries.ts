@@ -68,6 +68,16 @@ export type AttemptStore = {
    * missing.
    */
   latestOf(webhookNumber: number, limit: number): Promise<AttemptRecord[]>;
+  /**
+   * The last successful and the last failed delivery of several webhooks, by their numbers. The search is bounded: for a webhook with few
+   * recent attempts, older ones may be missing.
+   */
+  lastOutcomes(webhookNumbers: readonly number[]): Promise<ReadonlyMap<number, LastOutcomes>>;
+};
+
+export type LastOutcomes = {
+  readonly deliveredAt: number | null;
+  readonly failure: { readonly at: number; readonly errorClass: string; readonly errorMessage: string | null } | null;
 };
 
 /** States that allow a replay. Pending records are still being sent; discarded ones have no data left. */

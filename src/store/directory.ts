@@ -26,6 +26,14 @@ export type WebhookListing = {
   readonly pendingRecords: number;
 };
 
+/** A webhook as the page of its endpoint shows it. */
+export type EndpointWebhook = Use & {
+  readonly endpointId: string;
+  readonly webhookNumber: number;
+  readonly stateReason: string | null;
+  readonly failingSinceAt: number | null;
+};
+
 /** Webhooks and endpoints. */
 export type DirectoryStore = {
   /** `before`: the id of the previous page's last row; null begins with the newest. */
@@ -39,6 +47,8 @@ export type DirectoryStore = {
   /** The number of webhooks by state, without states that have none. */
   states(): Promise<Readonly<Partial<Record<WebhookState, number>>>>;
   endpoints(filter: EndpointFilter, before: string | null, limit: number): Promise<Endpoint[]>;
+  /** The webhooks of endpoints, in order of creation, at most `limit` in total. */
+  webhooksOf(endpointIds: readonly string[], limit: number): Promise<EndpointWebhook[]>;
   /** For a choice of endpoints, ordered by name. */
   endpointNames(limit: number): Promise<EndpointName[]>;
 };

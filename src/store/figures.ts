@@ -10,6 +10,11 @@ export type Figures = Record<(typeof COUNTS)[number], number> & {
 /** `webhookNumber` 0 is the whole service; `at` is the start of the interval. */
 export type FigureAt = { readonly webhookNumber: number; readonly at: number; readonly figures: Figures };
 
+export type AttemptsAt = { readonly webhookNumber: number; readonly at: number } & Pick<
+  Figures,
+  'attempts' | 'failedAttempts'
+>;
+
 export type FigureSpan = (typeof FIGURE_SPANS)[number]['seconds'];
 
 export type FigureStore = {
@@ -20,6 +25,12 @@ export type FigureStore = {
     readonly from: number;
     readonly to: number;
   }): Promise<FigureAt[]>;
+  /** The attempts of several webhooks in intervals of one length that start at `from` or later. */
+  attempts(range: {
+    readonly spanSeconds: FigureSpan;
+    readonly webhookNumbers: readonly number[];
+    readonly from: number;
+  }): Promise<AttemptsAt[]>;
   /** Adds `gathered` to the intervals of all lengths. Only one process may do this: it reads, adds and writes. */
   add(gathered: readonly FigureAt[]): Promise<StepResult>;
   /** Deletes up to `limit` intervals past their retention. */

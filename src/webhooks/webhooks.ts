@@ -186,11 +186,16 @@ async function refuseBrokenRules(
 async function refuseStart(store: Store, webhook: Webhook, now: number): Promise<void> {
   const endpoint = await store.endpoints.get(webhook.endpointId);
   if (endpoint?.enabled !== true) {
-    const reason =
-      endpoint?.tokenChallenge === true && !endpoint.verified
-        ? `not verified; ${howToVerify(webhook.endpointId)}`
-        : `not enabled; enable it first: PATCH /endpoints/${webhook.endpointId}`;
-    throw new Refusal('invalid_state', `the webhook cannot start: its endpoint is ${reason}`);
+    const isUnverified = endpoint?.tokenChallenge === true && !endpoint.verified;
+    const reason = isUnverified
+      ? `not verified; ${howToVerify(webhook.endpointId)}`
+      : `not enabled; enable it first: PATCH /endpoints/${webhook.endpointId}`;
+    const name = endpoint?.name ?? '';
+    throw new Refusal('invalid_state', `the webhook cannot start: its endpoint is ${reason}`, {
+      inPortal: isUnverified
+        ? `the webhook cannot start: open its endpoint ${name} and press “Verify now”`
+        : `the webhook cannot start: open its endpoint ${name} and press “Enable”`,
+    });
   }
   const key = webhook.encryptionKeyName === null ? null : await store.keys.getByName(webhook.encryptionKeyName);
   if (key !== null && isExpired(key, now)) {

@@ -14,6 +14,8 @@ import {
   type FigureKeeper,
   type Period,
   percentile,
+  successRate,
+  sumOfDays,
 } from '../../src/observe/figures.ts';
 import { NO_TIMINGS } from '../../src/outbound/outcome.ts';
 import { batchOf } from '../support/attempts.ts';
@@ -158,6 +160,33 @@ describe('figures over time', () => {
     await restarted.flush();
     const { total } = await createFigures({ store: s.store.figures, clock: s.clock }).series('week', 2);
     assert.deepEqual([total.delivered, total.attempts], [4, 2]);
+  });
+
+  it('of the last 24 hours are counted by webhook and hour, written or not', async (t) => {
+    const s = await opened(t);
+    const observe = (kind: BatchFate['kind'], webhook: number): void =>
+      s.figures.observeSettled('w', settled(s, 1, kind, 5, webhook));
+    observe('retry', 1);
+    await write(s);
+    s.advance(23 * HOUR_MS);
+    for (const kind of ['delivered', 'retry', 'delivered'] as const) observe(kind, 1);
+    observe('delivered', 2);
+    await write(s);
+    observe('delivered', 1);
+    const days = await s.figures.days([1, 2, 3]);
+    const [first, second, third] = [1, 2, 3].map((number) => days.get(number));
+    assert.deepEqual([first?.attempts, first?.failedAttempts], [5, 2]);
+    assert.deepEqual(first?.hours.at(0), { attempts: 1, failedAttempts: 1 });
+    assert.deepEqual(first?.hours.at(-1), { attempts: 4, failedAttempts: 1 });
+    assert.equal(first?.hours.length, 24);
+    assert.equal(first && successRate(first), 0.6);
+    assert.equal(third && successRate(third), null);
+    assert.deepEqual(sumOfDays([first, second, third].flatMap((day) => day ?? [])).hours.at(-1), {
+      attempts: 5,
+      failedAttempts: 1,
+    });
+    s.advance(HOUR_MS);
+    assert.equal((await s.figures.days([1])).get(1)?.attempts, 4, 'the oldest hour is over');
   });
 
   it('lose nothing when a write fails and is tried again', async (t) => {

@@ -22,11 +22,11 @@ async function createEndpoint(page: Page, url: string): Promise<{ secret: string
   await page.getByRole('link', { name: 'New endpoint' }).click();
   await page.getByLabel('Name').fill('Corner shop');
   await page.getByLabel('Address').fill(url);
-  await page.getByLabel('The receiver proves that it holds the secret').check();
+  await page.getByLabel('Verify ownership before anything is sent').check();
   await page.getByRole('button', { name: 'Create the endpoint' }).click();
   await page.getByRole('heading', { name: 'Corner shop is created' }).waitFor();
   const secret = await page.getByRole('group', { name: 'Secret' }).locator('code').innerText();
-  const apiKey = await page.locator('dd', { hasText: 'In X-Api-Key' }).locator('code').innerText();
+  const apiKey = await page.locator('dd', { hasText: 'Sent in X-Api-Key' }).locator('code').innerText();
   return { secret, apiKey };
 }
 
@@ -47,7 +47,7 @@ for (const isScriptless of [false, true]) {
 
       const { secret, apiKey } = await createEndpoint(page, `${receiver.origin}/hooks/shop?tenant=A`);
       assert.equal(Buffer.from(secret, 'base64').length, 32);
-      await page.getByText('It is off until it has answered the challenge').waitFor();
+      await page.getByText('The endpoint is disabled until ownership is verified').waitFor();
       assert.equal(receiver.requests.length, 1, 'the challenge that the receiver could not answer');
       // Now the receiver gets the secret.
       const at = receiver.endpoint('/hooks/shop?tenant=A', {
@@ -56,7 +56,7 @@ for (const isScriptless of [false, true]) {
         privateKeys: { 'shop-2026': privateKey },
       });
       await page.getByRole('button', { name: 'Verify now: the endpoint Corner shop' }).click();
-      await page.getByText('Corner shop answered rightly and is enabled.').waitFor();
+      await page.getByText('Corner shop passed the challenge and is enabled.').waitFor();
       assert.equal(at.challenges.length, 1);
 
       await page.getByRole('link', { name: 'Keys' }).click();

@@ -15,15 +15,15 @@ describe('a new secret', () => {
     await startWebhook(admin, await makeWebhook(admin, endpoint, ['order.created']));
     const { page, open } = await openAs('administrator', `/endpoints/${endpoint.id}`);
     await page.getByRole('link', { name: 'New secret' }).click();
-    await page.getByLabel('It is used').selectOption('in an hour');
-    await page.getByRole('button', { name: 'Make the new secret' }).click();
+    await page.getByLabel('Use it').selectOption('in an hour');
+    await page.getByRole('button', { name: 'Create the new secret' }).click();
     const secret = await page.getByRole('group', { name: 'New secret' }).locator('code').innerText();
-    await page.getByText('Give it to the receiver before.').waitFor();
-    await page.getByRole('link', { name: 'To the endpoint' }).click();
+    await page.getByText('Give it to the customer before then.').waitFor();
+    await page.getByRole('link', { name: 'Go to the endpoint' }).click();
     await page.getByText(/signs from .* \(in 59 minutes\)/).waitFor();
     assert.ok(!(await page.content()).includes(secret));
     await open(`/endpoints/${endpoint.id}/rotate-secret`);
-    await page.getByText('Another secret waits already.').waitFor();
+    await page.getByText('Another new secret is already scheduled.').waitFor();
 
     await publish(admin, 'order.created', { n: 1 });
     await at.next();
@@ -38,24 +38,24 @@ describe('a new secret', () => {
     const at = receiver.endpoint('/in', { secret: 'the one after' });
     const { id } = await makeEndpoint(admin, { ...at, secret: 'the one before' }, { name: 'Shop' });
     const { page, open } = await openAs('administrator', `/endpoints/${id}/rotate-secret`, { isScriptless: true });
-    await page.getByLabel('It is used').selectOption('at once');
-    await page.getByText('Use one that you agreed on already').click();
+    await page.getByLabel('Use it').selectOption('immediately');
+    await page.getByText('Use an existing one').click();
     await page.locator('#field-secret').fill('the one after');
-    await page.getByRole('button', { name: 'Make the new secret' }).click();
-    await page.getByText('It signs from now on.').waitFor();
+    await page.getByRole('button', { name: 'Create the new secret' }).click();
+    await page.getByText('The new secret signs from now on.').waitFor();
     assert.ok(!(await page.content()).includes('the one after'));
     await open(`/endpoints/${id}`);
     await page.getByRole('button', { name: 'Verify now: the endpoint Shop' }).click();
-    await page.getByText('Shop answered rightly and is enabled.').waitFor();
+    await page.getByText('Shop passed the challenge and is enabled.').waitFor();
   });
 
   it('is refused beside its field', async (t) => {
     const { openAs, receiver, admin } = await startDeliverPortal(t);
     const { id } = await makeEndpoint(admin, receiver.endpoint('/in'));
     const { page, open } = await openAs('administrator', `/endpoints/${id}/rotate-api-key`, { expecting: [400, 404] });
-    await page.getByText('Use one that you agreed on already').click();
+    await page.getByText('Use an existing one').click();
     await page.locator('#field-apiKey').fill('short');
-    await page.getByRole('button', { name: 'Make the new API key' }).click();
+    await page.getByRole('button', { name: 'Create the new API key' }).click();
     await page.locator('#field-apiKey-problem').getByText('must be 32 hexadecimal digits').waitFor();
     assert.equal(await open('/endpoints/none/rotate-secret'), 404);
   });
@@ -67,15 +67,15 @@ describe('a new API key', () => {
     const at = receiver.endpoint('/in');
     const { id } = await makeEndpoint(admin, at, { name: 'Shop' });
     const { page, open } = await openAs('administrator', `/endpoints/${id}/rotate-api-key`);
-    await page.getByRole('button', { name: 'Make the new API key' }).click();
-    await page.getByText('The new API key waits. Tell it to the receiver.').waitFor();
+    await page.getByRole('button', { name: 'Create the new API key' }).click();
+    await page.getByText('The new API key is scheduled. Give it to the customer.').waitFor();
     const { nextApiKey } = await succeeded<EndpointView>(admin.get(`endpoints/${id}`));
     await page.getByText(String(nextApiKey)).waitFor();
     await page.getByText(at.apiKey).waitFor();
     await open(`/endpoints/${id}/rotate-api-key`);
-    await page.getByText('Another API key waits already.').waitFor();
-    await page.getByLabel('It is used').selectOption('at once');
-    await page.getByRole('button', { name: 'Make the new API key' }).click();
+    await page.getByText('Another new API key is already scheduled.').waitFor();
+    await page.getByLabel('Use it').selectOption('immediately');
+    await page.getByRole('button', { name: 'Create the new API key' }).click();
     await page.getByText('The new API key is sent from now on.').waitFor();
     assert.equal(await page.getByText(String(nextApiKey)).count(), 0);
     assert.equal(await page.getByText(at.apiKey).count(), 0);
@@ -90,8 +90,8 @@ describe('the OAuth settings of an endpoint', () => {
       const { id } = await makeEndpoint(admin, receiver.endpoint('/in'), { name: 'Shop', oauth: server.oauth });
       const { page, isAccessible } = await openAs('operator', `/endpoints/${id}`, { isScriptless });
       const oauth = page.locator('#oauth');
-      await page.getByRole('button', { name: 'Ask for a token' }).click();
-      await oauth.getByText(/A token came after/).waitFor();
+      await page.getByRole('button', { name: 'Request a token' }).click();
+      await oauth.getByText(/The server issued a token after/).waitFor();
       const shown = await oauth.innerText();
       assert.match(shown, /"access_token":"\[secret\]"/);
       assert.match(shown, /token_type\s+bearer/);
@@ -100,7 +100,7 @@ describe('the OAuth settings of an endpoint', () => {
       if (!isScriptless) await isAccessible();
 
       server.answer(() => ({ status: 401, body: '{"error":"invalid_client"}' }));
-      await page.getByRole('button', { name: 'Ask for a token' }).click();
+      await page.getByRole('button', { name: 'Request a token' }).click();
       await oauth.getByText('The token endpoint answered 401.').waitFor();
       await oauth.getByText('{"error":"invalid_client"}').waitFor();
       await oauth.getByText('Check token URL, client id').waitFor();

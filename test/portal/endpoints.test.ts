@@ -4,13 +4,21 @@ import type { EndpointView } from '../../src/webhooks/endpoint-schema.ts';
 import { createAuthorizationServer } from '../support/authorization-server.ts';
 import { succeeded } from '../support/client.ts';
 import { MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
-import { makeEndpoint, makeEventType, makeWebhook, only, sharedCertificates } from '../support/journey.ts';
+import {
+  makeEndpoint,
+  makeEventType,
+  makeWebhook,
+  only,
+  publish,
+  sharedCertificates,
+  startWebhook,
+} from '../support/journey.ts';
 
 describe('the list of endpoints', () => {
   it('explains the first step while it is empty, to roles that may take it', async (t) => {
     const { openAs } = await startDeliverPortal(t);
     const administrator = await openAs('administrator', '/endpoints');
-    await administrator.page.getByRole('heading', { name: 'Where shall deliveries go?' }).waitFor();
+    await administrator.page.getByRole('heading', { name: 'Add your first endpoint' }).waitFor();
     assert.equal(await administrator.page.getByRole('link', { name: 'New endpoint' }).count(), 1);
     const viewer = await openAs('viewer', '/endpoints');
     await viewer.page.getByText('An administrator can create one.').waitFor();
@@ -33,12 +41,12 @@ describe('the list of endpoints', () => {
       (await page.getByRole('row').filter({ hasText: name }).innerText()).replace(/\s+/g, ' ');
     assert.match(
       await textOf('Shop'),
-      /enabled verified answered (?:now|\d+ seconds? ago) one two three and 1 more A new secret signs from/,
+      /A new secret signs from .* enabled verified nothing sent – none one two three and 1 more/,
     );
     assert.match(await textOf('Shop'), /A new API key is sent from/);
     assert.match(
       await textOf('ERP'),
-      /disabled unverified failed now five The last challenge failed\. A webhook sends/,
+      /The last challenge failed\.\s?One webhook sends here, but the endpoint is off\..* disabled unverified nothing sent – none five/,
     );
     assert.match(await textOf('ERP'), /The client certificate expires in 19 days\./);
     await page.getByLabel('Name or address').fill('/ERP');
@@ -49,13 +57,81 @@ describe('the list of endpoints', () => {
   });
 });
 
+describe('the health of an endpoint', () => {
+  it('is in the list and on its page: success rate, last delivery, last error, and its failing webhooks', async (t) => {
+    const { portal, openAs, admin, receiver } = await startDeliverPortal(t);
+    await makeEventType(admin, 'order.created');
+    const at = receiver.endpoint('/shop');
+    const shop = await makeEndpoint(admin, at, { name: 'Shop' });
+    const retry = { policy: 'linear', maxAttempts: 1 };
+    const fields = { name: 'Orders', maxBatchRecords: 1, ordered: true, retry };
+    const webhook = await makeWebhook(admin, shop, ['order.created'], fields);
+    await startWebhook(admin, webhook);
+    for (const answer of [undefined, undefined, undefined, { status: 503 }]) {
+      at.answer(() => answer ?? { status: 200 });
+      await publish(admin, 'order.created', {});
+      await portal.service.log.nextAttempt(webhook.id);
+    }
+    const { page, open, isAccessible } = await openAs('viewer', '/endpoints');
+    const row = (await page.getByRole('row').filter({ hasText: 'Shop' }).innerText()).replace(/\s+/g, ' ');
+    assert.match(row, /Orders is failing since (now|\d+ seconds? ago)\. enabled 75\.0 % 4 attempts, 1 failed (now|\d)/);
+    assert.match(row, /answered 503/);
+    await isAccessible();
+    await open(`/endpoints/${shop.id}`);
+    await page
+      .locator('.notice')
+      .getByText(/Orders is failing since/)
+      .waitFor();
+    const figures = (await page.locator('.figures').innerText()).replace(/\s+/g, ' ');
+    assert.match(
+      figures,
+      /Succeeded, last 24 hours 75\.0 % 4 attempts, 1 failed Last delivery .* Last error .*answered 503/,
+    );
+    await isAccessible();
+  });
+
+  it('is not asked of the figures without a webhook', async (t) => {
+    const { openAs, admin, receiver } = await startDeliverPortal(t);
+    const { id } = await makeEndpoint(admin, receiver.endpoint('/shop'), { name: 'Shop' });
+    const { page } = await openAs('viewer', `/endpoints/${id}`);
+    await page.getByText('Nothing is sent here yet').waitFor();
+    assert.equal(await page.locator('.figures').count(), 0);
+  });
+});
+
+describe('the way from an endpoint to its webhook', () => {
+  it('has numbered steps, and a refused start names the button to press', async (t) => {
+    const { openAs, admin, receiver } = await startDeliverPortal(t);
+    await makeEventType(admin, 'order.created');
+    const { page } = await openAs('administrator', '/endpoints/new');
+    await page.getByLabel('Name').fill('Shop');
+    await page.getByLabel('Address').fill(`${receiver.origin}/in`);
+    await page.getByLabel('Verify ownership before anything is sent').check();
+    await page.getByRole('button', { name: 'Create the endpoint' }).click();
+    await page.getByRole('heading', { name: 'Shop is created' }).waitFor();
+    const steps = await page.getByRole('heading', { level: 2 }).allInnerTexts();
+    assert.deepEqual(steps.slice(0, 3), [
+      '1. Hand over the secret and the address',
+      '2. Verify ownership',
+      '3. Create a webhook',
+    ]);
+    await page.getByRole('link', { name: 'Create a webhook' }).click();
+    await page.getByLabel('Name', { exact: true }).first().fill('Orders');
+    await page.getByLabel('order.created').check();
+    await page.getByRole('button', { name: 'Create the webhook' }).click();
+    await page.getByText('open its endpoint Shop and press “Verify now”').waitFor();
+    const notice = await page.locator('.notice-negative').first().innerText();
+    assert.doesNotMatch(notice, /POST|PATCH|sallyport endpoint/);
+  });
+});
+
 describe('creating an endpoint', () => {
   it('shows each problem beside its field, keeps the typed values, and repeats no secret', async (t) => {
     const { openAs, admin } = await startDeliverPortal(t);
     const { page, isAccessible } = await openAs('administrator', '/endpoints/new', { expecting: [400] });
     await page.getByLabel('Name').fill(MARKUP);
     await page.getByLabel('Address').fill('http://shop.example/');
-    await page.getByText('Use a secret or an API key').click();
+    await page.getByText('Use an existing secret or API key').click();
     await page.locator('#field-secret').fill('a secret of ours');
     await page.locator('#field-apiKey').fill('not hexadecimal');
     await page.getByText('OAuth: a bearer token').click();
@@ -92,8 +168,8 @@ describe('creating an endpoint', () => {
     const { page, open, isAccessible } = await openAs('administrator', '/endpoints/new');
     await page.getByLabel('Name').fill('Shop');
     await page.getByLabel('Address').fill(`${receiver.origin}/in`);
-    assert.equal(await page.getByLabel('Nothing has to be proved').isChecked(), true);
-    await page.getByText('Recommended. It is sent a challenge').waitFor();
+    assert.equal(await page.getByLabel('Do not verify').isChecked(), true);
+    await page.getByText('Recommended. The receiver must sign a challenge').waitFor();
     await page.getByRole('button', { name: 'Create the endpoint' }).click();
     const secret = await page.getByRole('group', { name: 'Secret' }).locator('code').innerText();
     await page.reload();
@@ -109,7 +185,7 @@ describe('creating an endpoint', () => {
         .waitFor();
     }
     await isAccessible();
-    await page.getByRole('link', { name: 'To the endpoint' }).click();
+    await page.getByRole('link', { name: 'Go to the endpoint' }).click();
     await page.getByRole('heading', { name: 'Shop', exact: true }).waitFor();
     const { items } = (await admin.get<{ items: EndpointView[] }>('endpoints')).body;
     assert.equal(items.length, 1, 'loading the page again creates no other');
@@ -126,13 +202,13 @@ describe('creating an endpoint', () => {
     const { page } = await openAs('administrator', '/endpoints/new');
     await page.getByLabel('Name').fill('Shop');
     await page.getByLabel('Address').fill(`${receiver.origin}/nobody`);
-    await page.getByText('Use a secret or an API key').click();
+    await page.getByText('Use an existing secret or API key').click();
     await page.locator('#field-secret').fill('as it was agreed on');
-    await page.getByLabel('The receiver proves that it holds the secret').check();
+    await page.getByLabel('Verify ownership before anything is sent').check();
     await page.getByRole('button', { name: 'Create the endpoint' }).click();
-    await page.getByText('did not answer rightly').waitFor();
+    await page.getByText('The first challenge failed').waitFor();
     assert.ok(!(await page.content()).includes('as it was agreed on'));
-    await page.getByRole('link', { name: 'See what came.' }).click();
+    await page.getByRole('link', { name: 'See the response' }).click();
     await page.getByText('Check the path of the address').waitFor();
   });
 });
@@ -144,20 +220,20 @@ describe('an endpoint', () => {
     at.answerChallenge({ status: 200, headers: { 'x-challenge-sha256': 'mistaken' }, body: MARKUP });
     const { id } = await makeEndpoint(admin, at, { name: MARKUP, tokenChallenge: true });
     const { page, isAccessible } = await openAs('operator', `/endpoints/${id}`);
-    await page.getByText('The signature is 44 characters of Base64').waitFor();
-    const came = page.getByRole('group', { name: 'Came' });
-    assert.match(await came.innerText(), /as wanted:\s+200\s+not as wanted:\s+x-challenge-sha256: mistaken/);
+    await page.getByText('The signature has 44 Base64 characters').waitFor();
+    const came = page.getByRole('group', { name: 'Received' });
+    assert.match(await came.innerText(), /as expected:\s+200\s+not as expected:\s+x-challenge-sha256: mistaken/);
     assert.ok((await came.innerText()).includes(MARKUP));
     const token = String(at.challenges[0]?.headers['x-challenge-sha256']);
     assert.ok((await page.getByRole('group', { name: 'Sent' }).innerText()).includes(token));
-    assert.ok((await page.getByRole('group', { name: 'Wanted' }).innerText()).includes(`POST/in${token}`));
+    assert.ok((await page.getByRole('group', { name: 'Expected' }).innerText()).includes(`POST/in${token}`));
     assert.notEqual(await page.title(), 'broken');
     await isAccessible();
     // Rightly from now on.
     receiver.endpoint('/in', { secret: at.secret, apiKey: at.apiKey });
     await page.getByRole('button', { name: /^Verify now/ }).click();
-    await page.getByText('answered rightly and is enabled.').waitFor();
-    assert.match(await came.innerText(), /as wanted:\s+200\s+as wanted:\s+x-challenge-sha256: [A-Za-z0-9+/]{43}=/);
+    await page.getByText('passed the challenge and is enabled.').waitFor();
+    assert.match(await came.innerText(), /as expected:\s+200\s+as expected:\s+x-challenge-sha256: [A-Za-z0-9+/]{43}=/);
   });
 
   it('is changed: secrets stay, a new address must be verified again, settings can be removed', async (t) => {
@@ -185,10 +261,10 @@ describe('an endpoint', () => {
 
     await open(`/endpoints/${made.id}/edit`);
     await page.getByLabel('Send a bearer token').uncheck();
-    await page.getByLabel('Show a client certificate').uncheck();
+    await page.getByLabel('Present a client certificate').uncheck();
     await page.getByLabel('Address').fill(`${receiver.origin}/elsewhere`);
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('It did not answer the challenge and is off until it does.').waitFor();
+    await page.getByText('It failed the challenge and stays disabled until ownership is verified.').waitFor();
     const moved = await read();
     assert.deepEqual([moved.oauth, moved.clientCertificate, moved.verified, moved.enabled], [null, null, false, false]);
   });
@@ -198,8 +274,8 @@ describe('an endpoint', () => {
     const { id } = await makeEndpoint(admin, receiver.endpoint('/in'), { name: 'Shop' });
     const { page } = await openAs('administrator', `/endpoints/${id}`, { isScriptless: true });
     await page.getByRole('button', { name: 'Disable the endpoint Shop' }).click();
-    await page.getByText('Nothing is sent here any more.').waitFor();
-    await page.getByText('somebody switched it off').waitFor();
+    await page.getByText('The endpoint is disabled: nothing is sent here.').waitFor();
+    await page.getByText('an administrator disabled the endpoint').waitFor();
     await page.getByRole('button', { name: 'Enable the endpoint Shop' }).click();
     await page.locator('.page-header').getByText('Deliveries are sent here.').waitFor();
     assert.equal((await succeeded<EndpointView>(admin.get(`endpoints/${id}`))).enabled, true);
@@ -229,7 +305,7 @@ describe('an endpoint', () => {
     const { id } = await makeEndpoint(admin, receiver.endpoint('/in'), { name: 'Shop', oauth });
     for (const [role, offered] of [
       ['viewer', []],
-      ['operator', ['Verify now: the endpoint Shop', 'Ask for a token with the settings of Shop']],
+      ['operator', ['Verify now: the endpoint Shop', 'Request a token with the settings of Shop']],
     ] as const) {
       const { page } = await openAs(role, `/endpoints/${id}`);
       const buttons = await page.locator('main form button').evaluateAll((all) => all.map((one) => one.ariaLabel));

@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';
 import type { AttemptRecord } from '../../src/delivery/batch.ts';
 import { createIds, type DeliveryAddress, deliveryAddress, deliveryId, firstRowKeyAt } from '../../src/kernel/ids.ts';
-import { ATTEMPTS_LOOKED_THROUGH } from '../../src/kernel/limits/log.ts';
+import { ATTEMPTS_LOOKED_THROUGH, OUTCOMES_LOOKED_THROUGH } from '../../src/kernel/limits/log.ts';
 import { NO_TIMINGS } from '../../src/outbound/outcome.ts';
 import type { DeliveryFilter } from '../../src/store/deliveries.ts';
 import { ConstraintViolation } from '../../src/store/errors.ts';
@@ -420,6 +420,32 @@ describe('the attempts', () => {
     assert.deepEqual(await latestOf(quiet, 10), newest, 'found although none is among the last of all');
     assert.deepEqual(await latestOf(busy, 3), others.toReversed().slice(0, 3));
     assert.deepEqual(await s.store.attempts.latest(3), others.toReversed().slice(0, 3));
+  });
+
+  it('tell the last delivery and the last error of several webhooks, without heartbeats and tests', async (t) => {
+    const s = await openTestStore(t);
+    s.database.connection.pragma('synchronous = OFF');
+    const [quiet, busy, silent] = [await subscribe(s, ['*']), await subscribe(s, ['*']), await subscribe(s, ['*'])];
+    const at = (number: number, offset: number, more: Partial<AttemptRecord> = {}): AttemptRecord => {
+      s.advance(1000);
+      return attempt(s, number, { firstOffset: offset, lastOffset: offset, startedAt: s.clock(), ...more });
+    };
+    const failed = { errorClass: 'http_status', errorMessage: 'the receiver answered 503' } as const;
+    const earlier = at(quiet, 0, failed);
+    const delivered = at(quiet, 0);
+    const failure = at(quiet, 1, failed);
+    const without = { firstOffset: null, lastOffset: null, batchId: null };
+    const made = [earlier, delivered, failure, at(quiet, 0, { ...without, kind: 'test' })];
+    const others = Array.from({ length: OUTCOMES_LOOKED_THROUGH }, (_, n) => at(busy, n));
+    await s.database.commit([...made, ...others].map(attemptStatement));
+    const outcomes = await s.store.attempts.lastOutcomes([quiet, busy, silent]);
+    assert.deepEqual(outcomes.get(quiet), {
+      deliveredAt: delivered.startedAt,
+      failure: { at: failure.startedAt, errorClass: failed.errorClass, errorMessage: failed.errorMessage },
+    });
+    assert.deepEqual(outcomes.get(busy), { deliveredAt: others.at(-1)?.startedAt, failure: null });
+    assert.equal(outcomes.has(silent), false);
+    assert.equal((await s.store.attempts.lastOutcomes([])).size, 0);
   });
 
   it('identify the records of a batch by the id that receivers see', async (t) => {

@@ -153,6 +153,12 @@ describe('the uses of', () => {
       [[key.name, { count: 1, first: [{ id: people.id, name: 'people', state: 'stopped' }] }]],
     );
     assert.equal((await s.store.uses.ofKeys([])).size, 0);
+    const { webhookNumber } = (await s.webhooks.get(archive.id)).progress;
+    const sent = { stateReason: null, failingSinceAt: null, state: 'stopped', name: 'ORDERS, archived' } as const;
+    assert.deepEqual(await s.store.directory.webhooksOf([erp.id, 'none'], 10), [
+      { ...sent, endpointId: erp.id, webhookNumber, id: archive.id },
+    ]);
+    assert.equal((await s.store.directory.webhooksOf([shop.id, erp.id], 3)).length, 3);
   });
 
   it('an event type are all webhooks that receive it, by any pattern, each once', async (t) => {

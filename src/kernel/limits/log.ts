@@ -3,6 +3,9 @@
 /** Attempts examined for the latest ones of a webhook or a batch, and the time in which the first attempt of a new batch ends. */
 export const ATTEMPTS_LOOKED_THROUGH = 2000;
 export const BATCH_BEGUN_MS = 300_000;
+/** Attempts examined for the last delivery and the last error of webhooks: the newest of all, and the newest of each webhook. */
+export const OUTCOMES_LOOKED_THROUGH = 500;
+export const OUTCOMES_PER_WEBHOOK = 10;
 /** Records examined for one page of deliveries, in total and at a time. If few match, the page ends early and the next one continues. */
 export const DELIVERIES_EXAMINED_MAX = 10_000;
 export const DELIVERIES_EXAMINED_AT_ONCE = 500;

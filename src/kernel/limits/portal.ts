@@ -28,6 +28,8 @@ export const EXPIRIES_SHOWN = 30;
 export const STATES_SHOWN = 20;
 /** Batches in which the page of a webhook counts dead records. Takes one or two milliseconds. */
 export const DEAD_COUNTED_BATCHES = 10_000;
+/** Webhooks whose figures a list of endpoints reads: one look-up of 24 rows each. */
+export const ENDPOINT_WEBHOOKS_READ = 1000;
 /** How often the page of a webhook polls its status. */
 export const STATUS_EVERY_SECONDS = 5;
 /** How much longer than the time-out of a test event its page waits. */

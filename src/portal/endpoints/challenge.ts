@@ -1,4 +1,4 @@
-/** The last challenge of an endpoint: the token, the expected and the received answer, and advice. */
+/** The last challenge of an endpoint: the token, the expected and the received response, and advice. */
 import { type Html, html } from '../../http/html.ts';
 import { CHALLENGE_TIMEOUT_MS } from '../../kernel/limits/limits.ts';
 import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
@@ -15,14 +15,14 @@ export function challengeSection(call: PageCall, endpoint: Endpoint): Html {
   const { lastVerification } = endpoint;
   return section({
     id: 'challenge',
-    title: 'Challenge',
-    lead: 'The receiver signs what it is sent with the secret. A right answer proves that it is yours to send to.',
+    title: 'Ownership',
+    lead: 'Sallyport sends a challenge. The receiver signs it with the secret, which proves that it belongs to your customer.',
     actions: [
       call.may('operator') ? verifyButton(call, endpoint, endpoint.tokenChallenge && !endpoint.verified) : null,
     ],
     content:
       lastVerification === null
-        ? html`<p class="quiet">It has not been challenged${endpoint.tokenChallenge ? '' : ', and does not have to be'}.</p>`
+        ? html`<p class="quiet">${endpoint.tokenChallenge ? 'No challenge was sent yet.' : 'Verification is optional for this endpoint. No challenge was sent yet.'}</p>`
         : verificationView(endpoint, lastVerification),
   });
 }
@@ -41,7 +41,7 @@ export function verifyButton({ csrf }: PageCall, { id, name }: Endpoint, isPrima
 function verificationView(endpoint: Endpoint, verification: Verification): Html {
   const { at, verified, error } = verification;
   const verdict = verified
-    ? html`${badge('positive', 'answered rightly', 'check')} ${time(at)}`
+    ? html`${badge('positive', 'passed', 'check')} ${time(at)}`
     : html`${badge('negative', 'failed')} ${time(at)}`;
   const why =
     error === null
@@ -59,16 +59,16 @@ function exchangeView({ id, url }: Endpoint, { exchange, responseStatus, respons
   return html`<div class="exchange">${column('Sent', [
     line(`POST ${target}`),
     line('content-type: application/json'),
-    line('x-api-key: the API key below'),
+    line('x-api-key: (the API key)'),
     line(`${challengeHeader}: ${token}`),
     line(''),
     line(challengeBody(id)),
-  ])}${column('Wanted', [
+  ])}${column('Expected', [
     line('200'),
-    line(`${challengeHeader}: ${exchange?.wanted ?? 'the signature'}`),
-    note('the Base64 HMAC-SHA256, under the secret, of'),
+    line(`${challengeHeader}: ${exchange?.wanted ?? '(the signature)'}`),
+    note('Base64 HMAC-SHA256 with the secret, of'),
     line(`POST${target}${token}`),
-  ])}${column('Came', cameLines({ responseStatus, responseBody, came, isSigned }))}</div>`;
+  ])}${column('Received', cameLines({ responseStatus, responseBody, came, isSigned }))}</div>`;
 }
 
 type Came = {
@@ -79,12 +79,12 @@ type Came = {
 };
 
 function cameLines({ responseStatus, responseBody, came, isSigned }: Came): Html[] {
-  if (responseStatus === null) return [compared('no answer', false)];
+  if (responseStatus === null) return [compared('no response', false)];
   return [
     compared(String(responseStatus), responseStatus === 200),
-    compared(`${challengeHeader}: ${came ?? (isSigned ? 'the signature' : 'missing')}`, isSigned),
+    compared(`${challengeHeader}: ${came ?? (isSigned ? '(the signature)' : '(missing)')}`, isSigned),
     line(''),
-    responseBody === null || responseBody === '' ? note('without a body') : line(responseBody),
+    responseBody === null || responseBody === '' ? note('no body') : line(responseBody),
   ];
 }
 
@@ -100,9 +100,9 @@ function note(text: string): Html {
   return html`<p class="exchange-note">${text}</p>`;
 }
 
-/** A line of the answer. A word, not only the colour, tells whether it is the expected one. */
+/** A line of the response. Screen readers hear whether it is as expected. */
 function compared(text: string, isRight: boolean): Html {
-  return html`<p class="exchange-line ${isRight ? 'line-right' : 'line-wrong'}"><span class="visually-hidden">${isRight ? 'as wanted: ' : 'not as wanted: '}</span>${text}</p>`;
+  return html`<p class="exchange-line ${isRight ? 'line-right' : 'line-wrong'}"><span class="visually-hidden">${isRight ? 'as expected: ' : 'not as expected: '}</span>${text}</p>`;
 }
 
 /** Advice for the error of a challenge, by its code or status. */
@@ -112,27 +112,26 @@ export function challengeAdvice(error: string): string {
 }
 
 const ADVICE: Readonly<Record<string, string>> = {
-  missing_answer: `The receiver has to put the signature of the challenge into the header ${challengeHeader} of its answer. The code that it needs is under “What the receiver needs”.`,
+  missing_answer: `The receiver must return the signature of the challenge in the response header ${challengeHeader}. “Receiver set-up” has the code for it.`,
   malformed_answer:
-    'The signature is 44 characters of Base64, of all 32 bytes. Hexadecimal digits, or the challenge itself, are not it.',
+    'The signature has 44 Base64 characters: all 32 bytes. Do not send hexadecimal digits or the challenge itself.',
   wrong_answer:
-    'Compare the secret at both sides; one that is Base64 has to be decoded before it is used. What is signed is POST, path and query as sent, and the challenge, one after the other with nothing between.',
+    'Compare the secret on both sides. Decode a Base64 secret before you use it. Sign POST, the path with its query as sent, and the challenge, concatenated without separators.',
   timeout: `The receiver has ${CHALLENGE_TIMEOUT_MS / 1000} seconds to answer a challenge.`,
 };
 
 function statusAdvice(error: string): string | undefined {
   const status = /answered (\d{3})/.exec(error)?.[1];
   if (status === undefined) return undefined;
-  if (status === '401' || status === '403')
-    return 'Compare the API key at both sides, and look into the receiver’s log.';
+  if (status === '401' || status === '403') return 'Compare the API key on both sides, and check the receiver’s log.';
   if (status === '404' || status === '405')
-    return 'Check the path of the address, and that the receiver takes POST there.';
-  if (status.startsWith('3')) return 'Redirects are not followed: give the address that answers by itself.';
-  if (status.startsWith('2')) return 'A challenge is answered with 200 and nothing else.';
-  return 'Look into the receiver’s log for why it answered so.';
+    return 'Check the path of the address, and that the receiver accepts POST there.';
+  if (status.startsWith('3')) return 'Redirects are not followed. Enter the final address.';
+  if (status.startsWith('2')) return 'The response to a challenge must have the status 200.';
+  return 'The receiver’s log should tell the reason.';
 }
 
-/** Removes the code at the beginning, which is for programs. */
+/** Removes the error code at the beginning. */
 export function withoutCode(error: string): string {
   return error.replace(/^[a-z_]+: /, '');
 }

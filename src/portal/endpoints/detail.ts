@@ -2,7 +2,7 @@
 import type { OauthTest } from '../../delivery/oauth.ts';
 import { type Html, html } from '../../http/html.ts';
 import { EXPIRY_WARNING_MS } from '../../kernel/limits/limits.ts';
-import { NO_USES, type Uses } from '../../store/directory.ts';
+import { type EndpointWebhook, NO_USES, type Uses } from '../../store/directory.ts';
 import { currentApiKey, type Endpoint, signingSecretCreatedAt } from '../../webhooks/endpoint.ts';
 import type { PageCall, View } from '../call.ts';
 import { codeBlock, copyable, definitionList } from '../parts/details.ts';
@@ -10,12 +10,19 @@ import { actionButton, buttonRow, linkButton, pageHeader, section, submitButton 
 import { emptyState, table } from '../parts/list.ts';
 import { badge, notice, stateBadge, type Tone } from '../parts/mark.ts';
 import { relativeTime, sentence, spanText, time } from '../parts/text.ts';
+import { activitySection, type EndpointActivity } from './activity.ts';
 import { challengeSection } from './challenge.ts';
 
 /** `uses` is null if no webhook sends here. `tested` is the result of an OAuth test just made, or null. */
-export function endpointView(call: PageCall, endpoint: Endpoint, uses: Uses | null, tested: OauthTest | null): View {
+export function endpointView(
+  call: PageCall,
+  endpoint: Endpoint,
+  uses: Uses | null,
+  activity: EndpointActivity,
+  tested: OauthTest | null,
+): View {
   const { id, name, url } = endpoint;
-  const warnings = endpointWarnings(endpoint, uses ?? NO_USES, call.now).filter(({ about }) => about !== 'challenge');
+  const warnings = endpointWarnings(endpoint, activity.webhooks, call.now);
   const content = html`${pageHeader({
     title: name,
     crumbs: [{ href: '/endpoints', label: 'Endpoints' }],
@@ -24,13 +31,13 @@ export function endpointView(call: PageCall, endpoint: Endpoint, uses: Uses | nu
     actions: [
       call.may('administrator') ? switchButton(call, endpoint) : null,
       call.may('administrator') ? linkButton({ href: `/endpoints/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
-      linkButton({ href: `/endpoints/${id}/receiver`, label: 'What the receiver needs' }),
+      linkButton({ href: `/endpoints/${id}/receiver`, label: 'Receiver set-up' }),
     ],
-  })}${warningNotice(warnings)}${challengeSection(call, endpoint)}${credentials(call, endpoint)}${oauthSection(call, endpoint, tested)}${webhooks(call, endpoint, uses)}${call.may('administrator') ? removal(endpoint) : null}`;
+  })}${warningNotice(warnings.filter(({ about }) => about !== 'challenge'))}${activitySection(activity, call.now)}${challengeSection(call, endpoint)}${credentials(call, endpoint)}${oauthSection(call, endpoint, tested)}${webhooks(call, endpoint, uses)}${call.may('administrator') ? removal(endpoint) : null}`;
   return { title: name, content };
 }
 
-/** Pending rotations show with the credentials, and the challenge has its own section. */
+/** Pending rotations show with the credentials. */
 function warningNotice(all: readonly Warning[]): Html | null {
   const warnings = all.filter(({ tone }) => tone !== 'info');
   if (warnings.length === 0) return null;
@@ -61,15 +68,16 @@ function credentials(call: PageCall, endpoint: Endpoint): Html {
   const keyWaits = waitsUntil(endpoint.nextApiKeyAt, call.now);
   return section({
     id: 'credentials',
-    title: 'How requests prove who sent them',
+    title: 'Credentials',
+    lead: 'With these the receiver checks that a request comes from you.',
     actions: [rotates('rotate-secret', 'New secret'), rotates('rotate-api-key', 'New API key')],
     content: definitionList([
       [
         'Secret',
-        html`made ${relativeTime(signingSecretCreatedAt(endpoint, call.now), call.now)} <span class="quiet">(kept sealed, never shown again)</span>`,
+        html`created ${relativeTime(signingSecretCreatedAt(endpoint, call.now), call.now)} <span class="quiet">(stored encrypted, never shown again)</span>`,
         endpoint.oauthTokenUrl === null
           ? 'Signs every request.'
-          : 'Answers challenges; requests carry a bearer token in place of a signature.',
+          : 'Used for challenges only: requests carry a bearer token instead of a signature.',
       ],
       ...(secretWaits === null
         ? []
@@ -77,17 +85,21 @@ function credentials(call: PageCall, endpoint: Endpoint): Html {
             [
               'Next secret',
               html`signs from ${time(secretWaits)} on (${relativeTime(secretWaits, call.now)})`,
-              'Until then the receiver should take either.',
+              'Until then the receiver should accept both.',
             ] as const,
           ]),
-      ['API key', copyable(currentApiKey(endpoint, call.now).reveal(), 'API key'), 'In X-Api-Key of every request.'],
+      [
+        'API key',
+        copyable(currentApiKey(endpoint, call.now).reveal(), 'API key'),
+        'Sent in X-Api-Key with every request.',
+      ],
       ...(keyWaits === null || nextApiKey === null
         ? []
         : [
             [
               'Next API key',
               html`${copyable(nextApiKey.reveal(), 'next API key')} from ${time(keyWaits)} on (${relativeTime(keyWaits, call.now)})`,
-              'Until then the receiver should take either.',
+              'Until then the receiver should accept both.',
             ] as const,
           ]),
       [
@@ -140,7 +152,7 @@ function webhooks(call: PageCall, { id }: Endpoint, uses: Uses | null): Html {
 function removal({ id }: Endpoint): Html {
   return section({
     title: 'Delete',
-    lead: 'With its API key and its secret. Only where no webhook sends here.',
+    lead: 'Deletes its API key and its secret too. Possible only while no webhook sends here.',
     content: buttonRow([linkButton({ href: `/endpoints/${id}/delete`, label: 'Delete the endpoint', icon: 'trash' })]),
   });
 }
@@ -152,17 +164,17 @@ export function oauthSection(call: PageCall, endpoint: Endpoint, result: OauthTe
   return section({
     id: 'oauth',
     title: 'OAuth',
-    lead: 'Requests carry a bearer token from this server in place of a signature.',
+    lead: 'Requests carry a bearer token from this server instead of a signature.',
     actions: [call.may('operator') ? testButton(call, endpoint) : null],
     content: html`<div class="stack">${result === null ? null : resultView(result)}${definitionList([
       ['Token URL', copyable(tokenUrl, 'token URL')],
       ['Client id', copyable(clientId, 'client id')],
-      ['Client secret', html`<span class="quiet">kept sealed, never shown</span>`],
+      ['Client secret', html`<span class="quiet">stored encrypted, never shown</span>`],
       ['Scopes', endpoint.oauthScopes === null ? null : html`<code>${endpoint.oauthScopes}</code>`],
       [
-        'A token is good for',
+        'Token lifetime',
         `${endpoint.oauthTokenExpirationMinutes ?? 60} minutes`,
-        'Where the server does not say when it expires.',
+        'Used if the server does not return expires_in.',
       ],
     ])}</div>`,
   });
@@ -171,7 +183,7 @@ export function oauthSection(call: PageCall, endpoint: Endpoint, result: OauthTe
 /** The script replaces only this section. */
 function testButton({ csrf }: PageCall, { id, name }: Endpoint): Html {
   const action = `/endpoints/${id}/test-oauth`;
-  return html`<form method="post" action="${action}" class="inline-form" hx-post="${action}" hx-target="#oauth" hx-swap="outerHTML">${csrf}${submitButton({ label: 'Ask for a token', longLabel: `Ask for a token with the settings of ${name}`, kind: 'plain', icon: 'send' })}</form>`;
+  return html`<form method="post" action="${action}" class="inline-form" hx-post="${action}" hx-target="#oauth" hx-swap="outerHTML">${csrf}${submitButton({ label: 'Request a token', longLabel: `Request a token with the settings of ${name}`, kind: 'plain', icon: 'send' })}</form>`;
 }
 
 function resultView(result: OauthTest): Html {
@@ -180,15 +192,15 @@ function resultView(result: OauthTest): Html {
   const verdict = issued
     ? notice({
         tone: 'positive',
-        title: `A token came${took}.`,
-        text: 'It was neither kept nor used, and is not shown.',
+        title: `The server issued a token${took}.`,
+        text: 'The token was discarded. It is neither stored nor shown.',
       })
-    : notice({ tone: 'negative', title: sentence(error ?? 'no token came'), text: advice ?? '' });
+    : notice({ tone: 'negative', title: sentence(error ?? 'no token was issued'), text: advice ?? '' });
   const answer =
     result.responseStatus === null
       ? null
       : html`${definitionList([
-          ['Asked', time(at)],
+          ['Requested', time(at)],
           [
             'Status',
             html`${result.responseStatus === 200 ? badge('positive', '200', 'check') : badge('negative', String(result.responseStatus))}`,
@@ -196,7 +208,7 @@ function resultView(result: OauthTest): Html {
           ['token_type', code(result.tokenType)],
           ['expires_in', code(result.expiresIn)],
           ['scope', code(result.scope)],
-        ])}${codeBlock({ code: result.responseBody === '' ? '(empty)' : (result.responseBody ?? ''), label: 'Body of the answer, tokens masked', isWrapped: true })}`;
+        ])}${codeBlock({ code: result.responseBody === '' ? '(empty)' : (result.responseBody ?? ''), label: 'Response body, tokens masked', isWrapped: true })}`;
   return html`<div class="stack" role="status">${verdict}${answer}</div>`;
 }
 
@@ -213,31 +225,33 @@ export function endpointSentence({ enabled, verified, tokenChallenge, enableWhen
   if (enabled) return 'Deliveries are sent here.';
   if (tokenChallenge && !verified) {
     return enableWhenVerified
-      ? 'Nothing is sent here before it has answered the challenge. A right answer switches it on.'
-      : 'Nothing is sent here. It is switched off, and it has not answered the challenge.';
+      ? 'Nothing is sent here until ownership is verified. Verification also enables the endpoint.'
+      : 'Nothing is sent here. The endpoint is disabled, and ownership is not verified.';
   }
-  return 'Nothing is sent here: somebody switched it off. Webhooks that send here do not run.';
+  return 'Nothing is sent here: an administrator disabled the endpoint. Webhooks that send here do not run.';
 }
 
 export type Warning = {
-  readonly about: 'challenge' | 'state' | 'certificate' | 'rotation';
+  readonly about: 'challenge' | 'state' | 'webhook' | 'certificate' | 'rotation';
   readonly tone: Tone;
   readonly text: string | Html;
 };
 
-export function endpointWarnings(endpoint: Endpoint, uses: Uses, now: number): Warning[] {
+/** `webhooks` are those that send to the endpoint. */
+export function endpointWarnings(endpoint: Endpoint, webhooks: readonly EndpointWebhook[], now: number): Warning[] {
   const { lastVerification, enabled, clientCertificateExpiresAt: certificateEnds } = endpoint;
   const warnings: Warning[] = [];
   const warn = (about: Warning['about'], tone: Tone, text: string | Html): void =>
     void warnings.push({ about, tone, text });
   if (lastVerification !== null && !lastVerification.verified)
     warn('challenge', 'caution', 'The last challenge failed.');
-  if (!enabled && uses.count > 0) {
-    warn(
-      'state',
-      'caution',
-      `${uses.count === 1 ? 'A webhook sends' : `${uses.count} webhooks send`} here and cannot.`,
-    );
+  if (!enabled && webhooks.length > 0) {
+    const who = webhooks.length === 1 ? 'One webhook sends' : `${webhooks.length} webhooks send`;
+    warn('state', 'caution', `${who} here, but the endpoint is off.`);
+  }
+  for (const [state, tone] of TROUBLED) {
+    const troubled = webhooks.filter((webhook) => webhook.state === state);
+    if (troubled.length > 0) warn('webhook', tone, troubleText(state, troubled, now));
   }
   if (certificateEnds !== null && certificateEnds <= now) {
     warn('certificate', 'negative', html`The client certificate has expired (${relativeTime(certificateEnds, now)}).`);
@@ -249,6 +263,24 @@ export function endpointWarnings(endpoint: Endpoint, uses: Uses, now: number): W
   const keyWaits = waitsUntil(endpoint.nextApiKeyAt, now);
   if (keyWaits !== null) warn('rotation', 'info', html`A new API key is sent from ${time(keyWaits)} on.`);
   return warnings;
+}
+
+const TROUBLED = [
+  ['failed', 'negative'],
+  ['failing', 'caution'],
+] as const;
+const TROUBLED_NAMED = 3;
+
+/** Names the first webhooks, with the reason of the first one. */
+function troubleText(state: 'failed' | 'failing', troubled: readonly EndpointWebhook[], now: number): Html {
+  const [first] = troubled;
+  const links = troubled
+    .slice(0, TROUBLED_NAMED)
+    .map(({ id, name }, at) => html`${at === 0 ? '' : ', '}<a href="/webhooks/${id}">${name}</a>`);
+  const more = troubled.length - TROUBLED_NAMED;
+  const verb = state === 'failed' ? 'stopped because deliveries failed' : 'failing';
+  const since = first?.failingSinceAt ?? null;
+  return html`${links}${more > 0 ? ` and ${more} more` : ''} ${troubled.length === 1 ? 'is' : 'are'} ${verb}${since === null ? '' : html` since ${relativeTime(since, now)}`}.`;
 }
 
 /** The instant if it is in the future, or null. */

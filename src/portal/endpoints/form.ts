@@ -19,25 +19,25 @@ import type { FormLayout } from '../record-pages.ts';
 
 export function endpointFields(before: Endpoint | null): FieldTable {
   return {
-    name: text({ label: 'Name', isRequired: true, hint: 'What your colleagues will look for, such as the customer.' }),
+    name: text({ label: 'Name', isRequired: true, hint: 'For your colleagues, for example the name of the customer.' }),
     url: text({
       label: 'Address',
       type: 'url',
       isRequired: true,
       isCode: true,
       placeholder: 'https://hooks.example.com/in',
-      hint: `https: and a public address.${before === null ? '' : ' With another address it has to answer the challenge anew.'}`,
+      hint: `An HTTPS URL with a public address.${before === null ? '' : ' A new address must be verified again.'}`,
     }),
     tokenChallenge: oneOf(
       {
-        label: 'Before anything is sent',
+        label: 'Ownership',
         choices: [
           {
             value: 'true',
-            label: 'The receiver proves that it holds the secret',
-            hint: 'Recommended. It is sent a challenge and has to sign it. Until it does, nothing else is sent: a wrong address gets no data.',
+            label: 'Verify ownership before anything is sent',
+            hint: 'Recommended. The receiver must sign a challenge with the secret. Until then nothing else is sent, so a wrong address gets no data.',
           },
-          { value: 'false', label: 'Nothing has to be proved', hint: 'The endpoint is enabled at once.' },
+          { value: 'false', label: 'Do not verify', hint: 'The endpoint is enabled immediately.' },
         ],
       },
       { read: (sent, name) => sent.get(name) === 'true' },
@@ -46,7 +46,7 @@ export function endpointFields(before: Endpoint | null): FieldTable {
     contentEncoding: tick(
       {
         label: 'Compress bodies with gzip',
-        hint: 'The receiver unpacks them: Content-Encoding: gzip, or X-Original-Encoding: gzip where bodies are encrypted.',
+        hint: 'The receiver must decompress them. The header is Content-Encoding: gzip, or X-Original-Encoding: gzip for encrypted bodies.',
       },
       'gzip',
       null,
@@ -61,13 +61,13 @@ function credentials(): FieldTable {
     secret: secretText({
       label: 'Secret',
       autocomplete: 'off',
-      hint: 'Signs every request. Base64, or any text. Left empty, 32 random bytes are made, which is better.',
+      hint: 'Signs every request. Base64, or any text. If empty, 32 random bytes are generated (recommended).',
     }),
     apiKey: text({
       label: 'API key',
       isCode: true,
       autocomplete: 'off',
-      hint: '32 hexadecimal digits, sent as X-Api-Key. Left empty, one is made.',
+      hint: '32 hexadecimal digits, sent as X-Api-Key. If empty, one is generated.',
     }),
   };
 }
@@ -76,7 +76,7 @@ function oauth(isKept: boolean): FieldTable {
   return {
     'oauth.use': tick({
       label: 'Send a bearer token',
-      hint: 'For receivers behind a gateway that takes tokens alone. One is asked for with the client credentials grant, and kept until shortly before it expires. Without it requests are signed with the secret.',
+      hint: 'For receivers behind a gateway that accepts only tokens. Sallyport requests one with the client credentials grant and caches it until shortly before it expires. Without this, requests are signed with the secret.',
     }),
     'oauth.tokenUrl': text({
       label: 'Token URL',
@@ -90,18 +90,18 @@ function oauth(isKept: boolean): FieldTable {
       label: 'Client secret',
       isRequired: true,
       hint: isKept
-        ? 'Left empty, the one that is kept stays. For a token URL at another server it has to be typed again.'
-        : 'Kept sealed, and never shown again.',
+        ? 'Leave empty to keep the current one. Enter it again for a token URL at another server.'
+        : 'Stored encrypted, never shown again.',
     }),
     'oauth.scopes': text({
       label: 'Scopes',
       isCode: true,
-      hint: 'As the token server wants them, separated by spaces.',
+      hint: 'As the token server expects them, separated by spaces.',
     }),
     'oauth.tokenExpirationMinutes': number({
-      label: 'Minutes that a token is good for',
+      label: 'Token lifetime (minutes)',
       min: 1,
-      hint: 'Counts where the server does not say when a token expires.',
+      hint: 'Used if the server does not return expires_in.',
     }),
   };
 }
@@ -110,15 +110,15 @@ function clientCertificate(isKept: boolean): FieldTable {
   const pem = { isRequired: true, isCode: true, rows: 5 } as const;
   return {
     'clientCertificate.use': tick({
-      label: 'Show a client certificate',
-      hint: `For receivers that ask who connects.${isKept ? ' Without it, the one that is kept is deleted.' : ''}`,
+      label: 'Present a client certificate',
+      hint: `For receivers that require mutual TLS.${isKept ? ' If unticked, the stored certificate is deleted.' : ''}`,
     }),
     'clientCertificate.certificate': lines({
       ...pem,
       label: 'Certificate',
       placeholder: '-----BEGIN CERTIFICATE-----',
       takesFile: '.pem,.crt,.cer',
-      hint: 'In PEM, with the chain below it where there is one.',
+      hint: 'In PEM format, followed by its chain, if any.',
     }),
     'clientCertificate.privateKey': secretLines({
       ...pem,
@@ -126,8 +126,8 @@ function clientCertificate(isKept: boolean): FieldTable {
       placeholder: '-----BEGIN PRIVATE KEY-----',
       takesFile: '.pem,.key',
       hint: isKept
-        ? 'Left empty, the one that is kept stays.'
-        : 'In PEM, not encrypted. Kept sealed, and never shown again.',
+        ? 'Leave empty to keep the current one.'
+        : 'In PEM format, without a password. Stored encrypted, never shown again.',
     }),
   };
 }
@@ -138,9 +138,9 @@ export function endpointLayout({ state, before, group, more, within }: FormLayou
     const open = state.isChecked(`${name}.use`) || state.problem(name) !== null;
     return html`<details class="more-fields" id="${idOf(name)}"${attributes({ open })}><summary>${title}</summary><div class="fields">${within(name)}</div></details>`;
   };
-  return html`${group('Where', null, 'name', 'url')}${group('Proof', null, 'tokenChallenge')}${
-    before === null ? more('Use a secret or an API key that you agreed on already', 'secret', 'apiKey') : null
-  }${more('Compression', 'contentEncoding')}${optional('oauth', 'OAuth: a bearer token in place of the signature')}${optional('clientCertificate', 'Client certificate: for mutual TLS')}`;
+  return html`${group('Receiver', null, 'name', 'url')}${group('Verification', null, 'tokenChallenge')}${
+    before === null ? more('Use an existing secret or API key', 'secret', 'apiKey') : null
+  }${more('Compression', 'contentEncoding')}${optional('oauth', 'OAuth: a bearer token instead of the signature')}${optional('clientCertificate', 'Client certificate: for mutual TLS')}`;
 }
 
 /** The endpoint as its form shows it. `use` tells whether it has these settings. */
@@ -153,7 +153,7 @@ export function shownEndpoint(view: EndpointView): Body {
   };
 }
 
-/** Removes `use`, and the settings that are not used. In a new form, a filled field means that they are used. */
+/** Removes `use`, and unused settings. In a new form, a filled field means that they are used. */
 export function usedSettings(body: Body, isNew: boolean): Body {
   const used = (settings: unknown): unknown => {
     const { use, ...fields } = isObject(settings) ? settings : {};

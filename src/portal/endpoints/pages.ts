@@ -1,17 +1,19 @@
 /** The pages of endpoints: the list, one endpoint with its actions, and its forms. */
+import type { OauthTest } from '../../delivery/oauth.ts';
 import { type Html, html } from '../../http/html.ts';
 import { NO_USES, type Uses } from '../../store/directory.ts';
 import type { Endpoint } from '../../webhooks/endpoint.ts';
 import { endpointReader, viewEndpoint } from '../../webhooks/endpoint-schema.ts';
-import { attempted, type PageCall, pathId, redirectTo } from '../call.ts';
+import { attempted, type PageCall, pathId, redirectTo, type View } from '../call.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { linkButton } from '../parts/header.ts';
+import { healthCell } from '../parts/health.ts';
 import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
-import { badge } from '../parts/mark.ts';
 import { relativeTime, sentence } from '../parts/text.ts';
 import { readText } from '../query.ts';
 import { recordPages, removalPages, usesList } from '../record-pages.ts';
+import { type EndpointActivity, lastError, readActivity } from './activity.ts';
 import { withoutCode } from './challenge.ts';
 import { endpointBadges, endpointView, endpointWarnings, oauthSection, type Warning } from './detail.ts';
 import { endpointFields, endpointLayout, endpointSettings, shownEndpoint, usedSettings } from './form.ts';
@@ -22,6 +24,11 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
   const { pages, results, services, store, clock, testOauth } = dependencies;
   const { endpoints } = services;
   const usesOf = async (id: string) => (await store.uses.ofEndpoints([id])).get(id) ?? null;
+  const viewOf = async (call: PageCall, endpoint: Endpoint, tested: OauthTest | null): Promise<View> => {
+    const { id } = endpoint;
+    const [uses, activityOf] = await Promise.all([usesOf(id), readActivity(dependencies, [id])]);
+    return endpointView(call, endpoint, uses, activityOf(id), tested);
+  };
 
   const enabling = (verb: 'enable' | 'disable'): PageRoute =>
     pages.page({
@@ -30,7 +37,7 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
       role: 'administrator',
       respond: async (call) => {
         const path = `/endpoints/${pathId(call)}`;
-        const done = verb === 'enable' ? 'Deliveries are sent here.' : 'Nothing is sent here any more.';
+        const done = verb === 'enable' ? 'The endpoint is enabled.' : 'The endpoint is disabled: nothing is sent here.';
         return attempted(path, done, () => endpoints.patch(pathId(call), { enabled: verb === 'enable' }, call.acting));
       },
     });
@@ -55,7 +62,7 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
       shown: (endpoint) => shownEndpoint(viewEndpoint(endpoint, clock())),
       creation: {
         title: 'New endpoint',
-        lead: 'An API key and a secret are made for it, and shown with all that the receiver needs.',
+        lead: 'The next page shows the secret, the API key and code for the receiver. Then you verify ownership and create a webhook.',
         submit: 'Create the endpoint',
         respond: (call, input) =>
           results.once(call, async () => {
@@ -64,10 +71,10 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
           }),
       },
       change: {
-        lead: 'Deliveries that wait go out with the new settings. API key and secret are changed by rotation.',
+        lead: 'Waiting deliveries use the new settings. To change the API key or the secret, rotate it.',
         done: ({ name, url, verified, tokenChallenge }, before) =>
           tokenChallenge && !verified && (url !== before.url || !before.tokenChallenge)
-            ? `${name} is saved. It did not answer the challenge and is off until it does.`
+            ? `${name} is saved. It failed the challenge and stays disabled until ownership is verified.`
             : `${name} is saved.`,
       },
     }),
@@ -75,7 +82,7 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
     ...rotationPages(dependencies),
     pages.view('/endpoints/{id}', async (call) => {
       const endpoint = await endpoints.get(pathId(call));
-      return endpointView(call, endpoint, await usesOf(endpoint.id), null);
+      return viewOf(call, endpoint, null);
     }),
     pages.page({
       method: 'POST',
@@ -93,7 +100,7 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
       respond: async (call) => {
         const result = await testOauth(pathId(call));
         const endpoint = await endpoints.get(pathId(call));
-        const view = endpointView(call, endpoint, await usesOf(endpoint.id), result);
+        const view = await viewOf(call, endpoint, result);
         return { ...view, partial: oauthSection(call, endpoint, result) ?? html`` };
       },
     }),
@@ -101,11 +108,11 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
     enabling('disable'),
     ...removalPages(pages, entity, {
       text: () =>
-        'Its address, API key, secret and settings are deleted, and there is no way back. The audit log keeps what was done with it.',
+        'Its address, API key, secret and settings are deleted. This cannot be undone. The audit log keeps its entries.',
       uses: ({ id }) => usesOf(id),
       used: {
         all: ({ id }) => `/webhooks?endpoint=${id}`,
-        remedy: 'Delete them first, or have them send elsewhere.',
+        remedy: 'Delete these webhooks first, or change their endpoint.',
       },
     }),
   ];
@@ -115,12 +122,13 @@ function verdictOf({ name, lastVerification, enabled }: Endpoint) {
   const error = lastVerification?.error ?? null;
   if (error !== null)
     return { tone: 'negative', text: `${name} failed the challenge. ${sentence(withoutCode(error))}` } as const;
-  return { tone: 'positive', text: `${name} answered rightly${enabled ? ' and is enabled' : ''}.` } as const;
+  return { tone: 'positive', text: `${name} passed the challenge${enabled ? ' and is enabled' : ''}.` } as const;
 }
 
 const PATH = '/endpoints';
 
-function endpointListPage({ pages, store }: PageDependencies): PageRoute {
+function endpointListPage(dependencies: PageDependencies): PageRoute {
+  const { pages, store } = dependencies;
   return pages.view(PATH, async (call) => {
     const { query } = call;
     const text = readText(query, 'q');
@@ -130,18 +138,19 @@ function endpointListPage({ pages, store }: PageDependencies): PageRoute {
       (after, limit) => store.directory.endpoints(filter, after, limit),
       ({ id }) => id,
     );
-    const uses = await store.uses.ofEndpoints(items.map(({ id }) => id));
+    const ids = items.map(({ id }) => id);
+    const [uses, activityOf] = await Promise.all([store.uses.ofEndpoints(ids), readActivity(dependencies, ids)]);
     const isFiltered = text !== null || cursor !== null;
     const isEmpty = items.length === 0 && !isFiltered;
     return listView({
       title: 'Endpoints',
-      lead: 'The HTTPS addresses that deliveries go to, and how requests prove that they come from you.',
+      lead: 'The HTTPS addresses of your customers, and how deliveries to them are going.',
       actions: [call.may('administrator') && !isEmpty ? newButton() : null],
       ...{ path: PATH, query, nextCursor },
       filters: isEmpty
         ? []
         : [textField(newForm({ q: text }), { name: 'q', label: 'Name or address', type: 'search' })],
-      results: endpointTable(call, items, uses, isFiltered),
+      results: endpointTable(call, items, uses, activityOf, isFiltered),
     });
   });
 }
@@ -150,6 +159,7 @@ function endpointTable(
   call: PageCall,
   endpoints: readonly Endpoint[],
   uses: ReadonlyMap<string, Uses>,
+  activityOf: (endpointId: string) => EndpointActivity,
   isFiltered: boolean,
 ): Html {
   return table({
@@ -157,39 +167,37 @@ function endpointTable(
     columns: [
       { label: 'Name and address', kind: 'main' },
       { label: 'State' },
-      { label: 'Last challenge' },
+      { label: 'Succeeded, 24 h' },
+      { label: 'Last delivery' },
+      { label: 'Last error' },
       { label: 'Webhooks' },
-      { label: 'To look at' },
     ],
     rows: endpoints.map((endpoint) => {
-      const used = uses.get(endpoint.id) ?? NO_USES;
+      const { id, name, url } = endpoint;
+      const activity = activityOf(id);
       return [
-        html`<a href="${PATH}/${endpoint.id}">${endpoint.name}</a><span class="cell-hint">${endpoint.url}</span>`,
+        html`<a href="${PATH}/${id}">${name}</a><span class="cell-hint">${url}</span>${warningLines(endpointWarnings(endpoint, activity.webhooks, call.now))}`,
         html`<span class="badges">${endpointBadges(endpoint)}</span>`,
-        lastChallenge(endpoint, call.now),
-        usesList(used, `/webhooks?endpoint=${endpoint.id}`),
-        warningsCell(endpointWarnings(endpoint, used, call.now)),
+        healthCell(activity.day),
+        activity.deliveredAt === null
+          ? html`<span class="quiet">–</span>`
+          : relativeTime(activity.deliveredAt, call.now),
+        lastError(activity, call.now) ?? html`<span class="quiet">none</span>`,
+        usesList(uses.get(id) ?? NO_USES, `/webhooks?endpoint=${id}`),
       ];
     }),
     empty: isFiltered ? nothingFound(PATH, 'endpoints') : firstEndpoint(call),
   });
 }
 
-function warningsCell(warnings: readonly Warning[]): Html {
-  if (warnings.length === 0) return html`<span class="quiet">nothing</span>`;
-  return html`${warnings.map(({ text }) => html`<p class="cell-hint">${text}</p>`)}`;
-}
-
-function lastChallenge({ lastVerification, tokenChallenge }: Endpoint, now: number): Html {
-  if (lastVerification === null) return html`<span class="quiet">${tokenChallenge ? 'never' : 'not asked for'}</span>`;
-  const { verified, at } = lastVerification;
-  return html`${verified ? badge('positive', 'answered', 'check') : badge('caution', 'failed')} <span class="cell-hint">${relativeTime(at, now)}</span>`;
+function warningLines(warnings: readonly Warning[]): Html[] {
+  return warnings.map(({ tone, text }) => html`<span class="cell-warning tone-${tone}">${text}</span>`);
 }
 
 function firstEndpoint(call: PageCall): Html {
   return emptyState({
-    title: 'Where shall deliveries go?',
-    text: html`<p>An endpoint is an HTTPS address of a customer. It comes with an API key and a secret: every request carries the one and is signed with the other, so that the receiver knows who sent it.</p><ol class="steps"><li><strong>Create the endpoint</strong> with its address.</li><li>Give the customer the API key and the secret, with code that checks them.</li><li>Create a webhook that says which events go there.</li></ol>`,
+    title: 'Add your first endpoint',
+    text: html`<p>An endpoint is the HTTPS address of a customer. It has a secret, which signs every request, and an API key, so that the receiver knows who sent it.</p><ol class="steps"><li><strong>Create the endpoint</strong>, and hand its secret to the customer.</li><li><strong>Verify ownership</strong> with one button.</li><li><strong>Create a webhook</strong>: choose the events to send.</li></ol>`,
     action: call.may('administrator') ? newButton() : html`<p class="quiet">An administrator can create one.</p>`,
   });
 }

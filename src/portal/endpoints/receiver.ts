@@ -1,4 +1,4 @@
-/** What the receiver needs: URL, API key, secret, and code that verifies deliveries. */
+/** The set-up of a receiver: address, API key, secret, and code that verifies deliveries. */
 import { type Html, html } from '../../http/html.ts';
 import { type AssetName, readAsset } from '../../kernel/assets.ts';
 import { currentApiKey, type Endpoint } from '../../webhooks/endpoint.ts';
@@ -9,80 +9,111 @@ import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
 import { verifyButton } from './challenge.ts';
 
-/** `/endpoints/{id}/receiver`: the same page later, without the secret. */
+/** `/endpoints/{id}/receiver`: the same values later, without the secret. */
 export function receiverPage({ pages, services: { endpoints } }: PageDependencies): PageRoute {
   return pages.view('/endpoints/{id}/receiver', async (call) => {
     const endpoint = await endpoints.get(pathId(call));
-    const title = 'What the receiver needs';
+    const title = 'Receiver set-up';
     const crumbs = [
       { href: '/endpoints', label: 'Endpoints' },
       { href: `/endpoints/${endpoint.id}`, label: endpoint.name },
     ];
-    return { title, content: html`${pageHeader({ title, crumbs })}${tellReceiver(call, endpoint, null)}` };
+    return {
+      title,
+      content: html`${pageHeader({ title, crumbs })}${handOver(call, endpoint, null, 'For the customer')}${codeSection(endpoint)}`,
+    };
   });
 }
 
-/** The page after the creation of an endpoint. It shows the secret once. */
+/** The page after the creation of an endpoint: the steps to the first delivery. It shows the secret once. */
 export function createdView(call: PageCall, endpoint: Endpoint, isMade: boolean): { title: string; content: Html } {
-  const { id, name, tokenChallenge, verified } = endpoint;
+  const { id, name, enabled } = endpoint;
   const title = `${name} is created`;
   const header = pageHeader({
     title,
     crumbs: [{ href: '/endpoints', label: 'Endpoints' }],
-    lead: 'Tell the receiver what stands here, then go on.',
-    actions: [
-      linkButton({ href: `/endpoints/${id}`, label: 'To the endpoint' }),
-      linkButton({ href: `/webhooks/new?endpoint=${id}`, label: 'Create a webhook', kind: 'primary', icon: 'next' }),
-    ],
+    lead: 'Two steps to the first delivery, then create a webhook.',
+    actions: [linkButton({ href: `/endpoints/${id}`, label: 'Go to the endpoint' })],
   });
-  const challenge =
-    !tokenChallenge || verified
-      ? null
+  const webhook = section({
+    title: '3. Create a webhook',
+    lead: 'It says which events go to this endpoint.',
+    actions: [
+      linkButton({
+        href: `/webhooks/new?endpoint=${id}`,
+        label: 'Create a webhook',
+        kind: enabled ? 'primary' : 'plain',
+        icon: 'next',
+      }),
+    ],
+    content: html`<p class="hint">${enabled ? 'Send a test event afterwards.' : 'You can create it now. It starts once ownership is verified.'}</p>`,
+  });
+  const secret = isMade ? endpoint.secret.reveal() : null;
+  return {
+    title,
+    content: html`${header}${handOver(call, endpoint, secret, '1. Hand over the secret and the address')}${verifyStep(call, endpoint, isMade)}${webhook}${codeSection(endpoint)}`,
+  };
+}
+
+function verifyStep(call: PageCall, endpoint: Endpoint, isMade: boolean): Html {
+  const { id, tokenChallenge, verified } = endpoint;
+  const isOpen = tokenChallenge && !verified;
+  const state = !tokenChallenge
+    ? html`<p class="hint">Optional for this endpoint: it is enabled already.</p>`
+    : verified
+      ? notice({ tone: 'positive', text: 'Ownership is verified, and the endpoint is enabled.' })
       : notice({
           tone: 'info',
-          title: 'It is off until it has answered the challenge.',
+          title: 'The endpoint is disabled until ownership is verified.',
           text: isMade
-            ? html`<p>It was challenged just now and could not answer: nobody there has the secret yet. Hand the secret over first.</p><p>${verifyButton(call, endpoint, false)}</p>`
-            : html`<p>It was challenged just now, and did not answer rightly. <a href="/endpoints/${id}#challenge">See what came.</a></p><p>${verifyButton(call, endpoint, false)}</p>`,
+            ? 'Wait until the receiver has the secret, then press “Verify now”.'
+            : html`The first challenge failed. <a href="/endpoints/${id}#challenge">See the response</a>, then press “Verify now”.`,
         });
-  const secret = isMade ? endpoint.secret.reveal() : null;
-  return { title, content: html`${header}${challenge}${tellReceiver(call, endpoint, secret)}` };
+  return section({
+    title: '2. Verify ownership',
+    lead: 'Sallyport sends a challenge, and the receiver signs it with the secret. The code below answers challenges.',
+    actions: [call.may('operator') ? verifyButton(call, endpoint, isOpen) : null],
+    content: state,
+  });
 }
 
 /** `secret` is null if it was shown before or was given by the user. */
-function tellReceiver({ now }: PageCall, endpoint: Endpoint, secret: string | null): Html {
+function handOver({ now }: PageCall, endpoint: Endpoint, secret: string | null, title: string): Html {
   const apiKey = currentApiKey(endpoint, now).reveal();
-  const isBearer = endpoint.oauthTokenUrl !== null;
-  return html`${section({
-    title: 'For whoever runs the receiver',
-    lead: 'Send the secret on another way than the rest, and never by mail.',
+  return section({
+    title,
+    lead: 'Give these values to the customer. Send the secret separately, and never by email.',
     content: html`<div class="stack">${
       secret === null
         ? null
         : secretBox({
             label: 'Secret',
             value: secret,
-            note: 'The receiver checks signatures with it. It is kept sealed and cannot be shown again: whoever loses it is given a new one by rotation.',
+            note: 'The receiver verifies signatures with it. It is stored encrypted and cannot be shown again. If it is lost, rotate it.',
           })
     }${definitionList([
-      ['Address', copyable(endpoint.url, 'address'), 'Requests are POST, over HTTPS, from Sallyport.'],
-      ['API key', copyable(apiKey, 'API key'), 'In X-Api-Key of every request: a first look at who calls.'],
-      ...(secret === null ? [['Secret', html`<span class="quiet">as it was handed over</span>`] as const] : []),
+      ['Address', copyable(endpoint.url, 'address'), 'Sallyport sends POST requests here, over HTTPS.'],
+      ['API key', copyable(apiKey, 'API key'), 'Sent in X-Api-Key with every request: it tells who calls.'],
+      ...(secret === null ? [['Secret', html`<span class="quiet">shown once, at its creation</span>`] as const] : []),
       [
-        'Proof',
-        isBearer
+        'Authentication',
+        endpoint.oauthTokenUrl !== null
           ? 'A bearer token from the OAuth server of the receiver, in Authorization.'
-          : 'An HMAC-SHA256 signature in Authorization, over path, date, hash of the body and custom headers.',
+          : 'An HMAC-SHA256 signature in Authorization, over the path, the date, the hash of the body and custom headers.',
       ],
-      ['Answer', '2xx, as soon as what came is safe. Everything else is tried again.'],
+      ['Response', 'Any 2xx status, as soon as the records are stored. Any other response is retried.'],
     ])}</div>`,
-  })}${isBearer ? null : verifyingCode()}`;
+  });
+}
+
+function codeSection({ oauthTokenUrl }: Endpoint): Html | null {
+  return oauthTokenUrl !== null ? null : verifyingCode();
 }
 
 function verifyingCode(): Html {
   return section({
-    title: 'Code that verifies',
-    lead: html`For TypeScript and JavaScript with the package <code>sallyport-receiver</code>, which does all of it. For other languages the core: whole programs, which answer the challenge, decrypt and unzip as well, are in <code>docs/receivers/</code>, and every rule stands in <code>docs/receive-webhooks.md</code>.`,
+    title: 'Code for the receiver',
+    lead: html`For TypeScript and JavaScript, the package <code>sallyport-receiver</code> does everything. For other languages this is the verification; complete programs, which also answer challenges, decrypt and decompress, are in <code>docs/receivers/</code>. <code>docs/receive-webhooks.md</code> has every rule.`,
     content: codePanels('Verify a delivery', receiverCode()),
   });
 }

@@ -44,7 +44,7 @@ export function rotationPages({ pages, results, services: { endpoints }, clock }
     const done =
       waitsUntil(endpoint.nextApiKeyAt, call.now) === null
         ? 'The new API key is sent from now on.'
-        : 'The new API key waits. Tell it to the receiver.';
+        : 'The new API key is scheduled. Give it to the customer.';
     return redirectTo(`/endpoints/${endpoint.id}#credentials`, done);
   };
   return (
@@ -81,15 +81,15 @@ const SECRET: Credential = {
   action: 'rotate-secret',
   field: 'secret',
   noun: 'secret',
-  lead: 'The new one is shown once, now. Until it signs, the receiver puts it beside the old one and takes either.',
-  own: 'Base64, after whsec_ too, or any text. Left empty, 32 random bytes are made, which is better.',
+  lead: 'The new secret is shown once, on the next page. Until it signs, the receiver should accept both secrets.',
+  own: 'Base64, with or without whsec_, or any text. If empty, 32 random bytes are generated (recommended).',
 };
 const API_KEY: Credential = {
   action: 'rotate-api-key',
   field: 'apiKey',
   noun: 'API key',
-  lead: 'Until the new one is sent, the receiver puts it beside the old one and takes either.',
-  own: '32 hexadecimal digits. Left empty, a key is made.',
+  lead: 'Until the new API key is sent, the receiver should accept both keys.',
+  own: '32 hexadecimal digits. If empty, a key is generated.',
 };
 
 function rotationFields({ field, noun, own }: Credential): FieldTable {
@@ -97,10 +97,10 @@ function rotationFields({ field, noun, own }: Credential): FieldTable {
   return {
     activateAfterSeconds: select(
       {
-        label: 'It is used',
+        label: 'Use it',
         isRequired: true,
         choices: DELAYS,
-        hint: 'At once breaks deliveries until the receiver has it: for when the old one was seen by others.',
+        hint: 'Choose “immediately” only if the old one has leaked: deliveries fail until the receiver has the new one.',
       },
       { read: numberOf },
     ),
@@ -110,7 +110,7 @@ function rotationFields({ field, noun, own }: Credential): FieldTable {
           label: 'The old one also signs',
           isRequired: true,
           choices: OVERLAPS,
-          hint: 'With Standard Webhooks, for receivers that hold one secret: until then requests carry the signatures of both.',
+          hint: 'Only for Standard Webhooks: requests carry both signatures, so receivers with one secret keep working.',
         },
         { read: numberOf },
       ),
@@ -139,18 +139,18 @@ function rotationView({ csrf, now }: PageCall, endpoint: Endpoint, credential: C
         ? null
         : notice({
             tone: 'caution',
-            title: `Another ${noun} waits already.`,
-            text: html`It was to be used from ${time(waits)} on. The one made here takes its place, and it never will be.`,
+            title: `Another new ${noun} is already scheduled.`,
+            text: html`It would be used from ${time(waits)} on. The one that you create here replaces it.`,
           }),
     action: `/endpoints/${id}/${action}`,
-    content: html`${fieldGroup('When', null, Object.values(when))}${moreFields('Use one that you agreed on already', state, [field], [given ?? null])}`,
-    submit: `Make the new ${noun}`,
+    content: html`${fieldGroup('When', null, Object.values(when))}${moreFields('Use an existing one', state, [field], [given ?? null])}`,
+    submit: `Create the new ${noun}`,
     cancel: `/endpoints/${id}`,
   });
 }
 
 const DELAYS = [
-  { value: '0', label: 'at once' },
+  { value: '0', label: 'immediately' },
   { value: '3600', label: 'in an hour' },
   { value: String(DAY_SECONDS), label: 'in a day' },
   { value: String(3 * DAY_SECONDS), label: 'in 3 days' },
@@ -158,13 +158,13 @@ const DELAYS = [
 ];
 
 const OVERLAPS = [
-  { value: '0', label: 'no longer' },
+  { value: '0', label: 'not at all' },
   { value: '3600', label: 'for another hour' },
   { value: String(DAY_SECONDS), label: 'for another day' },
   { value: String(7 * DAY_SECONDS), label: 'for another 7 days' },
 ];
 
-/** `secret` is null if the user gave it. */
+/** `secret` is null if the user entered it. */
 function newSecretView({ now }: PageCall, { id, name, nextSecretAt }: Endpoint, secret: string | null): View {
   const title = `New secret for ${name}`;
   const waits = waitsUntil(nextSecretAt, now);
@@ -172,29 +172,29 @@ function newSecretView({ now }: PageCall, { id, name, nextSecretAt }: Endpoint, 
     waits === null
       ? notice({
           tone: 'caution',
-          title: 'It signs from now on.',
-          text: 'Deliveries fail, and are tried again, until the receiver has it.',
+          title: 'The new secret signs from now on.',
+          text: 'Deliveries fail and are retried until the receiver has it.',
         })
       : notice({
           tone: 'info',
-          title: 'It waits.',
-          text: html`The old one signs until ${time(waits)}, the new one from then on. Give it to the receiver before.`,
+          title: 'The new secret is scheduled.',
+          text: html`The old secret signs until ${time(waits)}, the new one from then on. Give it to the customer before then.`,
         });
   const box =
     secret === null
       ? null
       : section({
-          title: 'For whoever runs the receiver',
+          title: 'For the customer',
           content: secretBox({
             label: 'New secret',
             value: secret,
-            note: 'It is kept sealed and cannot be shown again.',
+            note: 'It is stored encrypted and cannot be shown again.',
           }),
         });
   const content = html`${pageHeader({
     title,
     crumbs: [{ href: '/endpoints', label: 'Endpoints' }],
-    actions: [linkButton({ href: `/endpoints/${id}`, label: 'To the endpoint', kind: 'primary', icon: 'next' })],
+    actions: [linkButton({ href: `/endpoints/${id}`, label: 'Go to the endpoint', kind: 'primary', icon: 'next' })],
   })}${from}${box}`;
   return { title, content };
 }

@@ -57,7 +57,10 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
       if (!(error instanceof Refusal)) throw error;
       return {
         redirect: path,
-        flash: { tone: 'negative', text: `${name} is created, and not started. ${sentence(error.message)}` },
+        flash: {
+          tone: 'negative',
+          text: `${name} is created, and not started. ${sentence(error.inPortal ?? error.message)}`,
+        },
       };
     }
   };
@@ -144,7 +147,9 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
         return { title: 'Test event', content: partial, partial };
       },
       invalid: async (call, refusal) =>
-        refusal.code === 'not_found' ? null : refusedTo(`/webhooks/${pathId(call)}`, refusal.message),
+        refusal.code === 'not_found'
+          ? null
+          : refusedTo(`/webhooks/${pathId(call)}`, refusal.inPortal ?? refusal.message),
     }),
     ...removalPages(pages, entity, { text: async (call) => lossOf(await found(call)) }),
   ];

@@ -1,7 +1,16 @@
 /** The reads of the portal's lists: webhooks, endpoints, applications and users, and the webhooks that use an endpoint, a key or an event type. */
 import type { Vault } from '../../kernel/vault.ts';
 import type { WebhookState } from '../../webhooks/webhook.ts';
-import type { DirectoryStore, EndpointName, RegistryStore, Use, UseStore, Uses, WebhookListing } from '../directory.ts';
+import type {
+  DirectoryStore,
+  EndpointName,
+  EndpointWebhook,
+  RegistryStore,
+  Use,
+  UseStore,
+  Uses,
+  WebhookListing,
+} from '../directory.ts';
 import type { ApplicationTable } from './access/applications.ts';
 import { USER } from './access/users.ts';
 import { OLDEST_WAITING_AT, RECORDS_WAITING } from './delivery/queues.ts';
@@ -23,6 +32,12 @@ const DEAD = `
   FROM (SELECT first_offset, last_offset FROM batch INDEXED BY batch_dead
         WHERE webhook_number = @webhookNumber AND state = 'dead' LIMIT @limit)`;
 const NAMES = 'SELECT id, name, enabled, token_challenge, verified FROM endpoint ORDER BY lower(name), id LIMIT @limit';
+// Index: webhook_endpoint.
+const OF_ENDPOINT = `
+  SELECT w.endpoint_id, w.number AS webhook_number, w.id, w.name, p.state, p.state_reason, p.failing_since_at
+  FROM json_each(@endpointIds) AS wanted
+  JOIN webhook AS w ON w.endpoint_id = wanted.value JOIN webhook_progress AS p ON p.webhook_number = w.number
+  ORDER BY w.number LIMIT @limit`;
 const STATES = 'SELECT state, count(*) AS webhooks FROM webhook_progress GROUP BY state';
 
 // There are thousands of webhooks and endpoints at most, so filters scan them.
@@ -67,6 +82,10 @@ export function directoryStore(db: Database, vault: Vault): DirectoryStore {
       const sql = `SELECT ${endpoint.columns()} FROM endpoint ${where} ORDER BY id DESC LIMIT @limit`;
       return (await db.all(sql, { ...params, limit })).map(endpoint.read);
     },
+    webhooksOf: async (endpointIds, limit) =>
+      (await db.all(OF_ENDPOINT, { endpointIds: JSON.stringify(endpointIds), limit })).map((row) =>
+        readRow<EndpointWebhook>(row),
+      ),
     endpointNames: async (limit) =>
       (await db.all(NAMES, { limit })).map((row) =>
         readRow<EndpointName>(row, { enabled: flag, tokenChallenge: flag, verified: flag }),

@@ -1,6 +1,7 @@
 /** Counts per interval (`figure`), for charts. Intervals have three lengths; longer ones are retained longer. */
 
 import {
+  type AttemptsAt,
   addFigures,
   beginningOf,
   COUNTS,
@@ -12,7 +13,7 @@ import {
 } from '../figures.ts';
 import { measured } from '../steps.ts';
 import type { Database, Row, Statement } from './driver/database.ts';
-import { type Codec, json, number, table } from './driver/table.ts';
+import { type Codec, json, number, readRow, table } from './driver/table.ts';
 
 type Counts = Omit<Figures, 'latencies'>;
 type Stored = Counts & {
@@ -34,6 +35,11 @@ const FIGURE = table<Stored>('figure', 'at', {
 const READ = `
   SELECT ${FIGURE.columns()} FROM figure
   WHERE span_seconds = @spanSeconds AND webhook_number = @webhookNumber AND at >= @from AND at < @to ORDER BY at`;
+// Primary key: one range for each webhook.
+const ATTEMPTS = `
+  SELECT f.webhook_number, f.at, f.attempts, f.failed_attempts
+  FROM json_each(@webhookNumbers) AS wanted
+  CROSS JOIN figure AS f ON f.span_seconds = @spanSeconds AND f.webhook_number = wanted.value AND f.at >= @from`;
 const DELETE = 'DELETE FROM figure WHERE span_seconds = @spanSeconds AND webhook_number = @webhookNumber AND at = @at';
 const PURGE = `
   DELETE FROM figure WHERE (span_seconds, webhook_number, at) IN (
@@ -44,6 +50,10 @@ export function figureStore(database: Database): FigureStore {
   const readIntervals: FigureStore['read'] = async (range) => (await database.all(READ, range)).map(read);
   return {
     read: readIntervals,
+    attempts: async ({ webhookNumbers, ...range }) =>
+      (await database.all(ATTEMPTS, { ...range, webhookNumbers: JSON.stringify(webhookNumbers) })).map((row) =>
+        readRow<AttemptsAt>(row),
+      ),
     add: (gathered) =>
       measured(database, async (db) => {
         const statements: Statement[] = [];

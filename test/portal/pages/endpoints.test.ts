@@ -3,20 +3,21 @@ import { describe, it } from 'node:test';
 import { challengeAdvice, withoutCode } from '../../../src/portal/endpoints/challenge.ts';
 import { endpointSentence, endpointWarnings } from '../../../src/portal/endpoints/detail.ts';
 import { firstExample, markedPart, receiverCode } from '../../../src/portal/endpoints/receiver.ts';
-import { NO_USES } from '../../../src/store/directory.ts';
+import type { EndpointWebhook } from '../../../src/store/directory.ts';
 import type { Endpoint } from '../../../src/webhooks/endpoint.ts';
+import type { WebhookState } from '../../../src/webhooks/webhook.ts';
 import { makeEndpoint, openTestServices } from '../../support/services.ts';
 
 describe('the advice for a challenge', () => {
   const cases: readonly (readonly [error: string, advice: RegExp])[] = [
-    ['missing_answer: the response has no x-challenge-sha256 header', /into the header x-challenge-sha256/],
-    ['malformed_answer: it has 64', /44 characters of Base64/],
-    ['wrong_answer: it is another', /Compare the secret at both sides/],
+    ['missing_answer: the response has no x-challenge-sha256 header', /in the response header x-challenge-sha256/],
+    ['malformed_answer: it has 64', /44 Base64 characters/],
+    ['wrong_answer: it is another', /Compare the secret on both sides/],
     ['the endpoint answered 401, wanted 200', /Compare the API key/],
     ['the endpoint answered 403, wanted 200', /Compare the API key/],
     ['the endpoint answered 404, wanted 200', /Check the path/],
     ['the endpoint answered 302, wanted 200', /Redirects are not followed/],
-    ['the endpoint answered 204, wanted 200', /with 200 and nothing else/],
+    ['the endpoint answered 204, wanted 200', /must have the status 200/],
     ['the endpoint answered 503, wanted 200', /receiver’s log/],
     ['timeout: no complete answer within 10000 ms', /has 10 seconds to answer a challenge/],
     ['tls_expired: the certificate has expired', /Renew the receiver's certificate/],
@@ -38,23 +39,36 @@ describe('the state of an endpoint', () => {
     const sentence = (more: Partial<Endpoint>): string => endpointSentence({ ...made, ...more });
     assert.match(sentence({ enabled: true }), /^Deliveries are sent here/);
     const unproved = { enabled: false, tokenChallenge: true, verified: false };
-    assert.match(sentence({ ...unproved, enableWhenVerified: true }), /A right answer switches it on/);
-    assert.match(sentence({ ...unproved, enableWhenVerified: false }), /It is switched off, and it has not answered/);
-    assert.match(sentence({ ...unproved, verified: true }), /somebody switched it off/);
+    assert.match(sentence({ ...unproved, enableWhenVerified: true }), /Verification also enables the endpoint/);
+    assert.match(sentence({ ...unproved, enableWhenVerified: false }), /disabled, and ownership is not verified/);
+    assert.match(sentence({ ...unproved, verified: true }), /an administrator disabled the endpoint/);
   });
 
-  it('has warnings only where something is to be looked at', async (t) => {
+  it('has warnings only for problems, failing webhooks among them', async (t) => {
     const { clock, ...services } = await openTestServices(t);
     const made = await makeEndpoint(services as Parameters<typeof makeEndpoint>[0]);
     const now = clock();
-    const about = (more: Partial<Endpoint>, count = 0): readonly (readonly [string, string])[] =>
-      endpointWarnings({ ...made, ...more }, { ...NO_USES, count }, now).map((warning) => [
-        warning.about,
-        warning.tone,
-      ]);
+    const webhook: EndpointWebhook = {
+      ...{ id: 'w', name: 'Orders', state: 'running', stateReason: null, failingSinceAt: null },
+      ...{ endpointId: made.id, webhookNumber: 1 },
+    };
+    const about = (
+      more: Partial<Endpoint>,
+      ...webhooks: readonly WebhookState[]
+    ): readonly (readonly [string, string])[] =>
+      endpointWarnings(
+        { ...made, ...more },
+        webhooks.map((state) => ({ ...webhook, state })),
+        now,
+      ).map((warning) => [warning.about, warning.tone]);
     assert.deepEqual(about({}), []);
     assert.deepEqual(about({ enabled: false }), [], 'no webhook sends there');
-    assert.deepEqual(about({ enabled: false }, 1), [['state', 'caution']]);
+    assert.deepEqual(about({ enabled: false }, 'stopped'), [['state', 'caution']]);
+    assert.deepEqual(about({}, 'running', 'started', 'stopped'), []);
+    assert.deepEqual(about({}, 'failing', 'failed', 'failing'), [
+      ['webhook', 'negative'],
+      ['webhook', 'caution'],
+    ]);
     assert.deepEqual(about({ clientCertificateExpiresAt: now }), [['certificate', 'negative']]);
     assert.deepEqual(about({ clientCertificateExpiresAt: now + 1000 }), [['certificate', 'caution']]);
     assert.deepEqual(about({ clientCertificateExpiresAt: now + 40 * 86_400_000 }), []);

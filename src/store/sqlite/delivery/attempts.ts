@@ -3,9 +3,14 @@
 import type { AttemptRecord } from '../../../delivery/batch.ts';
 import { firstRowKeyAt, isUuidV7, rowKeyOf, rowKeyTime } from '../../../kernel/ids.ts';
 import { BATCH_RECORDS_MAX } from '../../../kernel/limits/limits.ts';
-import { ATTEMPTS_LOOKED_THROUGH, BATCH_BEGUN_MS } from '../../../kernel/limits/log.ts';
+import {
+  ATTEMPTS_LOOKED_THROUGH,
+  BATCH_BEGUN_MS,
+  OUTCOMES_LOOKED_THROUGH,
+  OUTCOMES_PER_WEBHOOK,
+} from '../../../kernel/limits/log.ts';
 import type { Timings } from '../../../outbound/outcome.ts';
-import type { AttemptStore } from '../../deliveries.ts';
+import type { AttemptStore, LastOutcomes } from '../../deliveries.ts';
 import type { Database, Row } from '../driver/database.ts';
 import { json, readRow } from '../driver/table.ts';
 import { ATTEMPT_COLUMNS } from '../erasure.ts';
@@ -31,6 +36,19 @@ const OF_NEWEST_RECORDS = `
 const WITHOUT_RECORDS = `
   SELECT key FROM attempt INDEXED BY attempt_record WHERE webhook_number = @webhookNumber AND first_offset IS NULL AND last_offset IS NULL
   ORDER BY key DESC LIMIT @limit`;
+// The newest attempts of all, and for each webhook those at its newest records (index: attempt_record). The last of either outcome wins.
+const OUTCOMES = `
+  WITH wanted AS (SELECT value AS number FROM json_each(@webhookNumbers)),
+  seen AS (
+    SELECT key FROM (SELECT key, webhook_number FROM attempt ORDER BY key DESC LIMIT ${OUTCOMES_LOOKED_THROUGH})
+    WHERE webhook_number IN (SELECT number FROM wanted)
+    UNION
+    SELECT newest.value FROM wanted AS w CROSS JOIN json_each((
+      SELECT json_group_array(key) FROM (
+        SELECT a.key FROM attempt AS a WHERE a.webhook_number = w.number AND a.first_offset IS NOT NULL
+        ORDER BY a.first_offset DESC LIMIT ${OUTCOMES_PER_WEBHOOK}))) AS newest)
+  SELECT max(key), webhook_number, error_class IS NOT NULL AS failed, started_at, error_class, error_message
+  FROM attempt WHERE key IN (SELECT key FROM seen) AND kind = 'delivery' GROUP BY webhook_number, failed`;
 // The first attempt of a batch ends within minutes of its claim. The time of the claim is in the batch's id.
 const OF_BATCH = `
   SELECT webhook_number, first_offset AS first, last_offset AS last FROM (
@@ -64,6 +82,21 @@ export function attemptStore(db: Database): AttemptStore {
       }
       const keys = [...new Set(rows.map(({ key }) => Number(key)))].sort((a, b) => b - a).slice(0, limit);
       return (await db.all(WITH_KEYS, { keys: JSON.stringify(keys) })).map(read);
+    },
+    lastOutcomes: async (webhookNumbers) => {
+      const rows = await db.all(OUTCOMES, { webhookNumbers: JSON.stringify(webhookNumbers) });
+      const outcomes = new Map<number, LastOutcomes>();
+      for (const { webhook_number, failed, started_at, error_class, error_message } of rows) {
+        const number = Number(webhook_number);
+        const found = outcomes.get(number) ?? { deliveredAt: null, failure: null };
+        const at = Number(started_at);
+        const errorMessage = error_message === null ? null : String(error_message);
+        outcomes.set(number, {
+          ...found,
+          ...(failed === 1 ? { failure: { at, errorClass: String(error_class), errorMessage } } : { deliveredAt: at }),
+        });
+      }
+      return outcomes;
     },
   };
 }

@@ -1,0 +1,44 @@
+/** How deliveries went in the last 24 hours: the share that succeeded, and a drawing of the hours. */
+import { attributes, type Html, html } from '../../http/html.ts';
+import { type Attempts, type Day, successRate } from '../../observe/figures.ts';
+import type { Tone } from './mark.ts';
+import { countOf, shareText } from './text.ts';
+
+/** Below the first share a webhook has a problem, below the second it hardly delivers. */
+const CAUTION_BELOW = 0.99;
+const NEGATIVE_BELOW = 0.5;
+
+export function rateTone(rate: number | null): Tone {
+  if (rate === null) return 'neutral';
+  return rate < NEGATIVE_BELOW ? 'negative' : rate < CAUTION_BELOW ? 'caution' : 'positive';
+}
+
+/** `81.2 %` with its number of attempts and the hours, for a cell of a list. */
+export function healthCell(day: Day | undefined): Html {
+  const rate = day === undefined ? null : successRate(day);
+  if (day === undefined || rate === null) return html`<span class="quiet">nothing sent</span>`;
+  return html`<span class="health"><span class="health-rate tone-${rateTone(rate)}">${shareText(rate)}</span>${sparkline(day)}</span><span class="cell-hint">${attemptsText(day)}</span>`;
+}
+
+/** `1,204 attempts, 3 failed` */
+export function attemptsText({ attempts, failedAttempts }: Attempts): string {
+  return `${countOf(attempts, 'attempt')}${failedAttempts === 0 ? '' : `, ${failedAttempts} failed`}`;
+}
+
+const BAR_WIDTH = 4;
+const GAP = 1;
+const HEIGHT = 24;
+
+/** One bar for each hour: its height is the number of attempts, its upper part the failed ones. The text beside it has the numbers. */
+function sparkline({ hours }: Day): Html {
+  const most = Math.max(1, ...hours.map(({ attempts }) => attempts));
+  const bars = hours.map(({ attempts, failedAttempts }, at) => {
+    const height = attempts === 0 ? 1 : Math.max(2, Math.round((attempts / most) * HEIGHT));
+    const failed = failedAttempts === 0 ? 0 : Math.max(2, Math.round((failedAttempts / attempts) * height));
+    const bar = (kind: string, y: number, length: number): Html =>
+      html`<rect${attributes({ class: `spark-${kind}`, x: at * (BAR_WIDTH + GAP), y, width: BAR_WIDTH, height: length })}/>`;
+    const top = HEIGHT - height;
+    return html`${bar(attempts === 0 ? 'none' : 'delivered', top, height)}${failed === 0 ? null : bar('failed', top, Math.min(failed, height))}`;
+  });
+  return html`<svg class="spark" viewBox="0 0 ${hours.length * (BAR_WIDTH + GAP)} ${HEIGHT}" aria-hidden="true" focusable="false">${bars}</svg>`;
+}
