@@ -1,5 +1,6 @@
 /**
- * `npm run build` makes the npm package `sallyport`, with the service to embed and the command line, in dist/sallyport or the given folder.
+ * `npm run build` makes the npm package `sallyport`, with the service to embed and the command line: its folder, dist/sallyport, and the
+ * file to publish or install, dist/sallyport-<version>.tgz. With an argument it makes that folder only.
  * Its package.json is derived from the project's: it exports the compiled code, and omits what only a checkout needs, such as the
  * project's Node.
  */
@@ -7,7 +8,7 @@ import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'no
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ASSETS, type AssetName, assetFile, THREAD_PROGRAMS } from '../src/kernel/assets.ts';
-import { compile, emptyFolder, entry, root, unlinkMissing, writeJson } from './build/package.ts';
+import { compile, emptyFolder, entry, PUBLISHED, pack, root, unlinkMissing, writeJson } from './build/package.ts';
 
 type Project = {
   readonly exports: Readonly<Record<string, string>>;
@@ -46,10 +47,11 @@ writeJson(join(folder, 'package.json'), {
   },
   bin: { sallyport: `./${CODE}/${MAIN}.js` },
   files: [CODE, ...assets.filter((path) => !path.startsWith('docs/')), 'docs', 'CHANGELOG.md'],
+  ...PUBLISHED,
   engines,
   dependencies: { ...dependencies, [TYPES]: project.devDependencies[TYPES] },
 });
-process.stdout.write(`${relative(process.cwd(), folder) || '.'}\n`);
+process.stdout.write(`${relative(process.cwd(), process.argv[2] === undefined ? pack(folder) : folder) || '.'}\n`);
 
 /** The file of an asset, or null if it comes with a dependency. */
 function ownFile(name: string): string[] {

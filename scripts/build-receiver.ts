@@ -1,11 +1,12 @@
 /**
- * `npm run build:receiver` makes the npm package `sallyport-receiver` from src/receiver and what it imports, in dist/sallyport-receiver or
- * the given folder.
+ * `npm run build:receiver` makes the npm package `sallyport-receiver` from src/receiver and what it imports: its folder,
+ * dist/sallyport-receiver, and the file to publish or install, dist/sallyport-receiver-<version>.tgz. With an argument it makes that folder
+ * only.
  */
 import { copyFileSync, cpSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { VERSION } from '../src/kernel/version.ts';
-import { compile, emptyFolder, entry, root, unlinkMissing, writeJson } from './build/package.ts';
+import { compile, emptyFolder, entry, PUBLISHED, pack, root, unlinkMissing, writeJson } from './build/package.ts';
 
 /** The edition of Node 20, which many customers still use. */
 const EDITION = 'es2023';
@@ -32,9 +33,10 @@ writeJson(join(folder, 'package.json'), {
     './vectors/*.json': './vectors/*.json',
     './package.json': './package.json',
   },
+  ...PUBLISHED,
   engines: { node: '>=20' },
   peerDependencies: { openpgp: '>=6' },
   peerDependenciesMeta: { openpgp: { optional: true } },
   keywords: ['sallyport', 'webhooks', 'hmac', 'signature', 'receiver'],
 });
-process.stdout.write(`${relative(process.cwd(), folder) || '.'}\n`);
+process.stdout.write(`${relative(process.cwd(), process.argv[2] === undefined ? pack(folder) : folder) || '.'}\n`);

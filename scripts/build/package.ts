@@ -5,6 +5,17 @@ import { dirname, join, resolve } from 'node:path';
 
 export const root: string = resolve(import.meta.dirname, '..', '..');
 
+/** For package.json: `npm publish` from a CI that supports it then states where the package was built. */
+export const PUBLISHED = { publishConfig: { access: 'public', provenance: true } } as const;
+
+/** Packs the folder of a package next to it. Returns the file. */
+export function pack(folder: string): string {
+  const [packed] = JSON.parse(
+    execFileSync('npm', ['pack', '--json', '--pack-destination', dirname(folder)], { cwd: folder, encoding: 'utf8' }),
+  ) as [{ readonly filename: string }];
+  return join(dirname(folder), packed.filename);
+}
+
 /** Replaces the folder with an empty one. */
 export function emptyFolder(folder: string): void {
   rmSync(folder, { recursive: true, force: true });

@@ -1,9 +1,10 @@
-/** Runs the health check of docs/examples/Dockerfile against a service, as a container would. */
+/** docs/examples/Dockerfile: its health check against a service, as a container would run it, and what its build may read. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { ASSETS } from '../../src/kernel/assets.ts';
 import { serve, unusedFolder } from '../support/command.ts';
 import { temporaryFolder } from '../support/store.ts';
 import { makeCertificates } from '../support/tls.ts';
@@ -39,5 +40,40 @@ describe('the health check of the image', () => {
     assert.notEqual(statusOf({ SALLYPORT_PORT }), 0);
     await end('SIGTERM');
     assert.notEqual(statusOf({ ...env, SALLYPORT_PORT }), 0);
+  });
+});
+
+describe('the build of the image', () => {
+  it('may read every file that the binary contains, and copies it', () => {
+    const ignored = readFileSync(new URL('../../docs/examples/Dockerfile.dockerignore', import.meta.url), 'utf8');
+    const allowed = [...ignored.matchAll(/^!(.+)$/gm)].map(([, path = '']) => path);
+    const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, paths = '']) =>
+      paths.split(' '),
+    );
+    const files = Object.values(ASSETS).filter((path) => !path.startsWith('npm:'));
+    for (const paths of [allowed, copied]) {
+      const isIn = (file: string): boolean => paths.some((path) => file === path || file.startsWith(`${path}/`));
+      assert.deepEqual(
+        files.filter((file) => !isIn(file)),
+        [],
+      );
+    }
+  });
+});
+
+describe('docs/examples/compose.yaml', () => {
+  it('hardens the container as the docker command of the Dockerfile does', () => {
+    const compose = readFileSync(new URL('../../docs/examples/compose.yaml', import.meta.url), 'utf8');
+    for (const [flag, line] of [
+      ['--read-only', 'read_only: true'],
+      ['--tmpfs /tmp:exec,size=16m', 'tmpfs:\n      - /tmp:exec,size=16m'],
+      ['--cap-drop ALL', 'cap_drop:\n      - ALL'],
+      ['no-new-privileges', 'security_opt:\n      - no-new-privileges'],
+      ['--restart unless-stopped', 'restart: unless-stopped'],
+      ['-p 127.0.0.1:8080:8080', 'ports:\n      - 127.0.0.1:8080:8080'],
+    ] as const) {
+      assert.ok(dockerfile.includes(flag), flag);
+      assert.ok(compose.includes(`    ${line}\n`), line);
+    }
   });
 });
