@@ -1,4 +1,4 @@
-/** The outcome of one request to a receiver, from a closed list, and advice for each kind of failure. */
+/** The outcome of one request to a receiver, from a closed list, and the advice for each cause of failure. */
 
 export type ErrorClass =
   | 'dns'
@@ -68,13 +68,23 @@ export function failure(
   message: string,
   { answer = null, timings = NO_TIMINGS }: { readonly answer?: Answer | null; readonly timings?: Timings } = {},
 ): Failure {
-  return { ok: false, errorClass, message, advice: adviceFor(errorClass), answer, timings };
+  return { ok: false, errorClass, message, advice: adviceFor(errorClass, answer?.status), answer, timings };
 }
 
-/** One sentence for the operator: what to look at or change. */
-export function adviceFor(errorClass: ErrorClass): string {
-  return ADVICE[errorClass];
+/** What the operator should check or change: for `http_status` by the status of the answer, if it is given. */
+export function adviceFor(errorClass: ErrorClass, status?: number | null): string {
+  if (errorClass !== 'http_status' || status === undefined || status === null) return ADVICE[errorClass];
+  return STATUS_ADVICE.find(([from, to]) => status >= from && status <= to)?.[2] ?? ADVICE.http_status;
 }
+
+/** The status in the message of an `http_status` failure ("the receiver answered 503"), or null. */
+export function statusInMessage(message: string | null): number | null {
+  const [, status] = /\banswered ([1-5]\d\d)\b/.exec(message ?? '') ?? [];
+  return status === undefined ? null : Number(status);
+}
+
+const CREDENTIALS =
+  'The receiver rejects the credentials. Compare the secret and the API key of the endpoint with those of the receiver.';
 
 const ADVICE: Readonly<Record<ErrorClass, string>> = {
   dns: 'Check the host name in the URL and that it resolves from this machine.',
@@ -94,6 +104,35 @@ const ADVICE: Readonly<Record<ErrorClass, string>> = {
   proxy: 'Check SALLYPORT_EGRESS_PROXY, and that the proxy runs and allows CONNECT to this address and port.',
   oauth_token: "Check token URL, client id, client secret and scopes of the endpoint against the token server's log.",
   encryption: "Check the webhook's encryption key: it must exist, be unexpired and be able to encrypt.",
-  http_status: "Look into the receiver's log for why it answered so; redirects are not followed.",
+  http_status: "Look into the receiver's log for the reason. Sallyport does not follow redirects.",
   internal: "Look into this service's log; the receiver was not at fault, and the attempt does not count.",
 };
+
+/** Advice by status, from the first to the last of a range. The first row that contains a status counts. */
+const STATUS_ADVICE: readonly (readonly [from: number, to: number, advice: string])[] = [
+  [300, 399, "Sallyport does not follow redirects. Set the endpoint's URL to the address that the redirect leads to."],
+  [401, 401, CREDENTIALS],
+  [403, 403, CREDENTIALS],
+  [404, 404, "Check the path of the endpoint's URL: the receiver has nothing there."],
+  [405, 405, "Check the path of the endpoint's URL: the receiver does not accept POST there."],
+  [408, 408, 'Check that the receiver reads the whole request, and how long it and any proxy wait for it.'],
+  [
+    410,
+    410,
+    "The receiver is gone for good from this address. Set the endpoint's new URL, then start the webhook again.",
+  ],
+  [413, 413, "Raise the receiver's limit for request bodies, or lower maxBatchRecords of the webhook."],
+  [
+    415,
+    415,
+    'Check that the receiver accepts application/json, and compressed or encrypted bodies if they are switched on.',
+  ],
+  [429, 429, 'Set maxRecordsPerSecond of the webhook to a rate that the receiver allows.'],
+  [400, 499, "Compare the payload with what the receiver expects, and look into the receiver's log for the reason."],
+  [
+    502,
+    504,
+    "Check that the receiver runs behind its proxy. Look into the receiver's log, and into the log of the proxy.",
+  ],
+  [500, 599, "Look into the receiver's log for the error at the time of the attempt."],
+];

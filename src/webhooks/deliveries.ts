@@ -202,7 +202,7 @@ export function viewAttempt(attempt: AttemptRecord): AttemptView {
     delivered: errorClass === null,
     errorClass,
     error: errorMessage,
-    advice: errorClass === null ? null : adviceFor(errorClass as ErrorClass),
+    advice: errorClass === null ? null : adviceFor(errorClass as ErrorClass, attempt.responseStatus),
     timings: { ...timings },
   };
 }

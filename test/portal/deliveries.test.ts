@@ -196,9 +196,9 @@ for (const isScriptless of [false, true]) {
       await page.getByRole('link', { name: TYPE }).click();
       await page.waitForURL(`**/deliveries/${delivery?.id}`);
       await page.getByText('Given up after one attempt.').waitFor();
-      await page.getByText('Look into the receiver').first().waitFor();
+      await page.getByText('Compare the payload with what the receiver expects').first().waitFor();
       const text = await page.locator('#story').innerText();
-      for (const shown of [/x-api-key: \[secret\]/, /authorization: HMAC-SHA256/, /Sent alone/, /In all/, /422/]) {
+      for (const shown of [/x-api-key: \[secret\]/, /authorization: HMAC-SHA256/, /Sent alone/, /Total/, /422/]) {
         assert.match(text, shown);
       }
       assert.ok(text.includes(MARKUP), 'headers and body are shown as the text that they are');
@@ -215,7 +215,7 @@ for (const isScriptless of [false, true]) {
       }
       dock.at.answer(() => ({ status: 204 }));
       await page.getByRole('button', { name: 'Send again' }).click();
-      await page.getByText('It is due again').waitFor();
+      await page.getByText('Sending again.').waitFor();
     });
   });
 }
@@ -238,8 +238,8 @@ describe('a delivery', () => {
     await portal.service.services.erasures.erase({ subject: 'anna <b>' }, ACTOR);
     const { page } = await openAs('administrator', `/deliveries/${delivery?.id}`);
     await page.getByText('The data was erased.').waitFor();
-    await page.getByText('The answer itself was erased').waitFor();
-    await page.getByText('Its data was erased').waitFor();
+    await page.getByText('The response was erased').waitFor();
+    await page.getByText('Data erased').waitFor();
     assert.equal((await page.content()).includes('onerror'), false);
   });
 
@@ -250,12 +250,12 @@ describe('a delivery', () => {
     await services.publish({ type: TYPE, data: {} }, ACTOR);
     await log.nextAttempt(shop.webhook.id);
     const waiting = (await deliveriesOf(admin, shop.webhook)).at(-1);
-    const { page, open } = await openAs('viewer', `/deliveries/${waiting?.id}`);
-    await page.getByText(/Attempt 1 of 20 failed\. It waits: the next one is in \d/).waitFor();
-    await page.getByText('The next attempt').waitFor();
+    const { page } = await openAs('viewer', `/deliveries/${waiting?.id}`);
+    await page.getByText('Attempt 1 of 20 failed.').waitFor();
+    await page.getByText(/The next attempt is in \d/).waitFor();
+    await page.locator('.moment-title', { hasText: 'Next attempt' }).waitFor();
     await stopWebhook(admin, shop.webhook);
-    await open(`/deliveries/${waiting?.id}`);
-    await page.getByText('It waits: its webhook is stopped.').waitFor();
+    await page.getByText('It waits because its webhook is stopped.').waitFor();
   });
 });
 

@@ -69,6 +69,14 @@ export const OVERVIEW_EVERY_MS: Readonly<Record<'hour' | 'day' | 'week', number>
   week: 60_000,
 };
 export const OVERVIEW_KEPT_MS = 2000;
+
+// Live pages.
+/** Shortest time between two readings of a live page, and the longest: for changes of which no attempt tells, for example a replay. */
+export const LIVE_EVERY_MS = 500;
+export const LIVE_CHECK_MS = 2000;
+/** A live page is read for at most this share of the time, so a slow list is refreshed less often; but at least this often. */
+export const LIVE_READING_SHARE = 0.05;
+export const LIVE_PAUSE_MAX_MS = 10_000;
 /** Failing webhooks and webhooks with the longest queues on the overview. */
 export const AILING_SHOWN = 20;
 export const QUEUES_SHOWN = 5;

@@ -1,4 +1,4 @@
-/* What pages do beyond what a browser does by itself: copying, local times, the theme, and panels. Without it everything still works. */
+/* Copy buttons, local times, the theme, and tabs. Pages also work without this script. */
 (() => {
   const announce = (text) => {
     const announcer = document.getElementById('announcer');
@@ -6,16 +6,17 @@
   };
 
   // Copying.
-  htmx.onLoad((root) => {
+  const showCopyButtons = (root) => {
     for (const button of root.querySelectorAll('[data-copy][hidden]')) button.hidden = false;
-  });
+  };
+  htmx.onLoad(showCopyButtons);
   document.addEventListener('click', async ({ target }) => {
     const button = target instanceof Element ? target.closest('[data-copy]') : null;
     if (button === null) return;
     try {
       await navigator.clipboard.writeText(button.dataset.copy);
     } catch {
-      // Without permission: the text beside it is selected, to be copied by hand.
+      // Without permission the script selects the text, and the user copies it.
       const code = button.parentElement?.querySelector('code') ?? button.closest('figure')?.querySelector('code');
       if (code) getSelection()?.selectAllChildren(code);
       return;
@@ -25,7 +26,7 @@
     setTimeout(() => button.classList.remove('copied'), 1500);
   });
 
-  // Times in the reader's zone; UTC stays in the title.
+  // Times in the user's time zone. The title has UTC.
   const instant = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
   const relative = new Intl.RelativeTimeFormat('en', { numeric: 'always' });
   const UNITS = [
@@ -50,9 +51,16 @@
     }
   };
   htmx.onLoad(showTimes);
+  // Before new markup enters the page, so that a live update neither flickers nor changes what is the same.
+  document.addEventListener('htmx:before:swap', ({ detail: { tasks } }) => {
+    for (const { fragment } of tasks) {
+      showCopyButtons(fragment);
+      showTimes(fragment);
+    }
+  });
   setInterval(() => showTimes(document), 15000);
 
-  // The theme, at once and without loading the page again.
+  // The theme changes without a reload.
   document.addEventListener('submit', (event) => {
     const { target, submitter } = event;
     if (!(target instanceof HTMLFormElement) || !target.matches('[data-theme-switch]') || submitter === null) return;
@@ -68,7 +76,7 @@
     document.dispatchEvent(new Event('theme'));
   });
 
-  // One example at a time.
+  // Panels become tabs.
   htmx.onLoad((root) => {
     for (const group of root.querySelectorAll('[data-panels]:not(.is-tabbed)')) {
       const panels = [...group.querySelectorAll('[data-panel]')];
@@ -109,6 +117,6 @@
     }
   });
 
-  // The session is over: the page says where to sign in.
+  // The session ended. The reload leads to the sign-in page.
   document.addEventListener('signed-out', () => location.reload());
 })();

@@ -11,6 +11,7 @@ import { countOf, sentence, spanText } from '../parts/text.ts';
 export function attemptMoment(attempt: AttemptRecord, url: string | null, isUnfolded: boolean): Moment {
   const { startedAt, attemptNumber, errorClass } = attempt;
   return {
+    id: `attempt-${attempt.id}`,
     at: startedAt,
     tone: errorClass === null ? 'positive' : 'negative',
     title: html`Attempt ${attemptNumber} ${outcomeBadge(attempt)}`,
@@ -29,8 +30,8 @@ export function outcomeBadge({
   return badge('negative', text);
 }
 
-function failure({ errorMessage }: AttemptRecord, errorClass: ErrorClass): Html {
-  return html`<p><strong>${sentence(errorMessage ?? errorClass)}</strong> ${adviceFor(errorClass)}</p>`;
+function failure({ errorMessage, responseStatus }: AttemptRecord, errorClass: ErrorClass): Html {
+  return html`<p><strong>${sentence(errorMessage ?? errorClass)}</strong> ${adviceFor(errorClass, responseStatus)}</p>`;
 }
 
 function summaryOf({ firstOffset, lastOffset, timings: { totalMs } }: AttemptRecord): Html {
@@ -43,8 +44,8 @@ function summaryOf({ firstOffset, lastOffset, timings: { totalMs } }: AttemptRec
 /** The request, the response and the timings. */
 export function attemptDetails(attempt: AttemptRecord, url: string | null): Html {
   const { timings, errorClass } = attempt;
-  const drawn = waterfall(timings);
-  return html`<div class="stack">${drawn}${errorClass === null ? null : html`<p class="quiet">Error class <code>${errorClass}</code></p>`}<div class="columns">${codeBlock({ code: requestText(attempt, url), label: 'Request headers, secrets masked', isWrapped: true })}${answerBlock(attempt)}</div></div>`;
+  const drawn = waterfall(timings, errorClass);
+  return html`<div class="stack">${drawn}${errorClass === null ? null : html`<p class="quiet">Error class <code>${errorClass}</code></p>`}<div class="columns">${codeBlock({ code: requestText(attempt, url), label: 'Request headers (secrets masked)', isWrapped: true })}${responseBlock(attempt)}</div></div>`;
 }
 
 function requestText({ requestHeaders }: AttemptRecord, url: string | null): string {
@@ -54,15 +55,15 @@ function requestText({ requestHeaders }: AttemptRecord, url: string | null): str
   return [`POST ${pathname}${search}`, `host: ${host}`, ...lines].join('\n');
 }
 
-function answerBlock({ responseStatus, responseHeaders, responseBody }: AttemptRecord): Html {
-  if (responseStatus === null) return html`<p class="quiet">No answer came.</p>`;
+function responseBlock({ responseStatus, responseHeaders, responseBody }: AttemptRecord): Html {
+  if (responseStatus === null) return html`<p class="quiet">No response.</p>`;
   if (responseHeaders === null) {
-    return html`<p class="quiet">It answered ${responseStatus}. The answer itself was erased along with the data that it was about.</p>`;
+    return html`<p class="quiet">Status ${responseStatus}. The response was erased together with the data.</p>`;
   }
   const body = responseBody === null ? '' : Buffer.from(responseBody).toString('utf8');
   const isCut = responseBody !== null && responseBody.byteLength >= RESPONSE_KEPT_BYTES;
   const head = [String(responseStatus), ...headerLines(responseHeaders)].join('\n');
-  const label = isCut ? 'Answer, the first 4 KiB of its body' : 'Answer';
+  const label = isCut ? 'Response (first 4 KiB of the body)' : 'Response';
   return codeBlock({ code: body === '' ? `${head}\n\n(no body)` : `${head}\n\n${body}`, label, isWrapped: true });
 }
 
@@ -73,16 +74,16 @@ function headerLines(headers: Readonly<Record<string, string>>): string[] {
 type Step = { readonly name: string; readonly kind: string; readonly ms: number };
 
 const STEPS: readonly (readonly [key: Exclude<keyof Timings, 'totalMs'>, name: string, kind: string])[] = [
-  ['dnsMs', 'Name', 'dns'],
-  ['connectMs', 'Connection', 'connect'],
+  ['dnsMs', 'DNS', 'dns'],
+  ['connectMs', 'Connect', 'connect'],
   ['tlsMs', 'TLS', 'tls'],
   ['firstByteMs', 'First byte', 'wait'],
 ];
 
-/** Null if no step was reached. Steps that a reused connection did not need are omitted. */
-export function waterfall(timings: Timings): Html | null {
+/** Null if no step was reached. Steps that a reused connection did not need are omitted. The TLS step is red if TLS failed. */
+export function waterfall(timings: Timings, errorClass: string | null = null): Html | null {
   const { totalMs } = timings;
-  const steps = stepsOf(timings);
+  const steps = stepsOf(timings, errorClass?.startsWith('tls') === true);
   if (totalMs === null && steps.length === 0) return null;
   const known = steps.reduce((sum, { ms }) => sum + ms, 0);
   const total = Math.max(totalMs ?? known, known, 1);
@@ -94,14 +95,14 @@ export function waterfall(timings: Timings): Html | null {
   });
   // The rest: waiting for a free connection, and reading the body.
   const rest = total - known;
-  if (steps.length > 0 && rest > total / 50) rows.push(bar({ name: 'All else', kind: 'rest', ms: rest }, from, total));
-  return html`<div class="waterfall"><ol>${rows}</ol><p class="waterfall-total"><span>In all</span><span>${spanText(totalMs ?? known)}</span></p></div>`;
+  if (steps.length > 0 && rest > total / 50) rows.push(bar({ name: 'Other', kind: 'rest', ms: rest }, from, total));
+  return html`<div class="waterfall"><ol>${rows}</ol><p class="waterfall-total"><span>Total</span><span>${spanText(totalMs ?? known)}</span></p></div>`;
 }
 
-function stepsOf(timings: Timings): Step[] {
+function stepsOf(timings: Timings, hasTlsFailed: boolean): Step[] {
   return STEPS.flatMap(([key, name, kind]) => {
     const ms = timings[key];
-    return ms === null ? [] : [{ name, kind, ms }];
+    return ms === null ? [] : [{ name, kind: kind === 'tls' && hasTlsFailed ? 'failed' : kind, ms }];
   });
 }
 

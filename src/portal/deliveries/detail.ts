@@ -1,6 +1,6 @@
-/** `/deliveries/{id}`: one delivery with its state, its history and its payload. */
+/** `/deliveries/{id}`: one delivery with its state, its attempts and its payload. It follows the delivery live. */
 import type { AttemptRecord } from '../../delivery/batch.ts';
-import { type Html, html } from '../../http/html.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
 import { ATTEMPTS_SHOWN } from '../../kernel/limits/limits.ts';
 import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
 import type { DeliveryContent } from '../../store/deliveries.ts';
@@ -9,7 +9,8 @@ import type { Endpoint } from '../../webhooks/endpoint.ts';
 import { isRunnable } from '../../webhooks/lifecycle.ts';
 import type { Delivery, Webhook } from '../../webhooks/webhook.ts';
 import { encodeEnvelope } from '../../wire/payload.ts';
-import { attempted, type PageCall } from '../call.ts';
+import { attempted, type PageCall, pathId } from '../call.ts';
+import { liveContent } from '../live-content.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { codePanels, copyable, definitionList, type Moment, timeline } from '../parts/details.ts';
 import { actionButton, linkButton, pageHeader, section } from '../parts/header.ts';
@@ -26,30 +27,52 @@ type Story = {
   readonly endpoint: Endpoint;
 };
 
-export function deliveryDetailPages({ pages, services }: PageDependencies): PageRoute[] {
+export function deliveryDetailPages({ pages, services, feed, clock }: PageDependencies): PageRoute[] {
   const { deliveries, webhooks, endpoints } = services;
+  const read = async (id: string): Promise<Story> => {
+    const { delivery, attempts } = await deliveries.get(id);
+    const content = await deliveries.content(id);
+    const webhook = await webhooks.get(delivery.webhookId);
+    return { delivery, attempts, content, webhook, endpoint: await endpoints.get(webhook.endpointId) };
+  };
   return [
     pages.view(`${PATH}/{id}`, async (call) => {
-      const id = call.params.id ?? '';
-      const { delivery, attempts } = await deliveries.get(id);
-      const content = await deliveries.content(id);
-      const webhook = await webhooks.get(delivery.webhookId);
-      const endpoint = await endpoints.get(webhook.endpointId);
-      const story = { delivery, attempts, content, webhook, endpoint };
-      return { title: `${delivery.eventType} #${delivery.offset}`, content: storyView(call, story) };
+      const story = await read(pathId(call));
+      const { id, eventType, offset } = story.delivery;
+      const live = attributes({ 'hx-sse:connect': `${PATH}/${id}/live`, 'hx-swap': 'innerMorph' });
+      const content = html`<div id="delivery" class="page-part"${live}>${storyView(call, story)}</div>`;
+      return { title: `${eventType} #${offset}`, content };
+    }),
+    pages.stream(`${PATH}/{id}/live`, async (call) => {
+      const id = pathId(call);
+      const { delivery } = await read(id);
+      return liveContent(feed, delivery.webhookId, call.signal, async () => {
+        const story = await read(id);
+        const now = clock();
+        return { version: versionOf(story, now), content: () => storyView({ ...call, now }, story) };
+      });
     }),
     pages.page({
       method: 'POST',
       path: `${PATH}/{id}/replay`,
       role: 'operator',
       respond: (call) => {
-        const id = call.params.id ?? '';
-        return attempted(`${PATH}/${id}`, 'It is due again, and is sent under the same rules as any other.', () =>
+        const id = pathId(call);
+        return attempted(`${PATH}/${id}`, 'Sending again. This page shows the result.', () =>
           deliveries.replay(id, call.acting),
         );
       },
     }),
   ];
+}
+
+/** Differs whenever the page would show something else. */
+function versionOf({ delivery, attempts, content, webhook, endpoint }: Story, now: number): string {
+  const { maxAttempts, progress } = webhook;
+  const isDue = delivery.nextAttemptAt !== null && delivery.nextAttemptAt <= now;
+  const ids = attempts.map(({ id }) => id);
+  const { name, url } = endpoint;
+  return JSON.stringify([delivery, isDue, ids, content.erasedAt, maxAttempts, progress.state, name, url]);
 }
 
 function storyView(call: PageCall, story: Story): Html {
@@ -60,7 +83,7 @@ function storyView(call: PageCall, story: Story): Html {
     title: eventType,
     crumbs: [{ href: PATH, label: 'Deliveries' }],
     badges: [stateBadge(state)],
-    lead: html`<p>#${delivery.offset} for <a href="/webhooks/${webhookId}">${webhookName}</a>, happened ${relativeTime(delivery.createdAt, call.now)}.</p>`,
+    lead: html`<p>Event #${delivery.offset} of <a href="/webhooks/${webhookId}">${webhookName}</a>, published ${relativeTime(delivery.createdAt, call.now)}.</p>`,
     actions: [
       call.may('operator') && isReplayable(delivery)
         ? actionButton({
@@ -75,7 +98,7 @@ function storyView(call: PageCall, story: Story): Html {
   })}${standing(story, call.now)}<div class="columns columns-wide-first story">${section({
     title: 'Timeline',
     id: 'story',
-    content: html`${attempts.length === ATTEMPTS_SHOWN ? html`<p class="quiet">The last ${ATTEMPTS_SHOWN} attempts are shown.</p>` : null}${timeline(moments)}`,
+    content: html`${attempts.length === ATTEMPTS_SHOWN ? html`<p class="quiet">These are the last ${ATTEMPTS_SHOWN} attempts.</p>` : null}${timeline(moments)}`,
   })}<div class="stack story-side">${payloadSection(delivery, content, webhook)}${facts(delivery, content, attempts, endpoint)}</div></div>`;
 }
 
@@ -90,11 +113,11 @@ function momentsOf({ delivery, attempts, endpoint, content }: Story, now: number
     },
     ...attempts.map((attempt, at) => attemptMoment(attempt, endpoint.url, at === attempts.length - 1)),
   ];
-  if (content.erasedAt !== null) moments.push({ at: content.erasedAt, title: 'Its data was erased', tone: 'neutral' });
+  if (content.erasedAt !== null) moments.push({ at: content.erasedAt, title: 'Data erased', tone: 'neutral' });
   if (state === 'delivered') moments.push({ at: settledAt, title: 'Delivered', tone: 'positive' });
   if (state === 'dead') moments.push({ at: settledAt, title: 'Given up', tone: 'negative' });
-  if (state === 'pending' && nextAttemptAt !== null && nextAttemptAt > now) {
-    moments.push({ at: nextAttemptAt, title: 'The next attempt', tone: 'info' });
+  if (state === 'pending' && nextAttemptAt !== null && nextAttemptAt > now && !isUnderWay(delivery, now)) {
+    moments.push({ id: 'next-attempt', at: nextAttemptAt, title: 'Next attempt', tone: 'info' });
   }
   return moments.toSorted((a, b) => (a.at ?? 0) - (b.at ?? 0));
 }
@@ -109,25 +132,25 @@ function facts(
   const search = (text: string): string => `${PATH}?${new URLSearchParams({ q: text })}`;
   return section({
     title: 'Details',
-    actions: [linkButton({ href: search(eventId), label: 'At other webhooks', kind: 'quiet' })],
+    actions: [linkButton({ href: search(eventId), label: 'This event at all webhooks', kind: 'quiet' })],
     content: definitionList([
-      ['Event id', copyable(eventId, 'event id'), 'messageId in the body: what a receiver drops repeats by.'],
+      ['Event id', copyable(eventId, 'event id'), 'messageId in the body. Receivers use it to drop duplicates.'],
       ['Event type', html`<code>${eventType}</code>`],
       ['Subject', subject === null ? null : html`<a href="${search(subject)}">${subject}</a>`],
       ['Correlation id', copyable(correlationId, 'correlation id')],
       ['Caused by', actorId === null ? null : copyable(actorId, 'actor id')],
       ['Endpoint', html`<a href="/endpoints/${endpoint.id}">${endpoint.name}</a>`],
       ['Offset', `#${offset}`],
-      ['Attempts', countText(attemptCount), 'since it was last due anew'],
+      ['Attempts', countText(attemptCount), 'Since the last replay.'],
       [
         'Batch',
         batches.length === 0
           ? null
           : html`<span class="stack-tight">${batches.map((batch) => copyable(batch, 'batch id'))}</span>`,
-        batches.length === 0 ? undefined : 'webhook-id is msg_ and this, where Standard Webhooks are on.',
+        batches.length === 0 ? undefined : 'With Standard Webhooks, webhook-id is msg_ followed by this id.',
       ],
-      ['Happened', time(createdAt)],
-      ['Over', time(settledAt)],
+      ['Published', time(createdAt)],
+      ['Finished', time(settledAt)],
       ['Delivery id', copyable(id, 'delivery id')],
     ]),
   });
@@ -139,29 +162,31 @@ type Standing = {
   readonly webhook: Pick<Webhook, 'maxAttempts' | 'progress'>;
 };
 
+/** The state of the delivery, the reason, and what happens next. */
 export function standing({ delivery, attempts, webhook }: Standing, now: number): Html {
   const { state, createdAt, settledAt, attemptCount } = delivery;
   const problem = problemOf(attempts.at(-1));
   switch (state) {
     case 'delivered': {
       const tries = attemptCount === 1 ? 'at the first attempt' : `at attempt ${attemptCount}`;
-      const text = `Arrived ${tries}, ${spanText((settledAt ?? createdAt) - createdAt)} after it happened.`;
+      const text = `Delivered ${tries}, ${spanText((settledAt ?? createdAt) - createdAt)} after it was published.`;
       return notice({ tone: 'positive', text });
     }
     case 'dead':
       return notice({
         tone: 'negative',
         title: `Given up after ${attemptCount === 1 ? 'one attempt' : `${attemptCount} attempts`}.`,
-        text: html`${problem === null ? null : html`<p>${problem}</p>`}<p>It is kept, and can be sent again.</p>`,
+        text: html`${problem === null ? null : html`<p>${problem}</p>`}<p>Sallyport keeps it. Fix the cause, then send it again.</p>`,
       });
     case 'discarded':
-      return notice({ tone: 'neutral', title: 'Not sent.', text: 'Its data was erased before it could be.' });
+      return notice({ tone: 'neutral', title: 'Not sent.', text: 'Its data was erased before it was delivered.' });
     default: {
-      const when = waitsFor(delivery.nextAttemptAt, webhook, now);
+      const next = nextStep(delivery, webhook, now);
       // After a replay, the earlier attempts tell nothing about the present state.
-      if (problem === null || attemptCount === 0) return notice({ tone: 'info', text: `It waits: ${when}.` });
-      const title = `Attempt ${attemptCount} of ${webhook.maxAttempts} failed. It waits: ${when}.`;
-      return notice({ tone: 'caution', title, text: problem });
+      const failed = isUnderWay(delivery, now) ? attemptCount - 1 : attemptCount;
+      if (problem === null || failed <= 0) return notice({ tone: 'info', text: next });
+      const title = `Attempt ${failed} of ${webhook.maxAttempts} failed.`;
+      return notice({ tone: 'caution', title, text: html`<p>${problem}</p><p>${next}</p>` });
     }
   }
 }
@@ -169,36 +194,49 @@ export function standing({ delivery, attempts, webhook }: Standing, now: number)
 /** The error and the advice. */
 function problemOf(attempt: AttemptRecord | undefined): string | null {
   if (attempt === undefined || attempt.errorClass === null) return null;
-  const { errorClass, errorMessage } = attempt;
-  return `${sentence(errorMessage ?? errorClass)} ${adviceFor(errorClass as ErrorClass)}`;
+  const { errorClass, errorMessage, responseStatus } = attempt;
+  return `${sentence(errorMessage ?? errorClass)} ${adviceFor(errorClass as ErrorClass, responseStatus)}`;
 }
 
-function waitsFor(at: number | null, { progress: { state } }: Standing['webhook'], now: number): string {
-  if (!isRunnable(state)) return state === 'failed' ? 'its webhook has failed' : 'its webhook is stopped';
-  if (at === null) return 'others are before it';
-  return at <= now ? 'it is due now' : `the next one is in ${spanText(at - now)}`;
+/** A lease that has ended is one of a process that was killed. */
+function isUnderWay({ isLeased, nextAttemptAt }: Delivery, now: number): boolean {
+  return isLeased && nextAttemptAt !== null && nextAttemptAt > now;
 }
 
+/** What a pending delivery waits for. */
+function nextStep(delivery: Delivery, { progress: { state } }: Standing['webhook'], now: number): Html {
+  const { nextAttemptAt, attemptCount } = delivery;
+  if (isUnderWay(delivery, now)) return html`Attempt ${Math.max(attemptCount, 1)} is under way.`;
+  if (!isRunnable(state))
+    return html`It waits because its webhook ${state === 'failed' ? 'has failed' : 'is stopped'}.`;
+  if (nextAttemptAt === null) return html`It waits for the records before it.`;
+  if (nextAttemptAt <= now) return html`It is due and is sent next.`;
+  return html`The next attempt is ${relativeTime(nextAttemptAt, now)}.`;
+}
+
+/** A live update leaves the payload as it is, so the chosen tab stays. The section has another id once the data is erased. */
 function payloadSection(delivery: Delivery, content: DeliveryContent, webhook: Webhook): Html {
   const { dataJson, erasedAt } = content;
-  return section({
+  if (dataJson === null) {
+    const text = html`<p>The data about this person was erased on ${time(erasedAt)}. Attempts that were still due are not made.</p>`;
+    return section({
+      title: 'Payload',
+      id: 'payload-erased',
+      content: notice({ tone: 'neutral', title: 'The data was erased.', text }),
+    });
+  }
+  const made = section({
     title: 'Payload',
     lead:
       webhook.encryptionKeyName === null
         ? undefined
-        : html`It goes out encrypted for <strong>${webhook.encryptionKeyName}</strong>; this is what is inside.`,
-    content:
-      dataJson === null
-        ? notice({
-            tone: 'neutral',
-            title: 'The data was erased.',
-            text: html`<p>Somebody asked on ${time(erasedAt)} that what is known of this person be forgotten. What had not been sent by then is not sent any more.</p>`,
-          })
-        : codePanels('Payload', [
-            { label: 'Event data', code: pretty(dataJson) },
-            { label: 'As it is received', code: recordText(delivery, { ...content, dataJson }, webhook) },
-          ]),
+        : html`The body is encrypted for <strong>${webhook.encryptionKeyName}</strong>. This is the content.`,
+    content: codePanels('Payload', [
+      { label: 'Event data', code: pretty(dataJson) },
+      { label: 'As it is received', code: recordText(delivery, { ...content, dataJson }, webhook) },
+    ]),
   });
+  return html`<div id="payload" hx-morph-skip>${made}</div>`;
 }
 
 /** The body of a request with this record alone, as the next attempt would write it. */

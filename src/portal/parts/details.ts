@@ -15,6 +15,8 @@ export function definitionList(
 }
 
 export type Moment = {
+  /** The id of its element, by which a live page finds it again. */
+  readonly id?: string | undefined;
   readonly at: number | null;
   readonly title: string | Html;
   readonly tone?: Tone | undefined;
@@ -24,8 +26,8 @@ export type Moment = {
 /** Events in the given order. */
 export function timeline(moments: readonly Moment[]): Html {
   const items = moments.map(
-    ({ at, title, tone = 'neutral', text }) =>
-      html`<li class="moment moment-${tone}"><span class="moment-mark">${icon(TONE_ICONS[tone])}</span><div><p class="moment-title">${title}${at === null ? null : html` ${time(at)}`}</p>${text === null || text === undefined ? null : html`<div class="moment-text">${text}</div>`}</div></li>`,
+    ({ id, at, title, tone = 'neutral', text }) =>
+      html`<li class="moment moment-${tone}"${attributes({ id })}><span class="moment-mark">${icon(TONE_ICONS[tone])}</span><div><p class="moment-title">${title}${at === null ? null : html` ${time(at)}`}</p>${text === null || text === undefined ? null : html`<div class="moment-text">${text}</div>`}</div></li>`,
   );
   return html`<ol class="timeline">${items}</ol>`;
 }

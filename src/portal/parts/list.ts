@@ -63,25 +63,27 @@ export type Table = {
   readonly columns: readonly Column[];
   /** One cell for each column. */
   readonly rows: readonly (readonly HtmlValue[])[];
+  /** The ids of the rows' elements, by which a live page finds them again. */
+  readonly rowIds?: readonly string[] | undefined;
   /** Shown instead of an empty table; `emptyState` or `nothingFound`. */
   readonly empty: Html;
 };
 
-export function table({ caption, columns, rows, empty }: Table): Html {
+export function table({ caption, columns, rows, rowIds = [], empty }: Table): Html {
   if (rows.length === 0) return empty;
   const heads = columns.map(({ label, kind = 'text' }) => {
     const name = kind === 'actions' ? html`<span class="visually-hidden">${label}</span>` : label;
     return html`<th scope="col" class="cell-${kind}">${name}</th>`;
   });
   // Explicit roles, because the card layout would remove them.
-  const lines = rows.map((cells) => {
+  const lines = rows.map((cells, index) => {
     const made = columns.map(({ label, kind = 'text' }, at) => {
       const element = cells[at] ?? null;
       return kind === 'main'
         ? html`<th scope="row" role="rowheader" class="cell-main"><div class="cell">${element}</div></th>`
         : html`<td role="cell" class="cell-${kind}" data-label="${label}"><div class="cell">${element}</div></td>`;
     });
-    return html`<tr role="row">${made}</tr>`;
+    return html`<tr role="row"${attributes({ id: rowIds[index] })}>${made}</tr>`;
   });
   return html`<div class="table-box" tabindex="0" role="region" aria-label="${caption}"><table role="table"><caption class="visually-hidden">${caption}</caption><thead><tr>${heads}</tr></thead><tbody>${lines}</tbody></table></div>`;
 }

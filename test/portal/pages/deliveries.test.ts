@@ -65,7 +65,7 @@ describe('an attempt', () => {
         'one without an answer',
         FAILED,
         null,
-        /^Attempt 1 dns No such host\. Check the host name.*Error class dns.*No answer came\./,
+        /^Attempt 1 dns No such host\. Check the host name.*Error class dns.*No response\./,
         /200/,
       ],
       [
@@ -79,7 +79,7 @@ describe('an attempt', () => {
         'one whose answer was erased',
         { responseHeaders: null, responseBody: null },
         null,
-        /It answered 200\. The answer itself was erased/,
+        /Status 200\. The response was erased/,
         /date/,
       ],
       ['one without a body', { responseStatus: 204, responseBody: new Uint8Array() }, null, /\(no body\)/, /4 KiB/],
@@ -88,7 +88,7 @@ describe('an attempt', () => {
         'one whose body is cut',
         { responseBody: new Uint8Array(RESPONSE_KEPT_BYTES).fill(120) },
         null,
-        /the first 4 KiB of its body/,
+        /first 4 KiB of the body/,
         /no body/,
       ],
       ['one of many records', { lastOffset: 9 }, null, /Sent with 2 other records \(#7 to #9\)/, /alone/],
@@ -126,18 +126,27 @@ describe('the steps of an attempt', () => {
     [
       'all',
       { dnsMs: 10, connectMs: 20, tlsMs: 30, firstByteMs: 39, totalMs: 100 },
-      'Name10 ms Connection20 ms TLS30 ms First byte39 ms In all100 ms',
+      'DNS10 ms Connect20 ms TLS30 ms First byte39 ms Total100 ms',
     ],
     [
       'those of a connection that stood, and waiting for it',
       { firstByteMs: 40, totalMs: 100 },
-      'First byte40 ms All else60 ms In all100 ms',
+      'First byte40 ms Other60 ms Total100 ms',
     ],
-    ['the sum alone', { totalMs: 7 }, 'In all7 ms'],
-    ['no sum', { dnsMs: 5 }, 'Name5 ms In all5 ms'],
-    ['nothing that took time', { firstByteMs: 0, totalMs: 0 }, 'First byte0 ms All else1 ms In all0 ms'],
+    ['the sum alone', { totalMs: 7 }, 'Total7 ms'],
+    ['no sum', { dnsMs: 5 }, 'DNS5 ms Total5 ms'],
+    ['nothing that took time', { firstByteMs: 0, totalMs: 0 }, 'First byte0 ms Other1 ms Total0 ms'],
   ];
   for (const [what, timings, told] of cases) it(`are drawn: ${what}`, () => assert.equal(timed(timings), told));
+
+  it('show the TLS step in red only if TLS failed', () => {
+    const drawn = (errorClass: string | null): string =>
+      waterfall({ ...NO_TIMINGS, tlsMs: 9 }, errorClass)?.markup ?? '';
+    for (const failed of ['tls', 'tls_expired', 'tls_untrusted', 'tls_wrong_host']) {
+      assert.match(drawn(failed), /waterfall-failed/);
+    }
+    for (const other of [null, 'timeout', 'http_status']) assert.doesNotMatch(drawn(other), /waterfall-failed/);
+  });
 
   it('stay within the whole, however short or long they are', () => {
     const { markup } =
@@ -157,6 +166,7 @@ describe('the state of a delivery', () => {
     settledAt: null,
     attemptCount: 1,
     nextAttemptAt: NOW + 60_000,
+    isLeased: false,
   };
   const failed = [attempt(FAILED)];
   const cases: readonly [
@@ -169,28 +179,31 @@ describe('the state of a delivery', () => {
       { state: 'delivered', settledAt: NOW },
       [attempt()],
       'running',
-      /^Arrived at the first attempt, 5 s after it happened\.$/,
+      /^Delivered at the first attempt, 5 s after it was published\.$/,
     ],
     [
       { state: 'delivered', settledAt: null, attemptCount: 3 },
       [attempt()],
       'running',
-      /^Arrived at attempt 3, 0 ms after/,
+      /^Delivered at attempt 3, 0 ms after/,
     ],
     [
       { state: 'dead', attemptCount: 20 },
       failed,
       'failing',
-      /^Given up after 20 attempts\. No such host\. Check.* It is kept/,
+      /^Given up after 20 attempts\. No such host\. Check.* Sallyport keeps it/,
     ],
-    [{ state: 'dead' }, [], 'failing', /^Given up after one attempt\. It is kept/],
+    [{ state: 'dead' }, [], 'failing', /^Given up after one attempt\. Sallyport keeps it/],
     [{ state: 'discarded' }, [], 'running', /^Not sent\. Its data was erased/],
-    [{}, failed, 'failing', /^Attempt 1 of 20 failed\. It waits: the next one is in 1 min\. No such host\./],
-    [{ nextAttemptAt: NOW }, failed, 'failing', /It waits: it is due now\./],
-    [{}, failed, 'stopped', /It waits: its webhook is stopped\./],
-    [{}, failed, 'failed', /It waits: its webhook has failed\./],
-    [{ attemptCount: 0, nextAttemptAt: null }, [], 'running', /^It waits: others are before it\.$/],
-    [{ attemptCount: 0, nextAttemptAt: NOW }, failed, 'running', /^It waits: it is due now\.$/],
+    [{}, failed, 'failing', /^Attempt 1 of 20 failed\. No such host\. .* The next attempt is in 1 minute\.$/],
+    [{ nextAttemptAt: NOW }, failed, 'failing', /It is due and is sent next\.$/],
+    [{}, failed, 'stopped', /It waits because its webhook is stopped\.$/],
+    [{}, failed, 'failed', /It waits because its webhook has failed\.$/],
+    [{ attemptCount: 0, nextAttemptAt: null }, [], 'running', /^It waits for the records before it\.$/],
+    [{ attemptCount: 0, nextAttemptAt: NOW }, failed, 'running', /^It is due and is sent next\.$/],
+    [{ isLeased: true }, [], 'running', /^Attempt 1 is under way\.$/],
+    [{ isLeased: true, attemptCount: 2 }, failed, 'failing', /^Attempt 1 of 20 failed\. .* Attempt 2 is under way\.$/],
+    [{ isLeased: true, nextAttemptAt: NOW }, [], 'running', /^It is due and is sent next\.$/],
   ];
   for (const [more, attempts, state, told] of cases) {
     it(`is said: ${told.source}`, () => {

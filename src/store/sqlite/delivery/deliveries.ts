@@ -14,7 +14,7 @@ import { DELIVERIES_EXAMINED_AT_ONCE, DELIVERIES_EXAMINED_MAX } from '../../../k
 import type { Delivery } from '../../../webhooks/webhook.ts';
 import type { DeliveryFilter, DeliveryPage, DeliveryStore } from '../../deliveries.ts';
 import type { Database, Row } from '../driver/database.ts';
-import { readRow } from '../driver/table.ts';
+import { flag, readRow } from '../driver/table.ts';
 import {
   addressOf,
   comparePlaces,
@@ -44,6 +44,7 @@ const READ = `
          e.erased_at, iif(${UNSENT}, 'discarded', coalesce(b.state, 'pending')) AS state,
          max(0, coalesce(b.attempt_count, 0) - iif(${UNSENT}, (${SENT_SINCE}), 0)) AS attempt_count,
          iif(e.erased_at IS NULL, b.next_attempt_at, NULL) AS next_attempt_at,
+         e.erased_at IS NULL AND b.lease_owner IS NOT NULL AS is_leased,
          iif(${UNSENT}, e.erased_at, b.settled_at) AS settled_at
   FROM json_each(@places) AS place
   CROSS JOIN outbox AS o ON o.webhook_number = place.value ->> 0 AND o.record_offset = place.value ->> 1
@@ -171,7 +172,9 @@ function fits(delivery: Delivery, { key }: Place, filter: DeliveryFilter): boole
 }
 
 function read(row: Row): Delivery {
-  const { eventKey, ...delivery } = readRow<Omit<Delivery, 'id'> & { readonly eventKey: number }>(row);
+  const { eventKey, ...delivery } = readRow<Omit<Delivery, 'id'> & { readonly eventKey: number }>(row, {
+    isLeased: flag,
+  });
   const { webhookNumber, offset } = delivery;
   return { id: deliveryId({ createdAt: rowKeyTime(eventKey), webhookNumber, offset }), ...delivery };
 }

@@ -1,0 +1,79 @@
+/** Live parts of a page: when they are read, and when they are sent. */
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { html } from '../../src/http/html.ts';
+import { createIds, randomBytes } from '../../src/kernel/ids.ts';
+import { createAttemptFeed } from '../../src/observe/attempt-feed.ts';
+import { type LivePace, liveContent, liveTurns } from '../../src/portal/live-content.ts';
+import { batchOf } from '../support/attempts.ts';
+import { attemptOf } from '../support/batches.ts';
+import { cleanUp } from '../support/cleanup.ts';
+
+const clock = (): number => 1;
+const ids = createIds(clock, randomBytes);
+/** Longer than any test. */
+const NEVER_MS = 600_000;
+
+function start(t: TestContext, pace: LivePace) {
+  const feed = createAttemptFeed();
+  const leaving = new AbortController();
+  cleanUp(t, () => leaving.abort());
+  const settle = (webhookId = 'w'): void => {
+    const batch = batchOf(0, 0);
+    feed.observeSettled(webhookId, {
+      batch,
+      fate: { kind: 'delivered', at: 1 },
+      attempt: attemptOf({ ids, clock }, batch),
+    });
+  };
+  const state = { version: '1', readings: 0 };
+  const read = async () => {
+    state.readings += 1;
+    const { version } = state;
+    return { version, content: () => html`${version}` };
+  };
+  return { feed, leaving, settle, state, events: liveContent(feed, 'w', leaving.signal, read, pace) };
+}
+
+describe('a live part', () => {
+  it('is sent at once, and again after an attempt if it changed', async (t) => {
+    const { events, settle, state } = start(t, { everyMs: 0, checkMs: NEVER_MS });
+    assert.equal((await events.next()).value?.html.markup, '1');
+    const next = events.next();
+    settle('other');
+    state.version = '2';
+    settle();
+    assert.equal((await next).value?.html.markup, '2');
+    assert.equal(state.readings, 2, 'the attempt of another webhook caused a reading');
+  });
+
+  it('is read now and then without an attempt, and sent only if it changed', async (t) => {
+    const { events, state } = start(t, { everyMs: 0, checkMs: 1 });
+    await events.next();
+    const next = events.next();
+    const until = async (readings: number): Promise<void> => {
+      while (state.readings < readings) await new Promise((resolve) => setTimeout(resolve, 1));
+    };
+    await until(4);
+    state.version = '2';
+    assert.equal((await next).value?.html.markup, '2');
+  });
+
+  it('misses no attempt that settles while it is read', async (t) => {
+    const { feed, leaving, settle } = start(t, {});
+    const turns = liveTurns(feed, 'w', leaving.signal, { everyMs: 0, checkMs: NEVER_MS });
+    assert.equal((await turns.next()).value, null);
+    settle();
+    settle();
+    const piece = (await turns.next()).value;
+    assert.equal(piece?.items.length, 2);
+  });
+
+  it('ends when its client is gone', async (t) => {
+    const { events, leaving } = start(t, { everyMs: 0, checkMs: NEVER_MS });
+    await events.next();
+    const next = events.next();
+    leaving.abort();
+    assert.equal((await next).done, true);
+  });
+});

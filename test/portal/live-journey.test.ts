@@ -1,0 +1,124 @@
+/** Pages that follow what happens, in a real browser: nobody reloads them, and nobody loses their place. */
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import type { Page } from 'playwright-core';
+import type { WebhookView } from '../../src/webhooks/webhook-schema.ts';
+import { deferred } from '../support/deferred.ts';
+import { type DeliverPortal, startDeliverPortal } from '../support/deliver-portal.ts';
+import { connect, deliveriesOf, makeEventType, startWebhook, stopWebhook } from '../support/journey.ts';
+import type { ReceivingEndpoint } from '../support/receiver.ts';
+import { ACTOR } from '../support/services.ts';
+
+const TYPE = 'order.created';
+
+type Dock = DeliverPortal & {
+  readonly at: ReceivingEndpoint;
+  readonly webhook: WebhookView;
+  /** Publishes one event and resolves with its delivery's id once its first attempt has settled. */
+  sendOne(): Promise<string>;
+};
+
+/** A webhook that gives up after one attempt. */
+async function dock(t: TestContext): Promise<Dock> {
+  const deliver = await startDeliverPortal(t);
+  const { admin, portal } = deliver;
+  await makeEventType(admin, TYPE);
+  const { at, webhook } = await connect(deliver, [TYPE], {
+    webhook: { name: 'Dock', maxBatchRecords: 1, heartbeatSeconds: 0, retry: { policy: 'linear', maxAttempts: 1 } },
+  });
+  const sendOne = async (): Promise<string> => {
+    await portal.service.services.publish({ type: TYPE, data: {} }, ACTOR);
+    await portal.service.log.nextAttempt(webhook.id);
+    return (await deliveriesOf(admin, webhook)).at(-1)?.id ?? '';
+  };
+  return { ...deliver, at, webhook, sendOne };
+}
+
+/** Marks the document, so that a reload would show. */
+async function notReloaded(page: Page): Promise<() => Promise<void>> {
+  await page.evaluate('window.marked = true');
+  return async () => assert.equal(await page.evaluate('window.marked'), true, 'the page was loaded again');
+}
+
+describe('the page of a delivery', () => {
+  it('shows the attempt that "Send again" leads to, from waiting to its end', async (t) => {
+    const { at, sendOne, openAs } = await dock(t);
+    at.answer(() => ({ status: 422 }));
+    const id = await sendOne();
+    const { page } = await openAs('operator', `/deliveries/${id}`);
+    await page.getByText('Given up after one attempt.').waitFor();
+    const held = deferred();
+    at.answer(async () => {
+      await held.promise;
+      return { status: 204 };
+    });
+    await page.getByRole('button', { name: 'Send again' }).click();
+    await page.getByText('Sending again.').waitFor();
+    await page.getByText('Attempt 1 is under way.').waitFor();
+    const unchanged = await notReloaded(page);
+    assert.equal(await page.getByRole('button', { name: 'Send again' }).count(), 0);
+    held.resolve();
+    await page.getByText(/^Delivered at the first attempt/).waitFor();
+    await page.locator('.page-title').getByText('delivered').waitFor();
+    await page.getByRole('button', { name: 'Send again' }).waitFor();
+    assert.equal(await page.locator('.attempt').count(), 2);
+    await unchanged();
+  });
+
+  it('keeps open sections, the chosen tab, the focus and the place while it changes', async (t) => {
+    const { admin, at, webhook, sendOne, openAs, portal } = await dock(t);
+    at.answer(() => ({ status: 422 }));
+    const id = await sendOne();
+    await portal.service.services.deliveries.replay(id, ACTOR);
+    await portal.service.log.nextAttempt(webhook.id);
+    const { page } = await openAs('operator', `/deliveries/${id}`);
+    const attempts = page.locator('.attempt');
+    await attempts.first().locator('summary').click();
+    await page.getByRole('tab', { name: 'As it is received' }).click();
+    const link = page.getByRole('link', { name: 'This event at all webhooks' });
+    await link.focus();
+    await page.evaluate('scrollTo(0, 200)');
+    const unchanged = await notReloaded(page);
+    await portal.service.services.deliveries.replay(id, ACTOR);
+    await portal.service.log.nextAttempt(webhook.id);
+    await attempts.nth(2).waitFor();
+    assert.equal(await attempts.first().getAttribute('open'), '');
+    assert.equal(await page.getByRole('tab', { name: 'As it is received' }).getAttribute('aria-selected'), 'true');
+    assert.equal(await page.getByText('"messageId"').isVisible(), true);
+    assert.equal(await link.evaluate((element) => element === element.ownerDocument.activeElement), true);
+    assert.ok(((await page.evaluate('scrollY')) as number) >= 200);
+    // Copy buttons stay, and times stay in the user's time zone.
+    assert.equal(await page.locator('#story [data-copy][hidden]').count(), 0);
+    const times = await page.locator('time[data-local="instant"]').allInnerTexts();
+    assert.equal(times.filter((text) => text.includes('UTC')).length, 0, times.join(', '));
+    // A change without an attempt is seen too.
+    await stopWebhook(admin, webhook);
+    await portal.service.services.deliveries.replay(id, ACTOR);
+    await page.getByText('It waits because its webhook is stopped.').waitFor();
+    await startWebhook(admin, webhook);
+    await attempts.nth(3).waitFor();
+    await unchanged();
+  });
+
+  it('catches up after its stream broke', async (t) => {
+    const { at, webhook, sendOne, openAs, portal } = await dock(t);
+    at.answer(() => ({ status: 422 }));
+    const id = await sendOne();
+    const { page } = await openAs('viewer', `/deliveries/${id}`, {
+      expecting: [503, 'SSE reconnect failed with status 503'],
+    });
+    const unchanged = await notReloaded(page);
+    await page.route(`**/deliveries/${id}/live`, (route) => route.fulfill({ status: 503 }));
+    await page.evaluate(`for (const hidden of [true, false]) {
+      Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }`);
+    await page.getByRole('alert').filter({ hasText: 'Not connected' }).waitFor();
+    at.answer(() => ({ status: 204 }));
+    await portal.service.services.deliveries.replay(id, ACTOR);
+    await portal.service.log.nextAttempt(webhook.id);
+    await page.unroute(`**/deliveries/${id}/live`);
+    await page.getByText(/^Delivered at the first attempt/).waitFor();
+    await unchanged();
+  });
+});
