@@ -80,8 +80,8 @@ for (const isScriptless of [false, true]) {
       await page.getByLabel('order.*').check();
       if (!isScriptless) await page.getByText('must be encrypted: choose a key').waitFor();
       await page.getByRole('combobox', { name: 'Key' }).selectOption('shop-2026');
-      if (!isScriptless) await page.getByText('must be encrypted, and they will be').waitFor();
-      await page.getByLabel('Start it at once').uncheck();
+      if (!isScriptless) await page.getByText('must be encrypted. They will be.').waitFor();
+      await page.getByLabel('Start it immediately').uncheck();
       await page.getByRole('button', { name: 'Create the webhook' }).click();
       await page.getByText('Orders is created. Start it when the receiver is ready.').waitFor();
       assert.equal(at.deliveries.length, 0);
@@ -91,24 +91,24 @@ for (const isScriptless of [false, true]) {
       assert.equal(((await arrives({ at, type: 'webhook.test' })) as { webhookName: string }).webhookName, 'Orders');
 
       await page.getByRole('button', { name: 'Start the webhook Orders' }).click();
-      await page.getByText('Started: what waits is sent.').waitFor();
+      await page.getByText('The webhook is started.').waitFor();
       await portal.service.services.publish({ type: 'order.created', data: { orderId: 42 } }, ACTOR);
       assert.deepEqual(await arrives({ at, type: 'order.created' }), { orderId: 42 });
       if (!isScriptless) {
         // The page goes on by itself.
         await page.locator('#attempts').getByText('record #0').waitFor();
         await page.locator('#state').getByText('running').waitFor();
-        await page.getByText('the last attempt succeeded').waitFor();
-        assert.match(await page.locator('.figures').innerText(), /Records in all\s+1/);
+        await page.getByText('The last attempt succeeded').waitFor();
+        assert.match(await page.locator('.figures').innerText(), /Records in total\s+1/);
       }
 
       await page.getByRole('button', { name: 'Stop the webhook Orders' }).click();
-      await page.getByText('Stopped: what happens from now on waits.').waitFor();
+      await page.getByText('The webhook is stopped. New records wait.').waitFor();
       await portal.service.services.publish({ type: 'order.created', data: { orderId: 43 } }, ACTOR);
       await page.getByRole('link', { name: 'Webhooks', exact: true }).first().click();
       const row = page.getByRole('row').filter({ hasText: 'Orders' });
       await row.getByText('by an administrator').waitFor();
-      assert.equal(await row.getByRole('cell').nth(2).innerText(), '1');
+      assert.equal(await row.getByRole('cell').nth(3).innerText(), '1');
       assert.equal(at.deliveries.length, 2, 'what happened after the stop waits');
     });
   });

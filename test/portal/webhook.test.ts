@@ -84,7 +84,10 @@ describe('a webhook', () => {
     await publish(admin, 'order.created', { n: 3 });
     const { page, open } = await deliver.openAs('operator', `/webhooks/${webhook.id}`);
     const figures = (await page.locator('.figures').innerText()).replace(/\s+/g, ' ');
-    assert.match(figures, /Waiting 1 the oldest from (now|\d+ seconds? ago) Dead 2 kept until .* Records in all 3/);
+    assert.match(
+      figures,
+      /Succeeded, last 24 hours 0\.0 % 2 attempts, 2 failed Waiting 1 oldest (now|\d+ seconds? ago) Dead 2 kept until .* Records in total 3/,
+    );
     await page.getByRole('heading', { name: '2 records are dead' }).waitFor();
     const story = (await page.locator('.timeline').innerText()).replace(/\s+/g, ' ');
     assert.match(
@@ -92,10 +95,10 @@ describe('a webhook', () => {
       /^stopped .* An administrator stopped it\. failing .* The receiver answered 500\. started .* Created /,
     );
     await page.getByRole('button', { name: 'Start the webhook Orders' }).click();
-    await page.getByText('Started: what waits is sent.').waitFor();
+    await page.getByText('The webhook is started.').waitFor();
     await until('it to fail', async () => (await readWebhook(admin, webhook)).state === 'failing');
     await open(`/webhooks/${webhook.id}`);
-    await page.getByText(/Every attempt has failed since .* it is given up in 23 hours/).waitFor();
+    await page.getByText(/Every attempt has failed since .* the webhook stops in 23 hours/).waitFor();
   });
 
   it('is changed, with each problem beside its field', async (t) => {
@@ -110,7 +113,7 @@ describe('a webhook', () => {
       expecting: [400],
     });
     await page.getByRole('link', { name: 'Change' }).click();
-    assert.equal(await page.getByLabel('Others').inputValue(), 'stock.*');
+    assert.equal(await page.getByLabel('Other categories').inputValue(), 'stock.*');
     assert.equal(await page.getByLabel('webhook.failed').isChecked(), true);
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Orders is saved.').waitFor();
@@ -121,11 +124,11 @@ describe('a webhook', () => {
 
     await page.getByRole('link', { name: 'Change' }).click();
     await page.getByText('Order, batches and rate').click();
-    await page.getByLabel('Records in a batch').fill('5000');
+    await page.getByLabel('Records per batch').fill('5000');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.locator('#field-maxBatchRecords-problem').getByText('must be at most 1000').waitFor();
-    await page.getByLabel('Records in a batch').fill('');
-    await page.getByLabel('Records a second').fill('');
+    await page.getByLabel('Records per batch').fill('');
+    await page.getByLabel('Records per second').fill('');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Orders is saved.').waitFor();
     const { maxBatchRecords, maxRecordsPerSecond } = await readWebhook(deliver.admin, webhook);
@@ -144,7 +147,7 @@ describe('a webhook', () => {
     await publish(later, 'order.created', { n: 1 });
     await until('it to stop', async () => (await readWebhook(later, webhook)).state === 'stopped');
     const { page } = await deliver.openAs('viewer', `/webhooks/${webhook.id}`, { isScriptless: true });
-    await page.getByText('The service stopped it.').waitFor();
+    await page.getByText('Sallyport stopped it.').waitFor();
     await page.getByText('Give it an unexpired key, then start it again.').first().waitFor();
     await page.getByRole('link', { name: 'hr' }).click();
     await page.waitForURL(new RegExp(key.id));
@@ -156,8 +159,8 @@ describe('a webhook', () => {
     const { webhook } = await makeOrders(deliver);
     await publish(deliver.admin, 'order.created', { n: 1 }, { n: 2 });
     const { page } = await deliver.openAs('administrator', `/webhooks/${webhook.id}/delete`);
-    await page.getByText('2 records that wait, and will not be sent').waitFor();
-    await page.getByText('Its endpoint, its key and the event types stay').waitFor();
+    await page.getByText('2 waiting records, which will not be sent').waitFor();
+    await page.getByText('Its endpoint, its key, the event types').waitFor();
     await page.getByRole('button', { name: 'Delete the webhook' }).click();
     await page.getByText('The webhook Orders is deleted.').waitFor();
     assert.equal((await deliver.admin.get(`webhooks/${webhook.id}`)).status, 404);

@@ -50,7 +50,7 @@ describe('the list of webhooks', () => {
     await isAccessible();
     await open('/webhooks/new');
     await page.getByRole('link', { name: 'Create an endpoint' }).waitFor();
-    await page.getByRole('link', { name: 'Import the customer’s' }).waitFor();
+    await page.getByRole('link', { name: 'Import the customer’s key' }).waitFor();
     const viewer = await openAs('viewer', '/webhooks');
     await viewer.page.getByText('An administrator can create one.').waitFor();
     assert.deepEqual(await allWebhooks(admin), []);
@@ -77,11 +77,17 @@ describe('the list of webhooks', () => {
     const { page, open } = await openAs('viewer', '/webhooks');
     const textOf = async (name: string): Promise<string> =>
       (await page.getByRole('row').filter({ hasText: name }).innerText()).replace(/\s+/g, ' ');
-    assert.match(await textOf('Orders'), /^Orders to Shop running order\.created 0 (now|\d+ seconds? ago)$/);
-    assert.match(await textOf('Stock'), /^Stock to ERP failing the receiver answers with an error order\.\* 1 /);
+    assert.match(
+      await textOf('Orders'),
+      /^Orders to Shop running 100 % 1 attempt order\.created 0 (now|\d+ seconds? ago)$/,
+    );
+    assert.match(
+      await textOf('Stock'),
+      /^Stock to ERP failing the receiver returns an error 0\.0 % \d attempts?, \d failed order\.\* 1 /,
+    );
     assert.match(
       await textOf(MARKUP.slice(0, 8)),
-      /to Off stopped its endpoint is off employee\.created .* \+1 1 never$/,
+      /to Off stopped its endpoint is off nothing sent employee\.created .* \+1 1 never$/,
     );
     await page.getByLabel('State').selectOption('failing (1)');
     await page.getByRole('link', { name: 'Orders' }).waitFor({ state: 'detached' });
@@ -93,6 +99,38 @@ describe('the list of webhooks', () => {
     assert.match(page.url(), /endpoint=/, 'the filter by endpoint is kept');
     await open('/webhooks?key=hr');
     assert.deepEqual(await page.locator('tbody th a:not(.plain-link)').allInnerTexts(), [MARKUP]);
+  });
+});
+
+describe('the events of a webhook', () => {
+  it('are filtered by name and description, and a category ticks its types', async (t) => {
+    const { openAs, admin } = await startDeliverPortal(t);
+    for (const [name, description] of [
+      ['order.created', 'A customer ordered.'],
+      ['order.shipped', 'A parcel left the warehouse.'],
+      ['invoice.paid', 'Money arrived.'],
+    ])
+      await succeeded(admin.post('event-types', { name, description }));
+    const { page, isAccessible } = await openAs('administrator', '/webhooks/new');
+    const box = (name: string) => page.getByRole('checkbox', { name, exact: true });
+    await page.getByPlaceholder('Filter by name or description').fill('PARCEL');
+    await box('order.shipped').waitFor();
+    for (const hidden of ['order.created', 'invoice.*', 'employee.created'])
+      assert.equal(await box(hidden).isVisible(), false, hidden);
+    await page.getByPlaceholder('Filter by name or description').fill('nothing like it');
+    await page.getByText('No event fits the filter.').waitFor();
+    await page.getByPlaceholder('Filter by name or description').fill('');
+
+    await box('order.created').check();
+    await box('order.*').check();
+    assert.deepEqual([await box('order.shipped').isChecked(), await box('order.shipped').isDisabled()], [true, true]);
+    assert.equal(await box('invoice.paid').isChecked(), false);
+    await isAccessible();
+    await box('order.*').uncheck();
+    assert.deepEqual([await box('order.created').isChecked(), await box('order.shipped').isChecked()], [true, false]);
+    await box('order.*').check();
+    const sent = await page.evaluate("new FormData(document.querySelector('main form.form')).getAll('eventTypes')");
+    assert.deepEqual(sent, ['order.*']);
   });
 });
 
@@ -144,7 +182,7 @@ describe('creating a webhook', () => {
     const { id } = await makeEndpoint(admin, endpoint, { name: 'Shop', tokenChallenge: true });
     const { page } = await openAs('administrator', `/webhooks/new?endpoint=${id}`, { isScriptless: true });
     await page.locator('#field-name').fill('Orders');
-    await page.getByLabel('Others').fill('stock.*');
+    await page.getByLabel('Other categories').fill('stock.*');
     await page.getByRole('button', { name: 'Create the webhook' }).click();
     await page.getByText('Orders is created, and not started.').waitFor();
     await page.getByText('Its endpoint is not enabled.').waitFor();
@@ -153,12 +191,12 @@ describe('creating a webhook', () => {
     await page.getByRole('button', { name: 'Send a test event through Orders' }).click();
     await page
       .getByRole('alert')
-      .getByText(/No test can be sent: endpoint_disabled/)
+      .getByText(/No test can be sent\. Its endpoint is not enabled/)
       .waitFor();
     await page.getByRole('button', { name: 'Start the webhook Orders' }).click();
     await page
       .getByRole('alert')
-      .getByText('The webhook cannot start: its endpoint is not verified; verify it first')
+      .getByText('The webhook cannot start: open its endpoint Shop and press “Verify now”')
       .waitFor();
   });
 });

@@ -22,9 +22,10 @@ export const FORM_FIELDS_MAX = 10_000;
 /** How long the message of a redirect waits for its page. */
 export const FLASH_SECONDS = 60;
 export const FLASH_MAX_LENGTH = 500;
-/** Choices in a form; keys and certificates in the expiry chart; state changes on a page. */
+/** Choices in a form; keys and certificates in the expiry chart; state changes read and incidents shown on a page. */
 export const CHOICES_MAX = 1000;
 export const EXPIRIES_SHOWN = 30;
+export const STATES_READ = 500;
 export const STATES_SHOWN = 20;
 /** Batches in which the page of a webhook counts dead records. Takes one or two milliseconds. */
 export const DEAD_COUNTED_BATCHES = 10_000;

@@ -1,8 +1,8 @@
-/* What forms do beyond what a browser does by itself: focus on what was wrong, rows, files, one sending at a time. */
+/* Scripts of forms: focus on problems, single submission, events, rows and files. */
 (() => {
   htmx.onLoad((root) => root.querySelector('[data-focus]')?.focus());
 
-  // A second press while the first is under way would do it twice.
+  // A second press must not send the form twice.
   document.addEventListener('submit', (event) => {
     const { target, submitter } = event;
     if (!(target instanceof HTMLFormElement) || !target.matches('[data-once]')) return;
@@ -10,13 +10,13 @@
     target.dataset.sent = 'true';
     submitter?.setAttribute('aria-busy', 'true');
   });
-  // Back from the page that followed: it may be sent again.
+  // After going back, the form may be sent again.
   addEventListener('pageshow', () => {
     for (const form of document.querySelectorAll('[data-sent]')) delete form.dataset.sent;
     for (const button of document.querySelectorAll('.button[aria-busy]')) button.removeAttribute('aria-busy');
   });
 
-  // A name that is made of another one, as long as nobody has typed it.
+  // A name that follows another field until somebody edits it.
   const madeOf = (text) =>
     (
       text
@@ -34,7 +34,7 @@
     }
   });
 
-  // Filters that say nothing do not belong into the address.
+  // Empty filters are left out of the address.
   document.addEventListener('htmx:config:request', ({ detail }) => {
     const { ctx } = detail;
     if (!ctx.sourceElement.matches('[data-leave-out-empty]')) return;
@@ -46,7 +46,60 @@
     for (const [name, value] of [...formData]) if (value === '') formData.delete(name);
   });
 
-  // Rows that are added and taken away, up to as many as there may be.
+  // Events: a pattern ticks everything that it covers, and a filter hides the others.
+  const covers = (pattern, value) =>
+    pattern !== value && (pattern === '*' || (pattern.endsWith('.*') && value.startsWith(pattern.slice(0, -1))));
+  const boxesOf = (events) => [...events.querySelectorAll('input[type=checkbox]')];
+  const tickCovered = (events) => {
+    const boxes = boxesOf(events);
+    const chosen = boxes.filter((box) => box.dataset.own === 'true').map((box) => box.value);
+    for (const box of boxes) {
+      // A disabled box is not sent: its pattern is enough.
+      box.disabled = chosen.some((pattern) => covers(pattern, box.value));
+      box.checked = box.disabled || box.dataset.own === 'true';
+    }
+  };
+  htmx.onLoad((root) => {
+    for (const events of root.querySelectorAll('[data-events]')) {
+      for (const box of boxesOf(events)) box.dataset.own ??= String(box.checked);
+      tickCovered(events);
+      events.querySelector('.event-filter').hidden = false;
+    }
+  });
+  // In the capture phase, before the rule about encryption is asked for with the boxes as they are.
+  document.addEventListener(
+    'change',
+    ({ target }) => {
+      const events = target.closest('[data-events]');
+      if (events === null || target.type !== 'checkbox') return;
+      target.dataset.own = String(target.checked);
+      tickCovered(events);
+    },
+    true,
+  );
+  document.addEventListener('input', ({ target }) => {
+    if (!target.matches('[data-event-filter]')) return;
+    const events = target.closest('[data-events]');
+    const wanted = target.value.trim().toLowerCase();
+    const fits = (element) => element.textContent.toLowerCase().includes(wanted);
+    for (const category of events.querySelectorAll('.category')) {
+      const types = [...category.querySelectorAll('.category-types .choice')];
+      const isWhole = fits(category.querySelector('.choice code'));
+      for (const type of types) type.hidden = !isWhole && !fits(type);
+      category.hidden = !isWhole && types.every((type) => type.hidden);
+      if (category instanceof HTMLDetailsElement && wanted !== '') category.open = !category.hidden;
+    }
+    events.querySelector('[data-no-events]').hidden = [...events.querySelectorAll('.category')].some(
+      (category) => !category.hidden,
+    );
+  });
+  // Enter in the filter does not send the form.
+  document.addEventListener('keydown', (event) => {
+    if (event.key === 'Enter' && event.target instanceof Element && event.target.matches('[data-event-filter]'))
+      event.preventDefault();
+  });
+
+  // Adding and removing rows, up to a maximum.
   const rowsOf = (group) => [...group.querySelectorAll('[data-row]')];
   const showRoom = (group) => {
     const isFull = rowsOf(group).length >= Number(group.dataset.maxRows ?? Number.POSITIVE_INFINITY);
@@ -79,7 +132,7 @@
     group.querySelector('[data-add-row]').focus();
   });
 
-  // A file that is read into the field: it is sent as if it had been pasted.
+  // A file is read into the field and sent as text.
   htmx.onLoad((root) => {
     for (const area of root.querySelectorAll('textarea[data-takes-file]:not([data-offered])')) {
       area.dataset.offered = 'true';

@@ -2,24 +2,26 @@
 import { attemptMs } from '../../delivery/claim.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { STATUS_EVERY_SECONDS, TEST_MARGIN_MS } from '../../kernel/limits/portal.ts';
-import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
+import { type Day, successRate } from '../../observe/figures.ts';
 import type { WebhookListing } from '../../store/directory.ts';
-import { FAILING_LIMIT_MS, isRunnable, STATE_REASONS, type StopReason } from '../../webhooks/lifecycle.ts';
-import type { PastState, PgpKey, Webhook, WebhookState } from '../../webhooks/webhook.ts';
+import { FAILING_LIMIT_MS, isRunnable } from '../../webhooks/lifecycle.ts';
+import type { PgpKey, Webhook, WebhookState } from '../../webhooks/webhook.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { PageCall } from '../call.ts';
-import { copyable, definitionList, figures, timeline } from '../parts/details.ts';
+import { copyable, definitionList, figures } from '../parts/details.ts';
 import { actionButton, buttonRow, linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
-import { notice, stateBadge, type Tone, tags } from '../parts/mark.ts';
-import { countOf, countText, relativeTime, sentence, spanText, time } from '../parts/text.ts';
+import { attemptsText, rateTone } from '../parts/health.ts';
+import { notice, stateBadge, tags } from '../parts/mark.ts';
+import { countOf, countText, relativeTime, sentence, shareText, spanText, time } from '../parts/text.ts';
+import { failsBriefly } from './history.ts';
 
-export function webhookHeader(call: PageCall, { webhook }: WebhookListing): Html {
+export function webhookHeader(call: PageCall, { listing: { webhook }, figures }: Status): Html {
   const { id, name } = webhook;
   return pageHeader({
     title: name,
     crumbs: [{ href: '/webhooks', label: 'Webhooks' }],
-    badges: [liveBadge(webhook, false)],
-    lead: liveSentence(webhook, false),
+    badges: [liveBadge(call, webhook, figures, false)],
+    lead: liveSentence(call, webhook, figures, false),
     actions: [
       call.may('administrator') ? linkButton({ href: `/webhooks/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
       call.may('operator') ? testButton(call, webhook) : null,
@@ -29,19 +31,28 @@ export function webhookHeader(call: PageCall, { webhook }: WebhookListing): Html
 }
 
 /** An update of the page replaces it. */
-function liveBadge({ progress }: Webhook, isUpdate: boolean): Html {
-  return html`<span id="state"${attributes({ 'hx-swap-oob': isUpdate ? 'true' : null })}>${stateBadge(progress.state)}</span>`;
+function liveBadge({ now }: PageCall, { progress }: Webhook, { day }: WebhookFigures, isUpdate: boolean): Html {
+  const shown = failsBriefly(progress, day, now) ? 'running' : progress.state;
+  return html`<span id="state"${attributes({ 'hx-swap-oob': isUpdate ? 'true' : null })}>${stateBadge(shown)}</span>`;
 }
 
-function liveSentence(webhook: Webhook, isUpdate: boolean): Html {
-  return html`<p id="state-sentence"${attributes({ 'hx-swap-oob': isUpdate ? 'true' : null })}>${stateSentence(webhook)} In this state since ${time(webhook.progress.stateAt)}.</p>`;
+function liveSentence({ now }: PageCall, webhook: Webhook, { day }: WebhookFigures, isUpdate: boolean): Html {
+  const { progress } = webhook;
+  const text = failsBriefly(progress, day, now)
+    ? 'The last attempt failed and will be retried. Most recent attempts succeeded.'
+    : html`${stateSentence(webhook)} In this state since ${time(progress.stateAt)}.`;
+  return html`<p id="state-sentence"${attributes({ 'hx-swap-oob': isUpdate ? 'true' : null })}>${text}</p>`;
 }
 
 /** Counted up to a bound. `isWhole` tells that there are no more. */
 export type DeadRecords = { readonly records: number; readonly isWhole: boolean };
-export type WebhookFigures = { readonly dead: DeadRecords; readonly oldestAt: number | null };
+export type WebhookFigures = {
+  readonly dead: DeadRecords;
+  readonly oldestAt: number | null;
+  readonly day: Day | undefined;
+};
 
-type Status = {
+export type Status = {
   readonly listing: WebhookListing;
   readonly figures: WebhookFigures;
   readonly hasPage: (path: string) => boolean;
@@ -57,20 +68,20 @@ export function statusRegion(call: PageCall, { listing, figures: counted, hasPag
       : notice({
           tone: 'caution',
           title: 'Its endpoint is not enabled.',
-          text: html`<p>It cannot start, and no test can be sent, before <a href="/endpoints/${endpointId}">${endpointName}</a> is verified or enabled.</p>`,
+          text: html`<p>The webhook cannot start or send a test event until you verify or enable <a href="/endpoints/${endpointId}">${endpointName}</a>.</p>`,
         });
   const refresh = attributes({
     'hx-get': `/webhooks/${id}/status`,
     'hx-trigger': `every ${STATUS_EVERY_SECONDS}s`,
     'hx-swap': 'outerHTML',
   });
-  return html`<div id="status" class="status"${refresh}>${stateNotice(webhook, call.now)}${cannotStart}${webhookFigures(call, listing, counted, hasPage('/deliveries'))}${deadSection(call, webhook, counted.dead, hasPage)}</div>`;
+  return html`<div id="status" class="status"${refresh}>${failsBriefly(progress, counted.day, call.now) ? null : stateNotice(webhook, call.now)}${cannotStart}${webhookFigures(call, listing, counted, hasPage('/deliveries'))}${deadSection(call, webhook, counted.dead, hasPage)}</div>`;
 }
 
 /** The status with the header above it. */
 export function statusUpdate(call: PageCall, status: Status): Html {
   const { webhook } = status.listing;
-  return html`${statusRegion(call, status)}${liveBadge(webhook, true)}${liveSentence(webhook, true)}`;
+  return html`${statusRegion(call, status)}${liveBadge(call, webhook, status.figures, true)}${liveSentence(call, webhook, status.figures, true)}`;
 }
 
 /** The script inserts the result into the page. Without it, the page reloads with the result. */
@@ -104,28 +115,36 @@ function startOrStop({ csrf }: PageCall, { id, name, progress }: Webhook): Html 
 function webhookFigures(
   { now }: PageCall,
   { webhook, pendingRecords }: WebhookListing,
-  { dead, oldestAt }: WebhookFigures,
+  { dead, oldestAt, day }: WebhookFigures,
   hasDeliveries: boolean,
 ): Html {
   const { id, progress } = webhook;
   const link = (state: string): { href?: string } =>
     hasDeliveries ? { href: `/deliveries?webhook=${id}&state=${state}` } : {};
+  const rate = day === undefined ? null : successRate(day);
+  const tone = rateTone(rate);
   return figures([
+    {
+      label: 'Succeeded, last 24 hours',
+      value: rate === null ? '–' : shareText(rate),
+      tone: tone === 'positive' ? 'neutral' : tone,
+      hint: rate === null || day === undefined ? 'Nothing was sent' : attemptsText(day),
+    },
     {
       label: 'Waiting',
       value: countText(pendingRecords),
-      hint: oldestAt === null ? 'Nothing waits' : html`the oldest from ${relativeTime(oldestAt, now)}`,
+      hint: oldestAt === null ? 'Nothing waits' : html`oldest ${relativeTime(oldestAt, now)}`,
       ...link('pending'),
     },
     {
       label: 'Dead',
       value: `${countText(dead.records)}${dead.isWhole ? '' : '+'}`,
       tone: dead.records > 0 ? 'negative' : 'neutral',
-      hint: dead.records > 0 ? 'kept until they are sent again' : 'Nothing was given up',
+      hint: dead.records > 0 ? 'kept until they are replayed' : 'No record is dead',
       ...link('dead'),
     },
-    { label: 'Records in all', value: countText(progress.nextOffset), hint: 'since it was created' },
-    { label: 'Last attempt', value: relativeTime(progress.sentAt, now), hint: 'heartbeats among them' },
+    { label: 'Records in total', value: countText(progress.nextOffset), hint: 'since it was created' },
+    { label: 'Last attempt', value: relativeTime(progress.sentAt, now), hint: 'heartbeats included' },
   ]);
 }
 
@@ -149,10 +168,10 @@ function deadSection(
     actions: [
       hasPage('/deliveries') ? linkButton({ href: filtered, label: 'See them' }) : null,
       call.may('operator') && hasPage('/deliveries/replay')
-        ? linkButton({ href: `/deliveries/replay?webhook=${id}&state=dead`, label: 'Send them again', icon: 'replay' })
+        ? linkButton({ href: `/deliveries/replay?webhook=${id}&state=dead`, label: 'Replay them', icon: 'replay' })
         : null,
     ],
-    content: html`<p class="quiet">What is dead used up its attempts. It is kept, and can be sent again once the receiver is well. Every record keeps its message id, so that the receiver can drop what it has had.</p>`,
+    content: html`<p class="quiet">Dead records used up their attempts. They are kept, and you can replay them once the receiver works again. Each keeps its message id, so the receiver can drop duplicates.</p>`,
   });
 }
 
@@ -166,28 +185,31 @@ export function settingsSection({ webhook, endpointName }: WebhookListing, key: 
       ['Events', tags(eventTypes)],
       [
         'Encrypted for',
-        key === null ? 'nobody: bodies go out in clear, over TLS' : html`<a href="/keys/${key.id}">${key.name}</a>`,
+        key === null ? 'not encrypted, sent over TLS' : html`<a href="/keys/${key.id}">${key.name}</a>`,
       ],
-      ['Order', webhook.ordered ? 'one batch at a time, as things happened' : 'as it comes, up to 8 requests at once'],
+      [
+        'Order',
+        webhook.ordered
+          ? 'one batch at a time, in the order of the events'
+          : 'not ordered, up to 8 concurrent requests',
+      ],
       ['Batches', `up to ${webhook.maxBatchRecords} ${webhook.maxBatchRecords === 1 ? 'record' : 'records'}`],
       [
         'Rate',
-        webhook.maxRecordsPerSecond === null
-          ? 'as fast as the receiver answers'
-          : `up to ${webhook.maxRecordsPerSecond} records a second`,
+        webhook.maxRecordsPerSecond === null ? 'not limited' : `up to ${webhook.maxRecordsPerSecond} records a second`,
       ],
       [
         'Retries',
-        `${webhook.maxAttempts} ${webhook.maxAttempts === 1 ? 'attempt' : 'attempts'}, with ${webhook.retryPolicy === 'exponential' ? 'growing' : 'steady'} pauses`,
+        `${webhook.maxAttempts} ${webhook.maxAttempts === 1 ? 'attempt' : 'attempts'}, with ${webhook.retryPolicy === 'exponential' ? 'exponential' : 'linear'} backoff`,
       ],
-      ['Time for an answer', spanText(webhook.timeoutSeconds * 1000)],
+      ['Time-out', spanText(webhook.timeoutSeconds * 1000)],
       [
         'Heartbeat',
         webhook.heartbeatSeconds === 0
           ? 'none'
-          : `after ${spanText(webhook.heartbeatSeconds * 1000)} without anything else`,
+          : `after ${spanText(webhook.heartbeatSeconds * 1000)} without another request`,
       ],
-      ['Standard Webhooks', webhook.standardWebhooks ? 'signed so, too' : 'no'],
+      ['Standard Webhooks', webhook.standardWebhooks ? 'signed as well' : 'no'],
       ['Custom headers', headers.length === 0 ? null : html`<ul>${headers}</ul>`],
       ['Webhook id', copyable(id), 'subscriptionId in every body.'],
       [
@@ -204,12 +226,12 @@ export function settingsSection({ webhook, endpointName }: WebhookListing, key: 
 export function removalSection({ id }: Webhook): Html {
   return section({
     title: 'Delete',
-    lead: 'With its log: what waits is not sent, and what is dead cannot be sent again.',
+    lead: 'Deletes its log too: waiting records are not sent, and dead records cannot be replayed.',
     content: buttonRow([linkButton({ href: `/webhooks/${id}/delete`, label: 'Delete the webhook', icon: 'trash' })]),
   });
 }
 
-/** The state, with advice if something has to be done. */
+/** The problem of a webhook, with advice; null if there is none. */
 export function stateNotice(webhook: Webhook, now: number): Html | null {
   const { state, stateReason, stateDescription } = viewWebhook(webhook);
   const { failingSinceAt } = webhook.progress;
@@ -218,73 +240,40 @@ export function stateNotice(webhook: Webhook, now: number): Html | null {
     return notice({
       tone: 'caution',
       title: reasonSentence(stateReason),
-      text: html`<p>${stateDescription ?? ''}</p>${givenUpAt === null ? null : html`<p>Every attempt has failed since ${time(failingSinceAt)}. What waits is tried again. If none succeeds, it is given up ${relativeTime(givenUpAt, now)}.</p>`}`,
+      text: html`<p>${stateDescription ?? ''}</p>${givenUpAt === null ? null : html`<p>Every attempt has failed since ${time(failingSinceAt)}. Waiting records are retried. If no attempt succeeds, the webhook stops ${relativeTime(givenUpAt, now)}.</p>`}`,
     });
   }
   if (state === 'failed') {
-    return notice({ tone: 'negative', title: 'The service gave it up.', text: stateDescription ?? '' });
+    return notice({
+      tone: 'negative',
+      title: 'Sallyport stopped it because deliveries failed.',
+      text: stateDescription ?? '',
+    });
   }
   if (state === 'stopped' && stateReason !== null && stateReason !== 'stopped_by_administrator') {
-    return notice({ tone: 'caution', title: 'The service stopped it.', text: stateDescription ?? '' });
+    return notice({ tone: 'caution', title: 'Sallyport stopped it.', text: stateDescription ?? '' });
   }
   return null;
 }
 
 export function stateSentence({ progress }: Webhook): string {
   if (progress.state === 'stopped' && progress.stateReason === null) {
-    return 'It has not been started yet. What happens meanwhile waits.';
+    return 'It has not been started yet. New records wait.';
   }
   return SENTENCES[progress.state];
 }
 
 const SENTENCES: Readonly<Record<WebhookState, string>> = {
-  started: 'It sends: its first delivery or heartbeat is under way.',
-  running: 'It sends, and the last attempt succeeded.',
-  failing: 'It sends, and the last attempt failed.',
-  failed: 'It sends no more. What waits is kept, and new records join it.',
-  stopped: 'It does not send. What waits is kept, and new records join it.',
+  started: 'It is starting: the first delivery or heartbeat is in progress.',
+  running: 'The last attempt succeeded.',
+  failing: 'The last attempt failed and will be retried.',
+  failed: 'Nothing is sent. Waiting and new records are kept.',
+  stopped: 'Nothing is sent. Waiting and new records are kept.',
 };
 
-/** `http_status: the receiver answered 503` as a sentence without its code. */
+/** `http_status: the receiver answered 503` as a sentence without the code. */
 function reasonSentence(reason: string | null): string {
   if (reason === null) return 'The last attempt failed.';
   const at = reason.indexOf(': ');
   return at === -1 ? `The last attempt failed (${reason}).` : sentence(reason.slice(at + 2));
-}
-
-/** `at` is when the webhook was created. */
-export function historySection(
-  history: readonly PastState[],
-  isWhole: boolean,
-  createdAt: number,
-  auditLink: Html,
-): Html {
-  const moments = history.map(({ state, at, reason }) => ({
-    at,
-    title: stateBadge(state),
-    tone: TONES[state],
-    text: reason === null ? null : reasonText(reason),
-  }));
-  const begin = { at: createdAt, title: 'Created', tone: 'neutral' as const };
-  return section({
-    title: 'What it went through',
-    actions: [auditLink],
-    content: timeline(isWhole ? [...moments, begin] : moments),
-  });
-}
-
-const TONES: Readonly<Record<WebhookState, Tone>> = {
-  started: 'info',
-  running: 'positive',
-  failing: 'caution',
-  failed: 'negative',
-  stopped: 'neutral',
-};
-
-function reasonText(reason: string): string {
-  const [code = ''] = reason.split(':', 1);
-  const known = STATE_REASONS[code as StopReason] as string | undefined;
-  if (known !== undefined) return known;
-  const detail = reason.slice(code.length + 2);
-  return detail === '' ? adviceFor(code as ErrorClass) : sentence(detail);
 }

@@ -30,13 +30,13 @@ export function webhookFields(before: Webhook | null, choices: WebhookChoices): 
 
 function destination({ endpoints, eventTypes, keys, now }: WebhookChoices): FieldTable {
   return {
-    name: text({ label: 'Name', isRequired: true, placeholder: 'Orders to the shop' }),
+    name: text({ label: 'Name', isRequired: true, placeholder: 'Orders to the shop', hint: 'For your colleagues.' }),
     endpointId: select(
       {
         label: 'Endpoint',
         isRequired: true,
         choices: [
-          { value: '', label: endpoints.length === 0 ? 'There is none yet' : 'Choose one' },
+          { value: '', label: endpoints.length === 0 ? 'No endpoint yet' : 'Choose an endpoint' },
           ...endpoints.map(({ id, name, enabled, tokenChallenge, verified }) => ({
             value: id,
             label: enabled ? name : `${name} (${tokenChallenge && !verified ? 'not verified' : 'disabled'})`,
@@ -45,7 +45,7 @@ function destination({ endpoints, eventTypes, keys, now }: WebhookChoices): Fiel
         hint:
           endpoints.length === 0
             ? html`<a href="/endpoints/new">Create an endpoint</a> first: the address that the events go to.`
-            : 'A webhook starts only on an enabled endpoint. One that has to answer a challenge is enabled by that.',
+            : 'The webhook can start once its endpoint is enabled.',
       },
       {
         compare: (sent, name) => {
@@ -58,7 +58,7 @@ function destination({ endpoints, eventTypes, keys, now }: WebhookChoices): Fiel
     encryptionKeyName: select({
       label: 'Key',
       choices: [
-        { value: '', label: 'None: bodies go out in clear, over TLS' },
+        { value: '', label: 'None: not encrypted, sent over TLS' },
         ...keys.map(({ name, expiresAt }) => {
           const isExpired = expiresAt !== null && expiresAt <= now;
           return { value: name, label: isExpired ? `${name} (expired)` : name, isDisabled: isExpired };
@@ -66,8 +66,8 @@ function destination({ endpoints, eventTypes, keys, now }: WebhookChoices): Fiel
       ],
       hint:
         keys.length === 0
-          ? html`There is no key yet. <a href="/keys/new">Import the customer’s</a>, then come back.`
-          : 'Every body is encrypted for its owner. Nothing is ever sent with an expired key, or in clear because encrypting failed.',
+          ? html`There is no key yet. <a href="/keys/new">Import the customer’s key</a> first.`
+          : 'Every body is encrypted with this key. If the key expires or encryption fails, nothing is sent.',
     }),
   };
 }
@@ -76,49 +76,49 @@ function delivery(): FieldTable {
   return {
     ordered: tick({
       label: 'In order',
-      hint: 'One batch at a time, as things happened. A batch that fails holds up all behind it until it is delivered or dead: with the retries below that may be days. Without this, up to 8 requests are under way at once.',
+      hint: 'One batch at a time, in the order of the events. A failing batch blocks the ones behind it until it is delivered or dead, which may take days. If unticked, up to 8 requests run concurrently.',
     }),
     maxBatchRecords: number({
-      label: 'Records in a batch',
+      label: 'Records per batch',
       ...{ min: 1, max: BATCH_RECORDS_MAX },
-      hint: `1 to ${BATCH_RECORDS_MAX}. A batch also ends at 1 MiB. 1 sends every event by itself.`,
+      hint: `1 to ${BATCH_RECORDS_MAX}. A batch has at most 1 MiB. With 1, every event is a request of its own.`,
     }),
     maxRecordsPerSecond: number({
-      label: 'Records a second',
+      label: 'Records per second',
       step: 0.01,
-      hint: 'Left empty: as fast as the receiver answers. What is over the rate waits.',
+      hint: 'Leave empty for no limit. Records above the rate wait.',
     }),
     'retry.policy': oneOf({
-      label: 'Pauses',
+      label: 'Backoff',
       choices: [
         {
           value: 'exponential',
-          label: 'Growing',
-          hint: '5 s, 10 s, 20 s and so on up to 12 h, drawn from the upper half of each. 20 attempts span about two and a half days. If nothing succeeds for 24 hours, the webhook is given up before that: what waits is kept until you start it again.',
+          label: 'Exponential',
+          hint: '5 s, 10 s, 20 s and so on up to 12 h, with jitter. 20 attempts span about two and a half days. If no attempt succeeds for 24 hours, the webhook stops and keeps its records until you start it again.',
         },
-        { value: 'linear', label: 'Steady', hint: '30 s, 60 s, 90 s and so on. 20 attempts span 95 minutes.' },
+        { value: 'linear', label: 'Linear', hint: '30 s, 60 s, 90 s and so on. 20 attempts span 95 minutes.' },
       ],
     }),
     'retry.maxAttempts': number({
       label: 'Attempts',
       ...{ min: 1, max: ATTEMPTS_MAX },
-      hint: `1 to ${ATTEMPTS_MAX}. After the last one a batch is dead: kept, listed, and sent again when you say so.`,
+      hint: `1 to ${ATTEMPTS_MAX}. After the last attempt a batch is dead: it is kept, and you can replay it.`,
     }),
     timeoutSeconds: number({
-      label: 'Time for an answer, in seconds',
-      title: 'Time for an answer',
+      label: 'Time-out (seconds)',
+      title: 'Time-out',
       ...{ min: 1, max: ATTEMPT_TIMEOUT_MAX_SECONDS },
-      hint: `1 to ${ATTEMPT_TIMEOUT_MAX_SECONDS}, for a whole attempt. Receivers should answer first and work afterwards.`,
+      hint: `1 to ${ATTEMPT_TIMEOUT_MAX_SECONDS}, for a whole attempt. Receivers should respond first and process afterwards.`,
     }),
     heartbeatSeconds: number({
-      label: 'Heartbeat, in seconds',
+      label: 'Heartbeat (seconds)',
       title: 'Heartbeat',
       min: 0,
-      hint: 'A request without records when nothing else was sent for so long, so that a receiver notices silence. 0: none.',
+      hint: 'An empty request after this time without another one, so that a receiver notices an outage. 0 turns it off.',
     }),
     customHeaders: rows({
       label: 'Custom headers',
-      hint: `Sent and signed with every request. Names begin with x- and have up to 25 more letters, digits and dashes; values are letters, digits and - _ , . without spaces. ${CUSTOM_HEADERS_MAX} at most.`,
+      hint: `Sent and signed with every request. A name is x- and up to 25 letters, digits and dashes. A value has letters, digits and - _ , . only. At most ${CUSTOM_HEADERS_MAX}.`,
       fields: [
         { name: 'name', label: 'Name', placeholder: 'x-tenant' },
         { name: 'value', label: 'Value', placeholder: 'acme' },
@@ -127,26 +127,26 @@ function delivery(): FieldTable {
       max: CUSTOM_HEADERS_MAX,
     }),
     standardWebhooks: tick({
-      label: 'Sign as Standard Webhooks has it, too',
-      hint: 'Adds webhook-id, webhook-timestamp and webhook-signature, which any of its libraries verifies with whsec_ and the secret. Not with compression or encryption.',
+      label: 'Also sign with Standard Webhooks',
+      hint: 'Adds webhook-id, webhook-timestamp and webhook-signature. Its libraries verify them with whsec_ and the secret. Not possible with compression or encryption.',
     }),
   };
 }
 
-/** Not a field of the webhook: whether to start it after its creation. */
+/** Whether to start the webhook after its creation. Not a field of the API. */
 const START = {
-  ...tick({ label: 'Start it at once', hint: 'Otherwise what happens waits until you do.' }),
+  ...tick({ label: 'Start it immediately', hint: 'Otherwise events wait until you start it.' }),
   read: () => undefined,
 };
 
 export function webhookLayout({ state, choices, field, group, more }: FormLayout<Webhook, WebhookChoices>): Html {
   const { eventTypes } = choices;
   const hasKey = state.value('encryptionKeyName') !== '';
-  return html`${group('1. Where to', null, 'name', 'endpointId')}${field('eventTypes')}${fieldGroup(
+  return html`${group('1. Destination', null, 'name', 'endpointId')}${field('eventTypes')}${fieldGroup(
     '3. Encryption',
     null,
     [ruleBox(encryptionRule(patternsOf(state.fields), hasKey, eventTypes)), field('encryptionKeyName')],
-  )}<div class="more"><h2 class="more-title">4. How</h2><p class="hint">What stands here is right for most: open what you want to have otherwise.</p></div>${more(
+  )}<div class="more"><h2 class="more-title">4. Delivery</h2><p class="hint">The defaults suit most webhooks.</p></div>${more(
     'Order, batches and rate',
     ...['ordered', 'maxBatchRecords', 'maxRecordsPerSecond'],
   )}${more(
@@ -155,7 +155,7 @@ export function webhookLayout({ state, choices, field, group, more }: FormLayout
   )}${more('Custom headers and Standard Webhooks', 'customHeaders', 'standardWebhooks')}${field('start')}`;
 }
 
-/** The settings without the state, which changes by itself while a person fills in the form. */
+/** The settings without the state, which may change while a person fills in the form. */
 export function webhookSettings(webhook: Webhook): unknown {
   const { state, stateReason, stateDescription, stateChangedAt, sessionId, ...settings } = viewWebhook(webhook);
   return settings;
@@ -209,7 +209,7 @@ function eventsStep(form: FormState, eventTypes: readonly EventType[]): Html {
     const all = box(
       `${category}.*`,
       html`<code>${category}.*</code>`,
-      `All of ${category}, with those that are still to come.`,
+      `All events of ${category}, future types included.`,
     );
     const each = types.map(({ name, description, encryptionRequired }) =>
       box(
@@ -221,28 +221,27 @@ function eventsStep(form: FormState, eventTypes: readonly EventType[]): Html {
     const boxes = html`${all}<div class="category-types">${each}</div>`;
     if (`${category}.` !== STATUS_CATEGORY) return html`<div class="category">${boxes}</div>`;
     const isChosen = [...chosen].some((pattern) => pattern.startsWith(STATUS_CATEGORY));
-    return html`<details class="category"${attributes({ open: isChosen })}><summary>What happens to webhooks themselves, for a watcher of yours</summary>${boxes}</details>`;
+    return html`<details class="category"${attributes({ open: isChosen })}><summary>Events about webhooks themselves, for monitoring</summary>${boxes}</details>`;
   });
   const problem = form.problem(NAME);
   const described = attributes({
     id: idOf(NAME),
     'aria-describedby': problem === null ? null : `${idOf(NAME)}-problem`,
   });
-  return fieldGroup(
-    '2. Which events',
-    'It gets what is published from its creation on. Nothing has to be started for that: what comes before the start waits.',
-    [
-      html`<fieldset class="field field-wide"${described}><legend class="visually-hidden">Events</legend>${problemLine(NAME, 'Events', problem)}<div class="categories">${groups}<div class="category">${box('*', html`<code>*</code>`, 'Everything that happens, with types that are still to come. Needs a key, for employee events are among it.')}</div></div></fieldset>`,
-      textField(form, {
-        name: MORE,
-        label: 'Others',
-        isCode: true,
-        placeholder: 'stock.* invoice.*',
-        hint: 'Categories that have no type yet, separated by spaces.',
-      }),
-    ],
-  );
+  return fieldGroup('2. Which events', 'The webhook receives events that are published from its creation on.', [
+    html`<fieldset class="field field-wide" data-events${described}><legend class="visually-hidden">Events</legend>${problemLine(NAME, 'Events', problem)}${FILTER}<div class="categories">${groups}<div class="category">${box('*', html`<code>*</code>`, 'All events, future types included. Needs a key, because employee events are included.')}</div></div></fieldset>`,
+    textField(form, {
+      name: MORE,
+      label: 'Other categories',
+      isCode: true,
+      placeholder: 'stock.* invoice.*',
+      hint: 'Categories without a type yet, separated by spaces.',
+    }),
+  ]);
 }
+
+/** The script shows it, and does the filtering. */
+const FILTER = html`<label class="event-filter" hidden><span class="visually-hidden">Filter the events</span><input type="search" data-event-filter placeholder="Filter by name or description" autocomplete="off"></label><p class="hint" data-no-events role="status" hidden>No event fits the filter.</p>`;
 
 function byCategory(eventTypes: readonly EventType[]): ReadonlyMap<string, readonly EventType[]> {
   return Map.groupBy(eventTypes, ({ name }) => categoryOf(name));
@@ -255,7 +254,7 @@ function ownFirst(a: readonly [string, readonly EventType[]], b: readonly [strin
   return builtIn(a) - builtIn(b) || (a[0] < b[0] ? -1 : 1);
 }
 
-/** The script reloads the rule after each change. The server checks it in any case. */
+/** The script reloads the rule after each change. The server checks it anyway. */
 function ruleBox(rule: Html): Html {
   const refresh = attributes({
     'hx-get': '/webhooks/new/rule',
@@ -270,10 +269,10 @@ function ruleBox(rule: Html): Html {
 export function encryptionRule(patterns: readonly string[], hasKey: boolean, eventTypes: readonly EventType[]): Html {
   const need = encryptionNeed(patterns, eventTypes);
   if (need === null) {
-    return html`<p class="hint">Employee events, and event types marked “encrypted only”, need a key. So does <code>*</code>.</p>`;
+    return html`<p class="hint">Employee events, event types marked “encrypted only” and <code>*</code> need a key.</p>`;
   }
   return hasKey
-    ? notice({ tone: 'positive', text: `${capital(need)} must be encrypted, and they will be.` })
+    ? notice({ tone: 'positive', text: `${capital(need)} must be encrypted. They will be.` })
     : notice({ tone: 'caution', text: `${capital(need)} must be encrypted: choose a key.` });
 }
 

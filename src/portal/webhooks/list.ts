@@ -1,5 +1,6 @@
 /** `/webhooks`: the list of webhooks with their states. */
 import { type Html, html } from '../../http/html.ts';
+import type { Day } from '../../observe/figures.ts';
 import type { WebhookListing } from '../../store/directory.ts';
 import type { WebhookState } from '../../webhooks/webhook.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
@@ -7,11 +8,13 @@ import type { PageCall } from '../call.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
 import { linkButton } from '../parts/header.ts';
+import { healthCell } from '../parts/health.ts';
 import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
 import { stateBadge, tag } from '../parts/mark.ts';
 import { countText, relativeTime } from '../parts/text.ts';
 import { readChoice, readText } from '../query.ts';
 import { isSetUp, readSetUp, setUpChecklist } from '../set-up.ts';
+import { failsBriefly } from './history.ts';
 
 const PATH = '/webhooks';
 const STATES = ['running', 'started', 'failing', 'failed', 'stopped'] as const satisfies readonly WebhookState[];
@@ -19,7 +22,7 @@ const TYPES_SHOWN = 3;
 
 type Filter = { state: WebhookState | null; endpointId: string | null; keyName: string | null; text: string | null };
 
-export function webhookListPage({ pages, store, hasPage }: PageDependencies): PageRoute {
+export function webhookListPage({ pages, store, figures, hasPage }: PageDependencies): PageRoute {
   return pages.view(PATH, async (call) => {
     const { query } = call;
     const asked: Filter = {
@@ -34,15 +37,16 @@ export function webhookListPage({ pages, store, hasPage }: PageDependencies): Pa
       (after, limit) => store.directory.webhooks(filter, after, limit),
       ({ webhook }) => webhook.id,
     );
+    const days = await figures.days(items.map(({ webhook }) => webhook.progress.webhookNumber));
     const isEmpty = items.length === 0 && Object.keys(filter).length === 0 && cursor === null;
     const empty = isEmpty ? await firstWebhook(call) : nothingFound(PATH, 'webhooks');
     return listView({
       title: 'Webhooks',
-      lead: 'Which events go to which endpoint, and how that is going.',
+      lead: 'Which events go to which endpoint, and how deliveries are going.',
       actions: [call.may('administrator') && !isEmpty ? newButton() : null],
       ...{ path: PATH, query, nextCursor },
       filters: isEmpty ? [] : await filters(asked),
-      results: webhookTable(call, items, empty),
+      results: webhookTable(call, items, days, empty),
     });
   });
 
@@ -64,7 +68,7 @@ export function webhookListPage({ pages, store, hasPage }: PageDependencies): Pa
     const isGuided = !isSetUp(steps) && call.may('administrator');
     return html`${emptyState({
       title: 'Nothing is sent yet',
-      text: html`<p>A webhook subscribes an endpoint to events: by their types, by a category as a whole, or to all. From then on each event is sent until the receiver has it.</p>`,
+      text: html`<p>A webhook subscribes an endpoint to events: to event types, to a whole category, or to all. Each event is retried until the receiver accepts it.</p>`,
       action: isGuided
         ? null
         : call.may('administrator')
@@ -74,12 +78,18 @@ export function webhookListPage({ pages, store, hasPage }: PageDependencies): Pa
   }
 }
 
-function webhookTable(call: PageCall, listings: readonly WebhookListing[], empty: Html): Html {
+function webhookTable(
+  call: PageCall,
+  listings: readonly WebhookListing[],
+  days: ReadonlyMap<number, Day>,
+  empty: Html,
+): Html {
   return table({
     caption: 'Webhooks',
     columns: [
       { label: 'Name and endpoint', kind: 'main' },
       { label: 'State' },
+      { label: 'Succeeded, 24 h' },
       { label: 'Events' },
       { label: 'Waiting', kind: 'number' },
       { label: 'Last attempt' },
@@ -87,9 +97,12 @@ function webhookTable(call: PageCall, listings: readonly WebhookListing[], empty
     rows: listings.map((listing) => {
       const { webhook, endpointName, pendingRecords } = listing;
       const { id, name, endpointId, progress } = webhook;
+      const day = days.get(progress.webhookNumber);
+      const isBrief = failsBriefly(progress, day, call.now);
       return [
         html`<a href="${PATH}/${id}">${name}</a><span class="cell-hint">to <a href="/endpoints/${endpointId}" class="plain-link">${endpointName}</a></span>`,
-        html`${stateBadge(progress.state)}${reasonHint(listing)}`,
+        html`${stateBadge(isBrief ? 'running' : progress.state)}${isBrief ? html`<span class="cell-hint">some attempts fail</span>` : reasonHint(listing)}`,
+        healthCell(day),
         typesCell(webhook.eventTypes),
         pendingRecords === 0 ? html`<span class="quiet">0</span>` : countText(pendingRecords),
         relativeTime(progress.sentAt, call.now),
@@ -99,7 +112,7 @@ function webhookTable(call: PageCall, listings: readonly WebhookListing[], empty
   });
 }
 
-/** Why it is not running, shortened for the cell. Its page has the whole reason. */
+/** Why it is not running, in a few words. Its page has the whole reason. */
 function reasonHint({ webhook, endpointEnabled }: WebhookListing): Html | null {
   const { stateReason } = viewWebhook(webhook);
   if (stateReason !== null) {
@@ -111,13 +124,13 @@ function reasonHint({ webhook, endpointEnabled }: WebhookListing): Html | null {
 
 const REASONS: Readonly<Record<string, string>> = {
   stopped_by_administrator: 'by an administrator',
-  http_status: 'the receiver answers with an error',
+  http_status: 'the receiver returns an error',
   connect: 'no connection',
-  dns: 'its host name cannot be found',
-  tls_untrusted: 'its certificate is not trusted',
-  tls_expired: 'its certificate has expired',
-  tls_wrong_host: 'its certificate is for another name',
-  timeout: 'no answer in time',
+  dns: 'host name not found',
+  tls_untrusted: 'certificate not trusted',
+  tls_expired: 'certificate expired',
+  tls_wrong_host: 'certificate for another name',
+  timeout: 'time-out',
   oauth_token: 'no OAuth token',
 };
 

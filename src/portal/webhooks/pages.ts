@@ -1,7 +1,7 @@
 /** The pages of webhooks: the list, one webhook with its actions, and its forms. */
 import type { AttemptRecord } from '../../delivery/batch.ts';
 import { type Html, html } from '../../http/html.ts';
-import { CHOICES_MAX, DEAD_COUNTED_BATCHES, STATES_SHOWN } from '../../kernel/limits/portal.ts';
+import { CHOICES_MAX, DEAD_COUNTED_BATCHES, STATES_READ, STATES_SHOWN } from '../../kernel/limits/portal.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { WebhookListing } from '../../store/directory.ts';
 import type { Webhook } from '../../webhooks/webhook.ts';
@@ -15,7 +15,6 @@ import { testSection, webhookActivity } from './activity.ts';
 import {
   type DeadRecords,
   deadCount,
-  historySection,
   removalSection,
   settingsSection,
   statusRegion,
@@ -24,6 +23,7 @@ import {
   webhookHeader,
 } from './detail.ts';
 import { encryptionRule, patternsOf, webhookFields, webhookLayout, webhookSettings } from './form.ts';
+import { historySection, incidentsOf } from './history.ts';
 import { webhookListPage } from './list.ts';
 
 export function webhookPages(dependencies: PageDependencies): PageRoute[] {
@@ -42,12 +42,12 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
       path: `/webhooks/{id}/${verb}`,
       role: 'operator',
       respond: async (call) => {
-        const done = verb === 'start' ? 'Started: what waits is sent.' : 'Stopped: what happens from now on waits.';
+        const done = verb === 'start' ? 'The webhook is started.' : 'The webhook is stopped. New records wait.';
         return attempted(`/webhooks/${pathId(call)}`, done, () => webhooks[verb](pathId(call), call.acting));
       },
     });
 
-  /** The webhook is created in any case. Its page says what keeps it from starting. */
+  /** The webhook stays if it cannot start. Its page says why. */
   const started = async (call: PageCall, { id, name }: Webhook): Promise<Redirect> => {
     const path = `/webhooks/${id}`;
     try {
@@ -100,7 +100,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
         },
       },
       change: {
-        lead: 'What waits goes out with the new settings. Events that were not subscribed to before are not made up for.',
+        lead: 'Waiting records use the new settings. Events published before a subscription are not sent.',
       },
     }),
     pages.page({
@@ -161,11 +161,13 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
   }
 
   async function figuresOf(listing: WebhookListing): Promise<WebhookFigures> {
-    const [dead, oldestAt] = await Promise.all([
+    const { webhookNumber } = listing.webhook.progress;
+    const [dead, oldestAt, days] = await Promise.all([
       deadRecords(listing),
-      store.directory.oldestWaitingAt(listing.webhook.progress.webhookNumber),
+      store.directory.oldestWaitingAt(webhookNumber),
+      dependencies.figures.days([webhookNumber]),
     ]);
-    return { dead, oldestAt };
+    return { dead, oldestAt, day: days.get(webhookNumber) };
   }
 
   /** `test` is the result of a test event just sent. */
@@ -175,12 +177,14 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
     const [figures, activity, history, key] = await Promise.all([
       figuresOf(listing),
       webhookActivity(dependencies, call, webhook),
-      store.stateHistory.ofWebhook(id, STATES_SHOWN),
+      store.stateHistory.ofWebhook(id, STATES_READ),
       encryptionKeyName === null ? null : store.keys.getByName(encryptionKeyName),
     ]);
     const audit = linkButton({ href: `/audit?target=webhook:${id}`, label: 'Audit log', kind: 'quiet' });
-    const isWhole = history.length < STATES_SHOWN;
-    const content = html`${webhookHeader(call, listing)}${test ?? html`<div id="test" hidden></div>`}${statusRegion(call, { listing, figures, hasPage })}${activity}<div class="columns">${settingsSection(listing, key)}${historySection(history, isWhole, createdAt, audit)}</div>${call.may('administrator') ? removalSection(webhook) : null}`;
+    const incidents = incidentsOf(history);
+    const isWhole = history.length < STATES_READ && incidents.length <= STATES_SHOWN;
+    const status = { listing, figures, hasPage };
+    const content = html`${webhookHeader(call, status)}${test ?? html`<div id="test" hidden></div>`}${statusRegion(call, status)}${activity}<div class="columns">${settingsSection(listing, key)}${historySection(incidents.slice(0, STATES_SHOWN), isWhole, createdAt, audit)}</div>${call.may('administrator') ? removalSection(webhook) : null}`;
     return { title: name, content, hasCharts: true };
   }
 
@@ -188,11 +192,11 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
     return store.directory.deadRecords(progress.webhookNumber, DEAD_COUNTED_BATCHES);
   }
 
-  /** What is deleted with the webhook, and what stays. */
+  /** What is deleted with the webhook. */
   async function lossOf(listing: WebhookListing): Promise<Html> {
     const dead = await deadRecords(listing);
     const { pendingRecords } = listing;
     const deadText = deadCount(dead);
-    return html`<div class="prose"><p>There is no way back. With it goes its log:</p><ul><li>${pendingRecords === 0 ? 'nothing that waits' : `${countOf(pendingRecords, 'record')} that ${pendingRecords === 1 ? 'waits' : 'wait'}, and will not be sent`},</li><li>${dead.records === 0 ? 'nothing that is dead' : `${deadText} that ${dead.records === 1 ? 'is' : 'are'} dead, and cannot be sent again`},</li><li>the list of what it delivered, with every attempt.</li></ul><p>Its endpoint, its key and the event types stay, and so do the same events at other webhooks, and the audit log. To keep all of it and send nothing, stop it instead.</p></div>`;
+    return html`<div class="prose"><p>This cannot be undone. The log of the webhook is deleted:</p><ul><li>${pendingRecords === 0 ? 'no waiting records' : `${countOf(pendingRecords, 'waiting record')}, which will not be sent`},</li><li>${dead.records === 0 ? 'no dead records' : `${deadText} that cannot be replayed any more`},</li><li>the list of its deliveries with all attempts.</li></ul><p>Its endpoint, its key, the event types, the same events at other webhooks, and the audit log stay. To keep everything and send nothing, stop the webhook instead.</p></div>`;
   }
 }

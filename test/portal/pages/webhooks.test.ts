@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { html } from '../../../src/http/html.ts';
+import type { Day } from '../../../src/observe/figures.ts';
 import { NO_TIMINGS } from '../../../src/outbound/outcome.ts';
 import { testSection } from '../../../src/portal/webhooks/activity.ts';
-import { historySection, stateNotice, stateSentence } from '../../../src/portal/webhooks/detail.ts';
+import { stateNotice, stateSentence } from '../../../src/portal/webhooks/detail.ts';
 import { encryptionRule } from '../../../src/portal/webhooks/form.ts';
-import type { Progress, Webhook } from '../../../src/webhooks/webhook.ts';
+import { failsBriefly, historySection, incidentsOf } from '../../../src/portal/webhooks/history.ts';
+import type { PastState, Progress, Webhook } from '../../../src/webhooks/webhook.ts';
 import { makeEventType, makeWebhook, openTestServices } from '../../support/services.ts';
 
 type Stage = { readonly now: number; readonly webhook: (progress: Partial<Progress>) => Webhook };
@@ -22,11 +24,11 @@ describe('the state of a webhook', () => {
     const { webhook } = await stage(t);
     const cases: readonly (readonly [Partial<Progress>, RegExp])[] = [
       [{}, /^It has not been started yet/],
-      [{ stateReason: 'stopped_by_administrator' }, /^It does not send/],
-      [{ state: 'started' }, /its first delivery or heartbeat is under way/],
-      [{ state: 'running' }, /the last attempt succeeded/],
-      [{ state: 'failing' }, /the last attempt failed/],
-      [{ state: 'failed' }, /^It sends no more/],
+      [{ stateReason: 'stopped_by_administrator' }, /^Nothing is sent/],
+      [{ state: 'started' }, /the first delivery or heartbeat is in progress/],
+      [{ state: 'running' }, /last attempt succeeded/],
+      [{ state: 'failing' }, /last attempt failed/],
+      [{ state: 'failed' }, /^Nothing is sent/],
     ];
     for (const [progress, says] of cases) assert.match(stateSentence(webhook(progress)), says);
   });
@@ -46,24 +48,72 @@ describe('the state of a webhook', () => {
     const told = noticed({ ...failing, stateDetail: 'the token endpoint answered 401' }) ?? '';
     assert.match(told, /The token endpoint answered 401\./);
     assert.match(told, /Check token URL/);
-    assert.match(told, /given up .*in 23 hours/);
+    assert.match(told, /the webhook stops .*in 23 hours/);
     assert.match(noticed(failing) ?? '', /The last attempt failed \(oauth_token\)/);
     const unsaid = noticed({ state: 'failing', stateReason: null, failingSinceAt: null }) ?? '';
     assert.match(unsaid, /The last attempt failed\./);
-    assert.doesNotMatch(unsaid, /given up/);
-    assert.match(noticed({ state: 'failed', stateReason: 'too_many_dead' }) ?? '', /gave it up.*Ten batches in a row/s);
-    assert.match(noticed({ stateReason: 'endpoint_gone' }) ?? '', /The service stopped it.*410 Gone/s);
+    assert.doesNotMatch(unsaid, /the webhook stops/);
+    assert.match(
+      noticed({ state: 'failed', stateReason: 'too_many_dead' }) ?? '',
+      /Sallyport stopped it because.*Ten batches in a row/s,
+    );
+    assert.match(noticed({ stateReason: 'endpoint_gone' }) ?? '', /Sallyport stopped it.*410 Gone/s);
   });
 
   it('has a history with the reason of each change, and its beginning where that is within reach', () => {
-    const past = (reason: string | null) => ({ state: 'failing', previousState: 'running', reason, at: 1000 }) as const;
+    const past = (reason: string | null) => ({ state: 'stopped', previousState: 'running', reason, at: 1000 }) as const;
     const reasons = ['connect', 'http_status: the receiver answered 500', 'endpoint_disabled', null];
-    const whole = historySection(reasons.map(past), true, 500, html``).markup;
+    const incidents = incidentsOf(reasons.map(past));
+    const whole = historySection(incidents, true, 500, html``).markup;
     assert.match(whole, /Check that the receiver runs/);
     assert.match(whole, /The receiver answered 500\./);
     assert.match(whole, /Its endpoint is not enabled/);
     assert.match(whole, /Created/);
-    assert.doesNotMatch(historySection(reasons.map(past), false, 500, html``).markup, /Created/);
+    assert.doesNotMatch(historySection(incidents, false, 500, html``).markup, /Created/);
+  });
+
+  it('joins failures within an hour to one incident, and keeps others apart', () => {
+    const MINUTE = 60_000;
+    const reason = 'http_status: the receiver answered 503';
+    const pair = (at: number): PastState[] => [
+      { state: 'failing', previousState: 'running', reason, at: at * MINUTE },
+      { state: 'running', previousState: 'failing', reason: null, at: (at + 2) * MINUTE },
+    ];
+    const history: PastState[] = [
+      { state: 'started', previousState: 'stopped', reason: null, at: 0 },
+      { state: 'running', previousState: 'started', reason: null, at: MINUTE },
+      ...pair(10),
+      ...pair(20),
+      ...pair(71),
+      ...pair(133),
+      { state: 'failing', previousState: 'running', reason, at: 300 * MINUTE },
+    ];
+    const incidents = incidentsOf(history.toReversed());
+    assert.deepEqual(
+      incidents.map((one) =>
+        one.kind === 'state'
+          ? one.past.state
+          : [one.times, one.from / MINUTE, one.until === null ? null : one.until / MINUTE],
+      ),
+      [[1, 300, null], [1, 133, 135], [3, 10, 73], 'running', 'started'],
+    );
+    const shown = historySection(incidents, true, 0, html``).markup;
+    assert.match(shown, /Some attempts failed, 3 times until/);
+    assert.match(shown, /Recovered after 2 min\./);
+  });
+
+  it('is shown as running while a webhook that mostly delivers fails for a short time', () => {
+    const none = { attempts: 0, failedAttempts: 0 };
+    const day = (attempts: number, failedAttempts: number): Day => ({
+      ...{ attempts, failedAttempts },
+      hours: [...Array.from({ length: 23 }, () => none), { attempts, failedAttempts }],
+    });
+    const failing = { state: 'failing', failingSinceAt: 0 } as Progress;
+    assert.equal(failsBriefly(failing, day(100, 19), 60_000), true);
+    assert.equal(failsBriefly(failing, day(100, 19), 300_000), false, 'it has failed for five minutes');
+    assert.equal(failsBriefly(failing, day(100, 51), 60_000), false, 'most attempts failed');
+    assert.equal(failsBriefly(failing, day(0, 0), 60_000), false);
+    assert.equal(failsBriefly({ ...failing, state: 'failed' }, day(100, 19), 60_000), false);
   });
 });
 
@@ -101,11 +151,11 @@ describe('the rule for the events that are chosen', () => {
     { name: 'invoice.paid', encryptionRequired: true },
   ] as unknown as Parameters<typeof encryptionRule>[2];
   const cases: readonly (readonly [patterns: string[], hasKey: boolean, says: RegExp])[] = [
-    [[], false, /Employee events, and event types marked/],
-    [['order.*'], false, /Employee events, and event types marked/],
+    [[], false, /Employee events, event types marked/],
+    [['order.*'], false, /Employee events, event types marked/],
     [['order.created', 'invoice.*'], false, /Events of type invoice\.paid must be encrypted: choose a key/],
     [['*'], false, /Employee events must be encrypted: choose a key/],
-    [['employee.created'], true, /Employee events must be encrypted, and they will be/],
+    [['employee.created'], true, /Employee events must be encrypted\. They will be/],
   ];
   for (const [patterns, hasKey, says] of cases) {
     it(`${patterns.join(' ') || 'none'}, ${hasKey ? 'with' : 'without'} a key, is said`, () => {

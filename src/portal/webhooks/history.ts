@@ -1,0 +1,110 @@
+/**
+ * The history of a webhook as people see it. The service records every change between `running` and `failing` (contract §5); here the
+ * failures that follow each other within an hour are one incident.
+ */
+import { type Html, html } from '../../http/html.ts';
+import { type Day, successRate } from '../../observe/figures.ts';
+import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
+import { STATE_REASONS, type StopReason } from '../../webhooks/lifecycle.ts';
+import type { PastState, Progress, WebhookState } from '../../webhooks/webhook.ts';
+import { type Moment, timeline } from '../parts/details.ts';
+import { section } from '../parts/header.ts';
+import { stateBadge, type Tone } from '../parts/mark.ts';
+import { sentence, spanText, time } from '../parts/text.ts';
+
+/** Failures with less than this between a recovery and the next one are one incident. */
+const INCIDENT_GAP_MS = 3_600_000;
+/** A webhook that mostly delivers is shown as failing only after this time without a success. */
+const BRIEF_MS = 300_000;
+const MOSTLY = 0.5;
+
+/** A change of state, or several failures in a row of a webhook that recovered after each; `until` is null while it still fails. */
+export type Incident =
+  | { readonly kind: 'state'; readonly past: PastState }
+  | {
+      readonly kind: 'failures';
+      readonly times: number;
+      readonly from: number;
+      readonly until: number | null;
+      readonly reason: string | null;
+    };
+
+/** Both newest first. */
+export function incidentsOf(history: readonly PastState[]): Incident[] {
+  const incidents: Incident[] = [];
+  for (const past of history.toReversed()) {
+    const last = incidents.at(-1);
+    const failures = last?.kind === 'failures' ? last : null;
+    const { state, previousState, reason, at } = past;
+    if (state === 'failing') {
+      const continues = failures !== null && at - (failures.until ?? at) < INCIDENT_GAP_MS;
+      if (continues) incidents[incidents.length - 1] = { ...failures, times: failures.times + 1, until: null, reason };
+      else incidents.push({ kind: 'failures', times: 1, from: at, until: null, reason });
+    } else if (state === 'running' && previousState === 'failing' && failures !== null) {
+      incidents[incidents.length - 1] = { ...failures, until: at };
+    } else {
+      incidents.push({ kind: 'state', past });
+    }
+  }
+  return incidents.reverse();
+}
+
+/** Whether a failing webhook is shown as running: most attempts of the last two hours succeeded, and it fails only since a short time. */
+export function failsBriefly({ state, failingSinceAt }: Progress, day: Day | undefined, now: number): boolean {
+  if (state !== 'failing' || failingSinceAt === null || now - failingSinceAt >= BRIEF_MS) return false;
+  const recent = (day?.hours ?? []).slice(-2);
+  const sum = (name: 'attempts' | 'failedAttempts'): number => recent.reduce((all, hour) => all + hour[name], 0);
+  const rate = successRate({ attempts: sum('attempts'), failedAttempts: sum('failedAttempts') });
+  return rate !== null && rate >= MOSTLY;
+}
+
+/** `at` is when the webhook was created. */
+export function historySection(
+  incidents: readonly Incident[],
+  isWhole: boolean,
+  createdAt: number,
+  auditLink: Html,
+): Html {
+  const moments = incidents.map((incident) =>
+    incident.kind === 'failures' ? failuresMoment(incident) : stateMoment(incident.past),
+  );
+  const begin = { at: createdAt, title: 'Created', tone: 'neutral' as const };
+  return section({
+    title: 'History',
+    actions: [auditLink],
+    content: timeline(isWhole ? [...moments, begin] : moments),
+  });
+}
+
+function stateMoment({ state, at, reason }: PastState): Moment {
+  return { at, title: stateBadge(state), tone: TONES[state], text: reason === null ? null : reasonText(reason) };
+}
+
+function failuresMoment({ times, from, until, reason }: Extract<Incident, { kind: 'failures' }>): Moment {
+  const why = reason === null ? null : reasonText(reason);
+  if (times === 1 && until === null) return { at: from, title: stateBadge('failing'), tone: 'caution', text: why };
+  const length = until === null ? 'not recovered yet' : `recovered after ${spanText(until - from)}`;
+  const text =
+    times === 1 ? html`${why} <span class="quiet">${sentence(length)}</span>` : html`Last error: ${why ?? 'unknown.'}`;
+  const title =
+    times === 1
+      ? html`${stateBadge('failing')}`
+      : html`Some attempts failed, ${times} times${until === null ? ' so far' : html` until ${time(until)}`}`;
+  return { at: from, title, tone: 'caution', text };
+}
+
+const TONES: Readonly<Record<WebhookState, Tone>> = {
+  started: 'info',
+  running: 'positive',
+  failing: 'caution',
+  failed: 'negative',
+  stopped: 'neutral',
+};
+
+function reasonText(reason: string): string {
+  const [code = ''] = reason.split(':', 1);
+  const known = STATE_REASONS[code as StopReason] as string | undefined;
+  if (known !== undefined) return known;
+  const detail = reason.slice(code.length + 2);
+  return detail === '' ? adviceFor(code as ErrorClass) : sentence(detail);
+}
