@@ -12,9 +12,12 @@ import { adviceFor, type ErrorClass } from '../src/outbound/outcome.ts';
 import { STATE_REASONS } from '../src/webhooks/lifecycle.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const names = ['README.md', 'CONTRIBUTING.md', ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`)].filter(
-  (name) => name.endsWith('.md'),
-);
+const pagesIn = (folder: string): string[] =>
+  readdirSync(join(root, folder))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `${folder}/${name}`);
+const howTos = pagesIn('docs/how-to');
+const names = ['README.md', 'CONTRIBUTING.md', ...pagesIn('docs'), ...howTos];
 const pages = new Map(names.map((name) => [name, read(name)]));
 const readme = page('README.md');
 
@@ -48,8 +51,8 @@ for (const [name, text] of pages) {
   });
 }
 
-describe('send-webhooks.md', () => {
-  const text = page('docs/send-webhooks.md');
+describe('delivery-reference.md', () => {
+  const text = page('docs/delivery-reference.md');
 
   it('lists exactly the error classes with their advice', () => {
     const [, union = ''] = /export type ErrorClass =([^;]*);/.exec(read('src/outbound/outcome.ts')) ?? [];
@@ -82,12 +85,12 @@ describe('send-webhooks.md', () => {
   });
 });
 
-test('security.md lists every blocked address range', () => {
+test('egress.md lists every blocked address range', () => {
   const source = read('src/outbound/address-ranges.ts');
   const expected = [...source.matchAll(/^ {2}'([\da-f.:]+\/\d+)': '([^']+)',$/gm)].map(
     ([, range, kind]) => `${range} ${kind}`,
   );
-  const rows = tableOf(page('docs/security.md'), 'range');
+  const rows = tableOf(page('docs/egress.md'), 'range');
   const said = rows.flatMap(([ranges = '', kind]) =>
     ranges.split(', ').map((range) => `${range.slice(1, -1)} ${kind}`),
   );
@@ -102,7 +105,15 @@ test('configuration.md lists every setting', () => {
   for (const row of rows) assert.equal(row.length, 4, row.join(' | '));
 });
 
-test('the index lists every page of docs/', () => {
+test('a how-to page has at most 150 lines, and says what to check', () => {
+  for (const name of howTos) {
+    const lines = page(name).trimEnd().split('\n');
+    assert.ok(lines.length <= 150, `${name} has ${lines.length} lines`);
+    assert.ok(lines.includes('## Where next'), `${name} has no "Where next"`);
+  }
+});
+
+test('the index links every page of docs/', () => {
   const listed = new Set(linksOf(page('docs/README.md')));
   const missing = names.filter((name) => name.startsWith('docs/') && !listed.has(name.slice('docs/'.length)));
   assert.deepEqual(missing, ['docs/README.md']);

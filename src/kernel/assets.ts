@@ -20,7 +20,7 @@ export const ASSETS = {
   'portal/webhooks.css': 'src/portal/assets/webhooks.css',
   'portal/deliveries.css': 'src/portal/assets/deliveries.css',
   'portal/live.js': 'src/portal/assets/live.js',
-  'receivers/javascript': 'docs/receive-webhooks.md',
+  'receivers/javascript': 'docs/how-to/receive-in-javascript.md',
   'receivers/python': 'docs/receivers/receiver.py',
   'receivers/go': 'docs/receivers/receiver.go',
   'receivers/java': 'docs/receivers/Receiver.java',

@@ -1,4 +1,4 @@
-/** Runs every shell command of README.md and docs/, in order, next to a running service. Each must succeed. */
+/** Runs the shell commands of README.md and docs/, in order, next to a running service. Each must succeed. */
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,6 +7,8 @@ import { describe, it, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { FirstCredentials } from '../../src/data/data-folder.ts';
 import type { DeliveryView } from '../../src/webhooks/deliveries.ts';
+import { challengeAnswer } from '../../src/wire/challenge.ts';
+import { challengeHeader } from '../../src/wire/challenge-answer.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { type Credentials, type Page, tokenFor } from '../support/client.ts';
 import { sallyportJson, serve } from '../support/command.ts';
@@ -17,87 +19,112 @@ import { only, sharedCertificates } from '../support/journey.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The pages whose commands run here, each with the commands to run first. */
-const RUN_HERE: Readonly<Record<string, readonly string[]>> = {
-  'README.md': [],
-  'docs/start.md': [],
-  'docs/portal.md': [],
-  'docs/protect-an-api.md': [],
-  'docs/api-catalogue.md': ['user create --user-name shop --permission orders:view'],
-  'docs/receive-webhooks.md': [],
-  'docs/security.md': [],
-  'docs/send-webhooks.md': [],
+/** Pages whose commands run here. The pages of one journey share a service, in this order, after the commands that prepare them. */
+const JOURNEYS: readonly { readonly prepare?: readonly string[]; readonly pages: readonly string[] }[] = [
+  { pages: ['README.md'] },
+  { pages: ['docs/start.md'] },
+  { pages: ['docs/portal.md', 'docs/how-to/add-people.md', 'docs/how-to/upgrade.md'] },
+  {
+    pages: [
+      'docs/how-to/protect-an-api.md',
+      'docs/how-to/forward-auth.md',
+      'docs/how-to/introspect-tokens.md',
+      'docs/hand-out.md',
+      'docs/how-to/revoke-access.md',
+    ],
+  },
+  { pages: ['docs/api-catalogue.md'], prepare: ['sallyport user create --user-name shop --permission orders:view'] },
+  { pages: ['docs/how-to/try-out-deliveries.md'] },
+  {
+    pages: [
+      'docs/how-to/register-an-endpoint.md',
+      'docs/how-to/publish-events.md',
+      'docs/how-to/create-a-webhook.md',
+      'docs/how-to/order-and-batches.md',
+      'docs/how-to/encrypt-payloads.md',
+      'docs/how-to/retries-and-failures.md',
+      'docs/how-to/replay.md',
+      'docs/how-to/erase-personal-data.md',
+      'docs/how-to/oauth-to-receivers.md',
+    ],
+  },
+  {
+    pages: ['docs/how-to/rotate-secrets.md'],
+    prepare: [
+      'sallyport endpoint create --name shop --url https://hooks.example.com/in',
+      'sallyport user create --user-name shop --permission webhooks:view',
+      'sallyport application create --name shop --user shop --scope webhooks:view',
+    ],
+  },
+];
+
+/** Commands that do not run here, by their first words, and the test that covers them or the reason. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  'npm start': 'runs until it is stopped: test/cli/serve.test.ts',
+  'npm test': 'runs this test',
+  'npm run build:binary': 'test/binary.slow.test.ts',
+  'npm run build:receiver': 'test/receiver/package.test.ts',
+  'npm install ./sallyport': 'test/receiver/package.test.ts, test/package/sallyport.slow.test.ts, from their tarballs',
+  'export SALLYPORT_DATA': 'test/e2e/embedding-*.test.ts',
+  'npx sallyport ': 'test/e2e/embedding-*.test.ts',
+  'npx openapi-typescript ': 'needs another package',
+  'deno run ': 'test/package/deno.slow.test.ts, on Deno',
+  'sallyport audit verify --head': 'test/cli/audit.test.ts',
+  'runuser -u sallyport -- ': 'needs a system account; test/docs.test.ts checks the words of sallyport',
+  'RENEWED_LINEAGE=': 'needs certbot and its files',
+  'useradd ': 'needs a separate system',
+  'install ': 'needs a separate system',
+  'systemctl ': 'needs a separate system',
+  'journalctl ': 'needs a separate system',
+  'set -a': 'needs a separate system',
+  'ls -l /var/lib': 'needs a separate system',
+  'docker ': 'needs a container engine',
+  'litestream ': 'needs a program that Debian does not have',
 };
 
-/** Commands that do not run here, by page and their first words, and the test that covers them or the reason. */
-const ELSEWHERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  'README.md': {
-    'npm start': 'runs until it is stopped: test/cli/serve.test.ts',
-    'npm test': 'runs this test',
-  },
-  'docs/runtimes.md': { 'deno run ': 'test/package/deno.slow.test.ts, on Deno' },
-  'docs/receive-webhooks.md': {
-    'npm run build:receiver': 'test/receiver/package.test.ts',
-    'npm pack ./dist/sallyport-receiver': 'test/receiver/package.test.ts',
-    'npm install ./sallyport-receiver': 'test/receiver/package.test.ts, from its tarball',
-  },
-  'docs/embedding.md': {
-    'npm run build': 'test/package/sallyport.slow.test.ts',
-    'npm pack ./dist/sallyport': 'test/package/sallyport.slow.test.ts',
-    'npm install ./sallyport': 'test/package/sallyport.slow.test.ts, from its tarball',
-    'export SALLYPORT_DATA': 'test/e2e/embedding-*.test.ts',
-    'npx sallyport ': 'test/e2e/embedding-*.test.ts',
-  },
-  'docs/security.md': { 'sallyport audit verify --head': 'test/cli/audit.test.ts' },
-  'docs/planning.md': { 'npx openapi-typescript ': 'needs another package' },
-  'docs/operate.md': {
-    'npm run build:binary': 'test/binary.slow.test.ts',
-    'sallyport ': 'test/docs/operate.test.ts: runs the drill and checks the words of the others',
-    'runuser -u sallyport -- sallyport ': 'needs a system account; test/docs/operate.test.ts checks its words',
-    'mkdir ': 'test/docs/operate.test.ts',
-    'cp ': 'test/docs/operate.test.ts',
-    'rm ': 'test/docs/operate.test.ts',
-    'useradd ': 'needs a separate system',
-    'RENEWED_LINEAGE=': 'needs certbot and its files',
-    'install ': 'needs a separate system',
-    'systemctl ': 'needs a separate system',
-    'journalctl ': 'needs a separate system',
-    'docker ': 'needs a container engine',
-    'set -a': 'needs a separate system',
-    'ls ': 'needs a separate system',
-    'litestream ': 'needs a program that Debian does not have',
-    'runuser -u sallyport -- litestream ': 'needs a program that Debian does not have',
-  },
+/** The same for every command of a page that ELSEWHERE does not name. */
+const PAGES_ELSEWHERE: Readonly<Record<string, string>> = {
+  'docs/how-to/back-up-and-restore.md':
+    'test/docs/operate.test.ts runs the drill; test/cli/backup.test.ts verifies backups',
+  'docs/how-to/recover-the-database.md': 'test/data/data-folder.test.ts',
 };
 
-for (const [page, preparations] of Object.entries(RUN_HERE)) {
-  test(`every command of ${page} succeeds`, async (t) => {
+for (const { pages, prepare = [] } of JOURNEYS) {
+  test(`every command of ${pages.join(', ')} succeeds`, async (t) => {
     const desk = await prepareDesk(t);
-    for (const preparation of preparations) await sallyportJson(preparation.split(' '), { env: desk.env });
-    const commands = commandsIn(page).filter(({ text }) => reasonOf(page, text) === null);
-    assert.ok(commands.length > 0);
-    for (const { text, line } of commands) {
-      await desk.ready(text);
-      let { status, stdout, stderr } = await desk.run(text);
-      if (text.includes('/forward-auth')) {
-        // Within a second, a server notices rules that a command wrote.
-        await until('the rule is known', async () => {
-          if (status !== 0) ({ status, stdout, stderr } = await desk.run(text));
-          return status === 0;
-        });
-      }
-      assert.equal(status, 0, `${page}:${line}: ${text}\n${stderr}${stdout}`);
-      desk.remember(text, stdout);
+    for (const text of prepare) await typeOn(desk, text, 'a preparation');
+    for (const page of pages) {
+      const commands = commandsIn(page).filter(({ text }) => reasonOf(page, text) === null);
+      assert.ok(commands.length > 0, page);
+      for (const { text, line } of commands) await typeOn(desk, text, `${page}:${line}`);
     }
   });
 }
 
+async function typeOn(desk: Desk, text: string, where: string): Promise<void> {
+  await desk.ready(text);
+  let { status, stdout, stderr } = await desk.run(text);
+  if (text.includes('/forward-auth')) {
+    // Within a second, a server notices rules that a command wrote.
+    await until('the rule is known', async () => {
+      if (status !== 0) ({ status, stdout, stderr } = await desk.run(text));
+      return status === 0;
+    });
+  }
+  assert.equal(status, 0, `${where}: ${text}\n${stderr}${stdout}`);
+  desk.remember(text, stdout);
+}
+
 describe('the commands of the documentation', () => {
+  const folders = ['docs', 'docs/how-to'].flatMap((folder) =>
+    readdirSync(join(root, folder)).map((name) => `${folder}/${name}`),
+  );
+  const all = ['README.md', ...folders].filter((name) => name.endsWith('.md'));
+
   it('all run here, or have a reason not to', () => {
-    const pages = ['README.md', ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`)];
-    const markdown = pages.filter((name) => name.endsWith('.md'));
-    const loose = markdown
-      .filter((page) => RUN_HERE[page] === undefined)
+    const run = new Set(JOURNEYS.flatMap(({ pages }) => pages));
+    const loose = all
+      .filter((page) => !run.has(page))
       .flatMap((page) =>
         commandsIn(page)
           .filter(({ text }) => reasonOf(page, text) === null)
@@ -106,20 +133,20 @@ describe('the commands of the documentation', () => {
     assert.deepEqual(loose, []);
   });
 
-  it('have no reason for a command that does not exist', () => {
-    for (const [page, reasons] of Object.entries(ELSEWHERE)) {
-      const texts = commandsIn(page).map(({ text }) => text);
-      for (const start of Object.keys(reasons))
-        assert.ok(
-          texts.some((text) => text.startsWith(start)),
-          `${page}: ${start}`,
-        );
-    }
+  it('have no reason for a command or a page that does not exist', () => {
+    const texts = all.flatMap((page) => commandsIn(page).map(({ text }) => text));
+    for (const start of Object.keys(ELSEWHERE))
+      assert.ok(
+        texts.some((text) => text.startsWith(start)),
+        start,
+      );
+    for (const page of Object.keys(PAGES_ELSEWHERE)) assert.ok(all.includes(page), page);
   });
 });
 
 function reasonOf(page: string, text: string): string | null {
-  return Object.entries(ELSEWHERE[page] ?? {}).find(([start]) => text.startsWith(start))?.[1] ?? null;
+  const found = Object.entries(ELSEWHERE).find(([start]) => text.startsWith(start));
+  return found?.[1] ?? PAGES_ELSEWHERE[page] ?? null;
 }
 
 type Desk = {
@@ -136,15 +163,22 @@ type Desk = {
 async function prepareDesk(t: TestContext): Promise<Desk> {
   const cwd = mkdtempSync(join(tmpdir(), 'documented-'));
   cleanUp(t, () => rmSync(cwd, { recursive: true, force: true }));
-  const { ca, server } = sharedCertificates();
+  const { ca, server, client } = sharedCertificates();
   const receiver = await startHttpsServer(server);
   cleanUp(t, receiver.close);
-  receiver.answer(({ url }, response) => {
+  /** The signing secrets that the commands printed, by path: the customer has them. */
+  const secrets: Record<string, string> = {};
+  receiver.answer(({ url, headers }, response) => {
+    const secret = secrets[url];
+    const challenge = headers[challengeHeader];
+    if (secret !== undefined && typeof challenge === 'string')
+      response.setHeader(challengeHeader, challengeAnswer({ secret, pathAndQuery: url, token: challenge }));
     const token = JSON.stringify({ access_token: 'of-the-customer', token_type: 'Bearer', expires_in: 3600 });
     response.setHeader('Content-Type', 'application/json').end(url === '/token' ? token : '');
   });
   writeFileSync(join(cwd, 'ca.pem'), ca);
   copyFileSync(join(root, 'test/vectors/pgp/curve25519.public.asc'), join(cwd, 'customer.asc'));
+  writeFileSync(join(cwd, 'certificate.json'), JSON.stringify({ clientCertificate: client }));
   writeFileSync(join(cwd, 'secret.txt'), 'a secret that was agreed upon');
   const base = {
     SALLYPORT_DATA: join(cwd, 'data'),
@@ -197,6 +231,9 @@ async function prepareDesk(t: TestContext): Promise<Desk> {
       const [, resource] = /sallyport (\w+) create/.exec(text) ?? [];
       const [id] = /\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b/.exec(stdout) ?? [];
       if (resource !== undefined && id !== undefined) known[`<${resource} id>`] = id;
+      const [, path] = /endpoint create .*hooks\.example\.com(\S+)/.exec(text) ?? [];
+      const [, secret] = /^secret +(\S+)$/m.exec(stdout) ?? [];
+      if (path !== undefined && secret !== undefined) secrets[path] = secret;
       const [clientId] = /\bspc_\w+/.exec(stdout) ?? [];
       const [clientSecret] = /\bsps_\w+/.exec(stdout) ?? [];
       // Not the first credentials of a service that a page starts, which has another folder here.

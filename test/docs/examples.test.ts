@@ -36,13 +36,13 @@ describe('the page about the examples', () => {
   });
 });
 
-it('embedding.md shows its programs', () => {
-  const page = read('../embedding.md');
+it('embed-in-node.md shows its programs', () => {
+  const page = read('../how-to/embed-in-node.md');
   for (const name of servers) assert.ok(page.includes(`\n\`\`\`ts\n${read(name)}\`\`\`\n`), name);
 });
 
-it('operate.md shows the commands of backup-and-restore.sh', () => {
-  const [, drill = ''] = read('../operate.md').split('\n## Disaster drill\n');
+it('back-up-and-restore.md shows the commands of backup-and-restore.sh', () => {
+  const [, drill = ''] = read('../how-to/back-up-and-restore.md').split('\n## Disaster drill\n');
   const [, block = ''] = /```sh\n([\s\S]*?)```/.exec(drill) ?? [];
   const isCommand = (line: string): boolean => line !== '' && !line.startsWith('#') && line !== 'set -eu';
   assert.equal(`${read('backup-and-restore.sh').split('\n').filter(isCommand).join('\n')}\n`, block);

@@ -1,4 +1,4 @@
-/** Compares the table of Sallyport's own events in docs/send-webhooks.md with the events. */
+/** Compares the table of Sallyport's own events in docs/delivery-reference.md with the events. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -11,8 +11,8 @@ const DAY_MS = 86_400_000;
 
 /** The fields of each type in the table. A row without a type belongs to the row above. */
 const documented = new Map<string, string[]>();
-const page = readFileSync(new URL('../../docs/send-webhooks.md', import.meta.url), 'utf8');
-const [, section = ''] = /\n## Events of Sallyport itself\n([\s\S]*?)\n## /.exec(page) ?? [];
+const page = readFileSync(new URL('../../docs/delivery-reference.md', import.meta.url), 'utf8');
+const [, section = ''] = /\n## Events of Sallyport\n([\s\S]*?)\n## /.exec(page) ?? [];
 let type = '';
 for (const [, types = '', fields = ''] of section.matchAll(/^\| (.*?)\| (.*?) \| .* \|$/gm)) {
   type = /`(webhook\.\w+)`/.exec(types)?.[1] ?? type;

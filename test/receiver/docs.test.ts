@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
-const page = read('docs/receive-webhooks.md');
+const page = read('docs/receiver-reference.md');
 
 /** The first cells of the table under a heading. */
 function cellsUnder(heading: string): string[] {
@@ -12,7 +12,7 @@ function cellsUnder(heading: string): string[] {
   return [...rows].map(([, cell = '']) => cell);
 }
 
-describe('docs/receive-webhooks.md', () => {
+describe('docs/receiver-reference.md', () => {
   it('lists exactly the codes of refusals', () => {
     const sources = [
       'src/receiver/refusals.ts',

@@ -47,7 +47,7 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   'Encrypted deliveries': 'encrypted.ts',
 };
 
-describe('the program of docs/receive-webhooks.md for', () => {
+describe('the documented program for', () => {
   let project: Project;
   let key: { readonly publicKey: string; readonly privateKey: string };
   before(async () => {

@@ -1,4 +1,4 @@
-/** Tests that every program of docs/embedding.md must pass. */
+/** Tests that every program of docs/how-to/embed-in-node.md must pass. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -32,9 +32,9 @@ type Shop = {
   order(token?: string | null): Promise<ApiReply<unknown>>;
 };
 
-/** Sets up a data folder with the commands of docs/embedding.md, and runs the program with it. */
+/** Sets up a data folder with the commands of docs/how-to/embed-in-node.md, and runs the program with it. */
 async function openShop(program: string, folder: string): Promise<Shop> {
-  const outputs = await runDocumentedCommands(folder, 'embedding.md', 'What they need');
+  const outputs = await runDocumentedCommands(folder, 'how-to/embed-in-node.md', 'What they need');
   const [administrator, shop] = outputs.flatMap(credentialsIn);
   assert.ok(administrator !== undefined && shop !== undefined, outputs.join('\n'));
   const running = await runProgram(program, folder, {
@@ -79,7 +79,7 @@ async function watchOrders(t: TestContext, admin: ApiClient): Promise<() => Prom
   };
 }
 
-/** Tests a program of docs/embedding.md. One process serves all tests in their order. `notFound` is the text of the program's own 404. */
+/** Tests a program of docs/how-to/embed-in-node.md. One process serves all tests in their order. `notFound` is the text of the program's own 404. */
 export function testEmbedding(server: string, program: string, notFound: RegExp): void {
   // Hooks outside a suite would belong to all files of the process.
   describe(`the program for ${server}`, () => testProgram(server, program, notFound));

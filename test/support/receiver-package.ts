@@ -24,9 +24,13 @@ export function receiverProject(): Project {
   return installed;
 }
 
-/** The program in the first TypeScript block under a heading of docs/receive-webhooks.md. */
+/** The pages with the programs of receivers. */
+const PAGES = ['receive-in-javascript.md', 'decrypt-deliveries.md'];
+
+/** The program in the first TypeScript block under a heading of these pages. */
 export function documentedReceiver(heading: string): string {
-  const [, section = ''] = readFileSync(join(root, 'docs', 'receive-webhooks.md'), 'utf8').split(`\n## ${heading}\n`);
+  const text = PAGES.map((name) => readFileSync(join(root, 'docs', 'how-to', name), 'utf8')).join('\n');
+  const [, section = ''] = text.split(`\n## ${heading}\n`);
   const [, code] = /^```ts\n([\s\S]*?)^```/m.exec(section.split('\n## ', 1)[0] ?? '') ?? [];
   assert.ok(code, `there is no program under ${heading}`);
   return code;

@@ -113,7 +113,7 @@ function codeSection({ oauthTokenUrl }: Endpoint): Html | null {
 function verifyingCode(): Html {
   return section({
     title: 'Code for the receiver',
-    lead: html`For TypeScript and JavaScript, the package <code>sallyport-receiver</code> does everything. For other languages this is the verification; complete programs, which also answer challenges, decrypt and decompress, are in <code>docs/receivers/</code>. <code>docs/receive-webhooks.md</code> has every rule.`,
+    lead: html`For TypeScript and JavaScript, the package <code>sallyport-receiver</code> does everything. For other languages this is the verification; complete programs, which also answer challenges, decrypt and decompress, are in <code>docs/receivers/</code>. <code>docs/receiver-reference.md</code> has every rule.`,
     content: codePanels('Verify a delivery', receiverCode()),
   });
 }
