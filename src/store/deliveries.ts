@@ -19,7 +19,14 @@ export type DeliveryFilter = {
   readonly subject?: string;
   /** Offsets in a webhook's log, inclusive. Needs `webhookNumber`. */
   readonly offsets?: { readonly first: number; readonly last: number };
+  /** The outcome of the last attempt. */
+  readonly response?: ResponseFilter;
 };
+
+/** Statuses from the first to the last, or error classes. */
+export type ResponseFilter =
+  | { readonly first: number; readonly last: number }
+  | { readonly errorClasses: readonly string[] };
 
 /** The content of a record. */
 export type DeliveryContent = Pick<Delivery, 'erasedAt'> & {
@@ -32,6 +39,29 @@ export type DeliveryContent = Pick<Delivery, 'erasedAt'> & {
 /** `next`: the cursor of the next page, an id for `deliveryAddress`; null on the last page. A page may be short or empty and still have a next one. */
 export type DeliveryPage = { readonly items: readonly Delivery[]; readonly next: string | null };
 
+/** A record by its position. */
+export type RecordPlace = Pick<Delivery, 'webhookNumber' | 'offset'>;
+
+/** The last attempt to deliver a record. */
+export type LastAttempt = Pick<AttemptRecord, 'id' | 'responseStatus' | 'errorClass' | 'errorMessage' | 'startedAt'>;
+
+/** The failing records of one webhook whose last attempt failed for the same cause. */
+export type FailureGroup = {
+  readonly webhookId: string;
+  readonly webhookName: string;
+  /** The status of the response, for example `503`, or the error class. */
+  readonly cause: string;
+  /** Records that were given up, and records that wait for their next attempt. */
+  readonly dead: number;
+  readonly retrying: number;
+  /** When the first and the last of these attempts began. Epoch milliseconds. */
+  readonly firstAt: number;
+  readonly lastAt: number;
+};
+
+/** Most recent failure first. `isWhole` is false if there are more failing records than were examined. */
+export type Failures = { readonly groups: readonly FailureGroup[]; readonly isWhole: boolean };
+
 /** Records of webhooks' logs with the state of their batch. Reads only. */
 export type DeliveryStore = {
   get(address: DeliveryAddress): Promise<Delivery | null>;
@@ -43,6 +73,8 @@ export type DeliveryStore = {
    */
   list(filter: DeliveryFilter, before: DeliveryAddress | null, limit: number): Promise<DeliveryPage>;
   content(webhookNumber: number, offset: number): Promise<DeliveryContent | null>;
+  /** Failing records of a webhook, or of all with null, by cause. Examines a bounded number of batches. */
+  failures(webhookNumber: number | null): Promise<Failures>;
   /** The offsets of a webhook's records with events from `since` and before `until`, or null if there are none. */
   offsetsBetween(
     webhookNumber: number,
@@ -54,6 +86,8 @@ export type DeliveryStore = {
 export type AttemptStore = {
   insert(attempt: AttemptRecord): Promise<void>;
   get(id: string): Promise<AttemptRecord | null>;
+  /** The last attempt of each record, at the same position; null: not tried since its last replay, or erased. For one page of records. */
+  lastOf(records: readonly RecordPlace[]): Promise<(LastAttempt | null)[]>;
   /** The last attempts to deliver a record, oldest first. */
   ofRecord(webhookNumber: number, offset: number, limit: number): Promise<AttemptRecord[]>;
   /**
@@ -89,6 +123,8 @@ export type ReplayRange = {
   readonly first: number;
   readonly last: number;
   readonly states: readonly ReplayableState[];
+  /** Only records that were given up for this cause (`FailureGroup`). `states` must be `['dead']`. */
+  readonly cause?: string;
 };
 
 export type Replay = ReplayRange & {

@@ -81,8 +81,11 @@ export type Deliveries = {
   /** Replays several deliveries and returns how many. Unknown, pending, discarded and erased ones are skipped. */
   replaySelected(ids: readonly string[], acting: Acting): Promise<{ readonly replayed: number }>;
   /** How many records `replay` of the webhook would send again with the same input. */
-  countReplay(webhookId: string, input: ReplayInput): Promise<number>;
+  countReplay(webhookId: string, input: ReplayRequest): Promise<number>;
 };
+
+/** With `cause`, only records that were given up for it (`FailureGroup`). Callers of the API cannot name a cause. */
+export type ReplayRequest = ReplayInput & { readonly cause?: string };
 
 type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly wake: () => void };
 
@@ -215,6 +218,7 @@ export type AskedReplay = {
     readonly since: string | null;
     readonly until: string | null;
     readonly states: readonly ReplayableState[];
+    readonly cause?: string;
   };
 };
 
@@ -227,17 +231,21 @@ export function isReplayable({ state, erasedAt }: Pick<Delivery, 'state' | 'eras
 export async function askedReplay(
   { deliveries }: Pick<Store, 'deliveries'>,
   { progress: { webhookNumber } }: Webhook,
-  { since, until, states: named }: ReplayInput,
+  { since, until, states: named, cause }: ReplayRequest,
 ): Promise<AskedReplay> {
   // Without a range, replaying delivered records would send the whole log again.
-  const states = named ?? (since === undefined && until === undefined ? ['dead' as const] : REPLAYABLE);
+  const ofCause = cause === undefined ? {} : { cause };
+  const states =
+    cause !== undefined
+      ? (['dead'] as const)
+      : (named ?? (since === undefined && until === undefined ? ['dead' as const] : REPLAYABLE));
   const from = since === undefined ? 0 : Date.parse(since);
   // To the end of the log rather than to now: after the clock was set back, records may be later than now.
   const to = until === undefined ? null : Date.parse(until);
   refuseBackwards(from, to);
   const offsets = await deliveries.offsetsBetween(webhookNumber, { since: from, until: to });
   return {
-    range: offsets === null ? null : { webhookNumber, ...offsets, states },
-    asked: { since: since ?? null, until: until ?? null, states },
+    range: offsets === null ? null : { webhookNumber, ...offsets, states, ...ofCause },
+    asked: { since: since ?? null, until: until ?? null, states, ...ofCause },
   };
 }

@@ -10,19 +10,19 @@ import type { AuditEntry } from '../resources/audit.ts';
 import { refuseChanged } from '../resources/entity-tag.ts';
 import { retryStale } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
-import { askedReplay } from './deliveries.ts';
+import { askedReplay, type ReplayRequest } from './deliveries.ts';
 import { howToVerify } from './endpoint.ts';
 import { isExpired } from './keys.ts';
 import { HEALTHY, isRunnable, startedProgress, stateChange, stoppedProgress } from './lifecycle.ts';
 import { standardWebhooksProblems } from './standard-webhooks-rule.ts';
 import type { Progress, Webhook } from './webhook.ts';
-import { type ReplayInput, viewWebhook, type WebhookBody, type WebhookInput, webhookReader } from './webhook-schema.ts';
+import { viewWebhook, type WebhookBody, type WebhookInput, webhookReader } from './webhook-schema.ts';
 
 export type Webhooks = Administration<Webhook, WebhookBody, WebhookInput> & {
   start(id: string, acting: Acting): Promise<Webhook>;
   stop(id: string, acting: Acting): Promise<Webhook>;
   /** Sends records again whose events happened from `since` on and before `until`. Returns how many. */
-  replay(id: string, input: ReplayInput, acting: Acting): Promise<{ readonly replayed: number }>;
+  replay(id: string, input: ReplayRequest, acting: Acting): Promise<{ readonly replayed: number }>;
 };
 
 type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly wake: () => void };

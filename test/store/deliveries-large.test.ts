@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { deliveryAddress } from '../../src/kernel/ids.ts';
-import { DELIVERIES_EXAMINED_AT_ONCE, DELIVERIES_EXAMINED_MAX } from '../../src/kernel/limits/log.ts';
+import {
+  DELIVERIES_EXAMINED_AT_ONCE,
+  DELIVERIES_EXAMINED_MAX,
+  FAILURES_EXAMINED_MAX,
+} from '../../src/kernel/limits/log.ts';
 import type { DeliveryFilter } from '../../src/store/deliveries.ts';
 import { deliveryStore } from '../../src/store/sqlite/delivery/deliveries.ts';
 import { replayStore } from '../../src/store/sqlite/delivery/replays.ts';
@@ -147,6 +151,116 @@ describe('among two hundred thousand records, a page of deliveries', () => {
     }
     assert.deepEqual(found, [MIDDLE + 7, 7]);
     assert.equal(pages, 2);
+  });
+});
+
+/** Attempts for the dead batches, and for the one that waits at the quiet webhook. Every hundredth one at the hopeless timed out. */
+function answered({ database: { connection }, ...s }: LargeLog): void {
+  const insert = (number: number, count: number, size: number, first: string, cause: string): void => {
+    connection.exec(`
+      INSERT INTO attempt (key, id, webhook_number, kind, batch_id, first_offset, last_offset, attempt_number, started_at,
+        request_headers, response_status, response_headers, error_class, error_message, timings)
+      SELECT ${number} * 1000000 + n, 'attempt ' || n, ${number}, 'delivery', 'batch', ${first}, ${first} + ${size - 1}, 1, ${at(0)} + n,
+        '{}', iif(cause GLOB '[0-9]*', CAST(cause AS INTEGER), NULL), NULL, iif(cause GLOB '[0-9]*', 'http_status', cause), 'it failed', '{}'
+      FROM (WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n + 1 < ${count}) SELECT n, ${cause} AS cause FROM n)`);
+  };
+  insert(s.hopeless, EVENTS / 10, 1, 'n', "iif(n % 100 = 0, 'timeout', '503')");
+  insert(s.busy, 2, 100, `n * ${MIDDLE}`, "'dns'");
+  insert(s.quiet, 1, 1, '999', "'429'");
+}
+
+const WITH_RESPONSE: Readonly<Record<string, (s: LargeLog) => { filter: DeliveryFilter; offsets: number[] }>> = {
+  'of one webhook, by status': (s) => ({
+    filter: { webhookNumber: s.hopeless, response: { first: 503, last: 503 } },
+    offsets: [9999, 9998],
+  }),
+  'of all webhooks, by class': () => ({ filter: { response: { first: 500, last: 599 } }, offsets: [9999, 9998] }),
+  'of all webhooks, by error': () => ({ filter: { response: { errorClasses: ['timeout'] } }, offsets: [9900, 9800] }),
+  'that wait': () => ({ filter: { response: { first: 400, last: 499 }, state: 'pending' }, offsets: [999] }),
+  'of a webhook where 50,000 wait': (s) => ({
+    filter: { webhookNumber: s.stuck, response: { first: 500, last: 599 } },
+    offsets: [],
+  }),
+  'of one webhook, that wait or are dead': (s) => ({
+    filter: { webhookNumber: s.quiet, response: { first: 429, last: 429 } },
+    offsets: [999],
+  }),
+  'that are dead, by error': (s) => ({
+    filter: { webhookNumber: s.busy, state: 'dead', response: { errorClasses: ['dns'] } },
+    offsets: [MIDDLE + 99, MIDDLE + 98],
+  }),
+};
+
+describe('among two hundred thousand records, failures', () => {
+  it('are found by the response to their last attempt, through an index', async (t) => {
+    const s = await openLargeLog(t);
+    answered(s);
+    for (const [what, of] of Object.entries(WITH_RESPONSE)) {
+      const { filter, offsets } = of(s);
+      const { deliveries, statements, seen } = watched(s);
+      const { items } = await deliveries.list(filter, null, 2);
+      assert.deepEqual(
+        items.map(({ offset }) => offset),
+        offsets,
+        what,
+      );
+      assert.ok(seen.rows <= 4000, `${what}: ${seen.rows} rows`);
+      for (const sql of statements) planOf(s, sql);
+    }
+  });
+
+  it('are grouped by webhook and cause, from a bounded number of batches', async (t) => {
+    const s = await openLargeLog(t);
+    answered(s);
+    const { deliveries, statements, seen } = watched(s);
+    const { groups, isWhole } = await deliveries.failures(null);
+    assert.equal(isWhole, false, 'the hopeless webhook has more than its share');
+    const numbers = s.rows('SELECT id, number FROM webhook');
+    const nameOf = (id: string): unknown => numbers.find((row) => row.id === id)?.number;
+    const told = groups.map(({ webhookId, cause, dead, retrying }) => [nameOf(webhookId), cause, dead, retrying]);
+    const share = FAILURES_EXAMINED_MAX / 6;
+    assert.deepEqual(told.filter(([number]) => number !== s.hopeless).toSorted(), [
+      [s.busy, 'dns', 200, 0],
+      [s.quiet, '429', 0, 1],
+    ]);
+    const ofHopeless = new Map(
+      told.filter(([number]) => number === s.hopeless).map(([, cause, dead]) => [cause, dead]),
+    );
+    assert.equal(Number(ofHopeless.get('503')) + Number(ofHopeless.get('timeout')), Math.ceil(share));
+    assert.ok(seen.rows <= FAILURES_EXAMINED_MAX);
+    for (const sql of statements) planOf(s, sql);
+    // Of one webhook all are examined.
+    const one = await deliveries.failures(s.busy);
+    assert.equal(one.isWhole, true);
+    assert.deepEqual(
+      one.groups.map(({ cause, dead, firstAt, lastAt }) => [cause, dead, firstAt, lastAt]),
+      [['dns', 200, at(0), at(0) + 1]],
+    );
+  });
+
+  it('are replayed by cause, and others stay', async (t) => {
+    const s = await openLargeLog(t);
+    answered(s);
+    const { deliveries, replays, statements } = watched(s);
+    const range = { webhookNumber: s.hopeless, first: 0, last: EVENTS / 10 - 1, states: ['dead'] as const };
+    const timedOut = { ...range, cause: 'timeout' };
+    assert.equal(await replays.count(timedOut), 100);
+    assert.equal(await replays.count({ ...range, cause: '503' }), 9900);
+    assert.equal(await replays.count({ ...range, cause: 'dns' }), 0);
+    // A part of a batch that was cut keeps the cause of its attempt.
+    const cut = { webhookNumber: s.busy, first: 10, last: 19, states: ['dead'] as const, cause: 'dns' };
+    const how = { now: s.clock(), newId: s.ids.uuid };
+    assert.equal(await replays.replay({ ...cut, ...how }, s.entry()), 10);
+    assert.equal(await replays.count({ ...cut, first: 0, last: 99 }), 90);
+    assert.equal(await replays.replay({ ...timedOut, ...how }, s.entry()), 100);
+    assert.equal(await replays.count(timedOut), 0);
+    assert.equal(await replays.count(range), 9900);
+    const { items } = await deliveries.list({ webhookNumber: s.hopeless, state: 'pending' }, null, 200);
+    assert.deepEqual(
+      items.map(({ offset }) => offset % 100),
+      Array(100).fill(0),
+    );
+    for (const sql of statements) planOf(s, sql);
   });
 });
 

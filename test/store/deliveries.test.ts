@@ -10,6 +10,8 @@ import type { DeliveryFilter } from '../../src/store/deliveries.ts';
 import { ConstraintViolation } from '../../src/store/errors.ts';
 import { attemptStatement } from '../../src/store/sqlite/delivery/settlement.ts';
 import type { Delivery } from '../../src/webhooks/webhook.ts';
+import { batchOf } from '../support/attempts.ts';
+import { attemptOf } from '../support/batches.ts';
 import { newEvent, subscribe } from '../support/events.ts';
 import { leavingNothing, NOW, openTestStore, type TestStore } from '../support/store.ts';
 
@@ -50,8 +52,8 @@ async function filled(t: TestContext): Promise<TestStore & { readonly all: numbe
       );
     }
     s.database.connection
-      .prepare('UPDATE webhook_progress SET cursor_offset = ? WHERE webhook_number = ?')
-      .run(4 * size, number);
+      .prepare('UPDATE webhook_progress SET cursor_offset = ?, pending_records = ? WHERE webhook_number = ?')
+      .run(4 * size, size, number);
   }
   // Nothing else is ever discarded than what was erased before it could go out; another webhook's record of the event, too.
   s.database.connection.exec(`
@@ -59,6 +61,29 @@ async function filled(t: TestContext): Promise<TestStore & { readonly all: numbe
       SELECT o.event_key FROM outbox AS o JOIN batch AS b ON b.webhook_number = o.webhook_number
       WHERE b.state = 'discarded' AND o.record_offset BETWEEN b.first_offset AND b.last_offset)`);
   return { ...s, all, some };
+}
+
+/** The dead records were answered with 503, and those that wait for their third attempt timed out. */
+async function answered(s: TestStore & { readonly all: number; readonly some: number }): Promise<void> {
+  for (const [webhookNumber, size] of [
+    [s.all, 5],
+    [s.some, 2],
+  ] as const) {
+    const ofBatch = (n: number, more: Partial<AttemptRecord>): Promise<void> => {
+      const batch = batchOf(n * size, (n + 1) * size - 1, { webhookNumber });
+      return s.store.attempts.insert(attemptOf(s, batch, more));
+    };
+    await ofBatch(1, { responseStatus: 503, errorClass: 'http_status', errorMessage: 'the receiver answered 503' });
+    await ofBatch(2, { responseStatus: 500, errorClass: 'http_status', errorMessage: 'the receiver answered 500' });
+    await ofBatch(2, { responseStatus: 200, errorClass: 'timeout', errorMessage: 'no answer within 15 s' });
+  }
+}
+
+function hasResponse({ state, attemptCount }: Delivery, response: NonNullable<DeliveryFilter['response']>): boolean {
+  if (state === 'dead') return 'first' in response && response.first <= 503 && response.last >= 503;
+  return (
+    state === 'pending' && attemptCount === 2 && 'errorClasses' in response && response.errorClasses.includes('timeout')
+  );
 }
 
 const newestFirst = (a: Delivery, b: Delivery): number =>
@@ -108,6 +133,7 @@ describe('the deliveries', () => {
 
   it('match all given filters, page by page, newest event first', async (t) => {
     const s = await filled(t);
+    await answered(s);
     const every = (await s.store.deliveries.list({}, null, 1000)).items;
     assert.deepEqual(every, every.toSorted(newestFirst));
     const instant = fc.integer({ min: -1, max: 31 }).map((minute) => NOW + minute * MINUTE_MS);
@@ -120,8 +146,19 @@ describe('the deliveries', () => {
       eventId: fc.constantFrom(...every.map(({ eventId }) => eventId), s.ids.uuid(), 'none'),
       subject: fc.constantFrom('person 0', 'person 1', 'person'),
       offsets: fc.tuple(fc.nat(32), fc.nat(3)).map(([first, more]) => ({ first, last: first + more })),
+      response: fc.constantFrom(
+        { first: 503, last: 503 },
+        { first: 500, last: 599 },
+        { first: 100, last: 499 },
+        { first: 200, last: 299 },
+        { errorClasses: ['timeout'] },
+        { errorClasses: ['dns', 'tls'] },
+      ),
     });
-    const names = ['webhookNumber', 'state', 'eventType', 'since', 'until', 'eventId', 'subject', 'offsets'] as const;
+    const names = [
+      ...(['webhookNumber', 'state', 'eventType', 'since', 'until', 'eventId', 'subject'] as const),
+      ...(['offsets', 'response', 'response'] as const),
+    ];
     // Up to three at a time: more of them find hardly anything.
     const filters = fc
       .tuple(each, fc.subarray([...names], { maxLength: 3 }))
@@ -138,7 +175,8 @@ describe('the deliveries', () => {
             delivery.offset >= (filter.offsets?.first ?? 0) &&
             delivery.offset <= (filter.offsets?.last ?? 99) &&
             delivery.createdAt >= (filter.since ?? 0) &&
-            delivery.createdAt < (filter.until ?? Number.MAX_SAFE_INTEGER),
+            delivery.createdAt < (filter.until ?? Number.MAX_SAFE_INTEGER) &&
+            (filter.response === undefined || hasResponse(delivery, filter.response)),
         );
         assert.deepEqual(await everyPage(s, filter, limit), wanted);
       }),

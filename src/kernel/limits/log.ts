@@ -9,6 +9,9 @@ export const OUTCOMES_PER_WEBHOOK = 10;
 /** Records examined for one page of deliveries, in total and at a time. If few match, the page ends early and the next one continues. */
 export const DELIVERIES_EXAMINED_MAX = 10_000;
 export const DELIVERIES_EXAMINED_AT_ONCE = 500;
+/** Batches examined to group failures by cause: in total and at a time. */
+export const FAILURES_EXAMINED_MAX = 10_000;
+export const FAILURES_EXAMINED_AT_ONCE = 250;
 /** Batches counted per turn of the event loop before a replay. */
 export const REPLAY_COUNTED_AT_ONCE = 2000;
 /** Processes that publish at the same time may write events out of order: largest distance in a log. */

@@ -14,6 +14,7 @@ import type { AttemptStore, LastOutcomes } from '../../deliveries.ts';
 import type { Database, Row } from '../driver/database.ts';
 import { json, readRow } from '../driver/table.ts';
 import { ATTEMPT_COLUMNS } from '../erasure.ts';
+import { lastAttempts } from './outcomes.ts';
 import { attemptStatement } from './settlement.ts';
 
 const GET = `SELECT ${ATTEMPT_COLUMNS} FROM attempt WHERE key = @key AND id = @id`;
@@ -64,6 +65,7 @@ export function attemptStore(db: Database): AttemptStore {
       const row = isUuidV7(id) ? await db.get(GET, { key: rowKeyOf(id), id }) : undefined;
       return row === undefined ? null : read(row);
     },
+    lastOf: (records) => lastAttempts(db, records),
     ofRecord: async (webhookNumber, offset, limit) =>
       (await db.all(OF_RECORD, { webhookNumber, offset, limit })).map(read).reverse(),
     batch: async (id) => {

@@ -12,7 +12,7 @@ import {
 import { BATCH_RECORDS_MAX } from '../../../kernel/limits/limits.ts';
 import { DELIVERIES_EXAMINED_AT_ONCE, DELIVERIES_EXAMINED_MAX } from '../../../kernel/limits/log.ts';
 import type { Delivery } from '../../../webhooks/webhook.ts';
-import type { DeliveryFilter, DeliveryPage, DeliveryStore } from '../../deliveries.ts';
+import type { DeliveryFilter, DeliveryPage, DeliveryStore, ResponseFilter } from '../../deliveries.ts';
 import type { Database, Row } from '../driver/database.ts';
 import { flag, readRow } from '../driver/table.ts';
 import {
@@ -21,6 +21,7 @@ import {
   type EventKind,
   FIRST_PLACE,
   type KeyRange,
+  mergedPlaces,
   offsetsAround,
   offsetsWithin,
   type Place,
@@ -31,6 +32,7 @@ import {
   placesInStateOfAll,
   placesOfEvents,
 } from './delivery-places.ts';
+import { failures, lastAttempts } from './outcomes.ts';
 
 // The batch of a record is the last one that begins at or before it, if it reaches that far. A record that was erased before its batch
 // was settled is discarded: attempts since the erasure did not carry it.
@@ -66,6 +68,7 @@ export function deliveryStore(db: Database): DeliveryStore {
     },
     at: (webhookNumber, offset) => readOne(db, webhookNumber, offset),
     list: (filter, before, limit) => list(db, filter, before, limit),
+    failures: (webhookNumber) => failures(db, webhookNumber),
     content: async (webhookNumber, offset) => {
       const row = await db.get(CONTENT, { webhookNumber, offset });
       return row === undefined ? null : readRow(row);
@@ -86,9 +89,11 @@ async function list(
   for (let size = limit + 1; ; size = Math.min(2 * size, DELIVERIES_EXAMINED_AT_ONCE)) {
     const places = await source(size);
     const found = await readAll(db, places);
-    for (const place of places) {
+    const fitting = places.flatMap((place) => {
       const delivery = found.get(nameOf(place));
-      if (delivery === undefined || !fits(delivery, place, filter)) continue;
+      return delivery === undefined || !fits(delivery, place, filter) ? [] : [delivery];
+    });
+    for (const delivery of await withResponse(db, fitting, filter.response)) {
       if (items.length === limit) return { items, next: items.at(-1)?.id ?? null };
       items.push(delivery);
     }
@@ -99,6 +104,25 @@ async function list(
     // Reading so many rows takes some milliseconds, so other work gets a turn.
     await nextTurn();
   }
+}
+
+/** Those whose last attempt has such an outcome. */
+async function withResponse(
+  db: Database,
+  deliveries: readonly Delivery[],
+  response: ResponseFilter | undefined,
+): Promise<readonly Delivery[]> {
+  if (response === undefined) return deliveries;
+  const last = await lastAttempts(db, deliveries);
+  return deliveries.filter((_, at) => {
+    const attempt = last[at] ?? null;
+    if (attempt === null) return false;
+    const { errorClass, responseStatus } = attempt;
+    if ('errorClasses' in response) return errorClass !== null && response.errorClasses.includes(errorClass);
+    // The status that came before another error, for example a response that is too large, is not the outcome.
+    const isStatus = errorClass === null || errorClass === 'http_status';
+    return isStatus && responseStatus !== null && responseStatus >= response.first && responseStatus <= response.last;
+  });
 }
 
 /** The source of places for the most selective condition of the filter. `fits` checks the others. */
@@ -116,13 +140,31 @@ async function placesFor(db: Database, filter: DeliveryFilter, before: DeliveryA
   if (state === 'discarded') return events('erased', null);
   const indexed = state === 'dead' || state === 'pending' ? state : null;
   if (eventType !== undefined && indexed === null) return events('type', eventType);
+  const isFailed = isFailure(filter.response) && (state === undefined || state === 'pending');
   if (webhookNumber === undefined) {
-    return indexed === null ? placesInAllLogs(db, await keys()) : placesInStateOfAll(db, indexed, await keys());
+    if (!isFailed) {
+      return indexed === null ? placesInAllLogs(db, await keys()) : placesInStateOfAll(db, indexed, await keys());
+    }
+    const claimed = placesInStateOfAll(db, 'claimed', await keys());
+    return state === 'pending'
+      ? claimed
+      : mergedPlaces(placesInStateOfAll(db, 'dead', await keys()), claimed, comparePlaces);
   }
   const offsets =
     named === undefined ? await offsetsAround(db, webhookNumber, filter) : { from: named.first, below: named.last + 1 };
   const page = before === null ? offsets : { ...offsets, below: Math.min(offsets.below, before.offset) };
+  if (isFailed) {
+    const claimed = await placesInState(db, 'claimed', webhookNumber, page);
+    if (state === 'pending') return claimed;
+    const dead = await placesInState(db, 'dead', webhookNumber, page);
+    return mergedPlaces(dead, claimed, (a, b) => b.offset - a.offset);
+  }
   return state === undefined ? placesInLog(db, webhookNumber, page) : placesInState(db, state, webhookNumber, page);
+}
+
+/** Whether only failed attempts have such an outcome. Their records are dead, or pending in a batch. */
+function isFailure(response: ResponseFilter | undefined): boolean {
+  return response !== undefined && ('errorClasses' in response || response.first >= 300 || response.last < 200);
 }
 
 type Keys = { readonly since: number; readonly until: number };
@@ -164,7 +206,7 @@ function nameOf({ webhookNumber, offset }: Pick<Place, 'webhookNumber' | 'offset
 }
 
 function fits(delivery: Delivery, { key }: Place, filter: DeliveryFilter): boolean {
-  const { since, until, offsets, ...equal } = filter;
+  const { since, until, offsets, response: _, ...equal } = filter;
   if (offsets !== undefined && (delivery.offset < offsets.first || delivery.offset > offsets.last)) return false;
   if (since !== undefined && key < firstRowKeyAt(since)) return false;
   if (until !== undefined && key >= firstRowKeyAt(until)) return false;

@@ -69,11 +69,12 @@ function ofEventsSql(kind: EventKind, inLog: boolean): string {
     ORDER BY e.key DESC, o.webhook_number DESC, o.record_offset DESC LIMIT @limit`;
 }
 
-/** The states whose batches have an index of their own. */
-export type BatchState = 'dead' | 'pending';
+/** Records whose batches have an index of their own. `claimed`: pending records that are in a batch, so that one may have been tried. */
+export type BatchState = 'dead' | 'pending' | 'claimed';
 
 // A batch that reaches `from` begins less than BATCH_RECORDS_MAX before it.
-function inBatchesSql(state: BatchState): string {
+function inBatchesSql(batches: BatchState): string {
+  const state = batches === 'dead' ? 'dead' : 'pending';
   return `
     SELECT o.event_key, o.webhook_number, o.record_offset FROM batch AS b INDEXED BY batch_${state}
     CROSS JOIN outbox AS o ON o.webhook_number = b.webhook_number
@@ -95,6 +96,9 @@ const WITH_DEAD = `
 // There are thousands of webhooks at most, so this needs no index.
 const WITH_PENDING = `
   SELECT webhook_number AS number FROM webhook_progress WHERE next_offset > cursor_offset OR pending_records > 0`;
+
+const WITH_CLAIMED = 'SELECT webhook_number AS number FROM webhook_progress WHERE pending_records > 0';
+const WITH: Readonly<Record<BatchState, string>> = { dead: WITH_DEAD, pending: WITH_PENDING, claimed: WITH_CLAIMED };
 
 /** The records of all webhooks, newest event first. */
 export function placesInAllLogs(db: Database, { from, before }: KeyRange): Places {
@@ -133,7 +137,7 @@ export async function placesInState(
       from,
       below: last.offset,
     }));
-  if (state === 'dead') return inBatches(state, offsets);
+  if (state === 'dead' || state === 'claimed') return inBatches(state, offsets);
   const cursor = Number((await db.get(CURSOR, { webhookNumber }))?.cursor_offset ?? 0);
   const inClaimed = { ...offsets, below: Math.min(offsets.below, cursor) };
   // Most records of a log are delivered, so the caller skips the others.
@@ -142,7 +146,8 @@ export async function placesInState(
   const claimed = inBatches(state, inClaimed);
   return async (limit) => {
     const places = await waiting(limit);
-    return places.length > 0 ? places : claimed(limit);
+    // Both in one read: at the cursor, a claimed record may be newer than a waiting one.
+    return places.length === limit ? places : [...places, ...(await claimed(limit - places.length))];
   };
 }
 
@@ -155,7 +160,7 @@ export function placesInStateOfAll(db: Database, state: BatchState, { from, befo
   let last = before;
   const read = async (limit: number): Promise<Place[]> => {
     let page: Place[] = [];
-    const numbers = (await db.all(state === 'dead' ? WITH_DEAD : WITH_PENDING, {})).map(({ number }) => Number(number));
+    const numbers = (await db.all(WITH[state], {})).map(({ number }) => Number(number));
     for (const [at, webhookNumber] of numbers.entries()) {
       if (at % WEBHOOKS_AT_ONCE === WEBHOOKS_AT_ONCE - 1) await nextTurn();
       const below =
@@ -181,6 +186,25 @@ export function placesInStateOfAll(db: Database, state: BatchState, { from, befo
       ahead = await read(size);
     }
     return ahead.splice(0, limit);
+  };
+}
+
+/** Two sources in one order: `compare` is negative if the first place comes before the second. */
+export function mergedPlaces(one: Places, other: Places, compare: (a: Place, b: Place) => number): Places {
+  const sources = [one, other].map((read) => ({ read, ahead: [] as Place[], done: false }));
+  return async (limit) => {
+    for (const source of sources) {
+      if (source.done || source.ahead.length >= limit) continue;
+      const more = await source.read(limit);
+      source.done = more.length === 0;
+      source.ahead.push(...more);
+    }
+    // Each source has `limit` places ahead or has ended, so the first `limit` of both are known.
+    const [a = [], b = []] = sources.map(({ ahead }) => ahead);
+    const page = [...a, ...b].sort(compare).slice(0, limit);
+    const taken = new Set(page);
+    for (const source of sources) source.ahead = source.ahead.filter((place) => !taken.has(place));
+    return page;
   };
 }
 

@@ -12,6 +12,7 @@ import { measured, runSteps } from '../../steps.ts';
 import { auditStatement } from '../audit.ts';
 import type { Database, Statement } from '../driver/database.ts';
 import { resultsByStatement } from '../driver/table.ts';
+import { BATCH_CAUSE } from './outcomes.ts';
 import { IS_RUNNABLE } from './wake.ts';
 
 const SPLIT_RIGHT = `
@@ -40,13 +41,13 @@ const WAKE = `
   UPDATE webhook_progress SET wake_at = @now, probe_at = NULL
   WHERE webhook_number = @webhookNumber AND ${IS_RUNNABLE}`;
 
-/** `batches`: the table; `seen`: the batches that a step examines; `wanted`: those that are sent again. */
-function statementsOf(batches: string, seen: string, wanted: string) {
+/** `batches`: the table; `seen`: the batches that a step examines; `wanted`: those that are sent again; `cause`: null if any will do. */
+function statementsOf(batches: string, seen: string, wanted: string, cause = 'NULL') {
   const range = 'webhook_number = @webhookNumber AND first_offset BETWEEN @first AND @last';
   return {
     // The first batch may begin before the range.
     next: `
-      SELECT first_offset, last_offset, state FROM ${batches}
+      SELECT first_offset, last_offset, state, ${cause} AS cause FROM ${batches}
       WHERE webhook_number = @webhookNumber AND ${seen} AND first_offset <= @last AND last_offset >= @first
         AND first_offset >= coalesce((
           SELECT max(first_offset) FROM ${batches}
@@ -66,17 +67,25 @@ function statementsOf(batches: string, seen: string, wanted: string) {
 const OF_STATES = statementsOf('batch', 'true', 'state IN (SELECT value FROM json_each(@states))');
 // Dead batches may be few among many.
 const OF_DEAD = statementsOf('batch INDEXED BY batch_dead', "state = 'dead'", "state = 'dead'");
+const OF_CAUSE = statementsOf(
+  'batch INDEXED BY batch_dead',
+  "state = 'dead'",
+  `state = 'dead' AND ${BATCH_CAUSE} = @cause`,
+  BATCH_CAUSE,
+);
 
 export function replayStore(database: Database): ReplayStore {
   return {
     count: async (range) => {
-      const { last } = range;
+      const { last, cause } = range;
       const states: readonly string[] = range.states;
       let records = 0;
       for (let first = range.first; first <= last; await nextTurn()) {
         const batches = await nextBatches(database, { ...range, first }, REPLAY_COUNTED_AT_ONCE);
         const through = endOf(batches, REPLAY_COUNTED_AT_ONCE, last);
-        const wanted = batches.filter(({ state }) => states.includes(state));
+        const wanted = batches.filter(
+          (batch) => states.includes(batch.state) && (cause === undefined || batch.cause === cause),
+        );
         const erased = await erasedOffsets(database, { ...range, first, last: through });
         let at = 0;
         for (const batch of wanted) {
@@ -126,7 +135,12 @@ async function erasedOffsets(db: Database, { webhookNumber, first, last }: Repla
   return rows.map((row) => Number(row.record_offset)).toSorted((a, b) => a - b);
 }
 
-type FoundBatch = { readonly first: number; readonly last: number; readonly state: string };
+type FoundBatch = {
+  readonly first: number;
+  readonly last: number;
+  readonly state: string;
+  readonly cause: string | null;
+};
 
 async function nextBatches(db: Database, range: ReplayRange, limit: number): Promise<FoundBatch[]> {
   const { webhookNumber, first, last } = range;
@@ -134,6 +148,7 @@ async function nextBatches(db: Database, range: ReplayRange, limit: number): Pro
     first: Number(row.first_offset),
     last: Number(row.last_offset),
     state: String(row.state),
+    cause: row.cause === null ? null : String(row.cause),
   }));
 }
 
@@ -142,18 +157,19 @@ function endOf(batches: readonly FoundBatch[], limit: number, last: number): num
   return batches.length < limit ? last : Math.min(last, batches.at(-1)?.last ?? last);
 }
 
-function sqlFor({ states }: ReplayRange): typeof OF_STATES | typeof OF_DEAD {
+function sqlFor({ states, cause }: ReplayRange): typeof OF_STATES {
+  if (cause !== undefined) return OF_CAUSE;
   return states.length === 1 && states[0] === 'dead' ? OF_DEAD : OF_STATES;
 }
 
 async function replayStretch(db: Database, replay: Replay, audit: AuditEntry | null): Promise<number> {
-  const { webhookNumber, first, last, states, now, newId } = replay;
+  const { webhookNumber, first, last, states, cause, now, newId } = replay;
   const split = (at: number): Statement[] => [
     { sql: SPLIT_RIGHT, params: { webhookNumber, at, id: newId() } },
     { sql: SPLIT_LEFT, params: { webhookNumber, at, id: newId() } },
   ];
   const { countPending, replay: makePending } = sqlFor(replay);
-  const stretch = { webhookNumber, first, last, states: JSON.stringify(states) };
+  const stretch = { webhookNumber, first, last, states: JSON.stringify(states), ...(cause !== undefined && { cause }) };
   const replayBatches: Statement = { sql: makePending, params: { ...stretch, now } };
   const list = [
     ...split(first),
