@@ -98,6 +98,16 @@ test('egress.md lists every blocked address range', () => {
   assert.deepEqual(said.sort(), expected.sort());
 });
 
+test('compare.md quotes figures of benchmarks.md', () => {
+  const benchmarks = page('docs/benchmarks.md');
+  const text = page('docs/compare.md');
+  const figures = tableOf(text, 'measured').flatMap((row) => row.join(' ').match(/[\d,.]+(?:\/s| MB| ms)/g) ?? []);
+  assert.ok(figures.length >= 10);
+  for (const figure of figures) assert.ok(benchmarks.includes(figure), `${figure} is not in benchmarks.md`);
+  const [, met, goals] = /^(\d+) of (\d+) are met\.$/m.exec(benchmarks) ?? [];
+  assert.ok(text.includes(`misses ${Number(goals) - Number(met)} of the ${goals} goals`));
+});
+
 test('configuration.md lists every setting', () => {
   const rows = tableOf(page('docs/configuration.md'), 'variable');
   const variables = Object.values(SETTINGS).map(({ variable }) => `\`${variable}\``);
