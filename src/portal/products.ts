@@ -12,13 +12,13 @@ import { opens } from './parts/catalogue-choices.ts';
 import { copyable, definitionList } from './parts/details.ts';
 import type { FormState } from './parts/fields.ts';
 import { buttonRow, linkButton, pageHeader, section } from './parts/header.ts';
-import { emptyState, table } from './parts/list.ts';
-import { badge, stateBadge } from './parts/mark.ts';
+import { emptyState, folded, table } from './parts/list.ts';
+import { badge, stateBadge, tags } from './parts/mark.ts';
 import { time } from './parts/text.ts';
 import { recordPages, removalPages } from './record-pages.ts';
 
 const LIST = { href: '/products', label: 'API products' };
-const LEAD = 'Its rules are applied to every request, here and behind your proxy.';
+const LEAD = 'The rules apply to every request, to Sallyport itself and behind your proxy.';
 
 export function productPages(dependencies: PageDependencies): PageRoute[] {
   const { pages, services, store } = dependencies;
@@ -44,10 +44,10 @@ export function productPages(dependencies: PageDependencies): PageRoute[] {
         submit: 'Add the product',
         respond: async ({ acting }, input) => {
           const { id, name } = await products.create(input, acting);
-          return redirectTo(`/products/${id}`, `${name} is part of the catalogue.`);
+          return redirectTo(`/products/${id}`, `${name} is added. Applications can use its scopes now.`);
         },
       },
-      change: { lead: LEAD, done: ({ name }) => `${name} is saved. The rules apply from the next request on.` },
+      change: { lead: LEAD, done: ({ name }) => `${name} is saved. The rules apply immediately.` },
     }),
     pages.view('/products/{id}', async (call) => {
       const product = await products.get(pathId(call));
@@ -55,39 +55,68 @@ export function productPages(dependencies: PageDependencies): PageRoute[] {
       return productView(call, product, scopes.length === 0 ? [] : await store.applications.holding(scopes));
     }),
     ...removalPages(pages, entity, {
-      text: () => 'Its rules open nothing from the next request on, and its scopes are deleted. This cannot be undone.',
+      text: () =>
+        'Its scopes and rules are deleted, and requests that need them are refused immediately. This cannot be undone.',
     }),
   ];
 }
 
 function listView(call: PageCall, products: readonly ApiProduct[]): View {
+  const own = products.filter((product) => !product.builtIn);
+  const builtIn = products.filter((product) => product.builtIn);
   const content = html`${pageHeader({
     title: 'API products',
     lead: 'The APIs that accept tokens. Each has scopes, and rules that say which request needs which scope. A request that no rule matches is refused.',
     actions: [
       linkButton({ href: '/tester', label: 'Who could call this?' }),
-      call.may('administrator')
-        ? linkButton({ href: '/products/new', label: 'Add a product', kind: 'primary', icon: 'plus' })
-        : null,
+      call.may('administrator') && own.length > 0 ? addButton() : null,
     ],
-  })}${table({
-    caption: 'API products',
+  })}${productTable('Your API products', own, firstProduct(call))}${folded({
+    title: 'Built-in products',
+    note: 'the APIs of Sallyport itself',
+    isOpen: own.length === 0,
+    content: productTable('Built-in API products', builtIn, html``),
+  })}`;
+  return { title: 'API products', content };
+}
+
+function productTable(caption: string, products: readonly ApiProduct[], empty: Html): Html {
+  return table({
+    caption,
     columns: [
       { label: 'Product', kind: 'main' },
-      { label: 'Scopes', kind: 'number' },
+      { label: 'Scopes' },
       { label: 'Rules', kind: 'number' },
       { label: 'Changed' },
     ],
-    rows: products.map((product) => [
-      html`<a href="/products/${product.id}">${product.name}</a> ${product.builtIn ? builtInBadge() : null}`,
-      product.scopes.length,
-      product.rules.length,
-      time(product.updatedAt),
+    rows: products.map(({ id, name, scopes, rules, updatedAt }) => [
+      html`<a href="/products/${id}">${name}</a>`,
+      scopeNames(scopes),
+      rules.length,
+      time(updatedAt),
     ]),
-    // Never empty: there are always built-in products.
-    empty: html``,
-  })}`;
-  return { title: 'API products', content };
+    empty,
+  });
+}
+
+function scopeNames(scopes: ApiProduct['scopes']): Html {
+  if (scopes.length === 0) return html`<span class="quiet">none</span>`;
+  const more = scopes.length - SCOPES_SHOWN;
+  return html`${tags(scopes.slice(0, SCOPES_SHOWN).map(({ name }) => name))}${more > 0 ? html` <span class="quiet">+${more}</span>` : null}`;
+}
+
+const SCOPES_SHOWN = 4;
+
+function firstProduct(call: PageCall): Html {
+  return emptyState({
+    title: 'Add your first API product',
+    text: 'Name the scopes of your API, and write the rules that say which request needs which scope.',
+    action: call.may('administrator') ? addButton() : null,
+  });
+}
+
+function addButton(): Html {
+  return linkButton({ href: '/products/new', label: 'Add a product', kind: 'primary', icon: 'plus' });
 }
 
 /** `holders` are the first applications that hold one of its scopes. */
@@ -98,7 +127,7 @@ function productView(call: PageCall, product: ApiProduct, holders: readonly Appl
     title: name,
     crumbs: [{ href: '/products', label: 'API products' }],
     badges: builtIn ? [builtInBadge()] : [],
-    lead: builtIn ? 'Part of Sallyport. It is rewritten at every start and cannot be changed.' : undefined,
+    lead: builtIn ? 'Part of Sallyport. It cannot be changed.' : undefined,
     actions: [
       linkButton({ href: '/tester', label: 'Who could call this?' }),
       isMine ? linkButton({ href: `/products/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
@@ -114,7 +143,7 @@ function productView(call: PageCall, product: ApiProduct, holders: readonly Appl
     isMine
       ? section({
           title: 'Delete',
-          lead: 'Possible only if no application holds one of its scopes.',
+          lead: 'Possible only while no application has one of its scopes.',
           content: buttonRow([
             linkButton({ href: `/products/${id}/delete`, label: 'Delete the product', icon: 'trash' }),
           ]),
@@ -134,21 +163,15 @@ function scopeSection(product: ApiProduct): Html {
     isPlain: true,
     content: table({
       caption: 'Scopes',
-      columns: [
-        { label: 'Scope', kind: 'main' },
-        { label: 'What it allows' },
-        { label: 'Opens' },
-        { label: 'Held by' },
-      ],
+      columns: [{ label: 'Scope', kind: 'main' }, { label: 'Requests' }, { label: 'Applications' }],
       rows: product.scopes.map(({ name, description }) => [
-        html`<code>${name}</code>`,
-        description,
+        html`<code>${name}</code><span class="cell-hint">${description}</span>`,
         opens(product, name),
-        html`<a href="/applications?scope=${encodeURIComponent(name)}" class="plain-link">applications with it</a>`,
+        html`<a href="/applications?scope=${encodeURIComponent(name)}">with this scope</a>`,
       ]),
       empty: emptyState({
         title: 'No scopes',
-        text: 'Without scopes, applications cannot use it.',
+        text: 'Applications cannot use a product without scopes.',
       }),
     }),
   });
@@ -171,9 +194,11 @@ function ruleSection({ rules }: ApiProduct): Html {
         html`<code>${path}</code>`,
         methods.join(', '),
         html`<code>${scope}</code>`,
-        permission === undefined ? html`<span class="quiet">as the scope</span>` : html`<code>${permission}</code>`,
+        permission === undefined
+          ? html`<span class="quiet">same as the scope</span>`
+          : html`<code>${permission}</code>`,
       ]),
-      empty: emptyState({ title: 'No rules', text: 'Its scopes allow nothing, because no rule matches any request.' }),
+      empty: emptyState({ title: 'No rules', text: 'Without rules its scopes allow nothing.' }),
     }),
   });
 }
@@ -181,17 +206,17 @@ function ruleSection({ rules }: ApiProduct): Html {
 function holderSection(holders: readonly Application[]): Html {
   return section({
     title: 'Applications',
-    lead: 'The first applications that hold one of its scopes.',
+    lead: 'The first applications with one of its scopes.',
     isPlain: true,
     content: table({
-      caption: 'Applications that hold a scope of it',
+      caption: 'Applications with one of its scopes',
       columns: [{ label: 'Application', kind: 'main' }, { label: 'State' }],
       rows: holders.map(({ id, name, active }) => [
         html`<a href="/applications/${id}">${name}</a>`,
         stateBadge(active ? 'active' : 'inactive'),
       ]),
       empty: emptyState({
-        title: 'Nobody holds one',
+        title: 'No application yet',
         text: 'Choose scopes when you register or change an application.',
       }),
     }),
@@ -200,12 +225,12 @@ function holderSection(holders: readonly Application[]): Html {
 
 const RULE_ROWS = rows({
   label: 'Rules',
-  hint: html`The scope that each request needs. <code>{id}</code> matches one segment of the path, <code>{rest*}</code> at the end matches the rest. If several rules match, the one with the longest literal beginning wins. The user needs the permission with the name of the scope, unless the rule names another one.`,
+  hint: html`The scope that each request needs. <code>{id}</code> matches one path segment; <code>{rest*}</code> at the end matches the rest. If several rules match, the one with the longest literal beginning wins. The user needs the permission with the name of the scope, unless the rule names another one.`,
   fields: [
     { name: 'methods', label: 'Methods', placeholder: 'GET, PATCH' },
     { name: 'path', label: 'Path', placeholder: '/shop/orders/{id}' },
     { name: 'scope', label: 'Scope', placeholder: 'orders:view' },
-    { name: 'permission', label: 'Permission', placeholder: 'as the scope' },
+    { name: 'permission', label: 'Permission', placeholder: 'same as the scope' },
   ],
   spare: 3,
   max: RULES_PER_PRODUCT_MAX,
@@ -219,7 +244,7 @@ export const PRODUCT_FIELDS: FieldTable = {
   name: text({ label: 'Name', isRequired: true, hint: 'Shown where people choose scopes.' }),
   scopes: rows({
     label: 'Scopes',
-    hint: html`What a program can be allowed to do, such as <code>orders:view</code>, and a sentence that describes it.`,
+    hint: html`What a program may do, for example <code>orders:view</code>, with a description for people.`,
     fields: [
       { name: 'name', label: 'Scope', placeholder: 'orders:view' },
       { name: 'description', label: 'What it allows', placeholder: 'See orders.' },

@@ -110,6 +110,13 @@ export type ApplicationUseStore = {
 };
 
 /** Issued access tokens (`access_token`), with everything that the gate needs in one look-up. */
+export type TokensInForce = {
+  readonly count: number;
+  readonly newestAt: number | null;
+  /** Whether all tokens were examined. */
+  readonly isWhole: boolean;
+};
+
 export type TokenStore = {
   /**
    * Throws `StaleWrite` if the application or its user was deactivated, or its tokens were revoked, since `tokensRevokedThrough` was
@@ -119,6 +126,12 @@ export type TokenStore = {
   find(key: number): Promise<TokenGrant | null>;
   /** Cached results of `find` stay valid until the token expires while this number is unchanged. Read it before `find`. */
   version(): number;
+  /** The valid tokens of an application among the newest `limit` tokens of all. */
+  inForce(
+    application: { readonly id: string; readonly tokensRevokedThrough: number },
+    now: number,
+    limit: number,
+  ): Promise<TokensInForce>;
   /** Deletes one token of an application. Not an error if it does not exist. */
   revoke(key: number, applicationId: string): Promise<void>;
 };

@@ -1,6 +1,7 @@
 /** Applications, users and API products in a real browser. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { USERS_SUGGESTED } from '../../src/kernel/limits/portal.ts';
 import { SERVICE } from '../../src/resources/acting.ts';
 import { startPortal } from '../support/browser.ts';
 import { tokenFor } from '../support/client.ts';
@@ -45,11 +46,13 @@ describe('applications', () => {
     await open('/applications/new');
     await page.getByLabel('Name').fill('Shop');
     await page.getByRole('radio', { name: 'A new service account' }).check();
-    await page.getByLabel('Tokens are good for').fill('5');
+    await page.getByLabel('Token lifetime').fill('5');
     await page.getByRole('button', { name: 'Register the application' }).click();
-    await page.getByRole('alert').getByText('Tokens are good for').waitFor();
+    await page.getByRole('alert').getByText('Token lifetime').waitFor();
+    await page.locator('#field-scopes-problem', { hasText: 'without a scope the program can do nothing' }).waitFor();
+    await page.getByLabel('employees:view').check();
     assert.equal(await page.getByLabel('Name').inputValue(), 'Shop');
-    assert.equal(await page.getByLabel('Tokens are good for').getAttribute('aria-invalid'), 'true');
+    assert.equal(await page.getByLabel('Token lifetime').getAttribute('aria-invalid'), 'true');
     const users = await portal.service.services.users.list('', 100);
     assert.deepEqual(
       users.filter(({ userName }) => userName === 'shop'),
@@ -58,10 +61,10 @@ describe('applications', () => {
     assert.equal(await page.getByRole('radio', { name: 'A new service account' }).isChecked(), true);
     // An existing account is not taken over.
     await portal.service.services.users.create({ userName: 'shop' }, SERVICE);
-    await page.getByLabel('Tokens are good for').fill('600');
+    await page.getByLabel('Token lifetime').fill('600');
     await page.getByRole('button', { name: 'Register the application' }).click();
     const taken = page.locator('#field-accountName-problem');
-    await taken.getByText('is the name of a user already: choose that user, or type another name').waitFor();
+    await taken.getByText('is already the name of a user: choose that user, or enter another name').waitFor();
     await page.getByRole('textbox', { name: 'Service account' }).fill('shop-2');
     await page.getByRole('button', { name: 'Register the application' }).click();
     await page.getByRole('link', { name: 'Go to Shop' }).click();
@@ -76,8 +79,9 @@ describe('applications', () => {
     await open('/applications/new');
     await page.getByLabel('Name').fill('Shop');
     await page.getByRole('button', { name: 'Register the application' }).click();
+    await page.locator('#field-scopes-problem').waitFor();
     const problem = page.locator('#field-actsAs-problem');
-    await problem.getByText('must be chosen: an existing user, or a new service account').waitFor();
+    await problem.getByText('must be chosen: a new service account, or an existing user').waitFor();
     assert.equal(await count(), before);
     await isAccessible();
   });
@@ -92,6 +96,7 @@ describe('applications', () => {
     await page.getByLabel('Name').fill('Shop');
     await page.getByRole('radio', { name: 'A new service account' }).check();
     await page.getByRole('textbox', { name: 'Service account' }).fill('shop');
+    await page.getByLabel('employees:view').check();
     await page.getByRole('button', { name: 'Register the application' }).click();
     const secret = page.getByRole('group', { name: 'Client secret' }).locator('code');
     const shown = await secret.textContent();
@@ -120,9 +125,10 @@ describe('applications', () => {
     const actsAs = page.locator('#field-userId');
     await page.getByRole('radio', { name: 'An existing user' }).check();
     const offered = page.locator('datalist option');
-    assert.equal(await offered.and(page.locator('[value="hr"]')).textContent(), 'Human resources');
+    assert.equal(await offered.and(page.locator('[value="hr"]')).textContent(), 'Human resources, service');
     assert.equal(await offered.and(page.locator('[value="gone"]')).count(), 0);
     await page.getByLabel('Name').fill('Shop');
+    await page.getByLabel('employees:view').check();
     const register = page.getByRole('button', { name: 'Register the application' });
     for (const [userName, problem] of [
       ['nobody', 'User is not the name of a user.'],
@@ -153,6 +159,39 @@ describe('applications', () => {
     await page.locator('#field-userId-problem').waitFor();
   });
 
+  it('finds its user among many by a part of the name, and keeps its scopes', async (t) => {
+    const portal = await startPortal(t);
+    const { services } = portal.service;
+    await services.users.create({ userName: 'needle', displayName: 'Ada Lovelace' }, SERVICE);
+    for (let at = 0; at < USERS_SUGGESTED; at += 1) await services.users.create({ userName: `hay-${at}` }, SERVICE);
+    await services.products.create(
+      { name: 'Shop API', scopes: [{ name: 'orders:view', description: 'See orders.' }], rules: [] },
+      SERVICE,
+    );
+    const { page, open, isAccessible } = await portal.signIn('administrator', { expecting: [400] });
+    await open('/applications/new');
+    await page.getByRole('radio', { name: 'An existing user' }).check();
+    const offered = page.locator('datalist option');
+    assert.equal(await offered.count(), USERS_SUGGESTED);
+    assert.equal(await offered.and(page.locator('[value="needle"]')).count(), 0);
+    await page.locator('#field-userId').pressSequentially('LOVE');
+    await page.locator('datalist option[value="needle"]').waitFor({ state: 'attached' });
+    assert.equal(await offered.count(), 1);
+    await page.locator('#field-userId').fill('needle');
+    await page.getByLabel('Name').fill('Shop');
+    // The scopes of Sallyport itself are folded.
+    assert.equal(await page.getByLabel('employees:view').isVisible(), false);
+    await page.getByLabel('orders:view').check();
+    await isAccessible();
+    await page.getByRole('button', { name: 'Register the application' }).click();
+    await page.getByRole('link', { name: 'Go to Shop' }).click();
+    await page.getByText('Valid tokens').waitFor();
+    await page.getByRole('link', { name: 'Change' }).click();
+    await page.getByLabel('orders:view').uncheck();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.locator('#field-scopes-problem').waitFor();
+  });
+
   it('gets a new secret while the old one still works, and loses its tokens and itself', async (t) => {
     const portal = await startPortal(t);
     const { services } = portal.service;
@@ -181,7 +220,7 @@ describe('applications', () => {
     await page.getByText('two secrets').waitFor();
     await page.getByRole('link', { name: 'Revoke all tokens' }).click();
     await page.getByRole('button', { name: 'Revoke all tokens' }).click();
-    await page.getByText('Every token issued so far is refused.').waitFor();
+    await page.getByText('All tokens are revoked.').waitFor();
     for (const token of [old, fresh]) {
       const answer = await fetch(`${portal.url}/services/api/x/users/v1/employees`, {
         headers: { Authorization: `Bearer ${token}` },
@@ -189,7 +228,7 @@ describe('applications', () => {
       assert.equal(answer.status, 401);
     }
     await page.getByRole('button', { name: 'Deactivate Shop' }).click();
-    await page.getByText('It gets no token any more').waitFor();
+    await page.getByText('The application is inactive').waitFor();
     await assert.rejects(tokenFor(portal.url, { ...before, clientSecret }));
     await page.getByRole('link', { name: 'Delete the application' }).click();
     await page.getByRole('button', { name: 'Delete the application' }).click();
@@ -320,13 +359,16 @@ describe('API products', () => {
     await page.getByLabel('What it allows').first().fill('See orders.');
     await page.getByLabel('Methods').first().fill('GET');
     await page.getByLabel('Path').first().fill('/shop/{id');
-    await page.getByLabel('Scope', { exact: true }).nth(2).fill('orders:view');
+    await page.getByLabel('Scope', { exact: true }).nth(1).fill('orders:view');
     await page.getByRole('button', { name: 'Add the product' }).click();
     await page.getByRole('alert').getByText('Rule 1, path:').waitFor();
+    assert.equal(await page.locator('input[aria-invalid]').count(), 1, 'the problem is at its field alone');
+    assert.match(await page.locator('#field-rules-0-problem').innerText(), /^Path /);
+    assert.equal(await page.locator('[data-row]').count(), 2, 'a refused form has no more rows than before');
     await isAccessible();
     await page.getByLabel('Path').first().fill('/shop/orders/{id}');
     await page.getByRole('button', { name: 'Add the product' }).click();
-    await page.getByText('Shop is part of the catalogue.').waitFor();
+    await page.getByText('Shop is added.').waitFor();
     await page.getByRole('link', { name: 'Who could call this?' }).last().click();
     await page.getByLabel('Path').fill('/shop/orders/17');
     await page.getByText('No application holds the scope').waitFor();

@@ -12,7 +12,7 @@ describe('rows of a form', () => {
     const headers = page.getByRole('group', { name: /^Custom headers/ });
     await page.locator('details:has([data-rows]) > summary').click();
     const add = headers.getByRole('button', { name: 'Add another' });
-    const word = headers.getByText(`There can be ${CUSTOM_HEADERS_MAX} at most.`);
+    const word = headers.getByText(`At most ${CUSTOM_HEADERS_MAX} rows are possible.`);
     const rows = headers.locator('[data-row]');
     assert.equal(await word.isVisible(), false);
     for (let count = await rows.count(); count < CUSTOM_HEADERS_MAX; count += 1) await add.click();

@@ -212,6 +212,24 @@ describe('the token store', () => {
     assert.ok((later?.tokensRevokedThrough ?? 0) > 7);
   });
 
+  it('counts the valid tokens of one application among the newest', async (t) => {
+    const s = await openTestServices(t);
+    const user = await makeUser(s, {});
+    const [shop, other] = [
+      (await makeApplication(s, { userId: user.id, scopes: SCOPES })).application,
+      (await makeApplication(s, { userId: user.id, scopes: SCOPES })).application,
+    ];
+    const first = firstRowKeyAt(NOW);
+    for (let at = 0; at < 4; at += 1) await s.store.tokens.issue(await tokenFor(s, shop.id, first + at));
+    await s.store.tokens.issue(await tokenFor(s, other.id, first + 4));
+    const inForce = (now: number, limit: number, revoked = 0) =>
+      s.store.tokens.inForce({ id: shop.id, tokensRevokedThrough: revoked }, now, limit);
+    assert.deepEqual(await inForce(NOW, 6), { count: 4, newestAt: NOW, isWhole: true });
+    assert.deepEqual(await inForce(NOW, 3), { count: 2, newestAt: NOW, isWhole: false });
+    assert.deepEqual(await inForce(NOW, 6, first + 2), { count: 1, newestAt: NOW, isWhole: true });
+    assert.deepEqual(await inForce(NOW + 1000, 6), { count: 0, newestAt: null, isWhole: true });
+  });
+
   it('finds no token for an unknown key or of a deleted application', async (t) => {
     const s = await openTestServices(t);
     layTokens(s, [{ key: 7, expiresAt: NOW + 1000 }]);

@@ -29,6 +29,9 @@ export const STATES_READ = 500;
 export const STATES_SHOWN = 20;
 /** Batches in which the page of a webhook counts dead records. Takes one or two milliseconds. */
 export const DEAD_COUNTED_BATCHES = 10_000;
+/** Users that a field suggests, and the newest tokens among which the page of an application counts its own (a few milliseconds). */
+export const USERS_SUGGESTED = 20;
+export const TOKENS_COUNTED = 20_000;
 /** Webhooks whose figures a list of endpoints reads: one look-up of 24 rows each. */
 export const ENDPOINT_WEBHOOKS_READ = 1000;
 /** How often the page of a webhook polls its status. */

@@ -6,14 +6,15 @@ import type { User } from '../../access/user.ts';
 import { userReader } from '../../access/users.ts';
 import { type Html, html } from '../../http/html.ts';
 import { TOKEN_VALIDITY_MAX_SECONDS, TOKEN_VALIDITY_MIN_SECONDS } from '../../kernel/limits/limits.ts';
-import { Refusal } from '../../kernel/refusal.ts';
+import { Refusal, refuseField } from '../../kernel/refusal.ts';
 import type { PageCall } from '../call.ts';
-import { type FieldTable, number, oneOf, text } from '../field-table.ts';
+import { type Body, type FieldTable, number, oneOf, text } from '../field-table.ts';
 import type { PageDependencies } from '../page.ts';
 import { scopeChoices } from '../parts/catalogue-choices.ts';
 import { type FormState, refusedForm } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
 import type { FormLayout } from '../record-pages.ts';
+import { userSuggestions } from '../users/suggestions.ts';
 
 export type ApplicationChoices = { readonly users: readonly User[]; readonly products: readonly ApiProduct[] };
 
@@ -23,7 +24,7 @@ export function applicationFields(before: Application | null, { users, products 
     name: text({
       label: 'Name',
       isRequired: true,
-      hint: 'What your colleagues will look for, such as the customer and the program.',
+      hint: 'For your colleagues, for example the customer and the program.',
     }),
     userId: text({
       label: before === null ? 'User' : 'Acts as',
@@ -31,16 +32,18 @@ export function applicationFields(before: Application | null, { users, products 
       isRequired: true,
       isCode: true,
       autocomplete: 'off',
-      hint: 'The name of a user. The program can do what that user may, within its scopes.',
-      suggestions: users.map(({ userName, displayName }) => ({ value: userName, label: displayName ?? '' })),
+      placeholder: 'Search by name',
+      hint: 'The program can do what this user may do, within its scopes.',
+      suggestions: userSuggestions(users),
+      suggestFrom: '/users/suggestions',
     }),
     accessTokenValiditySeconds: number({
-      label: 'Tokens are good for (seconds)',
-      title: 'Tokens are good for',
+      label: 'Token lifetime (seconds)',
+      title: 'Token lifetime',
       isRequired: true,
       min: TOKEN_VALIDITY_MIN_SECONDS,
       max: TOKEN_VALIDITY_MAX_SECONDS,
-      hint: `${TOKEN_VALIDITY_MIN_SECONDS} to ${TOKEN_VALIDITY_MAX_SECONDS}. Short ones are requested more often. Revoking takes effect immediately in any case.`,
+      hint: `${TOKEN_VALIDITY_MIN_SECONDS} to ${TOKEN_VALIDITY_MAX_SECONDS}. Revoking a token takes effect immediately, whatever its lifetime.`,
     }),
     scopes: {
       title: 'Scopes',
@@ -52,7 +55,7 @@ export function applicationFields(before: Application | null, { users, products 
   };
 }
 
-/** Whom a new application acts as. Nothing is preselected: a person must decide whose rights a program has. */
+/** The account of a new application. Nothing is preselected: a person must decide whose rights a program has. */
 function account(): FieldTable {
   return {
     actsAs: oneOf({
@@ -61,12 +64,12 @@ function account(): FieldTable {
         {
           value: 'new',
           label: 'A new service account',
-          hint: 'Made for this application alone, with just the permissions that its scopes need. Nobody can sign in with it.',
+          hint: 'Recommended. Created for this application, with only the permissions that its scopes need. Nobody can sign in with it.',
         },
         {
           value: 'existing',
           label: 'An existing user',
-          hint: 'With the permissions and the divisions that the user has.',
+          hint: 'With the permissions and divisions of that user.',
         },
       ],
     }),
@@ -76,7 +79,7 @@ function account(): FieldTable {
       isCode: true,
       autocomplete: 'off',
       madeFrom: 'name',
-      hint: 'Its name. The audit log shows it wherever the application acts.',
+      hint: 'Its name, as the audit log shows it.',
     }),
   };
 }
@@ -85,29 +88,36 @@ function account(): FieldTable {
 export function applicationLayout({ before, field, group }: FormLayout<Application, ApplicationChoices>): Html {
   const isNew = before === null;
   const actsAs = isNew
-    ? fieldGroup('Acts as', 'The program can do what this account may, within its scopes.', [
+    ? fieldGroup('Acts as', 'The program can do what this account may do, within its scopes.', [
         field('actsAs'),
         html`<div class="with-new">${field('accountName')}</div>`,
         html`<div class="with-existing">${field('userId')}</div>`,
       ])
     : null;
-  return html`${group('Who it is', null, 'name', ...(isNew ? [] : ['userId']), 'accessTokenValiditySeconds')}${actsAs}${group(
+  return html`${group('Application', null, 'name', ...(isNew ? [] : ['userId']), 'accessTokenValiditySeconds')}${actsAs}${group(
     'Scopes',
-    'What its tokens may allow. Choose only what the program needs.',
+    'What the program may do. Choose only what it needs.',
     'scopes',
   )}`;
 }
 
-/** Words the problems of a user id for the name that was typed. */
+/** The API refuses a user id; the form has a user name. */
 export function refusedApplicationForm(typed: URLSearchParams, refusal: Refusal): FormState {
   const isUnchosen = typed.has('accountName') && !typed.has('actsAs') && typed.get('userId') === '';
   const details = refusal.details?.map(({ field, problem }) => {
     if (field !== 'userId') return { field, problem };
     return isUnchosen
-      ? { field: 'actsAs', problem: 'must be chosen: an existing user, or a new service account' }
+      ? { field: 'actsAs', problem: 'must be chosen: a new service account, or an existing user' }
       : { field, problem: problem.replace('the id of', 'the name of') };
   });
   return refusedForm(typed, new Refusal(refusal.code, refusal.message, details === undefined ? {} : { details }));
+}
+
+/** Refuses a form without scopes: its tokens would allow nothing. An application that already has none may stay so. */
+export function requireScopes(body: Body, before: Application | null): void {
+  const isEmpty = Array.isArray(body.scopes) && body.scopes.length === 0;
+  if (isEmpty && before?.scopes.length !== 0)
+    throw refuseField('scopes', 'must be chosen: without a scope the program can do nothing');
 }
 
 type Dependencies = Pick<PageDependencies, 'services' | 'store'>;
@@ -140,7 +150,7 @@ async function namingAccount<T>(work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    const taken = 'is the name of a user already: choose that user, or type another name';
+    const taken = 'is already the name of a user: choose that user, or enter another name';
     const all = error.details ?? [{ field: 'userName', problem: error.message }];
     const details = all.map(({ field, problem }) =>
       field === 'userName'

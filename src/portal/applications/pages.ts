@@ -2,13 +2,21 @@
 import type { Application } from '../../access/application.ts';
 import { applicationReader } from '../../access/applications.ts';
 import { TOKEN_VALIDITY_DEFAULT_SECONDS } from '../../kernel/limits/limits.ts';
-import { CHOICES_MAX } from '../../kernel/limits/portal.ts';
+import { TOKENS_COUNTED } from '../../kernel/limits/portal.ts';
+import { checkAll, refuseField } from '../../kernel/refusal.ts';
 import { attempted, pathId } from '../call.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { confirmPage } from '../parts/form.ts';
 import { recordForm } from '../record-form.ts';
 import { recordPages, removalPages } from '../record-pages.ts';
-import { applicationFields, applicationLayout, refusedApplicationForm, registerApplication } from './form.ts';
+import { suggestedUsers } from '../users/suggestions.ts';
+import {
+  applicationFields,
+  applicationLayout,
+  refusedApplicationForm,
+  registerApplication,
+  requireScopes,
+} from './form.ts';
 import { registeredView, secretPages } from './secret.ts';
 import { applicationListPage, applicationView } from './views.ts';
 
@@ -44,11 +52,8 @@ export function applicationPages(dependencies: PageDependencies): PageRoute[] {
       ...entity,
       reader: applicationReader,
       choices: async () => {
-        const [active, products] = await Promise.all([
-          store.registry.users({ state: 'active' }, null, CHOICES_MAX),
-          store.products.all(),
-        ]);
-        return { users: active.map(({ user }) => user), products };
+        const [users, products] = await Promise.all([suggestedUsers(store, null), store.products.all()]);
+        return { users, products };
       },
       fields: applicationFields,
       layout: applicationLayout,
@@ -58,14 +63,24 @@ export function applicationPages(dependencies: PageDependencies): PageRoute[] {
         userId: (await services.users.get(application.userId)).userName,
       }),
       adjust: async ({ actsAs, accountName, ...body }, before, { user }) => {
-        // The id of the new account takes the place of this one once the account exists.
-        if (actsAs === 'new') return { ...body, userId: user.id };
         const isChosen = before !== null || actsAs === 'existing';
-        return { ...body, userId: isChosen ? await userIdOf(String(body.userId)) : '' };
+        // The id of a new account replaces this one once the account exists.
+        const userId = actsAs === 'new' ? user.id : isChosen ? await userIdOf(String(body.userId)) : '';
+        const adjusted = { ...body, userId };
+        const validate = () =>
+          before === null ? applicationReader.create(adjusted) : applicationReader.patch(adjusted);
+        await checkAll([
+          () => void validate(),
+          () => {
+            if (userId === '') throw refuseField('userId', 'must be the name of a user');
+          },
+          () => requireScopes(body, before),
+        ]);
+        return adjusted;
       },
       creation: {
         title: 'Register an application',
-        lead: 'It gets a client id and a secret, shown with code that asks for a token.',
+        lead: 'The next page shows its client id and secret, with code that requests a token.',
         submit: 'Register the application',
         start: () => ({ accessTokenValiditySeconds: TOKEN_VALIDITY_DEFAULT_SECONDS }),
         respond: (call, input) =>
@@ -79,11 +94,15 @@ export function applicationPages(dependencies: PageDependencies): PageRoute[] {
     ...secretPages(dependencies),
     pages.view('/applications/{id}', async (call) => {
       const application = await applications.get(pathId(call));
-      const [user, products] = await Promise.all([store.users.get(application.userId), store.products.all()]);
-      return applicationView(call, application, user, products);
+      const [user, products, tokens] = await Promise.all([
+        store.users.get(application.userId),
+        store.products.all(),
+        store.tokens.inForce(application, call.now, TOKENS_COUNTED),
+      ]);
+      return applicationView(call, application, { user, products, tokens });
     }),
-    switching('activate', 'It can get tokens again. Earlier tokens stay revoked.'),
-    switching('deactivate', 'It gets no token any more, and those it has are refused.'),
+    switching('activate', 'The application is active and can request tokens. Earlier tokens stay revoked.'),
+    switching('deactivate', 'The application is inactive: it gets no tokens, and its tokens are refused.'),
     ...pages.form(
       '/applications/{id}/revoke-tokens',
       recordForm({
@@ -93,19 +112,19 @@ export function applicationPages(dependencies: PageDependencies): PageRoute[] {
           return confirmPage({
             title: `Revoke all tokens of ${name}?`,
             crumbs: [LIST, { href: path, label: name }],
-            text: 'Every token issued to it so far is refused from the next call on. Its credentials stay valid: it can get new tokens at once.',
+            text: 'All its tokens are refused from the next call on. Its credentials stay valid, so it can request new tokens.',
             ...{ form, csrf, action: `${path}/revoke-tokens`, submit: 'Revoke all tokens', cancel: path },
           });
         },
         respond: async ({ acting }, { id }) => {
-          const done = 'Every token issued so far is refused.';
+          const done = 'All tokens are revoked.';
           return attempted(`/applications/${id}`, done, () => applications.revokeTokens(id, acting));
         },
       }),
     ),
     ...removalPages(pages, entity, {
       text: () =>
-        'Its credentials and tokens are refused from then on. This cannot be undone. The audit log keeps what was done with it. To keep it for later, deactivate it instead.',
+        'Its credentials and tokens stop working immediately. This cannot be undone. The audit log keeps its entries. To keep the application for later, deactivate it instead.',
     }),
   ];
 }

@@ -5,6 +5,7 @@ import type { ApiProduct } from '../../access/catalogue.ts';
 import { isAllowed, requireRightsOfApplication } from '../../access/containment.ts';
 import type { User } from '../../access/user.ts';
 import { type Html, html } from '../../http/html.ts';
+import type { TokensInForce } from '../../store/access.ts';
 import type { ApplicationListing } from '../../store/directory.ts';
 import type { PageCall, View } from '../call.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
@@ -14,7 +15,7 @@ import { newForm, textField } from '../parts/fields.ts';
 import { actionButton, buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
 import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
 import { badge, notice, stateBadge, tags } from '../parts/mark.ts';
-import { relativeTime, spanText, time } from '../parts/text.ts';
+import { countOf, relativeTime, spanText, time } from '../parts/text.ts';
 
 const PATH = '/applications';
 const SHOWN_SCOPES = 3;
@@ -32,7 +33,7 @@ export function applicationListPage({ pages, store }: PageDependencies): PageRou
     const state = newForm({ q: text, scope });
     return listView({
       title: 'Applications',
-      lead: 'The programs that call your API: each gets tokens with its client id and secret, and acts as a user.',
+      lead: 'The programs that call your API. Each requests tokens with its client id and secret, and acts as a user.',
       actions: [call.may('administrator') ? newButton() : null],
       ...{ path: PATH, query, nextCursor },
       filters: [
@@ -72,7 +73,7 @@ function applicationTable(call: PageCall, listed: readonly ApplicationListing[],
   });
 }
 
-/** Whether it can get tokens, and when its old secret ends. */
+/** Whether it can request tokens, and when its previous secret expires. */
 function applicationBadges(
   now: number,
   application: Pick<ApplicationListing['application'], 'active' | 'previousSecretExpiresAt'> & {
@@ -85,7 +86,7 @@ function applicationBadges(
     active && !userActive ? badge('caution', 'user inactive') : stateBadge(active ? 'active' : 'inactive'),
     ...(overlaps
       ? [
-          html`${badge('info', 'two secrets', 'clock')} <span class="cell-hint">old one ends ${relativeTime(previousSecretExpiresAt, now)}</span>`,
+          html`${badge('info', 'two secrets', 'clock')} <span class="cell-hint">the old one expires ${relativeTime(previousSecretExpiresAt, now)}</span>`,
         ]
       : []),
   ];
@@ -93,8 +94,8 @@ function applicationBadges(
 
 function firstApplication(call: PageCall): Html {
   return emptyState({
-    title: 'No program can call yet',
-    text: html`<p>Register an application for each of your customers’ programs. It gets a client id and a secret, exchanges them for access tokens, and calls your API with the tokens.</p>`,
+    title: 'Register your first application',
+    text: html`<p>Register an application for each program of your customers. It exchanges a client id and a secret for access tokens, and calls your API with them.</p>`,
     action: call.may('administrator') ? newButton() : html`<p class="quiet">An administrator can register one.</p>`,
   });
 }
@@ -103,13 +104,14 @@ function newButton(): Html {
   return linkButton({ href: `${PATH}/new`, label: 'Register an application', kind: 'primary', icon: 'plus' });
 }
 
-/** `user` is the one that the application acts as. */
-export function applicationView(
-  call: PageCall,
-  application: Application,
-  user: User | null,
-  products: readonly ApiProduct[],
-): View {
+type Around = {
+  /** The account that the application acts as. */
+  readonly user: User | null;
+  readonly products: readonly ApiProduct[];
+  readonly tokens: TokensInForce;
+};
+
+export function applicationView(call: PageCall, application: Application, { user, products, tokens }: Around): View {
   const { id, name, active } = application;
   const userActive = user?.active === true;
   const mayChange =
@@ -128,16 +130,16 @@ export function applicationView(
     active && !userActive
       ? notice({
           tone: 'caution',
-          text: `Its user is not active, so it gets no tokens and the existing ones are refused.`,
+          text: 'Its user is inactive, so it gets no tokens, and its tokens are refused.',
         })
       : null
-  }${credentials(call, application, mayChange)}${identity(application, user)}${scopeSection(application, user, products)}${mayChange ? removal(application) : null}`;
+  }${credentials(call, application, tokens, mayChange)}${identity(application, user)}${scopeSection(application, user, products)}${mayChange ? removal(application) : null}`;
   return { title: name, content };
 }
 
-const BEYOND = 'This application has rights that you do not hold, so you cannot change it.';
+const BEYOND = 'This application has rights that you do not have, so you cannot change it.';
 
-function credentials(call: PageCall, application: Application, mayChange: boolean): Html {
+function credentials(call: PageCall, application: Application, tokens: TokensInForce, mayChange: boolean): Html {
   const { id, clientId, accessTokenValiditySeconds, secretCreatedAt, lastUsedAt } = application;
   const until = application.previousSecretExpiresAt;
   const actions = mayChange
@@ -153,26 +155,32 @@ function credentials(call: PageCall, application: Application, mayChange: boolea
       ['Client id', copyable(clientId, 'client id')],
       [
         'Client secret',
-        html`made ${relativeTime(secretCreatedAt, call.now)}`,
-        'It was shown once, and only a hash is kept. A lost one is replaced.',
+        html`created ${relativeTime(secretCreatedAt, call.now)}`,
+        'Shown once; only a hash is stored. If it is lost, create a new one.',
       ],
       ...(until !== null && until > call.now
-        ? [['Secret before', html`good until ${time(until)} (${relativeTime(until, call.now)})`] as const]
+        ? [['Previous secret', html`valid until ${time(until)} (${relativeTime(until, call.now)})`] as const]
         : []),
-      ['Tokens are good for', spanText(accessTokenValiditySeconds * 1000)],
-      ['Last used', relativeTime(lastUsedAt, call.now), 'When it last got a token or called with one.'],
+      ['Token lifetime', spanText(accessTokenValiditySeconds * 1000)],
+      ['Last used', relativeTime(lastUsedAt, call.now), 'The last token request, or the last call with a token.'],
+      ['Valid tokens', tokensText(tokens, call.now)],
     ]),
   });
 }
 
+function tokensText({ count, newestAt, isWhole }: TokensInForce, now: number): Html {
+  if (newestAt === null) return html`<span class="quiet">${isWhole ? 'none' : 'none among the newest'}</span>`;
+  return html`${isWhole ? '' : 'at least '}${countOf(count, 'token')}, the newest issued ${relativeTime(newestAt, now)}`;
+}
+
 function identity({ id, createdAt, updatedAt }: Application, user: User | null): Html {
   return section({
-    title: 'Who it acts as',
+    title: 'Acts as',
     content: definitionList([
       [
         'User',
         user === null ? null : html`<a href="/users/${user.id}">${user.userName}</a>`,
-        'The program can do what this user may, and no more than its scopes say.',
+        'The program can do what this user may do, within its scopes.',
       ],
       ['Divisions', divisionsOf(user)],
       ['Application id', copyable(id)],
@@ -199,22 +207,27 @@ function scopeSection({ id, scopes }: Application, user: User | null, products: 
       product === undefined ? null : html`<a href="/products/${product.id}" class="plain-link">${product.name}</a>`,
       product === undefined ? null : opens(product, scope),
       lacks.length === 0
-        ? badge('positive', 'may', 'check')
-        : html`${badge('caution', 'lacks')} <span class="cell-hint">${lacks.join(', ')}</span>`,
+        ? badge('positive', 'granted', 'check')
+        : html`${badge('caution', 'missing')} <span class="cell-hint">${lacks.join(', ')}</span>`,
     ];
   });
   return section({
     title: 'Scopes',
-    lead: 'What its tokens may allow, and whether its user has the matching permission.',
+    lead: 'What the program may do, and whether its user has the permission for it.',
     isPlain: true,
     content: table({
       caption: 'Scopes of the application',
-      columns: [{ label: 'Scope', kind: 'main' }, { label: 'API product' }, { label: 'Opens' }, { label: 'Its user' }],
+      columns: [
+        { label: 'Scope', kind: 'main' },
+        { label: 'API product' },
+        { label: 'Opens' },
+        { label: 'Permission of the user' },
+      ],
       rows,
       empty: emptyState({
         title: 'It has no scopes',
-        text: 'Without a scope its tokens allow nothing.',
-        action: linkButton({ href: `/applications/${id}/edit`, label: 'Pick scopes' }),
+        text: 'Without a scope the program can do nothing.',
+        action: linkButton({ href: `/applications/${id}/edit`, label: 'Choose scopes' }),
       }),
     }),
   });
@@ -223,7 +236,7 @@ function scopeSection({ id, scopes }: Application, user: User | null, products: 
 function removal({ id }: Application): Html {
   return section({
     title: 'Delete',
-    lead: 'Its credentials and tokens are refused from then on.',
+    lead: 'Its credentials and tokens stop working immediately.',
     content: buttonRow([
       linkButton({ href: `/applications/${id}/delete`, label: 'Delete the application', icon: 'trash' }),
     ]),

@@ -119,7 +119,11 @@
     const last = rows.at(-1);
     if (target.closest('[data-add-row]') !== null) {
       const added = last.cloneNode(true);
-      for (const input of added.querySelectorAll('input')) input.value = '';
+      added.querySelector('.problem')?.remove();
+      for (const input of added.querySelectorAll('input')) {
+        input.value = '';
+        for (const name of ['title', 'aria-invalid', 'aria-describedby']) input.removeAttribute(name);
+      }
       last.after(added);
       showRoom(group);
       added.querySelector('input')?.focus();

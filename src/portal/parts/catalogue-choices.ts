@@ -1,24 +1,35 @@
 /** Scopes and permissions as check boxes by API product. */
 import type { ApiProduct } from '../../access/catalogue.ts';
-import { type Html, html } from '../../http/html.ts';
-import { checkboxGroup, type FormState, textField } from './fields.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
+import { type Choice, checkboxGroup, type FormState, textField } from './fields.ts';
+import { countOf } from './text.ts';
 
-/** One group of boxes a product; `name` is that of the form's field. */
+/** One group of boxes for each product. `name` is the name of the form's field. */
 export function scopeChoices(form: FormState, name: string, products: readonly ApiProduct[]): Html[] {
-  return ownFirst(products)
-    .filter(({ scopes }) => scopes.length > 0)
-    .map((product, at) =>
-      checkboxGroup(form, {
-        name,
-        key: at === 0 ? name : `${name}-${product.id}`,
-        label: product.name,
-        choices: product.scopes.map((scope) => ({
-          value: scope.name,
-          label: scope.name,
-          hint: html`${scope.description} ${opens(product, scope.name)}`,
-        })),
-      }),
-    );
+  const groups = ownFirst(products.filter(({ scopes }) => scopes.length > 0)).map((product) => ({
+    product,
+    choices: product.scopes.map((scope) => ({
+      value: scope.name,
+      label: scope.name,
+      hint: html`${scope.description} ${product.builtIn ? null : opens(product, scope.name)}`,
+    })),
+  }));
+  return groupsOf(form, name, groups);
+}
+
+type ChoiceGroup = { readonly product: ApiProduct; readonly choices: readonly Choice[] };
+
+/** Built-in products are folded if the company has its own ones, unless something in them is chosen. */
+function groupsOf(form: FormState, name: string, groups: readonly ChoiceGroup[]): Html[] {
+  const chosen = new Set(form.values(name));
+  const hasOwn = groups.some(({ product }) => !product.builtIn);
+  return groups.map(({ product, choices }, at) => {
+    const key = at === 0 ? name : `${name}-${product.id}`;
+    const boxes = checkboxGroup(form, { name, key, label: product.name, choices });
+    if (!product.builtIn) return boxes;
+    const open = !hasOwn || choices.some(({ value }) => chosen.has(value));
+    return html`<details class="more-fields"${attributes({ open })}><summary>${product.name} <span class="optional">built in, ${countOf(choices.length, 'choice')}</span></summary><div class="fields">${boxes}</div></details>`;
+  });
 }
 
 const SHOWN_RULES = 3;
@@ -28,42 +39,38 @@ export function opens({ rules, builtIn }: Pick<ApiProduct, 'rules' | 'builtIn'>,
   const requests = rules
     .filter((rule) => rule.scope === scope)
     .map(({ methods, path }) => `${methods.join(', ')} ${path}`);
-  // Built-in scopes without a rule are asked for by a path that checks its caller itself.
+  // Paths that check their caller themselves require built-in scopes without a rule.
   if (requests.length === 0 && builtIn) return null;
-  if (requests.length === 0) return html`<span class="quiet">No rule names it yet: it opens nothing.</span>`;
+  if (requests.length === 0) return html`<span class="quiet">No rule uses it yet.</span>`;
   const more = requests.length - SHOWN_RULES;
   return html`<span class="cell-hint">${requests.slice(0, SHOWN_RULES).map((request) => html`<code>${request}</code><br>`)}${more > 0 ? `and ${more} more` : null}</span>`;
 }
 
-/** The company's own APIs before those that Sallyport is. */
+/** The company's own APIs before the built-in ones. */
 function ownFirst(products: readonly ApiProduct[]): ApiProduct[] {
   return products.toSorted((a, b) => Number(a.builtIn) - Number(b.builtIn));
 }
 
-/** Boxes by product, and a field for permissions that no rule asks for now, such as those of a product that is gone. */
+/** Boxes by product, and a field for permissions that no rule requires now, for example those of a deleted product. */
 export function permissionChoices(form: FormState, products: readonly ApiProduct[]): Html[] {
-  const groups = ownFirst(products).map((product) => ({ product, permissions: permissionsOf(product) }));
-  const known = new Set(groups.flatMap(({ permissions }) => permissions.map(({ name }) => name)));
+  const groups = ownFirst(products)
+    .map((product) => ({
+      product,
+      choices: permissionsOf(product).map(({ name, description }) => ({ value: name, label: name, hint: description })),
+    }))
+    .filter(({ choices }) => choices.length > 0);
+  const known = new Set(groups.flatMap(({ choices }) => choices.map(({ value }) => value)));
   const others = form.values('permissions').filter((name) => !known.has(name));
   return [
-    ...groups
-      .filter(({ permissions }) => permissions.length > 0)
-      .map(({ product, permissions }, at) =>
-        checkboxGroup(form, {
-          name: 'permissions',
-          key: at === 0 ? 'permissions' : `permissions-${product.id}`,
-          label: product.name,
-          choices: permissions.map(({ name, description }) => ({ value: name, label: name, hint: description })),
-        }),
-      ),
+    ...groupsOf(form, 'permissions', groups),
     ...(others.length === 0
       ? []
       : [
           checkboxGroup(form, {
             name: 'permissions',
             key: 'permissions-others',
-            label: 'Others that it has',
-            hint: 'No rule asks for them now.',
+            label: 'Other permissions of the user',
+            hint: 'No rule requires them now.',
             choices: others.map((name) => ({ value: name, label: name })),
           }),
         ]),
@@ -71,12 +78,12 @@ export function permissionChoices(form: FormState, products: readonly ApiProduct
       name: 'morePermissions',
       label: 'Further permissions',
       isCode: true,
-      hint: 'Names, separated by spaces, that rules will ask for.',
+      hint: 'Names that future rules will require, separated by spaces.',
     }),
   ];
 }
 
-/** What the rules of a product ask of a user; a permission is described by the scope of its name. */
+/** The permissions that the rules of a product require. The scope with the same name describes a permission. */
 function permissionsOf({ scopes, rules }: ApiProduct): { readonly name: string; readonly description: string }[] {
   const names = new Set([
     ...scopes.map(({ name }) => name),
@@ -84,6 +91,7 @@ function permissionsOf({ scopes, rules }: ApiProduct): { readonly name: string; 
   ]);
   return [...names].map((name) => ({
     name,
-    description: scopes.find((scope) => scope.name === name)?.description ?? 'Asked for by a rule beside its scope.',
+    description:
+      scopes.find((scope) => scope.name === name)?.description ?? 'Required by a rule in addition to its scope.',
   }));
 }

@@ -100,7 +100,9 @@ export type TextField = Field & {
   /** The script fills this field from that one, in lower case with hyphens, until somebody edits it. */
   readonly madeFrom?: string | undefined;
   /** Suggestions of the browser while typing, each a value and its meaning. */
-  readonly suggestions?: readonly (string | Pick<Choice, 'value' | 'label'>)[] | undefined;
+  readonly suggestions?: readonly Suggestion[] | undefined;
+  /** A path that returns the suggestions for the typed text (`suggestionOptions`). The script loads them while people type. */
+  readonly suggestFrom?: string | undefined;
 };
 
 /** One line. A typed password is never shown again. */
@@ -117,6 +119,7 @@ export function textField(form: FormState, options: TextField): Html {
     isCode,
     madeFrom,
     suggestions,
+    suggestFrom,
   } = options;
   const list = suggestions === undefined ? null : `${idOf(name)}-list`;
   const control = html`<input${attributes({
@@ -127,13 +130,25 @@ export function textField(form: FormState, options: TextField): Html {
     class: isCode === true ? 'code-input' : null,
     spellcheck: isCode === true ? 'false' : null,
     'data-made-from': madeFrom,
-  })}>${suggestions === undefined ? null : html`<datalist id="${list ?? ''}">${suggestions.map(suggestion)}</datalist>`}`;
+    ...(suggestFrom !== undefined && {
+      'hx-get': suggestFrom,
+      'hx-trigger': 'input changed delay:200ms',
+      'hx-target': `#${list}`,
+      'hx-swap': 'innerHTML',
+      'hx-sync': 'this:replace',
+    }),
+  })}>${suggestions === undefined ? null : html`<datalist id="${list ?? ''}">${suggestionOptions(suggestions)}</datalist>`}`;
   return field({ ...options, form, control });
 }
 
-function suggestion(offered: string | Pick<Choice, 'value' | 'label'>): Html {
-  const { value, label } = typeof offered === 'string' ? { value: offered, label: '' } : offered;
-  return html`<option value="${value}">${label}</option>`;
+export type Suggestion = string | Pick<Choice, 'value' | 'label'>;
+
+export function suggestionOptions(suggestions: readonly Suggestion[]): Html {
+  const options = suggestions.map((offered) => {
+    const { value, label } = typeof offered === 'string' ? { value: offered, label: '' } : offered;
+    return html`<option value="${value}">${label}</option>`;
+  });
+  return html`${options}`;
 }
 
 /** Several lines. With `takesFile` the script can read a file into it. */
@@ -254,8 +269,8 @@ function group(
 export type RowField = { readonly name: string; readonly label: string; readonly placeholder?: string | undefined };
 
 /**
- * Repeated rows of the same fields, such as headers with a name and a value. Without the script there are `spare` empty rows. The script
- * adds and removes rows. Empty rows do not count (`readRows`).
+ * Repeated rows of the same fields, for example headers with a name and a value. The script adds and removes rows; without it there are
+ * `spare` empty rows. Empty rows do not count (`readRows`).
  */
 export function repeatableRows(
   form: FormState,
@@ -280,16 +295,32 @@ export function repeatableRows(
     (field) => form.values(field),
     fields.map((one) => one.name),
   );
-  const rows = [...filled, ...Array.from({ length: spare }, (): Record<string, string> => ({}))].slice(0, max);
-  const made = rows.map((row, at) => {
-    const inputs = fields.map(
-      (one) =>
-        html`<label class="row-field"><span>${one.label}</span><input${attributes({ name: one.name, value: row[one.name] ?? '', placeholder: one.placeholder, 'aria-invalid': form.problem(`${name}[${at}]`) === null ? null : 'true', spellcheck: 'false', autocomplete: 'off' })}></label>`,
-    );
-    return html`<div class="row" data-row>${inputs}<button type="button" class="icon-button" data-remove-row aria-label="Remove this row" hidden>${icon('cross')}</button></div>`;
-  });
+  const row = (values: Record<string, string>, at: number): Html => {
+    const isWrong = (member: string): boolean =>
+      form.problems.some(({ field }) => field === `${name}[${at}]` || isWithin(field, `${name}[${at}].${member}`));
+    const inputs = fields.map((one) => {
+      const wrong = isWrong(one.name.slice(one.name.lastIndexOf('.') + 1));
+      return html`<label class="row-field"><span>${one.label}</span><input${attributes({ name: one.name, value: values[one.name] ?? '', placeholder: one.placeholder, title: values[one.name] ?? null, 'aria-invalid': wrong ? 'true' : null, 'aria-describedby': wrong ? `${idOf(`${name} ${at}`)}-problem` : null, spellcheck: 'false', autocomplete: 'off' })}></label>`;
+    });
+    return html`<div class="row" data-row>${inputs}<button type="button" class="icon-button" data-remove-row aria-label="Remove this row" hidden>${icon('cross')}</button>${rowProblem(form, name, at, fields)}</div>`;
+  };
+  const shown = filled.length > 0 ? filled : [{}];
+  const empty = Array.from({ length: Math.min(spare, (max ?? Number.POSITIVE_INFINITY) - shown.length) }, () => ({}));
+  const made = shown.map(row);
+  const spares = empty.map((values, at) => row(values, shown.length + at));
+  const ownProblem = form.problems.find(({ field }) => field === name)?.problem ?? null;
   const described = attributes({ id: idOf(name), 'data-max-rows': max });
-  return html`<fieldset class="field field-wide" data-rows${described}><legend>${label} <span class="optional">optional</span></legend>${hint === undefined ? null : html`<p class="hint">${hint}</p>`}<div class="rows">${made}</div><button type="button" class="button button-quiet" data-add-row hidden>${icon('plus')}<span>Add another</span></button>${max === undefined ? null : html`<p class="hint" role="status" data-rows-full hidden>There can be ${max} at most.</p>`}${problemLine(name, label, form.problem(name))}</fieldset>`;
+  return html`<fieldset class="field field-wide" data-rows${described}><legend>${label} <span class="optional">optional</span></legend>${hint === undefined ? null : html`<p class="hint">${hint}</p>`}<div class="rows rows-${fields.length}">${made}<noscript>${spares}</noscript></div><button type="button" class="button button-quiet" data-add-row hidden>${icon('plus')}<span>Add another</span></button>${max === undefined ? null : html`<p class="hint" role="status" data-rows-full hidden>At most ${max} rows are possible.</p>`}${problemLine(name, label, ownProblem)}</fieldset>`;
+}
+
+/** The problems of one row, each with the label of its field. */
+function rowProblem(form: FormState, name: string, at: number, fields: readonly RowField[]): Html | null {
+  const row = `${name}[${at}]`;
+  const problems = form.problems.filter(({ field }) => isWithin(field, row));
+  if (problems.length === 0) return null;
+  const labelOf = (field: string): string =>
+    fields.find(({ name }) => field.startsWith(`${row}.${name.slice(name.lastIndexOf('.') + 1)}`))?.label ?? 'This row';
+  return html`<p class="problem" id="${idOf(`${name} ${at}`)}-problem">${problems.map(({ field, problem }) => `${sentence(`${labelOf(field)} ${problem}`)} `)}</p>`;
 }
 
 /** The values of repeated rows without the empty rows. `read` is `(name) => form.getAll(name)`. */

@@ -88,6 +88,21 @@ export function table({ caption, columns, rows, rowIds = [], empty }: Table): Ht
   return html`<div class="table-box" tabindex="0" role="region" aria-label="${caption}"><table role="table"><caption class="visually-hidden">${caption}</caption><thead><tr>${heads}</tr></thead><tbody>${lines}</tbody></table></div>`;
 }
 
+/** A part of a list that few people need. */
+export function folded({
+  title,
+  note,
+  content,
+  isOpen = false,
+}: {
+  readonly title: string;
+  readonly note: string;
+  readonly content: Html;
+  readonly isOpen?: boolean;
+}): Html {
+  return html`<details class="folded"${attributes({ open: isOpen })}><summary>${title} <span class="optional">${note}</span></summary>${content}</details>`;
+}
+
 /** For a list without entries: its purpose and the first step. */
 export function emptyState({
   title,

@@ -12,6 +12,7 @@ import { notice } from '../parts/mark.ts';
 import { relativeTime } from '../parts/text.ts';
 import { recordPages, removalPages } from '../record-pages.ts';
 import { refusedUserForm, userFields } from './form.ts';
+import { userSuggestionPage } from './suggestions.ts';
 import { userListPage, userView } from './views.ts';
 
 const LIST = { href: '/users', label: 'Users' };
@@ -41,6 +42,7 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
 
   return [
     userListPage(dependencies),
+    userSuggestionPage(dependencies),
     ...recordPages(pages, {
       ...entity,
       reader: userReader,

@@ -2,7 +2,7 @@
 
 import { setImmediate as atTurnsEnd } from 'node:timers';
 import type { Constraints, Role } from '../../../access/user.ts';
-import { firstRowKeyAt } from '../../../kernel/ids.ts';
+import { firstRowKeyAt, rowKeyTime } from '../../../kernel/ids.ts';
 import type { ApplicationUseStore, TokenStore } from '../../access.ts';
 import { measured } from '../../steps.ts';
 import type { Database } from '../driver/database.ts';
@@ -19,6 +19,12 @@ const GET = `
   JOIN application AS a ON a.id = t.application_id
   JOIN user_account AS u ON u.id = a.user_id
   WHERE t.key = @key`;
+// Scans the primary key from its new end: no index on the application, which would cost a write for every token.
+const IN_FORCE = `
+  SELECT count(*) AS seen,
+    count(*) FILTER (WHERE application_id = @id AND key > @tokensRevokedThrough AND expires_at > @now) AS tokens,
+    max(key) FILTER (WHERE application_id = @id AND key > @tokensRevokedThrough AND expires_at > @now) AS newest
+  FROM (SELECT key, application_id, expires_at FROM access_token ORDER BY key DESC LIMIT @limit)`;
 const REVOKE = 'DELETE FROM access_token WHERE key = @key AND application_id = @applicationId';
 // Scans the primary key from its old end. An index on expiry would cost a write for every issued token.
 const PURGE = `
@@ -50,6 +56,15 @@ export function tokenStore(db: Database, version: () => number): TokenStore {
         role: row.role as Role,
         permissions: JSON.parse(String(row.permissions)) as readonly string[],
         constraints: JSON.parse(String(row.constraints)) as Constraints,
+      };
+    },
+    inForce: async ({ id, tokensRevokedThrough }, now, limit) => {
+      const row = await db.get(IN_FORCE, { id, tokensRevokedThrough, now, limit });
+      const newest = row?.newest ?? null;
+      return {
+        count: Number(row?.tokens),
+        newestAt: newest === null ? null : rowKeyTime(Number(newest)),
+        isWhole: Number(row?.seen) < limit,
       };
     },
     revoke: async (key, applicationId) => void (await db.commit([{ sql: REVOKE, params: { key, applicationId } }])),
