@@ -21,7 +21,7 @@ const PRODUCT = {
 };
 const IDENTITY = ['X-Auth-Client-Id', 'X-Auth-User-Id', 'X-Auth-User-Name', 'X-Auth-Scope', 'X-Auth-Permissions'];
 
-/** Ambiguous paths, which some servers read as another path. */
+/** Ambiguous paths, which some servers interpret as another path. */
 const TRICKS = [
   '/shop/orders/../admin/users',
   '/shop/orders/%2e%2e/admin/users',
@@ -202,11 +202,11 @@ async function showRefused({ story, proxy, upstream, token }: Scene): Promise<vo
 }
 
 type Told = Omit<RawRequest, 'method'> & {
-  /** Instead of the application's token; null for none. */
+  /** The token to send. Default: the application's; null sends none. */
   readonly token?: string | null;
 } & ({ readonly allowed: true } | { readonly refused: string });
 
-/** Sends one request to nginx and checks the answer, and whether the API got the request. Returns a line that describes it. */
+/** Sends one request to nginx. Checks the response and whether the API received the request. Returns a line that describes the call. */
 function callThrough(behind: Behind): (method: string, path: string, told: Told) => Promise<string> {
   return async (method, path, told) => {
     const { token = behind.token, headers = [], ...request } = told;

@@ -32,7 +32,7 @@ async function main({ json, allModes }: { readonly json: boolean; readonly allMo
   interrupted = 'signal' in end;
   await stage.clear();
   if ('signal' in end) {
-    // The listener is gone now, so the signal ends this process as usual.
+    // The listener is removed now, so the signal ends this process as usual.
     process.kill(process.pid, end.signal);
   } else {
     story.end(end.reason);

@@ -1,6 +1,6 @@
 /**
- * `npm run test:chaos -- [--seed <number>] [--kills <number>]`: kills the service at random moments (200 times unless told otherwise)
- * and checks that it keeps its promises. Prints the seed, which repeats the choices of a run, and what it counted.
+ * `npm run test:chaos -- [--seed <number>] [--kills <number>]`: kills the service at random moments (default: 200 times)
+ * and checks its guarantees. Prints the counts, and the seed, which repeats a run's random choices.
  */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * The first file of every process of tests. The runner's time limit ends a test, not its process, which waits forever for a server, timer or
- * child that a test left open. Here that is a failure that names the open resources.
+ * The first file in every test process. The runner's time limit ends a test but not its process, which would wait forever for a server,
+ * timer or child process that a test left open. This file makes the process fail and name the open resources.
  */
 
 import { after } from 'node:test';
@@ -8,7 +8,7 @@ import { after } from 'node:test';
 const files = process.argv.slice(2);
 /** The kill test starts a service 200 times. */
 const FILES_TIMEOUT_MS = files.some((file) => file.endsWith('.slow.test.ts')) ? 1_200_000 : 600_000;
-/** From the last test to the end of the process. Keep-alive connections and pools close by themselves in less. */
+/** The time from the last test to the end of the process. Keep-alive connections and pools close by themselves sooner. */
 const CLOSING_MS = 15_000;
 
 failAfter(FILES_TIMEOUT_MS, 'The tests run too long');

@@ -1,7 +1,7 @@
 /**
- * `npm run test:runtimes -- [node22 | node24 | node26 | deno …] [--quick] [test files or folders …]`: the tests on every runtime, or
- * on those named, and the demo with all its modes. `--quick` runs the demo and the circle end to end alone. The Node that the
- * project brings is node24, so it is left out of that. Ends with status 1 when anything fails, after everything has run.
+ * `npm run test:runtimes -- [node22 | node24 | node26 | deno …] [--quick] [test files or folders …]`: runs the tests and
+ * the demo with all modes on every runtime, or on the named ones. `--quick` runs only the demo and one end-to-end test, by default
+ * without node24, which is the project's own Node. Runs everything, and then exits with 1 if anything failed.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -39,7 +39,7 @@ for (const runtime of runtimes) {
 process.stdout.write(failures.length === 0 ? '\nAll passed.\n' : `\nFailed: ${failures.join(', ')}\n`);
 process.exitCode = failures.length === 0 ? 0 : 1;
 
-/** On Deno with the permissions of `deno task`, which is how the README says to run it. What it tells is shown where it fails. */
+/** Runs the demo; on Deno with the permissions of `deno task`, as in the README. Prints its output only if it fails. */
 async function runDemo(runtime: Runtime, program: string): Promise<boolean> {
   const file = join(root, 'scripts', 'demo.ts');
   const args = runtime === 'deno' ? ['task', '--quiet', 'demo'] : ['--disable-warning=ExperimentalWarning', file];

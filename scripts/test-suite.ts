@@ -1,9 +1,9 @@
 /**
- * `npm test`: types, style and every test except the slow ones. `--slow` runs the slow ones alone: files named `*.slow.test.ts`, which
- * need other languages' tools or take more than about ten seconds. With arguments (test files or folders) only those tests run, slow
- * ones included. `--coverage` also measures how much of src/ the tests run, and fails below the thresholds.
+ * `npm test` checks types and style and runs all tests except the slow ones. `--slow` runs only the slow ones: files named
+ * `*.slow.test.ts`, which need tools of other languages or take more than about ten seconds. Arguments (test files or folders) select
+ * tests, including slow ones. `--coverage` also measures the coverage of src/ and fails below the thresholds.
  *
- * Several test files share a process: starting one and loading the modules takes longer than most files' tests.
+ * Several test files share a process, because starting one and loading the modules takes longer than most files' tests.
  */
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
@@ -25,16 +25,16 @@ import { parseArgs } from 'node:util';
 const LINES_PERCENT = 92;
 const BRANCHES_PERCENT = 85;
 const TEST_TIMEOUT_MS = 180_000;
-/** Ends a process that neither a test's nor a file's own time limit ends, for example in an endless loop. */
+/** The time limit of a process, for cases that the limits of tests and files do not end, for example an endless loop. */
 const PROCESS_TIMEOUT_MS = 25 * 60_000;
-/** One more than processors, since some tests wait for a browser or for a process that they have started. */
+/** One more than the number of processors, because some tests wait for a browser or another process. */
 const CONCURRENCY = availableParallelism() + 1;
-/** Few enough that the processors are busy to the end. */
+/** Small enough to keep all processors busy to the end. */
 const FILES_PER_PROCESS = 10;
-/** A file that measures its process has it to itself. */
+/** A test file that measures its process runs alone in it. */
 const MEASURES_ITS_PROCESS = /process\.(memoryUsage|resourceUsage|getActiveResourcesInfo)\b/;
 
-/** Temporary files of the fast tests are in memory, where an fsync is free. */
+/** The fast tests store temporary files in memory, where an fsync is free. */
 const MEMORY = '/dev/shm';
 const MEMORY_FREE_BYTES = 4 * 1024 ** 3;
 
@@ -86,7 +86,7 @@ const summary = `${tests} tests of ${files.length} files in ${seconds(startedAt)
 if (failed.length > 0) stop(`\n${summary}. Failed:\n${failed.map(({ name }) => `  ${name}\n`).join('')}`);
 process.stdout.write(`\n${summary}. All passed.\n`);
 
-/** Runs the jobs side by side and tells how each ended. Shows the whole output of the tests that were asked for by name. */
+/** Runs the jobs concurrently and prints the result of each. Prints the complete output if tests were selected by name. */
 async function runAll(jobs: readonly Job[]): Promise<Result[]> {
   const results: Result[] = [];
   const waiting = [...jobs];
@@ -105,13 +105,13 @@ async function runAll(jobs: readonly Job[]): Promise<Result[]> {
   return results;
 }
 
-/** Runs one job with this Node. */
+/** Runs one job with the current Node. */
 async function run({ name, args, env = {} }: Job): Promise<Result> {
   const child = spawn(process.execPath, args, {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: PROCESS_TIMEOUT_MS,
-    // What one process has compiled the others load.
+    // All processes share compiled code.
     env: { NODE_COMPILE_CACHE: join(temporary, 'compiled'), TMPDIR: temporary, ...process.env, ...env },
   });
   running.add(child);
@@ -131,20 +131,20 @@ async function run({ name, args, env = {} }: Job): Promise<Result> {
 
 function testJob(group: readonly string[], env: Readonly<Record<string, string>>): Job {
   const [first = '', ...more] = group.map((file) => relative(join(root, 'test'), file));
-  // Its name before Node 23.6.
+  // Before Node 23.6 the option had another name.
   const isolation = process.versions.node.startsWith('22.') ? '--experimental-test-isolation' : '--test-isolation';
   return {
     name: more.length === 0 ? first : `${first} … ${relative(dirname(first), more.at(-1) ?? '')}`,
     args: [
       ...['--disable-warning=ExperimentalWarning', '--test', `${isolation}=none`, `--test-timeout=${TEST_TIMEOUT_MS}`],
-      // Not by --import, with which every thread would load it too.
+      // Not with --import, because then every thread would load it too.
       ...['--test-reporter=spec', join(root, 'scripts', 'test-deadline.ts'), ...group],
     ],
     env,
   };
 }
 
-/** Files of one folder, which load much the same; the longest groups first, so that none is left alone at the end. */
+/** Groups files of one folder, because they load similar modules. Puts large groups first, so that none runs alone at the end. */
 function grouped(files: readonly string[]): string[][] {
   const isAlone = (file: string): boolean => isSlowFile(file) || MEASURES_ITS_PROCESS.test(readFileSync(file, 'utf8'));
   const folders = Map.groupBy(
@@ -173,7 +173,7 @@ function isSlowFile(file: string): boolean {
   return file.endsWith('.slow.test.ts');
 }
 
-/** The files themselves and the test files below the folders. Ends the run where a path has none: Node would call that passed. */
+/** Returns the given files and the test files in the given folders. Fails for a path without tests, which Node reports as passed. */
 function testFiles(paths: string[]): string[] {
   return paths.flatMap((path) => {
     const stat = statSync(path, { throwIfNoEntry: false });
@@ -201,13 +201,13 @@ function coverageArgs(): string[] {
   ];
 }
 
-/** A file that holds only types is never loaded, which would count as not covered. */
+/** A file with only types is never loaded, so it would count as not covered. */
 function isTypesOnly(file: string): boolean {
   const code = stripTypeScriptTypes(readFileSync(file, 'utf8'));
   return code.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*|\bexport \{\s*\}|;/g, '').trim() === '';
 }
 
-/** Whether there is room, and programs may be run from there: some systems forbid it. */
+/** Whether the folder has enough space and can run programs, which some systems forbid. */
 function canHoldTests(folder: string): boolean {
   try {
     const { bavail, bsize } = statfsSync(folder);

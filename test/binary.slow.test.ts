@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { VERSION } from '../src/kernel/version.ts';
 import { cleanUp } from './support/cleanup.ts';
-import { goRound } from './support/command-circle.ts';
+import { testEndToEnd } from './support/command-circle.ts';
 
 const BUILD = fileURLToPath(new URL('../scripts/build-binary.ts', import.meta.url));
 const NAME = 'sallyport';
@@ -54,7 +54,7 @@ describe('the single binary', () => {
   });
 
   it('goes the whole circle: first start, token, event, signed and encrypted delivery, backup, end', async (t) => {
-    await goRound(t, { file: join(folder, NAME), folder, env: environment() });
+    await testEndToEnd(t, { file: join(folder, NAME), folder, env: environment() });
     assert.deepEqual(readdirSync(folder).sort(), ['data', NAME]);
     assert.deepEqual(readdirSync(join(folder, 'data')).sort(), ['master.key', 'sallyport.db', 'serve.lock']);
   });

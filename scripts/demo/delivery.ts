@@ -9,7 +9,7 @@ import type { ReceiverProcess } from './processes.ts';
 export type MadeEndpoint = {
   readonly id: string;
   readonly url: string;
-  /** The token challenge that verified it; null if there was none. */
+  /** The token challenge that verified the endpoint, or null if it needed none. */
   readonly challenge: Extract<FromReceiver, { kind: 'challenge' }> | null;
 };
 

@@ -1,6 +1,6 @@
 /** The messages between the demo and the process of its receiver. */
 
-/** From the demo. The first message is `serve`. The receiver answers each message with one of the kind in the comment. */
+/** From the demo. The first message is `serve`. The comments name the kind of the receiver's reply. */
 export type ToReceiver =
   /** `serving` */
   | { readonly kind: 'serve'; readonly certificate: string; readonly privateKey: string }
@@ -18,7 +18,7 @@ export type Expectation = {
   readonly standardWebhooks: boolean;
   /** The private key for encrypted deliveries, with its name; null if nothing is encrypted. */
   readonly decryption: { readonly keyName: string; readonly privateKey: string } | null;
-  /** The statuses of the first answers. The later ones are 204. */
+  /** The statuses of the first responses. Later ones are 204. */
   readonly answers: readonly number[];
 };
 

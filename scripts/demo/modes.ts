@@ -1,4 +1,4 @@
-/** Every way to deliver. The receiver checks each delivery as a customer would. */
+/** Shows every delivery mode. The receiver checks each delivery as a customer's receiver does. */
 import { type Api, EDGE, EMPLOYEES } from './api.ts';
 import type { Circled } from './circle.ts';
 import { checkEnvelope, createReceivingEndpoint, readBack, until } from './delivery.ts';

@@ -19,7 +19,7 @@ export function receiverProgram(): string[] {
   return program('scripts/demo/receiver.ts', () => ['--allow-net=127.0.0.1', '--allow-read=node_modules']);
 }
 
-/** To be run in `root`. */
+/** The command line must run in `root`. */
 function program(path: string, permissions: () => readonly string[]): string[] {
   return 'deno' in process.versions ? ['run', '--no-prompt', ...permissions(), path] : [...NODE_FLAGS, path];
 }

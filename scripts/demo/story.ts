@@ -5,19 +5,19 @@ export type Story = {
   chapter(title: string): void;
   /** Runs one step. If `work` throws, the step is reported as failed with the reason, and the error is rethrown. */
   step<T>(name: string, title: string, work: (tell: Tell) => Promise<T>): Promise<T>;
-  /** The end. `reason` says what failed; null if nothing did. */
+  /** Ends the report. `reason` is the failure, or null. */
   end(reason: string | null): void;
 };
 
 /** Reports details of a step. */
 export type Tell = {
-  /** In the text and in the JSON. */
+  /** Adds a value to the text and the JSON. */
   fact(name: string, value: Fact): void;
-  /** Only in the JSON. */
+  /** Adds a value only to the JSON. */
   record(name: string, value: Fact): void;
-  /** Only in the text, like a block. */
+  /** Adds a line only to the text. */
   line(text: string): void;
-  /** Several lines, such as headers or JSON, under a caption. */
+  /** Adds several lines with a caption only to the text, for example headers or JSON. */
   block(caption: string, text: string): void;
 };
 

@@ -1,4 +1,4 @@
-/** Finds the programs of the runtimes that tests run on, and installs the packages of scripts/runtimes when first needed. */
+/** Finds the runtimes that tests run on. Installs the packages of scripts/runtimes when they are first needed. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,9 +24,9 @@ export function programOf(runtime: Runtime | (typeof DENOS)[number]): {
 }
 
 function pathOf(runtime: Parameters<typeof programOf>[0]): string {
-  // Deno runs this already.
+  // If this script runs on Deno, use that Deno.
   if (runtime === 'deno' && 'deno' in process.versions) return process.execPath;
-  // The project's Node, as in scripts/install.mjs.
+  // The project's Node, found as in scripts/install.mjs.
   if (runtime === 'node24') return join(import.meta.dirname, '../../node_modules', `node-${platform}`, 'bin', 'node');
   installMissing();
   if (runtime === 'deno' || runtime === 'deno-oldest') return join(packages, `${runtime}-${platform}`, 'deno');

@@ -86,7 +86,7 @@ test('a file that is not a complete database of this program is refused', async 
   const service = await openTestStore(t);
   const folder = temporaryFolder(t);
   const good = join(folder, 'good.db');
-  // Enough entries and pages to cut some out of the middle.
+  // Enough entries and pages to remove some from the middle.
   await service.database.commit([
     { sql: "INSERT INTO setting (name, value) VALUES ('filler', zeroblob(200000))", params: {} },
   ]);
@@ -163,7 +163,7 @@ test('the next copy removes the remains of a process that died while copying, an
   const { database } = await openTestStore(t);
   const folder = temporaryFolder(t);
   const path = join(folder, 'copy.db');
-  // No process has this id: it is larger than the system's largest.
+  // No process has this id, because it exceeds the system's maximum.
   const gone = ['copy.db.999999999.part', 'copy.db.999999999.part-journal', 'copy.db.999999999.part-wal'];
   const own = `copy.db.${process.pid}.part`;
   const others = [`copy.db.${process.ppid}.part`, 'copy.db.999999999.parts', 'copy.db.part', 'copy.db.x.part'];
@@ -204,7 +204,7 @@ test('a backup with an older schema is migrated when it is restored', async (t) 
   assert.deepEqual(examineSchema(db, history), { ok: true, state: 'current' });
   assert.deepEqual(examineSchema(from), { ok: true, state: 'current' });
 
-  // A step that fails leaves no file.
+  // If a step fails, no file remains.
   const failing = { ...history, steps: [{ ...step, sql: 'CREATE NONSENSE' }] };
   const elsewhere = join(folder, 'elsewhere.db');
   await assert.rejects(

@@ -38,7 +38,7 @@ test('the first start creates the folder, the master key and the database, for t
   assert.equal(Buffer.from(key, 'base64').length, 32);
 });
 
-test('a folder that had its first start is opened with its data', async (t) => {
+test('a folder is opened with its data after its first start', async (t) => {
   const config = await startedFolder(t);
   const key = readFileSync(join(config.dataDir, 'master.key'));
   const data = await open(t, config);
@@ -65,7 +65,7 @@ test('commands open the folder beside its server and see its writes', async (t) 
   assert.equal(beside.firstStart, false);
 });
 
-test('a command on a folder without data says how to begin and creates nothing', async (t) => {
+test('a command on an empty folder says how to begin and creates nothing', async (t) => {
   const config = configOf(unusedFolder(t));
   assert.match(await refusal(config, false), /there is no data in .* run sallyport init or sallyport serve/);
   assert.equal(existsSync(config.dataDir), false);
@@ -93,8 +93,8 @@ test('a folder that exists keeps its permissions', async (t) => {
   assert.equal(modeOf(folder), '750');
 });
 
-/** What a first start leaves behind if it is killed after each of its effects, in their order. */
-const CUT_SHORT: readonly (readonly [after: string, leave: (config: Config) => void | Promise<void>])[] = [
+/** The state of the folder if the first start is killed after each of its steps, in order. */
+const INTERRUPTED: readonly (readonly [after: string, leave: (config: Config) => void | Promise<void>])[] = [
   ['the folder', ({ dataDir }) => void mkdirSync(dataDir, { mode: 0o700 })],
   ['the mark of a first start', ({ dataDir }) => writeFileSync(join(dataDir, 'first-start'), '', { mode: 0o600 })],
   ['the lock file', ({ dataDir }) => writeFileSync(join(dataDir, 'serve.lock'), '', { mode: 0o600 })],
@@ -110,13 +110,13 @@ const CUT_SHORT: readonly (readonly [after: string, leave: (config: Config) => v
       await db.close();
     },
   ],
-  ['all but the first credentials', async (config) => (await openData(config, { exclusive: true })).close()],
+  ['everything except the first credentials', async (config) => (await openData(config, { exclusive: true })).close()],
 ];
 
-for (const [steps, [after]] of CUT_SHORT.entries()) {
+for (const [steps, [after]] of INTERRUPTED.entries()) {
   test(`the next start finishes a first start that was interrupted after ${after}`, async (t) => {
     const config = configOf(unusedFolder(t));
-    for (const [, leave] of CUT_SHORT.slice(0, steps + 1)) await leave(config);
+    for (const [, leave] of INTERRUPTED.slice(0, steps + 1)) await leave(config);
     assert.match(await refusal(config, false), /there is no data in .*or its first start was interrupted/);
 
     const data = await open(t, config);
@@ -147,7 +147,7 @@ test('the built-in products and event types exist after every start and keep the
   for (const { id } of eventTypes) assert(isUuidV7(id), id);
   assert.equal(new Set(eventTypes.map(({ id }) => id)).size, eventTypes.length);
 
-  // As an older version might have left them.
+  // The state that an older version might have left.
   const [altered, ...others] = eventTypes;
   first.db.connection.exec(`
     UPDATE event_type SET description = 'old' WHERE id = '${altered?.id}';
@@ -165,12 +165,12 @@ test('the built-in products and event types exist after every start and keep the
   }
 });
 
-/** The remains of a folder that had its first start, and whether its key is stored elsewhere. */
+/** Ways to lose files after the first start, and whether the master key is stored elsewhere. */
 const LOST: readonly (readonly [what: string, lose: (dataDir: string) => void, keyElsewhere?: boolean])[] = [
   ['the database file', (dataDir) => rmSync(join(dataDir, 'sallyport.db'))],
-  ['what is in the database file', (dataDir) => truncateSync(join(dataDir, 'sallyport.db'))],
+  ['the contents of the database file', (dataDir) => truncateSync(join(dataDir, 'sallyport.db'))],
   [
-    'all but the master key',
+    'everything except the master key',
     (dataDir) => ['sallyport.db', 'serve.lock'].forEach((name) => void rmSync(join(dataDir, name))),
   ],
   [
@@ -178,14 +178,14 @@ const LOST: readonly (readonly [what: string, lose: (dataDir: string) => void, k
     (dataDir) => ['sallyport.db', 'master.key'].forEach((name) => void rmSync(join(dataDir, name))),
   ],
   [
-    'all but its log',
+    'everything except the write-ahead log',
     (dataDir) => {
       renameSync(join(dataDir, 'sallyport.db'), join(dataDir, 'sallyport.db-wal'));
       rmSync(join(dataDir, 'serve.lock'));
     },
   ],
   [
-    'everything in it, with the master key elsewhere',
+    'all files, with the master key elsewhere',
     (dataDir) => readdirSync(dataDir).forEach((name) => void rmSync(join(dataDir, name))),
     true,
   ],

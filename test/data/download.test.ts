@@ -11,7 +11,7 @@ import { isAuthentic } from '../../src/data/manifest.ts';
 import { open, startedFolder } from '../support/data-folder.ts';
 import { NOW, openTestStore, type TestStore, temporaryFolder } from '../support/store.ts';
 
-/** A database of some MiB, copied in several steps. */
+/** Makes a database of a few MiB, which is copied in several steps. */
 async function startLarge(t: TestContext): Promise<TestStore> {
   const s = await openTestStore(t);
   fill(s.database.connection);
@@ -96,7 +96,7 @@ describe('a downloaded backup', () => {
   });
 });
 
-/** A process that begins a download and kills itself while it copies. */
+/** Runs a process that begins a download and kills itself while copying. */
 async function downloadUntilKilled(path: string): Promise<unknown[]> {
   const program = `
     import('./src/data/download.ts').then(({ createDownloads }) => {

@@ -19,7 +19,7 @@ async function newFolder(t: TestContext): Promise<Data> {
   return data;
 }
 
-/** The same data on a database that allows `commits` more commits, as if the process died then. */
+/** The same data on a database that fails after `commits` more commits, as if the process had died. */
 function dyingAfter(data: Data, commits: number): Data {
   let left = commits;
   const db: Database = {
@@ -54,7 +54,7 @@ test('the first administrator may do everything, and the first application has e
   assert.equal(token.scope, ADMINISTRATION_SCOPES.toSorted().join(' '));
 });
 
-test('the audit log has both, without a secret', async (t) => {
+test('the audit log contains the creation of both, without secrets', async (t) => {
   const data = await newFolder(t);
   const { adminPassword, clientSecret } = await makeFirstCredentials(data);
   const entries = await data.store.audit.list(null, 10);
@@ -70,7 +70,7 @@ test('the audit log has both, without a secret', async (t) => {
   assert.equal(await data.store.audit.firstBroken(), null);
 });
 
-test('until they were shown, each start has the same credentials, and nothing is created twice', async (t) => {
+test('each start returns the same credentials until they are shown, and nothing is created twice', async (t) => {
   const data = await newFolder(t);
   const credentials = await makeFirstCredentials(data);
   assert.deepEqual(await makeFirstCredentials(data), credentials);
@@ -78,7 +78,7 @@ test('until they were shown, each start has the same credentials, and nothing is
   assert.equal((await data.store.applications.list('', 10)).length, 1);
 });
 
-test('a user or application that was deleted or renamed before they were shown does not come back', async (t) => {
+test('a user or application that was deleted or renamed before the credentials were shown is not created again', async (t) => {
   const data = await newFolder(t);
   await makeFirstCredentials(data);
   data.db.connection.exec(
@@ -95,7 +95,7 @@ for (const commits of [0, 1, 2, 3]) {
     await assert.rejects(makeFirstCredentials(dyingAfter(data, commits)), /died/);
     const pending = await data.firstCredentials.get();
     const credentials = await makeFirstCredentials(data);
-    // The first commit determines them.
+    // The first commit determines the credentials.
     if (commits === 0) assert.equal(pending, null);
     else assert.equal(pending?.clientSecret, credentials.clientSecret);
     const [user, ...otherUsers] = await data.store.users.list('', 10);
@@ -108,7 +108,7 @@ for (const commits of [0, 1, 2, 3]) {
   });
 }
 
-test('the credentials are stored sealed, and deleted once they were shown', async (t) => {
+test('the credentials are stored sealed, and are deleted once they have been shown', async (t) => {
   const data = await newFolder(t);
   const { adminPassword, clientSecret } = await makeFirstCredentials(data);
   const settings = (): string =>

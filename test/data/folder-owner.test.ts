@@ -1,6 +1,6 @@
 /**
- * A data folder belongs to the user of the service, and root may type a command on it all the same. Root takes the part of both here;
- * anybody else can be the service's user alone, and sees that everything is its own.
+ * A data folder belongs to the user of the service, but root may run commands on it. If root runs these tests, they act as both users.
+ * Any other user can only act as the service's user, and checks that all files are its own.
  */
 import assert from 'node:assert/strict';
 import { chmodSync, chownSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -13,10 +13,10 @@ import { configOf, open, refusal, startedFolder } from '../support/data-folder.t
 const SELF = process.geteuid?.() ?? 0;
 const IS_ROOT = SELF === 0;
 const SERVICE = IS_ROOT ? 1234 : SELF;
-/** For what nobody else can set up: it is named among the tests that were not run. */
+/** Options of tests that only root can set up. They are reported as skipped for other users. */
 const AS_ROOT = IS_ROOT ? {} : { skip: 'only root can give a file to another user' };
 
-/** A folder of the service's user, where nothing is yet, and a place beside it that is not. */
+/** Makes an empty data folder that belongs to the service's user. `beside` is a folder of the current user. */
 function serviceFolder(t: TestContext): { readonly dataDir: string; readonly beside: string } {
   const dataDir = unusedFolder(t);
   mkdirSync(dataDir, { mode: 0o700 });
@@ -29,8 +29,8 @@ function giveToService(path: string): void {
   chownSync(path, SERVICE, statSync(path).gid);
 }
 
-/** Which of the files of a folder are not the service's. */
-function strangersIn(folder: string): string[] {
+/** The files of a folder that do not belong to the service's user. */
+function foreignFiles(folder: string): string[] {
   return readdirSync(folder).filter((name) => statSync(join(folder, name)).uid !== SERVICE);
 }
 
@@ -58,7 +58,7 @@ describe('files that root creates in the data folder get the owner of the folder
     assert.deepEqual(readdirSync(dataDir).toSorted(), [
       ...['sallyport.db', 'sallyport.db-shm', 'sallyport.db-wal', 'serve.lock'],
     ]);
-    assert.deepEqual(strangersIn(dataDir), []);
+    assert.deepEqual(foreignFiles(dataDir), []);
   });
 
   it('at a restore, with the key that was in the backup; the backup itself keeps its owner', async (t) => {
@@ -71,7 +71,7 @@ describe('files that root creates in the data folder get the owner of the folder
       assert.equal(status, 0, stderr);
     }
     assert.equal(readdirSync(dataDir).length, 4, 'database, the one before, key, lock');
-    assert.deepEqual(strangersIn(dataDir), []);
+    assert.deepEqual(foreignFiles(dataDir), []);
     await asService(() => open(t, configOf(dataDir)));
     const inFolder = join(dataDir, 'more.db');
     assert.equal((await sallyport(['backup', inFolder, '--data', dataDir])).status, 0);
@@ -79,8 +79,8 @@ describe('files that root creates in the data folder get the owner of the folder
   });
 });
 
-/** Deno's `access` goes by the mode alone and has the folder closed to root. */
-async function doctorSays(folder: Folder): Promise<string> {
+/** Runs doctor. Removes a problem that only Deno reports: its `access` checks only the mode, so root seems to have no access. */
+async function doctorOutput(folder: Folder): Promise<string> {
   const { stdout } = await folder.run(['doctor', '--quiet']);
   return stdout.replace(/^problem {2}data folder: EACCES.*\n/m, '');
 }
@@ -104,7 +104,7 @@ describe('a file or folder of another user', () => {
     });
   }
 
-  it('is named if it is a folder that only root may write, but not to root', async (t) => {
+  it('is named for a folder that only root may write, unless root runs the command', async (t) => {
     const told = await asService(() => refusal(configOf('/')));
     assert.match(
       told,
@@ -118,15 +118,15 @@ describe('a file or folder of another user', () => {
     assert.match(await refusal(config), /cannot be used: unable to open database file$/);
   });
 
-  it('is not reported by sallyport doctor if there is none', async (t) => {
-    assert.equal(await doctorSays(await initialised(t)), '');
+  it('is not reported by sallyport doctor if all files have the right owner', async (t) => {
+    assert.equal(await doctorOutput(await initialised(t)), '');
   });
 
   it('is reported by sallyport doctor, with the command that fixes it', AS_ROOT, async (t) => {
     const folder = await initialised(t);
     const { dataDir } = folder;
     const { gid } = statSync(dataDir);
-    const told = (): Promise<string> => doctorSays(folder);
+    const told = (): Promise<string> => doctorOutput(folder);
     giveToService(dataDir);
     const files = ['master.key', 'sallyport.db', 'serve.lock'].map((name) => join(dataDir, name));
     const owners = files.map((path) => `${path} belongs to root`).join(', ');
@@ -136,7 +136,7 @@ describe('a file or folder of another user', () => {
     );
     for (const path of files) giveToService(path);
     assert.equal(await told(), '');
-    // A backup that root wrote into the folder is not the service's.
+    // A backup that root wrote into the folder belongs to root.
     const backup = join(dataDir, 'backup.db');
     writeFileSync(backup, '');
     assert.equal(
@@ -144,7 +144,7 @@ describe('a file or folder of another user', () => {
       `warning  file owners: ${backup} belongs to root, the folder to uid ${SERVICE}; run as root: chown ${SERVICE}:${gid} ${backup}\n`,
     );
     rmSync(backup);
-    // The folder is what counts, also where every file in it is another user's.
+    // The owner of the folder decides, even if every file in it belongs to another user.
     chownSync(dataDir, 0, gid);
     const theirs = files.map((path) => `${path} belongs to uid ${SERVICE}`).join(', ');
     assert.equal(

@@ -13,7 +13,7 @@ import { cleanUp } from '../support/cleanup.ts';
 import { type Credentials, type Page, tokenFor } from '../support/client.ts';
 import { sallyportJson, serve } from '../support/command.ts';
 import { until } from '../support/dispatching.ts';
-import { commandsIn, filledIn, type Typed, type, typeUntilItSpeaks } from '../support/documented-commands.ts';
+import { commandsIn, filledIn, type Typed, type, typeUntilOutput } from '../support/documented-commands.ts';
 import { startHttpsServer } from '../support/https-server.ts';
 import { only, sharedCertificates } from '../support/journey.ts';
 
@@ -213,7 +213,7 @@ async function prepareDesk(t: TestContext): Promise<Desk> {
       if (running === command) return type(command, cwd, env);
       // Another server needs a folder of its own.
       const folder = command.includes('serve') ? join(cwd, 'another') : base.SALLYPORT_DATA;
-      return typeUntilItSpeaks(running, cwd, { ...env, SALLYPORT_DATA: folder });
+      return typeUntilOutput(running, cwd, { ...env, SALLYPORT_DATA: folder });
     },
     ready: async (text) => {
       if (text === 'sallyport rotate-master-key') await end('SIGTERM');

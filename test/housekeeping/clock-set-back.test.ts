@@ -36,7 +36,7 @@ describe('after the clock was set back', () => {
     assert.equal((await connected.at.next()).records.length, 1);
   });
 
-  it('retries are due in a running service, too, for any number of batches', async (t) => {
+  it('retries are also due after their pause in a running service, for any number of batches', async (t) => {
     const d = await openDispatching(t);
     const connected = await d.connect({ webhook: { maxBatchRecords: 1 } });
     const dispatcher = await d.start();
@@ -58,7 +58,7 @@ describe('after the clock was set back', () => {
     );
   });
 
-  it('heartbeats, renewals of sessions and giving up happen after their normal intervals', async (t) => {
+  it('heartbeats, session renewals and giving up happen after their normal intervals', async (t) => {
     const d = await openDispatching(t);
     const connected = await d.connect({ webhook: { heartbeatSeconds: 300 } });
     const dispatcher = await d.start();
@@ -79,7 +79,7 @@ describe('after the clock was set back', () => {
     assert.deepEqual((await connected.at.next()).records, []);
   });
 
-  it('pauses that a rule allows stay: a receiver may ask for a day', async (t) => {
+  it('pauses within the allowed limits stay, for example a Retry-After of a day', async (t) => {
     const d = await openDispatching(t);
     const connected = await putOff(d, RETRY_AFTER_MAX_MS / 1000);
     const before = d.rows('SELECT * FROM webhook_progress');

@@ -28,7 +28,7 @@ it('the file stops growing once as much is deleted as is added, although a few r
   assert.ok((filling[4] ?? 0) > (filling[0] ?? 0), 'it did not grow while nothing was old enough to be taken');
   const most = Math.max(...filling);
   assert.ok(Math.max(...steady) <= most * 1.03, `it went on growing: ${pages.join(', ')} pages`);
-  // Two days of delivered records, five of dead ones, two of events without subscribers.
+  // Keeps delivered records for two days, dead records for five, and events without subscribers for two.
   assert.ok(count(s, 'outbox') <= 2 * 180 + 5 * 20);
   assert.ok(count(s, 'event') <= 2 * 200 + 5 * 20);
   assert.equal(s.database.connection.pragma('integrity_check', { simple: true }), 'ok');

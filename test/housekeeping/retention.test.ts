@@ -232,7 +232,7 @@ describe('retention', () => {
     const sweep = { webhookNumber: number, from: 0, deliveredBy: s.clock(), deadBy: null };
     const range = { webhookNumber: number, first: 2, last: 2, states: ['delivered'] as const, now: s.clock() };
     const replayed = s.store.replays.replay({ ...range, newId: s.ids.uuid }, s.entry());
-    // The step has requested its commit, which happens at the end of this turn.
+    // The step has requested a commit, which happens at the end of this turn.
     for (let n = 0; n < 50; n += 1) await null;
     const [step] = await Promise.all([s.store.retention.records(sweep, 100), replayed]);
     assert.deepEqual([step.rows, step.next], [0, 0]);

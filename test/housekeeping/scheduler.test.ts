@@ -9,7 +9,7 @@ import { NO_TIME, nextSize, type StepResult } from '../../src/store/steps.ts';
 
 const took = (statementsMs: number, commitMs = 0): WriteTime => ({ statementsMs, commitMs });
 
-/** A job of so many steps that records their sizes. */
+/** A job with this number of steps. It records their sizes. */
 function job(
   name: string,
   steps: number,

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { DENOS, programOf } from '../../scripts/runtimes/programs.ts';
 import { GROUPS } from '../../src/cli/groups.ts';
 import { cleanUp } from '../support/cleanup.ts';
-import { goRound } from '../support/command-circle.ts';
+import { testEndToEnd } from '../support/command-circle.ts';
 import { creationOf } from '../support/command-folder.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/service.ts';
@@ -36,7 +36,7 @@ for (const runtime of DENOS) {
 
     it('issues a token and delivers a webhook, with a CA file', async (t) => {
       const { folder, env } = freshClone(t, path);
-      await goRound(t, { file: commandOf(folder, path), folder, env });
+      await testEndToEnd(t, { file: commandOf(folder, path), folder, env });
     });
 
     it('runs every command, and `listen` without options', { timeout: 400_000 }, async (t) => {

@@ -5,7 +5,7 @@ import { before, describe, it } from 'node:test';
 import { buildSync } from 'esbuild';
 import { ASSETS, type AssetName, assetFile } from '../../src/kernel/assets.ts';
 import { VERSION } from '../../src/kernel/version.ts';
-import { goRound } from '../support/command-circle.ts';
+import { testEndToEnd } from '../support/command-circle.ts';
 import { deadLinks, installPacked, type Project, runFile, typeErrors } from '../support/packed.ts';
 
 const PROGRAM = `
@@ -176,7 +176,7 @@ describe('the package sallyport', () => {
     const folder = join(project.folder, 'served');
     mkdirSync(folder);
     const file = join(project.folder, 'node_modules', '.bin', 'sallyport');
-    await goRound(t, { file, folder, env: { PATH: dirname(process.execPath) } });
+    await testEndToEnd(t, { file, folder, env: { PATH: dirname(process.execPath) } });
   });
 
   function installed(path: string): string {

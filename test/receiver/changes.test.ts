@@ -80,7 +80,7 @@ describe('a changed byte', () => {
         const flipText = (text: string): string =>
           Buffer.from(flip(Buffer.from(text), position, difference)).toString();
         const path = flipText(request.path);
-        // The path is signed in lower case, so changing only the case of a letter is no change.
+        // The signature covers the path in lower case, so it does not detect a change of case.
         if (path.toLowerCase() !== request.path.toLowerCase()) assert.ok(!(await isTaken(one, { ...request, path })));
         const custom = (one.customHeaders ?? []).map((header) => header.name);
         for (const [at, [name, value]] of request.headers.entries()) {

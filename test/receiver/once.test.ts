@@ -7,7 +7,7 @@ import { SECRET, signedRequest } from '../support/signed-request.ts';
 
 type Handle = (messageIds: string[]) => void | Promise<void>;
 
-/** Returns the message ids that were handed over. */
+/** Makes a receiver. Returns it with the ids of the messages that it handed over. */
 async function receiver(
   { start }: Transport,
   t: TestContext,

@@ -30,7 +30,7 @@ before(async () => {
 });
 after(() => gnupg.close());
 
-/** Signed by the sender: the content was wrong before that, or the receiver has the wrong key. */
+/** Builds a signed request, because these errors happen before the sender signs or in the receiver's keys. */
 function encrypted(bytes: Uint8Array, headers: Record<string, string> = {}): Promise<RawRequest> {
   return signedRequest({ payload: { bytes, headers: { ...HEADERS, ...headers } } });
 }

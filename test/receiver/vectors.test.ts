@@ -9,7 +9,7 @@ const { now, toleranceSeconds, maxBytes, secrets, apiKey, privateKeys, requests 
 const keys = Object.entries(privateKeys).map(([name, privateKey]) => [name, { privateKey }]);
 
 for (const { name: transport, start } of TRANSPORTS) {
-  describe(`of the vectors, a receiver (${transport})`, () => {
+  describe(`a receiver (${transport}), given a vector,`, () => {
     for (const vector of requests) {
       it(`${verb(vector)} "${vector.name}"`, async (t) => {
         const handed: HandedRecord[] = [];

@@ -9,16 +9,16 @@ const project = (major: number): string => `<Project Sdk="Microsoft.NET.Sdk">
   <PropertyGroup>
     <OutputType>Exe</OutputType>
     <TargetFramework>${major < 5 ? 'netcoreapp' : 'net'}${major}.${major === 3 ? 1 : 0}</TargetFramework>
-    <StartupObject>Standing</StartupObject>
+    <StartupObject>FixedClock</StartupObject>
   </PropertyGroup>
 </Project>
 `;
 
 /** The clock is fixed if `seconds` are given. */
-const STANDING = `
+const FIXED_CLOCK = `
 using System;
 
-static class Standing
+static class FixedClock
 {
     static void Main(string[] args)
     {
@@ -45,7 +45,7 @@ describeReceiver({
       execFileSync('dotnet', args, { cwd: folder, encoding: 'utf8', env: { ...process.env, HOME: folder } });
     const built = join(folder, 'built');
     writeFileSync(join(folder, 'Receiver.csproj'), project(Number.parseInt(dotnet('--version'), 10)));
-    writeFileSync(join(folder, 'Standing.cs'), STANDING);
+    writeFileSync(join(folder, 'FixedClock.cs'), FIXED_CLOCK);
     copyFileSync(receiverFile('Receiver.cs'), join(folder, 'Receiver.cs'));
     dotnet('build', '--output', built);
     const program = join(built, 'Receiver.dll');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describeReceiver } from '../support/receiver-program-tests.ts';
 import { receiverFile } from '../support/receiver-programs.ts';
 
-const STANDING = `
+const FIXED_CLOCK = `
 package main
 
 import (
@@ -26,18 +26,18 @@ describeReceiver({
   readsHeadersFirst: true,
   prepare: (folder) => {
     const program = join(folder, 'receiver');
-    const standing = join(folder, 'standing');
-    writeFileSync(join(folder, 'standing.go'), STANDING);
+    const fixedClock = join(folder, 'fixed-clock');
+    writeFileSync(join(folder, 'fixed_clock.go'), FIXED_CLOCK);
     const source = receiverFile('receiver.go');
     const go = (...args: readonly string[]): unknown => execFileSync('go', args, { cwd: folder, stdio: 'pipe' });
     go('vet', source);
     go('build', '-o', program, source);
     // All sources must be in one folder.
     execFileSync('cp', [source, folder]);
-    go('build', '-o', standing, 'receiver.go', 'standing.go');
+    go('build', '-o', fixedClock, 'receiver.go', 'fixed_clock.go');
     return {
       command: () => [program],
-      commandAt: (_port, epochSeconds) => [standing, String(epochSeconds)],
+      commandAt: (_port, epochSeconds) => [fixedClock, String(epochSeconds)],
     };
   },
 });

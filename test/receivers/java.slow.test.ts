@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { describeReceiver } from '../support/receiver-program-tests.ts';
 import { receiverFile } from '../support/receiver-programs.ts';
 
-const STANDING = `
+const FIXED_CLOCK = `
 import java.time.*;
 
-class Standing {
+class FixedClock {
     public static void main(String[] args) throws Exception {
         Receiver.clock = Clock.fixed(Instant.ofEpochSecond(Long.parseLong(args[0])), ZoneOffset.UTC);
         Receiver.main(new String[0]);
@@ -22,12 +22,12 @@ describeReceiver({
   readsHeadersFirst: true,
   prepare: (folder) => {
     const source = receiverFile('Receiver.java');
-    const standing = join(folder, 'Standing.java');
-    writeFileSync(standing, STANDING);
-    execFileSync('javac', ['-Xlint:all,-serial', '-Werror', '-d', folder, source, standing], { stdio: 'pipe' });
+    const fixedClock = join(folder, 'FixedClock.java');
+    writeFileSync(fixedClock, FIXED_CLOCK);
+    execFileSync('javac', ['-Xlint:all,-serial', '-Werror', '-d', folder, source, fixedClock], { stdio: 'pipe' });
     return {
       command: () => ['java', source],
-      commandAt: (_port, epochSeconds) => ['java', '-cp', folder, 'Standing', String(epochSeconds)],
+      commandAt: (_port, epochSeconds) => ['java', '-cp', folder, 'FixedClock', String(epochSeconds)],
     };
   },
   tlsSettings: (folder) => {

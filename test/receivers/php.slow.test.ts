@@ -15,10 +15,10 @@ describeReceiver({
     return {
       command: (port) => ['php', '-S', `127.0.0.1:${port}`, source],
       commandAt: (port, epochSeconds) => {
-        const standing = join(folder, 'standing.php');
+        const fixedClock = join(folder, 'fixed-clock.php');
         const time = `function time(): int { return ${epochSeconds}; }`;
-        writeFileSync(standing, `<?php namespace Sallyport; ${time} require '${source}';`);
-        return ['php', '-S', `127.0.0.1:${port}`, standing];
+        writeFileSync(fixedClock, `<?php namespace Sallyport; ${time} require '${source}';`);
+        return ['php', '-S', `127.0.0.1:${port}`, fixedClock];
       },
     };
   },

@@ -11,9 +11,9 @@ describeReceiver({
   prepare: (folder) => ({
     command: () => ['ruby', '-w', receiverFile('receiver.rb')],
     commandAt: (_port, epochSeconds) => {
-      const standing = join(folder, 'standing.rb');
-      writeFileSync(standing, `Time.define_singleton_method(:now) { Time.at(${epochSeconds}) }\n`);
-      return ['ruby', '-r', standing, receiverFile('receiver.rb')];
+      const fixedClock = join(folder, 'fixed-clock.rb');
+      writeFileSync(fixedClock, `Time.define_singleton_method(:now) { Time.at(${epochSeconds}) }\n`);
+      return ['ruby', '-r', fixedClock, receiverFile('receiver.rb')];
     },
   }),
 });

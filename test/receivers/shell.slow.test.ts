@@ -11,7 +11,7 @@ import { requestVectors } from '../support/vectors.ts';
 const source = receiverFile('receiver.sh');
 
 /** Runs the program with a fixed clock, by replacing its call of `date`. */
-function standing(folder: string, epochSeconds: number, more: string): [string, ...string[]] {
+function fixedClock(folder: string, epochSeconds: number, more: string): [string, ...string[]] {
   const programs = join(folder, 'programs');
   mkdirSync(programs, { recursive: true });
   const date = `#!/bin/sh\nif [ "$*" = +%s ]; then echo ${epochSeconds}; else exec /bin/date "$@"; fi\n`;
@@ -27,7 +27,7 @@ const program: ReceiverProgram = {
   listening: /listening on AF=/,
   prepare: (folder) => ({
     command: () => [source, 'serve'],
-    commandAt: (_port, epochSeconds) => standing(folder, epochSeconds, 'serve'),
+    commandAt: (_port, epochSeconds) => fixedClock(folder, epochSeconds, 'serve'),
   }),
 };
 
@@ -42,7 +42,7 @@ describeReceiver(program, () => {
     const headers = [...plain.headers, ['Content-Length', String(body.length)]].map((pair) => `${pair.join(': ')}\r\n`);
     const head = `POST ${new URL(plain.url).pathname} HTTP/1.1\r\n${headers.join('')}\r\n`;
     writeFileSync(join(folder, 'request.http'), Buffer.concat([Buffer.from(head), body]));
-    const [program, ...args] = standing(folder, Date.parse(now) / 1000, `2>&1 < ${join(folder, 'request.http')}`);
+    const [program, ...args] = fixedClock(folder, Date.parse(now) / 1000, `2>&1 < ${join(folder, 'request.http')}`);
     const output = execFileSync(program, args, {
       encoding: 'utf8',
       env: {

@@ -169,13 +169,13 @@ const SCOPES = ['employees:edit', 'employees:view'];
 const keys = ({ rows }: TestServices): unknown[] =>
   rows('SELECT key FROM access_token ORDER BY key').map(({ key }) => key);
 
-/** Rows as they lie there when their applications are long gone. */
-function layTokens({ database }: TestServices, tokens: readonly { key: number; expiresAt: number }[]): void {
+/** Inserts tokens whose application was deleted long ago. */
+function insertTokens({ database }: TestServices, tokens: readonly { key: number; expiresAt: number }[]): void {
   const insert = database.connection.prepare("INSERT INTO access_token VALUES (?, ?, 'gone', 'a:view', ?)");
   for (const { key, expiresAt } of tokens) insert.run(key, Buffer.alloc(32), expiresAt);
 }
 
-/** A token to be issued for an application as it is now. */
+/** A new token for an application in its current state. */
 async function tokenFor({ store }: TestServices, applicationId: string, key: number) {
   const { tokensRevokedThrough = 0, scopes = [] } = (await store.applications.get(applicationId)) ?? {};
   const hash = Buffer.alloc(32, key % 256);
@@ -232,7 +232,7 @@ describe('the token store', () => {
 
   it('finds no token for an unknown key or of a deleted application', async (t) => {
     const s = await openTestServices(t);
-    layTokens(s, [{ key: 7, expiresAt: NOW + 1000 }]);
+    insertTokens(s, [{ key: 7, expiresAt: NOW + 1000 }]);
     assert.equal(await s.store.tokens.find(7), null);
     assert.equal(await s.store.tokens.find(8), null);
   });
@@ -323,7 +323,7 @@ describe('the purge of expired tokens', () => {
       fc.asyncProperty(lifetimes, fc.integer({ min: 1, max: 12 }), async (expiries, limit) => {
         s.database.connection.exec('DELETE FROM access_token');
         const tokens = expiries.map((ms, n) => ({ key: firstRowKeyAt(NOW - 4000 + n), expiresAt: NOW + ms }));
-        layTokens(s, tokens);
+        insertTokens(s, tokens);
         const alive = tokens.filter(({ expiresAt }) => expiresAt > NOW);
         const { purged } = await sweep(s, limit);
         assert.deepEqual(
@@ -338,7 +338,7 @@ describe('the purge of expired tokens', () => {
 
   it('examines at most the given number of rows and returns where to continue', async (t) => {
     const s = await openTestServices(t);
-    layTokens(
+    insertTokens(
       s,
       Array.from({ length: 10 }, (_, n) => ({ key: n + 1, expiresAt: n < 5 ? NOW : NOW + 1 })),
     );
@@ -351,7 +351,7 @@ describe('the purge of expired tokens', () => {
   it('ends at tokens issued at or after now, which cannot have expired', async (t) => {
     const s = await openTestServices(t);
     const first = firstRowKeyAt(NOW);
-    layTokens(s, [
+    insertTokens(s, [
       { key: first - 1, expiresAt: NOW },
       { key: first, expiresAt: NOW + 1 },
       { key: first + 1, expiresAt: NOW + 1 },
@@ -365,7 +365,7 @@ describe('the purge of expired tokens', () => {
   });
 });
 
-/** Whether the version is another one after the work, as the next turn of the event loop sees it. */
+/** Whether the work changed the version, as seen in the next turn of the event loop. */
 async function isChangedBy(s: TestServices, work: () => unknown): Promise<boolean> {
   const before = s.store.tokens.version();
   await work();
@@ -395,7 +395,7 @@ describe('the version of access', () => {
     const s = await openTestServices(t);
     const { application } = await makeApplication(s);
     const before = s.store.tokens.version();
-    // No turn of the event loop in between.
+    // Both happen in the same turn of the event loop.
     const heard = s.applications.revokeTokens(application.id, ACTOR).then(() => s.store.tokens.version());
     assert.notEqual(await heard, before);
   });
@@ -436,13 +436,13 @@ describe('the version of access', () => {
   });
 
   for (const where of ['in the event loop', 'in a thread']) {
-    it(`is read again within a long turn, with writes of this process ${where}`, async (t) => {
+    it(`is read again within a long turn, if this process writes ${where}`, async (t) => {
       const s = await openTestServices(t, { writerThread: where === 'in a thread' });
       await makeApplication(s);
       const other = openSqlite(s.path);
       t.after(() => other.close());
       const again = (): number => {
-        // As many connections as one turn may read from keep it going for longer than this.
+        // One turn may read from many connections, which takes longer than this.
         const until = performance.now() + 2;
         while (performance.now() < until);
         return s.store.tokens.version();
@@ -453,7 +453,7 @@ describe('the version of access', () => {
       assert.notEqual(after, before);
       assert.equal(again(), after);
       await turn();
-      // Somebody else has read before in this turn.
+      // Another read earlier in this turn must not matter.
       await s.store.users.isEmpty();
       other.connection.exec('UPDATE application SET active = 1');
       assert.notEqual(s.store.tokens.version(), after);
@@ -467,7 +467,7 @@ describe('the version of access', () => {
     t.after(() => other.close());
     const before = s.store.tokens.version();
     other.connection.exec('UPDATE application SET active = 0');
-    // Heard of in the same turn, as soon as the refusal is.
+    // The change is seen in the same turn as the error of the commit.
     const refused = s.database.commit([{ sql: 'INSERT INTO nowhere VALUES (1)', params: {} }]);
     const heard = refused.catch(() => s.store.tokens.version());
     assert.notEqual(await heard, before);

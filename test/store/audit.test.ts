@@ -9,7 +9,7 @@ import { countTurns } from '../support/turns.ts';
 
 type Chain = TestStore & { readonly entries: readonly AuditEntry[] };
 
-/** A store with a few entries, each written by a transaction of its own. */
+/** Makes a store with `length` entries, each written in its own transaction. */
 async function chainOf(t: TestContext, length: number): Promise<Chain> {
   const testStore = await openTestStore(t);
   const entries = Array.from({ length }, (_, n) => ({
@@ -70,7 +70,7 @@ describe('the audit log', () => {
     assert.equal((await store.list(null, 1)).length, 1);
     assert.equal((await store.list(id, 10)).length, 2);
     for (const sql of asked) {
-      // A number in the place of every parameter: only which index is used matters.
+      // Replaces every parameter with a number, because only the chosen index matters.
       const plan = database.connection.prepare(`EXPLAIN QUERY PLAN ${sql.replaceAll(/@\w+/g, '+1')}`).all() as {
         detail: string;
       }[];
@@ -79,7 +79,7 @@ describe('the audit log', () => {
     assert.equal(asked.length, 5);
   });
 
-  it('searches in stretches when few entries match, and gives other work its turns', async (t) => {
+  it('searches in steps when few entries match, and lets other work run in between', async (t) => {
     const { store, database } = await chainOf(t, 1);
     const length = 3 * AUDIT_EXAMINED_AT_ONCE;
     database.connection.exec(`

@@ -41,7 +41,7 @@ describe('schema.sql', () => {
       spans.split(', ').map(Number),
       FIGURE_SPANS.map(({ seconds }) => seconds),
     );
-    // A delivery's id has 26 bits for the number of its webhook.
+    // A delivery's id has 26 bits for the webhook number.
     assert.match(schema, new RegExp(`CHECK \\(number < ${2 ** 26}\\)`));
   });
 });
@@ -108,7 +108,7 @@ describe('a database that is damaged while it is open', () => {
 
     const db = openSqlite(path);
     t.after(() => db.close());
-    // By another process: closing the file in this one would end the locks that SQLite holds on it.
+    // Uses another process, because closing the file in this one would release SQLite's locks on it.
     const where = [`of=${path}`, 'if=/dev/urandom', `bs=${PAGE_BYTES}`, 'count=1', `seek=${root - 1}`, 'conv=notrunc'];
     execFileSync('dd', where, { stdio: 'ignore' });
     const isDamaged = (error: unknown): boolean =>

@@ -15,7 +15,7 @@ import { at, ERASED, EVENTS, eventId, type LargeLog, openLargeLog, RARE, SECOND_
 
 const LIMIT = 50;
 
-/** The store with everything that it reads watched: its statements, and how many rows they gave. */
+/** Makes a store that counts its reads and the rows they return, and collects its statements. */
 function watched({ database }: LargeLog) {
   const statements = new Set<string>();
   const seen = { rows: 0, reads: 0 };
@@ -44,7 +44,7 @@ type Made = Omit<DeliveryFilter, 'offsets'> & {
   readonly offset: number;
 };
 
-/** Every record there is, newest event first, as it was made: what lists are compared with. */
+/** All records as created, newest event first. The expected content of lists. */
 function everything(s: LargeLog): Made[] {
   const half = EVENTS / 2;
   const record = (webhookNumber: number, n: number, offset: number, state: DeliveryState) => ({
@@ -133,7 +133,7 @@ describe('among two hundred thousand records, a page of deliveries', () => {
   it('ends early when hardly any record matches, and the next page continues there without a gap', async (t) => {
     const s = await openLargeLog(t);
     const { deliveries, statements, seen } = watched(s);
-    // Dead ones of a type that none of them has: no index holds both.
+    // Dead deliveries of a type that no dead delivery has. No index covers both columns.
     const none = { state: 'dead', eventType: 'order.lost' } as const;
     const before = seen.rows;
     const page = await deliveries.list(none, null, LIMIT);
@@ -272,7 +272,7 @@ describe('among two hundred thousand records, a replay', () => {
     assert.equal(await replays.count(all), EVENTS / 10);
     const busy = { webhookNumber: s.busy, first: 0, last: EVENTS - 1 };
     assert.equal(await replays.count({ ...busy, states: ['dead'] }), 200);
-    // One of them was erased: there is nothing of it to send.
+    // One of them was erased, so it cannot be replayed.
     assert.equal(await replays.count({ ...busy, first: 50, states: ['dead', 'delivered'] }), EVENTS - 51);
     const audited = Number(s.rows('SELECT count(*) AS n FROM audit')[0]?.n);
     const turns = countTurns();
@@ -323,7 +323,7 @@ function placeOf({ webhookNumber, offset }: { readonly webhookNumber: number; re
   return `${webhookNumber} ${offset}`;
 }
 
-/** How SQLite runs a statement; nothing that grows may be gone through, or sorted but for the records of one batch. */
+/** Returns the query plan. Fails if it scans a growing table, or sorts more than the records of one batch. */
 function planOf({ database }: LargeLog, sql: string): string[] {
   const params = Object.fromEntries([...sql.matchAll(/@(\w+)/g)].map(([, name]) => [name, 0]));
   const unseen = sql.replaceAll('@', '+@');
@@ -337,7 +337,7 @@ function planOf({ database }: LargeLog, sql: string): string[] {
   return details;
 }
 
-/** Counts how often the event loop comes round. */
+/** Counts the turns of the event loop. */
 function countTurns(): { stop(): number } {
   let turns = 0;
   let next = setImmediate(turn);

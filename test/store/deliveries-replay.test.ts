@@ -17,7 +17,7 @@ type Step =
       readonly length: number;
       readonly states: readonly ReplayableState[];
     }
-  /** The batch that holds this record gets an outcome. */
+  /** Settles the batch that contains this record. */
   | { readonly kind: 'settle'; readonly offset: number; readonly state: (typeof settledStates)[number] };
 
 const offset = fc.nat(RECORDS - 1);
@@ -33,7 +33,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   ),
   { minLength: 1, maxLength: 25 },
 );
-/** Batches as sizes and states, from offset 0 on; what they do not reach waits behind the cursor. */
+/** Batches as sizes and states, starting at offset 0. The remaining records wait behind the cursor. */
 const layout = fc.array(fc.tuple(fc.integer({ min: 1, max: 6 }), fc.constantFrom('pending', ...settledStates)), {
   maxLength: 8,
 });
@@ -203,7 +203,7 @@ describe('replaying', () => {
     s.database.connection.exec(`UPDATE webhook_progress SET wake_at = NULL, probe_at = ${NOW + 1}`);
     assert.equal(await replay(), 2);
     assert.deepEqual(wakes(), [NOW, null]);
-    // A failing endpoint is tried at once: whoever asks for this has reason to think that it is well.
+    // A replay also sends to a failing endpoint at once, because its user expects the endpoint to work again.
     assert.deepEqual(
       s.rows('SELECT probe_at FROM webhook_progress ORDER BY webhook_number').map(({ probe_at }) => probe_at),
       [null, NOW + 1],

@@ -17,13 +17,13 @@ import { leavingNothing, NOW, openTestStore, type TestStore } from '../support/s
 
 const MINUTE_MS = 60_000;
 
-/** Two webhooks, one wanting all, with 30 events a minute apart from NOW on; batches of every state and records behind the cursor. */
+/** Two webhooks, one of which gets every event. 30 events, one a minute from NOW. Batches in every state, and records behind the cursor. */
 async function filled(t: TestContext): Promise<TestStore & { readonly all: number; readonly some: number }> {
   const s = await openTestStore(t);
   const all = await subscribe(s, ['*']);
   const some = await subscribe(s, ['order.placed']);
   for (let n = 0; n < 30; n++) {
-    // The first possible id of its millisecond, so that the ends of stretches of time are met exactly.
+    // The smallest id of its millisecond, so that filters by time hit their limits exactly.
     const id = createIds(s.clock, (size) => new Uint8Array(size)).uuid();
     const subject = n % 5 === 0 ? null : `person ${n % 4}`;
     await s.store.events.publish([newEvent(s, n % 3 === 0 ? 'order.placed' : 'stock.low', { id, subject })]);
@@ -55,7 +55,7 @@ async function filled(t: TestContext): Promise<TestStore & { readonly all: numbe
       .prepare('UPDATE webhook_progress SET cursor_offset = ?, pending_records = ? WHERE webhook_number = ?')
       .run(4 * size, size, number);
   }
-  // Nothing else is ever discarded than what was erased before it could go out; another webhook's record of the event, too.
+  // Only events that were erased before their delivery have discarded records, so erase them for both webhooks.
   s.database.connection.exec(`
     UPDATE event SET data = NULL, erased_at = ${NOW} WHERE key IN (
       SELECT o.event_key FROM outbox AS o JOIN batch AS b ON b.webhook_number = o.webhook_number
@@ -159,7 +159,7 @@ describe('the deliveries', () => {
       ...(['webhookNumber', 'state', 'eventType', 'since', 'until', 'eventId', 'subject'] as const),
       ...(['offsets', 'response', 'response'] as const),
     ];
-    // Up to three at a time: more of them find hardly anything.
+    // At most three at a time, because more would match almost nothing.
     const filters = fc
       .tuple(each, fc.subarray([...names], { maxLength: 3 }))
       .map(([all, some]): DeliveryFilter => Object.fromEntries(some.map((name) => [name, all[name]])));
@@ -190,7 +190,7 @@ describe('the deliveries', () => {
     );
   });
 
-  it('are not found by an id with one wrong part', async (t) => {
+  it('are not found if one part of the id is wrong', async (t) => {
     const s = await filled(t);
     const [delivery] = (await s.store.deliveries.list({}, null, 1)).items;
     const address = deliveryAddress(delivery?.id ?? '') ?? assert.fail();
@@ -269,9 +269,9 @@ const WEBHOOKS = 8;
 const STATES = ['dead', 'pending', 'delivered'] as const;
 
 type Log = {
-  /** For each record when its event happened, in tenths of a second; neighbours may stand in another order than they happened in. */
+  /** The time of each record's event in tenths of a second. Neighbouring records may be out of order. */
   readonly moments: readonly number[];
-  /** Batches from the beginning on; what they do not reach waits. */
+  /** Batches, starting at offset 0. The remaining records wait. */
   readonly batches: readonly (readonly [size: number, state: (typeof STATES)[number]])[];
 };
 
@@ -279,12 +279,12 @@ const log: fc.Arbitrary<Log> = fc.record({
   moments: fc
     .uniqueArray(fc.nat(400), { maxLength: 60 })
     .chain((some) =>
-      fc.array(fc.nat(12), { minLength: some.length, maxLength: some.length }).map((by) => shaken(some, by)),
+      fc.array(fc.nat(12), { minLength: some.length, maxLength: some.length }).map((by) => nearlySorted(some, by)),
     ),
   batches: fc.array(fc.tuple(fc.integer({ min: 1, max: 9 }), fc.constantFrom(...STATES)), { maxLength: 8 }),
 });
 
-it('deliveries of all webhooks in one state are in the order of their events, without gaps or repeats', async (t) => {
+it('deliveries of all webhooks in one state are ordered by event time, without gaps or repeats', async (t) => {
   const s = await openTestStore(t);
   s.database.connection.pragma('synchronous = OFF');
   for (let n = 0; n < WEBHOOKS; n++) await subscribe(s, ['*']);
@@ -348,8 +348,8 @@ it('deliveries of all webhooks in one state are in the order of their events, wi
   );
 });
 
-/** In order, but for some that are moved a few places on. */
-function shaken(moments: readonly number[], by: readonly number[]): number[] {
+/** Sorts the times and then moves each up to 12 places towards the end. */
+function nearlySorted(moments: readonly number[], by: readonly number[]): number[] {
   return moments
     .toSorted((a, b) => a - b)
     .map((moment, at) => ({ moment, place: at + (by[at] ?? 0) }))

@@ -161,7 +161,7 @@ describe('the uses of', () => {
     assert.equal((await s.store.directory.webhooksOf([shop.id, erp.id], 3)).length, 3);
   });
 
-  it('an event type are all webhooks that receive it, by any pattern, each once', async (t) => {
+  it('an event type are all webhooks that receive it by any pattern, each once', async (t) => {
     const { s, key, shop } = await openDirectory(t);
     const fields = { endpointId: shop.id, encryptionKeyName: key.name };
     await makeWebhook(s, ['*', 'order.*', 'order.placed'], { ...fields, name: 'all' });
@@ -218,7 +218,7 @@ function setState({ database }: TestStore, number: number, state: string, reason
 }
 
 describe('the overview', () => {
-  it('tells how many records wait, since when, and the webhooks with the most', async (t) => {
+  it('reports how many records wait, since when, and which webhooks have the most', async (t) => {
     const s = await openTestStore(t);
     const none = { records: 0, oldestAt: null, webhooks: 0, longest: [] };
     assert.deepEqual(await s.store.overview.backlog(5), none);
@@ -240,7 +240,7 @@ describe('the overview', () => {
         ['orders', 2, NOW, 'running'],
       ],
     );
-    // What is under way waits still, and a retry is as old as its oldest record.
+    // Records in progress count as waiting, and a batch is as old as its oldest record.
     await settleNext(s, orders, [2], 'delivered');
     const claimed = await claimNext(s, all, 2);
     assert.equal((await s.store.overview.backlog(5)).records, 5);

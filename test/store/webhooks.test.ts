@@ -1,4 +1,4 @@
-/** Webhooks in the store, what the dispatcher reads of them, and expiring keys. */
+/** Webhooks in the store, the data that the dispatcher reads, and expiring keys. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RECORD_OVERHEAD_BYTES } from '../../src/kernel/limits/delivery.ts';
@@ -167,7 +167,7 @@ describe('the webhook store', () => {
     assert.equal(s.rows(`SELECT 1 FROM batch WHERE next_attempt_at > ${NOW}`).length, 0);
   });
 
-  it('names webhooks of an endpoint, of a pattern, and those that receive a type without a key', async (t) => {
+  it('finds webhooks by endpoint, by pattern, and those that receive a type without an encryption key', async (t) => {
     const s = await openTestStore(t);
     const [name, category, all, other] = await Promise.all(
       [['order.placed'], ['order.*'], ['*'], ['order.paid']].map((types) => made(s, types)),
@@ -186,10 +186,10 @@ describe('the webhook store', () => {
   });
 });
 
-it('the sizes of waiting records are those at publishing, also after an erasure', async (t) => {
+it('the sizes of waiting records stay as published, also after an erasure', async (t) => {
   const d = await openDispatching(t);
   const { number } = await d.connect();
-  // In one request and alone.
+  // As part of a request and as a request of its own.
   await d.publishMany(2, { text: 'é'.repeat(100) });
   await d.publishMany(1);
   const bytes = async (cursor = 0): Promise<number[]> =>

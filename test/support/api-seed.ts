@@ -1,18 +1,18 @@
-/** Two of everything that the API shows, for tests that go through all of its operations. */
+/** Creates two of every resource of the API, for tests that call every operation. */
 import assert from 'node:assert/strict';
 import { EMPLOYEES, type Page, succeeded } from './client.ts';
 import { makeEventType, publish, registerApplication } from './journey.ts';
 import type { Service } from './service.ts';
 import { pgpVector } from './vectors.ts';
 
-/** By the last segment of the path of its list. Nothing refers to the spare one: it can be deleted. */
+/** Keyed by the last segment of the list's path. Nothing refers to the `spare` resource, so it can be deleted. */
 export type Seeded = ReadonlyMap<string, { readonly id: string; readonly spare: string }>;
 
-/** Of the seeded webhooks, which are stopped; their deliveries are dead, so that they can be sent again. */
+/** The event type of the seeded webhooks. The webhooks are stopped, and their deliveries are dead, so they can be replayed. */
 export const SEEDED_TYPE = 'order.placed';
 /** Nothing listens there. */
 export const NO_RECEIVER = 'https://127.0.0.1:1/hook';
-/** An employee but for the user name. */
+/** The fields of an employee, except the user name. */
 export const PERSON = { firstName: 'Ada', lastName: 'Lovelace', email: 'ada@customer.example', division: 'sales' };
 
 export async function seedApi({ admin, log }: Pick<Service, 'admin' | 'log'>): Promise<Seeded> {

@@ -1,11 +1,11 @@
-/** Outcomes, batches and the health of webhooks as the pure rules of delivery are asked about them. */
+/** Builds outcomes, batches and the health of webhooks as input for the pure rules of delivery. */
 
 import type { Batch, Health } from '../../src/delivery/batch.ts';
 import { type ErrorClass, failure, NO_TIMINGS, type Outcome } from '../../src/outbound/outcome.ts';
 import type { Progress } from '../../src/webhooks/webhook.ts';
 import { NOW } from './store.ts';
 
-/** Every class of error but `http_status`. */
+/** Every error class except `http_status`. */
 export const ERROR_CLASSES: readonly Exclude<ErrorClass, 'http_status'>[] = [
   'dns',
   'connect',

@@ -1,4 +1,4 @@
-/** A customer's authorization server beside its receiver: gives tokens for client credentials (RFC 6749 §4.4). */
+/** A customer's authorization server. It issues tokens for client credentials (RFC 6749 §4.4). */
 import type { PlannedAnswer, SeenRequest } from './https-server.ts';
 import type { Receiver } from './receiver.ts';
 
@@ -10,19 +10,19 @@ export type AuthorizationServer = {
     readonly tokenUrl: string;
     readonly scopes: string;
   };
-  /** Tokens that are good: those given out so far, and not taken back. */
+  /** The valid tokens: issued and not revoked. */
   readonly tokens: Set<string>;
-  /** Every token that was ever given out. */
+  /** Every issued token, including revoked ones. */
   readonly issued: readonly string[];
   readonly requests: readonly SeenRequest[];
-  /** How to answer from now on; with tokens until this is called, and again with null. */
+  /** Replaces the response to token requests. Null restores the default, which issues a token. */
   answer(plan: ((request: SeenRequest) => PlannedAnswer) | null): void;
 };
 
 export function createAuthorizationServer(
   receiver: Receiver,
   path: string,
-  /** Further members of the token response, such as `expires_in`. */
+  /** Additional members of the token response, for example `expires_in`. */
   response: Readonly<Record<string, unknown>> = { expires_in: 3600 },
 ): AuthorizationServer {
   const tokens = new Set<string>();

@@ -1,4 +1,4 @@
-/** Large logs, made by SQL, as a webhook has after months, or after its receiver was away for a day. */
+/** Creates large logs with SQL: the log of a webhook after months, or after its receiver was down for a day. */
 import type { TestStore } from './store.ts';
 
 const EVENT = `
@@ -12,10 +12,10 @@ const BATCHES = `
   INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, settled_at)
   SELECT ?, o, o, 'batch ' || o, ?, 1, 0, ?, ? FROM n`;
 
-/** `waiting` is behind the cursor, `pending` in a batch that is due, `delivered` settled. */
+/** `waiting` records are not in a batch yet, `pending` records are in a due batch, and `delivered` records are settled. */
 export type Backlog = { readonly count: number; readonly state: 'waiting' | 'pending' | 'delivered' };
 
-/** Adds records to the end of a webhook's log, all of the same event. Takes about a second for half a million. */
+/** Appends records to a webhook's log. All refer to the same event. Takes about a second for half a million. */
 export function addBacklog(
   { database, ids, clock }: TestStore,
   webhookNumber: number,

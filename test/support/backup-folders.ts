@@ -1,16 +1,16 @@
-/** Folders beside a data folder, as backups are made into and restored from. */
+/** Folders next to a data folder, for tests of backup and restore. */
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { sallyport } from './command.ts';
 import type { Folder } from './command-folder.ts';
 
-/** What another folder would be called beside this one. */
+/** The path of a folder with this name next to the data folder. */
 export function beside({ dataDir }: Folder, name: string): string {
   return join(dirname(dataDir), name);
 }
 
-/** A folder with nothing but the master key of the first in it, as after a disk was lost. */
+/** Makes a folder that contains only the master key of the first one, as if the disk with the database was lost. */
 export function withKeyOf(folder: Folder, name: string): string {
   const dataDir = beside(folder, name);
   mkdirSync(dataDir, { mode: 0o700 });

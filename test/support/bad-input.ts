@@ -1,4 +1,4 @@
-/** Requests that have to be refused: with the error body, the reason in the log, and the database as it was. */
+/** Tests requests that must be refused: the error body, the line in the log, and that the database is unchanged. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -11,23 +11,23 @@ import { contents } from './store.ts';
 
 export type BadInput = {
   readonly what: string;
-  /** POST unless said. */
+  /** Default: `POST`. */
   readonly method?: string;
   readonly path: string;
   readonly body?: unknown;
   readonly headers?: Record<string, string>;
-  /** Who asks; the administrator unless said. */
+  /** The client that sends the request. Default: the administrator. */
   readonly client?: ApiClient;
-  /** 400 unless said. */
+  /** Default: 400. */
   readonly status?: number;
-  /** `validation_failed` unless said. */
+  /** Default: `validation_failed`. */
   readonly code?: string;
-  /** Every field named in `details`, in their order; none where absent. */
+  /** The fields named in `details`, in order. Default: none. */
   readonly fields?: readonly string[];
   readonly says?: RegExp;
 };
 
-/** One subtest for each. The description of a 400 names the first field, too. */
+/** Runs one subtest per case. The description of a 400 must also name the first field. */
 export async function refuseAll(
   t: TestContext,
   { admin, dataDir, log }: Service,
@@ -35,7 +35,7 @@ export async function refuseAll(
 ): Promise<void> {
   const database = openSqlite(join(dataDir, DATABASE_FILE));
   cleanUp(t, () => database.close());
-  // Once a minute the service writes by itself when its callers last called.
+  // Once a minute the service writes the time of each application's last call to `application_use`.
   const kept = (): Readonly<Record<string, readonly unknown[]>> => ({ ...contents(database), application_use: [] });
   for (const { what, method = 'POST', path, body, headers = {}, client = admin, ...wanted } of cases) {
     await t.test(what, async () => {

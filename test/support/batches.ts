@@ -1,4 +1,4 @@
-/** The log of a webhook cut into batches, and what became of them, through the verbs that the dispatcher uses. */
+/** Claims and settles batches of a webhook's log with the store functions that the dispatcher uses. */
 
 import type { AttemptRecord, Batch, BatchFate } from '../../src/delivery/batch.ts';
 import type { NewEvent } from '../../src/events/event.ts';
@@ -10,7 +10,7 @@ import type { TestStore } from './store.ts';
 const OWNER = 'test';
 const LEASE_MS = 60_000;
 
-/** Publishes `count` events of a type, one transaction each hundred. */
+/** Publishes `count` events of a type in transactions of up to 100 events. */
 export async function publishMany(
   s: TestStore,
   type: string,
@@ -23,14 +23,14 @@ export async function publishMany(
   }
 }
 
-/** Lets the dispatcher's verbs work for a webhook. */
+/** Sets a webhook's state to running, which the dispatcher's store functions require. */
 export function run(s: TestStore, webhookNumber: number): void {
   s.database.connection
     .prepare("UPDATE webhook_progress SET state = 'running' WHERE webhook_number = ?")
     .run(webhookNumber);
 }
 
-/** Takes the next `size` waiting records on lease. */
+/** Claims the next `size` waiting records as one batch with a lease. */
 export async function claimNext(s: TestStore, webhookNumber: number, size: number): Promise<Batch> {
   const [row] = s.rows(`SELECT cursor_offset FROM webhook_progress WHERE webhook_number = ${webhookNumber}`);
   const firstOffset = Number(row?.cursor_offset);
@@ -53,7 +53,7 @@ export async function claimNext(s: TestStore, webhookNumber: number, size: numbe
   return batch;
 }
 
-/** Writes what became of a batch, with the attempt. */
+/** Settles a batch and records the attempt. */
 export async function settleBatch(
   s: TestStore,
   batch: Batch,
@@ -98,7 +98,7 @@ export function attemptOf(
   };
 }
 
-/** Cuts the next records into batches of these sizes, all of one fate. */
+/** Claims batches of these sizes and settles all of them with the same outcome. */
 export async function settleNext(
   s: TestStore,
   webhookNumber: number,
@@ -110,7 +110,7 @@ export async function settleNext(
   }
 }
 
-/** Throws unless the batches of a webhook cover every record below its cursor once, and the count of pending records is right. */
+/** Throws unless the batches of a webhook cover every record below its cursor exactly once and the count of pending records is right. */
 export function checkLog(s: TestStore, webhookNumber: number): void {
   const [progress] = s.rows(`SELECT * FROM webhook_progress WHERE webhook_number = ${webhookNumber}`);
   const records = s.rows(`SELECT * FROM outbox WHERE webhook_number = ${webhookNumber} ORDER BY record_offset`);

@@ -1,4 +1,4 @@
-/** Makes a session of the portal without its sign-in form, as a cookie for a browser. */
+/** Creates a session of the portal without the sign-in form. */
 import assert from 'node:assert/strict';
 import type { PortalRole } from '../../src/access/user.ts';
 import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
@@ -7,7 +7,7 @@ import type { ServiceInProcess } from './service.ts';
 
 let accounts = 0;
 
-/** The cookie of a new session of a new account. */
+/** Creates an account with a session. Returns the session's cookie for a browser. */
 export async function sessionCookie(
   { services, url }: Pick<ServiceInProcess, 'services' | 'url'>,
   role: PortalRole,
@@ -20,7 +20,7 @@ export async function sessionCookie(
   );
   const begun = await services.sessions.begin(user, 'password', { address: '127.0.0.1', userAgent: 'a test' });
   assert.ok(begun);
-  // A cookie for secure connections is set by an address that is one; the browser takes the loopback address for one too.
+  // A `Secure` cookie can be set only for an https URL. The browser also sends it to the loopback address over http.
   const secureUrl = url.replace('http:', 'https:');
   return { name: SESSION_COOKIE, value: begun.token, url: secureUrl, secure: true, httpOnly: true, sameSite: 'Lax' };
 }

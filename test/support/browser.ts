@@ -1,4 +1,4 @@
-/** The portal in a real browser: one Chromium for all files of a process, and visitors with or without a session. */
+/** The portal in a real browser: one Chromium per process, and visitors with or without a session. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -29,7 +29,7 @@ export type Portal = {
 };
 
 export type VisitorOptions = {
-  /** Without JavaScript. */
+  /** Disables JavaScript. */
   readonly isScriptless?: boolean;
   /** In CSS pixels. The default is 1280. */
   readonly width?: number;
@@ -83,7 +83,7 @@ export async function openVisitor(
   const context = await (await openBrowser()).newContext(options);
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
   const page = await context.newPage();
-  // Generous, since the machine may be busy.
+  // Long, because the machine may be busy.
   page.setDefaultTimeout(30_000);
   const problems: string[] = [];
   page.on('pageerror', (error) => problems.push(String(error)));

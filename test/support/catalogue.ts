@@ -1,4 +1,4 @@
-/** Rules and products as tests write them, and random ones that overlap and conflict often. */
+/** Short notations for rules and products, and random rules that often overlap and conflict. */
 import fc from 'fast-check';
 import type { Product, Rule } from '../../src/access/catalogue.ts';
 
@@ -6,7 +6,7 @@ export function rule(methods: string, path: string, scope = 'a:view', more: { pe
   return { methods: methods.split(' '), path, scope, ...more };
 }
 
-/** A product that declares `a:view`, the scope that `rule` gives. */
+/** A product that declares `a:view`, the scope of `rule`. */
 export function product(name: string, ...rules: Rule[]): Product {
   return { id: `id of ${name}`, name, scopes: [{ name: 'a:view', description: '' }], rules };
 }
@@ -19,7 +19,7 @@ const patterns = fc
   )
   .map(([parts, last]) => [...parts, last].map((part, at) => part.replace('{', `{p${at}`)).join('/'));
 const methods = fc.constantFrom('GET', 'HEAD', 'POST', 'GET POST');
-/** Methods, path and a number to tell the rule by. */
+/** Methods, path, and a number that identifies the rule. */
 export const randomRules: fc.Arbitrary<[string, string, number][]> = fc.array(
   fc.tuple(methods, patterns, fc.nat(999)),
   { maxLength: 60 },

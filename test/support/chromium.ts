@@ -1,8 +1,8 @@
-/** The browser that shows the portal's pages: Debian's Chromium, without a window. */
+/** Starts Debian's Chromium without a window. */
 import { type Browser, chromium } from 'playwright-core';
 import { onPath } from './on-path.ts';
 
-/** The headless shell is Chromium without its own user interface, and takes half of the processor's time. */
+/** The headless shell is Chromium without its own user interface, and uses half the CPU time. */
 const PROGRAMS = ['chromium-headless-shell', 'chromium'];
 
 const FLAGS = [
@@ -16,7 +16,7 @@ const FLAGS = [
   '--disable-sync',
 ];
 
-/** Starts a browser with a profile of its own. The caller closes it. */
+/** Starts a browser with an empty profile. The caller closes it. */
 export async function launchChromium(): Promise<Browser> {
   const [executablePath] = PROGRAMS.flatMap((program) => onPath(program) ?? []);
   if (executablePath === undefined) {

@@ -6,7 +6,7 @@ import type { ApiDocument } from './openapi-document.ts';
 export type ApiReply<T> = {
   readonly status: number;
   readonly headers: Headers;
-  /** The parsed JSON; text where it is none, undefined where there was nothing. */
+  /** The parsed JSON, the text if it is not JSON, or undefined if the body is empty. */
   readonly body: T;
 };
 
@@ -37,7 +37,7 @@ export type ApiClient = {
   readonly delete: <T = unknown>(path: string, headers?: Record<string, string>) => Promise<ApiReply<T>>;
   /** Any method. A body of text or bytes is sent unchanged. */
   readonly send: <T = unknown>(method: string, path: string, init?: ApiRequest) => Promise<ApiReply<T>>;
-  /** The same service with another token, or with none. */
+  /** A client of the same service with another token, or without one. */
   readonly as: (token: string | null) => ApiClient;
 };
 
@@ -80,7 +80,7 @@ export function createClient(url: string, token: string | null, checker = docume
 
 const checkersByDocument = new Map<string, ResponseChecker>();
 
-/** Fetches the service's document once. Most services have the same, which is compiled once; some tests serve a part of the API. */
+/** Fetches the service's document once. Equal documents are compiled once; some tests serve only a part of the API. */
 function documentChecker(url: string): () => Promise<ResponseChecker> {
   let checker: Promise<ResponseChecker> | null = null;
   return () => {
@@ -107,21 +107,21 @@ function parse(text: string, headers: Headers): unknown {
 
 export type Credentials = { readonly clientId: string; readonly clientSecret: string };
 
-/** An access token from the token endpoint; of every registered scope unless some are named. */
+/** Requests an access token from the token endpoint. Default: with every registered scope. */
 export async function tokenFor(url: string, { clientId, clientSecret }: Credentials, scope?: string): Promise<string> {
   const body = { clientId, clientSecret, grantType: 'client_credentials', ...(scope !== undefined && { scope }) };
   const { access_token: token } = await succeeded<{ access_token: string }>(createClient(url, null).post(TOKEN, body));
   return token;
 }
 
-/** The body of a reply that has to be a success; the assertion shows the body otherwise. */
+/** Returns the body of a reply. Fails with the body unless the status is a success. */
 export async function succeeded<T>(sent: Promise<ApiReply<unknown>>): Promise<T> {
   const { status, body } = await sent;
   assert.ok(status >= 200 && status < 300, `${status} ${JSON.stringify(body)}`);
   return body as T;
 }
 
-/** The error of a reply that has to be a refusal of this status, its body held to the letter of contract §1. */
+/** Returns the error of a reply. Fails unless it has this status and exactly the error body of contract §1. */
 export async function refusalOf(sent: Promise<ApiReply<unknown>>, status: number): Promise<ErrorBody['error']> {
   const reply = await sent;
   assert.equal(reply.status, status, JSON.stringify(reply.body));

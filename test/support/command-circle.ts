@@ -1,4 +1,4 @@
-/** The whole circle by way of the command alone, wherever it is installed: the single binary, the npm package. */
+/** Tests an installed command end to end: the single binary, and the npm package. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,15 +18,15 @@ import { makeCertificates } from './tls.ts';
 
 export type InstalledCommand = {
   readonly file: string;
-  /** Where it runs; it makes its data folder there. */
+  /** The working directory. The command creates its data folder there. */
   readonly folder: string;
   readonly env: Readonly<Record<string, string>>;
 };
 
 const run = promisify(execFile);
 
-/** First start, pages, token, event, delivery that is signed and encrypted, backup, examination, end. */
-export async function goRound(t: TestContext, { file, folder, env }: InstalledCommand): Promise<void> {
+/** Tests the first start, pages, a token, an event, a signed and encrypted delivery, a backup, `doctor` and the stop by SIGTERM. */
+export async function testEndToEnd(t: TestContext, { file, folder, env }: InstalledCommand): Promise<void> {
   const elsewhere = temporaryFolder(t);
   const gpg: Gnupg = startGnupg();
   cleanUp(t, () => gpg.close());
@@ -64,7 +64,7 @@ export async function goRound(t: TestContext, { file, folder, env }: InstalledCo
     records.map(({ data }) => data),
     [{ number: 17 }],
   );
-  // Large enough for the thread that makes large bodies, whose program has to be found too.
+  // Large enough for the thread that builds large bodies. The installed command must find its program.
   const large = { number: 18, note: 'x'.repeat(LARGE_BODY_BYTES) };
   await succeeded(admin.post('events', { type: 'order.placed', data: large }));
   assert.deepEqual(
@@ -78,7 +78,7 @@ export async function goRound(t: TestContext, { file, folder, env }: InstalledCo
   const ended = once(child, 'close');
   child.kill('SIGTERM');
   assert.deepEqual(await ended, [0, null]);
-  // The service logs what it cannot do and continues, for example if it does not find the program of the database's threads.
+  // The service logs problems and continues, for example if it does not find the program of the database's threads.
   const problems = logged().filter(({ level }) => level >= WARNING);
   assert.deepEqual(problems, []);
 }
@@ -95,10 +95,10 @@ async function assertPagesHaveTheirFiles(url: string): Promise<void> {
 }
 
 type LogLine = { readonly level: number; readonly msg: string };
-/** As the log has it. */
+/** The numeric level of warnings in the log. */
 const WARNING = 40;
 
-/** Waits until it listens. */
+/** Waits until the service listens. */
 async function announced(child: ChildProcess): Promise<{ readonly url: string; logged(): LogLine[] }> {
   if (child.stdout === null || child.stderr === null) throw new Error('no pipes');
   let errors = '';

@@ -1,4 +1,4 @@
-/** A data folder that has had its first start, commands on it, and a receiver that they reach. */
+/** A data folder after its first start, commands that use it, and a receiver that they can reach. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -16,7 +16,7 @@ export type Folder = {
   readonly credentials: FirstCredentials;
   run(args: readonly string[], input?: string): Promise<CommandResult>;
   json<T = Json>(args: readonly string[], input?: string): Promise<T>;
-  /** The error text of a command that must fail with status 1. */
+  /** Runs a command that must fail with status 1. Returns its error text. */
   failure(args: readonly string[], input?: string): Promise<string>;
 };
 
@@ -39,7 +39,7 @@ export async function initialised(t: TestContext, env: Readonly<Record<string, s
   };
 }
 
-/** A receiver, and the settings with which commands and a server beside them send to it. */
+/** Starts a receiver. Returns it with the settings that let commands and servers send to it. */
 export async function reachableReceiver(
   t: TestContext,
 ): Promise<{ readonly receiver: Receiver; readonly env: Readonly<Record<string, string>> }> {
@@ -50,7 +50,7 @@ export async function reachableReceiver(
   return { receiver: await startReceiver(t, server), env };
 }
 
-/** The command that creates an endpoint which sends to this one of a receiver. */
+/** The arguments of the command that creates an endpoint for this receiver. */
 export function creationOf({ url, secret, apiKey }: ReceivingEndpoint): string[] {
   return ['endpoint', 'create', '--name', 'Shop', '--url', url, '--secret', secret, '--api-key', apiKey];
 }

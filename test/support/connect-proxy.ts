@@ -7,9 +7,9 @@ import { cleanUp } from './cleanup.ts';
 export type ConnectProxy = {
   readonly port: number;
   readonly url: string;
-  /** The tunnels that were asked for: `host:port`, and what came with it. */
+  /** The requested tunnels: `host:port`, and the headers of the request. */
   readonly asked: readonly { readonly authority: string; readonly headers: IncomingHttpHeaders }[];
-  /** How to answer from now on; 200 opens the tunnel. */
+  /** Sets the status of further responses. 200 opens the tunnel. */
   answer(status: (authority: string) => number): void;
 };
 

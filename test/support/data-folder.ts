@@ -1,4 +1,4 @@
-/** Data folders for tests, opened in the ways of the server and of the commands. */
+/** Data folders for tests, opened as the server or as a command opens them. */
 import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
 import type { TestContext } from 'node:test';
@@ -13,7 +13,7 @@ export function configOf(dataDir: string, more: Partial<Config> = {}): Config {
   return { ...defaultConfig(), dataDir, ...more };
 }
 
-/** Opens the folder as the server does (`exclusive`) or as a command beside it. It is closed when the test ends. */
+/** Opens the folder as the server does (`exclusive`) or as a command next to the server does. It is closed when the test ends. */
 export async function open(t: TestContext, config: Config, exclusive = true): Promise<Data> {
   const data = await openData(config, { exclusive });
   let closed = false;
@@ -25,7 +25,7 @@ export async function open(t: TestContext, config: Config, exclusive = true): Pr
   return { ...data, close };
 }
 
-/** Returns the message with which opening the folder fails. */
+/** Returns the error message of opening the folder, which must fail. */
 export async function refusal(config: Config, exclusive = true): Promise<string> {
   try {
     await (await openData(config, { exclusive })).close();
@@ -36,7 +36,7 @@ export async function refusal(config: Config, exclusive = true): Promise<string>
   return assert.fail('the folder was opened');
 }
 
-/** Makes a folder that has had its first start and is closed. */
+/** Makes a folder, runs the first start in it, and closes it. */
 export async function startedFolder(t: TestContext): Promise<Config> {
   const config = configOf(unusedFolder(t));
   const data = await open(t, config);

@@ -1,4 +1,4 @@
-/** A promise that is settled from outside, for tests that wait for something to have happened. */
+/** A promise with its resolve function, for tests that wait for an event. */
 export type Deferred<T> = { readonly promise: Promise<T>; resolve(value: T): void };
 
 export function deferred<T = void>(): Deferred<T> {

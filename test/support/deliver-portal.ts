@@ -29,5 +29,5 @@ export async function startDeliverPortal(t: TestContext): Promise<DeliverPortal>
   };
 }
 
-/** Markup that would show if anything put it into a page as it is: the browser's problems would name it. */
+/** Markup that causes a browser problem, and so a failing test, if a page contains it unescaped. */
 export const MARKUP = `"><img src=x onerror="document.title='broken'"><script>document.title='broken'</script>`;

@@ -37,7 +37,7 @@ export type Dispatching = TestServices & {
     endpoint?: Fields;
     webhook?: Fields;
   }): Promise<Connected>;
-  /** Sets the clock forward, or back with a negative number, as an administrator would: no time passes. */
+  /** Sets the wall clock forward, or back with a negative number, without time passing, as an administrator does. */
   setClock(byMs: number): void;
   /** Publishes `count` events of `TYPE` and returns their ids. */
   publishMany(count: number, data?: Fields): Promise<string[]>;
@@ -150,18 +150,18 @@ export function offsets({ deliveries }: ReceivingEndpoint): number[] {
   return deliveries.flatMap(({ records }) => records.map(({ offset }) => offset));
 }
 
-/** Takes deliveries until `count` records have arrived. */
+/** Waits for deliveries until `count` records have arrived. */
 export async function takeRecords(at: ReceivingEndpoint, count: number): Promise<void> {
   for (let taken = 0; taken < count; ) taken += (await at.next()).records.length;
 }
 
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
-/** Polls until `isSo` returns true, for changes that no event announces. Throws after a minute. */
+/** Polls until `isSo` returns true, for changes without an event to wait for. Throws after a minute. */
 export async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  const patience = performance.now() + PATIENCE_MS;
+  const deadline = performance.now() + TIMEOUT_MS;
   while (!(await isSo())) {
-    if (performance.now() > patience) throw new Error(`${what} was waited for and did not come`);
+    if (performance.now() > deadline) throw new Error(`timed out waiting for ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
 }

@@ -14,7 +14,7 @@ export type DocumentedCommand = {
   readonly line: number;
 };
 
-/** The commands of the `sh` blocks, and those after the prompt of a transcript. */
+/** Returns the commands in `sh` blocks and the commands after a prompt in transcripts. */
 export function commandsIn(page: string): DocumentedCommand[] {
   const lines = readFileSync(join(root, page), 'utf8').split('\n');
   const commands: DocumentedCommand[] = [];
@@ -35,7 +35,7 @@ export function commandsIn(page: string): DocumentedCommand[] {
   return commands;
 }
 
-/** Replaces the placeholders of the page. Fails if one is left. */
+/** Replaces the page's placeholders. Fails if one remains. */
 export function filledIn(text: string, placeholders: Readonly<Record<string, string>>): string {
   const filled = Object.entries(placeholders).reduce((command, [from, to]) => command.replaceAll(from, to), text);
   const [left] = /<[a-z ]+>|sp[cst]_…|hooks\.example\.com/.exec(filled) ?? [];
@@ -47,12 +47,12 @@ export type Typed = { readonly status: number | null; readonly stdout: string; r
 
 type Env = Readonly<Record<string, string>>;
 
-/** Commands whose words and input bash can evaluate alone: `sallyport …` or `echo … | sallyport …`, without redirections. */
+/** Commands whose arguments and input bash can evaluate: `sallyport …` or `echo … | sallyport …`, without redirections. */
 const PLAIN = /^(echo [^|]*\| )?sallyport (?!listen|serve)[^|<>$&;]*$/;
 
 /**
- * Runs a command as a shell does, with `sallyport` of this checkout on the path. A plain one runs in this process, which saves the start
- * of another: bash evaluates its quotes and its pipe.
+ * Runs a command as a shell does, with `sallyport` of this checkout on the path. For plain commands bash evaluates only the quotes and the
+ * pipe, and `sallyport` runs in this process, which saves starting another one.
  */
 export async function type(command: string, cwd: string, env: Env): Promise<Typed> {
   if (!PLAIN.test(command)) return typed(command, cwd, env, false);
@@ -75,12 +75,12 @@ function wordsOf(command: string, cwd: string): [words: string[], input: string]
   return [(output[3] ?? '').split('\0').slice(0, -1), output[1] ?? ''];
 }
 
-/** The same for a command that runs until it is stopped. Sends SIGTERM after its first output. */
-export function typeUntilItSpeaks(command: string, cwd: string, env: Env): Promise<Typed> {
+/** Runs a command that does not end by itself. Sends SIGTERM after its first output. */
+export function typeUntilOutput(command: string, cwd: string, env: Env): Promise<Typed> {
   return typed(command, cwd, env, true);
 }
 
-async function typed(command: string, cwd: string, env: Env, endOnceItSpeaks: boolean): Promise<Typed> {
+async function typed(command: string, cwd: string, env: Env, endAtOutput: boolean): Promise<Typed> {
   const child = spawn('bash', ['-euo', 'pipefail', '-c', command], {
     cwd,
     env: { ...process.env, PATH: `${join(root, 'scripts')}:${process.env.PATH}`, ...env },
@@ -90,7 +90,7 @@ async function typed(command: string, cwd: string, env: Env, endOnceItSpeaks: bo
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     stdout += text;
-    if (endOnceItSpeaks) child.kill('SIGTERM');
+    if (endAtOutput) child.kill('SIGTERM');
   });
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr += text;

@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 
 export type RunningProgram = {
   readonly url: string;
-  /** The standard error so far. */
+  /** The output on standard error so far. */
   errors(): string;
   /** Sends SIGTERM and returns how the process ended. */
   end(): Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
@@ -60,7 +60,7 @@ export async function runProgram(
   };
 }
 
-/** Runs the shell block under a heading, line by line, in the folder. Returns what each command printed. */
+/** Runs the shell block under a heading line by line in the folder. Returns what each command printed. */
 export async function runDocumentedCommands(folder: string, page: string, heading: string): Promise<string[]> {
   const [, section] = readFileSync(join(root, 'docs', page), 'utf8').split(`\n## ${heading}\n`);
   const [, block = ''] = /```sh\n([\s\S]*?)```/.exec(section ?? '') ?? [];

@@ -44,7 +44,7 @@ async function openShop(program: string, folder: string): Promise<Shop> {
   });
   const { url } = running;
   const adminToken = await tokenFor(url, administrator);
-  // Without the API client, which compares replies with the OpenAPI document, where the program's own paths are missing.
+  // Uses fetch, because the API client checks replies against the OpenAPI document, which lacks the program's own paths.
   const order = async (given?: string | null): Promise<ApiReply<unknown>> => {
     const token = given === undefined ? await tokenFor(url, shop) : given;
     const reply = await fetch(`${url}/orders`, {
@@ -64,7 +64,7 @@ function credentialsIn(output: string): Credentials[] {
   return clientId === undefined || clientSecret === undefined ? [] : [{ clientId, clientSecret }];
 }
 
-/** Returns a function that lists the orders published since, from the records of a stopped webhook. Removed when the test ends. */
+/** Returns a function that lists the orders published since this call. It reads them from a stopped webhook, removed at the end. */
 async function watchOrders(t: TestContext, admin: ApiClient): Promise<() => Promise<string[]>> {
   const endpoint = { name: 'receiver', url: 'https://receiver.example/hook' };
   const { id: endpointId } = await succeeded<{ id: string }>(admin.post('endpoints', endpoint));

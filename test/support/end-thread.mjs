@@ -1,4 +1,4 @@
-/** Preloaded into a service: ends its first thread, which writes the database, at SIGUSR2. */
+/** Preloaded into a service. On SIGUSR2 it terminates the first thread, which writes the database. */
 import { isMainThread } from 'node:worker_threads';
 
 if (isMainThread) {

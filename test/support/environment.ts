@@ -1,9 +1,9 @@
 /** The environment of programs under test. */
 
-/** The variables of every program in tests: where programs are, and where they store compiled code and coverage. */
+/** The variables that every program under test gets: the path, and where to store compiled code and coverage. */
 const NAMES = ['PATH', 'NODE_COMPILE_CACHE', 'NODE_V8_COVERAGE'];
 
-/** Only these variables of this process, so that the settings of a developer's shell change nothing. */
+/** Returns only these variables, so that settings in the developer's shell have no effect. */
 export function baseEnvironment(): Record<string, string> {
   return Object.fromEntries(
     NAMES.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),

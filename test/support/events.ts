@@ -1,4 +1,4 @@
-/** Events in the store and webhooks subscribed to them, without the checks of the use cases. */
+/** Inserts events and subscribed webhooks into the store, without the checks of the use cases. */
 import type { Idempotency, NewEvent } from '../../src/events/event.ts';
 import type { WebhookConfiguration } from '../../src/webhooks/webhook.ts';
 import type { TestStore } from './store.ts';
@@ -17,12 +17,12 @@ export function newEvent({ ids, clock }: TestStore, type: string, more: Partial<
   };
 }
 
-/** The key of an event, of an unnamed publisher and content and for 24 hours unless said otherwise. */
+/** An idempotency key. Default: publisher `p`, an all-zero content hash, and a lifetime of 24 hours. */
 export function idempotency({ clock }: TestStore, key: string, more: Partial<Idempotency> = {}): Idempotency {
   return { publisher: 'p', key, expiresAt: clock() + 24 * 3_600_000, contentHash: new Uint8Array(32), ...more };
 }
 
-/** Makes a webhook at an endpoint of its own and returns its number. */
+/** Creates a webhook with its own endpoint and returns its number. */
 export async function subscribe(
   testStore: TestStore,
   eventTypes: readonly string[],
@@ -66,7 +66,7 @@ export async function subscribe(
   return webhook.progress.webhookNumber;
 }
 
-/** The log of every webhook: offset and id of the event. */
+/** Returns the log of every webhook as offsets and event ids. */
 export function logs({ rows }: TestStore): Map<number, [offset: number, eventId: string][]> {
   const found = new Map<number, [number, string][]>();
   const sql = `SELECT o.webhook_number, o.record_offset, e.id FROM outbox AS o LEFT JOIN event AS e ON e.key = o.event_key

@@ -1,4 +1,4 @@
-/** An API behind a proxy, the product whose rules protect it, and callers with tokens. */
+/** An API behind a proxy, the product with its rules, and callers with tokens. */
 import type { TestContext } from 'node:test';
 import { type Catalogue, compileCatalogue } from '../../src/access/catalogue.ts';
 import { cleanUp } from './cleanup.ts';
@@ -34,12 +34,12 @@ export type Shop = {
   readonly proxy: RunningProxy;
   readonly user: { readonly id: string; readonly userName: string };
   readonly clientId: string;
-  /** Tokens of an application that holds both order scopes, for a user who has both permissions and that of administration. */
+  /** Tokens of an application with both order scopes. Its user has both order permissions and `shop:admin`. */
   readonly viewer: string;
   readonly editor: string;
   /** Sends one request to the proxy, with a token unless it is null. */
   send(target: string, token: string | null, request?: RawRequest): Promise<RawAnswer>;
-  /** The requests that the upstream got since this was last asked. */
+  /** The requests that the upstream received since the last call. */
   arrived(): readonly UpstreamRequest[];
 };
 

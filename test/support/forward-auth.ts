@@ -1,4 +1,4 @@
-/** Tests for every proxy that asks Sallyport before it passes a request on (contract §3 "Forward auth"). */
+/** Tests that every proxy with forward auth must pass (contract §3 "Forward auth"). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -14,7 +14,7 @@ import type { UpstreamRequest } from './upstream.ts';
 
 const IDENTITY = ['x-auth-client-id', 'x-auth-user-id', 'x-auth-user-name', 'x-auth-scope', 'x-auth-permissions'];
 
-/** The identity in a request, each header as often as it came. */
+/** The identity headers of a request, including repeated ones. */
 function identityOf(request: UpstreamRequest | undefined): Record<string, readonly string[]> {
   return Object.fromEntries(IDENTITY.map((name) => [name, request?.header(name) ?? []]));
 }
@@ -24,13 +24,13 @@ function assertRefused(answer: RawAnswer, challenge: RegExp, shown = answer.text
   assert.match(answer.header('WWW-Authenticate') ?? '', challenge, shown);
 }
 
-/** `passesUnderscores`: a request with an underscore in a header's name goes through without that header; else it is refused. */
+/** With `passesUnderscores` the proxy removes headers with an underscore in their name; otherwise it refuses the request. */
 export function testForwardAuth(
   name: string,
   start: (behind: Behind) => Promise<RunningProxy>,
   { passesUnderscores }: { readonly passesUnderscores: boolean },
 ): void {
-  test(`${name} lets an allowed request through, with its body and with the identity of its caller`, async (t) => {
+  test(`${name} passes an allowed request with its body and the caller's identity`, async (t) => {
     const { send, arrived, viewer, editor, user, clientId } = await openShop(t, start);
     const answer = await send('/shop/orders/17?expand=lines&a=%2F', viewer);
     assert.equal(answer.status, 200, answer.text);
@@ -59,7 +59,7 @@ export function testForwardAuth(
     assert.equal(arrived()[0]?.method, 'HEAD');
   });
 
-  test(`${name} refuses requests that the token, the rules or the user do not allow, and the upstream gets none`, async (t) => {
+  test(`${name} refuses requests that the token, the rules or the user do not allow, and passes none to the upstream`, async (t) => {
     const { send, arrived, viewer, editor, admin, user } = await openShop(t, start);
     const scope = /^Bearer error="insufficient_scope"/;
     assertRefused(await send('/shop/orders/17', null), /^Bearer$/);
@@ -106,7 +106,7 @@ export function testForwardAuth(
     assert.deepEqual(arrived(), []);
   });
 
-  test(`${name} asks for every request, also on one connection and for another path, method or token`, async (t) => {
+  test(`${name} asks about every request, also for other paths, methods and tokens on the same connection`, async (t) => {
     const { proxy, arrived, viewer } = await openShop(t, start);
     const call = async (path: string, init: RequestInit): Promise<number> => {
       const reply = await fetch(proxy.url + path, init);
@@ -124,10 +124,10 @@ export function testForwardAuth(
     assert.deepEqual([...new Set(arrived().map(({ method, url }) => `${method} ${url}`))], ['GET /shop/orders/17']);
   });
 
-  test(`${name} lets a request through that has more cookies than Sallyport takes headers`, async (t) => {
+  test(`${name} passes requests whose cookies exceed Sallyport's limit for headers`, async (t) => {
     const { send, arrived, viewer, user, clientId } = await openShop(t, start);
     for (const kilobytes of [17, 30]) {
-      // nginx takes four lines of 8 KiB.
+      // nginx accepts four header lines of 8 KiB.
       const headers = [1, 2, 3, 4].map((part) => `Cookie: part${part}=${'c'.repeat(kilobytes * 250)}`);
       const answer = await send('/shop/orders/17', viewer, { headers });
       assert.equal(answer.status, 200, answer.text);
@@ -150,7 +150,7 @@ export function testForwardAuth(
     }
   });
 
-  test(`${name} lets no identity through that a client wrote itself`, async (t) => {
+  test(`${name} passes no identity headers forged by a client`, async (t) => {
     const { send, arrived, viewer, user, clientId } = await openShop(t, start);
     const forged = [
       'X-Auth-User-Id: forged',
@@ -171,11 +171,11 @@ export function testForwardAuth(
     assert.deepEqual(request?.header('x-auth-scope'), ['orders:view']);
     assert.ok(!JSON.stringify(identityOf(request)).includes('forged'));
 
-    // A server that reads CGI variables takes these for the others.
+    // A server that reads CGI variables cannot distinguish these headers from the identity headers.
     for (const alias of ['X_Auth_User_Id', 'x_auth_permissions', 'X-Auth_Client-Id', 'X_AUTH_SCOPE']) {
       const { status } = await send('/shop/orders/17', viewer, { headers: [`${alias}: forged`] });
       const passed = arrived();
-      // Caddy refuses the whole, nginx hands on all but that.
+      // Caddy refuses the request. nginx passes it without that header.
       assert.deepEqual([status, passed.length], passesUnderscores ? [200, 1] : [401, 0], alias);
       const names = passed.flatMap(({ headerNames }) => headerNames);
       assert.deepEqual(
@@ -200,7 +200,7 @@ export function testForwardAuth(
     }
   });
 
-  test(`${name} asks about the real request, also if a client forges the headers about it`, async (t) => {
+  test(`${name} asks about the real request, even if a client forges the headers that describe it`, async (t) => {
     const { send, arrived, viewer } = await openShop(t, start);
     const allowed = '/shop/orders/17';
     const claims: readonly (readonly string[])[] = [
@@ -251,7 +251,7 @@ export function testForwardAuth(
     );
   });
 
-  test(`${name} hands on nothing that a lenient upstream could read as a path that is not allowed`, async (t) => {
+  test(`${name} passes no request that a lenient upstream could read as a forbidden path`, async (t) => {
     const { send, arrived, viewer } = await openShop(t, start);
     await fc.assert(
       fc.asyncProperty(anyTarget, async (target) => {
@@ -268,7 +268,7 @@ export function testForwardAuth(
       }),
       { numRuns: 300 },
     );
-    // So that the property is not kept by refusing everything.
+    // A proxy that refuses everything would pass the property above, so check that unusual but valid paths are allowed.
     assert.equal((await send('/shop/orders/%40me', viewer)).status, 200);
     assert.equal((await send('/shop/orders/1/lines/a/b%20c', viewer)).status, 200);
   });

@@ -1,7 +1,7 @@
-/** For programs that cannot be told to take any port that is free. */
+/** Finds a port for programs that cannot choose a free one themselves. */
 import { type AddressInfo, createServer } from 'node:net';
 
-/** A port that was free a moment ago. Another process may take it before it is used, so callers retry with another one. */
+/** Returns a free port. Another process may take it before it is used, so callers must retry. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -1,6 +1,6 @@
 /**
- * A port that a test keeps from first to last, also while nobody is to answer behind it: one that is given back and taken again later
- * may be another process's by then.
+ * Listens on one port for the whole test and forwards connections to a server that may start later or restart. If the test released the
+ * port in between, another process could take it.
  */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
@@ -8,11 +8,11 @@ import { cleanUp } from './cleanup.ts';
 
 export type Front = {
   readonly port: number;
-  /** From now on connections are those of the server at this port. */
+  /** Forwards further connections to this port. */
   passTo(port: number): void;
 };
 
-/** `early` gets the connections that come before there is anything to pass them to. */
+/** `early` handles the connections that arrive before the first `passTo`. */
 export async function startFront(t: TestContext, early: (socket: Socket) => void): Promise<Front> {
   let behind: number | null = null;
   const sockets = new Set<Socket>();

@@ -1,6 +1,6 @@
 /**
- * A program whose files may not grow beyond a limit that a shell has set. It writes with threads until the log cannot be copied into the
- * database's file any more, then goes on, and prints the result as JSON.
+ * A program whose file size is limited by the shell. It writes with threads until the log can no longer be copied into the database file,
+ * continues to write, and prints the result as JSON.
  */
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 
@@ -24,7 +24,7 @@ async function fill(path: string): Promise<void> {
   let commits = 0;
   for (; faults.length === 0 && commits < 2000; commits += 1) await insert();
   const emptied = await db.forgetOverwritten();
-  // Enough that the checkpoint is tried again, and fails again.
+  // Enough writes for another checkpoint, which also fails.
   let later = 0;
   for (; later < 60; later += 1) await insert();
   const told: FullFile = { faults, commits, emptied, later };

@@ -1,4 +1,4 @@
-/** Housekeeping on a test's store without pauses between its steps, and its log. */
+/** Runs housekeeping on a test's store, without pauses between steps, and collects its log. */
 import {
   createHousekeeping,
   type Housekeeping,
@@ -13,7 +13,7 @@ const DEFAULTS: Retention = { deliveredDays: 30, deadDays: 90, attemptsDays: 30 
 
 export type Kept = Housekeeping & {
   readonly logged: readonly Record<string, unknown>[];
-  /** How often the dispatcher was told that there may be work. */
+  /** The number of times the dispatcher was woken. */
   wakes(): number;
 };
 
@@ -41,7 +41,7 @@ export function keepHouse(
   return { ...housekeeping, logged, wakes: () => wakes };
 }
 
-/** How many rows a table has. */
+/** The number of rows in a table. */
 export function count(s: Pick<TestStore, 'rows'>, table: string, where = 'TRUE'): number {
   return Number(s.rows(`SELECT count(*) AS n FROM ${table} WHERE ${where}`)[0]?.n);
 }

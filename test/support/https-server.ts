@@ -126,7 +126,7 @@ async function respond(planned: PlannedAnswer, seen: SeenRequest, response: Serv
   response.end(body);
 }
 
-/** A TLS server below HTTP: `onSocket` speaks for itself. Returns the port; ends, with all its sockets, with the test. */
+/** A TLS server without HTTP: `onSocket` handles each connection. Returns the port. Ends with the test, and closes all connections. */
 export async function startRawTlsServer(
   t: TestContext,
   identity: Identity,
@@ -139,7 +139,7 @@ export async function startRawTlsServer(
   return await listening(t, server);
 }
 
-/** A TCP server that hands over each connection as it comes. Returns the port; ends with the test. */
+/** A TCP server that calls `onSocket` with each connection. Returns the port. It is closed when the test ends. */
 export async function startTcpServer(t: TestContext, onSocket: (socket: Socket) => void): Promise<number> {
   return await listening(
     t,

@@ -36,7 +36,7 @@ export function choose(url: string, password: string, passwordAgain = password):
   return open(url, { method: 'POST', body: new URLSearchParams({ password, passwordAgain }) });
 }
 
-/** The hash that is stored, read behind the service. */
+/** Reads a user's stored password hash directly from the database. */
 export async function storedHash({ dataDir }: Service, user: string): Promise<string | null> {
   const database = openSqlite(`${dataDir}/sallyport.db`);
   try {
@@ -47,7 +47,7 @@ export async function storedHash({ dataDir }: Service, user: string): Promise<st
   }
 }
 
-/** The one page for everything that cannot be used, or null for another. */
+/** Whether the page says that the invitation cannot be used. Every such invitation gets the same page. */
 export function isUnusable({ status, text }: Page): boolean {
   return status === 404 && text.includes('<h1>This link cannot be used</h1>');
 }

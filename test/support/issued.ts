@@ -1,7 +1,7 @@
-/** Looking behind the store for the tokens of an application. */
+/** Reads the tokens of an application directly from the database. */
 import type { TestStore } from './store.ts';
 
-/** Their row keys, the oldest first. */
+/** The row keys, oldest first. */
 export function tokensOf({ database }: TestStore, applicationId: string): number[] {
   const keys = database.connection
     .prepare('SELECT key FROM access_token WHERE application_id = ? ORDER BY key')

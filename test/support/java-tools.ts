@@ -1,4 +1,4 @@
-/** The Java libraries of test/tools/pom.xml, by which stock clients are tried. */
+/** Installs the Java libraries of test/tools/pom.xml, which tests use as third-party clients. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 const pom = fileURLToPath(new URL('../tools/pom.xml', import.meta.url));
 const cache = fileURLToPath(new URL('../../node_modules/.cache/test-tools', import.meta.url));
 
-/** Returns a class path that has the libraries; the first call of a checkout resolves them. Throws where Maven is missing. */
+/** Returns a class path with the libraries. The first call in a checkout downloads them. Throws if Maven is missing. */
 export function javaToolsClassPath(): string {
   const version = createHash('sha256').update(readFileSync(pom)).digest('hex').slice(0, 16);
   const folder = join(cache, `java-${version}`);
@@ -16,7 +16,7 @@ export function javaToolsClassPath(): string {
   return join(folder, '*');
 }
 
-/** Installs beside the folder and renames, so that an install that was cut short, or runs twice at once, does no harm. */
+/** Installs into a temporary folder and renames it, so that interrupted or concurrent installs do no harm. */
 function install(folder: string): void {
   mkdirSync(dirname(folder), { recursive: true });
   const fresh = mkdtempSync(`${folder}.`);

@@ -1,4 +1,4 @@
-/** A service and a receiver that trust each other, and short calls of the API for the set-up of a journey. */
+/** A service and a receiver that trust each other, and short functions for calls of the API. */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { ApplicationView } from '../../src/access/applications.ts';
@@ -20,7 +20,7 @@ export type DeliveryDetail = DeliveryView & { readonly attempts: readonly Attemp
 
 let certificates: Certificates | null = null;
 
-/** Shared by all tests of a process, since making them takes time. */
+/** Shared by all tests of a process, because creating certificates is slow. */
 export function sharedCertificates(): Certificates {
   certificates ??= makeCertificates();
   return certificates;
@@ -33,7 +33,7 @@ export async function startJourney(t: TestContext, options: ServiceOptions = {})
   return { service, admin: service.admin, receiver };
 }
 
-/** A service-account user, an application that acts as it, and a client with a token of the application's. */
+/** Creates a service account, an application that acts as it, and a client with a token of the application. */
 export async function registerApplication(
   admin: ApiClient,
   scopes: readonly string[],
@@ -50,7 +50,7 @@ export async function registerApplication(
   return { user: account, application: made, credentials, token, api: createClient(admin.url, token) };
 }
 
-/** Tells the service of the receiver's endpoint. */
+/** Creates an endpoint in the service for the receiver's endpoint. */
 export function makeEndpoint(
   admin: ApiClient,
   { url, secret, apiKey }: Pick<ReceivingEndpoint, 'url' | 'secret' | 'apiKey'>,
@@ -63,7 +63,7 @@ export function importKey(admin: ApiClient, name: string, publicKey: string): Pr
   return succeeded(admin.post('keys', { name, publicKey }));
 }
 
-/** Without heartbeats by default, so that only the test's own events arrive. */
+/** Creates a webhook. By default it sends no heartbeats, so that only the test's own events arrive. */
 export function makeWebhook(
   admin: ApiClient,
   endpoint: Pick<EndpointView, 'id'>,
@@ -86,7 +86,7 @@ export function readWebhook(admin: ApiClient, { id }: Pick<WebhookView, 'id'>): 
   return succeeded(admin.get(`webhooks/${id}`));
 }
 
-/** An endpoint at the receiver with a started webhook for these types. */
+/** Creates an endpoint at the receiver with a started webhook for these event types. */
 export async function connect(
   { admin, receiver }: Pick<Journey, 'admin' | 'receiver'>,
   eventTypes: readonly string[],
@@ -102,7 +102,7 @@ export async function connect(
   return { at, endpoint: made, webhook: await startWebhook(admin, subscribed) };
 }
 
-/** A type of event that may be sent in clear. */
+/** Creates an event type that does not require encryption. */
 export async function makeEventType(admin: ApiClient, name: string): Promise<void> {
   await succeeded(admin.post('event-types', { name }));
 }
@@ -115,7 +115,7 @@ export async function publish(admin: ApiClient, type: string, ...all: readonly F
   return accepted.events.map(({ id }) => id);
 }
 
-/** A webhook's deliveries, in the order of their offsets. */
+/** Returns a webhook's deliveries, ordered by offset. */
 export async function deliveriesOf(admin: ApiClient, { id }: Pick<WebhookView, 'id'>): Promise<DeliveryView[]> {
   const all: DeliveryView[] = [];
   let cursor: string | null = null;
@@ -128,7 +128,7 @@ export async function deliveriesOf(admin: ApiClient, { id }: Pick<WebhookView, '
   return all.reverse();
 }
 
-/** One delivery with its attempts: the one of this event. */
+/** Returns the delivery of this event with its attempts. */
 export async function deliveryOf(
   admin: ApiClient,
   webhook: Pick<WebhookView, 'id'>,
@@ -146,7 +146,7 @@ export function unique(what: string): string {
   return `${what}-${made}`;
 }
 
-/** The one item of a list that must have no other. */
+/** Returns the only item of a list. Fails if there are more or none. */
 export function only<T>(items: readonly T[]): T {
   const [item] = items;
   assert.ok(item !== undefined && items.length === 1, `wanted one item: ${JSON.stringify(items)}`);

@@ -5,7 +5,7 @@ import { NOW } from './store.ts';
 
 export const HALF_IDS = ['left', 'right'] as const;
 export const STARTED_AT: number = NOW - 40;
-/** In the place of chance. */
+/** Replaces the random number. */
 export const half = (): number => 0.5;
 
 /** A first attempt that delivered ten records of a healthy webhook, with the test's changes. */

@@ -1,4 +1,4 @@
-/** The database of a service after months, made by SQL in seconds: 200,000 records in the logs of four webhooks, in all states. */
+/** Creates the database of a service after months with SQL, which takes seconds: 211,000 records of four webhooks in all states. */
 import type { TestContext } from 'node:test';
 import { firstRowKeyAt } from '../../src/kernel/ids.ts';
 import { subscribe } from './events.ts';
@@ -8,24 +8,24 @@ import { NOW, openTestStore, type TestStore } from './store.ts';
 export const EVENTS = 100_000;
 export const RARE = 25_000;
 export const SECOND_MS = 1000;
-/** An event that was erased before the webhook that is stuck could send it. */
+/** An event that was erased before the `stuck` webhook could send it. */
 export const ERASED: number = EVENTS - 5;
-/** When an event happened. */
+/** The time of event `n`. */
 export const at = (n: number): number => NOW + n * SECOND_MS;
-/** Its id. */
+/** The id of event `n`. */
 export const eventId = (n: number): string => {
   const time = at(n).toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-000000000000`;
 };
 
 export type LargeLog = TestStore & {
-  /** All was delivered in batches of 100, but for two dead ones: its oldest, and one in the middle. */
+  /** Every event, in batches of 100. All are delivered except two dead batches: the oldest and one in the middle. */
   readonly busy: number;
-  /** Delivered up to its middle, and nothing since: 50,000 wait. */
+  /** Every event. The first half is delivered, and 50,000 records wait. */
   readonly stuck: number;
-  /** Got the first thousand events alone; the last of them waits for a retry, all others were delivered. */
+  /** Only the first 1,000 events. The last one waits for a retry, and all others are delivered. */
   readonly quiet: number;
-  /** Of every tenth event; every one of its batches of one is dead. */
+  /** Every tenth event, in batches of one. All are dead. */
   readonly hopeless: number;
 };
 

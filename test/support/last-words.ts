@@ -1,4 +1,4 @@
-/** A program that logs, and ends in the same turn: with status 3, or by an error where its argument is `crash`. With `many`, 1000 lines. */
+/** Logs a line and ends in the same turn: with status 3, or with an error if the argument is `crash`. With `many` it logs 1000 lines. */
 import { createLog } from '../../src/observe/log.ts';
 
 const [, , end] = process.argv;

@@ -1,4 +1,4 @@
-/** `sallyport listen` as a process of its own, and requests to it over TLS that trusts its certificate alone. */
+/** Runs `sallyport listen` in a separate process, and sends requests to it over TLS. They trust only its certificate. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -20,20 +20,20 @@ const FLAGS = 'deno' in process.versions ? ['run', '--allow-all'] : ['--disable-
 export type Listener = {
   readonly url: string;
   readonly certificateFile: string;
-  /** Made where no secret was given. */
+  /** The given secret, or a generated one. */
   readonly secret: string;
   readonly apiKey: string;
-  /** The next object that it printed. */
+  /** Waits for the next object that it prints. */
   next(): Promise<Record<string, unknown>>;
   /** The status and text of the response. Rejects without one. */
   send(
     request: RawRequest,
   ): Promise<{ readonly status: number; readonly text: string; readonly answer: string | null }>;
-  /** Sends SIGTERM and answers how the process ended. */
+  /** Sends SIGTERM and returns how the process ended. */
   end(): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }>;
 };
 
-/** Starts `sallyport listen --json` on a free port, with a certificate of its own unless a folder is named. */
+/** Starts `sallyport listen --json` on a free port, with a new certificate folder unless one is given. */
 export async function startListener(t: TestContext, args: readonly string[] = [], folder?: string): Promise<Listener> {
   const kept = folder ?? join(temporaryFolder(t), 'listen');
   const child = spawnListen(t, ['--json', '--port', '0', '--certificate-folder', kept, ...args]);
@@ -77,12 +77,12 @@ export async function exchange(
 }
 
 export type ListenOptions = {
-  /** Has it write to a terminal, by way of the program `script`. */
+  /** Runs it in a terminal, using the program `script`. */
   readonly terminal?: boolean;
   readonly env?: Readonly<Record<string, string>>;
 };
 
-/** The bare process, killed when the test ends. */
+/** Starts the process, which is killed when the test ends. */
 export function spawnListen(
   t: TestContext,
   args: readonly string[],
@@ -94,7 +94,7 @@ export function spawnListen(
   const child = spawn(file, rest, {
     env: { ...baseEnvironment(), HOME, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
-    // A group of its own, so that what `script` runs ends too.
+    // A separate process group, so that killing it also ends the child of `script`.
     detached: true,
   });
   const exited = once(child, 'close');

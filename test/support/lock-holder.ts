@@ -1,4 +1,4 @@
-/** Another process that holds a database's write lock until it is asked to release it. */
+/** A separate process that holds a database's write lock until `release` is called. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { TestContext } from 'node:test';
@@ -22,7 +22,7 @@ const PROGRAM = `
     process.exit(0);
   });`;
 
-/** Resolves once the lock is held; `sql` is run under it. */
+/** Resolves once the lock is held and `sql` has run. */
 export async function holdLock(t: TestContext, path: string, sql?: string): Promise<LockHolder> {
   const child: ChildProcess = spawn(process.execPath, ['-e', PROGRAM], {
     env: { ...process.env, LOCKED_FILE: path, ...(sql === undefined ? {} : { LOCKED_SQL: sql }) },

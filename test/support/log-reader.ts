@@ -3,7 +3,7 @@
 /** A line of the log; `msg` is its message. */
 export type LogLine = Readonly<Record<string, unknown>> & { readonly msg?: string };
 
-/** One attempt to deliver, as the log tells of it once its outcome is written. */
+/** The log line of a delivery attempt, which the service writes after it has stored the outcome. */
 export type LoggedAttempt = {
   readonly webhookId: string;
   readonly kind: 'delivery' | 'heartbeat';
@@ -16,18 +16,18 @@ export type LoggedAttempt = {
 };
 
 export type LogReader = {
-  /** Takes the next piece of the log, which need not end at a line's end. */
+  /** Adds a chunk of the log, which may end within a line. */
   take(text: string): void;
-  /** All of it, as written. */
+  /** The complete log so far. */
   text(): string;
   lines(): readonly LogLine[];
-  /** The first line that fits, there already or still to come. */
+  /** Resolves with the first matching line. Waits for it if the log does not contain one yet. */
   line(fits: (line: LogLine) => boolean): Promise<LogLine>;
-  /** The next settled attempt of a webhook: each one once, in the order in which they were settled. */
+  /** Resolves with the next settled attempt of a webhook. Each attempt is returned once, in the order of settling. */
   nextAttempt(webhookId: string): Promise<LoggedAttempt>;
 };
 
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 export function createLogReader(): LogReader {
   const lines: LogLine[] = [];
@@ -41,14 +41,14 @@ export function createLogReader(): LogReader {
       const look = (): void => {
         const found = lines.slice(from).find(fits);
         if (found === undefined) return;
-        clearTimeout(patience);
+        clearTimeout(timer);
         waiting.delete(look);
         resolve(found);
       };
-      const patience = setTimeout(() => {
+      const timer = setTimeout(() => {
         waiting.delete(look);
-        reject(new Error(`the line that was waited for was not logged: ${fits}\n${whole.slice(-5000)}`));
-      }, PATIENCE_MS);
+        reject(new Error(`timed out waiting for a line of the log: ${fits}\n${whole.slice(-5000)}`));
+      }, TIMEOUT_MS);
       waiting.add(look);
       look();
     });
@@ -61,7 +61,7 @@ export function createLogReader(): LogReader {
       whole += text;
       const complete = (partial + text).split('\n');
       partial = complete.pop() ?? '';
-      // Other lines are stack traces of faults, or Node's warnings.
+      // Other lines are stack traces or Node's warnings.
       for (const text of complete) lines.push(text.startsWith('{') ? (JSON.parse(text) as LogLine) : { msg: text });
       for (const look of [...waiting]) look();
     },

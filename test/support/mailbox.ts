@@ -2,17 +2,17 @@
 
 export type Mailbox<T> = {
   put(item: T): void;
-  /** Something unexpected arrived: the next `take` rejects with it. */
+  /** Makes the next `take` reject with this reason. */
   fail(reason: string): void;
-  /** Waits for the next one if need be. Rejects where it never comes: a test that waits forever says nothing. */
+  /** Returns the next item, and waits for it if there is none. Rejects after a time limit, so that a test does not wait forever. */
   take(): Promise<T>;
 };
 
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 type Item<T> = { readonly item: T } | { readonly reason: string };
 
-/** `what` names the items for the message of a wait that was in vain. */
+/** `what` names the items in the error message of that time limit. */
 export function createMailbox<T>(what: string): Mailbox<T> {
   const unread: Item<T>[] = [];
   const takers: ((next: Item<T>) => void)[] = [];
@@ -29,14 +29,14 @@ export function createMailbox<T>(what: string): Mailbox<T> {
     take: () =>
       new Promise((resolve, reject) => {
         const settle = (next: Item<T>): void => {
-          clearTimeout(patience);
+          clearTimeout(timer);
           if ('item' in next) resolve(next.item);
-          else reject(new Error(`${what} was wanted, and refused: ${next.reason}`));
+          else reject(new Error(`waiting for ${what} failed: ${next.reason}`));
         };
-        const patience = setTimeout(() => {
+        const timer = setTimeout(() => {
           takers.splice(takers.indexOf(settle), 1);
-          reject(new Error(`${what} was waited for and did not come`));
-        }, PATIENCE_MS);
+          reject(new Error(`timed out waiting for ${what}`));
+        }, TIMEOUT_MS);
         const next = unread.shift();
         if (next === undefined) takers.push(settle);
         else settle(next);

@@ -1,4 +1,4 @@
-/** The OAuth endpoints on a real socket and a real database, and short ways to talk to them. */
+/** The OAuth endpoints on a real socket and a real database, and functions to call them. */
 
 import { connect, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
@@ -24,13 +24,13 @@ export type OAuthService = TestServices & {
   readonly port: number;
   /** `http://127.0.0.1:<port>`, also the issuer. */
   readonly origin: string;
-  /** The log, one JSON text for each entry. */
+  /** The log, one JSON text per entry. */
   readonly logged: readonly string[];
   /** Raw connections, destroyed before the server is closed. */
   readonly sockets: Set<Socket>;
 };
 
-/** The loopback address is a trusted proxy, so that `X-Forwarded-For` gives a request any address. */
+/** The loopback address is a trusted proxy, so a test can set the address of a request with `X-Forwarded-For`. */
 export async function startOAuthService(
   t: TestContext,
   { bodyTimeoutMs }: { readonly bodyTimeoutMs?: number } = {},
@@ -79,7 +79,7 @@ export type TestClient = {
   readonly user: User;
 };
 
-/** An application with these scopes, bound to a user of its own with permissions of the same names. */
+/** Creates an application with these scopes and a user with permissions of the same names. */
 export async function makeClient(
   services: OAuthService,
   scopes: readonly string[] = ['employees:view', 'employees:edit'],
@@ -92,7 +92,7 @@ export async function makeClient(
 
 export type Answer = { readonly status: number; readonly headers: Headers; readonly text: string };
 
-/** The members of an answer's JSON body. */
+/** Parses the JSON body of a response. */
 export function bodyOf({ text }: Answer): Record<string, unknown> {
   return JSON.parse(text) as Record<string, unknown>;
 }
@@ -118,7 +118,7 @@ export function postJson({ origin }: OAuthService, path: string, body: unknown, 
   });
 }
 
-/** `form` is sent as it is when it is text. */
+/** A `form` of type string is sent unchanged. */
 export function postForm(
   { origin }: OAuthService,
   path: string,
@@ -138,9 +138,9 @@ export function basic(clientId: string, clientSecret: string): { readonly Author
 export type RawConnection = {
   write(text: string | Uint8Array): void;
   end(): void;
-  /** The received text, once it matches or the server has closed. */
+  /** Resolves with the received text once it matches or the server has closed the connection. */
   received(pattern: RegExp): Promise<string>;
-  /** All that came, once the server has closed the connection. */
+  /** Resolves with the received text once the server has closed the connection. */
   closed(): Promise<string>;
 };
 
@@ -157,7 +157,7 @@ export async function connectRaw({ port, sockets }: OAuthService): Promise<RawCo
     text += chunk.toString('latin1');
     notify();
   });
-  // A connection that is reset is over as well; what came before counts.
+  // A reset also ends the connection. The text received before it stays available.
   socket.on('error', () => socket.destroy());
   socket.on('close', () => {
     over = true;
@@ -182,7 +182,7 @@ export async function connectRaw({ port, sockets }: OAuthService): Promise<RawCo
   };
 }
 
-/** The text of a request; its length is added unless the headers say how the body goes. */
+/** Builds the text of a request. Adds Content-Length unless the headers already frame the body. */
 export function rawRequest(path: string, headers: readonly string[], body = ''): string {
   const framed = headers.some((header) => /^(?:content-length|transfer-encoding):/i.test(header));
   const length = framed ? [] : [`Content-Length: ${Buffer.byteLength(body)}`];

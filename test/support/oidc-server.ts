@@ -1,4 +1,4 @@
-/** A third-party authorization server (oidc-provider) over HTTPS, as a customer would run one, for client credentials. */
+/** A third-party authorization server (oidc-provider) over HTTPS that issues tokens for client credentials. */
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -23,9 +23,9 @@ export type OidcServer = {
   tokenRequests(): number;
   /** The number of connections opened so far. */
   connections(): number;
-  /** Changes the answers of the token endpoint from now on, as servers that are less strict than this one would give them. */
+  /** Changes further responses of the token endpoint, to imitate less strict servers. */
   alter(change: ((answer: Answer) => void) | null): void;
-  /** Lets token requests wait from now on, until the function that is returned is called. */
+  /** Delays token requests until the returned function is called. */
   hold(): () => void;
 };
 
@@ -36,7 +36,7 @@ const SIGNING_KEY = {
   use: 'sig',
 } as JWK;
 
-/** Where the provider keeps its tokens. With the one that it brings it warns at every start. */
+/** Stores the provider's tokens. The provider's own adapter logs a warning at every start. */
 function inMemory(): Adapter {
   const kept = new Map<string, AdapterPayload>();
   return {
@@ -83,7 +83,7 @@ export async function startOidcServer(
         id_token_signed_response_alg: 'ES256',
       },
     ],
-    // The second one is not for this client.
+    // The client may not request the second scope.
     scopes: [CLIENT.scopes, 'events:read'],
     features: { clientCredentials: { enabled: true }, devInteractions: { enabled: false } },
     adapter: inMemory,

@@ -5,8 +5,8 @@ import formats from 'ajv-formats';
 import { type ApiDocument, type Operation, type Place, placeOf, type Response } from './openapi-document.ts';
 
 /**
- * Throws an `AssertionError` that names the operation and all that differs. `path` may have a query; `text` is the body as it
- * came, empty where there was none. An operation, a status or a member of a body that is not described differs.
+ * Throws an `AssertionError` with the operation and all differences. An operation, a status or a member of the body that the document does
+ * not describe is a difference. `path` may have a query; `text` is the body as received, or empty without one.
  */
 export type ResponseChecker = (method: string, path: string, status: number, headers: Headers, text: string) => void;
 
@@ -42,12 +42,12 @@ export function createResponseChecker(described: ApiDocument): ResponseChecker {
   };
 }
 
-/** What any request may be answered with, wherever it goes, and what one that goes nowhere. */
+/** Responses that any request may get, and those of requests to unknown paths or with other methods. The operations do not list them. */
 const EARLY: Readonly<Record<number, string>> = { 431: 'HeadersTooLarge' };
 const EARLY_OR_NO_PATH: Readonly<Record<number, string>> = { ...EARLY, 400: 'BadRequest', 404: 'NotFound' };
 const EARLY_OR_NO_METHOD: Readonly<Record<number, string>> = { ...EARLY, 400: 'BadRequest', 405: 'MethodNotAllowed' };
 
-/** The operation that answers a method, or null. */
+/** The key of the operation for a method, or null. */
 function verbOf(operations: Readonly<Record<string, Operation>>, method: string): string | null {
   const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
   if (operations[verb] !== undefined) return verb;
@@ -84,7 +84,7 @@ function problemsOfBody({ value, steps }: Place, { headers, text, bodiless }: Bo
 
 type SchemaCheck = (steps: readonly string[], value: unknown) => string[];
 
-/** Validates values against the schema at a place in the document, which its references are resolved in. */
+/** Validates values against a schema in the document, and resolves the schema's references in the document. */
 export function createSchemaCheck(document: object): SchemaCheck {
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false });
   formats.default(ajv);
@@ -105,7 +105,7 @@ function escaped(step: string): string {
   return encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'));
 }
 
-/** A copy in which an object schema that says nothing of further members refuses them. */
+/** A copy in which object schemas refuse additional members unless they say otherwise. */
 function closed(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(closed);
   if (part === null || typeof part !== 'object') return part;

@@ -1,4 +1,4 @@
-/** What tests read in an OpenAPI document. */
+/** The parts of an OpenAPI document that tests read. */
 import assert from 'node:assert/strict';
 
 export type Schema = { readonly [keyword: string]: unknown };
@@ -34,7 +34,7 @@ export type Operation = {
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: { readonly required: boolean; readonly content: Content };
   readonly responses: Readonly<Record<string, Response>>;
-  /** The same responses for every method. */
+  /** Whether the operation answers every method. */
   readonly 'x-any-method'?: boolean;
 };
 
@@ -57,23 +57,23 @@ type TokenFlow = { readonly tokenUrl: string; readonly scopes: Readonly<Record<s
 
 export type DescribedOperation = { readonly method: string; readonly path: string; readonly operation: Operation };
 
-/** Every operation, in the order of the document; the method as in a request. */
+/** Every operation in the order of the document, with its method in upper case. */
 export function operationsOf({ paths }: ApiDocument): DescribedOperation[] {
   return Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([verb, operation]) => ({ method: verb.toUpperCase(), path, operation })),
   );
 }
 
-/** Fails without an operation of that name. */
+/** Returns the operation with this id. Fails if there is none. */
 export function operationNamed(document: ApiDocument, id: string): DescribedOperation {
   const found = operationsOf(document).find(({ operation }) => operation.operationId === id);
   return found ?? assert.fail(`there is no operation ${id}`);
 }
 
-/** A part of the document and the steps of the JSON Pointer (RFC 6901) to it. */
+/** A part of the document and the reference tokens of its JSON Pointer (RFC 6901). */
 export type Place = { readonly value: unknown; readonly steps: readonly string[] };
 
-/** Follows the steps, and the reference that is found there. Throws where they lead nowhere. */
+/** Returns the place at `steps`. If it is a reference, returns the place it refers to. Throws if there is no such place. */
 export function placeOf(document: object, steps: readonly string[]): Place {
   let value: unknown = document;
   for (const step of steps) {
@@ -87,7 +87,7 @@ export function placeOf(document: object, steps: readonly string[]): Place {
   return typeof $ref === 'string' ? placeOf(document, stepsOf($ref)) : { value, steps };
 }
 
-/** Every object and list in the document, each with its place. References are not followed. */
+/** Every object and list in the document with its place. Does not follow references. */
 export function placesIn(value: unknown, steps: readonly string[] = []): Place[] {
   if (value === null || typeof value !== 'object') return [];
   const inside = Object.entries(value).flatMap(([step, member]) => placesIn(member, [...steps, step]));

@@ -1,6 +1,6 @@
-/** The patterns of an OpenAPI document, for tests that compile them with other engines. */
+/** Collects the patterns of an OpenAPI document, for tests that compile them with other regular expression engines. */
 
-/** Every distinct `pattern` in a document, however deep. */
+/** Every distinct `pattern` at any depth of a document. */
 export function patternsIn(document: unknown): string[] {
   const found = new Set<string>();
   const walk = (value: unknown): void => {

@@ -1,4 +1,4 @@
-/** Every route of the API on real services, listening, with the document that describes it. */
+/** A listening server with every route of the API on real services, and its OpenAPI document. */
 
 import type { TestContext } from 'node:test';
 import { BUILT_IN_PRODUCTS, BUILT_IN_SCOPES } from '../../src/access/built-in.ts';
@@ -31,10 +31,10 @@ import { loopbackTransport } from './transport.ts';
 
 export type DescribedService = {
   readonly url: string;
-  /** Without that of the document itself. */
+  /** Without the route of the document itself. */
   readonly routes: readonly Route[];
   readonly document: ApiDocument;
-  /** The public address; the one that is listened on until a test changes it. */
+  /** The public address. Initially the address of the listening socket; tests may change it. */
   readonly publicUrl: { value: string };
   /** A client with every built-in scope, and the credentials behind it. */
   readonly admin: ApiClient;
@@ -86,10 +86,10 @@ function routesOf(t: TestContext, services: TestServices, issuer: () => string):
   ];
 }
 
-/** A public address of a document that no service gives. */
+/** The public address in documents that no server serves. */
 export const PUBLIC_URL = 'https://edge.company.example';
 
-/** An open route with nothing special. */
+/** A route without authorization or other special features. */
 export const STUB: Route = {
   method: 'GET',
   path: '/stub',
@@ -101,7 +101,7 @@ export const STUB: Route = {
   respond: async () => ({ status: 200 }),
 };
 
-/** The document of these routes, by the built-in catalogue. */
+/** The document that describes these routes, with the scopes of the built-in catalogue. */
 export function documentOf(...routes: readonly Route[]): ApiDocument {
   const document = openApiDocument({ routes, publicUrl: PUBLIC_URL, products: BUILT_IN_PRODUCTS });
   return document as unknown as ApiDocument;

@@ -1,4 +1,4 @@
-/** A package as its users get it: built, packed, and installed from the tarball into an empty project. */
+/** Builds and packs a package, and installs its tarball into an empty project, as users do. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ export type Project = {
   readonly packed: readonly string[];
 };
 
-/** By a script of scripts/ that builds into the folder that it is given. Removed when the process ends. */
+/** Builds the package with a script of scripts/ that takes the target folder as argument. Removed when the process ends. */
 export function installPacked(script: string): Project {
   const parent = mkdtempSync(join(tmpdir(), 'packed-'));
   process.once('exit', () => rmSync(parent, { recursive: true, force: true }));
@@ -32,7 +32,7 @@ export function installPacked(script: string): Project {
   };
   if (Object.keys(dependencies).length > 0) copyDependencies(folder);
   const [tarball = ''] = readdirSync(parent).filter((name) => name.endsWith('.tgz'));
-  // What npm finds in place it does not fetch: no registry has to be asked, and the versions are those of the lock file.
+  // npm does not download installed packages, so this needs no registry and uses the versions of the lock file.
   npm(folder, 'install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', join(parent, tarball));
   return { folder, packed: packed.files.map(({ path }) => path).sort() };
 }
@@ -66,7 +66,7 @@ function npm(folder: string, ...args: readonly string[]): string {
   return execFileSync('npm', args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
-/** Links on the pages of an installed package, between its files, that lead nowhere. */
+/** The links on the pages of an installed package to files that it does not contain. */
 export function deadLinks({ folder, packed }: Project, name: string): string[] {
   const pages = packed.filter((path) => path.endsWith('.md'));
   assert.ok(pages.includes('README.md'));
@@ -81,7 +81,7 @@ export function deadLinks({ folder, packed }: Project, name: string): string[] {
   });
 }
 
-/** Lets the project import a package that this one has. */
+/** Makes a package of this checkout available to the project. */
 export function borrow({ folder }: Project, name: string): void {
   const link = join(folder, 'node_modules', name);
   mkdirSync(dirname(link), { recursive: true });
@@ -89,7 +89,7 @@ export function borrow({ folder }: Project, name: string): void {
   symlinkSync(join(root, 'node_modules', name), link);
 }
 
-/** Runs a program of the project with this text as standard input. Returns its output. */
+/** Runs a program in the project with this standard input. Returns its output. */
 export function runFile({ folder }: Project, name: string, program: string, input = ''): string {
   writeFileSync(join(folder, name), program);
   return execFileSync(process.execPath, [...FLAGS, name], { cwd: folder, encoding: 'utf8', input });

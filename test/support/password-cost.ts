@@ -1,4 +1,4 @@
-/** Makes new password hashes cheap in this process: at their full cost each takes a third of a second of a processor. */
+/** Makes new password hashes cheap in this process: at full cost each takes a third of a second of CPU time. */
 import { setPasswordCost } from '../../src/access/password.ts';
 
 setPasswordCost(4);

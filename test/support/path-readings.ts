@@ -1,6 +1,6 @@
-/** Every path that some server might read in a request target, because it decodes, merges, resolves or folds leniently. */
+/** All paths that lenient servers might read from a request target, by decoding, merging slashes, resolving dots or ignoring case. */
 
-/** Readings of readings too, up to a bound that the targets of tests do not come near. */
+/** Applies the readings repeatedly, up to a limit that the tests' targets do not reach. */
 export function readingsOf(target: string): ReadonlySet<string> {
   const readings = new Set<string>();
   // The query is split off first. The readings handle escapes and fragments in the rest.
@@ -20,7 +20,7 @@ export function readingsOf(target: string): ReadonlySet<string> {
 const READINGS_MAX = 5000;
 
 const LENIENT: readonly ((path: string) => string | null)[] = [
-  // Percent-encoding, of bytes and of the characters that they are in UTF-8; once more for each round.
+  // Percent-decoding, to bytes and to UTF-8 characters. Each round decodes once more.
   (path) => path.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
   (path) => {
     try {

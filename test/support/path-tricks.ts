@@ -1,7 +1,7 @@
-/** Request targets around the rules of a shop (test/support/forward-auth-shop.ts) that servers read differently. */
+/** Request targets near the rules of the shop (test/support/forward-auth-shop.ts) that servers interpret differently. */
 import fc from 'fast-check';
 
-/** Each is near something that is allowed, and some server reads in it something that is not. */
+/** Each resembles an allowed path, but some servers interpret it as another one. */
 export const PATH_TRICKS: readonly string[] = [
   '//shop/orders/17',
   '/shop//orders/17',
@@ -104,7 +104,7 @@ const head = fc.constantFrom(
   'http://x/shop/orders',
 );
 const query = fc.constantFrom('', '', '?', '?a=/../admin', '?../admin', '#', '#/../admin');
-/** Targets around the rules, of pieces that servers read differently. */
+/** Random targets near the rules, made of parts that servers interpret differently. */
 export const anyTarget: fc.Arbitrary<string> = fc
   .tuple(head, tail, query)
   .map((parts) => parts.join(''))

@@ -1,9 +1,9 @@
-/** PGP key pairs made on the spot, with an end where a test wants one. */
+/** Generates PGP key pairs, with an expiry if a test needs one. */
 import * as openpgp from 'openpgp';
 
 export type PgpKeyPair = { readonly publicKey: string; readonly privateKey: string };
 
-/** Armored. `lastsDays` from `at` on, which is a second ago unless said; without it the key never expires. */
+/** Returns armored keys, valid for `lastsDays` from `at` (default: a second ago). Without `lastsDays` they never expire. */
 export async function pgpKeyPair({
   lastsDays,
   at = Date.now() - 1000,

@@ -1,8 +1,8 @@
-/** Forms of the portal, read from its pages and sent as a browser without a script does it. */
+/** Reads the forms of portal pages and sends them as a browser without JavaScript does. */
 import assert from 'node:assert/strict';
 import { type PortalReply, request } from './portal-requests.ts';
 
-/** The fields of the form that posts to the path of `url`, as `reply` shows it, or as the page shows it now. */
+/** Returns the fields of the form that posts to the path of `url`. Reads it from `reply`, or requests `url` without one. */
 export async function formAt(url: string, token: string, reply?: PortalReply): Promise<URLSearchParams> {
   const { text } = reply ?? (await request(url, { token }));
   const action = new URL(url).pathname;
@@ -26,7 +26,7 @@ export async function formAt(url: string, token: string, reply?: PortalReply): P
   return fields;
 }
 
-/** Sends a form with some fields changed. */
+/** Reads a form, changes some fields and sends it. */
 export function sendForm(
   url: string,
   token: string,

@@ -3,22 +3,22 @@ import { defaultConfig } from '../../src/config/config.ts';
 import type { PageRoute, PortalDependencies } from '../../src/portal/page.ts';
 import { createPortal } from '../../src/portal/portal.ts';
 
-/** In their order, without services behind them: their descriptions can be read, but not their content. */
+/** Returns the pages without working services. Tests can read their descriptions but not render them. */
 export function portalPages(): readonly PageRoute[] {
   return createPortal(DEPENDENCIES as PortalDependencies).pages;
 }
 
-/** The pages for people: without streams and parts that a page's script requests. */
+/** The pages that users open, without the streams and fragments that scripts request. */
 export function shownPages(): readonly PageRoute[] {
   return portalPages().filter(({ method, isBackground }) => method === 'GET' && !isBackground);
 }
 
-/** Has every member, each of which is the same again, and can be called. */
+/** Stands for any dependency: every property and every call returns the same object again. */
 const NOTHING: unknown = new Proxy(() => NOTHING, {
   get: (_, name) => (name === Symbol.toPrimitive ? () => '' : NOTHING),
 });
 
-/** The path with something in place of each parameter. */
+/** Replaces each parameter of the path with `value`. */
 export function filledPath(path: string, value = '01933f2a-0000-7000-8000-000000000000'): string {
   return path.replace(/\{[^}]+\}/g, value);
 }

@@ -1,4 +1,4 @@
-/** Requests to the portal as a browser sends them, and as an attacker's page would, without a browser. */
+/** Sends requests to the portal without a browser, as a browser or an attacker's page would. */
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import type { PortalRole } from '../../src/access/user.ts';
@@ -9,7 +9,7 @@ import type { ServiceInProcess } from './service.ts';
 
 export type PortalReply = { readonly status: number; readonly headers: Headers; readonly text: string };
 
-/** The token in the cookie of a new session of a new account. */
+/** Creates an account with a session. Returns the token in the session's cookie. */
 export async function newSession(
   { services }: Pick<ServiceInProcess, 'services'>,
   role: PortalRole,
@@ -25,14 +25,14 @@ let made = 0;
 
 type PortalRequest = {
   readonly method?: string;
-  /** The token of a session. Without it the request has none. */
+  /** The token of a session. Without it the request has no session. */
   readonly token?: string | undefined;
-  /** Fields of a form; the form's token is added unless it is given. */
+  /** Fields of a form. Adds the form token unless the fields contain one. */
   readonly form?: Readonly<Record<string, string>> | URLSearchParams;
   readonly headers?: Readonly<Record<string, string>>;
 };
 
-/** Resolves as soon as the head is read; reads no more of a stream. Sends the given headers unchanged, `Host` too. */
+/** Sends the given headers unchanged, including `Host`. Does not read the body of a stream. */
 export async function request(
   url: string,
   { method, token, form, headers = {} }: PortalRequest = {},

@@ -1,32 +1,32 @@
-/** A service with something of everything in it, for tests and pictures that go through all of the portal's pages. */
+/** Creates resources of every kind, for tests and screenshots of all portal pages. */
 import { type ApiClient, succeeded } from './client.ts';
 import type { PlannedAnswer } from './https-server.ts';
 import { connect, importKey, type Journey, makeEndpoint, makeWebhook, publish, startWebhook } from './journey.ts';
 import { pgpVector } from './vectors.ts';
 
-/** What things are called, and what receivers answer. Where something is named twice the second has a number behind it. */
+/** The names of the resources, and the responses of receivers. Resources that share a name get a number as suffix. */
 export type Words = {
   readonly userName: string;
   readonly displayName: string;
   readonly product: string;
   readonly description: string;
   readonly application: string;
-  readonly endpoints: readonly [good: string, failing: string, unproved: string];
+  readonly endpoints: readonly [good: string, failing: string, unverified: string];
   readonly webhooks: readonly [good: string, failing: string, idle: string];
   readonly eventTypes: readonly string[];
   readonly keys: readonly string[];
-  /** Of an event. */
+  /** The data of an event. */
   data(number: number): Readonly<Record<string, unknown>>;
   readonly subject: string;
   /** The response of the failing receiver. */
   readonly failure: PlannedAnswer;
 };
 
-/** Where each kind of thing is found, by the list's path: for pages with `{id}` in theirs. */
+/** The id of a resource of each kind, keyed by the path of its list. Pages with `{id}` in their path use it. */
 export type SeededIds = Readonly<Record<string, string>>;
 export type Seeded = {
   readonly ids: SeededIds;
-  /** The webhook whose deliveries all arrive. */
+  /** The webhook whose deliveries all succeed. */
   readonly runningWebhook: string;
 };
 
@@ -93,7 +93,7 @@ export async function seedPortal(journey: Journey, words: Words): Promise<Seeded
     actorId: words.subject.slice(0, 100),
   });
   for (let at = 0; at <= EVENTS; at += 1) await service.log.nextAttempt(good.webhook.id);
-  // One attempt is all that this webhook may make.
+  // This webhook makes only one attempt.
   await service.log.nextAttempt(failing.webhook.id);
   const { items } = await succeeded<{ items: { id: string }[] }>(
     admin.get(`deliveries?webhookId=${failing.webhook.id}&state=dead&limit=1`),
@@ -113,7 +113,7 @@ export async function seedPortal(journey: Journey, words: Words): Promise<Seeded
 
 const EVENTS = 12;
 
-/** The path of a page with a seeded id in it, or null without a suitable one. */
+/** Replaces `{id}` in a page's path with a seeded id. Null if there is none for the page. */
 export function seededPath(path: string, seeded: SeededIds): string | null {
   if (!path.includes('{')) return path;
   const [list = ''] = /^\/[^/]+/.exec(path) ?? [];

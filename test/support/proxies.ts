@@ -1,4 +1,4 @@
-/** Real proxies in front of an API, in the foreground and as this user, with the configurations of docs/examples. */
+/** Runs real proxies in front of an API, in the foreground and as this user, with the configurations of docs/examples. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,17 +18,17 @@ export type RunningProxy = {
   stop(): Promise<void>;
 };
 
-/** Debian's `nginx-light`. Throws, saying so, where it is not installed. */
+/** Starts Debian's `nginx-light`. Throws if it is not installed. */
 export function startNginx({ sallyport, upstream }: Behind): Promise<RunningProxy> {
   return startProxy('nginx', 'nginx-light', /start worker process \d/, (folder, port) => {
     const config = fill('nginx.conf', folder, { listen: `127.0.0.1:${port}`, sallyport, upstream });
-    // As root it would give its workers to an account that may not enter the folder.
+    // When nginx starts as root, its workers run as a user that cannot access the folder.
     const user = process.getuid?.() === 0 ? 'user root; ' : '';
     return ['-e', 'stderr', '-p', folder, '-c', config, '-g', `${user}daemon off;`];
   });
 }
 
-/** Debian's `caddy`. Throws, saying so, where it is not installed. */
+/** Starts Debian's `caddy`. Throws if it is not installed. */
 export function startCaddy({ sallyport, upstream }: Behind): Promise<RunningProxy> {
   return startProxy('caddy', 'caddy', /serving initial configuration/, (folder, port) => {
     const config = fill('Caddyfile', folder, { address: '127.0.0.1', port: String(port), sallyport, upstream });
@@ -38,7 +38,7 @@ export function startCaddy({ sallyport, upstream }: Behind): Promise<RunningProx
 
 const TRIES = 5;
 
-/** Another process may take the port between its being found free and the proxy's taking it: then another is tried. */
+/** Retries with another port if another process has taken the free port before the proxy listens on it. */
 async function startProxy(
   program: string,
   debianPackage: string,
@@ -50,7 +50,7 @@ async function startProxy(
     const port = await freePort();
     const child = spawn(program, configure(folder, port), {
       cwd: folder,
-      // Programs in sbin are not on every PATH. Its own state belongs in the folder.
+      // Not every PATH includes sbin. HOME and XDG make the proxy keep its state in the folder.
       env: {
         PATH: `${process.env.PATH}:/usr/sbin:/sbin`,
         HOME: folder,
@@ -76,7 +76,7 @@ async function startProxy(
 type Running = {
   readonly ended: Promise<void>;
   log(): string;
-  /** null once it has written that it is ready; otherwise why it ended before. */
+  /** Resolves with null once the output matches, or with the reason if the proxy ends first. */
   ready(pattern: RegExp): Promise<string | null>;
 };
 
@@ -107,7 +107,7 @@ function watch(child: ChildProcessByStdio<null, Readable, Readable>): Running {
   };
 }
 
-/** Puts an example with its placeholders filled in into the folder; answers where. */
+/** Copies an example into the folder with its placeholders replaced. Returns the path. */
 function fill(name: string, folder: string, values: Readonly<Record<string, string>>): string {
   const template = readFileSync(fileURLToPath(new URL(`../../docs/examples/${name}`, import.meta.url)), 'utf8');
   const lines = template.split('\n').filter((line) => !/^\s*#/.test(line));

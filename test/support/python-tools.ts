@@ -1,4 +1,4 @@
-/** The Python packages of test/tools/requirements.txt, by which stock clients and libraries are tried. */
+/** Installs the Python packages of test/tools/requirements.txt, which tests use as third-party clients and libraries. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
@@ -9,8 +9,8 @@ const requirements = fileURLToPath(new URL('../tools/requirements.txt', import.m
 const cache = fileURLToPath(new URL('../../node_modules/.cache/test-tools', import.meta.url));
 
 /**
- * Returns the path of a `python` that has the packages; the first call of a checkout installs them, which takes a minute.
- * Run a package's program with `-m`: its script names the folder in which it was installed. Throws where Python 3 is missing.
+ * Returns the path of a `python` with the packages. The first call in a checkout installs them, which takes a minute. Throws if Python 3 is
+ * missing. Run a package's program with `-m`, because its script refers to the temporary folder of the installation.
  */
 export function pythonWithTools(): string {
   const version = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 16);
@@ -20,7 +20,7 @@ export function pythonWithTools(): string {
   return python;
 }
 
-/** Installs beside the folder and renames, so that an install that was cut short, or runs twice at once, does no harm. */
+/** Installs into a temporary folder and renames it, so that interrupted or concurrent installs do no harm. */
 function install(folder: string): void {
   mkdirSync(dirname(folder), { recursive: true });
   const fresh = mkdtempSync(`${folder}.`);

@@ -1,9 +1,9 @@
-/** One request over a socket of its own, its target byte for byte as given: what no client library would send. */
+/** Sends a request over its own socket with the target unchanged. Client libraries would normalize or refuse it. */
 import { connect } from 'node:net';
 
 export type RawAnswer = {
   readonly status: number;
-  /** The value of a header; null where it is not there. */
+  /** The value of a header, or null if it is missing. */
   header(name: string): string | null;
   readonly text: string;
 };
@@ -15,7 +15,7 @@ export type RawRequest = {
   readonly body?: string;
 };
 
-/** Resolves when the server has closed the connection, which it is asked to do after its answer. */
+/** Asks the server to close the connection after its response, and resolves once it is closed. */
 export async function sendRaw(port: number, target: string, request: RawRequest = {}): Promise<RawAnswer> {
   const { method = 'GET', headers = [], body = '' } = request;
   const asked = headers.some((header) => /^connection:/i.test(header));
@@ -32,7 +32,7 @@ export async function sendRaw(port: number, target: string, request: RawRequest 
   const closed = new Promise<void>((resolve, reject) => {
     socket.once('close', () => resolve());
     socket.once('error', (error: NodeJS.ErrnoException) => {
-      // The answer may have come before the server gave up on the rest of the request.
+      // The server may respond and reset the connection before it has read the whole request.
       if (error.code === 'ECONNRESET' || error.code === 'EPIPE') resolve();
       else reject(error);
     });

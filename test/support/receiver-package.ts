@@ -1,4 +1,4 @@
-/** The package `sallyport-receiver` as its users get it, and the programs of its documentation. */
+/** Installs the package `sallyport-receiver` as users do, and runs the programs of its documentation. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,7 +18,7 @@ const FLAGS = ['--disable-warning=ExperimentalWarning'];
 
 let installed: Project | null = null;
 
-/** The same one for every test of a file: it takes some seconds. */
+/** Returns one project for all tests of a process, because the installation takes some seconds. */
 export function receiverProject(): Project {
   installed ??= installPacked('build-receiver.ts');
   return installed;
@@ -38,7 +38,7 @@ export function documentedReceiver(heading: string): string {
 
 export type RunningReceiver = {
   readonly port: number;
-  /** The next line that it prints. */
+  /** Waits for the next line that it prints. */
   nextLine(): Promise<string>;
 };
 

@@ -1,4 +1,4 @@
-/** What every program of docs/receivers is held to: the vectors, and a service that delivers to it. */
+/** Tests every program of docs/receivers with the vectors and with deliveries of a real service. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -34,14 +34,14 @@ import { startTlsFront } from './tls-front.ts';
 import { type RequestVector, requestVectors } from './vectors.ts';
 
 const { now, apiKey, privateKeys } = requestVectors;
-/** The programs leave the headers of Standard Webhooks to the libraries that there are. */
+/** The programs do not check the headers of Standard Webhooks, for which libraries exist. */
 const VECTORS = requestVectors.requests.filter(
   ({ standardWebhooks, refused }) => !standardWebhooks || refused === undefined,
 );
 
 /**
- * A language that is not installed is not tested, and the reason stands where its tests would: but where `CI` is set that is a
- * failure, unless Debian has no package of it. `furtherTests` are of this language alone.
+ * Skips a language that is not installed, with the reason. If `CI` is set, this is a failure unless Debian has no package for the language.
+ * `furtherTests` are additional tests for this language.
  */
 export function describeReceiver(program: ReceiverProgram, furtherTests: () => void = () => {}): void {
   const { language, needs } = program;
@@ -60,7 +60,7 @@ export function describeReceiver(program: ReceiverProgram, furtherTests: () => v
     after(() => rmSync(folder ?? '', { recursive: true, force: true }));
     furtherTests();
 
-    const startStanding = (t: TestContext, secrets: string, gnupg: string): Promise<RunningProgram> =>
+    const startFixedClock = (t: TestContext, secrets: string, gnupg: string): Promise<RunningProgram> =>
       startProgram(t, program, (port) => ready.commandAt(port, Date.parse(now) / 1000), {
         HOME: folder,
         GNUPGHOME: gnupg,
@@ -70,11 +70,11 @@ export function describeReceiver(program: ReceiverProgram, furtherTests: () => v
         WEBHOOK_STATE: mkdtempSync(join(folder, 'state-')),
       });
 
-    it('treats each request of the vectors as the vectors say, and handles no record twice', async (t) => {
+    it('answers each request vector as specified, and handles no record twice', async (t) => {
       const gnupg = gnupgWith(t, Object.values(privateKeys));
       const secretsOf = ({ secrets = requestVectors.secrets }: RequestVector): string => secrets.join('\n');
       for (const secrets of new Set(VECTORS.map(secretsOf))) {
-        const running = await startStanding(t, secrets, gnupg);
+        const running = await startFixedClock(t, secrets, gnupg);
         const vectors = VECTORS.filter(
           (vector) => secretsOf(vector) === secrets && !(program.dropsRepeated && hasRepeated(vector)),
         );
@@ -88,8 +88,8 @@ export function describeReceiver(program: ReceiverProgram, furtherTests: () => v
     });
 
     if (program.readsHeadersFirst) {
-      it('answers to headers that are wrong, or to a body that is too large, before the body has come', async (t) => {
-        const running = await startStanding(t, requestVectors.secrets.join('\n'), folder);
+      it('refuses wrong headers, or a body that is too large, before the body arrives', async (t) => {
+        const running = await startFixedClock(t, requestVectors.secrets.join('\n'), folder);
         for (const [name, wanted] of [
           ['a signature of other bytes', '401 wrong_signature'],
           ['plain', '413 too_large'],
@@ -101,7 +101,7 @@ export function describeReceiver(program: ReceiverProgram, furtherTests: () => v
       });
     }
 
-    it('takes nothing without secrets, or without API keys', async (t) => {
+    it('accepts nothing without secrets or without API keys', async (t) => {
       for (const name of ['WEBHOOK_SECRETS', 'WEBHOOK_API_KEYS']) {
         const given = { WEBHOOK_SECRETS: SECRET, WEBHOOK_API_KEYS: API_KEY, [name]: '' };
         const settings = { HOME: folder, WEBHOOK_STATE: folder, ...given };
@@ -117,7 +117,7 @@ export function describeReceiver(program: ReceiverProgram, furtherTests: () => v
       }
     });
 
-    it('proves its secret to a service and handles what that delivers, once, and nothing of others', async (t) => {
+    it('passes the token challenge of a service, handles each delivery once, and refuses deliveries with another secret', async (t) => {
       const { ca, server } = sharedCertificates();
       for (const [name, text] of Object.entries(server)) writeFileSync(join(folder, `${name}.pem`), text);
       const key = await openpgp.generateKey({ type: 'ecc', userIDs: { email: 'shop@example.com' } });
@@ -159,7 +159,7 @@ export function describeReceiver(program: ReceiverProgram, furtherTests: () => v
       const encrypting = { encryptionKeyName: 'shop-2026', customHeaders };
       const encrypted = await startWebhook(admin, await makeWebhook(admin, endpoint, ['order.paid'], encrypting));
       const [paid] = await publish(admin, 'order.paid', { amount: '12.50' });
-      // The replay came before and brought nothing: this is the next.
+      // The replay was received before this record, but not handled again.
       assert.deepEqual(await running.nextRecord(), {
         messageId: paid,
         eventType: 'order.paid',

@@ -1,4 +1,4 @@
-/** The programs of docs/receivers as their users run them: started from the file that is there, asked by real requests. */
+/** Runs the programs of docs/receivers as users do, from the published file. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,10 +15,10 @@ import type { HandedRecord } from './vectors.ts';
 
 export type Command = readonly [program: string, ...args: string[]];
 
-/** A port of 0 is any that is free. */
+/** Port 0 means any free port. */
 export type ReadyProgram = {
   command(port: number): Command;
-  /** The same program with its clock standing still. */
+  /** The same program with a fixed clock. */
   commandAt(port: number, epochSeconds: number): Command;
 };
 
@@ -28,27 +28,27 @@ export type ReceiverProgram = {
   readonly needs: Readonly<Record<string, string | null>>;
   /** Compiles the program in an empty folder, if it needs that. */
   prepare(folder: string): ReadyProgram;
-  /** It takes a certificate; otherwise something in front of it has to end TLS. */
+  /** Whether it serves TLS itself. Otherwise a proxy in front of it must terminate TLS. */
   readonly servesTls: boolean;
-  /** Its server hands over the headers of a request before the body has come. */
+  /** Whether its server passes on the headers of a request before the body arrives. */
   readonly readsHeadersFirst: boolean;
-  /** Its server keeps one of the headers that came twice, and does not tell. */
+  /** Its server keeps only one value of a repeated header and does not report it. */
   readonly dropsRepeated?: true;
-  /** Needs a port as argument. The text that it prints once it listens. */
+  /** The text that it prints once it listens. If set, the program needs a port as argument. */
   readonly listening?: RegExp;
-  /** Variables beside those of all programs. */
+  /** Environment variables in addition to those of all programs. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** The settings are read with each request. */
+  /** The program reads its settings with each request, so it starts even if they are missing. */
   readonly beginsUnset?: true;
-  /** Of a folder with `certificate.pem` and `privateKey.pem`, where those two are not enough. */
+  /** Additional TLS settings, made from a folder with `certificate.pem` and `privateKey.pem`. */
   readonly tlsSettings?: (folder: string) => Readonly<Record<string, string>>;
 };
 
 export type RunningProgram = {
   readonly port: number;
-  /** The next record that it was handed. */
+  /** Waits for the next record that its handler receives. */
   nextRecord(): Promise<HandedRecord>;
-  /** Ends the program and returns all deliveries, including those under way. */
+  /** Ends the program and returns all records that its handler received. */
   end(): Promise<readonly HandedRecord[]>;
   /** Its output so far. */
   log(): string;
@@ -78,14 +78,14 @@ export async function startProgram(
     const running = run(t, program, command(wanted), { PORT: String(wanted), ...settings });
     const port = await running.listening;
     if (port !== null) return { ...running, port: port || wanted };
-    // Another process may take the port between its being found free and the program's taking it.
+    // Another process may have taken the free port before the program listens on it.
     if (left === 1 || !/address already in use/i.test(running.log())) {
       throw new Error(`the receiver in ${program.language} ended:\n${running.log()}`);
     }
   }
 }
 
-/** `listening` gives the port if the program says it, 0 if not, null if it ends before. */
+/** `listening` resolves with the port that the program prints, with 0 if it prints none, or with null if the program ends first. */
 function run(
   t: TestContext,
   { language, settings, listening: pattern = /^listening on port (\d+)$/ }: ReceiverProgram,
@@ -148,9 +148,9 @@ export async function outputOf(
   return output;
 }
 
-/** A folder for GnuPG with these private keys; its agent ends with the test. */
+/** Makes a GnuPG home folder with these private keys. Its agent is stopped when the test ends. */
 export function gnupgWith(t: TestContext, privateKeys: readonly string[]): string {
-  // Short, since the agent's socket is in it.
+  // A short path, because the path of the agent's socket has a length limit.
   const home = mkdtempSync(join(tmpdir(), 'gpg-'));
   cleanUp(t, () => {
     execFileSync('gpgconf', ['--homedir', home, '--kill', 'gpg-agent']);

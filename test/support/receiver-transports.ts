@@ -1,6 +1,6 @@
 /**
- * A receiver as its users run it, asked by real requests: behind `node:http`, through sockets; and as a fetch-style handler in a
- * context that has what the web has and nothing of Node's.
+ * Runs a receiver behind `node:http` with requests over sockets, and as a fetch-style handler in a context with only the globals of the
+ * web and none of Node's.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -50,7 +50,7 @@ const web: Transport = {
 
 export const TRANSPORTS: readonly Transport[] = [node, web];
 
-/** Serves a receiver with `node:http` and answers the port. */
+/** Serves a receiver with `node:http` and returns the port. */
 export async function serveNode(t: TestContext, options: Options): Promise<number> {
   const server = createServer(receiverPackage.nodeHandler(receiverPackage.createReceiver(options)));
   cleanUp(t, () => {
@@ -67,7 +67,7 @@ const WEB = { crypto, TextEncoder, TextDecoder, URL, Response, Blob, ReadableStr
 
 let sandbox: typeof receiverPackage | null = null;
 
-/** The handler of a receiver that has never seen anything of Node's. */
+/** Creates a receiver in a context without Node's globals, and returns its handler. */
 export function webHandler(options: Options): (request: Request) => Promise<Response> {
   sandbox ??= loadInSandbox();
   return sandbox.fetchHandler(sandbox.createReceiver(options));
@@ -96,10 +96,10 @@ export function webRequest({ method, path, headers, body }: RawRequest): Request
   );
 }
 
-/** Sends the bytes of an HTTP/1.1 request, its headers as they are, and reads the answer to the end of the connection. */
+/** Sends an HTTP/1.1 request with its headers unchanged, and reads the response until the connection ends. */
 export async function sendRaw(port: number, { method, path, headers, body }: RawRequest): Promise<Reply> {
   const socket = connect(port, '127.0.0.1');
-  // The server may answer and close before it has taken everything.
+  // The server may respond and close before it has read the whole request.
   socket.on('error', () => {});
   const closed = new Promise((resolve) => socket.once('close', resolve));
   const chunks: Buffer[] = [];

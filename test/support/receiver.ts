@@ -1,6 +1,6 @@
 /**
- * A customer's receiver on a real HTTPS server. Each path is an endpoint of its own: it answers the token challenge, and of
- * every delivery it checks API key and signature or bearer token, decrypts, unzips, parses and records.
+ * A customer's receiver on a real HTTPS server. Each path is a separate endpoint. It answers the token challenge. For each
+ * delivery it checks the API key and the signature or bearer token, decrypts, decompresses, parses and records it.
  */
 import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
@@ -29,27 +29,27 @@ export type Delivery = {
 export type ReceivingEndpoint = {
   readonly url: string;
   readonly path: string;
-  /** What both sides know: to be given at the creation of the endpoint. */
+  /** The shared secret. The service must get it when the endpoint is created. */
   readonly secret: string;
   readonly apiKey: string;
   readonly deliveries: readonly Delivery[];
-  /** The token challenges it has answered. */
+  /** The answered token challenges. */
   readonly challenges: readonly SeenRequest[];
-  /** The next delivery that no `next()` has returned yet. Rejects where what came is not a delivery in order. */
+  /** Waits for the next delivery that `next()` has not returned yet. Rejects if an invalid delivery arrived. */
   next(): Promise<Delivery>;
-  /** How to answer deliveries from now on; 204 until this is called. */
+  /** Sets the response to further deliveries. Default: 204. */
   answer(plan: (delivery: Delivery) => PlannedAnswer | Promise<PlannedAnswer>): void;
-  /** How to answer the token challenge; rightly until this is called. */
+  /** Sets the response to token challenges. Default: the correct one. */
   answerChallenge(plan: PlannedAnswer): void;
 };
 
 export type EndpointOptions = {
-  /** Made where absent, as is the API key. */
+  /** Default: random, like the API key. */
   readonly secret?: string;
   readonly apiKey?: string;
-  /** Private keys, armored, by the name that the service knows the key by. */
+  /** Armored private keys, by the name of the key in the service. */
   readonly privateKeys?: Readonly<Record<string, string>>;
-  /** Deliveries carry one of these bearer tokens in place of a signature. */
+  /** Valid bearer tokens. Deliveries must carry one of them instead of a signature. */
   readonly bearerTokens?: ReadonlySet<string>;
 };
 
@@ -60,13 +60,13 @@ export type Receiver = {
   readonly requests: readonly SeenRequest[];
   connections(): number;
   endpoint(path: string, options?: EndpointOptions): ReceivingEndpoint;
-  /** A path for something else than deliveries, such as a token endpoint. */
+  /** Handles a path that is not an endpoint, for example a token endpoint. */
   route(path: string, answer: (request: SeenRequest) => PlannedAnswer): void;
   close(): Promise<void>;
 };
 
 export type ReceiverOptions = {
-  /** The time by which dates are judged; the service's, where a test has moved it on. */
+  /** The clock for checking dates. Must be the service's clock if the test advances it. */
   readonly clock?: () => number;
 };
 
@@ -143,7 +143,7 @@ function refused(mailbox: { fail(reason: string): void }, reason: string): Plann
 
 type Reading = EndpointOptions & { readonly secret: string; readonly now: number };
 
-/** Verifies the signature before anything else, then undoes the encodings in order, as a customer's receiver does. */
+/** Verifies the signature first and then decodes the body, as a customer's receiver does. */
 async function readDelivery(
   request: SeenRequest,
   { secret, privateKeys = {}, bearerTokens, now }: Reading,

@@ -1,16 +1,16 @@
-/** Short ways to say how a request is refused. */
+/** Assertions about refused requests. */
 import assert from 'node:assert/strict';
 import { Refusal, type RefusalCode } from '../../src/kernel/refusal.ts';
 
 export type Expected = {
   readonly code: RefusalCode;
-  /** Every field named in the details, in their order. */
+  /** The fields named in the details, in order. */
   readonly fields?: readonly string[];
   /** Text that the description must contain. */
   readonly says?: string | RegExp;
 };
 
-/** The refusal that the work ends in; fails, showing what came instead, if it is another or none. */
+/** Returns the refusal that `work` throws. Fails with the actual result if it is another or none. */
 export async function refused(work: () => unknown, expected: Expected): Promise<Refusal> {
   const refusal = await refusalOf(work);
   const { code, message, details } = refusal;

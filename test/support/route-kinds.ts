@@ -1,4 +1,4 @@
-/** One request of every kind that the service answers, to see what becomes of each while the database cannot be written. */
+/** One request of each kind, for tests of the service while the database is not writable. */
 import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
 import { FORGERY_FIELD, formToken } from '../../src/portal/forgery.ts';
 import { EDGE, EMPLOYEES, type ErrorBody, succeeded, TOKEN, tokenFor } from './client.ts';
@@ -6,12 +6,12 @@ import { makeEventType, registerApplication } from './journey.ts';
 import { newSession } from './portal-requests.ts';
 import type { ServiceInProcess } from './service.ts';
 
-/** `code` is that of an error body, or RFC 6749's `error`; null where the answer is neither. */
+/** `code` is the code of an error body, or RFC 6749's `error`. It is null for other responses. */
 export type KindAnswer = { readonly status: number; readonly retryAfter: string | null; readonly code: string | null };
 
 export type RouteKind = {
   readonly what: string;
-  /** Whether it needs the database to be written, and which code it is refused with where not. */
+  /** False if it does not write to the database. Otherwise the code of its refusal while the database is not writable. */
   readonly write: 'unavailable' | 'temporarily_unavailable' | 'page' | false;
   /** Its response if nothing is wrong. */
   readonly status: number;
@@ -24,7 +24,7 @@ type Init = Omit<RequestInit, 'body'> & {
   readonly form?: Readonly<Record<string, string>>;
 };
 
-/** Each may be asked five times. */
+/** Each request can be sent five times. */
 export async function routeKinds(service: ServiceInProcess): Promise<readonly RouteKind[]> {
   const { admin, credentials, url } = service;
   const { clientId, clientSecret } = credentials;

@@ -9,7 +9,7 @@ const LIMITS: SchedulerLimits = {
   ...{ perEndpoint: 8, inFlight: 64, lingersMs: 1000, inFlightInAll: 256, claimed: 256, claimedInAll: 4096 },
 };
 
-/** How a webhook sends: as many requests as there are slots, or one at a time. */
+/** The concurrency of a webhook: as many requests as there are slots, or one at a time. */
 export const PARALLEL = { isSequential: false, isRateLimited: false, next: AT_ONCE } as const;
 export const SEQUENTIAL = { isSequential: true, isRateLimited: false, next: AT_ONCE } as const;
 
@@ -17,7 +17,7 @@ export function openScheduler(limits: Partial<SchedulerLimits> = {}): Scheduler 
   return createScheduler({ ...LIMITS, ...limits });
 }
 
-/** Jobs of one record each, at offsets from `first` on. */
+/** Jobs with one record each, at consecutive offsets starting with `first`. */
 export function jobs(webhookNumber: number, endpointId: string, count: number, first = 0): Job[] {
   return Array.from({ length: count }, (_, n) => ({
     webhookNumber,
@@ -45,7 +45,7 @@ export function startAll(scheduler: Scheduler, elapsedMs = 0): Job[] {
   return started;
 }
 
-/** Settles jobs of any webhooks, one by one. */
+/** Settles the jobs one by one. */
 export function settle(scheduler: Scheduler, settled: readonly Job[], sequential: boolean | null = null): void {
   for (const job of settled) scheduler.settled(job.webhookNumber, [job], sequential);
 }

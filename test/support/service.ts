@@ -24,9 +24,9 @@ export type ServiceOptions = {
   readonly ca?: string;
   /** The default is `debug`, at which every attempt is logged. */
   readonly logLevel?: LogLevel;
-  /** A program and its arguments that run the command appended to them. Only for `spawnService`. */
+  /** A program that runs the command appended to its arguments. Only for `spawnService`. */
   readonly through?: readonly [string, ...string[]];
-  /** Further settings. */
+  /** Additional settings. */
   readonly env?: Readonly<Record<string, string>>;
 };
 
@@ -153,7 +153,7 @@ export function writeCaFile(t: TestContext, ca: string): string {
   return path;
 }
 
-/** Removed when the test ends. */
+/** Makes a folder that is removed when the test ends. */
 export function temporaryFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'));
   cleanUp(t, () => rmSync(folder, { recursive: true, force: true }));

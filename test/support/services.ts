@@ -17,7 +17,7 @@ import { openTestStore, type TestStore } from './store.ts';
 import { LOOPBACK, loopbackTransport } from './transport.ts';
 import { type PgpVectorName, pgpVector } from './vectors.ts';
 
-/** The named actor with every right. */
+/** The named actor with every permission. */
 export function actingAs(actor: string): Acting {
   return { actor, authority: 'unlimited' };
 }
@@ -27,7 +27,7 @@ export const ACTOR: Acting = actingAs('application:test');
 export type TestServices = TestStore &
   UntypedServices & {
     readonly gate: Gate;
-    /** How often the dispatcher was told that there may be work. */
+    /** The number of times the dispatcher was woken. */
     wakes(): number;
   };
 
@@ -75,7 +75,7 @@ export function makeUser({ users }: UntypedServices, more: Fields = {}): Promise
   return users.create({ userName: unique('user'), ...more }, ACTOR);
 }
 
-/** An application with a scope, which it needs for tokens, and of a user of its own, unless others are given. */
+/** Creates an application. By default it has one scope, because tokens need one, and its own user. */
 export async function makeApplication(services: UntypedServices, more: Fields = {}): Promise<WithSecret> {
   const userId = more.userId ?? (await makeUser(services)).id;
   return services.applications.create(
@@ -84,7 +84,7 @@ export async function makeApplication(services: UntypedServices, more: Fields = 
   );
 }
 
-/** A caller whose token has all the scopes and whose user has permissions of the same names. */
+/** Creates a caller whose token has all the scopes and whose user has permissions of the same names. */
 export async function makeCaller(
   services: TestServices,
   scopes: readonly string[],
@@ -95,7 +95,7 @@ export async function makeCaller(
   return services.gate.authenticate([`Bearer ${await tokenOf(services, application.clientId, clientSecret)}`]);
 }
 
-/** An access token of every scope that the application holds. */
+/** Issues an access token with every scope of the application. */
 export async function tokenOf(
   { tokens }: Pick<Services, 'tokens'>,
   clientId: string,
@@ -105,7 +105,7 @@ export async function tokenOf(
   return (await tokens.issue(client, undefined)).accessToken;
 }
 
-/** Enabled, without a challenge: nothing is sent to it. */
+/** Creates an enabled endpoint without token challenge, so nothing is sent to it. */
 export function makeEndpoint({ endpoints }: UntypedServices, more: Fields = {}): Promise<Endpoint> {
   return endpoints.create({ name: unique('endpoint'), url: 'https://receiver.example/hook', ...more }, ACTOR);
 }
@@ -128,7 +128,7 @@ export async function makeWebhook(
   );
 }
 
-/** A type that anybody may publish. */
+/** Creates an event type that any application may publish. */
 export async function makeEventType({ eventTypes }: UntypedServices, name: string, more: Fields = {}): Promise<void> {
   await eventTypes.create({ name, ...more }, ACTOR);
 }

@@ -1,4 +1,4 @@
-/** Concurrent attempts behind a throttle: they must reveal no more than attempts one after the other. */
+/** Sends concurrent attempts to a throttle. They must reveal no more than sequential attempts. */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { deferred } from './deferred.ts';
@@ -15,8 +15,8 @@ type Trying<Target, Reply> = {
 };
 
 /**
- * Tries all of these at once: every try is past the first question of the throttle before any is looked at, and they are looked at in
- * this order.
+ * Sends all attempts at once. Every attempt has passed the throttle's first check before the first one is verified. They are verified in
+ * the given order.
  */
 export async function tryAtOnce<Target extends object, Reply>(
   t: TestContext,
@@ -37,15 +37,15 @@ export async function tryAtOnce<Target extends object, Reply>(
     try {
       return await look(...args);
     } finally {
-      // Once what came of it is used: this is another turn.
+      // In the next turn, when the result of this attempt has been used.
       setImmediate(() => looked[at]?.resolve());
     }
   });
   const replies = tries.map(send);
-  // One that is answered without being looked at must not keep the others waiting.
+  // An attempt that is refused without being verified must not block the others.
   for (const reply of replies) void reply.then(() => everyone.resolve());
   const all = await Promise.all(replies);
   mock.restore();
-  assert.equal(arrived, tries.length, 'a try was refused before it was looked at');
+  assert.equal(arrived, tries.length, 'an attempt was refused before it was verified');
   return all;
 }

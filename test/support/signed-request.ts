@@ -1,4 +1,4 @@
-/** Requests as the service sends them, made by the sender's half of src/wire, to be sent as they are or with one thing wrong. */
+/** Builds requests as the service sends them, with the sender's half of src/wire. Tests send them unchanged or with one error. */
 import { randomBytes } from 'node:crypto';
 import type { EnvelopeRecord } from '../../src/wire/envelope.ts';
 import {
@@ -12,7 +12,7 @@ import type { CustomHeader } from '../../src/wire/signature.ts';
 
 export type HeaderPair = readonly [name: string, value: string];
 
-/** A request as it goes over the wire. */
+/** A request as sent over the wire. */
 export type RawRequest = {
   readonly method: string;
   readonly path: string;
@@ -24,18 +24,18 @@ export type SignedRequestOptions = {
   readonly path?: string;
   readonly secret?: string;
   readonly apiKey?: string;
-  /** Epoch milliseconds; now where absent. */
+  /** Epoch milliseconds. Default: now. */
   readonly at?: number;
   readonly records?: readonly Partial<EnvelopeRecord>[];
   readonly gzip?: boolean;
   readonly encryption?: { readonly keyName: string; readonly publicKey: string } | null;
   readonly customHeaders?: readonly CustomHeader[];
-  /** In place of a signature. */
+  /** A bearer token, sent instead of a signature. */
   readonly bearer?: string;
   readonly standardWebhooks?: boolean;
-  /** In place of the encoded records. */
+  /** Replaces the JSON of the envelope. */
   readonly content?: Uint8Array;
-  /** In place of what encoding the records gives. */
+  /** Replaces the encoded body and its headers. */
   readonly payload?: { readonly bytes: Uint8Array; readonly headers: Readonly<Record<string, string>> };
 };
 
@@ -72,7 +72,7 @@ function newMessageId(): string {
   return `m-${randomBytes(8).toString('hex')}`;
 }
 
-/** The request with this header in place of its own; null leaves it out. */
+/** Replaces a header of the request; null removes it. */
 export function withHeader(request: RawRequest, name: string, value: string | null): RawRequest {
   const others = request.headers.filter(([own]) => own.toLowerCase() !== name.toLowerCase());
   return { ...request, headers: value === null ? others : [...others, [name, value]] };

@@ -10,7 +10,7 @@ export type StandardMessage = {
 };
 
 export type Verified = StandardMessage & {
-  /** What this is, and whether the library must accept it. */
+  /** The description. */
   readonly what: string;
   readonly valid: boolean;
 };
@@ -18,13 +18,13 @@ export type Verified = StandardMessage & {
 const TYPE = 'order.placed';
 const ROTATION = { activateAfterSeconds: 60, overlapSeconds: 60 };
 
-/** Each delivery with the former and with the new secret, as a receiver that holds one of them sees it, and some that are forged. */
+/** Returns each delivery twice, for a receiver with the old secret and one with the new secret, and some forged deliveries. */
 export async function deliveriesOfRotation(t: TestContext): Promise<Verified[]> {
   const journey = await startJourney(t);
   const { service, admin } = journey;
   await makeEventType(admin, TYPE);
   const { at, endpoint } = await connect(journey, [TYPE], { webhook: { standardWebhooks: true } });
-  // Once the new secret signs, the service's own signature is not the one that this receiver knows.
+  // `next` rejects once the service signs with the new secret, which this receiver does not have.
   const raw = async (n: number): Promise<Omit<StandardMessage, 'secret'>> => {
     const before = journey.receiver.requests.length;
     await publish(admin, TYPE, { n, name: 'Zoë ☃' });

@@ -1,4 +1,4 @@
-/** A real store for tests: an SQLite file in a temporary folder, with the schema and a clock that stands still until advanced. */
+/** A real store for tests: an SQLite file in a temporary folder, with the schema and a clock that only the test advances. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ import { cleanUp } from './cleanup.ts';
 import { FAILING_TEST } from './thread-events.ts';
 import './password-cost.ts';
 
-/** The initial time of the clock, at which the PGP keys in test/vectors are in the state that their names say. */
+/** The initial time of the clock, when the PGP keys in test/vectors have the validity that their names state. */
 export const NOW: number = Date.parse('2026-11-21T05:00:00.000Z');
 
 export type TestStore = {
@@ -32,7 +32,7 @@ export type TestStore = {
   advance(ms: number): void;
   /** Runs a query on the database behind the store. */
   rows(sql: string): Row[];
-  /** Makes an audit entry for store verbs that require one. */
+  /** Makes an audit entry for store functions that require one. */
   entry(): AuditEntry;
 };
 

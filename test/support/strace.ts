@@ -1,12 +1,12 @@
-/** Reads the output of `strace -f -xx -yy`: the system calls of a process in the order in which they began, with their arguments. */
+/** Reads the output of `strace -f -xx -yy`: the system calls of a process with their arguments, ordered by start. */
 
 export type SystemCall = {
   readonly name: string;
-  /** The file of its descriptor: a path, or `TCP:[127.0.0.1:8080->127.0.0.1:50000]`, for example. */
+  /** The file of its descriptor: a path or a connection, for example `TCP:[127.0.0.1:8080->127.0.0.1:50000]`. */
   readonly target: string;
   /** The written bytes in hex, of all buffers. */
   readonly hex: string;
-  /** The lines on which it began and on which it was over: another call lies before it, after it, or beside it. */
+  /** The lines of the trace on which it began and ended. Comparing them shows whether two calls were sequential or concurrent. */
   readonly beganAt: number;
   readonly endedAt: number;
 };
@@ -16,10 +16,10 @@ const WHOLE = /^(\d+) +(\w+)\(\d+<(.+?)>(?=[,)])(.*)\) += /;
 const BEGUN = /^(\d+) +(\w+)\(\d+<(.+?)>(?=[, ])(.*) ?<unfinished \.\.\.>$/;
 const RESUMED = /^(\d+) +<\.\.\. \w+ resumed>/;
 
-/** Calls on file descriptors alone. One that was never over is none. */
+/** Returns only calls on file descriptors. Leaves out calls that did not end. */
 export function readTrace(text: string): SystemCall[] {
   const calls: SystemCall[] = [];
-  /** Begun and not yet over, by thread. */
+  /** Calls that have not ended yet, by thread. */
   const open = new Map<string, Omit<SystemCall, 'endedAt'>>();
   for (const [at, line] of text.split('\n').entries()) {
     const [, thread = ''] = RESUMED.exec(line) ?? [];
@@ -40,7 +40,7 @@ export function readTrace(text: string): SystemCall[] {
   return calls.sort((a, b) => a.beganAt - b.beganAt);
 }
 
-/** A text in the hex form of a call. */
+/** Encodes a text like `hex` of a call. */
 export function hexOf(text: string | Uint8Array): string {
   return Buffer.from(text as string).toString('hex');
 }
@@ -49,7 +49,7 @@ function buffersIn(text: string): string {
   return [...text.matchAll(/"((?:\\x[0-9a-f]{2})*)"/g)].map(([, bytes = '']) => bytes.replaceAll('\\x', '')).join('');
 }
 
-/** Paths are hex, connections are text. */
+/** strace writes paths in hex and connections as text. */
 function decoded(target: string): string {
   if (!target.startsWith('\\x')) return target;
   return Buffer.from(target.replaceAll('\\x', ''), 'hex').toString();

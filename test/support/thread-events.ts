@@ -1,4 +1,4 @@
-/** Events of a database's threads, for tests in which none of them is expected. */
+/** Handlers for the events of a database's threads, for tests that expect none. */
 import type { ThreadEvents } from '../../src/store/sqlite/driver/thread-writer.ts';
 
 const fail = (error: Error): never => {

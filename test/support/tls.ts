@@ -43,7 +43,7 @@ export function makeCertificates({
 }: IssueOptions = {}): Certificates {
   const authority = makeAuthority();
   const issue = (options: IssueOptions = {}): Identity => issueFrom(authority, { names, days, ...options });
-  // Each costs several runs of openssl, and most tests need only the server's.
+  // Created on first use: each certificate takes several runs of openssl, and most tests need only the server's.
   const untrusted = once(() => issueFrom(makeAuthority(), { names, days }));
   const expired = once(() => issue({ days: -1 }));
   const wrongHost = once(() => issue({ names: ['elsewhere.example'] }));

@@ -1,4 +1,4 @@
-/** The service as a process of its own whose writes and syncs `strace` writes down. */
+/** Runs the service in a separate process under `strace`, which records its writes and syncs. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { readTrace, type SystemCall } from './strace.ts';
 export type TracedService = {
   readonly url: string;
   readonly credentials: FirstCredentials;
-  /** With every administration scope. */
+  /** A client with every administration scope. */
   readonly admin: ApiClient;
   /** Stops the service and reads its system calls. */
   calls(): Promise<SystemCall[]>;
@@ -24,13 +24,13 @@ export type TracedService = {
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const CALLS = 'fsync,fdatasync,write,writev,sendto,sendmsg,pwrite64,pwritev,pwritev2';
 
-/** As it comes: no setting but where its data is and a free port. */
+/** Starts the service with default settings, except for the data folder and a free port. */
 export async function traceService(t: TestContext): Promise<TracedService> {
   const folder = temporaryFolder(t);
   const trace = join(folder, 'trace');
   const how = ['-D', '-f', '-xx', '-yy', '-s', '65536', '--seccomp-bpf', '-e', `trace=${CALLS}`, '-o', trace];
   const serve = ['--disable-warning=ExperimentalWarning', MAIN, 'serve', '--json', '--port', '0'];
-  // With -D the service is the child, and strace its descendant.
+  // With -D the child process is the service, and strace is its descendant.
   const child = spawn('strace', [...how, '--', process.execPath, ...serve, '--data', join(folder, 'data')], {
     env: baseEnvironment(),
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -70,7 +70,7 @@ async function firstLine(stdout: AsyncIterable<string>, exited: Promise<[number 
   return Promise.race([read(), ended]);
 }
 
-/** strace writes on for a moment after the process is gone; the last thing it says is how that ended. */
+/** Waits for the complete trace. strace continues to write after the process has ended; the last line contains the exit status. */
 async function wholeTrace(file: string, pid: number): Promise<string> {
   for (;;) {
     const text = readFileSync(file, 'utf8');

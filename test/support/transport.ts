@@ -1,4 +1,4 @@
-/** A transport that may reach this machine's loopback addresses, and short ways to use it in tests. */
+/** A transport that may reach this machine's loopback addresses, and functions to use it in tests. */
 
 import type { TestContext } from 'node:test';
 import type { EgressPolicy } from '../../src/outbound/egress.ts';
@@ -29,7 +29,7 @@ export function resolvingTo(...addresses: readonly string[]): Resolve {
   return async () => addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
 }
 
-/** Names resolve to 127.0.0.1 unless `options` say otherwise. Closed when the test ends. */
+/** Resolves names to 127.0.0.1 by default. Closed when the test ends. */
 export function loopbackTransport(t: TestContext, options: Partial<TransportOptions>): Transport {
   const defaults = { egress: LOOPBACK, caPem: null, proxyUrl: null, resolve: resolvingTo('127.0.0.1') };
   const transport = createTransport({ ...defaults, ...options });
@@ -41,7 +41,7 @@ export function requestTo(url: string, more: Partial<TransportRequest> = {}): Tr
   return { url: new URL(url), headers: {}, body: Buffer.from('{}'), timeoutMs: 10_000, ...more };
 }
 
-/** The failure that an outcome is; throws, showing the outcome, if it is another or none. */
+/** Returns the failure of an outcome. Throws with the outcome if it is a success or another error class. */
 export function failed(outcome: Outcome, errorClass: ErrorClass): Failure {
   if (!outcome.ok && outcome.errorClass === errorClass) return outcome;
   throw new Error(`expected ${errorClass}, got ${JSON.stringify(outcome)}`);

@@ -4,11 +4,11 @@ import type { AddressInfo } from 'node:net';
 
 export type UpstreamRequest = {
   readonly method: string;
-  /** The request target as it came. */
+  /** The request target as received. */
   readonly url: string;
-  /** Every value of a header, in order; the name in lower case. */
+  /** All values of a header in order. `name` must be in lower case. */
   header(name: string): readonly string[];
-  /** The names as they came. */
+  /** The names as received. */
   readonly headerNames: readonly string[];
   readonly body: Buffer;
 };
@@ -21,7 +21,7 @@ export type Upstream = {
 
 export async function startUpstream(): Promise<Upstream> {
   const requests: UpstreamRequest[] = [];
-  // More than any proxy in front of it takes.
+  // Larger than the limit of any proxy in front of it.
   const server = createServer({ maxHeaderSize: 128 * 1024 }, (request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));

@@ -1,4 +1,4 @@
-/** The known answers in test/vectors, computed without this project's code. Published, so that receivers can run them too. */
+/** The known answers in test/vectors, computed without this project's code. They are published for tests of receivers. */
 import { readFileSync } from 'node:fs';
 
 export type DeliveryVector = {
@@ -23,7 +23,7 @@ export type ChallengeVector = {
   readonly signature: string;
 };
 
-/** `timestamp` in epoch seconds; `id` with its `msg_`. */
+/** `timestamp` is in epoch seconds, and `id` includes `msg_`. */
 export type StandardWebhookVector = {
   readonly secret: string;
   readonly id: string;
@@ -44,7 +44,7 @@ const folder = new URL('../vectors/', import.meta.url);
 
 export const signingVectors: SigningVectors = JSON.parse(readFileSync(new URL('signing.json', folder), 'utf8'));
 
-/** One of the armored public keys, valid at `2026-11-21T05:00:00Z` unless its name says otherwise. */
+/** Reads an armored public key. It is valid at `2026-11-21T05:00:00Z` unless its name says otherwise. */
 export function pgpVector(name: PgpVectorName): string {
   return readFileSync(new URL(`pgp/${name}.public.asc`, folder), 'utf8');
 }
@@ -69,10 +69,10 @@ type TakenVector = {
 type AnsweredVector = { readonly answer: string; readonly refused?: undefined };
 type RefusedVector = { readonly refused: string; readonly status: number };
 
-/** A record as a receiver passes it on, abbreviated. */
+/** Some members of a record as a receiver passes it on. */
 export type HandedRecord = { readonly messageId: string; readonly eventType: string; readonly data: unknown };
 
-/** `now` is the receiver's clock; `privateKeys` are armored, by the name that the sender knows them by. */
+/** `now` is the receiver's clock; `privateKeys` are armored and keyed by the sender's name for the key. */
 export type RequestVectors = {
   readonly now: string;
   readonly toleranceSeconds: number;

@@ -1,4 +1,4 @@
-/** Verifies and decodes whole requests, as a receiver does in steps. */
+/** Verifies and decodes complete requests. Receivers do this step by step. */
 import {
   type DeliveryHead,
   type HeadFailureCode,
@@ -21,7 +21,7 @@ export type DeliveryFailureCode = HeadFailureCode | 'wrong_content_hash';
 
 type Signed = Omit<Extract<HeadVerdict, { ok: true }>, 'ok' | 'contentHash'>;
 
-/** Verifies that one of the secrets signed the request, or says why not. Rejects only for an empty secret. */
+/** Verifies that one of the secrets signed the request, or returns why not. Rejects only for an empty secret. */
 export async function verifyDelivery(delivery: DeliveryToVerify): Promise<Verdict<DeliveryFailureCode, Signed>> {
   const head = await verifyHead(delivery);
   if (!head.ok) return head;
@@ -37,7 +37,7 @@ type MessageVerdict = Verdict<
   { readonly id: string; readonly signedAt: number; readonly secretIndex: number }
 >;
 
-/** Verifies that one of the secrets signed the message, or says why not. Malformed headers are refused before the body is hashed. Rejects only for an empty secret. */
+/** Verifies that one of the secrets signed the message, or returns why not. Rejects only for an empty secret. */
 export async function verifyStandardWebhook(message: MessageToVerify): Promise<MessageVerdict> {
   const head = readStandardWebhook(message);
   if (!head.ok) return head;
@@ -46,7 +46,7 @@ export async function verifyStandardWebhook(message: MessageToVerify): Promise<M
   return verdict.ok ? { ok: true, id, signedAt, secretIndex: verdict.secretIndex } : verdict;
 }
 
-/** Decodes the bytes as received, by the headers, or says why it cannot. Rejects only with what `decrypt` throws. */
+/** Decodes the received bytes as the headers describe, or returns why it cannot. Rejects only with errors of `decrypt`. */
 export async function decodePayload(
   bytes: Uint8Array,
   headers: HeaderRecord | HeaderPairs,

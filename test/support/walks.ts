@@ -1,6 +1,6 @@
 /**
- * Prints, as JSON, the files of src/ that a token request passes, and those that an event passes from `publish` until its delivery is
- * settled. Run with `--import ran-files.mjs`. What runs only sometimes is a timer's work, so each walk is taken several times.
+ * Prints as JSON which files of src/ run for a token request, and which run for an event from `publish` until its delivery is settled. Run
+ * it with `--import ran-files.mjs`. Each walk is repeated, and only files that run every time count: the others belong to timers.
  */
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -9,7 +9,7 @@ import { cleanUp, requestToken, serveHttps, startSallyport, subscribe } from '..
 
 const WALKS = 8;
 /** The files through which an embedding program publishes. The walk begins after them. */
-const DOOR: readonly string[] = ['sallyport.ts', 'compose.ts', 'kernel/lifetime.ts'];
+const ENTRY_FILES: readonly string[] = ['sallyport.ts', 'compose.ts', 'kernel/lifetime.ts'];
 const ranFiles = (globalThis as unknown as { ranFiles(): Promise<string[]> }).ranFiles;
 
 async function walk(once: () => Promise<unknown>): Promise<string[]> {
@@ -39,12 +39,12 @@ const deliver = async (): Promise<void> => {
   await sallyport.publish({ events: [{ type: 'order.created', data: { orderId: 1 } }] });
   published += 1;
   while (Number(settled.get()) < published) await pause(2);
-  // The work after the commit.
+  // Waits for the work after the commit.
   await pause(20);
 };
 
 const token = await walk(() => requestToken(url, application));
-const event = (await walk(deliver)).filter((file) => !DOOR.includes(file));
+const event = (await walk(deliver)).filter((file) => !ENTRY_FILES.includes(file));
 database.close();
 await cleanUp();
 process.stdout.write(JSON.stringify({ token, event }));

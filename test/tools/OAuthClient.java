@@ -1,4 +1,4 @@
-// Nimbus' OAuth 2.0 SDK against the token endpoint: java -cp <libraries> OAuthClient.java <issuer> <client id> <client secret>
+// Tests the token endpoint with the Nimbus OAuth 2.0 SDK: java -cp <libraries> OAuthClient.java <issuer> <client id> <client secret>
 import com.nimbusds.oauth2.sdk.*;
 import com.nimbusds.oauth2.sdk.as.AuthorizationServerMetadata;
 import com.nimbusds.oauth2.sdk.auth.*;
@@ -9,7 +9,7 @@ class OAuthClient {
     public static void main(String[] args) throws Exception {
         ClientID id = new ClientID(args[1]);
         Secret secret = new Secret(args[2]);
-        // Resolving parses every member and compares the issuer.
+        // `resolve` parses every member and compares the issuer.
         AuthorizationServerMetadata metadata = AuthorizationServerMetadata.resolve(new Issuer(args[0]));
         check(metadata.getGrantTypes().contains(GrantType.CLIENT_CREDENTIALS), "grant types");
         ClientAuthentication[] methods = {new ClientSecretBasic(id, secret), new ClientSecretPost(id, secret)};

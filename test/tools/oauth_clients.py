@@ -1,10 +1,10 @@
-"""Authlib and oauthlib against the token endpoint: oauth_clients.py <issuer> <client id> <client secret>"""
+"""Tests the token endpoint with Authlib and oauthlib: oauth_clients.py <issuer> <client id> <client secret>"""
 
 import os
 import sys
 
 issuer, client_id, client_secret = sys.argv[1:]
-# Both insist on TLS otherwise, and the test serves plain HTTP on the loopback address.
+# Both require TLS by default, but the test serves plain HTTP on the loopback address.
 os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"
 os.environ["OAUTHLIB_INSECURE_TRANSPORT"] = "1"
 
@@ -38,7 +38,7 @@ for method in metadata["token_endpoint_auth_methods_supported"]:
         assert revoked.json() == {}, revoked.text
         assert not active(token["access_token"])
 
-# oauthlib sends the client id in the body beside HTTP Basic where it is told to, and with `client_secret` both in the body.
+# With `include_client_id` oauthlib also sends the client id in the body; with `client_secret` it sends both credentials in the body.
 for options in (
     {"auth": HTTPBasicAuth(client_id, client_secret)},
     {"auth": HTTPBasicAuth(client_id, client_secret), "include_client_id": True},

@@ -1,5 +1,5 @@
-// Compiles patterns and tries each on samples: patterns <file>, a JSON object with `patterns` and `samples`.
-// Prints, by pattern and sample, whether the pattern is found. A pattern that Go refuses ends it with an error.
+// Compiles patterns and matches each against samples. Usage: patterns <file>, a JSON object with `patterns` and `samples`.
+// Prints whether each pattern matches each sample. Fails if Go cannot compile a pattern.
 package main
 
 import (

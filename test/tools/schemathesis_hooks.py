@@ -1,4 +1,4 @@
-"""Credentials for schemathesis, and what it must leave alone to keep them.
+"""Sets the credentials for schemathesis and protects the resources they depend on.
 
 Settings: RUN_TOKEN, the access token of the run; RUN_IDS, ids that the run must not change, separated by commas.
 """
@@ -23,7 +23,7 @@ class RunToken:
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """Keeps the run from switching off the application and the user that it acts as, and asks for no entity tag that it cannot know."""
+    """Keeps the run from changing its own application and user, and removes conditional headers, whose entity tags it cannot know."""
     case.headers = {name: value for name, value in (case.headers or {}).items() if name.lower() not in CONDITIONS}
     if not OWN.isdisjoint(map(str, (case.path_parameters or {}).values())):
         case.path_parameters = {name: UNKNOWN for name in case.path_parameters}

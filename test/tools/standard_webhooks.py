@@ -1,5 +1,5 @@
 """Verifies deliveries with the official Python library of Standard Webhooks. Reads a JSON list of {secret, body, headers} and writes a
-JSON list: null for each that the library accepts, else its error."""
+JSON list: null if the library accepts the delivery, otherwise its error."""
 
 import json
 import sys

@@ -1,6 +1,6 @@
 /**
- * Replaces `node:child_process` for tests on Deno. Deno reports that a signal ended a child whenever one was sent to it, and waits for ever
- * for a child that answers before it has read a long input.
+ * Replaces `node:child_process` for tests on Deno. If a signal was sent to a child, Deno always reports that the signal ended it. Deno
+ * also waits forever for a child that ends before it has read a long input.
  */
 import * as node from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

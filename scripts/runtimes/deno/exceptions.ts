@@ -1,4 +1,4 @@
-/** Tests that are expected to fail on Deno. They run there, and one that passes is reported, so that it can be removed from this list. */
+/** Tests that are expected to fail on Deno. They still run, and a test that passes is an error, so that it gets removed from this list. */
 
 export type Exception = {
   readonly file: string;
@@ -14,53 +14,53 @@ export const EXCEPTIONS: readonly Exception[] = [
   },
   {
     file: 'test/binary.slow.test.ts',
-    reason: 'the single binary is a Node with the program inside, and is made with that Node',
+    reason: 'the single binary contains Node and is built with Node',
   },
   {
     file: 'test/bench/command.slow.test.ts',
-    reason: 'the benchmarks measure the single binary beside the sources, on Node',
+    reason: 'the benchmarks compare the single binary with the sources on Node',
   },
   {
     file: 'test/bench/profile.test.ts',
     test: 'are written by Node on the clock of the span',
-    reason: "it reads a profile that Node's own option has a program leave",
+    reason: 'it reads a profile written by an option of Node',
   },
   {
     file: 'test/kernel/threads.test.ts',
-    reason: 'it holds the threads of libuv, which Deno does not have',
+    reason: 'it blocks the threads of libuv, which Deno does not have',
   },
   {
     file: 'test/http/routes/token-raw.test.ts',
     test: 'a body that ends before its length is no request: no token, and the connection ends',
-    reason: 'Deno ends such a connection without a 400 of its own',
+    reason: 'Deno closes such a connection without a 400',
   },
   {
     file: 'test/receiver/large.test.ts',
     test: 'is reused after a refused body that was not read completely',
-    reason: 'Deno resets a connection whose request was answered before its body had come',
+    reason: 'Deno resets a connection if the response precedes the end of the request body',
   },
   {
     file: 'test/e2e/failures.test.ts',
     test: 'that is expired is tls_expired, and not a byte is sent',
-    reason: 'to Deno an expired certificate is one that cannot be verified: tls_untrusted',
+    reason: 'Deno reports an expired certificate as one that it cannot verify: tls_untrusted',
   },
   {
     file: 'test/outbound/tls.test.ts',
     test: 'a receiver that closes because it wants a client certificate is distinguished from one that closes for another reason',
-    reason: 'Deno does not let a program know that a client certificate was asked for',
+    reason: 'Deno does not tell programs that the server requested a client certificate',
   },
   {
     file: 'test/outbound/memory.test.ts',
-    reason: 'on Deno 2.9 about 18 KiB of the heap remain for each TLS connection that was destroyed',
+    reason: 'Deno 2.9 leaks about 18 KiB of heap for each destroyed TLS connection',
   },
   {
     file: 'test/package/sallyport.slow.test.ts',
     test: 'brings the command, which can issue a token and deliver a webhook',
-    reason: 'what npm installs as a command is started by Node, as its first line says',
+    reason: 'npm installs commands with a first line that starts Node',
   },
   {
     file: 'test/wire/pgp.test.ts',
     test: 'names the curve of a key that the library cannot verify',
-    reason: 'on Deno the library can verify it',
+    reason: 'on Deno the library can verify this key',
   },
 ];

@@ -1,6 +1,6 @@
 /**
  * Replaces `node:test` for tests on Deno. Deno's version never calls the `t.after` functions of an `it` within a `describe`, so the servers
- * of a test would keep running. The tests of `exceptions.ts` must fail here.
+ * of a test would keep running. The tests listed in `exceptions.ts` must fail.
  */
 import * as node from 'node:test';
 import { EXCEPTIONS } from './exceptions.ts';
@@ -28,7 +28,7 @@ function declaring(declare: Declare): Declare {
   };
 }
 
-/** Calls the `t.after` functions in order once the body has ended, also if it failed. */
+/** Calls the `t.after` functions in order once the body has ended, even if it failed. */
 function cleaning(body: Body): Body {
   return async (t) => {
     const works: Work[] = [];

@@ -1,5 +1,5 @@
 /**
- * Runs test files on Deno, each in its own process, and reports the results. The exceptions of `exceptions.ts` must exist and fail: whole
+ * Runs test files on Deno, each in its own process, and reports the results. The tests listed in `exceptions.ts` must exist and fail. Whole
  * files are checked here, single tests in node-test.ts.
  */
 import { spawn } from 'node:child_process';
@@ -8,10 +8,10 @@ import { join, relative } from 'node:path';
 import { EXCEPTIONS } from './exceptions.ts';
 
 const FILE_TIMEOUT_MS = 300_000;
-/** The number of processes at a time. */
+/** The number of concurrent processes. */
 const CONCURRENCY = 2;
 
-/** Returns whether every file ended as expected. Prints what did not. */
+/** Prints the files with unexpected results. Returns whether there are none. */
 export async function testOnDeno(deno: string, root: string, files: readonly string[]): Promise<boolean> {
   const waiting = [...files];
   let isGood = true;
@@ -41,7 +41,7 @@ type Result = {
 async function testFile(deno: string, root: string, file: string): Promise<Result> {
   const startedAt = performance.now();
   const importMap = join(import.meta.dirname, 'import-map.json');
-  // All permissions, because tests start programs, make links and fill disks. The demo shows which ones the service needs.
+  // All permissions, because tests start programs, create links and fill disks. The demo uses only those that the service needs.
   const args = ['test', '--no-check', '--allow-all', '--quiet', `--import-map=${importMap}`, file];
   const child = spawn(deno, args, {
     cwd: root,
@@ -58,7 +58,7 @@ async function testFile(deno: string, root: string, file: string): Promise<Resul
   const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
   clearTimeout(patience);
   const [, passed = '0', skipped = '0'] = /^ok \| (\d+) passed(?:.* (\d+) ignored)?/m.exec(output) ?? [];
-  // A file that runs no test has not passed.
+  // A file without tests counts as failed.
   const ending = code === 0 && Number(passed) + Number(skipped) > 0 ? null : `it ended with ${signal ?? code}`;
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   return { problem: problemOf(file, ending, output), output, passed: Number(passed), seconds };

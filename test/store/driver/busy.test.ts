@@ -20,12 +20,12 @@ const OTHER = "INSERT INTO setting VALUES ('other', x'00')";
 const NAMES = 'SELECT name FROM setting ORDER BY name';
 
 describe('while another process holds the database', () => {
-  it('writes wait, reads go on, and the event loop never stops', async (t) => {
+  it('writes wait, reads continue, and the event loop is not blocked', async (t) => {
     const { path, database } = openTestDatabase(t);
     const holder = await holdLock(t, path, OTHER);
     let done = 0;
     const commits = ['a', 'b', 'c'].map((name) => database.commit([write(name)]).then(() => (done += 1)));
-    // The other process releases the lock only after this: the event loop must not wait for it.
+    // The other process releases the lock only after this loop, so the event loop must not wait for it.
     for (let turns = 0; turns < 50; turns++) {
       await turn();
       assert.deepEqual(database.all(NAMES, {}), []);
@@ -40,11 +40,11 @@ describe('while another process holds the database', () => {
     );
   });
 
-  it('an attempt takes a few milliseconds of the event loop, which is free until the next one', async (t) => {
+  it('each attempt blocks the event loop for a few milliseconds, and the pause between attempts does not', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const { path, database } = openTestDatabase(t);
     const holder = await holdLock(t, path);
-    // SQLite's own wait at each attempt; timers wait longer.
+    // SQLite blocks the event loop for this long at each attempt. The longer pauses use timers.
     assert.ok(Number(database.connection.pragma('busy_timeout', { simple: true })) <= 10);
     let isDone = false;
     const commit = database.commit([write('a')]).then(() => {
@@ -68,7 +68,7 @@ describe('while another process holds the database', () => {
 
   it('writes are refused after four seconds and not kept, and later writes succeed', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
-    // The clock was set back: it must not count.
+    // Setting back the clock must not extend the wait.
     t.mock.method(Date, 'now', () => 0);
     let elapsedMs = 0;
     t.mock.method(performance, 'now', () => elapsedMs);

@@ -4,7 +4,7 @@ import { PAGES_KEPT_KIB } from '../../../src/kernel/limits/database.ts';
 import { openConnection } from '../../../src/store/sqlite/driver/connection.ts';
 import { unusedFolder } from '../../support/command.ts';
 
-/** SQLite's numbers: 2 is FULL. */
+/** As SQLite reports them: `synchronous` 2 is FULL. */
 const PRAGMAS = {
   journal_mode: 'wal',
   synchronous: 2,

@@ -21,7 +21,7 @@ import { modeOf, open, startedFolder } from '../../support/data-folder.ts';
 import { createLogReader } from '../../support/log-reader.ts';
 import { contents, NOW, temporaryFolder } from '../../support/store.ts';
 
-/** Three versions of a made-up schema; the last step rebuilds a table that another one refers to. */
+/** A sample schema with three versions. The last step rebuilds a table that another table references. */
 const FIRST = `
   CREATE TABLE person (id TEXT PRIMARY KEY, name TEXT NOT NULL) STRICT;
   CREATE TABLE pet (id TEXT PRIMARY KEY, owner TEXT NOT NULL REFERENCES person (id)) STRICT;
@@ -64,7 +64,7 @@ function older(db: SqliteDatabase, history: SchemaHistory): Parameters<typeof mi
   return verdict;
 }
 
-/** What makes up the schema: every statement without comments, quotes and line breaks, which say nothing; and the version. */
+/** Returns the schema's version and statements, without differences in comments, quotes and whitespace. */
 function schemaOf({ connection }: SqliteDatabase): unknown {
   const rows = connection
     .prepare("SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY type, name")
@@ -83,7 +83,7 @@ function filesBeside({ connection }: SqliteDatabase): string[] {
 }
 
 describe('the migration of the schema', () => {
-  it('takes an older database through every step, and keeps its data and a copy of the old one', async (t) => {
+  it('runs every step on an older database, and keeps its data and a copy of the old file', async (t) => {
     const db = openAt(t, FIRST);
     const before = contents(db);
     const copy = await migrateSchema(db, older(db, HISTORY), NOW);
@@ -155,7 +155,7 @@ describe('the migration of the schema', () => {
     assert.deepEqual(versions(2, 2), []);
     assert.equal(versions(0, 3), null);
     assert.equal(versions(-1, 2), null);
-    // Steps back and steps past the end do not count.
+    // Steps backwards or beyond the newest version are ignored.
     assert.equal(migrationPath([{ from: 0, to: 0, sql: '' }], 0, 1), null);
     assert.equal(migrationPath([{ from: 0, to: 3, sql: '' }], 0, 2), null);
   });
@@ -173,7 +173,7 @@ describe('the migration of the schema', () => {
 });
 
 describe('the schema of this version', () => {
-  /** schema.sql as it was in each earlier version. */
+  /** The number of each earlier version, whose schema.sql is kept. */
   const earlier = Array.from({ length: SCHEMA_VERSION - 1 }, (_, at) => at + 1);
 
   it('has a path from every earlier version', () => {

@@ -36,7 +36,7 @@ const insert = (id: number, more: Readonly<Record<string, string | number>> = {}
 const named = (db: SqliteDatabase): unknown[] =>
   (db.all('SELECT name FROM thing ORDER BY id', {}) as { name: string }[]).map(({ name }) => name);
 
-/** Another process sees only what was committed. */
+/** Counts on another connection, which sees only committed rows. */
 function countSeenElsewhere(path: string): unknown {
   const other = new BetterSqlite3(path, { readonly: true });
   try {
@@ -56,7 +56,7 @@ for (const writer of WRITERS) {
   describe(`group commit, written by ${writer}`, () => {
     it('commits the lists of one turn together and in order, durable when they resolve', async (t) => {
       const { path, db } = await open(t, writer);
-      // A commit ends after a few milliseconds of statements, so that one of them may take fewer on a busy machine.
+      // A commit stops taking statements after a few milliseconds, so on a busy machine it may contain fewer of them.
       let isTogether = false;
       for (let last = 0; !isTogether && last < 1000; last += 20) {
         let seen = 0;
@@ -181,14 +181,14 @@ for (const writer of WRITERS) {
   describe(`a commit that fails as a whole, written by ${writer}`, () => {
     it('rejects every list in it and keeps nothing, and the next commit succeeds', async (t) => {
       const { path, db } = await open(t, writer);
-      // COMMIT finds the broken deferred reference after each list has passed by itself.
+      // Each list succeeds by itself, and only COMMIT detects the deferred foreign key violation.
       const [broken, ...others] = await outcomes([
         db.commit([insert(1, { late: 9 })]),
         db.commit([insert(2)]),
         db.commit([insert(3)]),
       ]);
       assert.match(String(broken), /FOREIGN KEY constraint failed/);
-      // A commit that has taken too long starts no further list: it is then written by the next commit, which succeeds.
+      // A commit that takes too long starts no further list. The next commit then writes that list and succeeds.
       const kept = others.flatMap((error, at) => (error === null ? [`thing ${at + 2}`] : []));
       for (const error of others) if (error !== null) assert.match(String(error), /FOREIGN KEY constraint failed/);
       assert.equal(db.connection.inTransaction, false);

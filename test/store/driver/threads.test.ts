@@ -26,7 +26,7 @@ import { FAILING_TEST } from '../../support/thread-events.ts';
 
 type Opened = { readonly path: string; readonly db: SqliteDatabase };
 
-/** A database that a thread writes; with null, the event loop. */
+/** Opens a database that a thread writes, or the event loop if `writerThread` is null. */
 function open(t: TestContext, writerThread: ThreadEvents | null = FAILING_TEST): Opened {
   const path = join(temporaryFolder(t), 'test.db');
   const db = openSqlite(path, writerThread === null ? {} : { writerThread });
@@ -127,7 +127,7 @@ describe('the threads of a database', () => {
     const { db } = open(t);
     for (let n = 0; n < 300; n += 1) {
       assert.equal(count(db), n);
-      // Reads in every turn, so that some are in the turn of the answer.
+      // Reads in every turn, so that some happen in the turn of the thread's answer.
       let isDone = false;
       const readOn = (): void => {
         if (isDone) return;
@@ -183,7 +183,7 @@ describe('the threads of a database', () => {
   it('keep writing if the log cannot be copied, and report that once', async (t) => {
     const program = fileURLToPath(new URL('../../support/full-file.ts', import.meta.url));
     const path = join(temporaryFolder(t), 'test.db');
-    // The largest file size in blocks of 512 bytes: the database reaches it, the log does not.
+    // The maximum file size in blocks of 512 bytes. The database reaches it, but the log does not.
     const script = 'trap \'\' XFSZ; ulimit -f 32768; exec "$@"';
     const { stdout, stderr } = spawnSync('sh', ['-c', script, 'sh', process.execPath, ...FLAGS, program, path], {
       encoding: 'utf8',
@@ -259,7 +259,7 @@ describe('a thread that ends unexpectedly', () => {
   });
 });
 
-/** The threads that this process starts from now on. */
+/** Collects the threads that this process starts after this call. */
 function startedThreads(t: TestContext): Worker[] {
   const threads: Worker[] = [];
   const note = (worker: Worker): void => void threads.push(worker);

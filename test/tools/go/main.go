@@ -1,5 +1,5 @@
 // Verifies deliveries with the official Go library of Standard Webhooks. Reads a JSON list of {secret, body, headers} and writes a JSON
-// list: null for each that the library accepts, else its error.
+// list: null if the library accepts the delivery, otherwise its error.
 package main
 
 import (
