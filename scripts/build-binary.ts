@@ -6,13 +6,14 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import {
   ASSETS,
   type AssetName,
   assetFile,
+  documentFiles,
   THREAD_PROGRAMS,
   type ThreadProgram,
   threadAsset,
@@ -22,6 +23,7 @@ import { bundle } from './binary/bundle.ts';
 import { compileProgram } from './binary/compile.ts';
 import { measureBinary } from './binary/measure.ts';
 import { COMPILED_ASSET, PROGRAM_ASSET, WRAPPER } from './binary/program.ts';
+import { packReceiver } from './build/package.ts';
 
 const SUPPORTED = ['linux-x64', 'linux-arm64'];
 /** Node looks for these in its own file. The fuse is set if the file contains an application. */
@@ -48,6 +50,7 @@ if (!SUPPORTED.includes(platform)) {
   throw new Error(`the binary can be built on ${SUPPORTED.join(' and ')}, not on ${platform}`);
 }
 const folder = mkdtempSync(join(tmpdir(), 'build-binary-'));
+const receiver = packReceiver(folder);
 try {
   await bundle(join(root, 'src', 'main.ts'), join(folder, PROGRAM_ASSET), WRAPPER);
   for (const name of THREADS) {
@@ -74,7 +77,9 @@ function assetsOf(folder: string): Record<string, string> {
   const assets = Object.keys(ASSETS).map((name) => [name, pathOf(assetFile(name as AssetName))]);
   const addon = join(packages, 'better-sqlite3', 'prebuilds', `${platform}.node`);
   const made = [PROGRAM_ASSET, COMPILED_ASSET, ...THREADS.map(threadAsset)].map((name) => [name, join(folder, name)]);
-  return { ...Object.fromEntries(assets), ...Object.fromEntries(made), [ADDON_ASSET]: addon };
+  const documents = documentFiles().map((name) => [`docs/${name}`, join(root, 'docs', name)]);
+  const all = Object.fromEntries([...assets, ...made, ...documents]) as Record<string, string>;
+  return { ...all, [ADDON_ASSET]: addon, [basename(receiver)]: receiver };
 }
 
 /** Makes the blob of the program and its assets for Node's single executable application. */

@@ -8,7 +8,17 @@ import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'no
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ASSETS, type AssetName, assetFile, THREAD_PROGRAMS } from '../src/kernel/assets.ts';
-import { compile, emptyFolder, entry, PUBLISHED, pack, root, unlinkMissing, writeJson } from './build/package.ts';
+import {
+  compile,
+  emptyFolder,
+  entry,
+  PUBLISHED,
+  pack,
+  packReceiver,
+  root,
+  unlinkMissing,
+  writeJson,
+} from './build/package.ts';
 
 type Project = {
   readonly exports: Readonly<Record<string, string>>;
@@ -38,6 +48,9 @@ for (const path of [...assets, 'LICENSE', 'CHANGELOG.md']) copy(path);
 writeFileSync(join(folder, 'README.md'), packageReadme());
 cpSync(join(root, 'docs'), join(folder, 'docs'), { recursive: true });
 unlinkMissing(folder);
+// The portal serves it.
+mkdirSync(join(folder, 'dist'));
+packReceiver(join(folder, 'dist'));
 const { name, version, description, license, type, keywords, engines, dependencies } = project;
 writeJson(join(folder, 'package.json'), {
   ...{ name, version, description, license, type, keywords },
@@ -46,7 +59,7 @@ writeJson(join(folder, 'package.json'), {
     './package.json': './package.json',
   },
   bin: { sallyport: `./${CODE}/${MAIN}.js` },
-  files: [CODE, ...assets.filter((path) => !path.startsWith('docs/')), 'docs', 'CHANGELOG.md'],
+  files: [CODE, ...assets.filter((path) => !path.startsWith('docs/')), 'docs', 'dist', 'CHANGELOG.md'],
   ...PUBLISHED,
   engines,
   dependencies: { ...dependencies, [TYPES]: project.devDependencies[TYPES] },

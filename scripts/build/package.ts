@@ -16,6 +16,16 @@ export function pack(folder: string): string {
   return join(dirname(folder), packed.filename);
 }
 
+/** Builds the receiver's package in a folder. Returns the file to publish. */
+export function packReceiver(folder: string): string {
+  const built = join(folder, 'receiver');
+  const script = join(root, 'scripts', 'build-receiver.ts');
+  execFileSync(process.execPath, ['--disable-warning=ExperimentalWarning', script, built], { stdio: 'pipe' });
+  const file = pack(built);
+  rmSync(built, { recursive: true, force: true });
+  return file;
+}
+
 /** Replaces the folder with an empty one. */
 export function emptyFolder(folder: string): void {
   rmSync(folder, { recursive: true, force: true });

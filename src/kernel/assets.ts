@@ -1,6 +1,9 @@
 /** The files that the program reads at run time, and where they are. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { join, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { VERSION } from './version.ts';
 
 /** Each is a path from the root of the project, or `npm:` and a path in a package. The single binary contains them by name. */
 export const ASSETS = {
@@ -19,6 +22,7 @@ export const ASSETS = {
   'portal/chart.js': 'src/portal/assets/chart.js',
   'portal/webhooks.css': 'src/portal/assets/webhooks.css',
   'portal/deliveries.css': 'src/portal/assets/deliveries.css',
+  'portal/documentation.css': 'src/portal/assets/documentation.css',
   'portal/live.js': 'src/portal/assets/live.js',
   'receivers/javascript': 'docs/how-to/receive-in-javascript.md',
   'receivers/python': 'docs/receivers/receiver.py',
@@ -39,8 +43,8 @@ export type AssetName = keyof typeof ASSETS;
 
 /** The text of an asset. */
 export function readAsset(name: AssetName): string {
-  const sea = process.getBuiltinModule('node:sea') as typeof import('node:sea') | undefined;
-  if (sea?.isSea() === true) return sea.getAsset(name, 'utf8');
+  const sea = seaOf();
+  if (sea !== null) return sea.getAsset(name, 'utf8');
   return readFileSync(assetFile(name), 'utf8');
 }
 
@@ -53,6 +57,50 @@ export function assetFile(name: AssetName): URL | string {
 }
 
 const PACKAGE = 'npm:';
+
+const DOCUMENTS = 'docs/';
+
+/** The files of the documentation, as paths in `docs`. */
+export function documentFiles(): readonly string[] {
+  const sea = seaOf();
+  if (sea !== null) {
+    const names = sea.getAssetKeys().filter((name) => name.startsWith(DOCUMENTS));
+    return names.map((name) => name.slice(DOCUMENTS.length)).sort();
+  }
+  const folder = fileURLToPath(new URL(`../../${DOCUMENTS}`, import.meta.url));
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => relative(folder, join(parentPath, name)).replaceAll(sep, '/'))
+    .sort();
+}
+
+/** The bytes of a file of `documentFiles`. */
+export function readDocument(file: string): Buffer {
+  const sea = seaOf();
+  if (sea !== null) return Buffer.from(sea.getAsset(DOCUMENTS + file));
+  return readFileSync(new URL(`../../${DOCUMENTS}${file}`, import.meta.url));
+}
+
+/** The npm package of the receiver. The binary and the npm package contain it; null in a checkout where it was not built. */
+export function receiverPackage(): { readonly name: string; read(): Buffer } | null {
+  const name = `sallyport-receiver-${VERSION}.tgz`;
+  const sea = seaOf();
+  if (sea !== null) return { name, read: () => Buffer.from(sea.getAsset(name)) };
+  const file = new URL(`../../dist/${name}`, import.meta.url);
+  try {
+    return existsSync(file) ? { name, read: () => readFileSync(file) } : null;
+  } catch {
+    // Deno may not read the folder.
+    return null;
+  }
+}
+
+/** Node's interface to the binary's own file; null if the program is not a binary. */
+function seaOf(): typeof import('node:sea') | null {
+  const sea = process.getBuiltinModule('node:sea') as typeof import('node:sea') | undefined;
+  return sea?.isSea() === true ? sea : null;
+}
 
 /** The programs of threads: their sources without extension. */
 export const THREAD_PROGRAMS = {
@@ -69,8 +117,8 @@ export function threadAsset(name: ThreadProgram): string {
 
 /** The program of a thread: its text in the binary, else its source or compiled file. */
 export function threadProgram(name: ThreadProgram): string | URL {
-  const sea = process.getBuiltinModule('node:sea') as typeof import('node:sea') | undefined;
-  if (sea?.isSea() === true) return sea.getAsset(threadAsset(name), 'utf8');
+  const sea = seaOf();
+  if (sea !== null) return sea.getAsset(threadAsset(name), 'utf8');
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
   return new URL(`../${THREAD_PROGRAMS[name]}.${extension}`, import.meta.url);
 }

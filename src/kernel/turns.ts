@@ -32,7 +32,7 @@ export function createPlaces(places: number): Turns {
 /** The shared queue of the process for CPU-bound work. */
 export const heavyTurns: Turns = createTurns();
 
-function nextTurn(): Promise<void> {
+export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);
   });

@@ -30,6 +30,7 @@ const BUNDLES: { readonly [Key in keyof AssetUrls]: Bundle } = {
       'portal/lists.css',
       'portal/webhooks.css',
       'portal/deliveries.css',
+      'portal/documentation.css',
     ],
   },
   script: {

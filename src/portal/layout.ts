@@ -124,6 +124,7 @@ const GROUPS: readonly NavigationGroup[] = [
     items: [
       { path: '/audit', label: 'Audit log', icon: 'audit' },
       { path: '/settings', label: 'Settings', icon: 'settings' },
+      { path: '/docs', label: 'Documentation', icon: 'book' },
     ],
   },
 ];

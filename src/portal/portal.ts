@@ -9,6 +9,7 @@ import { deliveryDetailPages } from './deliveries/detail.ts';
 import { deliveryListPages } from './deliveries/list.ts';
 import { deliveryLivePages } from './deliveries/live.ts';
 import { deliveryReplayPages } from './deliveries/replay.ts';
+import { documentationPages } from './documentation.ts';
 import { endpointPages } from './endpoints/pages.ts';
 import { eventTypePages } from './event-types.ts';
 import { keyPages } from './keys.ts';
@@ -57,6 +58,7 @@ function allPages(dependencies: PageDependencies): PageRoute[] {
     ...auditPages(dependencies),
     ...settingsPages(dependencies),
     ...resultPages(dependencies),
+    ...documentationPages(dependencies),
   ];
 }
 

@@ -6,8 +6,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
+import { gunzipSync } from 'node:zlib';
 import type { FirstCredentials } from '../../src/data/data-folder.ts';
 import { LARGE_BODY_BYTES } from '../../src/kernel/limits/delivery.ts';
+import { FORGERY_FIELD } from '../../src/portal/forgery.ts';
 import { type Gnupg, startGnupg } from '../wire/gnupg.ts';
 import { cleanUp } from './cleanup.ts';
 import { createClient, succeeded, tokenFor } from './client.ts';
@@ -72,6 +74,7 @@ export async function testEndToEnd(t: TestContext, { file, folder, env }: Instal
     [large],
   );
   await assertPagesHaveTheirFiles(url);
+  await assertDocumentationIsServed(url, credentials);
 
   await json('backup', join(elsewhere, 'backup.db'));
   assert.equal((await json<{ ok: boolean }>('doctor')).ok, true);
@@ -92,6 +95,34 @@ async function assertPagesHaveTheirFiles(url: string): Promise<void> {
     assert.deepEqual([path, response.status], [path, 200]);
     assert.ok((await response.text()).length > 1000, path);
   }
+}
+
+/** A user of the installed program has no other copy of it. */
+async function assertDocumentationIsServed(
+  url: string,
+  { adminUserName, adminPassword }: FirstCredentials,
+): Promise<void> {
+  const form = await fetch(`${url}/sign-in`, { headers: { accept: 'text/html' } });
+  const [visitor = ''] = (form.headers.get('set-cookie') ?? '').split(';');
+  const [, csrf = ''] = new RegExp(`name="${FORGERY_FIELD}" value="([^"]+)"`).exec(await form.text()) ?? [];
+  const body = new URLSearchParams({ userName: adminUserName, password: adminPassword, [FORGERY_FIELD]: csrf });
+  const signedIn = await fetch(`${url}/sign-in`, {
+    method: 'POST',
+    body,
+    headers: { cookie: visitor },
+    redirect: 'manual',
+  });
+  const cookie = signedIn.headers
+    .getSetCookie()
+    .map((one) => one.split(';', 1)[0])
+    .join('; ');
+  const index = await fetch(`${url}/docs`, { headers: { cookie } });
+  const text = await index.text();
+  assert.match(text, /<article class="doc"><h1 id="documentation">/);
+  const [, packed = ''] = /href="([^"]+\.tgz)"/.exec(text) ?? assert.fail('no package of the receiver');
+  const receiver = await fetch(new URL(packed, url), { headers: { cookie } });
+  const files = gunzipSync(await receiver.bytes()).toString('latin1');
+  for (const name of ['package/receiver/index.js', 'package/vectors/']) assert.ok(files.includes(name), name);
 }
 
 type LogLine = { readonly level: number; readonly msg: string };

@@ -1,0 +1,134 @@
+/** Pages of the documentation as HTML. Every token goes through the HTML template, so nothing in a page can be markup of its own. */
+import type { Token, Tokens } from 'marked';
+import { attributes, type Html, html } from '../../http/html.ts';
+
+/** Where a link of a page leads: an address, or null if there is nothing, in which case its text stays. */
+export type Resolve = (href: string) => string | null;
+
+/** The tokens of a page (`lexer` of marked) as HTML. */
+export function markdown(tokens: readonly Token[], resolve: Resolve): Html {
+  const anchors = createAnchors();
+  const blocks = (all: readonly Token[]): Html[] => all.map(block);
+  const inlines = (all: readonly Token[] = []): Html[] => all.map(inline);
+
+  const block = (token: Token): Html => {
+    switch (token.type) {
+      case 'heading':
+        return headingOf(token as Tokens.Heading);
+      case 'paragraph':
+        return html`<p>${inlines(token.tokens)}</p>`;
+      case 'code':
+        return html`<pre tabindex="0"><code>${token.text}</code></pre>`;
+      case 'blockquote':
+        return html`<blockquote>${blocks(token.tokens ?? [])}</blockquote>`;
+      case 'list':
+        return listOf(token as Tokens.List);
+      case 'table':
+        return tableOf(token as Tokens.Table);
+      case 'hr':
+        return html`<hr>`;
+      case 'text':
+        return html`${token.tokens === undefined ? token.text : inlines(token.tokens)}`;
+      default:
+        return html``;
+    }
+  };
+
+  const headingOf = ({ depth, text, tokens: inside }: Tokens.Heading): Html => {
+    const id = anchors(text);
+    const content = inlines(inside);
+    if (depth === 1) return html`<h1 id="${id}">${content}</h1>`;
+    if (depth === 2) return html`<h2 id="${id}">${content}</h2>`;
+    return html`<h3 id="${id}">${content}</h3>`;
+  };
+
+  const listOf = ({ ordered, items }: Tokens.List): Html => {
+    const lines = items.map((item) => html`<li>${blocks(item.tokens)}</li>`);
+    return ordered ? html`<ol>${lines}</ol>` : html`<ul>${lines}</ul>`;
+  };
+
+  const tableOf = ({ header, rows }: Tokens.Table): Html => {
+    const heads = header.map((cell) => html`<th scope="col">${inlines(cell.tokens)}</th>`);
+    const lines = rows.map((cells) => html`<tr>${cells.map((cell) => html`<td>${inlines(cell.tokens)}</td>`)}</tr>`);
+    return html`<div class="doc-table" tabindex="0" role="group"><table><thead><tr>${heads}</tr></thead><tbody>${lines}</tbody></table></div>`;
+  };
+
+  const inline = (token: Token): Html => {
+    switch (token.type) {
+      case 'strong':
+        return html`<strong>${inlines(token.tokens)}</strong>`;
+      case 'em':
+        return html`<em>${inlines(token.tokens)}</em>`;
+      case 'codespan':
+        return html`<code>${token.text}</code>`;
+      case 'br':
+        return html`<br>`;
+      case 'link': {
+        const href = resolve(token.href);
+        const content = inlines(token.tokens);
+        const rel = href?.startsWith('http') === true ? 'noreferrer' : null;
+        return href === null ? html`${content}` : html`<a href="${href}"${attributes({ rel })}>${content}</a>`;
+      }
+      case 'image': {
+        const src = resolve(token.href);
+        return src === null ? html`${token.text}` : html`<img src="${src}" alt="${token.text}" loading="lazy">`;
+      }
+      case 'html':
+        return html``;
+      default:
+        return html`${'tokens' in token && token.tokens !== undefined ? inlines(token.tokens) : textOf(token)}`;
+    }
+  };
+
+  return html`${blocks(tokens)}`;
+}
+
+/** One heading of a page with the text below it, for the search. `anchor` is null before the first heading. */
+export type DocumentSection = { readonly heading: string; readonly anchor: string | null; readonly text: string };
+
+export function sectionsOf(tokens: readonly Token[]): DocumentSection[] {
+  const anchors = createAnchors();
+  const sections: { heading: string; anchor: string | null; text: string }[] = [];
+  for (const token of tokens) {
+    if (token.type === 'heading') {
+      sections.push({ heading: plainText([token]), anchor: anchors(token.text), text: '' });
+    } else if (token.type !== 'space') {
+      const last = sections.at(-1) ?? { heading: '', anchor: null, text: '' };
+      if (sections.length === 0) sections.push(last);
+      last.text += `${plainText([token])} `;
+    }
+  }
+  return sections;
+}
+
+function plainText(tokens: readonly Token[]): string {
+  return tokens
+    .map((token) => {
+      if (token.type === 'table') {
+        const { header, rows } = token as Tokens.Table;
+        return [header, ...rows].map((row) => row.map((cell) => plainText(cell.tokens)).join(' ')).join(' ');
+      }
+      if (token.type === 'list') return (token as Tokens.List).items.map((item) => plainText(item.tokens)).join(' ');
+      return 'tokens' in token && token.tokens !== undefined ? plainText(token.tokens) : textOf(token);
+    })
+    .join('');
+}
+
+function textOf(token: Token): string {
+  return 'text' in token && typeof token.text === 'string' ? token.text : '';
+}
+
+/** Anchors as GitHub makes them from the source of a heading; a repeated one gets a number. */
+function createAnchors(): (heading: string) => string {
+  const used = new Map<string, number>();
+  return (heading) => {
+    const anchor = heading
+      .toLowerCase()
+      .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replace(/\s/g, '-');
+    const before = used.get(anchor) ?? 0;
+    used.set(anchor, before + 1);
+    return before === 0 ? anchor : `${anchor}-${before}`;
+  };
+}

@@ -1,0 +1,75 @@
+/** The documentation in the portal. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { documentFiles } from '../../src/kernel/assets.ts';
+import { startPortal } from '../support/browser.ts';
+import { newSession, request } from '../support/portal-requests.ts';
+import { startService } from '../support/service.ts';
+
+describe('the documentation', () => {
+  it('has every page, in which links and images lead to files of the documentation and to headings', async (t) => {
+    const service = await startService(t);
+    const { token } = await newSession(service, 'viewer');
+    const read = async (path: string): Promise<string> => {
+      const { status, text } = await request(service.url + path, { token });
+      assert.equal(status, 200, path);
+      return text;
+    };
+    const texts = new Map<string, string>();
+    for (const file of documentFiles().filter((name) => name.endsWith('.md'))) {
+      texts.set(`/docs/${file}`, await read(`/docs/${file}`));
+    }
+    assert.ok(texts.size > 30);
+    for (const [path, text] of texts) {
+      assert.match(text, /<article class="doc"><h1 id=/, path);
+      const [, article = ''] = /<article class="doc">(.*)<\/article>/s.exec(text) ?? [];
+      for (const [, address = ''] of article.matchAll(/(?:href|src)="([^"]*)"/g)) {
+        if (address.startsWith('http')) continue;
+        const [file = '', anchor] = address.split('#');
+        const target = file === '' ? path : file;
+        const found = texts.get(target) ?? (await read(target));
+        if (anchor !== undefined) assert.ok(found.includes(` id="${anchor}"`), `${path}: ${address}`);
+      }
+    }
+  });
+
+  it('shows what a page contains as text, and no markup of its own', async (t) => {
+    const service = await startService(t);
+    const { token } = await newSession(service, 'viewer');
+    const { text } = await request(`${service.url}/docs/contract.md`, { token });
+    const [, article = ''] = /<article class="doc">(.*)<\/article>/s.exec(text) ?? [];
+    const allowed = /^\/?(h[1-3]|p|pre|code|blockquote|ul|ol|li|table|thead|tbody|tr|th|td|div|hr|br|strong|em|a|img)$/;
+    for (const [, name = ''] of article.matchAll(/<(\/?\w+)/g)) assert.match(name, allowed);
+  });
+
+  it('is for users who are signed in, and has nothing outside of its folder', async (t) => {
+    const service = await startService(t);
+    const { status } = await request(`${service.url}/docs/README.md`);
+    assert.equal(status, 303);
+    const { token } = await newSession(service, 'viewer');
+    for (const path of ['/docs/..%2fpackage.json', '/docs/%2e%2e/package.json', '/docs/nothing.md', '/docs/images']) {
+      const reply = await request(service.url + path, { token });
+      assert.ok([400, 404].includes(reply.status), `${path}: ${reply.status}`);
+    }
+    const example = await request(`${service.url}/docs/receivers/receiver.py`, { token });
+    assert.deepEqual([example.status, example.headers.get('content-type')], [200, 'text/plain;charset=UTF-8']);
+  });
+
+  it('is read and searched in a browser', async (t) => {
+    const portal = await startPortal(t);
+    const { page, open, isAccessible } = await portal.signIn('viewer');
+    await open('/');
+    await page.getByRole('link', { name: 'Documentation' }).click();
+    await page.waitForURL('**/docs');
+    await isAccessible();
+    await page.getByRole('searchbox', { name: 'Search the documentation' }).fill('rotate secret');
+    await page.keyboard.press('Enter');
+    await page.waitForURL('**/docs/search?q=rotate+secret');
+    await isAccessible();
+    await page.locator('.doc-results a').first().click();
+    await page.waitForURL('**/docs/**.md**');
+    assert.match(await page.getByRole('article').innerText(), /rotat/i);
+    await open('/docs/search?q=%3Cscript%3Enothing');
+    await page.getByText('Nothing found').waitFor();
+  });
+});
