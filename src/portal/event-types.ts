@@ -3,9 +3,11 @@ import type { EventType } from '../events/event.ts';
 import { eventTypeReader } from '../events/event-types.ts';
 import { type Html, html } from '../http/html.ts';
 import { JSON_DEPTH_MAX } from '../kernel/limits/limits.ts';
+import { EVENTS_COUNTED, SAMPLE_BYTES } from '../kernel/limits/portal.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { isDeeperThan, isObject } from '../kernel/validation.ts';
 import { NO_USES, type Uses } from '../store/directory.ts';
+import type { EventSample } from '../store/events.ts';
 import { eventTypeKey } from '../wire/envelope.ts';
 import { type PageCall, pathId, redirectTo, type View } from './call.ts';
 import { type Body, type FieldTable, lines, linesOf, text, tick } from './field-table.ts';
@@ -13,9 +15,9 @@ import type { PageDependencies, PageRoute } from './page.ts';
 import { codeBlock, codePanels, definitionList } from './parts/details.ts';
 import { newForm, textField } from './parts/fields.ts';
 import { linkButton, pageHeader, section } from './parts/header.ts';
-import { listView, nothingFound, table } from './parts/list.ts';
-import { badge, notice } from './parts/mark.ts';
-import { time } from './parts/text.ts';
+import { emptyState, folded, listView, nothingFound, table } from './parts/list.ts';
+import { badge } from './parts/mark.ts';
+import { countOf, countText, relativeTime, time } from './parts/text.ts';
 import { readText } from './query.ts';
 import { recordPages, removalPages, usesList } from './record-pages.ts';
 
@@ -39,7 +41,7 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
       choices: async () => null,
       fields: eventTypeFields,
       layout: ({ group }) =>
-        html`${group('What happens', null, 'name', 'description')}${group('Rules', null, 'encryptionRequired', 'dataSchema')}`,
+        html`${group('Event type', null, 'name', 'description')}${group('Rules', null, 'encryptionRequired', 'dataSchema')}`,
       adjust: (body, before) => (before === null ? body : { ...body, dataSchema: schemaPatch(before, body) }),
       shown: (eventType) => {
         if (eventType.builtIn)
@@ -51,7 +53,10 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
         submit: 'Create the event type',
         respond: async ({ acting }, input) => {
           const { id, name } = await eventTypes.create(input, acting);
-          return redirectTo(`/event-types/${id}`, `${name} can be published and subscribed to now.`);
+          return redirectTo(
+            `/event-types/${id}`,
+            `${name} is created. You can publish it, and webhooks can subscribe to it.`,
+          );
         },
       },
       change: {},
@@ -59,22 +64,34 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
     pages.view('/event-types/{id}', async (call) => {
       const eventType = await found(call);
       const uses = (await store.uses.ofEventTypes([eventType.name])).get(eventType.name) ?? NO_USES;
-      return eventTypeView(call, eventType, uses);
+      const { name } = eventType;
+      const [sample, volumes] = await Promise.all([
+        store.eventTypes.latestSample(name, SAMPLE_BYTES),
+        store.eventTypes.volumes([name], call.now - DAY_MS, EVENTS_COUNTED + 1),
+      ]);
+      return eventTypeView(call, { eventType, uses, sample, volume: volumes.get(name) ?? 0 });
     }),
     ...removalPages(pages, entity, {
-      text: () =>
-        'Nothing can be published under this name any more. What was published stays, and is still delivered.',
+      text: () => 'Events of this type can no longer be published. Published events stay and are still delivered.',
       // Only webhooks that name the type prevent its deletion. A category works without it.
       uses: async ({ name }) => {
         const naming = (await store.webhooks.ofPattern(name)).map((webhook) => ({ ...webhook, ...webhook.progress }));
         return naming.length === 0 ? null : { count: naming.length, first: naming };
       },
-      used: { all: () => '/webhooks', remedy: 'Take it out of their events first.' },
+      used: { all: () => '/webhooks', remedy: 'Remove it from the events of these webhooks first.' },
     }),
   ];
 }
 
-function eventTypeView(call: PageCall, eventType: EventType, uses: Uses): View {
+type Shown = {
+  readonly eventType: EventType;
+  readonly uses: Uses;
+  readonly sample: EventSample | null;
+  /** Events of the last 24 hours, counted up to `EVENTS_COUNTED`. */
+  readonly volume: number;
+};
+
+function eventTypeView(call: PageCall, { eventType, uses, sample, volume }: Shown): View {
   const { id, name, description, builtIn, dataSchema, createdAt, updatedAt } = eventType;
   const manages = call.may('administrator') && !builtIn;
   const content = html`${pageHeader({
@@ -89,82 +106,135 @@ function eventTypeView(call: PageCall, eventType: EventType, uses: Uses): View {
         ]
       : [],
   })}${section({
-    title: 'Who gets it',
+    title: 'Use',
     content: definitionList([
+      ['Last 24 hours', volumeText(volume)],
       [
         'Webhooks',
-        usesList(uses, '/webhooks', 'None yet: what is published goes nowhere.'),
-        'Those with its category or with all events are among them.',
+        usesList(uses, '/webhooks', 'None yet: published events are not sent.'),
+        'Including webhooks with its category or with all events.',
       ],
       ...(builtIn ? [] : [['Created', time(createdAt)] as const, ['Changed', time(updatedAt)] as const]),
     ]),
-  })}${name.startsWith('webhook.') ? null : publishing(eventType)}${
+  })}${sampleSection(call, eventType, sample)}${name.startsWith('webhook.') ? null : publishing(eventType)}${
     dataSchema === null
       ? null
       : section({
-          title: 'What its data must be',
+          title: 'Schema of its data',
           content: codeBlock({ code: JSON.stringify(dataSchema, null, 2), label: 'JSON Schema' }),
         })
   }`;
   return { title: name, content };
 }
 
+function volumeText(volume: number): Html {
+  if (volume === 0) return html`<span class="quiet">none</span>`;
+  return html`${volume > EVENTS_COUNTED ? `more than ${countOf(EVENTS_COUNTED, 'event')}` : countOf(volume, 'event')}`;
+}
+
+function sampleSection({ now }: PageCall, { encryptionRequired }: EventType, sample: EventSample | null): Html {
+  const content = encryptionRequired
+    ? html`<p class="quiet">Its events must be encrypted, so no data is shown here.</p>`
+    : sample === null
+      ? html`<p class="quiet">No event with data yet.</p>`
+      : codeBlock({ code: JSON.stringify(JSON.parse(sample.dataJson), null, 2), label: 'Data of the latest event' });
+  const lead = sample === null ? undefined : html`Published ${relativeTime(sample.createdAt, now)}.`;
+  return section({ title: 'Sample', lead, content });
+}
+
 function publishing({ name, builtIn }: EventType): Html {
   const arrives = `"headers": {"messageId": "…", "eventType": "${name}", …},\n"${eventTypeKey(name)}": { … }`;
   const ways = codePanels(`Publish ${name}`, [
-    { label: 'Command line', code: `sallyport event publish ${name} '{…}'` },
+    { label: 'Command line', code: `echo '{…}' | sallyport event publish --type ${name} --data -` },
     {
       label: 'HTTP',
       code: `curl https://…/services/api/x/edge/v1/events \\\n  -H 'Authorization: Bearer spt_…' -H 'Content-Type: application/json' \\\n  -d '{"type": "${name}", "data": {…}, "idempotencyKey": "…"}'`,
     },
   ]);
   return section({
-    title: builtIn ? 'How it arrives' : 'How it is published, and arrives',
+    title: builtIn ? 'Receive it' : 'Publish and receive it',
     content: html`<div class="stack">${builtIn ? null : ways}${codeBlock({ code: arrives, label: 'In each record at the receiver' })}</div>`,
   });
 }
 
 const PATH = '/event-types';
 
-/** All on one page, because there are few. */
+/** All on one page, because there are few. The company's own types come first. */
 function eventTypeListPage({ pages, store }: PageDependencies): PageRoute {
   return pages.view(PATH, async (call) => {
-    const { query } = call;
+    const { query, now } = call;
     const text = readText(query, 'q');
     const all = await store.eventTypes.all();
     const shown = all.filter(({ name, description }) => fits(text, name, description)).sort(byName);
-    const uses = await store.uses.ofEventTypes(shown.map(({ name }) => name));
+    const names = shown.map(({ name }) => name);
+    const [uses, volumes] = await Promise.all([
+      store.uses.ofEventTypes(names),
+      store.eventTypes.volumes(names, now - DAY_MS, EVENTS_COUNTED + 1),
+    ]);
+    const own = shown.filter(({ builtIn }) => !builtIn);
+    const builtIn = shown.filter((eventType) => eventType.builtIn);
+    const hasOwn = all.some((eventType) => !eventType.builtIn);
+    const tableOf = (caption: string, types: readonly EventType[]): Html => listTable(caption, types, uses, volumes);
+    const results = html`${own.length === 0 ? null : tableOf('Your event types', own)}${
+      builtIn.length === 0
+        ? null
+        : folded({
+            title: 'Built-in event types',
+            note: 'employees, and the webhooks themselves',
+            content: tableOf('Built-in event types', builtIn),
+            isOpen: !hasOwn || (text !== null && own.length === 0),
+          })
+    }${shown.length === 0 ? nothingFound(PATH, 'event types') : null}`;
     return listView({
       title: 'Event types',
-      lead: 'The kinds of things that happen. A webhook subscribes to them by name, by category, or to all.',
-      actions: [call.may('administrator') ? newButton() : null],
+      lead: 'The kinds of events that you publish. Webhooks subscribe to one, to a category, or to all.',
+      actions: [call.may('administrator') && hasOwn ? newButton() : null],
       ...{ path: PATH, query },
-      above: all.every(({ builtIn }) => builtIn) ? firstEventType() : null,
+      above: hasOwn ? null : firstEventType(call),
       filters: [textField(newForm({ q: text }), { name: 'q', label: 'Name or description', type: 'search' })],
-      results: listTable(shown, uses),
+      results,
     });
   });
 }
+
+const DAY_MS = 86_400_000;
 
 function fits(text: string | null, ...fields: readonly string[]): boolean {
   return text === null || fields.some((field) => field.toLowerCase().includes(text.toLowerCase()));
 }
 
-/** Custom types first, then the built-in ones. */
+/** The company's own types first. */
 function byName(a: EventType, b: EventType): number {
   return Number(a.builtIn) - Number(b.builtIn) || (a.name < b.name ? -1 : 1);
 }
 
-function listTable(eventTypes: readonly EventType[], uses: ReadonlyMap<string, Uses>): Html {
+function listTable(
+  caption: string,
+  eventTypes: readonly EventType[],
+  uses: ReadonlyMap<string, Uses>,
+  volumes: ReadonlyMap<string, number>,
+): Html {
   return table({
-    caption: 'Event types',
-    columns: [{ label: 'Name', kind: 'main' }, { label: 'Rules' }, { label: 'Webhooks that get it' }],
-    rows: eventTypes.map((eventType) => [
-      html`<a href="${PATH}/${eventType.id}"><code>${eventType.name}</code></a>${eventType.description === '' ? null : html`<span class="cell-hint">${eventType.description}</span>`}`,
-      html`<span class="badges">${eventTypeBadges(eventType)}</span>`,
-      usesList(uses.get(eventType.name) ?? NO_USES, '/webhooks'),
-    ]),
-    empty: nothingFound(PATH, 'event types'),
+    caption,
+    columns: [
+      { label: 'Name', kind: 'main' },
+      { label: 'Rules' },
+      { label: 'Events, 24 h', kind: 'number' },
+      { label: 'Webhooks that receive it' },
+    ],
+    rows: eventTypes.map((eventType) => {
+      const { id, name, description } = eventType;
+      const volume = volumes.get(name) ?? 0;
+      return [
+        html`<a href="${PATH}/${id}"><code>${name}</code></a>${description === '' ? null : html`<span class="cell-hint">${description}</span>`}`,
+        html`<span class="badges">${eventTypeBadges({ ...eventType, builtIn: false })}</span>`,
+        volume === 0
+          ? html`<span class="quiet">0</span>`
+          : `${countText(Math.min(volume, EVENTS_COUNTED))}${volume > EVENTS_COUNTED ? '+' : ''}`,
+        usesList(uses.get(name) ?? NO_USES, '/webhooks'),
+      ];
+    }),
+    empty: html``,
   });
 }
 
@@ -172,15 +242,15 @@ function eventTypeBadges({ builtIn, encryptionRequired, dataSchema }: EventType)
   return [
     ...(builtIn ? [badge('neutral', 'built in')] : []),
     ...(encryptionRequired ? [badge('info', 'encrypted only', 'key')] : []),
-    ...(dataSchema === null ? [] : [badge('info', 'checked by a schema', 'check')]),
+    ...(dataSchema === null ? [] : [badge('info', 'schema', 'check')]),
   ];
 }
 
-function firstEventType(): Html {
-  return notice({
-    tone: 'info',
-    title: 'These are built in. What happens in your product?',
-    text: html`<p>Name it as <code>category.name</code>, such as <code>order.created</code>: a webhook can then take <code>order.*</code> as a whole. Publish with <code>POST /services/api/x/edge/v1/events</code>, or with <code>sallyport event publish</code>.</p>`,
+function firstEventType(call: PageCall): Html {
+  return emptyState({
+    title: 'Create your first event type',
+    text: html`<p>Name it <code>category.name</code>, for example <code>order.created</code>. A webhook can subscribe to it, or to all of <code>order.*</code>. Its page has the commands that publish it.</p>`,
+    action: call.may('administrator') ? newButton() : null,
   });
 }
 
@@ -198,14 +268,14 @@ export function eventTypeFields(before: EventType | null): FieldTable {
         isRequired: true,
         isCode: true,
         placeholder: 'order.created',
-        hint: 'category.name, in lower case. It stays: webhooks subscribe by it, and receivers tell events apart by it.',
+        hint: 'category.name, in lower case. You cannot change it later.',
       }),
     }),
-    description: text({ label: 'Description', hint: 'One sentence: what has happened.' }),
+    description: text({ label: 'Description', hint: 'One sentence: what happened.' }),
     encryptionRequired: tick({
-      label: 'Goes out encrypted or not at all',
+      label: 'Require encryption',
       title: 'Encryption',
-      hint: 'For what only the customer may read. Webhooks that get it need a key; every employee type is so by itself.',
+      hint: 'For data that only the customer may read. Webhooks that receive it need a key. Employee types always require it.',
     }),
     dataSchema: lines(
       {
@@ -215,7 +285,7 @@ export function eventTypeFields(before: EventType | null): FieldTable {
         rows: 12,
         placeholder: '{"type": "object", "required": ["orderId"], "properties": {"orderId": {"type": "integer"}}}',
         takesFile: '.json',
-        hint: 'Version 2020-12, or draft-07 where $schema says so. An event whose data does not satisfy it is refused when it is published, with the field named.',
+        hint: 'Version 2020-12, or draft-07 if $schema says so. Publishing an event with other data is refused, with the field named.',
       },
       {
         read: (sent, name) => readSchema(linesOf(sent, name)),

@@ -13,6 +13,8 @@ export type EventStore = {
   publish(events: readonly NewEvent[]): Promise<Accepted[]>;
 };
 
+export type EventSample = { readonly dataJson: string; readonly createdAt: number };
+
 /** Event types that may be published (`event_type`). */
 export type EventTypeStore = ResourceStore<EventType> & {
   getByName(name: string): Promise<EventType | null>;
@@ -20,6 +22,13 @@ export type EventTypeStore = ResourceStore<EventType> & {
   requiringEncryption(names: Iterable<string>): Promise<Pick<EventType, 'name' | 'encryptionRequired'>[]>;
   /** Whether the log has an event of this type with data. */
   isInLog(name: string): Promise<boolean>;
+  /**
+   * The data of the latest event of a type, at most `maxBytes` long. Null for a type that requires encryption, and if none of the newest
+   * events has such data: erased events, and those whose erasure has begun, do not count.
+   */
+  latestSample(name: string, maxBytes: number): Promise<EventSample | null>;
+  /** The number of events by type since an instant, each counted up to `limit`. Types without events are absent. */
+  volumes(names: readonly string[], since: number, limit: number): Promise<ReadonlyMap<string, number>>;
   all(): Promise<EventType[]>;
   /** Replaces the built-in event types with those of this release. */
   replaceBuiltIn(eventTypes: readonly EventType[]): Promise<void>;

@@ -69,9 +69,9 @@ for (const isScriptless of [false, true]) {
       await page.getByRole('link', { name: 'Event types' }).click();
       await page.getByRole('link', { name: 'New event type' }).first().click();
       await page.getByLabel('Name').fill('order.created');
-      await page.getByLabel('Goes out encrypted or not at all').check();
+      await page.getByLabel('Require encryption').check();
       await page.getByRole('button', { name: 'Create the event type' }).click();
-      await page.getByText('order.created can be published and subscribed to now.').waitFor();
+      await page.getByText('order.created is created.').waitFor();
 
       await page.getByRole('link', { name: 'Webhooks', exact: true }).click();
       await page.getByRole('link', { name: /New webhook|Create a webhook/ }).click();

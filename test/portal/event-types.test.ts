@@ -4,7 +4,7 @@ import type { EventTypeView } from '../../src/events/event-types.ts';
 import type { ApiClient } from '../support/client.ts';
 import { succeeded } from '../support/client.ts';
 import { MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
-import { importKey, makeEndpoint, makeEventType, makeWebhook } from '../support/journey.ts';
+import { importKey, makeEndpoint, makeEventType, makeWebhook, publish } from '../support/journey.ts';
 import { pgpVector } from '../support/vectors.ts';
 
 async function ownTypes(admin: ApiClient): Promise<EventTypeView[]> {
@@ -16,7 +16,7 @@ describe('the list of event types', () => {
   it('lists the company’s own first, with their rules and all webhooks that get them, by any pattern', async (t) => {
     const { openAs, admin, receiver } = await startDeliverPortal(t);
     const empty = await openAs('administrator', '/event-types');
-    await empty.page.getByText('These are built in. What happens in your product?').waitFor();
+    await empty.page.getByText('Create your first event type').waitFor();
     await makeEventType(admin, 'order.created');
     await succeeded(
       admin.post('event-types', {
@@ -30,13 +30,19 @@ describe('the list of event types', () => {
     const endpoint = await makeEndpoint(admin, receiver.endpoint('/in'));
     await makeWebhook(admin, endpoint, ['order.*'], { name: 'Orders' });
     await makeWebhook(admin, endpoint, ['*'], { name: 'Everything', encryptionKeyName: 'hr' });
+    await publish(admin, 'order.created', { n: 1 }, { n: 2 });
     const { page } = await openAs('viewer', '/event-types');
     const rows = (await page.getByRole('row').allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim());
-    assert.deepEqual(rows.slice(1, 4), [
-      `invoice.paid ${MARKUP.replace(/\s+/g, ' ')} encrypted only checked by a schema Everything`,
-      'order.created Orders Everything',
-      'employee.created An employee was created. built in encrypted only Everything',
+    assert.deepEqual(rows.slice(1), [
+      `invoice.paid ${MARKUP.replace(/\s+/g, ' ')} encrypted only schema 0 Everything`,
+      'order.created 2 Orders Everything',
     ]);
+    await page.getByText('Built-in event types').first().click();
+    const builtIn = await page.getByRole('row').filter({ hasText: 'employee.created' }).innerText();
+    assert.equal(
+      builtIn.replace(/\s+/g, ' ').trim(),
+      'employee.created An employee was created. encrypted only 0 Everything',
+    );
     assert.equal(await page.getByRole('link', { name: 'New event type' }).count(), 0);
     await page.getByLabel('Name or description').fill('OVER');
     await page.getByText('No event types fit these filters.').waitFor();
@@ -44,6 +50,26 @@ describe('the list of event types', () => {
     await page.getByRole('link', { name: 'order.created' }).click();
     await page.getByRole('heading', { name: 'order.created' }).waitFor();
     await page.getByText('"orderCreated": { … }').waitFor();
+  });
+});
+
+describe('the sample of an event type', () => {
+  it('is the data of its latest event, and none for a type that requires encryption', async (t) => {
+    const { openAs, admin } = await startDeliverPortal(t);
+    await makeEventType(admin, 'order.created');
+    await publish(admin, 'order.created', { n: 1 }, { n: 2, note: MARKUP });
+    const [type] = await ownTypes(admin);
+    const { page, open, isAccessible } = await openAs('viewer', `/event-types/${type?.id}`);
+    await page.getByText('2 events').waitFor();
+    assert.deepEqual(JSON.parse(await page.getByLabel('Data of the latest event', { exact: true }).innerText()), {
+      n: 2,
+      note: MARKUP,
+    });
+    await isAccessible();
+    await succeeded(admin.patch(`event-types/${type?.id}`, { encryptionRequired: true }));
+    await open(`/event-types/${type?.id}`);
+    await page.getByText('Its events must be encrypted, so no data is shown here.').waitFor();
+    assert.ok(!(await page.content()).includes('&quot;n&quot;'));
   });
 });
 
@@ -67,7 +93,7 @@ describe('an event type', () => {
     assert.deepEqual(await ownTypes(admin), []);
     await page.getByLabel('JSON Schema of its data').fill('{"type": "object", "required": ["orderId"]}');
     await create.click();
-    await page.getByText('order.created can be published and subscribed to now.').waitFor();
+    await page.getByText('order.created is created.').waitFor();
     const [made] = await ownTypes(admin);
     assert.deepEqual([made?.description, made?.encryptionRequired], [MARKUP, false]);
     assert.deepEqual(made?.dataSchema, { type: 'object', required: ['orderId'] });
@@ -81,7 +107,7 @@ describe('an event type', () => {
     assert.deepEqual(JSON.parse(await page.getByLabel('JSON Schema of its data').inputValue()), dataSchema);
     assert.equal(await page.locator('#field-name').count(), 0);
     await page.getByLabel('JSON Schema of its data').fill('{"properties": {"a": {"type": "string"}}}');
-    await page.getByLabel('Goes out encrypted or not at all').check();
+    await page.getByLabel('Require encryption').check();
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('order.created is saved.').waitFor();
     const [changed] = await ownTypes(admin);
@@ -96,7 +122,7 @@ describe('an event type', () => {
       name: 'Orders',
     });
     const { page, open } = await openAs('administrator', `/event-types/${id}/edit`, { expecting: [409] });
-    await page.getByLabel('Goes out encrypted or not at all').check();
+    await page.getByLabel('Require encryption').check();
     await page.getByRole('button', { name: 'Save' }).click();
     await page
       .getByRole('alert')

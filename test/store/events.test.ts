@@ -159,6 +159,42 @@ describe('publishing', () => {
   });
 });
 
+describe('the events of a type', () => {
+  it('are counted since an instant, up to a limit', async (t) => {
+    const s = await openTestStore(t);
+    const publish = (...types: readonly string[]) => s.store.events.publish(types.map((type) => newEvent(s, type)));
+    await publish('order.placed', 'order.paid');
+    s.advance(HOUR_MS);
+    const since = s.clock();
+    await publish('order.placed', 'order.placed', 'order.placed');
+    const volumes = (limit: number) => s.store.eventTypes.volumes(['order.placed', 'order.paid', 'none'], since, limit);
+    assert.deepEqual([...(await volumes(10))], [['order.placed', 3]]);
+    assert.deepEqual([...(await volumes(2))], [['order.placed', 2]]);
+  });
+
+  it('have the latest data as a sample, but no long, encrypted or erased data', async (t) => {
+    const s = await openTestStore(t);
+    const now = s.clock();
+    const type = { id: s.ids.uuid(), name: 'order.placed', description: '', builtIn: false, dataSchema: null };
+    const stamp = { createdAt: now, updatedAt: now };
+    await s.store.eventTypes.insert({ ...type, ...stamp, encryptionRequired: false }, s.entry());
+    const secret = { ...type, ...stamp, id: s.ids.uuid(), name: 'order.paid', encryptionRequired: true };
+    await s.store.eventTypes.insert(secret, s.entry());
+    const sample = async (name = 'order.placed') => (await s.store.eventTypes.latestSample(name, 100))?.dataJson;
+    assert.equal(await sample(), undefined);
+    const data = (n: number) => ({ dataJson: JSON.stringify({ n }) });
+    const long = { dataJson: JSON.stringify({ n: 'x'.repeat(100) }) };
+    for (const more of [data(1), { ...data(2), subject: 'ada' }, long])
+      await s.store.events.publish([newEvent(s, 'order.placed', more)]);
+    await s.store.events.publish([newEvent(s, 'order.paid', data(3))]);
+    assert.equal(await sample(), '{"n":2}');
+    assert.equal(await sample('order.paid'), undefined);
+    // Hidden from the beginning of the erasure, before the data is overwritten.
+    await s.store.erasures.begin({ id: s.ids.uuid(), subject: 'ada', actor: 'user:1', startedAt: now }, s.entry());
+    assert.equal(await sample(), '{"n":1}');
+  });
+});
+
 describe('an idempotency key', () => {
   const keyed = (s: Parameters<typeof newEvent>[0], key: string, publisher = 'application 1'): NewEvent =>
     newEvent(s, 'order.placed', { idempotency: idempotency(s, key, { publisher }) });

@@ -6,6 +6,8 @@ export const BATCH_BEGUN_MS = 300_000;
 /** Attempts examined for the last delivery and the last error of webhooks: the newest of all, and the newest of each webhook. */
 export const OUTCOMES_LOOKED_THROUGH = 500;
 export const OUTCOMES_PER_WEBHOOK = 10;
+/** Events examined for the sample of an event type. */
+export const SAMPLES_LOOKED_THROUGH = 50;
 /** Records examined for one page of deliveries, in total and at a time. If few match, the page ends early and the next one continues. */
 export const DELIVERIES_EXAMINED_MAX = 10_000;
 export const DELIVERIES_EXAMINED_AT_ONCE = 500;

@@ -29,6 +29,9 @@ export const STATES_READ = 500;
 export const STATES_SHOWN = 20;
 /** Batches in which the page of a webhook counts dead records. Takes one or two milliseconds. */
 export const DEAD_COUNTED_BATCHES = 10_000;
+/** The longest sample of an event type, and how many events of one type its volume counts. */
+export const SAMPLE_BYTES: number = 16 * 1024;
+export const EVENTS_COUNTED = 10_000;
 /** Users that a field suggests, and the newest tokens among which the page of an application counts its own (a few milliseconds). */
 export const USERS_SUGGESTED = 20;
 export const TOKENS_COUNTED = 20_000;

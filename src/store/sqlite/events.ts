@@ -1,11 +1,12 @@
 /** Event types (`event_type`), and publishing: events, their place in the logs of webhooks, and kept replies. */
 import type { EventType, Idempotency, NewEvent } from '../../events/event.ts';
-import { rowKeyOf } from '../../kernel/ids.ts';
+import { firstRowKeyAt, rowKeyOf } from '../../kernel/ids.ts';
+import { SAMPLES_LOOKED_THROUGH } from '../../kernel/limits/log.ts';
 import { KeyConflict, StaleWrite } from '../errors.ts';
-import type { EventStore, EventTypeStore } from '../events.ts';
+import type { EventSample, EventStore, EventTypeStore } from '../events.ts';
 import { IS_RUNNABLE, wokenBy } from './delivery/wake.ts';
 import type { Database, Statement } from './driver/database.ts';
-import { flag, json, number, readOne, resultsByStatement, table, text } from './driver/table.ts';
+import { flag, json, number, readOne, readRow, resultsByStatement, table, text } from './driver/table.ts';
 import { resourceStore } from './resource.ts';
 
 // Takes the key if it is free or expired. Otherwise it stays with the earlier event.
@@ -158,6 +159,19 @@ const GET_BY_NAME = `SELECT ${EVENT_TYPE.columns()} FROM event_type WHERE name =
 const MUST_BE_ENCRYPTED = 'SELECT name FROM event_type WHERE name = @name AND encryption_required = 1';
 // Index: event_of_type.
 const IN_LOG = 'SELECT key FROM event WHERE type = @name AND erased_at IS NULL LIMIT 1';
+// Index: event_of_type, whose entries end in the key. Index of the erasures: erasure_open.
+const SAMPLE = `
+  SELECT data AS data_json, created_at FROM (
+    SELECT key, type, data, subject, created_at FROM event WHERE type = @name ORDER BY key DESC LIMIT ${SAMPLES_LOOKED_THROUGH}) AS e
+  WHERE data IS NOT NULL AND octet_length(data) <= @maxBytes
+    AND EXISTS (SELECT 1 FROM event_type AS t WHERE t.name = e.type AND t.encryption_required = 0)
+    AND NOT EXISTS (SELECT 1 FROM erasure AS x WHERE x.finished_at IS NULL AND x.subject = e.subject AND x.through_key >= e.key)
+  ORDER BY key DESC LIMIT 1`;
+// Index: event_of_type, covering.
+const VOLUMES = `
+  SELECT wanted.value AS name, (
+    SELECT count(*) FROM (SELECT 1 FROM event WHERE type = wanted.value AND key >= @from LIMIT @limit)) AS events
+  FROM json_each(@names) AS wanted`;
 const ALL = `SELECT ${EVENT_TYPE.columns()} FROM event_type ORDER BY id`;
 const FORGET_BUILT_IN = 'DELETE FROM event_type WHERE built_in = 1';
 
@@ -173,6 +187,15 @@ export function eventTypeStore(db: Database): EventTypeStore {
       return found;
     },
     isInLog: async (name) => (await db.get(IN_LOG, { name })) !== undefined,
+    latestSample: async (name, maxBytes) => {
+      const row = await db.get(SAMPLE, { name, maxBytes });
+      return row === undefined ? null : readRow<EventSample>(row);
+    },
+    volumes: async (names, since, limit) => {
+      const rows = await db.all(VOLUMES, { names: JSON.stringify(names), from: firstRowKeyAt(since), limit });
+      const counted = rows.map(({ name, events }) => [String(name), Number(events)] as const);
+      return new Map(counted.filter(([, events]) => events > 0));
+    },
     all: async () => (await db.all(ALL, {})).map(EVENT_TYPE.read),
     replaceBuiltIn: async (eventTypes) =>
       void (await db.commit([{ sql: FORGET_BUILT_IN, params: {} }, ...eventTypes.map(EVENT_TYPE.insert)])),
