@@ -81,17 +81,17 @@ export async function readBack(admin: Api, webhookId: string, offset: number): P
   return (await admin.call<StoredDelivery>(200, 'GET', `${EDGE}/deliveries/${id}`)).body;
 }
 
-const PATIENCE_MS = 20_000;
-const LOOK_EVERY_MS = 10;
+const TIMEOUT_MS = 20_000;
+const POLL_INTERVAL_MS = 10;
 
 /** Polls until the service has recorded an outcome, which happens shortly after the receiver's answer. */
 export async function until<T>(problem: string, look: () => Promise<T | null>): Promise<T> {
-  const end = performance.now() + PATIENCE_MS;
+  const end = performance.now() + TIMEOUT_MS;
   for (;;) {
     const found = await look();
     if (found !== null) return found;
     if (performance.now() > end) throw new Error(problem);
-    await pause(LOOK_EVERY_MS);
+    await pause(POLL_INTERVAL_MS);
   }
 }
 

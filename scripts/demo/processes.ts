@@ -33,7 +33,7 @@ export type ReceiverProcess = {
   next<Kind extends FromReceiver['kind']>(kind: Kind, path: string): Promise<Extract<FromReceiver, { kind: Kind }>>;
 };
 
-const PATIENCE_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 export function createStage(): Stage {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-demo-'));
   const children: ChildProcess[] = [];
@@ -154,11 +154,11 @@ function within<T>(
   wait: (resolve: (value: T) => void, reject: (error: Error) => void) => void,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    const patience = setTimeout(() => reject(new Error(`${reason} within ${PATIENCE_MS / 1000} s`)), PATIENCE_MS);
+    const timer = setTimeout(() => reject(new Error(`${reason} within ${TIMEOUT_MS / 1000} s`)), TIMEOUT_MS);
     const ended =
       <Value>(settle: (value: Value) => void) =>
       (value: Value): void => {
-        clearTimeout(patience);
+        clearTimeout(timer);
         settle(value);
       };
     wait(ended(resolve), ended(reject));

@@ -125,8 +125,8 @@ export function reasonOf(error: unknown): string {
 
 type Paint = Readonly<Record<'bold' | 'dim' | 'green' | 'red' | 'cyan', (text: string) => string>>;
 
-const asIs = (text: string): string => text;
-const plain: Paint = { bold: asIs, dim: asIs, green: asIs, red: asIs, cyan: asIs };
+const unchanged = (text: string): string => text;
+const plain: Paint = { bold: unchanged, dim: unchanged, green: unchanged, red: unchanged, cyan: unchanged };
 const coloured: Paint = { bold: sgr(1), dim: sgr(2), green: sgr(32), red: sgr(31), cyan: sgr(36) };
 
 function sgr(code: number): (text: string) => string {

@@ -26,13 +26,13 @@ function alter(path: string, sql: string): void {
   connection.close();
 }
 
-async function whatIsWrong(path: string): Promise<string> {
+async function refusalOf(path: string): Promise<string> {
   const verdict = await examineBackup(path);
   assert(!verdict.ok, 'it was found in order');
   return verdict.description;
 }
 
-test('a backup is one file with every row, readable by its owner alone, and describes itself', async (t) => {
+test('a backup is one file with every row and a manifest, readable only by its owner', async (t) => {
   const service = await openTestStore(t);
   const folder = temporaryFolder(t);
   const path = join(folder, 'backup.db');
@@ -57,7 +57,7 @@ test('a backup is one file with every row, readable by its owner alone, and desc
   assert.equal(setting?.length, 0);
 });
 
-test('the master key is in a backup on request, and not in the restored database', async (t) => {
+test('a backup contains the master key on request, and the restored database does not', async (t) => {
   const service = await openTestStore(t);
   const folder = temporaryFolder(t);
   const path = join(folder, 'backup.db');
@@ -111,9 +111,9 @@ test('a file that is not a complete database of this program is refused', async 
     const path = join(folder, `${name}.db`);
     copyFileSync(good, path);
     spoil(path);
-    assert.match(await whatIsWrong(path), says, name);
+    assert.match(await refusalOf(path), says, name);
   }
-  assert.match(await whatIsWrong(join(folder, 'absent.db')), /unable to open/);
+  assert.match(await refusalOf(join(folder, 'absent.db')), /unable to open/);
   assert.equal((await examineBackup(good)).ok, true);
 });
 
@@ -159,7 +159,7 @@ test('a copy is a snapshot although another connection writes between its steps'
   assert.deepEqual(copy.pragma('integrity_check', { simple: true }), 'ok');
 });
 
-test('the next copy removes the remains of a process that died while copying, and nothing else', async (t) => {
+test('the next copy removes only the files of a process that died while copying', async (t) => {
   const { database } = await openTestStore(t);
   const folder = temporaryFolder(t);
   const path = join(folder, 'copy.db');

@@ -27,7 +27,7 @@ test('a master key that is accessible to others is refused with the command to r
   await open(t, config);
 });
 
-test('a master key of the wrong form is refused and left as it is', async (t) => {
+test('a malformed master key is refused and not changed', async (t) => {
   const config = await startedFolder(t);
   const path = join(config.dataDir, 'master.key');
   const good = readFileSync(path, 'utf8').trim();
@@ -81,7 +81,7 @@ test('the master key of another database is refused, and nothing is sealed with 
   await open(t, config);
 });
 
-test('a database of a newer schema is refused with both versions, and left as it is', async (t) => {
+test('a database of a newer schema is refused with both versions, and not changed', async (t) => {
   const config = await startedFolder(t);
   const path = join(config.dataDir, 'sallyport.db');
   const connection = new BetterSqlite3(path);
@@ -97,7 +97,7 @@ test('a database of a newer schema is refused with both versions, and left as it
   assert.equal(connection.pragma('user_version', { simple: true }), SCHEMA_VERSION + 1);
 });
 
-test('a database of another program is refused and left as it is', async (t) => {
+test('a database of another program is refused and not changed', async (t) => {
   const config = await startedFolder(t);
   const path = join(config.dataDir, 'sallyport.db');
   rmSync(path);
@@ -109,7 +109,7 @@ test('a database of another program is refused and left as it is', async (t) => 
   assert.deepEqual(tables, [{ name: 'other' }]);
 });
 
-test('a file that is not a database is refused and left as it is', async (t) => {
+test('a file that is not a database is refused and not changed', async (t) => {
   const config = await startedFolder(t);
   const path = join(config.dataDir, 'sallyport.db');
   const text = 'a letter to my grandmother, '.repeat(100);

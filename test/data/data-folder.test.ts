@@ -24,7 +24,7 @@ import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { unusedFolder } from '../support/command.ts';
 import { configOf, modeOf, open, refusal, startedFolder } from '../support/data-folder.ts';
 
-test('the first start creates the folder, the master key and the database, for their owner alone', async (t) => {
+test('the first start creates the folder, the master key and the database, accessible only to their owner', async (t) => {
   const config = configOf(join(unusedFolder(t), 'below'));
   const { dataDir } = config;
   const data = await open(t, config);
@@ -56,7 +56,7 @@ test('a folder has one server at a time, and the first keeps its lock when a sec
   await open(t, config);
 });
 
-test('commands open the folder beside its server and see its writes', async (t) => {
+test('commands open the folder while a server runs, and see its writes', async (t) => {
   const config = await startedFolder(t);
   const server = await open(t, config);
   const beside = await open(t, config, false);
@@ -96,7 +96,7 @@ test('a folder that exists keeps its permissions', async (t) => {
 /** The state of the folder if the first start is killed after each of its steps, in order. */
 const INTERRUPTED: readonly (readonly [after: string, leave: (config: Config) => void | Promise<void>])[] = [
   ['the folder', ({ dataDir }) => void mkdirSync(dataDir, { mode: 0o700 })],
-  ['the mark of a first start', ({ dataDir }) => writeFileSync(join(dataDir, 'first-start'), '', { mode: 0o600 })],
+  ['the marker of a first start', ({ dataDir }) => writeFileSync(join(dataDir, 'first-start'), '', { mode: 0o600 })],
   ['the lock file', ({ dataDir }) => writeFileSync(join(dataDir, 'serve.lock'), '', { mode: 0o600 })],
   ['half of the master key', ({ dataDir }) => writeFileSync(join(dataDir, 'master.key.new'), 'AAAA', { mode: 0o600 })],
   ['the master key', ({ dataDir }) => void makeMasterKey(join(dataDir, 'master.key'), randomBytes)],
@@ -130,7 +130,7 @@ for (const [steps, [after]] of INTERRUPTED.entries()) {
   });
 }
 
-test('the built-in products and event types exist after every start and keep their instants', async (t) => {
+test('the built-in products and event types exist after every start and keep their timestamps', async (t) => {
   const config = await startedFolder(t);
   const first = await open(t, config, false);
   const eventTypes = await first.store.eventTypes.all();
@@ -189,7 +189,11 @@ const LOST: readonly (readonly [what: string, lose: (dataDir: string) => void, k
     (dataDir) => readdirSync(dataDir).forEach((name) => void rmSync(join(dataDir, name))),
     true,
   ],
-  ['itself, with the master key elsewhere', (dataDir) => rmSync(dataDir, { recursive: true }), true],
+  [
+    'everything including the folder, with the master key elsewhere',
+    (dataDir) => rmSync(dataDir, { recursive: true }),
+    true,
+  ],
 ];
 
 for (const [what, lose, keyElsewhere = false] of LOST) {

@@ -45,7 +45,7 @@ describe('a downloaded backup', () => {
     assert.ok(isAuthentic(verdict.manifest, s.vault));
   });
 
-  it('stops being copied once its client has gone, and leaves nothing behind', async (t) => {
+  it('stops being copied once its client disconnects, and leaves no files', async (t) => {
     const s = await startLarge(t);
     const downloads = createDownloads(s.path, s.vault);
     const gone = new AbortController();
@@ -58,7 +58,7 @@ describe('a downloaded backup', () => {
     await read(next);
   });
 
-  it('prevents another download until it is read or its client has gone', async (t) => {
+  it('prevents another download until it is complete or its client disconnects', async (t) => {
     const s = await startLarge(t);
     const downloads = createDownloads(s.path, s.vault);
     const gone = new AbortController();

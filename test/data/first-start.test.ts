@@ -33,7 +33,7 @@ function dyingAfter(data: Data, commits: number): Data {
   return { ...data, store, firstCredentials: firstCredentialStore(db, data.vault) };
 }
 
-test('the first administrator may do everything, and the first application has every administration scope', async (t) => {
+test('the first administrator has every permission, and the first application has every administration scope', async (t) => {
   const data = await newFolder(t);
   const credentials = await makeFirstCredentials(data);
   assert.equal(credentials.dataDir, data.dataDir);

@@ -44,7 +44,7 @@ async function asService<T>(work: () => Promise<T>): Promise<T> {
 }
 
 describe('files that root creates in the data folder get the owner of the folder', () => {
-  it('at a first start, when it writes beside a server, and at a rotation of the master key', async (t) => {
+  it('at a first start, in commands beside a running server, and at a rotation of the master key', async (t) => {
     const { dataDir, beside } = serviceFolder(t);
     const key = join(beside, 'master.key');
     const env = { SALLYPORT_DATA: dataDir, SALLYPORT_MASTER_KEY_FILE: key };

@@ -78,7 +78,7 @@ describe('the rotation of the master key', () => {
     assert.match(await refusal(config), /master key is not the one/);
   });
 
-  it('also seals kept replies again', async (t) => {
+  it('also reseals the replies kept for idempotency keys', async (t) => {
     const config = await startedFolder(t);
     const data = await open(t, config);
     const owner = { applicationId: 'a', key: 'k' };

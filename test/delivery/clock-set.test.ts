@@ -6,7 +6,7 @@ import { createClockWatch } from '../../src/observe/clock-watch.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { FAILING_LIMIT_MS } from '../../src/webhooks/lifecycle.ts';
 import { type Connected, type Dispatching, openDispatching, until } from '../support/dispatching.ts';
-import { keepHouse } from '../support/housekeeping.ts';
+import { housekeepingFor } from '../support/housekeeping.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -45,7 +45,7 @@ describe('a failing webhook', () => {
     const since = Number(d.rows('SELECT failing_since_at AS at FROM webhook_progress')[0]?.at);
     assert.equal(d.clock() - since, 10_000);
     // Housekeeping sees the same.
-    await keepHouse(d).runOnce();
+    await housekeepingFor(d).runOnce();
     assert.equal(await stateOf(d, connected), 'failing');
     d.advance(FAILING_LIMIT_MS - 10_000);
     await until('given up', async () => (await stateOf(d, connected)) === 'failed');

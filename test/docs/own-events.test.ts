@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { keepHouse } from '../support/housekeeping.ts';
+import { housekeepingFor } from '../support/housekeeping.ts';
 import { connect, startJourney } from '../support/journey.ts';
 import { ACTOR, makeEndpoint, makeEventType, makeKey, makeWebhook, openTestServices } from '../support/services.ts';
 import { makeCertificates } from '../support/tls.ts';
@@ -39,7 +39,7 @@ describe('the events of Sallyport have the documented fields', () => {
     await makeKey(s);
     s.database.connection.prepare('UPDATE pgp_key SET expires_at = ?').run(s.clock() + 5 * DAY_MS);
     await makeEndpoint(s, { clientCertificate: makeCertificates({ days: 20 }).client });
-    await keepHouse(s).runOnce();
+    await housekeepingFor(s).runOnce();
     const told = s.rows("SELECT data FROM event WHERE type = 'webhook.key_expiring'").map(({ data }) => String(data));
     assert.deepEqual(
       told.map((data) => fieldsOf(JSON.parse(data))),

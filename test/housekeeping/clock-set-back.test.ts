@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RETRY_AFTER_MAX_MS } from '../../src/kernel/limits/limits.ts';
 import { type Connected, type Dispatching, openDispatching, until } from '../support/dispatching.ts';
-import { DAY_MS, keepHouse } from '../support/housekeeping.ts';
+import { DAY_MS, housekeepingFor } from '../support/housekeeping.ts';
 
 const AHEAD_MS = 2 * DAY_MS;
 
@@ -13,7 +13,7 @@ const dueAt = ({ rows }: Dispatching, { number }: Connected): unknown =>
   rows(`SELECT next_attempt_at FROM batch WHERE webhook_number = ${number}`)[0]?.next_attempt_at;
 
 /** A webhook with a record that waits because its receiver sent Retry-After. */
-async function putOff(d: Dispatching, seconds: number): Promise<Connected> {
+async function delayByReceiver(d: Dispatching, seconds: number): Promise<Connected> {
   const connected = await d.connect();
   connected.at.answer(() => ({ status: 503, headers: { 'retry-after': String(seconds) } }));
   await d.publishMany(1);
@@ -28,7 +28,7 @@ async function putOff(d: Dispatching, seconds: number): Promise<Connected> {
 describe('after the clock was set back', () => {
   it('retries are due after their pause, counted from the next start', async (t) => {
     const d = await openDispatching(t);
-    const connected = await putOff(d, 60);
+    const connected = await delayByReceiver(d, 60);
     d.advance(-AHEAD_MS);
     await d.start();
     assert.equal(Number(dueAt(d, connected)) - d.clock(), 60_000);
@@ -48,7 +48,7 @@ describe('after the clock was set back', () => {
       `UPDATE batch SET state = 'pending', settled_at = NULL, next_attempt_at = ${d.clock() + 60_000}`,
     );
     d.advance(-AHEAD_MS);
-    const house = keepHouse(d, {}, { wake: dispatcher.wake });
+    const house = housekeepingFor(d, {}, { wake: dispatcher.wake });
     await house.runOnce();
     for (let taken = 0; taken < 100; taken += 1) await connected.at.next();
     assert.deepEqual(
@@ -68,7 +68,7 @@ describe('after the clock was set back', () => {
     await until('the delivery', () => attempts(d, connected) === 1);
     d.database.connection.exec(`UPDATE webhook_progress SET failing_since_at = ${d.clock()}`);
     d.advance(-AHEAD_MS);
-    await keepHouse(d, {}, { wake: dispatcher.wake }).runOnce();
+    await housekeepingFor(d, {}, { wake: dispatcher.wake }).runOnce();
     const { sentAt, stateAt, sessionAt, failingSinceAt } = (await d.webhooks.get(connected.webhook.id)).progress;
     assert.deepEqual(
       [sentAt, stateAt, sessionAt, failingSinceAt],
@@ -81,20 +81,20 @@ describe('after the clock was set back', () => {
 
   it('pauses within the allowed limits stay, for example a Retry-After of a day', async (t) => {
     const d = await openDispatching(t);
-    const connected = await putOff(d, RETRY_AFTER_MAX_MS / 1000);
+    const connected = await delayByReceiver(d, RETRY_AFTER_MAX_MS / 1000);
     const before = d.rows('SELECT * FROM webhook_progress');
-    await keepHouse(d).runOnce();
+    await housekeepingFor(d).runOnce();
     assert.equal(dueAt(d, connected), d.clock() + RETRY_AFTER_MAX_MS);
     assert.deepEqual(d.rows('SELECT * FROM webhook_progress'), before);
   });
 
   it('batches that are being sent are not changed', async (t) => {
     const d = await openDispatching(t);
-    const connected = await putOff(d, 60);
+    const connected = await delayByReceiver(d, 60);
     d.database.connection.exec("UPDATE batch SET lease_owner = 'somebody'");
     const before = dueAt(d, connected);
     d.advance(-AHEAD_MS);
-    await keepHouse(d).runOnce();
+    await housekeepingFor(d).runOnce();
     assert.equal(dueAt(d, connected), before);
   });
 });

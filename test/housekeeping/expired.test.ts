@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { idempotency, newEvent } from '../support/events.ts';
-import { count, keepHouse } from '../support/housekeeping.ts';
+import { count, housekeepingFor } from '../support/housekeeping.ts';
 import { leavingNothing, openTestStore, type TestStore } from '../support/store.ts';
 
 function issue({ database, ids, clock }: TestStore, lifetimesMs: readonly number[]): void {
@@ -19,7 +19,7 @@ describe('expired access tokens', () => {
     const s = await openTestStore(t);
     issue(s, Array(500).fill(DAY_MS));
     issue(s, Array(500).fill(5 * MINUTE_MS));
-    const house = keepHouse(s);
+    const house = housekeepingFor(s);
     s.advance(5 * MINUTE_MS - 1);
     await leavingNothing(s, () => house.runOnce());
     s.advance(1);
@@ -33,7 +33,7 @@ describe('expired access tokens', () => {
 
   it('do not accumulate: the size of the table follows the valid ones', async (t) => {
     const s = await openTestStore(t);
-    const house = keepHouse(s);
+    const house = housekeepingFor(s);
     const sizes: number[] = [];
     for (let minute = 0; minute < 20; minute++) {
       issue(s, [...Array(40).fill(5 * MINUTE_MS), DAY_MS]);
@@ -61,7 +61,7 @@ describe('kept replies', () => {
     await keep('l');
     const [kept] = s.rows("SELECT CAST(reply AS TEXT) AS reply FROM kept_reply WHERE key = 'l'");
     assert.ok(!String(kept?.reply).includes('sps_secret'));
-    const house = keepHouse(s);
+    const house = housekeepingFor(s);
     s.advance(DAY_MS - 1001);
     await leavingNothing(s, () => house.runOnce());
     s.advance(1);
@@ -80,7 +80,7 @@ describe('idempotency keys', () => {
     await s.store.events.publish(Array.from({ length: 100 }, (_, n) => keyed(`a${n}`, DAY_MS)));
     s.advance(1000);
     await s.store.events.publish([keyed('b', DAY_MS)]);
-    const house = keepHouse(s);
+    const house = housekeepingFor(s);
     s.advance(DAY_MS - 1001);
     await leavingNothing(s, () => house.runOnce());
     s.advance(1);

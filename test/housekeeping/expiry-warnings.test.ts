@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { isoInstant } from '../../src/kernel/schemas.ts';
 import { subscribe } from '../support/events.ts';
-import { count, DAY_MS, keepHouse } from '../support/housekeeping.ts';
+import { count, DAY_MS, housekeepingFor } from '../support/housekeeping.ts';
 import { ACTOR, makeEndpoint, makeKey, openTestServices } from '../support/services.ts';
 import { leavingNothing, NOW, openTestStore, type TestStore } from '../support/store.ts';
 import { makeCertificates } from '../support/tls.ts';
@@ -23,7 +23,7 @@ const warnings = (s: TestStore): Record<string, unknown>[] =>
     .map(({ data }) => JSON.parse(String(data)));
 
 describe('a PGP key that expires', () => {
-  it('causes one warning each 30, 7 and 1 days before, in the log and as an event that names its webhooks', async (t) => {
+  it('causes warnings 30, 7 and 1 days before, in the log and as an event that names its webhooks', async (t) => {
     const s = await openTestStore(t);
     const expiresAt = NOW + 40 * DAY_MS;
     insertKey(s, 'payroll', expiresAt);
@@ -31,7 +31,7 @@ describe('a PGP key that expires', () => {
     const watcher = await subscribe(s, ['webhook.key_expiring']);
     const [webhookId, other] = (await s.store.webhooks.list('', 10)).map(({ id }) => id);
     assert.ok(webhookId !== other && user !== watcher);
-    const house = keepHouse(s);
+    const house = housekeepingFor(s);
     const seen: unknown[] = [];
     for (let hour = 0; hour <= 41 * 24; hour++) {
       const before = warnings(s).length;
@@ -64,7 +64,7 @@ describe('a PGP key that expires', () => {
     insertKey(s, 'far', NOW + 30 * DAY_MS + 1);
     insertKey(s, 'near', NOW + 30 * DAY_MS);
     insertKey(s, 'nearer', NOW + DAY_MS / 2);
-    await keepHouse(s).runOnce();
+    await housekeepingFor(s).runOnce();
     assert.deepEqual(
       warnings(s).map(({ keyName, daysLeft }) => [keyName, daysLeft]),
       [
@@ -72,20 +72,20 @@ describe('a PGP key that expires', () => {
         ['near', 30],
       ],
     );
-    await leavingNothing(s, () => keepHouse(s).runOnce());
+    await leavingNothing(s, () => housekeepingFor(s).runOnce());
   });
 
   it('causes one warning for the thresholds that passed while the service was off', async (t) => {
     const s = await openTestStore(t);
     insertKey(s, 'payroll', NOW + 5 * DAY_MS);
-    await keepHouse(s).runOnce();
+    await housekeepingFor(s).runOnce();
     assert.deepEqual(
       warnings(s).map(({ daysLeft }) => daysLeft),
       [5],
     );
     assert.deepEqual(s.rows('SELECT warned_days FROM pgp_key'), [{ warned_days: 7 }]);
     s.advance(4 * DAY_MS);
-    await keepHouse(s).runOnce();
+    await housekeepingFor(s).runOnce();
     assert.deepEqual(
       warnings(s).map(({ daysLeft }) => daysLeft),
       [5, 1],
@@ -96,8 +96,8 @@ describe('a PGP key that expires', () => {
     const s = await openTestServices(t);
     const key = await makeKey(s);
     s.database.connection.prepare('UPDATE pgp_key SET expires_at = ?').run(NOW + 5 * DAY_MS);
-    await Promise.all([keepHouse(s).runOnce(), s.keys.patch(key.id, { name: 'renamed' }, ACTOR)]);
-    await keepHouse(s).runOnce();
+    await Promise.all([housekeepingFor(s).runOnce(), s.keys.patch(key.id, { name: 'renamed' }, ACTOR)]);
+    await housekeepingFor(s).runOnce();
     assert.equal(warnings(s).length, 1);
     assert.deepEqual(s.rows('SELECT name, warned_days FROM pgp_key'), [{ name: 'renamed', warned_days: 7 }]);
     assert.equal(count(s, 'audit', "action LIKE 'key.%' AND changes LIKE '%arned%'"), 0);
@@ -111,20 +111,20 @@ describe('a client certificate that expires', () => {
     const now = Date.now() + 3_600_000;
     const s = await openTestServices(t, { now });
     const { id, name } = await makeEndpoint(s, { clientCertificate: certificates.client });
-    await keepHouse(s).runOnce();
-    await keepHouse(s).runOnce();
+    await housekeepingFor(s).runOnce();
+    await housekeepingFor(s).runOnce();
     const expiresAt = isoInstant((await s.endpoints.get(id)).clientCertificateExpiresAt ?? 0);
     assert.deepEqual(warnings(s), [{ endpointId: id, endpointName: name, expiresAt, daysLeft: 20, webhookIds: [] }]);
     const other = certificates.issue({ days: 20 });
     await s.endpoints.patch(id, { enabled: false }, ACTOR);
-    await keepHouse(s).runOnce();
+    await housekeepingFor(s).runOnce();
     assert.equal(warnings(s).length, 1);
     await s.endpoints.patch(id, { clientCertificate: other }, ACTOR);
-    await keepHouse(s).runOnce();
+    await housekeepingFor(s).runOnce();
     assert.equal(warnings(s).length, 2);
     await s.endpoints.patch(id, { clientCertificate: null }, ACTOR);
     s.advance(15 * DAY_MS);
-    await keepHouse(s).runOnce();
+    await housekeepingFor(s).runOnce();
     assert.equal(warnings(s).length, 2);
     assert.equal(count(s, 'audit', "changes LIKE '%arned%'"), 0);
   });

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { publishMany, run, settleNext } from '../support/batches.ts';
 import { subscribe } from '../support/events.ts';
-import { count, DAY_MS, keepHouse } from '../support/housekeeping.ts';
+import { count, DAY_MS, housekeepingFor } from '../support/housekeeping.ts';
 import { openTestStore } from '../support/store.ts';
 
-it('the file stops growing once as much is deleted as is added, although a few records are kept for longer', async (t) => {
+it('the file stops growing once deletions balance additions, although a few records are kept longer', async (t) => {
   const s = await openTestStore(t);
   const number = await subscribe(s, ['order.placed']);
   run(s, number);
-  const house = keepHouse(s, { deliveredDays: 2, deadDays: 5, attemptsDays: 2 });
+  const house = housekeepingFor(s, { deliveredDays: 2, deadDays: 5, attemptsDays: 2 });
   const pages: number[] = [];
   for (let day = 0; day < 16; day++) {
     const text = (n: number): string => 'x'.repeat(200 + ((n * 7919 + day * 104_729) % 3000));

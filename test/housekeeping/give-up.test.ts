@@ -8,7 +8,7 @@ import type { Progress } from '../../src/webhooks/webhook.ts';
 import { claimNext, publishMany, run, settleBatch } from '../support/batches.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { subscribe } from '../support/events.ts';
-import { count, DAY_MS, keepHouse } from '../support/housekeeping.ts';
+import { count, DAY_MS, housekeepingFor } from '../support/housekeeping.ts';
 import { connect, importKey, makeEventType, publish, readWebhook, startJourney } from '../support/journey.ts';
 import { leavingNothing, openTestStore, type TestStore } from '../support/store.ts';
 import { pgpVector } from '../support/vectors.ts';
@@ -32,12 +32,12 @@ async function progressOf(s: TestStore, number: number): Promise<Progress> {
   return found?.progress ?? assert.fail();
 }
 
-describe('a failing webhook without attempts to come', () => {
+describe('a failing webhook without planned attempts', () => {
   it('is given up after 24 hours, with an event and an audit entry, and keeps its records', async (t) => {
     const s = await openTestStore(t);
     const watcher = await subscribe(s, ['webhook.failed']);
     const { webhookNumber } = await failing(s, s.clock() + DAY_MS + GIVE_UP_QUIET_MS + 1);
-    const house = keepHouse(s);
+    const house = housekeepingFor(s);
     s.advance(DAY_MS - 1);
     await leavingNothing(s, () => house.runOnce());
     s.advance(1);
@@ -52,12 +52,12 @@ describe('a failing webhook without attempts to come', () => {
     await leavingNothing(s, () => house.runOnce());
   });
 
-  it('is not given up if an attempt is due, running or soon due', async (t) => {
+  it('is not given up if an attempt is running, due or planned', async (t) => {
     for (const soon of [-1, 0, GIVE_UP_QUIET_MS]) {
       const s = await openTestStore(t);
       await failing(s, s.clock() + DAY_MS + soon);
       s.advance(DAY_MS);
-      await leavingNothing(s, () => keepHouse(s).runOnce());
+      await leavingNothing(s, () => housekeepingFor(s).runOnce());
     }
   });
 });

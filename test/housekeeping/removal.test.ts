@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { StaleWrite } from '../../src/store/errors.ts';
 import { attemptOf, checkLog, claimNext, publishMany, run, settleBatch, settleNext } from '../support/batches.ts';
 import { newEvent, subscribe } from '../support/events.ts';
-import { count, keepHouse } from '../support/housekeeping.ts';
+import { count, housekeepingFor } from '../support/housekeeping.ts';
 import { openTestStore, type TestStore } from '../support/store.ts';
 
 async function idOf(s: TestStore, number: number): Promise<string> {
@@ -84,12 +84,12 @@ describe('a deleted webhook', () => {
     checkLog(s, kept);
   });
 
-  it('has its log deleted by housekeeping, also if there are several', async (t) => {
+  it('has its log deleted by housekeeping, also if several webhooks were deleted', async (t) => {
     const s = await openTestStore(t);
     const numbers = [await subscribe(s, ['*']), await subscribe(s, ['*'])];
     await publishMany(s, 'order.placed', 300);
     for (const number of numbers) await s.store.webhooks.remove(await idOf(s, number), s.entry());
-    await keepHouse(s).runOnce();
+    await housekeepingFor(s).runOnce();
     for (const table of [...LOG, 'event', 'removed_webhook']) assert.equal(count(s, table), 0, table);
   });
 });

@@ -5,7 +5,7 @@ import { deliveryAddress } from '../../src/kernel/ids.ts';
 import type { Delivery } from '../../src/webhooks/webhook.ts';
 import { attemptOf, checkLog, claimNext, publishMany, run, settleBatch, settleNext } from '../support/batches.ts';
 import { subscribe } from '../support/events.ts';
-import { count, DAY_MS, keepHouse } from '../support/housekeeping.ts';
+import { count, DAY_MS, housekeepingFor } from '../support/housekeeping.ts';
 import { leavingNothing, openTestStore, type TestStore } from '../support/store.ts';
 
 const offsets = (s: TestStore, webhookNumber: number): number[] =>
@@ -30,7 +30,7 @@ describe('retention', () => {
     await publishMany(s, 'order.placed', 5);
     s.advance(DAY_MS);
     await settleNext(s, number, [3, 2], 'delivered');
-    const house = keepHouse(s);
+    const house = housekeepingFor(s);
     s.advance(30 * DAY_MS - 1);
     await leavingNothing(s, () => house.runOnce());
     s.advance(1);
@@ -51,7 +51,7 @@ describe('retention', () => {
     await settleNext(s, number, [2], 'dead');
     await settleNext(s, number, [2], 'delivered');
     await settleNext(s, number, [2], 'discarded');
-    const house = keepHouse(s);
+    const house = housekeepingFor(s);
     s.advance(90 * DAY_MS - 1);
     await house.runOnce();
     assert.deepEqual(offsets(s, number), [0, 1, 4, 5]);
@@ -70,7 +70,7 @@ describe('retention', () => {
     await settleBatch(s, await claimNext(s, number, 2), { kind: 'retry', at: s.clock() + 1000, contentRefusals: 0 });
     await claimNext(s, number, 2);
     s.advance(1000 * DAY_MS);
-    await keepHouse(s, { deliveredDays: 1, deadDays: 1, attemptsDays: 1 }).runOnce();
+    await housekeepingFor(s, { deliveredDays: 1, deadDays: 1, attemptsDays: 1 }).runOnce();
     assert.deepEqual(offsets(s, number), [0, 1, 2, 3, 4, 5, 6, 7]);
     assert.equal(count(s, 'event', 'data IS NOT NULL'), 8);
     assert.equal(count(s, 'attempt'), 0);
@@ -87,13 +87,13 @@ describe('retention', () => {
     const again = { webhookNumber: number, first: 1, last: 1, states: ['delivered'] as const, now: s.clock() };
     await s.store.replays.replay({ ...again, newId: s.ids.uuid }, s.entry());
     s.advance(DAY_MS);
-    const house = keepHouse(s);
+    const house = housekeepingFor(s);
     await house.runOnce();
     assert.deepEqual(offsets(s, number), [1]);
     checkLog(s, number);
   });
 
-  it('keeps an event while a log refers to it, and deletes events without subscribers after the time of delivered ones', async (t) => {
+  it('keeps an event while a log refers to it, and deletes events without subscribers after the retention time of delivered ones', async (t) => {
     const s = await openTestStore(t);
     const [quick, slow] = [await subscribe(s, ['order.placed']), await subscribe(s, ['order.*'])];
     run(s, quick);
@@ -102,7 +102,7 @@ describe('retention', () => {
     await publishMany(s, 'stock.low', 4);
     await settleNext(s, quick, [4], 'delivered');
     await settleNext(s, slow, [3], 'dead');
-    const house = keepHouse(s);
+    const house = housekeepingFor(s);
     s.advance(30 * DAY_MS - 1);
     await house.runOnce();
     assert.equal(count(s, 'event'), 8);
@@ -124,7 +124,7 @@ describe('retention', () => {
     await publishMany(s, 'order.placed', 4);
     await settleNext(s, number, [4], 'delivered');
     s.advance(31 * DAY_MS);
-    await keepHouse(s).runOnce();
+    await housekeepingFor(s).runOnce();
     await publishMany(s, 'order.placed', 2);
     assert.deepEqual(offsets(s, number), [4, 5]);
     await settleNext(s, number, [2], 'delivered');
@@ -140,13 +140,13 @@ describe('retention', () => {
     await settleNext(s, number, [2], 'delivered');
     await settleNext(s, number, [2], 'dead');
     s.advance(1000 * DAY_MS);
-    await leavingNothing(s, () => keepHouse(s, { deliveredDays: 0, deadDays: 0, attemptsDays: 0 }).runOnce());
-    await keepHouse(s, { deliveredDays: 0, deadDays: 1, attemptsDays: 0 }).runOnce();
+    await leavingNothing(s, () => housekeepingFor(s, { deliveredDays: 0, deadDays: 0, attemptsDays: 0 }).runOnce());
+    await housekeepingFor(s, { deliveredDays: 0, deadDays: 1, attemptsDays: 0 }).runOnce();
     assert.deepEqual(offsets(s, number), [0, 1]);
     assert.equal(count(s, 'event'), 3);
   });
 
-  it('deletes attempts after their own days, and with their records at the latest', async (t) => {
+  it('deletes attempts after their own retention time, and at the latest with their records', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['order.placed']);
     run(s, number);
@@ -166,7 +166,7 @@ describe('retention', () => {
     const heartbeat = { kind: 'heartbeat', firstOffset: null, lastOffset: null, batchId: null } as const;
     await s.store.attempts.insert(attemptOf(s, whole, heartbeat));
     s.advance(31 * DAY_MS);
-    await keepHouse(s, { attemptsDays: 0 }).runOnce();
+    await housekeepingFor(s, { attemptsDays: 0 }).runOnce();
     assert.deepEqual(offsets(s, number), [2, 3, 6, 7]);
     checkLog(s, number);
     const left30 = s.rows('SELECT kind, first_offset FROM attempt ORDER BY key');
@@ -179,9 +179,9 @@ describe('retention', () => {
     );
     assert.equal((await s.store.attempts.ofRecord(number, 3, 10)).length, 1);
     s.advance(60 * DAY_MS);
-    await keepHouse(s, { attemptsDays: 0 }).runOnce();
+    await housekeepingFor(s, { attemptsDays: 0 }).runOnce();
     assert.deepEqual(s.rows('SELECT kind FROM attempt'), [{ kind: 'heartbeat' }]);
-    await keepHouse(s, { attemptsDays: 60 }).runOnce();
+    await housekeepingFor(s, { attemptsDays: 60 }).runOnce();
     assert.equal(count(s, 'attempt'), 0);
   });
 
@@ -238,13 +238,13 @@ describe('retention', () => {
     assert.deepEqual([step.rows, step.next], [0, 0]);
     assert.deepEqual(offsets(s, number), [0, 1, 2, 3]);
     checkLog(s, number);
-    await keepHouse(s, { deliveredDays: 1 }).runOnce();
+    await housekeepingFor(s, { deliveredDays: 1 }).runOnce();
     s.advance(DAY_MS);
-    await keepHouse(s, { deliveredDays: 1 }).runOnce();
+    await housekeepingFor(s, { deliveredDays: 1 }).runOnce();
     assert.deepEqual(offsets(s, number), [2]);
   });
 
-  it('does not disturb paging if the last record of a page was deleted meanwhile', async (t) => {
+  it('does not break paging if the last record of a page was deleted in between', async (t) => {
     const s = await openTestStore(t);
     const [number, other] = [await subscribe(s, ['order.placed']), await subscribe(s, ['order.*'])];
     run(s, number);
@@ -257,7 +257,7 @@ describe('retention', () => {
     const cursor = page.at(-1);
     assert.equal(cursor?.webhookNumber, number);
     s.advance(30 * DAY_MS);
-    await keepHouse(s).runOnce();
+    await housekeepingFor(s).runOnce();
     const rest = (await s.store.deliveries.list({}, deliveryAddress(cursor?.id ?? ''), 100)).items;
     const shown = new Set([...page, ...rest].map(({ id }) => id));
     const left = await everyDelivery(s, 2);
@@ -299,7 +299,7 @@ describe('retention', () => {
           const kept = s.rows(
             `SELECT * FROM batch WHERE NOT coalesce(${due}, 0) ORDER BY webhook_number, first_offset`,
           );
-          await keepHouse(s).runOnce();
+          await housekeepingFor(s).runOnce();
           assert.deepEqual(s.rows('SELECT * FROM batch ORDER BY webhook_number, first_offset'), kept);
           for (const each of numbers) checkLog(s, each);
         }

@@ -41,13 +41,13 @@ function scheduler(jobs: readonly Job[], more: Partial<SchedulerOptions> = {}) {
 describe('the size of a step', () => {
   const table: readonly [what: string, size: number, took: WriteTime, next: number][] = [
     ['is halved after a step of more than 5 ms', 100, took(5.1), 50],
-    ['is halved where statements and commit together took longer', 100, took(3, 3), 50],
-    ['stays where it took between 2.5 and 5 ms', 100, took(2, 2), 100],
+    ['is halved if statements and commit together took longer', 100, took(3, 3), 50],
+    ['does not change after a step of 2.5 to 5 ms', 100, took(2, 2), 100],
     ['grows by a quarter after a quick one', 100, took(1, 1), 125],
-    ['does not shrink for a commit that is slow by itself', 100, took(0.9, 20), 100],
+    ['does not shrink if only the commit is slow', 100, took(0.9, 20), 100],
     ['has a least', STEP_ROWS_MIN, took(100), STEP_ROWS_MIN],
     ['has a most', STEP_ROWS_MAX, took(0.1), STEP_ROWS_MAX],
-    ['grows from one row too', 1, took(0.1), 2],
+    ['also grows from one row', 1, took(0.1), 2],
   ];
   for (const [what, size, took, next] of table) {
     it(what, () => assert.equal(nextSize(size, took), next));

@@ -141,7 +141,7 @@ for (const transport of TRANSPORTS) {
       assert.deepEqual(deliveries, []);
     });
 
-    it('verifies with the path of the endpoint’s URL if a proxy changed that of the request', async (t) => {
+    it('verifies with the path of the endpoint’s URL if a proxy changed the path of the request', async (t) => {
       const { send, refusals } = await receiver(transport, t, { url: `https://hooks.example.com${PATH}` });
       assertTaken(await send({ ...(await signedRequest()), path: '/' }));
       const reply = await send({ ...(await signedRequest({ path: '/other' })), path: '/other' });
@@ -212,15 +212,19 @@ describe('the options of a receiver', () => {
     ['an empty list of secrets', { onRecords, secrets: [] }, /secrets is missing or empty/],
     ['an empty secret', { onRecords, secrets: '' }, /secrets is missing or empty/],
     ['an empty secret beside another', { onRecords, secrets: [SECRET, ''] }, /secrets is missing or empty/],
-    ['a secret that is not there', { onRecords, secrets: [SECRET, undefined] }, /secrets is missing or empty/],
+    ['an undefined secret', { onRecords, secrets: [SECRET, undefined] }, /secrets is missing or empty/],
     [
       'an API key that is not there',
       { onRecords, secrets: SECRET, apiKey: undefined },
       /^TypeError: apiKey is missing/,
     ],
-    ['no API key among those', { onRecords, secrets: SECRET, apiKey: [] }, /apiKey is missing/],
+    ['an empty list of API keys', { onRecords, secrets: SECRET, apiKey: [] }, /apiKey is missing/],
     ['no onRecords', { secrets: SECRET }, /^TypeError: onRecords must be a function/],
-    ['onRecords that is no function', { secrets: SECRET, onRecords: [] }, /^TypeError: onRecords must be a function/],
+    [
+      'an onRecords that is not a function',
+      { secrets: SECRET, onRecords: [] },
+      /^TypeError: onRecords must be a function/,
+    ],
     ...[-1, Number.NaN, null, '300'].map(
       (toleranceSeconds): Wrong => [
         `a tolerance of ${toleranceSeconds}`,
@@ -233,7 +237,7 @@ describe('the options of a receiver', () => {
       { onRecords, secrets: ['whsec_abc'] },
       /begins with whsec_ but is not Base64/,
     ],
-    ['a URL that is none', { onRecords, secrets: SECRET, url: '/hooks' }, /Invalid URL/],
+    ['an invalid URL', { onRecords, secrets: SECRET, url: '/hooks' }, /Invalid URL/],
   ];
   for (const [what, options, message] of wrong) {
     it(`are refused with ${what}`, () => {
@@ -244,7 +248,7 @@ describe('the options of a receiver', () => {
     });
   }
 
-  it('lift no bound if they are undefined', async () => {
+  it('keep their limits if they are undefined', async () => {
     const options = { secrets: SECRET, onRecords, maxBytes: undefined, toleranceSeconds: undefined };
     const { verify } = createReceiver(options as unknown as Options);
     const refusal = async (request: RawRequest): Promise<string> => {

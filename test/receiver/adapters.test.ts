@@ -49,12 +49,12 @@ describe('a receiver in Express', () => {
   const [pathname = ''] = PATH.split('?');
   const cases: readonly [what: string, mount: (app: Express, handler: ReturnType<typeof nodeHandler>) => void][] = [
     ['at a path', (app, handler) => app.post(pathname, handler)],
-    ['before what parses bodies', (app, handler) => app.post(pathname, handler).use(express.json())],
+    ['before body-parsing middleware', (app, handler) => app.post(pathname, handler).use(express.json())],
     [
       'below a router, which cuts the path',
       (app, handler) => app.use('/hooks', express.Router().post('/Sallyport', handler)),
     ],
-    ['as what answers everything', (app, handler) => app.use(handler)],
+    ['as the handler of all requests', (app, handler) => app.use(handler)],
   ];
   for (const [what, mount] of cases) {
     it(`accepts a delivery ${what}`, async (t) => {
@@ -153,7 +153,7 @@ describe('a receiver in Fastify', () => {
 });
 
 describe('a receiver as a fetch-style handler', () => {
-  it('reports that the body was read before', async () => {
+  it('reports that the body was already read', async () => {
     const { receiver: made, orders } = receiver();
     const request = webRequest(await signedRequest());
     await request.json();

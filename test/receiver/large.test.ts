@@ -51,18 +51,23 @@ describe('a body of 100 MB', () => {
     announced: boolean,
     says: RegExp,
   ][] = [
-    ['from a stranger', (request) => withHeader(request, 'x-api-key', 'x'), true, /^wrong_api_key/],
-    ['from a stranger, of unknown length', (request) => withHeader(request, 'x-api-key', 'x'), false, /^wrong_api_key/],
+    ['from an unauthenticated sender', (request) => withHeader(request, 'x-api-key', 'x'), true, /^wrong_api_key/],
+    [
+      'from an unauthenticated sender, without Content-Length',
+      (request) => withHeader(request, 'x-api-key', 'x'),
+      false,
+      /^wrong_api_key/,
+    ],
     [
       'that the sender announces',
       (request) => request,
       true,
       /^too_large: the body has more than the 4194304 bytes allowed$/,
     ],
-    ['that the sender does not announce', (request) => request, false, /^too_large/],
+    ['without Content-Length', (request) => request, false, /^too_large/],
   ];
   for (const [what, change, announced, says] of cases) {
-    it(`${what} is refused before it is complete, without filling the memory`, async (t) => {
+    it(`${what} is refused before it is complete, with bounded memory`, async (t) => {
       const port = await serveNode(t, refuse);
       const request = change(await signedRequest());
       const before = process.memoryUsage().arrayBuffers;
@@ -78,7 +83,7 @@ describe('a body of 100 MB', () => {
     });
   }
 
-  it('is read by a fetch-style handler only up to the bound', async () => {
+  it('is read by a fetch-style handler only up to the limit', async () => {
     let madeBytes = 0;
     const body = new ReadableStream({
       pull(controller) {

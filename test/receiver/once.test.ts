@@ -57,7 +57,7 @@ for (const transport of TRANSPORTS) {
       assert.equal(handled.length, 3);
     });
 
-    it('that is being handled delays another delivery with it, which then drops it', async (t) => {
+    it('that is being handled delays other deliveries of it, which then skip it', async (t) => {
       const begun = deferred();
       const go = deferred();
       const { deliver, handled } = await receiver(transport, t, () => {

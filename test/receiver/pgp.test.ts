@@ -100,12 +100,12 @@ const CASES: readonly Wrong[] = [
     says: /^the PGP message is for [0-9A-F]{16}, not for [0-9A-F]{16}$/,
   },
   {
-    what: 'a name that there is no key of',
+    what: 'an unknown key name',
     request: () => encrypted(message, { 'x-pgp-key-name': 'salaries' }),
     says: /^no private key has the name "salaries"; the names are: payroll$/,
   },
   {
-    what: 'a name that every object has',
+    what: 'the name of a property of every object',
     request: () => encrypted(message, { 'x-pgp-key-name': 'constructor' }),
     says: /^no private key has the name "constructor"/,
   },
@@ -187,7 +187,7 @@ for (const { name, start } of TRANSPORTS) {
       assert.deepEqual(errors, ['Error: hsm.internal.example does not answer']);
     });
 
-    it('that is a zip bomb is stopped at the bound', async (t) => {
+    it('that is a zip bomb is refused at the size limit', async (t) => {
       const send = await start(t, { secrets: SECRET, decrypt: pgpDecryption({ payroll: own }), onRecords: () => {} });
       const bomb = gzipSync(Buffer.alloc(50 * 1024 * 1024));
       const bytes = await encryptBinary(own.publicKey, bomb, Date.now() + 1000);

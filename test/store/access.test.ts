@@ -99,7 +99,7 @@ describe('the application store', () => {
     ...more,
   });
 
-  it('finds a client by its id and tells whether its user is active', async (t) => {
+  it('finds a client by its id and returns whether its user is active', async (t) => {
     const s = await openTestServices(t);
     const { id: userId } = await makeUser(s);
     const kept = application('1', userId, {
@@ -116,7 +116,7 @@ describe('the application store', () => {
     assert.equal(await s.store.applications.getClient("' OR '1'='1"), null);
   });
 
-  it('names the first applications of a user, and those with any of some scopes', async (t) => {
+  it('finds the first applications of a user, and those with any of the given scopes', async (t) => {
     const s = await openTestServices(t);
     const { id: one } = await makeUser(s);
     const { id: other } = await makeUser(s);
@@ -134,12 +134,12 @@ describe('the application store', () => {
 
   const broken: readonly [what: string, kind: string, more: Partial<Application>][] = [
     ['a user that does not exist', 'foreign_key', { userId: 'nobody' }],
-    ['a client id that another has', 'unique', { clientId: 'client 1' }],
+    ['a duplicate client id', 'unique', { clientId: 'client 1' }],
     ['299 seconds', 'check', { accessTokenValiditySeconds: 299 }],
     ['86401 seconds', 'check', { accessTokenValiditySeconds: 86_401 }],
     ['a hash of another length', 'check', { secretHash: Buffer.alloc(31) }],
-    ['a previous secret without an end', 'check', { previousSecretHash: Buffer.alloc(32) }],
-    ['the end of no previous secret', 'check', { previousSecretExpiresAt: NOW }],
+    ['a previous secret without an expiry', 'check', { previousSecretHash: Buffer.alloc(32) }],
+    ['an expiry without a previous secret', 'check', { previousSecretExpiresAt: NOW }],
   ];
   for (const [what, kind, more] of broken) {
     it(`refuses a row with ${what} by a constraint of the schema`, async (t) => {
@@ -412,7 +412,7 @@ describe('the version of access', () => {
     assert.equal(await isChangedBy(s, others), false);
   });
 
-  it('changes in the next turn after any other process wrote the data of grants', async (t) => {
+  it('changes in the next turn after another process has changed users, applications or tokens', async (t) => {
     const s = await openTestServices(t);
     const { application } = await makeApplication(s);
     await s.tokens.issue({ ...application, userActive: true }, undefined);

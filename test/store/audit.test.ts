@@ -102,7 +102,7 @@ describe('the audit log', () => {
     assert.deepEqual(await store.audit.list('id 2', 10, { action: 'rare.' }), []);
   });
 
-  it('has neither an entry nor a gap for a change that was rolled back', async (t) => {
+  it('has no entry and no gap for a change that was rolled back', async (t) => {
     const { store, database, rows, entry } = await chainOf(t, 2);
     const taken = { sql: "INSERT INTO setting VALUES ('a', x'00')", params: {} };
     await database.commit([taken]);
@@ -117,7 +117,7 @@ describe('the audit log', () => {
 
   const tampering: readonly [what: string, sql: string][] = [
     ['another id', "UPDATE audit SET id = 'x' WHERE number = 4"],
-    ['another instant', 'UPDATE audit SET at = at + 1 WHERE number = 4'],
+    ['another time', 'UPDATE audit SET at = at + 1 WHERE number = 4'],
     ['another actor', "UPDATE audit SET actor = 'user:1' WHERE number = 4"],
     ['another action', "UPDATE audit SET action = 'thing.create' WHERE number = 4"],
     ['another target', "UPDATE audit SET target = 'test:2' WHERE number = 4"],
@@ -158,7 +158,7 @@ describe('the audit log', () => {
     assert.equal(await store.audit.firstBroken(), 80);
   });
 
-  it('is checked completely, beyond one read', async (t) => {
+  it('is checked completely, in several reads', async (t) => {
     const { store, database } = await chainOf(t, 2500);
     assert.equal(await store.audit.firstBroken(), null);
     database.connection.exec('UPDATE audit SET at = 0 WHERE number = 2400');

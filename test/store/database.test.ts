@@ -68,7 +68,7 @@ describe('the settings', () => {
     );
   });
 
-  it('tell whether the database can be written', async (t) => {
+  it('report whether the database is writable', async (t) => {
     const { database, path } = openTestDatabase(t);
     const settings = settingStore(database, createVault(randomBytes(32), randomBytes));
     await settings.proveWritable(1);

@@ -56,7 +56,7 @@ async function logOf(s: TestStore): Promise<number> {
   return number;
 }
 
-function layBatches(
+function insertBatches(
   { database, ids }: TestStore,
   number: number,
   batches: readonly (readonly [number, DeliveryState])[],
@@ -107,12 +107,12 @@ function assertMatches(batches: readonly BatchRow[], model: readonly ModelRecord
 }
 
 describe('replaying', () => {
-  it('makes exactly the requested settled records pending, whatever their batches, and counts them', async (t) => {
+  it('makes exactly the requested settled records pending, in any layout of batches, and counts them', async (t) => {
     const s = await openTestStore(t);
     const number = await logOf(s);
     await fc.assert(
       fc.asyncProperty(layout, steps, async (batches, todo) => {
-        const model = layBatches(s, number, batches);
+        const model = insertBatches(s, number, batches);
         for (const step of todo) {
           if (step.kind === 'settle') {
             const batch = batchesOf(s).find((row) => row.first_offset <= step.offset && row.last_offset >= step.offset);
@@ -147,10 +147,10 @@ describe('replaying', () => {
     );
   });
 
-  it('makes them due at once and resets their refusals of content', async (t) => {
+  it('makes them due at once and resets their count of content refusals', async (t) => {
     const s = await openTestStore(t);
     const number = await logOf(s);
-    layBatches(s, number, [
+    insertBatches(s, number, [
       [4, 'delivered'],
       [4, 'dead'],
       [4, 'pending'],
@@ -169,7 +169,7 @@ describe('replaying', () => {
   it('gives both parts of a split batch new ids, so that an id always has the same records', async (t) => {
     const s = await openTestStore(t);
     const number = await logOf(s);
-    layBatches(s, number, [
+    insertBatches(s, number, [
       [4, 'delivered'],
       [4, 'delivered'],
     ]);
@@ -186,7 +186,7 @@ describe('replaying', () => {
     const s = await openTestStore(t);
     const number = await logOf(s);
     const other = await subscribe(s, ['*']);
-    layBatches(s, number, [[4, 'dead']]);
+    insertBatches(s, number, [[4, 'dead']]);
     s.database.connection
       .prepare(
         `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at)
@@ -220,7 +220,7 @@ describe('replaying', () => {
   it('makes the delivery pending with an attempt count of 0', async (t) => {
     const s = await openTestStore(t);
     const number = await logOf(s);
-    layBatches(s, number, [[5, 'dead']]);
+    insertBatches(s, number, [[5, 'dead']]);
     const at = (position: number) => ({ createdAt: NOW, webhookNumber: number, offset: position });
     const get = async (position: number) => {
       const [row] = s.rows(

@@ -63,7 +63,7 @@ async function filled(t: TestContext): Promise<TestStore & { readonly all: numbe
   return { ...s, all, some };
 }
 
-/** The dead records were answered with 503, and those that wait for their third attempt timed out. */
+/** Records attempts: the last one of dead records got a 503, and the last one of pending records timed out. */
 async function answered(s: TestStore & { readonly all: number; readonly some: number }): Promise<void> {
   for (const [webhookNumber, size] of [
     [s.all, 5],
@@ -251,7 +251,7 @@ describe('the deliveries', () => {
 });
 
 describe('the offsets of a period', () => {
-  it('are those of events from since and before until', async (t) => {
+  it('are those of events at or after `since` and before `until`', async (t) => {
     const s = await filled(t);
     const between = (number: number, from: number, to: number) =>
       s.store.deliveries.offsetsBetween(number, { since: NOW + from * MINUTE_MS, until: NOW + to * MINUTE_MS });
@@ -337,7 +337,7 @@ it('deliveries of all webhooks in one state are ordered by event time, without g
         }
         wanted.sort((a, b) => b.moment - a.moment || b.webhookNumber - a.webhookNumber || b.offset - a.offset);
         const filter = { state, ...(until === undefined ? {} : { until: NOW + until * 100 }) };
-        const found = await everyPlace(s, filter, limit);
+        const found = await listAll(s, filter, limit);
         assert.deepEqual(
           found,
           wanted.map(({ webhookNumber, offset }) => `${webhookNumber} ${offset}`),
@@ -357,7 +357,7 @@ function nearlySorted(moments: readonly number[], by: readonly number[]): number
     .map(({ moment }) => moment);
 }
 
-async function everyPlace({ store }: TestStore, filter: DeliveryFilter, limit: number): Promise<string[]> {
+async function listAll({ store }: TestStore, filter: DeliveryFilter, limit: number): Promise<string[]> {
   const found: string[] = [];
   for (let before: DeliveryAddress | null = null; ; ) {
     const { items, next } = await store.deliveries.list(filter, before, limit);

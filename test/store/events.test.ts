@@ -134,7 +134,7 @@ describe('publishing', () => {
     assert.deepEqual(logs(s).get(number), [[0, event.id]]);
   });
 
-  it('wakes running webhooks with new records, no stopped ones, and never later than planned', async (t) => {
+  it('wakes running webhooks with new records, never later than planned, and does not wake stopped ones', async (t) => {
     const s = await openTestStore(t);
     const [stopped, sooner, later, idle, untouched] = await Promise.all(
       [['order.*'], ['order.*'], ['order.*'], ['order.*'], ['stock.*']].map((patterns) => subscribe(s, patterns)),

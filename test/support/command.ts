@@ -1,4 +1,4 @@
-/** Runs the real command on a test's data folder: in this process where possible, otherwise in a separate one. */
+/** Runs the real command on a test's data folder: in this process if possible, otherwise in a separate one. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -40,7 +40,7 @@ export function unusedFolder(t: TestContext): string {
 const SERVERS = ['serve', 'listen'];
 
 /**
- * Runs `sallyport <args…>` to its end. Only servers get a separate process, since starting one takes half a second of a processor.
+ * Runs `sallyport <args…>` to its end. Only servers get a separate process, because starting one takes half a second of CPU time.
  * Tests of the process itself, for example of its log, use `sallyportProcess`.
  */
 export async function sallyport(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {

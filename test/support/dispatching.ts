@@ -1,4 +1,4 @@
-/** A dispatcher with a real store and a real receiver in this process. The clock stands still until the test advances it. */
+/** A dispatcher with a real store and a real receiver in this process. Only the test advances the clock. */
 
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';

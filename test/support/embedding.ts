@@ -79,7 +79,10 @@ async function watchOrders(t: TestContext, admin: ApiClient): Promise<() => Prom
   };
 }
 
-/** Tests a program of docs/how-to/embed-in-node.md. One process serves all tests in their order. `notFound` is the text of the program's own 404. */
+/**
+ * Tests a program of docs/how-to/embed-in-node.md. One process serves all tests in their order. `notFound` is the text of the program's
+ * own 404.
+ */
 export function testEmbedding(server: string, program: string, notFound: RegExp): void {
   // Hooks outside a suite would belong to all files of the process.
   describe(`the program for ${server}`, () => testProgram(server, program, notFound));
@@ -97,7 +100,7 @@ function testProgram(server: string, program: string, notFound: RegExp): void {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test(`within ${server}, Sallyport answers its own paths in both dialects and gets their bodies`, async () => {
+  test(`within ${server}, Sallyport answers its own OAuth and API paths and gets their bodies`, async () => {
     const { running, shop, admin } = opened;
     const form = { grant_type: 'client_credentials', client_id: shop.clientId, client_secret: shop.clientSecret };
     const reply = await fetch(running.url + TOKEN, { method: 'POST', body: new URLSearchParams(form) });

@@ -62,7 +62,7 @@ export async function subscribe(
     entry(),
   );
   const webhook = await store.webhooks.get(webhookId);
-  if (webhook === null) throw new Error('the webhook was not made');
+  if (webhook === null) throw new Error('the webhook was not created');
   return webhook.progress.webhookNumber;
 }
 

@@ -37,7 +37,7 @@ export type Shop = {
   /** Tokens of an application with both order scopes. Its user has both order permissions and `shop:admin`. */
   readonly viewer: string;
   readonly editor: string;
-  /** Sends one request to the proxy, with a token unless it is null. */
+  /** Sends one request to the proxy. If `token` is null, it has none. */
   send(target: string, token: string | null, request?: RawRequest): Promise<RawAnswer>;
   /** The requests that the upstream received since the last call. */
   arrived(): readonly UpstreamRequest[];

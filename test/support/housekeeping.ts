@@ -17,7 +17,7 @@ export type Kept = Housekeeping & {
   wakes(): number;
 };
 
-export function keepHouse(
+export function housekeepingFor(
   s: TestStore,
   retention: Partial<Retention> = {},
   more: Partial<HousekeepingOptions> = {},

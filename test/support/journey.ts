@@ -135,7 +135,7 @@ export async function deliveryOf(
   eventId: string,
 ): Promise<DeliveryDetail> {
   const found = (await deliveriesOf(admin, webhook)).find((delivery) => delivery.eventId === eventId);
-  assert.ok(found, `event ${eventId} is in no delivery of the webhook`);
+  assert.ok(found, `event ${eventId} has no delivery of the webhook`);
   return succeeded(admin.get(`deliveries/${found.id}`));
 }
 

@@ -17,7 +17,7 @@ export async function newSession(
   made += 1;
   const user = await services.users.create({ userName: `${role}-of-requests-${made}`, role }, COMMAND_LINE);
   const begun = await services.sessions.begin(user, 'password', { address: '127.0.0.1', userAgent: 'a test' });
-  if (begun === null) throw new Error('no session was begun');
+  if (begun === null) throw new Error('the session was not created');
   return { token: begun.token, userId: user.id, sessionId: begun.session.id };
 }
 

@@ -113,7 +113,7 @@ function fill(name: string, folder: string, values: Readonly<Record<string, stri
   const lines = template.split('\n').filter((line) => !/^\s*#/.test(line));
   const text = lines.join('\n').replace(/\{\{(\w+)\}\}/g, (_, placeholder: string) => {
     const value = values[placeholder];
-    if (value === undefined) throw new Error(`docs/examples/${name} has {{${placeholder}}}, which nothing fills in`);
+    if (value === undefined) throw new Error(`docs/examples/${name} has {{${placeholder}}}, which has no value`);
     return value;
   });
   const path = join(folder, name);

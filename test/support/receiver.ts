@@ -81,7 +81,7 @@ export async function startReceiver(
   const server = await startHttpsServer(identity, {
     answer: async (request, response) => {
       const route = routes.get(request.url);
-      await carryOut(route === undefined ? { status: 404 } : await route(request), request, response);
+      await writeAnswer(route === undefined ? { status: 404 } : await route(request), request, response);
     },
   });
   cleanUp(t, () => server.close());
@@ -180,7 +180,7 @@ function verifyBearer({ headers, body }: SeenRequest, tokens: ReadonlySet<string
     : { ok: false, code: 'wrong_content_hash', description: 'x-content-sha256 is not that of the body' };
 }
 
-async function carryOut(planned: PlannedAnswer, request: SeenRequest, response: ServerResponse): Promise<void> {
+async function writeAnswer(planned: PlannedAnswer, request: SeenRequest, response: ServerResponse): Promise<void> {
   if (typeof planned === 'function') return planned(request, response);
   const { status = 200, headers = {}, body = '' } = planned;
   response.writeHead(status, headers).end(body);

@@ -50,7 +50,7 @@ export function settle(scheduler: Scheduler, settled: readonly Job[], sequential
   for (const job of settled) scheduler.settled(job.webhookNumber, [job], sequential);
 }
 
-/** A running webhook, unless the test says otherwise. */
+/** A webhook. Default: running. */
 export function webhookOf(
   webhookNumber: number,
   more: Partial<Pick<Webhook, 'ordered' | 'maxRecordsPerSecond' | 'maxBatchRecords'>> & {

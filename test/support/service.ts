@@ -84,7 +84,7 @@ export async function startService(t: TestContext, options: ServiceOptions = {})
 
 let firstStarted: Promise<Pick<Service, 'dataDir' | 'credentials'>> | null = null;
 
-/** Copies a data folder after its first start, which takes a third of a second and happens once a process. */
+/** Copies a data folder after its first start, which takes a third of a second and happens once per process. */
 async function freshFolder(t: TestContext): Promise<Pick<Service, 'dataDir' | 'credentials'>> {
   firstStarted ??= makeFirstStart();
   const { dataDir: original, credentials } = await firstStarted;

@@ -63,7 +63,7 @@ async function firstLine(stdout: AsyncIterable<string>, exited: Promise<[number 
       text += chunk;
       if (text.includes('\n')) return text.slice(0, text.indexOf('\n'));
     }
-    throw new Error('the service said nothing');
+    throw new Error('the service ended without output');
   };
   const ended = exited.then(([status]) => Promise.reject(new Error(`serve ended with ${status}`)));
   ended.catch(() => {});

@@ -122,7 +122,7 @@ describe('the migration of the schema', () => {
   const failing: readonly (readonly [what: string, sql: string, error: RegExp])[] = [
     ['is not SQL', 'CREATE NONSENSE', /syntax error/],
     ['breaks a constraint', "INSERT INTO person (id, name) VALUES ('1', 'eve')", /UNIQUE/],
-    ['leaves a reference that leads nowhere', "DELETE FROM person WHERE id = '1'", /pet to person/],
+    ['leaves a dangling reference', "DELETE FROM person WHERE id = '1'", /pet to person/],
   ];
   for (const [what, sql, error] of failing) {
     it(`changes nothing and leaves no copy if its last step ${what}`, async (t) => {

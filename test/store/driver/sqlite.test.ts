@@ -77,7 +77,7 @@ for (const writer of WRITERS) {
       assert.ok(isTogether);
     });
 
-    it('commits more lists than one commit takes, and forgets none', async (t) => {
+    it('commits more lists than fit into one commit, and loses none', async (t) => {
       const { path, db } = await open(t, writer);
       await Promise.all(Array.from({ length: 2000 }, (_, id) => db.commit([insert(id)])));
       assert.equal(countSeenElsewhere(path), 2000);
@@ -97,7 +97,7 @@ for (const writer of WRITERS) {
       assert.equal(countSeenElsewhere(path), 2);
     });
 
-    it('refuses only the list that changed another number of rows than expected', async (t) => {
+    it('refuses only the list that changed an unexpected number of rows', async (t) => {
       const { db } = await open(t, writer);
       await db.commit([insert(1)]);
       const rename = (id: number, name: string): Statement => ({

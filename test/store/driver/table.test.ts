@@ -99,7 +99,7 @@ const PLAIN: Thing = {
 };
 
 describe('a table', () => {
-  it('reads back every record as it was inserted, and as it was updated', async (t) => {
+  it('reads back every record unchanged after an insert and after an update', async (t) => {
     const db = open(t);
     let number = 0;
     await fc.assert(
@@ -136,7 +136,7 @@ describe('a table', () => {
   const moves: readonly [what: string, sql: string][] = [
     ['to another row', "UPDATE thing SET api_secret = (SELECT api_secret FROM thing WHERE thing_id = 'b')"],
     ['to another column', 'UPDATE thing SET api_secret = next_api_secret'],
-    ['into a row of another name', "UPDATE thing SET thing_id = 'c' WHERE thing_id = 'a'"],
+    ['into a row with another name', "UPDATE thing SET thing_id = 'c' WHERE thing_id = 'a'"],
   ];
   for (const [what, sql] of moves) {
     it(`does not read a sealed value that was moved ${what}`, async (t) => {

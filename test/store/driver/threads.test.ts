@@ -65,7 +65,7 @@ describe('values sent between the event loop and a thread', () => {
     );
   });
 
-  it('are written as the event loop writes them, and rows are returned alike', async (t) => {
+  it('are written like those of the event loop, and return the same rows', async (t) => {
     const [here, there] = [open(t, null), open(t)];
     await fc.assert(
       fc.asyncProperty(fc.array(value, { minLength: 1, maxLength: 5 }), async (values) => {
@@ -78,7 +78,7 @@ describe('values sent between the event loop and a thread', () => {
   });
 });
 
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 const FLAGS = 'deno' in process.versions ? ['run', '--allow-all'] : ['--disable-warning=ExperimentalWarning'];
 
@@ -109,7 +109,7 @@ describe('the threads of a database', () => {
     assert.equal(count(db), 1);
   });
 
-  it('keep the log short however much is written, and empty it on request', async (t) => {
+  it('keep the log short under any load, and empty it on request', async (t) => {
     const { path, db } = open(t);
     const pageBytes = 4096;
     for (let n = 0; n < 30; n += 1) {
@@ -157,15 +157,15 @@ describe('the threads of a database', () => {
     const other = openSqlite(path);
     cleanUp(t, () => other.close());
     const commits = Array.from({ length: LISTS_HANDED_EARLY + 8 }, (_, n) => db.commit([insert(n)]));
-    const giveUpAt = performance.now() + PATIENCE_MS;
+    const deadline = performance.now() + TIMEOUT_MS;
     while (count(other) < LISTS_HANDED_EARLY)
-      assert.ok(performance.now() < giveUpAt, 'they were not written before the turn ended');
+      assert.ok(performance.now() < deadline, 'they were not written before the turn ended');
     assert.equal(count(other), LISTS_HANDED_EARLY);
     await Promise.all(commits);
     assert.equal(count(db), commits.length);
   });
 
-  it('report at once that a reader keeps the log from being emptied, and keep writing', async (t) => {
+  it('report at once that a reader prevents emptying the log, and continue to write', async (t) => {
     const { path, db } = open(t);
     await db.commit([insert(1)]);
     const reader = openSqlite(path);
@@ -180,7 +180,7 @@ describe('the threads of a database', () => {
     assert.equal(count(db), 3);
   });
 
-  it('keep writing if the log cannot be copied, and report that once', async (t) => {
+  it('continue to write if the log cannot be copied, and report that once', async (t) => {
     const program = fileURLToPath(new URL('../../support/full-file.ts', import.meta.url));
     const path = join(temporaryFolder(t), 'test.db');
     // The maximum file size in blocks of 512 bytes. The database reaches it, but the log does not.
