@@ -1,7 +1,7 @@
 /**
- * `npm run screenshots [-- [--readme] [<part of a path>]]` takes pictures of every portal page, in light and dark, wide and narrow, and
- * writes them to `screenshots/`. It starts a service with some history, and a browser. `--readme` takes only the three pictures of the
- * README.
+ * `npm run screenshots [-- [--readme] [--tutorial] [<part of a path>]]` takes pictures of every portal page, in light and dark, wide and
+ * narrow, and writes them to `screenshots/`. It starts a service with some history, and a browser. `--readme` takes only the three pictures
+ * of the README, and `--tutorial` only those of docs/tutorial-portal.md.
  */
 import { mkdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -15,6 +15,7 @@ import { shownPages } from '../test/support/portal-pages.ts';
 import { type Seeded, seededPath, seedPortal, type Words } from '../test/support/portal-seed.ts';
 import { startReceiver } from '../test/support/receiver.ts';
 import { type ServiceInProcess, startService } from '../test/support/service.ts';
+import { tutorialPictures } from './screenshots/tutorial.ts';
 
 const WORDS: Words = {
   userName: 'grace',
@@ -46,7 +47,10 @@ const THEMES: readonly Theme[] = ['light', 'dark'];
 const WIDTHS = [1280, 390] as const;
 
 const root = resolve(import.meta.dirname, '..');
-const { values, positionals } = parseArgs({ options: { readme: { type: 'boolean' } }, allowPositionals: true });
+const { values, positionals } = parseArgs({
+  options: { readme: { type: 'boolean' }, tutorial: { type: 'boolean' } },
+  allowPositionals: true,
+});
 const [wanted = ''] = positionals;
 const works: (() => unknown)[] = [];
 /** The part of a test context that the shared helpers need. */
@@ -54,17 +58,21 @@ const t = { after: (work: () => unknown) => works.push(work) } as unknown as Tes
 
 const browser = await launchChromium();
 try {
+  if (values.tutorial === true) await tutorialPictures(t, browser);
+  else await picturesOfHistory();
+} finally {
+  await browser.close();
+  for (const work of works.toReversed()) await work();
+}
+
+async function picturesOfHistory(): Promise<void> {
   const { ca, server } = sharedCertificates();
   const service = await startService(t, { ca });
   const receiver = await startReceiver(t, server, { clock: service.clock });
   const seeded = await seedPortal({ service, admin: service.admin, receiver }, WORDS);
   await liveOn(service, seeded);
-  if (values.readme === true) await readmePictures(browser, service, seeded);
-  else
-    for (const theme of THEMES) for (const width of WIDTHS) await allPages(browser, service, seeded, { theme, width });
-} finally {
-  await browser.close();
-  for (const work of works.toReversed()) await work();
+  if (values.readme === true) return readmePictures(browser, service, seeded);
+  for (const theme of THEMES) for (const width of WIDTHS) await allPages(browser, service, seeded, { theme, width });
 }
 
 /** Makes most of an hour pass, with varying load. */

@@ -98,6 +98,20 @@ test('egress.md lists every blocked address range', () => {
   assert.deepEqual(said.sort(), expected.sort());
 });
 
+test('the pages about the portal quote labels that it has', () => {
+  const sources = readdirSync(join(root, 'src/portal'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => read(`src/portal/${name}`))
+    .join('\n');
+  for (const name of ['docs/portal.md', 'docs/tutorial-portal.md']) {
+    const labels = [...withoutCode(page(name)).matchAll(/(?<!\*)\*([A-Z][^*]+)\*(?!\*)/g)];
+    assert.ok(labels.length > 10);
+    for (const [, label = ''] of labels) {
+      assert.ok(sources.includes(label.replaceAll(/\s+/g, ' ')), `${name}: the portal has no ${label}`);
+    }
+  }
+});
+
 test('compare.md quotes figures of benchmarks.md', () => {
   const benchmarks = page('docs/benchmarks.md');
   const text = page('docs/compare.md');

@@ -23,6 +23,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const JOURNEYS: readonly { readonly prepare?: readonly string[]; readonly pages: readonly string[] }[] = [
   { pages: ['README.md'] },
   { pages: ['docs/start.md'] },
+  { pages: ['docs/tutorial-portal.md'], prepare: ['sallyport event-type create --name order.created'] },
   { pages: ['docs/portal.md', 'docs/how-to/add-people.md', 'docs/how-to/upgrade.md'] },
   {
     pages: [
