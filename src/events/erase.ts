@@ -87,6 +87,7 @@ type Dependencies = {
 export function createErasures(dependencies: Dependencies): Erasures & ErasureWork {
   const { store, clock, ids, log, recall = () => {}, pause = sleep, replyMs = ERASURE_REPLY_MS } = dependencies;
   const { erasures } = store;
+  const worker = { erasures, pause, isStopping: (): boolean => isStopping };
   /** The unfinished erasures that this process works on. */
   const known = new Map<string, Promise<void>>();
   let last: Promise<void> = Promise.resolve();
@@ -104,41 +105,19 @@ export function createErasures(dependencies: Dependencies): Erasures & ErasureWo
     const begun = known.get(id);
     if (begun !== undefined) return begun;
     recall(subject);
-    const overwritten = last.then(() => overwrite(id));
+    const overwritten = last.then(() => overwrite(worker, id));
     last = overwritten.catch(() => undefined);
     const work = overwritten
-      .then(() => removeCopies(id))
+      .then(() => removeCopies(worker, id))
+      .then(async (erasure) => {
+        if (erasure === null) return;
+        const counts = Object.entries(countsOf(erasure)).map(([what, count]) => [what, { from: null, to: count }]);
+        await unlessStale(erasures.finish(id, clock(), entry('event.erase-done', erasure, Object.fromEntries(counts))));
+      })
       .catch((err: unknown) => log.error({ erasureId: id, err }, 'an erasure was interrupted; it will be resumed'))
       .finally(() => known.delete(id));
     known.set(id, work);
     return work;
-  };
-
-  const overwrite = async (id: string): Promise<void> => {
-    let size = ERASURE_FIRST_EVENTS;
-    while (!isStopping) {
-      const erasure = await erasures.get(id);
-      if (erasure === null || stateOf(erasure) !== 'overwriting') return;
-      const step = await unlessStale(erasures.step(erasure, size));
-      // Another process did the same step: read the erasure again.
-      if (step === null) continue;
-      if (step.done) return;
-      const { statementsMs, commitMs } = step.took;
-      // Somebody waits for the answer, so a slow commit does not shrink the steps. The pause gives others as much time as the step took.
-      size = nextSize(size, { statementsMs, commitMs: 0 });
-      await pause(Math.max(STEP_PAUSE_MIN_MS, statementsMs + commitMs));
-    }
-  };
-
-  /** A step of its own, because another process, such as a backup, may read the database for minutes. */
-  const removeCopies = async (id: string): Promise<void> => {
-    for (let tries = 1; !isStopping && !(await erasures.forgetCopies()); tries += 1) {
-      await pause(Math.min(STEP_PAUSE_MIN_MS * tries, ERASURE_COPY_PAUSE_MS));
-    }
-    const erasure = isStopping ? null : await erasures.get(id);
-    if (erasure === null || erasure.finishedAt !== null) return;
-    const counts = Object.entries(countsOf(erasure)).map(([what, count]) => [what, { from: null, to: count }]);
-    await unlessStale(erasures.finish(id, clock(), entry('event.erase-done', erasure, Object.fromEntries(counts))));
   };
 
   const get = async (id: string): Promise<ErasedView> => {
@@ -177,6 +156,40 @@ export function createErasures(dependencies: Dependencies): Erasures & ErasureWo
       await Promise.all(known.values());
     },
   };
+}
+
+type Worker = {
+  readonly erasures: Store['erasures'];
+  readonly pause: (ms: number) => Promise<unknown>;
+  readonly isStopping: () => boolean;
+};
+
+async function overwrite({ erasures, pause, isStopping }: Worker, id: string): Promise<void> {
+  let size = ERASURE_FIRST_EVENTS;
+  while (!isStopping()) {
+    const erasure = await erasures.get(id);
+    if (erasure === null || stateOf(erasure) !== 'overwriting') return;
+    const step = await unlessStale(erasures.step(erasure, size));
+    // Another process did the same step: read the erasure again.
+    if (step === null) continue;
+    if (step.done) return;
+    const { statementsMs, commitMs } = step.took;
+    // Somebody waits for the answer, so a slow commit does not shrink the steps. The pause gives others as much time as the step took.
+    size = nextSize(size, { statementsMs, commitMs: 0 });
+    await pause(Math.max(STEP_PAUSE_MIN_MS, statementsMs + commitMs));
+  }
+}
+
+/**
+ * Removes the copies in the write-ahead log. A step of its own, because another process, such as a backup, may read the database for
+ * minutes. Returns the erasure to finish; null if there is none, or if the process stops.
+ */
+async function removeCopies({ erasures, pause, isStopping }: Worker, id: string): Promise<Erasure | null> {
+  for (let tries = 1; !isStopping() && !(await erasures.forgetCopies()); tries += 1) {
+    await pause(Math.min(STEP_PAUSE_MIN_MS * tries, ERASURE_COPY_PAUSE_MS));
+  }
+  const erasure = isStopping() ? null : await erasures.get(id);
+  return erasure?.finishedAt === null ? erasure : null;
 }
 
 async function unlessStale<T>(work: Promise<T>): Promise<T | null> {

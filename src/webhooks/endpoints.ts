@@ -71,78 +71,16 @@ type Dependencies = {
   readonly wake: () => void;
 };
 
-export function createEndpoints({ store, clock, ids, random, egress, challenge, wake }: Dependencies): Endpoints {
-  const buildWith =
-    (challenge: Challenge): Build<Endpoint, EndpointBody, EndpointInput> =>
-    async (input, before, stamp, patch) => {
-      // Only new values are checked: an endpoint can be disabled even if its URL or certificate would now be refused.
-      const tokenUrl = input.oauth?.tokenUrl ?? null;
-      let certificate = NO_CERTIFICATE;
-      await checkAll([
-        () => refuseNewUrl('url', input.url, before?.url, egress),
-        () => refuseNewUrl('oauth.tokenUrl', tokenUrl, before?.oauthTokenUrl, egress),
-        () => {
-          certificate = certificateColumns(input.clientCertificate, before, clock());
-        },
-        () => refuseForStandardWebhooks(stamp.id, { contentEncoding: input.contentEncoding }),
-      ]);
-      if (before !== null && tokenUrl !== null) refuseSecretElsewhere(before, tokenUrl, patch);
-      const moved = before !== null && before.url !== input.url;
-      const verified = before !== null && !moved && before.verified;
-      const due = input.tokenChallenge && !verified && (moved || before?.tokenChallenge !== true);
-      const wanted = input.enabled ?? before?.enableWhenVerified ?? true;
-      if (before !== null && input.enabled === true && input.tokenChallenge && !verified && !due) {
-        const problem = `must be false until the endpoint is verified; ${howToVerify(stamp.id)}`;
-        throw refuseField('enabled', problem, 'not_verified');
-      }
-      const endpoint: Endpoint = {
-        ...stamp,
-        name: input.name,
-        url: input.url,
-        ...apiKeyColumns(input.apiKey ?? madeApiKey(random), before, patch, clock()),
-        secret: before?.secret ?? secretOf(input.secret, random),
-        secretCreatedAt: before?.secretCreatedAt ?? stamp.createdAt,
-        nextSecret: before?.nextSecret ?? null,
-        nextSecretCreatedAt: before?.nextSecretCreatedAt ?? null,
-        nextSecretAt: before?.nextSecretAt ?? null,
-        secretOverlapEndsAt: before?.secretOverlapEndsAt ?? null,
-        contentEncoding: input.contentEncoding,
-        tokenChallenge: input.tokenChallenge,
-        verified,
-        enabled: false,
-        enableWhenVerified: wanted,
-        ...oauthColumns(input.oauth),
-        ...certificate,
-        lastVerification: moved ? null : (before?.lastVerification ?? null),
-      };
-      return challengeAndEnable(challenge, endpoint, wanted, due);
-    };
-
-  /** The service stopped these webhooks because the endpoint was disabled. They start when it is enabled (contract §4). */
-  const startsOf = async (endpoint: Endpoint, before: Endpoint): Promise<WebhookStart[]> => {
-    if (before.enabled || !endpoint.enabled) return [];
-    const now = clock();
-    return (await store.webhooks.stoppedWithEndpoint(endpoint.id)).map((webhook) => {
-      const after = startedProgress(webhook.progress, { sessionId: ids.uuid(), now });
-      return { change: stateChange(webhook, after, ids), audit: serviceStartEntry(webhook, after, ids) };
-    });
-  };
-
-  const update: typeof store.endpoints.update = async (endpoint, before, audit, first) => {
-    const starts = await startsOf(endpoint, before);
-    await store.endpoints.update(endpoint, before, audit, first, starts);
-    for (const { change } of starts)
-      await store.webhooks.resume(change.progress.webhookNumber, change.progress.stateAt);
-  };
-
+export function createEndpoints(dependencies: Dependencies): Endpoints {
+  const { store, clock, ids, random, challenge, wake } = dependencies;
   const administration = administer<Endpoint, EndpointBody, EndpointInput>(
     {
       name: 'endpoint',
-      store: { ...store.endpoints, update },
+      store: { ...store.endpoints, update: updateWith(dependencies) },
       reader: endpointReader,
       writable,
       shown: (endpoint) => viewEndpoint(endpoint, clock()),
-      build: buildWith(challenge),
+      build: buildWith(dependencies, challenge),
       referrers: async ({ id }) =>
         (await store.webhooks.ofEndpoint(id)).map((webhook) => `webhook ${webhook.name} (${webhook.id})`),
       unique: {},
@@ -150,16 +88,6 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
     },
     { clock, ids },
   );
-
-  /** Refuses settings that Standard Webhooks' libraries could not verify, if a webhook of the endpoint uses Standard Webhooks. */
-  async function refuseForStandardWebhooks(
-    id: string,
-    settings: Parameters<typeof standardEndpointProblems>[0],
-  ): Promise<void> {
-    const [webhook] = await store.webhooks.standardOfEndpoint(id);
-    const problems = webhook === undefined ? [] : standardEndpointProblems(settings, webhook);
-    if (problems.length > 0) throw refuseFields(problems);
-  }
 
   /** The dispatcher stops the webhooks of a disabled endpoint when it next looks at them. */
   const telling = async (change: Promise<Endpoint>): Promise<Endpoint> => {
@@ -171,7 +99,7 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
   return {
     ...administration,
     patch: (id, patch, acting) =>
-      telling(administration.patch(id, patch, acting, buildWith(challengeOnce(challenge, clock)))),
+      telling(administration.patch(id, patch, acting, buildWith(dependencies, challengeOnce(challenge, clock)))),
     verify: (id, acting) => {
       const challengeForThis = challengeOnce(challenge, clock);
       return telling(
@@ -185,27 +113,13 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
     },
     rotateSecret: async (id, input, acting, beside) => {
       const newSecret = secretOf(input.secret, random);
-      const { activateAfterSeconds, overlapSeconds } = input;
       const endpoint = await administration.change(
         id,
         'endpoint.rotate-secret',
         acting,
         async (before, { updatedAt }) => {
-          await refuseForStandardWebhooks(id, { secret: newSecret.reveal() });
-          const rotated = { ...before, updatedAt };
-          // Without an overlap the old secret is deleted at once, because it may have leaked.
-          if (activateAfterSeconds === 0 && overlapSeconds === 0)
-            return { ...rotated, ...NO_NEXT_SECRET, secret: newSecret, secretCreatedAt: updatedAt };
-          const nextSecretAt = updatedAt + activateAfterSeconds * 1000;
-          return {
-            ...rotated,
-            secret: signingSecret(before, updatedAt),
-            secretCreatedAt: signingSecretCreatedAt(before, updatedAt),
-            nextSecret: newSecret,
-            nextSecretCreatedAt: updatedAt,
-            nextSecretAt,
-            secretOverlapEndsAt: nextSecretAt + overlapSeconds * 1000,
-          };
+          await refuseForStandardWebhooks(store, id, { secret: newSecret.reveal() });
+          return withNewSecret(before, newSecret, input, updatedAt);
         },
         beside && ((changed) => beside({ endpoint: changed, newSecret })),
       );
@@ -217,19 +131,129 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
         id,
         'endpoint.rotate-api-key',
         acting,
-        (before, { updatedAt }) => {
-          const later = input.activateAfterSeconds > 0;
-          return {
-            ...before,
-            updatedAt,
-            apiKey: later ? currentApiKey(before, updatedAt) : newApiKey,
-            nextApiKey: later ? newApiKey : null,
-            nextApiKeyAt: later ? updatedAt + input.activateAfterSeconds * 1000 : null,
-          };
-        },
+        (before, { updatedAt }) => withNewApiKey(before, newApiKey, input, updatedAt),
         beside,
       );
     },
+  };
+}
+
+/** Makes the endpoint of an input, and challenges it if its URL is new. */
+function buildWith(
+  { store, clock, random, egress }: Dependencies,
+  challenge: Challenge,
+): Build<Endpoint, EndpointBody, EndpointInput> {
+  return async (input, before, stamp, patch) => {
+    // Only new values are checked: an endpoint can be disabled even if its URL or certificate would now be refused.
+    const tokenUrl = input.oauth?.tokenUrl ?? null;
+    let certificate = NO_CERTIFICATE;
+    await checkAll([
+      () => refuseNewUrl('url', input.url, before?.url, egress),
+      () => refuseNewUrl('oauth.tokenUrl', tokenUrl, before?.oauthTokenUrl, egress),
+      () => {
+        certificate = certificateColumns(input.clientCertificate, before, clock());
+      },
+      () => refuseForStandardWebhooks(store, stamp.id, { contentEncoding: input.contentEncoding }),
+    ]);
+    if (before !== null && tokenUrl !== null) refuseSecretElsewhere(before, tokenUrl, patch);
+    const moved = before !== null && before.url !== input.url;
+    const verified = before !== null && !moved && before.verified;
+    const due = input.tokenChallenge && !verified && (moved || before?.tokenChallenge !== true);
+    const wanted = input.enabled ?? before?.enableWhenVerified ?? true;
+    if (before !== null && input.enabled === true && input.tokenChallenge && !verified && !due) {
+      const problem = `must be false until the endpoint is verified; ${howToVerify(stamp.id)}`;
+      throw refuseField('enabled', problem, 'not_verified');
+    }
+    const endpoint: Endpoint = {
+      ...stamp,
+      name: input.name,
+      url: input.url,
+      ...apiKeyColumns(input.apiKey ?? madeApiKey(random), before, patch, clock()),
+      secret: before?.secret ?? secretOf(input.secret, random),
+      secretCreatedAt: before?.secretCreatedAt ?? stamp.createdAt,
+      nextSecret: before?.nextSecret ?? null,
+      nextSecretCreatedAt: before?.nextSecretCreatedAt ?? null,
+      nextSecretAt: before?.nextSecretAt ?? null,
+      secretOverlapEndsAt: before?.secretOverlapEndsAt ?? null,
+      contentEncoding: input.contentEncoding,
+      tokenChallenge: input.tokenChallenge,
+      verified,
+      enabled: false,
+      enableWhenVerified: wanted,
+      ...oauthColumns(input.oauth),
+      ...certificate,
+      lastVerification: moved ? null : (before?.lastVerification ?? null),
+    };
+    return challengeAndEnable(challenge, endpoint, wanted, due);
+  };
+}
+
+/** Writes a changed endpoint, and starts the webhooks that the service stopped with it if it is enabled again (contract §4). */
+function updateWith({ store, clock, ids }: Dependencies): Store['endpoints']['update'] {
+  const startsOf = async (endpoint: Endpoint, before: Endpoint): Promise<WebhookStart[]> => {
+    if (before.enabled || !endpoint.enabled) return [];
+    const now = clock();
+    return (await store.webhooks.stoppedWithEndpoint(endpoint.id)).map((webhook) => {
+      const after = startedProgress(webhook.progress, { sessionId: ids.uuid(), now });
+      return { change: stateChange(webhook, after, ids), audit: serviceStartEntry(webhook, after, ids) };
+    });
+  };
+  return async (endpoint, before, audit, first) => {
+    const starts = await startsOf(endpoint, before);
+    await store.endpoints.update(endpoint, before, audit, first, starts);
+    for (const { change } of starts)
+      await store.webhooks.resume(change.progress.webhookNumber, change.progress.stateAt);
+  };
+}
+
+/** Refuses settings that Standard Webhooks' libraries could not verify, if a webhook of the endpoint uses Standard Webhooks. */
+async function refuseForStandardWebhooks(
+  store: Store,
+  id: string,
+  settings: Parameters<typeof standardEndpointProblems>[0],
+): Promise<void> {
+  const [webhook] = await store.webhooks.standardOfEndpoint(id);
+  const problems = webhook === undefined ? [] : standardEndpointProblems(settings, webhook);
+  if (problems.length > 0) throw refuseFields(problems);
+}
+
+/** The endpoint after a rotation of its secret at `at`. The new secret signs after `activateAfterSeconds`. */
+function withNewSecret(
+  before: Endpoint,
+  newSecret: Secret,
+  { activateAfterSeconds, overlapSeconds }: RotateSecretInput,
+  at: number,
+): Endpoint {
+  // Without an overlap the old secret is deleted at once, because it may have leaked.
+  if (activateAfterSeconds === 0 && overlapSeconds === 0)
+    return { ...before, updatedAt: at, ...NO_NEXT_SECRET, secret: newSecret, secretCreatedAt: at };
+  const nextSecretAt = at + activateAfterSeconds * 1000;
+  return {
+    ...before,
+    updatedAt: at,
+    secret: signingSecret(before, at),
+    secretCreatedAt: signingSecretCreatedAt(before, at),
+    nextSecret: newSecret,
+    nextSecretCreatedAt: at,
+    nextSecretAt,
+    secretOverlapEndsAt: nextSecretAt + overlapSeconds * 1000,
+  };
+}
+
+/** The endpoint after a rotation of its API key at `at`. The new key is sent after `activateAfterSeconds`. */
+function withNewApiKey(
+  before: Endpoint,
+  newApiKey: Secret,
+  { activateAfterSeconds }: RotateApiKeyInput,
+  at: number,
+): Endpoint {
+  const later = activateAfterSeconds > 0;
+  return {
+    ...before,
+    updatedAt: at,
+    apiKey: later ? currentApiKey(before, at) : newApiKey,
+    nextApiKey: later ? newApiKey : null,
+    nextApiKeyAt: later ? at + activateAfterSeconds * 1000 : null,
   };
 }
 

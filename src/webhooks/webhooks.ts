@@ -27,7 +27,8 @@ export type Webhooks = Administration<Webhook, WebhookBody, WebhookInput> & {
 
 type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly wake: () => void };
 
-export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webhooks {
+export function createWebhooks(dependencies: Dependencies): Webhooks {
+  const { store, clock, ids, wake } = dependencies;
   const administration = administer<Webhook, WebhookBody, WebhookInput>(
     {
       name: 'webhook',
@@ -49,48 +50,9 @@ export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webho
     },
     { clock, ids },
   );
-
-  /** The state stays the same, so subscribers get no event. */
-  const staysStopped = async (webhook: Webhook, acting: Acting, now: number): Promise<Webhook> => {
-    const { id, progress } = webhook;
-    const after: Progress = { ...progress, stateReason: 'stopped_by_administrator' };
-    await store.webhooks.setState(
-      { progress: after, stateBefore: progress.state, event: null },
-      {
-        ...{ id: ids.uuid(), at: now, actor: acting.actor, action: 'webhook.stop', target: `webhook:${id}` },
-        changes: { stateReason: { from: progress.stateReason, to: after.stateReason } },
-      },
-      webhook,
-    );
-    return { ...webhook, progress: after };
-  };
-
-  const setState = (id: string, verb: 'start' | 'stop', acting: Acting): Promise<Webhook> =>
-    retryStale(async () => {
-      const webhook = await administration.get(id);
-      refuseChanged(acting.ifMatch, viewWebhook(webhook), 'webhook');
-      const { progress } = webhook;
-      const now = clock();
-      // A person's stop also counts for a webhook that the service would start again by itself.
-      const startsByItself = progress.state === 'stopped' && progress.stateReason === 'endpoint_disabled';
-      if (verb === 'stop' && startsByItself) return staysStopped(webhook, acting, now);
-      if (isRunnable(progress.state) === (verb === 'start') && progress.state !== 'failed') return webhook;
-      if (verb === 'start') await refuseStart(store, webhook, now);
-      const after =
-        verb === 'start'
-          ? startedProgress(progress, { sessionId: ids.uuid(), now })
-          : stoppedProgress(progress, 'stop', 'stopped_by_administrator', now);
-      const entry: AuditEntry = {
-        ...{ id: ids.uuid(), at: now, actor: acting.actor, action: `webhook.${verb}`, target: `webhook:${id}` },
-        changes: { state: { from: progress.state, to: after.state } },
-      };
-      await store.webhooks.setState(stateChange(webhook, after, ids), entry, webhook);
-      // Batches that waited for a retry are due now.
-      if (verb === 'start') await store.webhooks.resume(progress.webhookNumber, now);
-      wake();
-      return { ...webhook, progress: after };
-    });
-
+  const { get } = administration;
+  const setState = (id: string, verb: Verb, acting: Acting): Promise<Webhook> =>
+    retryStale(async () => changeState(dependencies, await get(id), verb, acting));
   return {
     ...administration,
     patch: async (id, patch, acting) => {
@@ -101,7 +63,7 @@ export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webho
     start: (id, acting) => setState(id, 'start', acting),
     stop: (id, acting) => setState(id, 'stop', acting),
     replay: async (id, input, acting) => {
-      const webhook = await administration.get(id);
+      const webhook = await get(id);
       const now = clock();
       const { range, asked } = await askedReplay(store, webhook, input);
       if (range === null) return { replayed: 0 };
@@ -116,6 +78,45 @@ export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webho
       return { replayed };
     },
   };
+}
+
+type Verb = 'start' | 'stop';
+
+/** Starts or stops a webhook. Throws `StaleWrite` if it changed since it was read. */
+async function changeState(
+  { store, clock, ids, wake }: Dependencies,
+  webhook: Webhook,
+  verb: Verb,
+  acting: Acting,
+): Promise<Webhook> {
+  refuseChanged(acting.ifMatch, viewWebhook(webhook), 'webhook');
+  const { id, progress } = webhook;
+  const now = clock();
+  const entry = (changes: AuditEntry['changes']): AuditEntry => ({
+    ...{ id: ids.uuid(), at: now, actor: acting.actor, action: `webhook.${verb}`, target: `webhook:${id}`, changes },
+  });
+  // A person's stop also counts for a webhook that the service would start again by itself.
+  const startsByItself = progress.state === 'stopped' && progress.stateReason === 'endpoint_disabled';
+  if (verb === 'stop' && startsByItself) {
+    const after: Progress = { ...progress, stateReason: 'stopped_by_administrator' };
+    // The state stays the same, so subscribers get no event.
+    const change = { progress: after, stateBefore: progress.state, event: null };
+    const reason = { from: progress.stateReason, to: after.stateReason };
+    await store.webhooks.setState(change, entry({ stateReason: reason }), webhook);
+    return { ...webhook, progress: after };
+  }
+  if (isRunnable(progress.state) === (verb === 'start') && progress.state !== 'failed') return webhook;
+  if (verb === 'start') await refuseStart(store, webhook, now);
+  const after =
+    verb === 'start'
+      ? startedProgress(progress, { sessionId: ids.uuid(), now })
+      : stoppedProgress(progress, 'stop', 'stopped_by_administrator', now);
+  const state = { from: progress.state, to: after.state };
+  await store.webhooks.setState(stateChange(webhook, after, ids), entry({ state }), webhook);
+  // Batches that waited for a retry are due now.
+  if (verb === 'start') await store.webhooks.resume(progress.webhookNumber, now);
+  wake();
+  return { ...webhook, progress: after };
 }
 
 function writable(webhook: Webhook): WebhookInput {
