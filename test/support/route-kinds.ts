@@ -11,7 +11,7 @@ export type KindAnswer = { readonly status: number; readonly retryAfter: string 
 
 export type RouteKind = {
   readonly what: string;
-  /** False if it does not write to the database. Otherwise the code of its refusal while the database is not writable. */
+  /** False if it does not write to the database. Otherwise its response while the database is not writable: an error code or a page. */
   readonly write: 'unavailable' | 'temporarily_unavailable' | 'page' | false;
   /** Its response if nothing is wrong. */
   readonly status: number;

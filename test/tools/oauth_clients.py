@@ -38,7 +38,8 @@ for method in metadata["token_endpoint_auth_methods_supported"]:
         assert revoked.json() == {}, revoked.text
         assert not active(token["access_token"])
 
-# With `include_client_id` oauthlib also sends the client id in the body; with `client_secret` it sends both credentials in the body.
+# By default oauthlib uses HTTP Basic. With `include_client_id` it also sends the client id in the body; with `client_secret` as well, it
+# sends both only in the body.
 for options in (
     {"auth": HTTPBasicAuth(client_id, client_secret)},
     {"auth": HTTPBasicAuth(client_id, client_secret), "include_client_id": True},
