@@ -1,4 +1,4 @@
-/** Rules for an API of your own: a proxy in front of it asks about every request, and Sallyport answers by the API catalogue. */
+/** Rules for your own API: a proxy asks about every request, and Sallyport answers from the API catalogue. */
 import { cleanUp, requestToken, startSallyport } from './set-up.ts';
 
 const { url, call } = await startSallyport();

@@ -1,4 +1,4 @@
-/** Records that wait go out together, up to `maxBatchRecords` in one request. */
+/** Waiting records are sent together, up to `maxBatchRecords` in one request. */
 import { createReceiver, nodeHandler } from 'sallyport/receiver';
 import { cleanUp, createQueue, serveHttps, startSallyport, subscribe } from './set-up.ts';
 

@@ -1,4 +1,4 @@
-/** What Prometheus scrapes. From the same machine it needs no token. */
+/** The metrics that Prometheus scrapes. From the same machine it needs no token. */
 import { cleanUp, createQueue, readUntil, serveHttps, startSallyport, subscribe } from './set-up.ts';
 
 const { sallyport, url, call } = await startSallyport();

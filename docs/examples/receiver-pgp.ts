@@ -1,4 +1,4 @@
-/** Deliveries that are compressed and then encrypted for the customer's PGP key. */
+/** Deliveries are compressed and then encrypted for the customer's PGP key. */
 import { generateKey } from 'openpgp';
 import { createReceiver, nodeHandler } from 'sallyport/receiver';
 import { pgpDecryption } from 'sallyport/receiver/pgp';

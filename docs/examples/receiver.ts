@@ -1,4 +1,4 @@
-/** A customer's receiver. It verifies the API key and the signature, unzips, and hands over typed records. */
+/** A customer's receiver. It verifies the API key and the signature, decompresses, and passes on typed records. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createReceiver, nodeHandler } from 'sallyport/receiver';

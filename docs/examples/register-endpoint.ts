@@ -1,4 +1,4 @@
-/** An operator registers a customer's endpoint. It is enabled once it has answered a challenge with the secret, and then it can have a webhook. */
+/** An operator registers a customer's endpoint. It is enabled after it has answered a challenge with the secret. */
 import { createReceiver, nodeHandler } from 'sallyport/receiver';
 import { cleanUp, serveHttps, startSallyport } from './set-up.ts';
 

@@ -1,4 +1,4 @@
-/** A customer lost what came between two instants. An operator has it sent again. */
+/** A customer lost the deliveries of a period. An operator replays them. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { createReceiver, nodeHandler } from 'sallyport/receiver';
 import { cleanUp, createQueue, readUntil, serveHttps, startSallyport, subscribe } from './set-up.ts';

@@ -1,4 +1,4 @@
-/** A signing secret is replaced without a refused delivery: for a while the receiver takes the old one and the new one. */
+/** A signing secret is replaced without a refused delivery: for a while the receiver accepts both secrets. */
 import { createReceiver, nodeHandler } from 'sallyport/receiver';
 import { cleanUp, createQueue, serveHttps, startSallyport, subscribe } from './set-up.ts';
 

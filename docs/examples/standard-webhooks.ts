@@ -1,4 +1,4 @@
-/** A receiver that uses the library of the Standard Webhooks specification, and nothing of Sallyport. */
+/** A receiver that uses only the library of the Standard Webhooks specification. */
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 import { cleanUp, createQueue, serveHttps, startSallyport, subscribe } from './set-up.ts';
