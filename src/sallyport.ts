@@ -150,7 +150,10 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
   // The portal is not served in the server of an embedding program.
   const signInPath = (): string | null => (address === null ? null : '/sign-in');
   const described = [
-    ...authorizationServer({ ...composed, gate, issuer, knownAddress, signInPath, stylesheet: portal.stylesheet }),
+    ...authorizationServer({
+      ...{ ...composed, gate, issuer, knownAddress, signInPath },
+      ...{ signInInvited: portal.signInInvited, stylesheet: portal.stylesheet },
+    }),
     ...administration(doors),
     ...metricsRoutes({ metrics, gate }),
   ];

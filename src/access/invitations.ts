@@ -25,10 +25,10 @@ export type Invitations = {
   /** The invited user, or null if the token is wrong, used, expired or replaced, or the user is inactive. */
   find(token: string): Promise<User | null>;
   /**
-   * Sets the password and consumes the invitation. Of several concurrent calls one succeeds. Throws 404 if `find` returns null, 400 naming
+   * Sets the password, consumes the invitation, and ends the user's sessions. Returns the user with the new password. Of several concurrent calls one succeeds. Throws 404 if `find` returns null, 400 naming
    * `password` or `passwordAgain`, and 503 if too many passwords are waiting. 400 and 503 leave the invitation valid.
    */
-  accept(token: string, chosen: ChosenPassword): Promise<void>;
+  accept(token: string, chosen: ChosenPassword): Promise<User>;
 };
 
 export const INVITATIONS_PATH = '/invitations';
@@ -44,10 +44,10 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
   const find = async (token: string): Promise<User | null> =>
     credentialBytes('spi', token) === null ? null : store.invitations.find(hashCredential(token), clock());
 
-  const set = async (token: string, password: string): Promise<void> => {
+  const set = async (token: string, password: string): Promise<User> => {
     if ((await find(token)) === null) refuseUnusable();
     const passwordHash = await hashPassword(password, random);
-    await retryStale(async () => {
+    return retryStale(async () => {
       // Read again: another process may have used or replaced the invitation while the password was hashed.
       const before = (await find(token)) ?? refuseUnusable();
       const now = clock();
@@ -59,18 +59,19 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
         { before, passwordHash, updatedAt },
         audit,
       );
+      return { ...before, passwordHash, updatedAt };
     });
   };
 
   /** The last call of `accept` that is under way, by token. */
-  const underWay = new Map<string, Promise<void>>();
+  const underWay = new Map<string, Promise<unknown>>();
   /**
    * Runs the calls for one invitation one after the other. All but the first find it used, so a link that is sent a thousand times at once
    * costs one hash and does not delay other users.
    */
-  const inTurn = (token: string, work: () => Promise<void>): Promise<void> => {
+  const inTurn = (token: string, work: () => Promise<User>): Promise<User> => {
     const done = (underWay.get(token) ?? Promise.resolve()).then(work);
-    const end: Promise<void> = done
+    const end: Promise<unknown> = done
       .catch(() => undefined)
       .then(() => {
         if (underWay.get(token) === end) underWay.delete(token);
@@ -124,7 +125,7 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
       const problem = passwordProblem(password, invited.userName);
       if (problem !== null) throw refuseField('password', problem);
       if (passwordAgain !== password) throw refuseField('passwordAgain', 'does not match');
-      await inTurn(token, () => set(token, password));
+      return inTurn(token, () => set(token, password));
     },
   };
 }

@@ -15,7 +15,7 @@ import { eventRoutes } from './routes/events.ts';
 import { forwardAuthRoutes } from './routes/forward-auth.ts';
 import { healthRoutes } from './routes/health.ts';
 import { introspectionRoutes } from './routes/introspection.ts';
-import { invitationRoutes } from './routes/invitations.ts';
+import { invitationRoutes, type SignInInvited } from './routes/invitations.ts';
 import { revocationRoutes } from './routes/revocation.ts';
 import { createClientAuthentication, tokenRoutes } from './routes/token.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
@@ -35,6 +35,7 @@ export function authorizationServer({
   /** The same, or null if it is unknown. */
   readonly knownAddress: () => string | null;
   readonly signInPath: () => string | null;
+  readonly signInInvited: SignInInvited;
   readonly stylesheet: string;
 }): Route[] {
   const throttle = createThrottle();

@@ -1,6 +1,7 @@
 /** The administration portal: the list of all pages. */
 import { createSessionWatch } from '../access/session-watch.ts';
 import type { Route } from '../http/route.ts';
+import type { SignInInvited } from '../http/routes/invitations.ts';
 import { accountPages, sessionPages, themePages } from './account.ts';
 import { applicationPages } from './applications/pages.ts';
 import { createAssets } from './asset-routes.ts';
@@ -20,7 +21,7 @@ import { productPages } from './products.ts';
 import { createResults } from './results.ts';
 import { resultPages } from './results-pages.ts';
 import { settingsPages } from './settings.ts';
-import { signInPages } from './sign-in.ts';
+import { createSignInInvited, signInPages } from './sign-in.ts';
 import { testerPages } from './tester.ts';
 import { userPages } from './users/pages.ts';
 import { webhookPages } from './webhooks/pages.ts';
@@ -33,6 +34,8 @@ export type Portal = {
   /** Scripts and styles. */
   readonly assets: readonly Route[];
   readonly elsewhere: Pages['elsewhere'];
+  /** Signs in a browser that has just set a password with an invitation. */
+  readonly signInInvited: SignInInvited;
 };
 
 /** One line for each entity. */
@@ -78,5 +81,6 @@ export function createPortal(dependencies: PortalDependencies): Portal {
   const registered = allPages({ ...dependencies, pages, results: createResults(clock), hasPage });
   for (const { method, path } of registered) if (method === 'GET') paths.add(path);
   const { elsewhere } = pages;
-  return { pages: registered, stylesheet: assets.urls.style, assets: assets.routes, elsewhere };
+  const signInInvited = createSignInInvited(dependencies);
+  return { pages: registered, stylesheet: assets.urls.style, assets: assets.routes, elsewhere, signInInvited };
 }

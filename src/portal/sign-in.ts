@@ -4,6 +4,7 @@ import { type Attempt, createThrottle, refuseBlocked } from '../access/throttle.
 import { userNameKey } from '../access/user-name.ts';
 import { type Html, html } from '../http/html.ts';
 import { networkOf } from '../http/request.ts';
+import type { SignInInvited } from '../http/routes/invitations.ts';
 import {
   CHALLENGES_MAX,
   PASSKEY_REQUEST_BYTES,
@@ -13,8 +14,9 @@ import {
 import { Refusal } from '../kernel/refusal.ts';
 import { isTrustworthy, originOf } from './browser.ts';
 import { type OpenCall, ownPath, type Redirect, redirectTo, type View } from './call.ts';
-import { clearCookie, readCookie, SESSION_COOKIE, setCookie, VISITOR_COOKIE } from './cookies.ts';
-import type { PageDependencies, PageRoute } from './page.ts';
+import { clearCookie, readCookie, SESSION_COOKIE, setCookie, VISITOR_COOKIE, writeFlash } from './cookies.ts';
+import { PAGE_HEADERS } from './headers.ts';
+import type { PageDependencies, PageRoute, PortalDependencies } from './page.ts';
 import { type FormState, newForm, refusedForm, textField } from './parts/fields.ts';
 import { form } from './parts/form.ts';
 import { submitButton } from './parts/header.ts';
@@ -101,6 +103,28 @@ export function signInPages(dependencies: PageDependencies): PageRoute[] {
   ];
 }
 
+/**
+ * Begins a session for the user who has just set a password with an invitation. Only for a form of this site: another site could send the
+ * form with its own invitation, to sign a visitor in to an account of its choice. A browser that does not tell where the form comes from,
+ * or keeps no cookie over this connection, signs in by itself.
+ */
+export function createSignInInvited({
+  services: { sessions },
+  publicUrl,
+}: Pick<PortalDependencies, 'services' | 'publicUrl'>): SignInInvited {
+  return async (user, { request, remoteAddress }) => {
+    if (request.headers['sec-fetch-site'] !== 'same-origin' || !isTrustworthy(request, publicUrl())) return null;
+    const earlier = readCookie(request, SESSION_COOKIE);
+    const other = earlier === null ? null : await sessions.find(earlier, true);
+    const begun = await sessions.begin(user, 'password', visitorOf({ request, remoteAddress }));
+    if (begun === null) return null;
+    if (other !== null) await sessions.end(other.userId, other.id);
+    const flash = writeFlash(begun.token, { tone: 'positive', text: 'Your password is set, and you are signed in.' });
+    const cookies = [setCookie(SESSION_COOKIE, begun.token), clearCookie(VISITOR_COOKIE), flash];
+    return { status: 303, headers: { ...PAGE_HEADERS, Location: '/', 'Set-Cookie': cookies }, body: '' };
+  };
+}
+
 /** Null for an invalid proof. */
 type Proof = () => Promise<NewSession | null>;
 
@@ -132,7 +156,7 @@ function signedIn({ token }: NewSession, next: string): Redirect {
   return { redirect: next, cookies: [setCookie(SESSION_COOKIE, token), clearCookie(VISITOR_COOKIE)] };
 }
 
-function visitorOf({ request, remoteAddress }: OpenCall): Visitor {
+function visitorOf({ request, remoteAddress }: Pick<OpenCall, 'request' | 'remoteAddress'>): Visitor {
   return { address: remoteAddress, userAgent: request.headers['user-agent'] ?? '' };
 }
 

@@ -127,7 +127,7 @@ describe('an invitation', () => {
     const blocked = await open(wrong);
     assert.equal(blocked.status, 429);
     assert.match(blocked.headers.get('retry-after') ?? '', /^\d+$/);
-    assert.match(blocked.text, /<h1>Too many tries<\/h1>/);
+    assert.match(blocked.text, /<h1>Too many attempts<\/h1>/);
     assert.equal((await open(url)).status, 200);
 
     for (let time = 0; time < 90; time += 1) assert.equal((await open(`${wrong}-${time}`)).status, 404);

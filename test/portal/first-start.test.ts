@@ -40,19 +40,17 @@ describe('the first start at a terminal', () => {
     const written = await firstServe(t);
     assert.match(written, /administrator {2}admin\npassword {7}\S+\nclient id {6}spc_\w+\nclient secret {2}sps_\w+\n/);
     const link = /http:\S+\/invitations\/spi_\w+/.exec(written)?.[0] ?? '';
-    const { page, isAccessible } = await openVisitor(t, new URL(link).origin, {});
+    const { page, isAccessible } = await openVisitor(t, new URL(link).origin, { expecting: [404] });
     await page.goto(link);
     assert.equal(await page.getByLabel('User name').inputValue(), 'admin');
     await isAccessible();
     await page.getByLabel('Password').fill(PASSWORD);
     await page.getByLabel('The same again').fill(PASSWORD);
     await page.getByRole('button', { name: 'Set password' }).click();
-    await page.getByRole('heading', { name: 'Your password is set' }).waitFor();
-    await page.getByRole('link', { name: 'Sign in' }).click();
-    await page.getByLabel('User name').fill('admin');
-    await page.getByLabel('Password').fill(PASSWORD);
-    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await page.getByText('Your password is set, and you are signed in.').waitFor();
     await page.getByRole('heading', { name: 'Set up' }).waitFor();
+    await page.goto(link);
+    await page.getByRole('heading', { name: 'This link cannot be used' }).waitFor();
   });
 });
 

@@ -100,6 +100,41 @@ describe('a session', () => {
     assert.equal(await isSignedIn(service, bystander), true);
   });
 
+  it('begins with a password set by an invitation: once, and for a form of this site alone', async (t) => {
+    const service = await startService(t);
+    const { services, admin } = service;
+    const { token: before, userId } = await newSession(service, 'operator');
+    const { token: other } = await newSession(service, 'viewer');
+    const set = async (token: string, site: string | null, cookie = '') => {
+      const response = await fetch(`${service.url}/invitations/${token}`, {
+        method: 'POST',
+        redirect: 'manual',
+        body: new URLSearchParams({ password: PASSWORD, passwordAgain: PASSWORD }),
+        headers: { ...(site !== null && { 'Sec-Fetch-Site': site }), ...(cookie !== '' && { Cookie: cookie }) },
+      });
+      const began = /__Host-sallyport=([\w-]{43})/.exec(response.headers.getSetCookie().join())?.[1] ?? null;
+      return { status: response.status, location: response.headers.get('location'), began };
+    };
+    // Another site could sign a visitor in to an account of its own.
+    for (const site of [null, 'cross-site', 'same-site', 'none']) {
+      const { token } = await services.invitations.invite(userId, COMMAND_LINE);
+      assert.deepEqual(await set(token, site), { status: 200, location: null, began: null }, String(site));
+    }
+    assert.equal(await isSignedIn(service, before), false);
+
+    const { token } = await services.invitations.invite(userId, COMMAND_LINE);
+    const done = await set(token, 'same-origin', `__Host-sallyport=${other}`);
+    assert.deepEqual([done.status, done.location], [303, '/']);
+    assert.equal(await isSignedIn(service, done.began ?? ''), true);
+    assert.equal(await isSignedIn(service, other), false, 'the session that the browser had is ended');
+    assert.deepEqual(await set(token, 'same-origin'), { status: 404, location: null, began: null });
+    const { items } = await succeeded<{ items: { action: string }[] }>(admin.get(`audit?actor=user:${userId}&limit=2`));
+    assert.deepEqual(
+      items.map(({ action }) => action),
+      ['user.sign-in', 'user.set-password'],
+    );
+  });
+
   it('does not come back with an account that is switched on again, or given its role again', async (t) => {
     const service = await startService(t);
     const { token, userId } = await newSession(service, 'operator');

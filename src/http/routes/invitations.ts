@@ -42,10 +42,14 @@ type Dependencies = {
   readonly stylesheet: string;
   /** The sign-in page; null without a portal. */
   readonly signInPath: () => string | null;
+  /** Signs the browser in, and redirects it into the portal. Null if it has to sign in itself. */
+  readonly signInInvited: SignInInvited;
 };
 
+export type SignInInvited = (user: User, call: Pick<Call, 'request' | 'remoteAddress'>) => Promise<Reply | null>;
+
 export function invitationRoutes(dependencies: Dependencies): Route[] {
-  const { invitations, throttle, clock, once, publicUrl, signInPath } = dependencies;
+  const { invitations, throttle, clock, once, publicUrl, signInPath, signInInvited } = dependencies;
   const pageReply = createPageReply(dependencies.stylesheet);
   /** The invited user. Throws 404 without the reason, and 429 after many attempts. */
   const invited = async (call: Call): Promise<User> => {
@@ -95,21 +99,27 @@ export function invitationRoutes(dependencies: Dependencies): Route[] {
     {
       ...page,
       method: 'POST',
-      summary: 'Set the password',
+      summary: 'Set the password, and sign the browser in',
       body: { maxBytes: INVITATION_REQUEST_BYTES, types: ['application/x-www-form-urlencoded'], schema: passwordForm },
-      replies: { 200: { description: 'It is set', mediaType: 'text/html' } },
+      replies: {
+        200: { description: 'It is set', mediaType: 'text/html' },
+        303: { description: 'It is set, and the browser is signed in to the portal' },
+      },
       respond: async (call) => {
         const user = await invited(call);
+        let changed: User;
         try {
-          await invitations.accept(tokenOf(call), validate(passwordForm, call.body));
+          changed = await invitations.accept(tokenOf(call), validate(passwordForm, call.body));
         } catch (error) {
           if (!(error instanceof Refusal) || error.code !== 'validation_failed') throw error;
           return formPage(pageReply, error.status, user, error.details ?? []);
         }
+        const signedIn = await signInInvited(changed, call);
+        if (signedIn !== null) return signedIn;
         return pageReply(
           200,
           'Your password is set',
-          html`<p>From now on it is the password of <strong>${user.userName}</strong>. The link that brought you here is used up.</p>${signInLink(user, signInPath())}`,
+          html`<p>It is now the password of <strong>${user.userName}</strong>. The link is used and no longer works.</p>${signInLink(user, signInPath())}`,
         );
       },
     },
@@ -132,7 +142,7 @@ function signInLink({ role }: User, path: string | null): Html | null {
 }
 
 function formPage(pageReply: PageReply, status: number, { userName }: User, problems: readonly FieldProblem[]): Reply {
-  const hint = html`${CHOSEN_PASSWORD_MIN_LENGTH} to ${CHOSEN_PASSWORD_MAX_LENGTH} characters of any kind, spaces too. Several words that only you would put together are good.`;
+  const hint = html`${CHOSEN_PASSWORD_MIN_LENGTH} to ${CHOSEN_PASSWORD_MAX_LENGTH} characters of any kind, spaces too. A few unrelated words are a good password.`;
   return pageReply(
     status,
     'Set your password',
@@ -165,7 +175,7 @@ function refusalPage(pageReply: PageReply, { status, code, headers }: Refusal): 
 
 const UNUSABLE = [
   'This link cannot be used',
-  `An invitation is good once and for ${INVITATION_HOURS} hours. Ask whoever sent it for another.`,
+  `An invitation works once, and for ${INVITATION_HOURS} hours. Ask for another one.`,
 ] as const;
-const TOO_MANY = ['Too many tries', 'Wait a minute, then open the link again.'] as const;
-const FAILED = ['That did not work', 'Open the link again and try once more.'] as const;
+const TOO_MANY = ['Too many attempts', 'Wait a minute, then open the link again.'] as const;
+const FAILED = ['That did not work', 'Open the link again and retry.'] as const;
