@@ -169,6 +169,11 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
     housekeeping.start();
     composed.erasureWork.start();
     endWatch = watchStorage({ ...composed, log });
+    try {
+      announcement = announceServer(config, knownAddress(), composed.vault);
+    } catch (err) {
+      log.warn({ err }, 'the settings could not be written for commands beside this server; they use their own');
+    }
     catalogueWatch = setInterval(() => {
       services.products
         .refreshIfChanged()
@@ -191,11 +196,6 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
     const at = await listen();
     const url = issuer();
     await deliver();
-    try {
-      announcement = announceServer(config, url, composed.vault);
-    } catch (err) {
-      log.warn({ err }, 'the settings could not be written for commands beside this server; they use their own');
-    }
     log.info({ url, address: at }, 'listening');
     return { url, address: at };
   });

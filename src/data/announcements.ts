@@ -33,11 +33,11 @@ type AnnouncedServer = { readonly masterKeyFile: string | null; readonly sealed:
 
 const SEALED_AS = 'server.settings';
 
-/** Announces the settings with which the server of the folder sends. `url`: its public address; null if it is unknown. */
+/** Announces the settings with which the process that delivers sends. `url`: the public address; null if it is unknown. */
 export function announceServer(config: Config, url: string | null, vault: Pick<Vault, 'seal'>): Announcement {
   const { dataDir, masterKeyFile } = config;
   const sent = (['caFile', 'egressAllow', 'egressProxy'] as const).map((name) => [name, settingText(config, name)]);
-  const settings = { publicUrl: url, ...Object.fromEntries(sent) };
+  const settings = { ...Object.fromEntries(sent), ...(url !== null && { publicUrl: url }) };
   const sealed = Buffer.from(vault.seal(JSON.stringify(settings), SEALED_AS)).toString('base64');
   return announce(serverFile(dataDir), JSON.stringify({ masterKeyFile, sealed } satisfies AnnouncedServer));
 }
