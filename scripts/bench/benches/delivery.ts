@@ -138,11 +138,11 @@ function contender(name: string, measure: Measure, quick: boolean): Contender {
 }
 
 const METHOD =
-  `Events of ${EVENT_BYTES} bytes that wait; timed from the word to begin until the last outcome is written. Everybody POSTs over HTTPS to one receiver process on this ` +
-  'machine, 64 requests under way over kept connections, signed with HMAC-SHA256, by the same HTTP client (undici). Sallyport is `sallyport serve` ' +
-  `with ${ENDPOINTS} webhooks; the queues hold a job for each record, Redis with \`appendfsync always\` and PostgreSQL with its own settings, so that all of them have ` +
-  'an outcome on the disk before they tell of it. The bare POSTs send one body again and again and keep nothing. `cpu` is of the sending process alone, without that of a ' +
-  'database server beside it.';
+  `Waiting events of ${EVENT_BYTES} bytes, timed from the start signal until the last outcome is stored. All contenders POST over HTTPS to one receiver process on this ` +
+  'machine, with 64 requests in flight over persistent connections, signed with HMAC-SHA256, with the same HTTP client (undici). Sallyport is `sallyport serve` ' +
+  `with ${ENDPOINTS} webhooks. The queues have a job for each record, Redis with \`appendfsync always\` and PostgreSQL with its defaults, so all of them have ` +
+  'an outcome on the disk before they report it. The bare POSTs send the same body again and store nothing. `cpu` is the CPU time of the sending process, without its ' +
+  'database server.';
 
 function describe(
   rows: readonly Row[],
@@ -168,8 +168,8 @@ function describe(
       ...shared,
       ...{ bench: 'batches', title: `Delivering in batches of ${BATCH}` },
       method:
-        `${METHOD} Up to ${BATCH} records a POST, rates still in records. pg-boss hands its jobs out in batches, and each of ${BATCH} is one POST; BullMQ and graphile-worker hand them out ` +
-        'singly, so that their figures are those with one record a POST.',
+        `${METHOD} A POST has up to ${BATCH} records; rates count records. pg-boss fetches jobs in batches, and each batch of ${BATCH} is one POST. BullMQ and graphile-worker fetch single jobs, ` +
+        'so their figures are those of one record a POST.',
       ...{
         rows: batches,
         baseline: inBatches(BARE),

@@ -110,8 +110,8 @@ function describe(rows: readonly Row[], bytes: number): Omit<BenchResult, 'secon
   return {
     ...{ bench: 'encrypted', title: 'Compressed and encrypted' },
     method:
-      `Batches of ${BATCH} events, about ${Math.round(bytes / 1000)} kB of words, to ${ENDPOINTS} endpoints: time for one batch, elapsed and of the CPU (all threads of the service). Beside them the same libraries with the same settings on such a ` +
-      'body, in a process that does nothing else, and GnuPG as a process for each message. The key is RSA-2048.',
+      `Batches of ${BATCH} events, about ${Math.round(bytes / 1000)} kB of words, to ${ENDPOINTS} endpoints: elapsed time and CPU time (all threads of the service) of one batch. For comparison, the same libraries with the same settings on such a ` +
+      'body in a separate process, and one GnuPG process per message. The key is RSA-2048.',
     figures: [
       { name: 'cpu', unit: 'ms' },
       { name: 'elapsed', unit: 'ms' },

@@ -125,8 +125,8 @@ function describe(rows: readonly Row[]): Omit<BenchResult, 'seconds'> {
   return {
     ...{ bench: 'isolation', title: 'Calls beside deliveries' },
     method:
-      `Guarded GETs of an employee over ${CONNECTIONS} connections that stand already, beside nothing else, beside deliveries of one record a POST, and beside deliveries of 1 MiB that are encrypted (RSA-2048), both with ` +
-      'as much under way as there may be, to a receiver on the same machine. `posts` is what was delivered meanwhile.',
+      `Guarded GETs of an employee over ${CONNECTIONS} existing connections: alone, during deliveries of one record per POST, and during encrypted deliveries of 1 MiB (RSA-2048), both with ` +
+      'as many requests in flight as allowed, to a receiver on the same machine. `posts` counts the deliveries during the measurement.',
     figures: [
       { name: 'p99', unit: 'ms' },
       { name: 'p50', unit: 'ms' },

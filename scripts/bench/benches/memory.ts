@@ -120,8 +120,8 @@ function describe(
   return {
     ...{ bench: 'memory', title: 'Memory' },
     method:
-      `Resident memory of the single binary, in the environment of the systemd unit: at the start; at most while ${events.toLocaleString('en-GB')} events of 1 KiB are published, and while they are delivered in batches of 100; afterwards; and in a soak of ` +
-      `${minutesText(minutes)}, the median of each sixth, while ${SOAK_EVENTS.toLocaleString('en-GB')} events a second are published and delivered and 16 connections ask for tokens and make guarded calls as fast as they are answered.`,
+      `Resident memory of the single binary, in the environment of the systemd unit: at the start, the maximum while ${events.toLocaleString('en-GB')} events of 1 KiB are published, the maximum while they are delivered in batches of 100, and afterwards. Then a soak test of ` +
+      `${minutesText(minutes)}, with the median of each sixth: ${SOAK_EVENTS.toLocaleString('en-GB')} events per second are published and delivered, and 16 connections request tokens and make guarded calls without pause.`,
     figures: Object.keys(values).map((name) => ({ name, unit: 'MB' })),
     rows: [{ name: 'resident', values }],
     ...{ baseline: null, notMeasured: [], chart: { kind: 'lines', isRelative: false, goal: RESIDENT_MAX } },

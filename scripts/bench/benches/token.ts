@@ -58,10 +58,10 @@ function describe(compared: Compared, profile: readonly ThreadProfile[]): Omit<B
     bench: 'token',
     title: 'Issuing tokens',
     method:
-      `The client credentials grant, asked for over ${CONNECTIONS} connections by ${CLIENTS} clients in turn. Sallyport is \`sallyport serve\` as it ` +
-      'comes, in JSON; the bare server reads the same POST and answers with its bytes; the peers take it as a form and keep their tokens in ' +
-      'SQLite with `synchronous=FULL`, so that everybody but the bare server has a token on the disk before it is answered. `cpu` is the ' +
-      "server's own CPU time for one request.",
+      `${CLIENTS} clients request tokens in turn with the client credentials grant, over ${CONNECTIONS} connections. Sallyport is \`sallyport serve\` ` +
+      'with its defaults, in JSON. The bare server reads the same POST and answers with its bytes. The peers read a form and keep their tokens in ' +
+      'SQLite with `synchronous=FULL`. So all but the bare server have the token on the disk before they answer. `cpu` is the CPU time of the ' +
+      'server for one request.',
     ...compared,
     goals: goals(compared),
     profile,
