@@ -45,6 +45,33 @@ test('no private word is in code, tests, scripts or pages', () => {
   assert.deepEqual(files.flatMap(privateWordsIn), []);
 });
 
+/** A sentence in the pages for users. Longer ones have more than one idea. */
+const WORDS_MAX = 36;
+/** Pages that state rules word for word, or are generated. */
+const FORMAL = /^docs\/(contract|architecture|benchmarks)\.md$|^docs\/(reference|decisions)\//;
+
+test('no sentence of a page for users is too long', () => {
+  const pages = filesBelow('docs').filter((file) => file.endsWith('.md') && !FORMAL.test(file));
+  assert.ok(pages.length > 40);
+  const long = pages.flatMap((file) => sentencesOf(file).filter((sentence) => sentence.split(' ').length > WORDS_MAX));
+  assert.deepEqual(long, []);
+});
+
+/** The sentences of paragraphs, list items and cells of tables, without code blocks and the targets of links. */
+function sentencesOf(file: string): string[] {
+  const text = readFileSync(join(root, file), 'utf8')
+    .replaceAll(/^ *```[\s\S]*?^ *```/gm, '\n\n')
+    .replaceAll(/\]\([^)]*\)/g, ']');
+  const blocks = text.split(/\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) |\||#)/);
+  const cells = blocks.flatMap((block) => (block.startsWith('|') ? block.split(' | ') : [block]));
+  return cells.flatMap((cell) =>
+    cell
+      .trim()
+      .replaceAll(/\s+/g, ' ')
+      .split(/(?<=[.!?]) (?=[A-Z0-9`*[])/),
+  );
+}
+
 function privateWordsIn(file: string): string[] {
   const lines = readFileSync(join(root, file), 'utf8').split('\n');
   return lines.flatMap((line, at) =>
