@@ -108,6 +108,8 @@ const ADVICE: Readonly<Record<ErrorClass, string>> = {
   internal: "Look into this service's log; the receiver was not at fault, and the attempt does not count.",
 };
 
+export const ERROR_CLASSES = Object.keys(ADVICE) as readonly ErrorClass[];
+
 /** Advice by status, from the first to the last of a range. The first row that contains a status counts. */
 const STATUS_ADVICE: readonly (readonly [from: number, to: number, advice: string])[] = [
   [300, 399, "Sallyport does not follow redirects. Set the endpoint's URL to the address that the redirect leads to."],

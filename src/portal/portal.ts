@@ -7,6 +7,7 @@ import { applicationPages } from './applications/pages.ts';
 import { createAssets } from './asset-routes.ts';
 import { auditPages } from './audit.ts';
 import { deliveryDetailPages } from './deliveries/detail.ts';
+import { deliveryFailurePages } from './deliveries/failures.ts';
 import { deliveryListPages } from './deliveries/list.ts';
 import { deliveryLivePages } from './deliveries/live.ts';
 import { deliveryReplayPages } from './deliveries/replay.ts';
@@ -51,6 +52,7 @@ function allPages(dependencies: PageDependencies): PageRoute[] {
     ...eventTypePages(dependencies),
     ...keyPages(dependencies),
     ...deliveryListPages(dependencies),
+    ...deliveryFailurePages(dependencies),
     ...deliveryReplayPages(dependencies),
     ...deliveryLivePages(dependencies),
     ...deliveryDetailPages(dependencies),

@@ -35,13 +35,13 @@ describe('a request of the page that fails', () => {
 
     // The service words its own refusals.
     await page.evaluate("document.querySelector('[name=since]').type = 'text'");
-    await page.getByLabel('From (UTC)').fill('yesterday');
+    await page.getByLabel('From').fill('yesterday');
     await said(page, 'Since must be a time');
     await page.getByText('No entries fit these filters.').waitFor();
     // Leaving the field asks once more.
     const asked = page.evaluate(`new Promise((resolve) =>
       document.addEventListener('htmx:finally:request', () => resolve(), { once: true }))`);
-    await page.getByLabel('From (UTC)').blur();
+    await page.getByLabel('From').blur();
     await asked;
     await page.getByRole('button', { name: 'Close' }).click();
     await nothingSaid(page);

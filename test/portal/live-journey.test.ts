@@ -122,3 +122,68 @@ describe('the page of a delivery', () => {
     await unchanged();
   });
 });
+
+describe('the list of deliveries', () => {
+  const rows = (page: Page) => page.locator('#results tbody tr');
+
+  it('shows new deliveries and changes, with its filters, and keeps the focus', async (t) => {
+    const { at, sendOne, openAs } = await dock(t);
+    at.answer(() => ({ status: 422 }));
+    await sendOne();
+    const { page } = await openAs('operator', '/deliveries');
+    await rows(page).filter({ hasText: 'dead' }).getByText('422').waitFor();
+    const unchanged = await notReloaded(page);
+    const box = page.getByLabel(`Select ${TYPE} #0`);
+    await box.focus();
+    await sendOne();
+    await rows(page).nth(1).waitFor();
+    assert.equal(await box.evaluate((element) => element === element.ownerDocument.activeElement), true);
+    assert.match(await rows(page).nth(1).innerText(), /#0/);
+    await page.getByLabel(/^State/).selectOption('delivered');
+    await page.getByText('No deliveries fit these filters.').waitFor();
+    at.answer(() => ({ status: 204 }));
+    await sendOne();
+    await rows(page).getByText('#2').waitFor();
+    assert.equal(await rows(page).count(), 1);
+    await unchanged();
+  });
+
+  it('stays as it is while rows are selected, and catches up then', async (t) => {
+    const { at, sendOne, openAs } = await dock(t);
+    at.answer(() => ({ status: 422 }));
+    await sendOne();
+    const { page } = await openAs('operator', '/deliveries');
+    const held = page.evaluate(`new Promise((resolve) => document.addEventListener('htmx:sse:before:message',
+      ({ defaultPrevented }) => { if (defaultPrevented) resolve(); }))`);
+    const box = page.getByLabel(`Select ${TYPE} #0`);
+    await box.check();
+    await sendOne();
+    await held;
+    assert.equal(await rows(page).count(), 1);
+    assert.equal(await box.isChecked(), true);
+    await box.uncheck();
+    await rows(page).nth(1).waitFor();
+    await sendOne();
+    await rows(page).nth(2).waitFor();
+  });
+});
+
+describe('the failures by cause', () => {
+  it('count each new failure, and lose those that are sent again', async (t) => {
+    const { at, webhook, sendOne, openAs, portal } = await dock(t);
+    const { page } = await openAs('viewer', '/deliveries/failures');
+    await page.getByText('No delivery is dead').waitFor();
+    const unchanged = await notReloaded(page);
+    at.answer(() => ({ status: 422 }));
+    const id = await sendOne();
+    await page.getByRole('row').filter({ hasText: '422' }).getByRole('link', { name: '1', exact: true }).waitFor();
+    await sendOne();
+    await page.getByRole('row').filter({ hasText: '422' }).getByRole('link', { name: '2', exact: true }).waitFor();
+    assert.equal(await page.getByRole('link', { name: 'Send all' }).count(), 0, 'a viewer may not send');
+    at.answer(() => ({ status: 204 }));
+    await portal.service.services.deliveries.replay(id, ACTOR);
+    await portal.service.log.nextAttempt(webhook.id);
+    await page.getByRole('row').filter({ hasText: '422' }).getByRole('link', { name: '1', exact: true }).waitFor();
+    await unchanged();
+  });
+});

@@ -81,6 +81,8 @@ export const OVERVIEW_KEPT_MS = 2000;
 /** Shortest time between two readings of a live page, and the longest: for changes of which no attempt tells, for example a replay. */
 export const LIVE_EVERY_MS = 500;
 export const LIVE_CHECK_MS = 2000;
+/** Failures by cause take some ten milliseconds to count. */
+export const FAILURES_EVERY_MS = 2000;
 /** A live page is read for at most this share of the time, so a slow list is refreshed less often; but at least this often. */
 export const LIVE_READING_SHARE = 0.05;
 export const LIVE_PAUSE_MAX_MS = 10_000;

@@ -60,6 +60,27 @@
   });
   setInterval(() => showTimes(document), 15000);
 
+  // Forms have times in UTC. With the script, users see and type them in their time zone.
+  const pad = (number) => String(number).padStart(2, '0');
+  const localText = (at) =>
+    `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())}T${pad(at.getHours())}:${pad(at.getMinutes())}`;
+  htmx.onLoad((root) => {
+    for (const input of root.querySelectorAll('input[type="datetime-local"]:not([data-zoned])')) {
+      input.dataset.zoned = '';
+      // After going back, the browser restores the text that the user saw.
+      if (input.value !== '' && input.value === input.defaultValue)
+        input.value = localText(new Date(`${input.value}Z`));
+      const [label] = input.labels;
+      if (label !== undefined) label.firstChild.nodeValue = label.firstChild.nodeValue.replace(' (UTC)', '');
+    }
+  });
+  document.addEventListener('formdata', ({ target, formData }) => {
+    for (const { type, name, value } of target.elements) {
+      if (type === 'datetime-local' && value !== '')
+        formData.set(name, `${new Date(value).toISOString().slice(0, 16)}Z`);
+    }
+  });
+
   // The theme changes without a reload.
   document.addEventListener('submit', (event) => {
     const { target, submitter } = event;

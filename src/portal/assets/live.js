@@ -1,9 +1,9 @@
-/* What goes on while one looks: parts that are sent anew, rows that are chosen. */
+/* Live parts of pages, selected rows, and live lists of attempts. */
 (() => {
-  // What was folded out stays so when a part is sent anew.
+  // A live update leaves open what the user opened.
   htmx.config.morphIgnore.push('open');
 
-  // Choosing rows: how many are, and all of the page at once.
+  // Selecting rows: their number, and all rows of the page at once.
   const boxesOf = (form) => [...form.querySelectorAll('input[type="checkbox"][name="id"]')];
   const showChosen = (form) => {
     const boxes = boxesOf(form);
@@ -11,22 +11,42 @@
     const all = form.querySelector('[data-select-all-boxes]');
     all.checked = chosen > 0 && chosen === boxes.length;
     all.indeterminate = chosen > 0 && chosen < boxes.length;
-    form.querySelector('[data-selected]').textContent = chosen === 0 ? '' : `${chosen} chosen`;
+    form.querySelector('[data-selected]').textContent = chosen === 0 ? '' : `${chosen} selected`;
     const bar = form.querySelector('.selection-bar');
     bar.classList.toggle('is-chosen', chosen > 0);
     bar.querySelector('.button').disabled = chosen === 0;
   };
-  htmx.onLoad((root) => {
+  const prepareSelections = (root) => {
     for (const form of root.querySelectorAll('[data-selection]')) {
       form.querySelector('.selection-all').hidden = false;
       showChosen(form);
     }
+  };
+  htmx.onLoad(prepareSelections);
+  // Before new markup enters the page, so that a live update changes only what differs.
+  document.addEventListener('htmx:before:swap', ({ detail: { tasks } }) => {
+    for (const { fragment } of tasks) prepareSelections(fragment);
   });
+  // While rows are selected, the list stays as it is: an update could remove one of them.
+  document.addEventListener('htmx:sse:before:message', (event) => {
+    if (event.detail.message.event) return;
+    const { target } = event;
+    if (target.querySelector('[data-selection] input[name="id"]:checked') === null) return;
+    event.preventDefault();
+    target.dataset.outdated = 'true';
+  });
+  const catchUp = (form) => {
+    const list = form.closest('[data-outdated]');
+    if (list === null || boxesOf(form).some(({ checked }) => checked)) return;
+    delete list.dataset.outdated;
+    htmx.ajax('GET', location.href, { target: `#${list.id}`, swap: 'outerMorph' });
+  };
   document.addEventListener('change', ({ target }) => {
     const form = target instanceof Element ? target.closest('[data-selection]') : null;
     if (form === null) return;
     if (target.matches('[data-select-all-boxes]')) for (const box of boxesOf(form)) box.checked = target.checked;
     showChosen(form);
+    catchUp(form);
   });
 
   // Live tails: what came last stands first, so much of it is kept, and it can be held still.

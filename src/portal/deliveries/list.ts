@@ -1,33 +1,56 @@
-/** `/deliveries`: the list of deliveries with its filters. Selected deliveries can be replayed. */
+/** `/deliveries`: the list of deliveries with its filters. It is live, and selected deliveries can be sent again. */
+import { STATUS_CODES } from 'node:http';
 import { type Html, html } from '../../http/html.ts';
 import { readPageQuery } from '../../http/paging.ts';
-import { deliveryAddress, isUuidV7 } from '../../kernel/ids.ts';
+import { deliveryAddress } from '../../kernel/ids.ts';
 import { DELIVERIES_EXAMINED_MAX } from '../../kernel/limits/log.ts';
-import { CHOICES_MAX } from '../../kernel/limits/portal.ts';
-import type { DeliveryPage } from '../../store/deliveries.ts';
-import type { Store } from '../../store/store.ts';
-import { type DeliverySearch, isReplayable } from '../../webhooks/deliveries.ts';
+import type { DeliveryPage, LastAttempt } from '../../store/deliveries.ts';
+import { isReplayable } from '../../webhooks/deliveries.ts';
 import { isRunnable } from '../../webhooks/lifecycle.ts';
-import type { Delivery, DeliveryState } from '../../webhooks/webhook.ts';
-import { ownPath, type PageCall, type PageResult, redirectTo, refusedTo, type View } from '../call.ts';
+import type { Delivery } from '../../webhooks/webhook.ts';
+import { ownPath, type PageCall, type PageResult, redirectTo, refusedTo } from '../call.ts';
+import { liveContent } from '../live-content.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
-import { newForm, selectField, textField } from '../parts/fields.ts';
-import { linkButton, submitButton } from '../parts/header.ts';
-import { emptyState, listView, nothingFound, table, withQuery } from '../parts/list.ts';
+import { linkButton, submitButton, tabs } from '../parts/header.ts';
+import { emptyState, listResults, listView, nothingFound, table, withQuery } from '../parts/list.ts';
 import { notice, stateBadge } from '../parts/mark.ts';
 import { countOf, countText, relativeTime, spanText, time } from '../parts/text.ts';
-import { readChoice, readInstant, readText } from '../query.ts';
+import { outcomeBadge } from './attempt.ts';
+import { type Asked, deliveryFilters, readAsked } from './filters.ts';
+
+/** A page of deliveries, each with its last attempt. */
+type Listed = DeliveryPage & { readonly attempts: readonly (LastAttempt | null)[] };
 
 export function deliveryListPages(dependencies: PageDependencies): PageRoute[] {
-  const { pages, services, store } = dependencies;
+  const { pages, services, store, feed, clock } = dependencies;
+  const read = async ({ filter }: Asked, query: URLSearchParams): Promise<Listed> => {
+    const { cursor, limit } = readPageQuery(query);
+    const page = await services.deliveries.list(filter, cursor, limit);
+    return { ...page, attempts: await store.attempts.lastOf(page.items) };
+  };
   return [
     pages.view(DELIVERIES_PATH, async (call) => {
-      const asked = readAsked(call.query);
+      const asked = readAsked(call.query, call.now);
       const place = asked.searched.kind === 'id' ? await placeOf(dependencies, asked.searched.id) : null;
       if (place !== null) return redirectTo(place);
-      const { cursor, limit } = readPageQuery(call.query);
-      const page = await services.deliveries.list(asked.filter, cursor, limit);
-      return deliveriesView(call, asked, page, await deliveryFilters(store, call.query));
+      return listView({
+        ...{ title: 'Deliveries', lead: LEAD, actions: actionsOf(call), above: deliveryTabs('list') },
+        filters: await deliveryFilters(store, call.query),
+        layout: 'delivery-list',
+        stream: withQuery(STREAM, call.query, {}),
+        ...resultsOf(call, asked, await read(asked, call.query)),
+      });
+    }),
+    pages.stream(STREAM, (call) => {
+      const { query } = call;
+      const webhookId = readAsked(query, call.now).filter.webhookId ?? null;
+      return liveContent(feed, webhookId, call.signal, async () => {
+        const now = clock();
+        const asked = readAsked(query, now);
+        const listed = await read(asked, query);
+        const version = JSON.stringify([listed, listed.items.map((delivery) => isDue(delivery, now))]);
+        return { version, content: () => listResults(resultsOf({ ...call, now }, asked, listed)) };
+      });
     }),
     pages.page({
       method: 'POST',
@@ -36,17 +59,31 @@ export function deliveryListPages(dependencies: PageDependencies): PageRoute[] {
       respond: async ({ form, acting }): Promise<PageResult> => {
         const back = ownPath(form.get('back'));
         const ids = form.getAll('id').slice(0, SELECTED_MAX);
-        if (ids.length === 0) return refusedTo(back, 'Choose some of the deliveries first.');
+        if (ids.length === 0) return refusedTo(back, 'Select at least one delivery.');
         const { replayed } = await services.deliveries.replaySelected(ids, acting);
-        if (replayed === 0) return refusedTo(back, 'None of these can be sent again any more.');
-        return redirectTo(back, `${countOf(replayed, 'delivery', undefined, 'deliveries')} will be sent again.`);
+        if (replayed === 0) return refusedTo(back, 'None of the selected deliveries can be sent again.');
+        return redirectTo(back, `Sending ${countOf(replayed, 'delivery', undefined, 'deliveries')} again.`);
       },
     }),
   ];
 }
 
+export const DELIVERIES_PATH = '/deliveries';
+const STREAM = `${DELIVERIES_PATH}/changes`;
+
 /** At most a page of deliveries. */
 const SELECTED_MAX = 200;
+
+const LEAD = 'One delivery for each event and each webhook that is subscribed to it. Newest event first.';
+
+/** The pages about deliveries. */
+export function deliveryTabs(current: 'list' | 'failures' | 'live'): Html {
+  return tabs('Deliveries', [
+    { href: DELIVERIES_PATH, label: 'All deliveries', isCurrent: current === 'list' },
+    { href: `${DELIVERIES_PATH}/failures`, label: 'Failures by cause', isCurrent: current === 'failures' },
+    { href: `${DELIVERIES_PATH}/watch`, label: 'Live', isCurrent: current === 'live' },
+  ]);
+}
 
 /** The page for an id of a delivery, an attempt or a batch; null for other ids, such as an event's. */
 async function placeOf({ store }: PageDependencies, id: string): Promise<string | null> {
@@ -64,180 +101,109 @@ async function placeOf({ store }: PageDependencies, id: string): Promise<string 
   return `${DELIVERIES_PATH}?${new URLSearchParams({ webhook: first.webhookId, q: `#${records.first}-${records.last}` })}`;
 }
 
-function deliveriesView(call: PageCall, asked: Asked, page: DeliveryPage, filters: readonly Html[]): View {
-  const { query } = call;
-  const webhook = asked.filter.webhookId ?? null;
-  const replay = withQuery(`${DELIVERIES_PATH}/replay`, new URLSearchParams(), { webhook, state: query.get('state') });
-  const actions = [
-    linkButton({
-      href: withQuery(`${DELIVERIES_PATH}/watch`, new URLSearchParams(), { webhook }),
-      label: 'Watch live',
-      icon: 'play',
-    }),
-    call.may('operator') ? linkButton({ href: replay, label: 'Send many again', icon: 'replay' }) : null,
-  ];
-  return listView({
-    ...{ title: 'Deliveries', lead: LEAD, actions, path: DELIVERIES_PATH, query, filters },
-    layout: 'delivery-list',
-    results: html`${hint(asked)}${deliveryTable(call, asked, page)}`,
-    nextCursor: page.next,
+function actionsOf({ query, may }: PageCall): (Html | null)[] {
+  const replay = withQuery(`${DELIVERIES_PATH}/replay`, new URLSearchParams(), {
+    webhook: query.get('webhook'),
+    state: query.get('state'),
   });
+  return [may('operator') ? linkButton({ href: replay, label: 'Send many again', icon: 'replay' }) : null];
 }
 
-const LEAD = 'One for each event and each webhook that wanted it, the newest event first.';
+function resultsOf(call: PageCall, asked: Asked, listed: Listed) {
+  const { query } = call;
+  const results = html`${hint(asked)}${deliveryTable(call, asked, listed)}`;
+  return { path: DELIVERIES_PATH, query, results, nextCursor: listed.next };
+}
 
 /** A notice about the search, if it needs one. */
 function hint({ searched, filter }: Asked): Html | null {
   if (searched.kind !== 'offsets' || filter.webhookId !== undefined) return null;
-  const text = `Offsets count from 0 at each webhook. Choose the one that #${searched.first} is of.`;
+  const text = `Each webhook has its own offsets. Choose the webhook of #${searched.first}.`;
   return notice({ tone: 'info', text });
 }
 
-function deliveryTable(call: PageCall, asked: Asked, { items, next }: DeliveryPage): Html {
+function deliveryTable(call: PageCall, asked: Asked, { items, attempts, next }: Listed): Html {
   const mayReplay = call.may('operator');
   const shown = table({
     caption: 'Deliveries',
     columns: [
-      ...(mayReplay ? [{ label: 'Choose', kind: 'actions' as const }] : []),
+      ...(mayReplay ? [{ label: 'Select', kind: 'actions' as const }] : []),
       { label: 'Event', kind: 'main' },
       { label: 'Webhook' },
       { label: 'State' },
-      { label: 'Attempts', kind: 'number' },
-      { label: 'Happened' },
+      { label: 'Last response' },
+      { label: 'Published' },
     ],
-    rows: items.map((delivery) => [...(mayReplay ? [choice(delivery)] : []), ...row(delivery, call)]),
+    rows: items.map((delivery, at) => [
+      ...(mayReplay ? [selection(delivery)] : []),
+      ...row(delivery, attempts[at] ?? null, call),
+    ]),
+    rowIds: items.map(({ id }) => `delivery-${id}`),
     empty: next === null ? (asked.isFiltered ? nothing(asked) : NOTHING_YET) : GO_ON,
   });
   if (!mayReplay || !items.some(isReplayable)) return shown;
-  return html`<form method="post" action="${DELIVERIES_PATH}/replay-selected" class="results selection" data-selection data-once>${call.csrf}<input type="hidden" name="back" value="${call.url}">${shown}<div class="selection-bar"><label class="selection-all" hidden><input type="checkbox" data-select-all-boxes> All on this page</label>${submitButton({ label: 'Send the chosen again', kind: 'plain', icon: 'replay' })}<span class="quiet" data-selected role="status"></span></div></form>`;
+  const back = withQuery(DELIVERIES_PATH, call.query, {});
+  return html`<form method="post" action="${DELIVERIES_PATH}/replay-selected" class="results selection" data-selection data-once>${call.csrf}<input type="hidden" name="back" value="${back}">${shown}<div class="selection-bar"><label class="selection-all" hidden><input type="checkbox" data-select-all-boxes> All on this page</label>${submitButton({ label: 'Send selected again', kind: 'plain', icon: 'replay' })}<span class="quiet" data-selected role="status"></span></div></form>`;
 }
 
-function choice(delivery: Delivery): Html | null {
+function selection(delivery: Delivery): Html | null {
   if (!isReplayable(delivery)) return null;
   const { id, eventType, offset } = delivery;
-  return html`<input type="checkbox" name="id" value="${id}" aria-label="Choose ${eventType} #${offset}">`;
+  return html`<input type="checkbox" id="select-${id}" name="id" value="${id}" aria-label="Select ${eventType} #${offset}">`;
 }
 
-function row(delivery: Delivery, { now, query }: PageCall): Html[] {
-  const { id, eventType, subject, webhookId, webhookName, offset, state, attemptCount, createdAt } = delivery;
+function row(delivery: Delivery, attempt: LastAttempt | null, { now, query }: PageCall): Html[] {
+  const { id, eventType, subject, webhookId, webhookName, offset, state, createdAt } = delivery;
   const ofWebhook = withQuery(DELIVERIES_PATH, query, { webhook: webhookId, cursor: null });
   const ofSubject = withQuery(DELIVERIES_PATH, new URLSearchParams(), { q: subject });
   return [
     html`<a href="${DELIVERIES_PATH}/${id}">${eventType}</a>${subject === null ? null : html`<span class="cell-hint">about <a class="plain-link" href="${ofSubject}">${subject}</a></span>`}`,
-    html`<a class="plain-link" href="${ofWebhook}">${webhookName}</a><span class="cell-hint">#${offset}</span>`,
-    html`${stateBadge(state)}<span class="cell-hint">${since(delivery, now)}</span>`,
-    html`${countText(attemptCount)}`,
+    html`<a class="plain-link" href="${ofWebhook}">${webhookName}</a> <span class="cell-hint">#${offset}</span>`,
+    html`${stateBadge(state)}<span class="cell-hint">${progressOf(delivery, now)}</span>`,
+    attempt === null ? html`<span class="quiet">–</span>` : responseCell(attempt),
     time(createdAt),
   ];
 }
 
-/** When it was settled, or the next attempt. */
-function since({ state, createdAt, settledAt, nextAttemptAt, webhookState }: Delivery, now: number): Html | null {
-  if (state === 'delivered' && settledAt !== null) return html`after ${spanText(settledAt - createdAt)}`;
-  if (state === 'dead') return html`given up ${relativeTime(settledAt, now)}`;
+/** The status or the error, and the reason of a failure in a few words. */
+function responseCell(attempt: LastAttempt): Html {
+  const { errorClass, errorMessage, responseStatus } = attempt;
+  const isStatus = errorClass === 'http_status' && responseStatus !== null;
+  const reason = errorClass === null ? null : isStatus ? STATUS_CODES[responseStatus] : errorMessage;
+  return html`${outcomeBadge(attempt)}${reason === null || reason === undefined ? null : html`<span class="cell-hint">${reason}</span>`}`;
+}
+
+function isDue({ nextAttemptAt }: Delivery, now: number): boolean {
+  return nextAttemptAt !== null && nextAttemptAt <= now;
+}
+
+/** How it ended and when, or what it waits for. */
+function progressOf(delivery: Delivery, now: number): Html | null {
+  const { state, attemptCount, createdAt, settledAt, nextAttemptAt, isLeased, webhookState } = delivery;
+  const attempts = attemptCount > 1 ? html`, ${countText(attemptCount)} attempts` : null;
+  if (state === 'delivered' && settledAt !== null) return html`after ${spanText(settledAt - createdAt)}${attempts}`;
+  if (state === 'dead') return html`${relativeTime(settledAt, now)}${attempts}`;
   if (state !== 'pending') return null;
-  if (!isRunnable(webhookState)) return html`its webhook ${webhookState === 'failed' ? 'has failed' : 'is stopped'}`;
+  if (isLeased && !isDue(delivery, now)) return html`attempt ${Math.max(attemptCount, 1)} under way`;
+  if (!isRunnable(webhookState)) return html`webhook ${webhookState === 'failed' ? 'failed' : 'stopped'}${attempts}`;
   if (nextAttemptAt === null) return html`not tried yet`;
-  return nextAttemptAt <= now ? html`due now` : html`next ${relativeTime(nextAttemptAt, now)}`;
+  return isDue(delivery, now) ? html`due now${attempts}` : html`next ${relativeTime(nextAttemptAt, now)}${attempts}`;
 }
 
 function nothing({ searched }: Asked): Html {
   if (searched.kind !== 'id') return nothingFound(DELIVERIES_PATH, 'deliveries');
   return emptyState({
     title: 'Nothing found',
-    text: 'No delivery, event, attempt or batch has this id. An event that no webhook was subscribed to has no deliveries, and what is over is kept for some weeks only.',
+    text: 'No delivery, event, attempt or batch has this id. An event without a subscribed webhook has no deliveries, and finished deliveries are deleted after some weeks.',
     action: linkButton({ href: DELIVERIES_PATH, label: 'Show all' }),
   });
 }
 
 const NOTHING_YET = emptyState({
-  title: 'Nothing has happened yet',
-  text: html`An event that is published becomes a delivery at every webhook that is subscribed to its type. Publish one with <code>sallyport event publish</code> or <code>POST /services/api/x/edge/v1/events</code>, or send a test event from the page of a webhook.`,
+  title: 'No deliveries yet',
+  text: html`A published event becomes one delivery for each webhook that is subscribed to its type. Publish an event with <code>sallyport event publish</code> or <code>POST /services/api/x/edge/v1/events</code>, or send a test event from the page of a webhook.`,
 });
 const GO_ON = emptyState({
-  title: 'None so far',
-  text: `Among ${countText(DELIVERIES_EXAMINED_MAX)} deliveries that were looked at, none fits. The next page goes on from there.`,
+  title: 'Nothing found so far',
+  text: `None of the ${countText(DELIVERIES_EXAMINED_MAX)} deliveries searched so far fits. The next page continues the search.`,
 });
-
-export const DELIVERIES_PATH = '/deliveries';
-const DELIVERY_STATES: readonly DeliveryState[] = ['pending', 'delivered', 'dead', 'discarded'];
-
-const NAMES = ['q', 'webhook', 'state', 'type', 'since', 'until'] as const;
-
-/** The typed search, by its form. */
-type Searched =
-  | { readonly kind: 'nothing' }
-  /** The id of a delivery, an event, an attempt or a batch. */
-  | { readonly kind: 'id'; readonly id: string }
-  | { readonly kind: 'offsets'; readonly first: number; readonly last: number }
-  | { readonly kind: 'subject'; readonly subject: string };
-
-type Asked = { readonly filter: DeliverySearch; readonly searched: Searched; readonly isFiltered: boolean };
-
-/** Throws 400 for invalid times. */
-export function readAsked(query: URLSearchParams): Asked {
-  const webhookId = readText(query, 'webhook');
-  const state = readChoice(query, 'state', DELIVERY_STATES);
-  const eventType = readText(query, 'type');
-  const since = readInstant(query, 'since');
-  const until = readInstant(query, 'until');
-  const searched = readSearched(readText(query, 'q'));
-  return {
-    searched,
-    isFiltered: NAMES.some((name) => readText(query, name) !== null),
-    filter: {
-      ...(webhookId !== null && { webhookId }),
-      ...(state !== null && { state }),
-      ...(eventType !== null && { eventType }),
-      ...(since !== null && { since }),
-      ...(until !== null && { until }),
-      ...(searched.kind === 'id' && { eventId: searched.id }),
-      ...(searched.kind === 'offsets' &&
-        webhookId !== null && { offsets: { first: searched.first, last: searched.last } }),
-      ...(searched.kind === 'subject' && { subject: searched.subject }),
-    },
-  };
-}
-
-function readSearched(text: string | null): Searched {
-  if (text === null) return { kind: 'nothing' };
-  // The message id of Standard Webhooks: msg_ and the id of the batch.
-  const id = text.toLowerCase().replace(/^msg_/, '');
-  if (isUuidV7(id)) return { kind: 'id', id };
-  const [, first, last = first] = /^#?(\d{1,15})(?:\s*[-–]\s*#?(\d{1,15}))?$/.exec(text) ?? [];
-  if (first !== undefined) return { kind: 'offsets', first: Number(first), last: Number(last) };
-  return { kind: 'subject', subject: text };
-}
-
-async function deliveryFilters(store: Store, query: URLSearchParams): Promise<Html[]> {
-  const state = newForm(Object.fromEntries(NAMES.map((name) => [name, query.get(name)])));
-  const types = await store.eventTypes.all();
-  return [
-    textField(state, {
-      name: 'q',
-      label: 'Search',
-      type: 'search',
-      placeholder: 'Event or delivery id, subject, #offset',
-    }),
-    selectField(state, { name: 'webhook', label: 'Webhook', choices: await webhookChoices(store, 'Any webhook') }),
-    selectField(state, {
-      name: 'state',
-      label: 'State',
-      choices: [{ value: '', label: 'Any state' }, ...DELIVERY_STATES.map((value) => ({ value, label: value }))],
-    }),
-    selectField(state, {
-      name: 'type',
-      label: 'Event type',
-      choices: [{ value: '', label: 'Any type' }, ...types.map(({ name }) => ({ value: name, label: name }))],
-    }),
-    textField(state, { name: 'since', label: 'From (UTC)', type: 'datetime-local' }),
-    textField(state, { name: 'until', label: 'Until (UTC)', type: 'datetime-local' }),
-  ];
-}
-
-/** By name; the first choice is none. */
-export async function webhookChoices(store: Store, none: string): Promise<{ value: string; label: string }[]> {
-  const webhooks = await store.webhooks.list('', CHOICES_MAX);
-  const named = webhooks.map(({ id, name }) => ({ value: id, label: name }));
-  return [{ value: '', label: none }, ...named.sort((a, b) => a.label.localeCompare(b.label, 'en'))];
-}

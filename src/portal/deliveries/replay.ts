@@ -1,8 +1,8 @@
-/** `/deliveries/replay`: replaying many records of a webhook. The page first shows how many. */
+/** `/deliveries/replay`: sends many deliveries of a webhook again. The page first shows how many. */
 import { type Html, html } from '../../http/html.ts';
 import { type Refusal, refuseBackwards, refuseField } from '../../kernel/refusal.ts';
 import { isoInstant } from '../../kernel/schemas.ts';
-import type { ReplayInput } from '../../webhooks/webhook-schema.ts';
+import type { ReplayRequest } from '../../webhooks/deliveries.ts';
 import { type PageCall, type PageResult, redirectTo, type View } from '../call.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { type FormState, newForm, refusedForm, selectField, textField } from '../parts/fields.ts';
@@ -11,16 +11,17 @@ import { linkButton, pageHeader, section, submitButton } from '../parts/header.t
 import { notice } from '../parts/mark.ts';
 import { countOf } from '../parts/text.ts';
 import { readChoice, readInstant, readText } from '../query.ts';
-import { DELIVERIES_PATH, webhookChoices } from './list.ts';
+import { causeText } from './failures.ts';
+import { webhookChoices } from './filters.ts';
+import { DELIVERIES_PATH } from './list.ts';
 
 const PATH = `${DELIVERIES_PATH}/replay`;
-const NAMES = ['webhook', 'state', 'since', 'until'] as const;
-const LABELS = { webhook: 'Webhook', state: 'Which', since: 'From', until: 'Until' };
+const NAMES = ['webhook', 'state', 'cause', 'since', 'until'] as const;
+const LABELS = { webhook: 'Webhook', state: 'State', cause: 'Cause', since: 'From', until: 'Until' };
 
-/** The request as the use case takes it. */
 type AskedReplay = {
   readonly webhookId: string;
-  readonly input: ReplayInput;
+  readonly input: ReplayRequest;
 };
 
 export function deliveryReplayPages({ pages, services, store }: PageDependencies): PageRoute[] {
@@ -54,10 +55,10 @@ export function deliveryReplayPages({ pages, services, store }: PageDependencies
       role: 'operator',
       respond: async ({ form, acting }): Promise<PageResult> => {
         const asked = readReplay(form);
-        if (asked === null) throw refuseField('webhook', 'has to be chosen');
+        if (asked === null) throw refuseField('webhook', 'is required');
         const { replayed } = await services.webhooks.replay(asked.webhookId, asked.input, acting);
         const there = `${DELIVERIES_PATH}?${new URLSearchParams({ webhook: asked.webhookId })}`;
-        return redirectTo(there, `${countOf(replayed, 'record', 'No record')} will be sent again.`);
+        return redirectTo(there, `Sending ${countOf(replayed, 'delivery', 'no delivery', 'deliveries')} again.`);
       },
       invalid: (call, refusal) => view(call, call.form, refusal),
     }),
@@ -65,23 +66,25 @@ export function deliveryReplayPages({ pages, services, store }: PageDependencies
 }
 
 const LEAD =
-  'Records that were given up, or that were delivered and lost behind the receiver. They keep their message ids, so a receiver that has had one drops it.';
+  'Send deliveries again that were given up, or that the receiver lost after it accepted them. They keep their message ids, so a receiver drops those that it already has.';
 
 /** Null if no webhook is chosen. Throws 400 for an invalid range, and for delivered records without one. */
 function readReplay(fields: URLSearchParams): AskedReplay | null {
   const webhookId = readText(fields, 'webhook');
   if (webhookId === null) return null;
   const which = readChoice(fields, 'state', ['dead', 'delivered', 'both'] as const) ?? 'dead';
+  const cause = which === 'dead' ? readText(fields, 'cause') : null;
   const since = readInstant(fields, 'since');
   const until = readInstant(fields, 'until');
   if (which !== 'dead' && since === null) {
-    throw refuseField('since', 'has to be given, or everything that was ever delivered would go out again');
+    throw refuseField('since', 'is required. Without it, everything that was ever delivered would be sent again');
   }
   refuseBackwards(since, until, 'from');
   return {
     webhookId,
     input: {
       states: which === 'both' ? ['dead', 'delivered'] : [which],
+      ...(cause !== null && { cause }),
       ...(since !== null && { since: isoInstant(since) }),
       ...(until !== null && { until: isoInstant(until) }),
     },
@@ -94,34 +97,42 @@ function whichSection(state: FormState, choices: Choices): Html {
   const fields = [
     selectField(state, { name: 'webhook', label: LABELS.webhook, isRequired: true, choices }),
     selectField(state, { name: 'state', label: LABELS.state, isRequired: true, choices: WHICH }),
-    textField(state, { name: 'since', label: 'From (UTC)', type: 'datetime-local', hint: 'When the event happened.' }),
-    textField(state, { name: 'until', label: 'Until (UTC)', type: 'datetime-local', hint: 'Without it, until now.' }),
+    textField(state, {
+      name: 'cause',
+      label: LABELS.cause,
+      hint: 'Of dead deliveries: a status such as 503, or an error class such as timeout.',
+    }),
+    textField(state, {
+      name: 'since',
+      label: 'From (UTC)',
+      type: 'datetime-local',
+      hint: 'When the event was published.',
+    }),
+    textField(state, { name: 'until', label: 'Until (UTC)', type: 'datetime-local', hint: 'Default: now.' }),
   ];
   return section({
-    title: 'Which records',
-    content: html`<form method="get" action="${PATH}" class="form" novalidate data-leave-out-empty>${errorSummary(state, LABELS, 'That makes no range')}<div class="fields fields-pairs">${fields}</div><div class="buttons form-buttons">${submitButton({ label: 'Count them', kind: 'plain' })}</div></form>`,
+    title: 'Which deliveries',
+    content: html`<form method="get" action="${PATH}" class="form" novalidate data-leave-out-empty>${errorSummary(state, LABELS, 'Check the selection')}<div class="fields fields-pairs">${fields}</div><div class="buttons form-buttons">${submitButton({ label: 'Count', kind: 'plain' })}</div></form>`,
   });
 }
 
 const WHICH = [
-  { value: 'dead', label: 'Those that are dead' },
-  { value: 'delivered', label: 'Those that were delivered' },
-  { value: 'both', label: 'Both' },
+  { value: 'dead', label: 'Dead' },
+  { value: 'delivered', label: 'Delivered' },
+  { value: 'both', label: 'Dead and delivered' },
 ];
 
 function countSection({ csrf }: PageCall, fields: URLSearchParams, count: number, name: string): Html {
-  const found = countOf(count, 'record', 'No record');
-  if (count === 0)
-    return notice({
-      tone: 'info',
-      title: `${found} of ${name} is like that.`,
-      text: 'There is nothing to send again.',
-    });
+  if (count === 0) {
+    return notice({ tone: 'info', title: `No delivery of ${name} matches.`, text: 'There is nothing to send again.' });
+  }
+  const cause = readText(fields, 'cause');
+  const found = countOf(count, 'delivery', undefined, 'deliveries');
   const hidden = NAMES.map((field) => html`<input type="hidden" name="${field}" value="${fields.get(field) ?? ''}">`);
   return section({
-    title: `${found} of ${name}`,
-    lead: 'They are due at once, and go out under the same rules as any other: in order where the webhook is ordered, within its rate, and only while it runs.',
+    title: `${found} of ${name}${cause === null ? '' : ` failed with ${causeText(cause)}`}`,
+    lead: 'They are due at once. The settings of the webhook apply: its order, its rate, and that it runs.',
     id: 'count',
-    content: html`<form method="post" action="${PATH}" class="form" data-once>${csrf}${hidden}<div class="buttons form-buttons">${submitButton({ label: `Send ${countOf(count, 'record')} again`, kind: 'primary', icon: 'replay' })}${linkButton({ href: DELIVERIES_PATH, label: 'Cancel' })}</div></form>`,
+    content: html`<form method="post" action="${PATH}" class="form" data-once>${csrf}${hidden}<div class="buttons form-buttons">${submitButton({ label: `Send ${found} again`, kind: 'primary', icon: 'replay' })}${linkButton({ href: DELIVERIES_PATH, label: 'Cancel' })}</div></form>`,
   });
 }

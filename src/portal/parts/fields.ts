@@ -126,7 +126,7 @@ export function textField(form: FormState, options: TextField): Html {
     ...describedBy(form, options),
     ...{ type, placeholder, min, max, step, minlength, list },
     autocomplete: autocomplete ?? (type === 'password' ? 'off' : null),
-    value: type === 'password' ? null : form.value(name),
+    value: type === 'password' ? null : type === 'datetime-local' ? utcText(form.value(name)) : form.value(name),
     class: isCode === true ? 'code-input' : null,
     spellcheck: isCode === true ? 'false' : null,
     'data-made-from': madeFrom,
@@ -139,6 +139,12 @@ export function textField(form: FormState, options: TextField): Html {
     }),
   })}>${suggestions === undefined ? null : html`<datalist id="${list ?? ''}">${suggestionOptions(suggestions)}</datalist>`}`;
   return field({ ...options, form, control });
+}
+
+/** An instant in UTC as `datetime-local` takes it: without seconds and zone. Other text stays, so that its problem can be shown. */
+function utcText(value: string): string {
+  const at = /Z$/i.test(value) ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(at) ? value : new Date(at).toISOString().slice(0, 16);
 }
 
 export type Suggestion = string | Pick<Choice, 'value' | 'label'>;

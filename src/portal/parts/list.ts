@@ -36,19 +36,27 @@ type ListView = Pick<PageHeader, 'lead' | 'actions'> & {
   /** Content above the filters. */
   readonly above?: Html | null | undefined;
   /** The layout of results other than a plain table. */
-  readonly layout?: 'delivery-list' | 'stack' | undefined;
+  readonly layout?: 'delivery-list' | 'stack' | 'live-tail' | undefined;
   readonly results: Html;
+  /** The stream that sends the results again when they changed (`listResults`). */
+  readonly stream?: string | undefined;
   /** Absent for a list on a single page. */
   readonly nextCursor?: string | null | undefined;
 };
 
 export function listView(list: ListView): View {
-  const { title, lead, actions, path, query, filters = [], submit, above = null, layout, results, nextCursor } = list;
-  const target = '#results';
-  const pages = nextCursor === undefined ? null : pager({ path, query, nextCursor, target });
-  const partial = html`<div id="results" class="${layout === undefined ? 'results' : `results ${layout}`}">${results}${pages}</div>`;
-  const form = filters.length === 0 ? null : filterForm({ path, target, query, fields: filters, submit });
+  const { title, lead, actions, path, query, filters = [], submit, above = null, layout, stream } = list;
+  const live = stream === undefined ? null : attributes({ 'hx-sse:connect': stream, 'hx-swap': 'innerMorph' });
+  const partial = html`<div id="results" class="${layout === undefined ? 'results' : `results ${layout}`}"${live}>${listResults(list)}</div>`;
+  const form = filters.length === 0 ? null : filterForm({ path, target: RESULTS, query, fields: filters, submit });
   return { title, content: html`${pageHeader({ title, lead, actions })}${above}${form}${partial}`, partial };
+}
+
+const RESULTS = '#results';
+
+/** The content of the results: of the page, and of each update by its stream. */
+export function listResults({ path, query, results, nextCursor }: Omit<ListView, 'title'>): Html {
+  return html`${results}${nextCursor === undefined ? null : pager({ path, query, nextCursor, target: RESULTS })}`;
 }
 
 export type Column = {

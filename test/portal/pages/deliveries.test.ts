@@ -10,7 +10,7 @@ import { createAttemptFeed } from '../../../src/observe/attempt-feed.ts';
 import { NO_TIMINGS, type Timings } from '../../../src/outbound/outcome.ts';
 import { attemptMoment, outcomeBadge, waterfall } from '../../../src/portal/deliveries/attempt.ts';
 import { standing } from '../../../src/portal/deliveries/detail.ts';
-import { readAsked } from '../../../src/portal/deliveries/list.ts';
+import { readAsked } from '../../../src/portal/deliveries/filters.ts';
 import { tail, tailEvents } from '../../../src/portal/deliveries/live.ts';
 import { attentionSection } from '../../../src/portal/overview.ts';
 import type { Ailing } from '../../../src/store/overview.ts';
@@ -231,12 +231,12 @@ describe('the search of deliveries', () => {
   ];
   for (const [typed, searched] of cases) {
     it(`is understood: ${JSON.stringify(typed)}`, () => {
-      assert.deepEqual(readAsked(new URLSearchParams({ q: typed })).searched, searched);
+      assert.deepEqual(readAsked(new URLSearchParams({ q: typed }), NOW).searched, searched);
     });
   }
 
   it('is one filter among others; an offset is of a webhook', () => {
-    const asked = (query: Record<string, string>) => readAsked(new URLSearchParams(query));
+    const asked = (query: Record<string, string>) => readAsked(new URLSearchParams(query), NOW);
     assert.deepEqual(asked({ q: '#3', state: 'dead' }).filter, { state: 'dead' });
     const { filter, isFiltered } = asked({
       q: '#3',
@@ -258,6 +258,42 @@ describe('the search of deliveries', () => {
     assert.ok(!asked({ cursor: 'x', state: '' }).isFiltered);
     assert.throws(() => asked({ since: 'yesterday' }), /since/);
   });
+
+  it('has periods that end now, and go before other times', () => {
+    const asked = (query: Record<string, string>) => readAsked(new URLSearchParams(query), NOW).filter;
+    const hour = 3_600_000;
+    for (const [period, ms] of [
+      ['1h', hour],
+      ['24h', 24 * hour],
+      ['7d', 168 * hour],
+    ] as const) {
+      assert.deepEqual(asked({ period, since: '2020-01-01', until: '2020-01-02' }), { since: NOW - ms });
+    }
+    assert.deepEqual(asked({ period: '1y' }), {});
+    assert.deepEqual(asked({ since: '2026-01-01T00:00Z' }), { since: Date.parse('2026-01-01T00:00Z') });
+  });
+
+  const TLS = ['tls', 'tls_expired', 'tls_untrusted', 'tls_wrong_host'];
+  const responses: readonly [typed: string, response: object][] = [
+    ['500', { first: 500, last: 500 }],
+    ['50', { first: 500, last: 509 }],
+    ['4xx', { first: 400, last: 499 }],
+    [' 4XX ', { first: 400, last: 499 }],
+    ['42x', { first: 420, last: 429 }],
+    ['timeout', { errorClasses: ['timeout'] }],
+    ['time', { errorClasses: ['timeout'] }],
+    ['tls', { errorClasses: TLS }],
+    ['tls wrong host', { errorClasses: ['tls_wrong_host'] }],
+    ['connection', { errorClasses: ['connect', 'reset', 'proxy'] }],
+    ['egress_refused', { errorClasses: ['egress_refused'] }],
+    ['600', { errorClasses: [] }],
+    ['constructor', { errorClasses: [] }],
+  ];
+  for (const [typed, response] of responses) {
+    it(`has the response to the last attempt: ${JSON.stringify(typed)}`, () => {
+      assert.deepEqual(readAsked(new URLSearchParams({ response: typed }), NOW).filter, { response });
+    });
+  }
 });
 
 describe('a live tail', () => {

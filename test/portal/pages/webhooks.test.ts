@@ -129,7 +129,7 @@ describe('a test event', () => {
     ).markup;
     assert.match(shown, /Dns\./);
     assert.match(shown, /Check the host name in the URL/);
-    assert.match(shown, /No answer came/);
+    assert.match(shown, /No response/);
   });
 
   it('that arrived at once has no time to tell', () => {

@@ -83,6 +83,9 @@ async function list(
   before: DeliveryAddress | null,
   limit: number,
 ): Promise<DeliveryPage> {
+  if (filter.response !== undefined && 'errorClasses' in filter.response && filter.response.errorClasses.length === 0) {
+    return { items: [], next: null };
+  }
   const source = await placesFor(db, filter, before);
   const items: Delivery[] = [];
   let examined = 0;
