@@ -56,17 +56,33 @@ function signedIn(main: Html, session: SignedIn, around: Surroundings, groups: r
 <header class="top">
 <button type="button" class="icon-button top-menu" popovertarget="navigation" aria-label="Menu">${icon('menu')}</button>
 <a class="brand" href="/">${icon('gate')}<span>Sallyport</span></a>
+<a class="search-button" href="/search" data-opens="search">${icon('search')}<span>Search</span><kbd>Ctrl K</kbd></a>
 <button type="button" class="account-button" popovertarget="account">${icon('user')}<span>${session.displayName ?? session.userName}</span>${icon('down')}</button>
 </header>
 ${accountMenu(session, around)}
 <nav id="navigation" class="navigation" aria-label="Portal" popover>
 ${groups.map((group) => navigationGroup(group, around.path))}
+<button type="button" class="shortcuts-link" data-opens="shortcuts" hidden>Keyboard shortcuts <kbd>?</kbd></button>
 <p class="version">Sallyport ${VERSION}</p>
 </nav>
 ${main}
 <div id="announcer" class="visually-hidden" role="status" aria-live="polite"></div>
 ${FAILURE}
+${SEARCH_DIALOG}
+${shortcutsDialog(groups)}
 </body>`;
+}
+
+/** The script opens it; without it the link leads to the page. Not of the type `search`, which takes the first Escape to clear itself. */
+const SEARCH_DIALOG = html`<dialog id="search-dialog" class="overlay" aria-label="Search"><div class="overlay-head">${icon('search')}<form method="get" action="/search" role="search"><input${attributes({ type: 'text', role: 'searchbox', name: 'q', 'aria-label': 'Search by name or id', placeholder: 'Search by name or id', autocomplete: 'off', 'hx-get': '/search?dialog=1', 'hx-trigger': 'input changed delay:150ms', 'hx-target': '#search-results', 'hx-swap': 'innerHTML', 'hx-sync': 'this:replace' })}></form><button type="button" class="icon-button" data-closes aria-label="Close">${icon('cross')}</button></div><div id="search-results" aria-live="polite"><p class="search-note">Endpoints, webhooks, event types, applications, users, products, keys and deliveries.</p></div></dialog>`;
+
+function shortcutsDialog(groups: readonly NavigationGroup[]): Html {
+  const pages = groups.flatMap(({ items }) => items).map(({ label, key }) => [label, `g ${key}`] as const);
+  const rows = [['Search', 'Ctrl K'], ['Search', '/'], ['This list', '?'], ...pages].map(
+    ([label, keys = '']) =>
+      html`<div><dt>${label}</dt><dd>${keys.split(' ').map((one) => html`<kbd>${one}</kbd> `)}</dd></div>`,
+  );
+  return html`<dialog id="shortcuts-dialog" class="overlay" aria-labelledby="shortcuts-title"><div class="overlay-head"><h2 id="shortcuts-title">Keyboard shortcuts</h2><button type="button" class="icon-button" data-closes aria-label="Close">${icon('cross')}</button></div><dl class="shortcuts">${rows}</dl></dialog>`;
 }
 
 /** The script shows here that one of its requests failed. */
@@ -75,7 +91,7 @@ const FAILURE = html`<div id="failure" class="failure" role="alert"><div class="
 function navigationGroup({ label, items }: NavigationGroup, path: string): Html {
   const links = items.map(
     (item) =>
-      html`<li><a href="${item.path}"${attributes({ 'aria-current': isCurrent(item.path, path) ? 'page' : null })}>${icon(item.icon)}<span>${item.label}</span></a></li>`,
+      html`<li><a href="${item.path}"${attributes({ 'data-go': item.key, 'aria-current': isCurrent(item.path, path) ? 'page' : null })}>${icon(item.icon)}<span>${item.label}</span></a></li>`,
   );
   return html`${label === null ? null : html`<p class="navigation-label">${label}</p>`}<ul>${links}</ul>`;
 }
@@ -95,36 +111,42 @@ function accountMenu(session: SignedIn, { csrf, theme, url }: Surroundings): Htm
 
 const THEME_LABELS = { light: 'Light', dark: 'Dark', system: 'System' } as const;
 
-type NavigationItem = { readonly path: string; readonly label: string; readonly icon: IconName };
+/** `key` goes to the page after `g`. */
+type NavigationItem = {
+  readonly path: string;
+  readonly label: string;
+  readonly icon: IconName;
+  readonly key: string;
+};
 export type NavigationGroup = { readonly label: string | null; readonly items: readonly NavigationItem[] };
 
 const GROUPS: readonly NavigationGroup[] = [
-  { label: null, items: [{ path: '/', label: 'Overview', icon: 'overview' }] },
+  { label: null, items: [{ path: '/', label: 'Overview', icon: 'overview', key: 'o' }] },
   {
     label: 'Deliver',
     items: [
-      { path: '/endpoints', label: 'Endpoints', icon: 'endpoint' },
-      { path: '/webhooks', label: 'Webhooks', icon: 'webhook' },
-      { path: '/event-types', label: 'Event types', icon: 'event' },
-      { path: '/keys', label: 'Keys', icon: 'key' },
-      { path: '/deliveries', label: 'Deliveries', icon: 'delivery' },
+      { path: '/endpoints', label: 'Endpoints', icon: 'endpoint', key: 'e' },
+      { path: '/webhooks', label: 'Webhooks', icon: 'webhook', key: 'w' },
+      { path: '/event-types', label: 'Event types', icon: 'event', key: 't' },
+      { path: '/keys', label: 'Keys', icon: 'key', key: 'k' },
+      { path: '/deliveries', label: 'Deliveries', icon: 'delivery', key: 'd' },
     ],
   },
   {
     label: 'Access',
     items: [
-      { path: '/applications', label: 'Applications', icon: 'application' },
-      { path: '/users', label: 'Users', icon: 'user' },
-      { path: '/products', label: 'API products', icon: 'product' },
-      { path: '/tester', label: 'Who could call this?', icon: 'tester' },
+      { path: '/applications', label: 'Applications', icon: 'application', key: 'a' },
+      { path: '/users', label: 'Users', icon: 'user', key: 'u' },
+      { path: '/products', label: 'API products', icon: 'product', key: 'p' },
+      { path: '/tester', label: 'Who could call this?', icon: 'tester', key: 'c' },
     ],
   },
   {
     label: 'Operate',
     items: [
-      { path: '/audit', label: 'Audit log', icon: 'audit' },
-      { path: '/settings', label: 'Settings', icon: 'settings' },
-      { path: '/docs', label: 'Documentation', icon: 'book' },
+      { path: '/audit', label: 'Audit log', icon: 'audit', key: 'l' },
+      { path: '/settings', label: 'Settings', icon: 'settings', key: 's' },
+      { path: '/docs', label: 'Documentation', icon: 'book', key: 'h' },
     ],
   },
 ];

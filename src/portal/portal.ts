@@ -18,12 +18,13 @@ import { keyPages } from './keys.ts';
 import { createLayout, navigationOf } from './layout.ts';
 import { overviewPages } from './overview.ts';
 import { createPages, type PageDependencies, type PageRoute, type Pages, type PortalDependencies } from './page.ts';
-import { productPages } from './products.ts';
+import { productPages } from './products/pages.ts';
+import { testerPages } from './products/tester.ts';
 import { createResults } from './results.ts';
 import { resultPages } from './results-pages.ts';
+import { searchPages } from './search.ts';
 import { settingsPages } from './settings.ts';
 import { createSignInInvited, signInPages } from './sign-in.ts';
-import { testerPages } from './tester.ts';
 import { userPages } from './users/pages.ts';
 import { webhookPages } from './webhooks/pages.ts';
 
@@ -62,6 +63,7 @@ function allPages(dependencies: PageDependencies): PageRoute[] {
     ...testerPages(dependencies),
     ...auditPages(dependencies),
     ...settingsPages(dependencies),
+    ...searchPages(dependencies),
     ...resultPages(dependencies),
     ...documentationPages(dependencies),
   ];

@@ -19,6 +19,7 @@ import type { FigureStore } from './figures.ts';
 import type { ClockLeadStore, ExpiryStore, RemovalStore, RetentionStore } from './housekeeping.ts';
 import type { KeptReplyStore } from './kept-replies.ts';
 import type { OverviewStore, QueueStore } from './overview.ts';
+import type { SearchStore } from './search.ts';
 import type { SettingStore } from './settings.ts';
 import type { EndpointStore, KeyStore, StateHistoryStore, WebhookStore } from './webhooks.ts';
 
@@ -55,6 +56,7 @@ export type Store = {
   readonly overview: OverviewStore;
   readonly directory: DirectoryStore;
   readonly uses: UseStore;
+  readonly search: SearchStore;
   readonly stateHistory: StateHistoryStore;
   readonly clockLead: ClockLeadStore;
 };

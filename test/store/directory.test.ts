@@ -124,6 +124,21 @@ describe('the dead records of a webhook', () => {
   });
 });
 
+describe('the search', () => {
+  it('finds by the id and by a part of the name, names that begin with the text first', async (t) => {
+    const { s, shop, orders, archive, key } = await openDirectory(t);
+    const names = async (text: string, limit = 10) =>
+      (await s.store.search.find(text, limit)).map(({ kind, name }) => `${kind} ${name}`);
+    assert.deepEqual(await names('ORDERS'), ['webhook Orders', 'webhook ORDERS, archived']);
+    assert.deepEqual(await names('orders', 1), ['webhook Orders']);
+    assert.deepEqual(await names(orders.id.toUpperCase()), ['webhook Orders']);
+    assert.deepEqual(await names(archive.id), ['webhook ORDERS, archived']);
+    assert.ok((await names(shop.url.slice(8, 20))).some((name) => name.startsWith('endpoint ')));
+    assert.ok((await names(key.fingerprint.slice(4, 24))).includes(`key ${key.name}`));
+    assert.deepEqual(await names("' OR 1=1 --"), []);
+  });
+});
+
 describe('the uses of', () => {
   it('an endpoint and a key are counted, and the first three are named in order of creation', async (t) => {
     const { s, shop, erp, key, orders, people, archive } = await openDirectory(t);

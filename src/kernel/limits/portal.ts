@@ -29,6 +29,9 @@ export const STATES_READ = 500;
 export const STATES_SHOWN = 20;
 /** Batches in which the page of a webhook counts dead records. Takes one or two milliseconds. */
 export const DEAD_COUNTED_BATCHES = 10_000;
+/** Results of a search by kind, and the longest text that is searched. */
+export const SEARCH_PER_KIND = 5;
+export const SEARCH_TEXT_MAX_LENGTH = 200;
 /** The longest sample of an event type, and how many events of one type its volume counts. */
 export const SAMPLE_BYTES: number = 16 * 1024;
 export const EVENTS_COUNTED = 10_000;

@@ -28,6 +28,7 @@ import { expiryStore } from './expiry.ts';
 import { figureStore } from './figures.ts';
 import { overviewStore } from './overview.ts';
 import { removalStore, retentionStore } from './retention.ts';
+import { searchStore } from './search.ts';
 import { settingStore } from './settings.ts';
 import { endpointStore } from './webhooks/endpoints.ts';
 import { keyStore } from './webhooks/keys.ts';
@@ -70,6 +71,7 @@ export function createStore(db: Database, vault: Vault, ids: Ids): Store {
     overview: overviewStore(db),
     directory: directoryStore(db, vault),
     uses: useStore(db),
+    search: searchStore(db),
     stateHistory: stateHistoryStore(db),
     clockLead: clockLeadStore(db),
   };

@@ -7,7 +7,7 @@ import { isDeeperThan, mergePatch } from '../../../src/kernel/validation.ts';
 import { endpointFields, usedSettings } from '../../../src/portal/endpoints/form.ts';
 import { eventTypeFields, patchBetween, schemaPatch } from '../../../src/portal/event-types.ts';
 import { readForm, readPatch } from '../../../src/portal/field-table.ts';
-import { PRODUCT_FIELDS } from '../../../src/portal/products.ts';
+import { PRODUCT_FIELDS } from '../../../src/portal/products/pages.ts';
 import { webhookFields } from '../../../src/portal/webhooks/form.ts';
 import { refused } from '../../support/refusals.ts';
 

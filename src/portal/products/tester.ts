@@ -1,14 +1,14 @@
 /** `/tester`: who could make a request now, and why others could not. The URL holds the question. */
-import { type Reach, reachOf } from '../access/reach.ts';
-import { type Html, html } from '../http/html.ts';
-import type { View } from './call.ts';
-import type { PageDependencies, PageRoute } from './page.ts';
-import { definitionList } from './parts/details.ts';
-import { newForm, selectField, textField } from './parts/fields.ts';
-import { section } from './parts/header.ts';
-import { emptyState, listView, table } from './parts/list.ts';
-import { badge, notice } from './parts/mark.ts';
-import { readText } from './query.ts';
+import { type Reach, reachOf } from '../../access/reach.ts';
+import { type Html, html } from '../../http/html.ts';
+import type { View } from '../call.ts';
+import type { PageDependencies, PageRoute } from '../page.ts';
+import { definitionList } from '../parts/details.ts';
+import { newForm, selectField, textField } from '../parts/fields.ts';
+import { section } from '../parts/header.ts';
+import { emptyState, listView, table } from '../parts/list.ts';
+import { badge, notice } from '../parts/mark.ts';
+import { readText } from '../query.ts';
 
 const PATH = '/tester';
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'];

@@ -1,21 +1,21 @@
 /** The pages of API products: their scopes, and the rules that say which request needs which scope. */
 
-import type { Application } from '../access/application.ts';
-import type { ApiProduct } from '../access/catalogue.ts';
-import { productReader } from '../access/products.ts';
-import { type Html, html } from '../http/html.ts';
-import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../kernel/limits/limits.ts';
-import { type PageCall, pathId, redirectTo, type View } from './call.ts';
-import { type FieldTable, type FormField, rows, text } from './field-table.ts';
-import type { PageDependencies, PageRoute } from './page.ts';
-import { opens } from './parts/catalogue-choices.ts';
-import { copyable, definitionList } from './parts/details.ts';
-import type { FormState } from './parts/fields.ts';
-import { buttonRow, linkButton, pageHeader, section } from './parts/header.ts';
-import { emptyState, folded, table } from './parts/list.ts';
-import { badge, stateBadge, tags } from './parts/mark.ts';
-import { time } from './parts/text.ts';
-import { recordPages, removalPages } from './record-pages.ts';
+import type { Application } from '../../access/application.ts';
+import type { ApiProduct } from '../../access/catalogue.ts';
+import { productReader } from '../../access/products.ts';
+import { type Html, html } from '../../http/html.ts';
+import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../../kernel/limits/limits.ts';
+import { type PageCall, pathId, redirectTo, type View } from '../call.ts';
+import { type FieldTable, type FormField, rows, text } from '../field-table.ts';
+import type { PageDependencies, PageRoute } from '../page.ts';
+import { opens } from '../parts/catalogue-choices.ts';
+import { copyable, definitionList } from '../parts/details.ts';
+import type { FormState } from '../parts/fields.ts';
+import { buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
+import { emptyState, folded, table } from '../parts/list.ts';
+import { badge, stateBadge, tags } from '../parts/mark.ts';
+import { time } from '../parts/text.ts';
+import { recordPages, removalPages } from '../record-pages.ts';
 
 const LIST = { href: '/products', label: 'API products' };
 const LEAD = 'The rules apply to every request, to Sallyport itself and behind your proxy.';

@@ -1,0 +1,68 @@
+/* The search dialog (Ctrl K), the list of shortcuts (?), and keys that go to a page. */
+(() => {
+  const dialogOf = (name) => document.getElementById(`${name}-dialog`);
+  const open = (name) => {
+    const dialog = dialogOf(name);
+    if (dialog === null || document.querySelector('dialog[open]') !== null) return;
+    dialog.showModal();
+    dialog.querySelector('input')?.select();
+  };
+  const linksOf = (dialog) => [...dialog.querySelectorAll('.search-hits a')];
+
+  htmx.onLoad((root) => {
+    for (const element of root.querySelectorAll('[data-opens]')) element.hidden = false;
+  });
+  document.addEventListener('click', (event) => {
+    const { target } = event;
+    if (!(target instanceof Element)) return;
+    const opener = target.closest('[data-opens]');
+    if (opener !== null) {
+      event.preventDefault();
+      open(opener.dataset.opens);
+    }
+    // A click on the backdrop hits the dialog itself.
+    if (target.matches('dialog.overlay') || target.closest('[data-closes]') !== null) target.closest('dialog').close();
+  });
+
+  // Arrow keys move through the hits; Enter in the field opens the first one.
+  const move = (dialog, event) => {
+    const links = linksOf(dialog);
+    const at = links.indexOf(document.activeElement);
+    // Hits of an earlier text do not count: Enter then sends the form, which shows the page of the search.
+    const searched = dialog.querySelector('[data-searched]')?.dataset.searched;
+    const isCurrent = searched === dialog.querySelector('input').value.trim();
+    if (event.key === 'Enter' && at === -1 && isCurrent) links[0].click();
+    else if (event.key === 'ArrowDown') links[Math.min(at + 1, links.length - 1)]?.focus();
+    else if (event.key === 'ArrowUp' && at > 0) links[at - 1].focus();
+    else if (event.key === 'ArrowUp') dialog.querySelector('input').focus();
+    else return;
+    event.preventDefault();
+  };
+
+  // `g` and a letter go to a page.
+  let isGoing = false;
+  const isTyping = (target) =>
+    target instanceof Element && target.closest('input, textarea, select, [contenteditable]') !== null;
+  document.addEventListener('keydown', (event) => {
+    const { key, target } = event;
+    if (key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey) {
+      event.preventDefault();
+      open('search');
+      return;
+    }
+    const search = target instanceof Element ? target.closest('#search-dialog') : null;
+    if (search !== null) {
+      move(search, event);
+      return;
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(target) || document.querySelector('dialog[open]'))
+      return;
+    const wasGoing = isGoing;
+    isGoing = key === 'g' && !wasGoing;
+    if (wasGoing) document.querySelector(`#navigation [data-go="${CSS.escape(key)}"]`)?.click();
+    else if (key === '?' || key === '/') {
+      event.preventDefault();
+      open(key === '?' ? 'shortcuts' : 'search');
+    }
+  });
+})();

@@ -1,0 +1,16 @@
+/** The search of the portal over all named resources. Reads only. */
+
+export type FoundKind = 'endpoint' | 'webhook' | 'application' | 'user' | 'product' | 'event-type' | 'key';
+
+/** `detail` tells resources with similar names apart: a URL, a client id, a description. */
+export type Found = {
+  readonly kind: FoundKind;
+  readonly id: string;
+  readonly name: string;
+  readonly detail: string | null;
+};
+
+export type SearchStore = {
+  /** Resources whose id is `text`, or whose name or detail contains it, ignoring ASCII case: at most `limit` of each kind. */
+  find(text: string, limit: number): Promise<Found[]>;
+};
