@@ -27,7 +27,7 @@ it('refuses every form that would grant or take over more, says why, and offers 
   const before = await stateNow();
 
   const user = { role: 'viewer', reach: 'all' };
-  const scopes = { accessTokenValiditySeconds: '3600' };
+  const scopes = { accessTokenValiditySeconds: '3600', scopes: 'employees:view' };
   const forms: readonly [string, Record<string, string>][] = [
     ['/users/new', { ...user, userName: 'new' }],
     [`/users/${me.id}/edit`, { userName: 'ada', role: 'administrator', reach: 'all' }],
@@ -59,7 +59,7 @@ it('refuses every form that would grant or take over more, says why, and offers 
 
   for (const path of [`/users/${admin.id}`, `/applications/${application.id}`]) {
     const { text } = await send(path);
-    assert.match(text, /rights that you do not hold/, path);
+    assert.match(text, /rights that you do not have/, path);
     assert.doesNotMatch(text, /\/(edit|deactivate|invite|delete|regenerate-secret|revoke-tokens)"/, path);
   }
   assert.match((await send('/users/new')).text, />\nsales<\/textarea>/);

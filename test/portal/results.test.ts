@@ -12,7 +12,8 @@ describe('a form that shows a secret', () => {
     const service = await startService(t);
     const { token } = await newSession(service, 'administrator');
     const { services, url } = service;
-    const fields = { name: 'Shop', actsAs: 'new', accountName: 'shop', accessTokenValiditySeconds: '3600' };
+    const chosen = { accessTokenValiditySeconds: '3600', scopes: 'employees:view' };
+    const fields = { name: 'Shop', actsAs: 'new', accountName: 'shop', ...chosen };
     const form = { [FORGERY_FIELD]: formToken(token), ...fields };
     const send = () => request(`${url}/applications/new`, { token, form });
     const replies = [...(await Promise.all([send(), send()])), await send()];
@@ -39,7 +40,8 @@ describe('a form that shows a secret', () => {
     const service = await startService(t);
     const { token } = await newSession(service, 'administrator');
     const { services, url } = service;
-    const fields = { name: 'Shop', actsAs: 'existing', userId: 'shop', accessTokenValiditySeconds: '3600' };
+    const chosen = { accessTokenValiditySeconds: '3600', scopes: 'employees:view' };
+    const fields = { name: 'Shop', actsAs: 'existing', userId: 'shop', ...chosen };
     const form = { [FORGERY_FIELD]: formToken(token), ...fields };
     assert.equal((await request(`${url}/applications/new`, { token, form })).status, 400);
     await services.users.create({ userName: 'shop' }, SERVICE);

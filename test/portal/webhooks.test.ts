@@ -143,7 +143,7 @@ describe('creating a webhook', () => {
     await page.getByLabel('employee.*').check();
     await page.getByText('Employee events must be encrypted: choose a key.').waitFor();
     await page.getByText('Custom headers and Standard Webhooks').click();
-    await page.getByLabel('Name').nth(1).fill('tenant');
+    await page.getByLabel('Name', { exact: true }).nth(1).fill('tenant');
     await page.getByLabel('Value').first().fill(MARKUP);
     await page.getByText('Retries, time-out and heartbeat').click();
     await page.getByLabel('Attempts').fill('1000');
@@ -158,7 +158,7 @@ describe('creating a webhook', () => {
 
     await page.locator('#field-name').fill('People');
     await page.getByLabel('Attempts').fill('7');
-    await page.getByLabel('Name').nth(1).fill('x-tenant');
+    await page.getByLabel('Name', { exact: true }).nth(1).fill('x-tenant');
     await page.getByLabel('Value').first().fill('acme');
     await page.getByRole('combobox', { name: 'Endpoint' }).selectOption('Shop');
     await create.click();

@@ -150,7 +150,7 @@ function portalAccess(
   });
 }
 
-const BEYOND = 'This account has rights that you do not hold, so you cannot change it.';
+const BEYOND = 'This account has rights that you do not have, so you cannot change it.';
 
 function account({ id, email, constraints, createdAt, updatedAt }: User): Html {
   const { divisions } = constraints;
