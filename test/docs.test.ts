@@ -129,11 +129,12 @@ test('configuration.md lists every setting', () => {
   for (const row of rows) assert.equal(row.length, 4, row.join(' | '));
 });
 
-test('a how-to page has at most 150 lines, and says what to check', () => {
+test('a how-to page has at most 150 lines, and says what to check and where to go next', () => {
   for (const name of howTos) {
     const lines = page(name).trimEnd().split('\n');
     assert.ok(lines.length <= 150, `${name} has ${lines.length} lines`);
-    assert.ok(lines.includes('## Where next'), `${name} has no "Where next"`);
+    for (const heading of ['## What to check', '## Where next'])
+      assert.ok(lines.includes(heading), `${name}: ${heading}`);
   }
 });
 
