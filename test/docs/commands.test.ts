@@ -229,7 +229,7 @@ async function prepareDesk(t: TestContext): Promise<Desk> {
       });
     },
     remember: (text, stdout) => {
-      const [, resource] = /sallyport (\w+) create/.exec(text) ?? [];
+      const [, resource] = /(?:sallyport | http\S*\/v1\/)(\w+?)(?: create|s -H .* -d )/.exec(text) ?? [];
       const [id] = /\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b/.exec(stdout) ?? [];
       if (resource !== undefined && id !== undefined) known[`<${resource} id>`] = id;
       const [, path] = /endpoint create .*hooks\.example\.com(\S+)/.exec(text) ?? [];
