@@ -151,7 +151,7 @@ describe('creating a webhook', () => {
     await create.click();
     await page.locator('#field-name-problem').getByText('Name must have at least 1 character').waitFor();
     await page.locator('#field-retry-maxAttempts-problem').getByText('must be at most 100').waitFor();
-    await page.locator('#field-customHeaders-problem').waitFor();
+    await page.locator('[data-row] .problem').waitFor();
     assert.equal(await page.getByLabel('Value').first().inputValue(), MARKUP);
     assert.equal(await page.getByLabel('employee.*').isChecked(), true);
     await isAccessible();
