@@ -9,11 +9,11 @@ import {
   QUEUES_SHOWN,
 } from '../kernel/limits/portal.ts';
 import type { Period, Series } from '../observe/figures.ts';
-import { adviceFor, type ErrorClass } from '../outbound/outcome.ts';
+import { adviceFor, type ErrorClass, statusInMessage } from '../outbound/outcome.ts';
 import type { Expiry } from '../store/housekeeping.ts';
 import type { Ailing, Backlog, DeadLetters } from '../store/overview.ts';
 import { STATE_REASONS, type StopReason } from '../webhooks/lifecycle.ts';
-import { pause, type StreamEvent } from './event-stream.ts';
+import { liveContent } from './live-content.ts';
 import type { PageDependencies, PageRoute } from './page.ts';
 import { deliveriesChart, latencyChart, periodTabs, readPeriod, tokensChart } from './parts/chart.ts';
 import { figures } from './parts/details.ts';
@@ -27,7 +27,7 @@ const PATH = '/';
 const LIVE = '/overview/live';
 
 export function overviewPages(dependencies: PageDependencies): PageRoute[] {
-  const { pages, store, hasPage } = dependencies;
+  const { pages, store, feed, hasPage } = dependencies;
   const read = overviewReader(dependencies);
   return [
     pages.view(PATH, async (call) => {
@@ -36,19 +36,21 @@ export function overviewPages(dependencies: PageDependencies): PageRoute[] {
       const content = html`${pageHeader({ title: 'Overview', lead: LEAD })}${isSetUp(steps) ? null : setUpChecklist(steps, call.role, hasPage)}${periodTabs(PATH, call.query, period)}<div id="live" class="page-part" hx-sse:connect="${LIVE}?period=${period}" hx-swap="innerMorph">${overviewContent(overview)}</div>`;
       return { title: 'Overview', content, hasCharts: true };
     }),
-    pages.stream(LIVE, ({ query, signal }) => watch(readPeriod(query), signal)),
+    pages.stream(LIVE, ({ query, signal }) => {
+      const period = readPeriod(query);
+      const readLive = async () => {
+        const overview = await read(period);
+        return { version: String(overview.at), content: () => overviewContent(overview) };
+      };
+      return liveContent(feed, null, signal, readLive, {
+        everyMs: OVERVIEW_KEPT_MS,
+        checkMs: OVERVIEW_EVERY_MS[period],
+      });
+    }),
   ];
-
-  async function* watch(period: Period, signal: AbortSignal): AsyncGenerator<StreamEvent> {
-    for (;;) {
-      await pause(OVERVIEW_EVERY_MS[period], signal);
-      if (signal.aborted) return;
-      yield { html: overviewContent(await read(period)) };
-    }
-  }
 }
 
-const LEAD = 'What went out and what came in, what waits, and what needs somebody.';
+const LEAD = 'Deliveries and tokens, waiting records, and problems.';
 
 /** Made once for each reading, for all clients. */
 const contents = new WeakMap<Overview, Html>();
@@ -61,7 +63,7 @@ function overviewContent(overview: Overview): Html {
 
 function madeContent(overview: Overview): Html {
   const { series, at } = overview;
-  return html`${headFigures(overview)}${attentionSection({ ...overview, now: at })}${section({ title: 'Deliveries per minute', lead: 'Records, by what an attempt made of them.', content: deliveriesChart(series, at) })}<div class="columns">${section({ title: 'Time to answer', lead: 'Of attempts that carried records, waiting for a connection included.', content: latencyChart(series) })}${section({ title: 'Tokens per minute', lead: 'Asked for by applications.', content: tokensChart(series, at) })}</div>${queues(overview)}`;
+  return html`${headFigures(overview)}${attentionSection({ ...overview, now: at })}${section({ title: 'Deliveries per minute', lead: 'Records by the outcome of their attempt.', content: deliveriesChart(series, at) })}<div class="columns">${section({ title: 'Response time', lead: 'Of attempts with records, including the wait for a connection.', content: latencyChart(series) })}${section({ title: 'Tokens per minute', lead: 'Requested by applications.', content: tokensChart(series, at) })}</div>${queues(overview)}`;
 }
 
 function headFigures({ series, backlog, dead, at }: Overview): Html {
@@ -74,25 +76,25 @@ function headFigures({ series, backlog, dead, at }: Overview): Html {
       value: successRate === null ? '–' : shareText(successRate),
       tone: toneOf(successRate),
       hint:
-        attempts === 0 ? 'No attempt yet' : `${countText(failedAttempts)} of ${countOf(attempts, 'attempt')} failed`,
+        attempts === 0 ? 'No attempts yet' : `${countText(failedAttempts)} of ${countOf(attempts, 'attempt')} failed`,
     },
     {
-      label: 'Time to answer',
-      value: p50Ms === null ? '–' : spanText(p50Ms),
-      hint: p95Ms === null ? 'No answer yet' : `95 of 100 within ${spanText(p95Ms)}`,
+      label: 'Response time',
+      value: p50Ms === null ? '–' : `p50 ${spanText(p50Ms)}`,
+      hint: p95Ms === null ? 'No response yet' : `p95 ${spanText(p95Ms)}`,
     },
     {
       label: 'Waiting',
       value: countText(backlog.records),
       href: '/deliveries?state=pending',
-      hint: backlog.oldestAt === null ? 'Nothing waits' : html`the oldest from ${relativeTime(backlog.oldestAt, at)}`,
+      hint: backlog.oldestAt === null ? 'No record waits' : html`oldest ${relativeTime(backlog.oldestAt, at)}`,
     },
     {
       label: 'Dead',
       value: `${countText(dead.records)}${dead.more ? '+' : ''}`,
       href: '/deliveries?state=dead',
       tone: dead.records > 0 ? 'negative' : 'neutral',
-      hint: dead.records > 0 ? 'kept until they are sent again' : 'Nothing was given up',
+      hint: dead.records > 0 ? 'kept until you send them again' : 'No record was given up',
     },
     { label: 'Tokens issued', value: countText(total.tokensIssued), hint: refusals(series) },
   ]);
@@ -118,7 +120,7 @@ function queues({ backlog, at }: Overview): Html | null {
     isPlain: true,
     content: table({
       caption: 'Longest queues',
-      columns: [{ label: 'Webhook', kind: 'main' }, { label: 'Waiting', kind: 'number' }, { label: 'The oldest from' }],
+      columns: [{ label: 'Webhook', kind: 'main' }, { label: 'Waiting', kind: 'number' }, { label: 'Oldest' }],
       rows: backlog.longest.map(({ id, name, records, oldestAt }) => [
         html`<a href="/webhooks/${id}">${name}</a>`,
         html`<a href="/deliveries?webhook=${id}&state=pending">${countText(records)}</a>`,
@@ -142,19 +144,19 @@ export function attentionSection({ ailing, expiring, now }: Attention): Html {
     count === 0
       ? notice({
           tone: 'positive',
-          text: 'Every webhook that was started delivers, and no key or certificate ends soon.',
+          text: 'Every started webhook delivers, and no key or certificate expires soon.',
         })
       : html`${ailing.length === 0 ? null : ailingTable(ailing, now)}${expiring.length === 0 ? null : expiringTable(expiring, now)}`;
-  return section({ title: 'What needs you', id: 'attention', content, isPlain: count > 0 });
+  return section({ title: 'Problems', id: 'attention', content, isPlain: count > 0 });
 }
 
 function ailingTable(ailing: readonly Ailing[], now: number): Html {
   return table({
-    caption: 'Webhooks that do not deliver',
+    caption: 'Webhooks with problems',
     columns: [
       { label: 'Webhook', kind: 'main' },
       { label: 'State' },
-      { label: 'Why' },
+      { label: 'Problem' },
       { label: 'Since' },
       { label: 'Waiting', kind: 'number' },
     ],
@@ -176,13 +178,13 @@ function why({ reason, detail }: Ailing): Html {
   if (reason === null) return html`<span class="quiet">–</span>`;
   const known = STATE_REASONS[reason as StopReason] as string | undefined;
   if (known !== undefined) return html`${known}`;
-  return html`${sentence(detail ?? reason)}<span class="cell-hint">${adviceFor(reason as ErrorClass)}</span>`;
+  return html`${sentence(detail ?? reason)}<span class="cell-hint">${adviceFor(reason as ErrorClass, statusInMessage(detail))}</span>`;
 }
 
 function expiringTable(expiring: readonly Expiry[], now: number): Html {
   return table({
-    caption: 'Keys and certificates that end soon',
-    columns: [{ label: 'Name', kind: 'main' }, { label: 'Kind' }, { label: 'Ends' }, { label: 'What then' }],
+    caption: 'Keys and certificates that expire soon',
+    columns: [{ label: 'Name', kind: 'main' }, { label: 'Kind' }, { label: 'Expires' }, { label: 'Consequence' }],
     rows: expiring.map(({ kind, id, name, expiresAt }) => {
       const path = kind === 'key' ? 'keys' : 'endpoints';
       const isOver = expiresAt <= now;
@@ -199,8 +201,8 @@ function expiringTable(expiring: readonly Expiry[], now: number): Html {
 
 const KINDS: Readonly<Record<Expiry['kind'], string>> = { key: 'PGP key', certificate: 'Client certificate' };
 const CONSEQUENCES: Readonly<Record<Expiry['kind'], string>> = {
-  key: 'Webhooks that encrypt with it stop, and their records wait.',
-  certificate: 'Receivers that ask for it refuse what is sent.',
+  key: 'Webhooks that use it stop, and their records wait.',
+  certificate: 'Receivers that require it reject the requests.',
 };
 
 type Overview = {

@@ -82,6 +82,8 @@ export type DeliveryStore = {
   ): Promise<FoundOffsets | null>;
 };
 
+export type AttemptOutcome = 'delivered' | 'failed';
+
 /** Attempts (`attempt`): every request to a receiver and its outcome. */
 export type AttemptStore = {
   insert(attempt: AttemptRecord): Promise<void>;
@@ -95,13 +97,13 @@ export type AttemptStore = {
    * attempts were made in the minutes after its creation to search them all.
    */
   batch(id: string): Promise<{ readonly webhookNumber: number; readonly first: number; readonly last: number } | null>;
-  /** The last attempts of all webhooks, newest first. */
-  latest(limit: number): Promise<AttemptRecord[]>;
+  /** The last attempts of all webhooks, newest first. With an outcome the search is bounded, and older ones may be missing. */
+  latest(limit: number, outcome?: AttemptOutcome | null): Promise<AttemptRecord[]>;
   /**
    * The last attempts of a webhook, newest first. The search is bounded: for a webhook with few recent attempts, older ones may be
    * missing.
    */
-  latestOf(webhookNumber: number, limit: number): Promise<AttemptRecord[]>;
+  latestOf(webhookNumber: number, limit: number, outcome?: AttemptOutcome | null): Promise<AttemptRecord[]>;
   /**
    * The last successful and the last failed delivery of several webhooks, by their numbers. The search is bounded: for a webhook with few
    * recent attempts, older ones may be missing.

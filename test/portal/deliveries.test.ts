@@ -310,7 +310,7 @@ describe('attempts as they are made', () => {
     assert.match(texts.slice(0, 2).join('\n'), /Dock[\s\S]*record #1/);
     assert.match(texts.slice(0, 2).join('\n'), /Shop[\s\S]*record #2/);
     await page.getByRole('button', { name: 'Pause' }).click();
-    await page.getByText('Held still').waitFor();
+    await page.getByText('Paused').waitFor();
     await services.publish({ type: OTHER, data: {} }, ACTOR);
     await log.line(
       ({ msg, webhookId, firstOffset }) => msg === 'attempt' && webhookId === shop.webhook.id && firstOffset === 3,
@@ -330,14 +330,23 @@ describe('attempts as they are made', () => {
     await services.publish({ type: TYPE, data: {} }, ACTOR);
     await rows.nth(before).waitFor();
     assert.equal(await rows.count(), before + 1, 'nothing of the other webhook');
-    await rows.first().getByRole('link').click();
+    await rows.first().getByRole('link', { name: 'record #3' }).click();
     await page.waitForURL(/webhook=.*q=%233/);
+
+    await open('/deliveries/watch');
+    await page.getByLabel(/^Outcome/).selectOption('Failed');
+    await page.waitForURL(/outcome=failed/);
+    await page.locator('.tail-live.is-live').waitFor();
+    assert.equal(await rows.count(), 4, 'the dock fails, the shop does not');
+    await services.publish({ type: TYPE, data: {} }, ACTOR);
+    await rows.nth(4).waitFor();
+    for (const text of await rows.allInnerTexts()) assert.match(text, /422[\s\S]*Dock/);
   });
 
   it('are those before without JavaScript, with a word on how to see more', async (t) => {
     const { openAs } = await sent(t, 1);
     const { page } = await openAs('viewer', '/deliveries/watch', { isScriptless: true, width: 390 });
     assert.equal(await page.locator('.tail-row').count(), 3);
-    await page.getByText('Load the page again to see newer ones.').waitFor();
+    await page.getByText('Reload the page to see newer attempts.').waitFor();
   });
 });

@@ -187,3 +187,43 @@ describe('the failures by cause', () => {
     await unchanged();
   });
 });
+
+describe('the page of a webhook', () => {
+  it('shows attempts, figures, state and history together, and keeps the result of a test', async (t) => {
+    const { admin, at, webhook, sendOne, openAs } = await dock(t);
+    const { page } = await openAs('operator', `/webhooks/${webhook.id}`);
+    const unchanged = await notReloaded(page);
+    await page.getByRole('button', { name: 'Send a test event through Dock' }).click();
+    await page.getByText(/It arrived after/).waitFor();
+    await page.getByText('Deliveries per minute as a table').waitFor({ state: 'detached' });
+    const button = page.getByRole('button', { name: 'Stop the webhook Dock' });
+    await button.focus();
+    await sendOne();
+    await page.locator('.tail-row').filter({ hasText: 'record #0' }).getByText('204').waitFor();
+    await page.locator('#state').getByText('running').waitFor();
+    await page.getByText('Deliveries per minute as a table').waitFor();
+    assert.equal(await button.evaluate((element) => element === element.ownerDocument.activeElement), true);
+    at.answer(() => ({ status: 422 }));
+    await sendOne();
+    await page.locator('.figure', { hasText: 'Dead' }).getByText('1', { exact: true }).waitFor();
+    await page.getByRole('heading', { name: '1 record is dead' }).waitFor();
+    // Somebody else stops it.
+    await stopWebhook(admin, webhook);
+    await page.locator('#state').getByText('stopped').waitFor();
+    await page.getByRole('button', { name: 'Start the webhook Dock' }).waitFor();
+    await page.getByText(/It arrived after/).waitFor();
+    await unchanged();
+  });
+});
+
+describe('the overview', () => {
+  it('follows attempts', async (t) => {
+    const { at, sendOne, openAs } = await dock(t);
+    at.answer(() => ({ status: 422 }));
+    const { page } = await openAs('viewer', '/');
+    const unchanged = await notReloaded(page);
+    await sendOne();
+    await page.locator('.figure', { hasText: 'Dead' }).getByText('1', { exact: true }).waitFor();
+    await unchanged();
+  });
+});

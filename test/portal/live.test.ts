@@ -75,10 +75,10 @@ describe('attempts as they are made', () => {
     const dropped = page.evaluate(`new Promise((resolve) =>
       document.addEventListener('htmx:sse:before:message', () => setTimeout(resolve), { once: true }))`);
     await pause.click();
-    await state(page, 'Held still');
+    await state(page, 'Paused');
     await sendOne(1);
     await dropped;
-    assert.equal(await page.getByText('record #1').count(), 0, 'it moves although it is held still');
+    assert.equal(await page.getByText('record #1').count(), 0, 'a paused list changed');
     await pause.click();
     await state(page, 'Live');
     await page.getByText('record #1').waitFor();
@@ -122,7 +122,7 @@ describe('attempts as they are made', () => {
     await page.getByText('record #0').waitFor();
     const pause = page.getByRole('button', { name: 'Pause' });
     await pause.click();
-    await state(page, 'Held still');
+    await state(page, 'Paused');
     await page.route('**/deliveries/live', (route) => route.fulfill({ status: 503 }));
     await setHidden(page, true);
     await setHidden(page, false);
@@ -132,16 +132,16 @@ describe('attempts as they are made', () => {
     await state(page, 'Not connected');
     await sendOne(1);
     await page.unroute('**/deliveries/live');
-    await state(page, 'Held still');
-    assert.equal(await page.locator('.tail-note').count(), 0, 'it moves although it is held still');
+    await state(page, 'Paused');
+    assert.equal(await page.locator('.tail-note').count(), 0, 'a paused list changed');
     await sendOne(2);
     await pause.click();
     await state(page, 'Live');
     await page.getByText('record #2').waitFor();
     const rows = await page.locator('.tail > li:not(.tail-empty)').allInnerTexts();
     assert.deepEqual(
-      rows.map((row) => /record #\d|Not connected for a while/.exec(row)?.[0]),
-      ['record #2', 'Not connected for a while', 'record #0'],
+      rows.map((row) => /record #\d|The connection was lost/.exec(row)?.[0]),
+      ['record #2', 'The connection was lost', 'record #0'],
     );
     assert.equal(await page.locator('#failure .notice').isHidden(), true, 'it is said twice');
   });

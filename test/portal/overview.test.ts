@@ -35,9 +35,9 @@ describe('the overview', () => {
     assert.equal(await open('/'), 200);
     await page.getByRole('heading', { name: 'Set up' }).waitFor();
     assert.equal(await figure(page, 'Delivered'), '0 | in the last hour');
-    assert.equal(await figure(page, 'Success rate'), '– | No attempt yet');
+    assert.equal(await figure(page, 'Success rate'), '– | No attempts yet');
     await page.getByText('Nothing was sent in the last hour.').waitFor();
-    await page.getByText('Every webhook that was started delivers').waitFor();
+    await page.getByText('Every started webhook delivers').waitFor();
     const { at } = await connect({ admin: portal.service.admin, receiver }, [TYPE]);
     await publish(portal.service.admin, TYPE, { n: 1 });
     await at.next();
@@ -73,8 +73,8 @@ describe('the overview', () => {
     await open('/');
     assert.equal(await figure(page, 'Delivered'), '3 | in the last hour');
     assert.match(await figure(page, 'Success rate'), /^75.0 % \| 1 of 4 attempts failed$/);
-    assert.match(await figure(page, 'Time to answer'), /^\d.* \| 95 of 100 within /);
-    assert.match(await figure(page, 'Waiting'), /^3 \| the oldest from /);
+    assert.match(await figure(page, 'Response time'), /^p50 \d.* \| p95 \d/);
+    assert.match(await figure(page, 'Waiting'), /^3 \| oldest /);
     assert.match(await figure(page, 'Tokens issued'), /^1 \| Nothing was refused$/);
     const row = page.getByRole('row', { name: /Warehouse/ }).first();
     assert.match(await row.innerText(), /failing[\s\S]*The receiver answered 503\.[\s\S]*3/);

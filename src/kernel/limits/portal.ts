@@ -40,8 +40,6 @@ export const USERS_SUGGESTED = 20;
 export const TOKENS_COUNTED = 20_000;
 /** Webhooks whose figures a list of endpoints reads: one look-up of 24 rows each. */
 export const ENDPOINT_WEBHOOKS_READ = 1000;
-/** How often the page of a webhook polls its status. */
-export const STATUS_EVERY_SECONDS = 5;
 /** How much longer than the time-out of a test event its page waits. */
 export const TEST_MARGIN_MS = 5000;
 export const THEME_SECONDS: number = 365 * 86_400;

@@ -49,17 +49,17 @@
     catchUp(form);
   });
 
-  // Live tails: what came last stands first, so much of it is kept, and it can be held still.
+  // Live lists of attempts: newest first, a bounded number, and they can be paused.
   const boxOf = ({ target }) => (target instanceof Element ? target.closest('[data-tail]') : null);
   const is = (box, what) => box.dataset[what] === 'true';
   const showState = (box) => {
     const mark = box.querySelector('[data-tail-live]');
     mark.hidden = false;
-    mark.textContent = !is(box, 'connected') ? 'Not connected' : is(box, 'paused') ? 'Held still' : 'Live';
+    mark.textContent = !is(box, 'connected') ? 'Not connected' : is(box, 'paused') ? 'Paused' : 'Live';
     mark.classList.toggle('is-live', is(box, 'connected') && !is(box, 'paused'));
   };
 
-  // What comes while a tail is held still waits beside it, so much as the tail would keep.
+  // New rows of a paused list wait, as many as the list keeps.
   const waiting = new WeakMap();
   const listOf = (box) => {
     if (!is(box, 'paused')) return box.querySelector('.tail');
@@ -77,14 +77,14 @@
     for (const row of rows) htmx.process(row);
     trim(box);
   };
-  // Nobody knows whether anything was sent while nobody listened. One word of it will do.
+  // Attempts may be missing after the connection broke. One note says so.
   const markGap = (box) => {
     const list = listOf(box);
     if (list.firstElementChild?.matches('[data-tail-gap]')) return;
     const gap = document.createElement('li');
     gap.className = 'tail-note';
     gap.dataset.tailGap = '';
-    gap.textContent = 'Not connected for a while: what was sent meanwhile is left out. Load the page again to see it.';
+    gap.textContent = 'The connection was lost. Attempts in between are missing. Reload the page to see them.';
     list.prepend(gap);
     trim(box);
   };
@@ -98,7 +98,7 @@
     box.querySelector('[data-tail-still]').hidden = true;
     showState(box);
   });
-  // A stream that ends without an error is told of by the next try alone.
+  // If a stream ends without an error, only the next connection tells.
   for (const name of ['htmx:sse:before:connection', 'htmx:sse:error', 'htmx:sse:close']) {
     document.addEventListener(name, (event) => {
       const box = boxOf(event);

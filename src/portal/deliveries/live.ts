@@ -1,16 +1,18 @@
-/** Live attempts: the page `/deliveries/watch` for all webhooks, and the list and its streams, which the page of a webhook has too. */
-
+/** `/deliveries/watch`: attempts as they are made, with filters. The list itself is also on the page of a webhook. */
 import type { AttemptRecord } from '../../delivery/batch.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { CHOICES_MAX, TAIL_BEGINS_WITH, TAIL_EVERY_MS, TAIL_SHOWN } from '../../kernel/limits/portal.ts';
 import type { AttemptFeed, FeedPiece } from '../../observe/attempt-feed.ts';
+import type { AttemptOutcome } from '../../store/deliveries.ts';
 import { pause, type StreamEvent } from '../event-stream.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
-import { pageHeader } from '../parts/header.ts';
+import { newForm, selectField } from '../parts/fields.ts';
+import { listView, withQuery } from '../parts/list.ts';
 import { countOf, spanText, time } from '../parts/text.ts';
-import { readText } from '../query.ts';
+import { readChoice, readText } from '../query.ts';
 import { outcomeBadge } from './attempt.ts';
-import { DELIVERIES_PATH } from './list.ts';
+import { webhookChoices } from './filters.ts';
+import { DELIVERIES_PATH, deliveryTabs } from './list.ts';
 
 const PATH = `${DELIVERIES_PATH}/watch`;
 const STREAM = `${DELIVERIES_PATH}/live`;
@@ -18,34 +20,49 @@ const STREAM = `${DELIVERIES_PATH}/live`;
 export function deliveryLivePages({ pages, services, store, feed }: PageDependencies): PageRoute[] {
   const webhookOf = async (id: string): Promise<TailWebhook | null> => store.webhooks.get(id);
   return [
-    pages.view(PATH, async (call) => {
-      const id = readText(call.query, 'webhook');
+    pages.view(PATH, async ({ query }) => {
+      const id = readText(query, 'webhook');
+      const outcome = readOutcome(query);
       const webhook = id === null ? null : await services.webhooks.get(id);
       const attempts =
         webhook === null
-          ? await store.attempts.latest(TAIL_BEGINS_WITH)
-          : await store.attempts.latestOf(webhook.progress.webhookNumber, TAIL_BEGINS_WITH);
+          ? await store.attempts.latest(TAIL_BEGINS_WITH, outcome)
+          : await store.attempts.latestOf(webhook.progress.webhookNumber, TAIL_BEGINS_WITH, outcome);
       const all = webhook === null ? await store.webhooks.list('', CHOICES_MAX) : [webhook];
       const byNumber = new Map(all.map((one) => [one.progress.webhookNumber, one]));
-      const list = tail({
+      const results = tail({
         attempts,
         webhookOf: ({ webhookNumber }) => byNumber.get(webhookNumber) ?? null,
-        isOfAll: webhook === null,
-        stream: webhook === null ? STREAM : `/webhooks/${webhook.id}/live`,
+        stream: withQuery(STREAM, query, {}),
       });
-      const lead =
-        webhook === null
-          ? 'Every request to a receiver, as it is made.'
-          : html`Every request for <a href="/webhooks/${webhook.id}">${webhook.name}</a>, as it is made.`;
-      const crumbs = [{ href: DELIVERIES_PATH, label: 'Deliveries' }];
-      return { title: 'Live', content: html`${pageHeader({ title: 'Live', lead, crumbs })}${list}` };
+      const state = newForm({ webhook: id, outcome });
+      const filters = [
+        selectField(state, { name: 'webhook', label: 'Webhook', choices: await webhookChoices(store, 'Any webhook') }),
+        selectField(state, { name: 'outcome', label: 'Outcome', choices: OUTCOMES }),
+      ];
+      return listView({
+        ...{ title: 'Live', lead: LEAD, above: deliveryTabs('live'), path: PATH, query },
+        ...{ filters, layout: 'live-tail', results },
+      });
     }),
-    pages.stream(STREAM, ({ signal }) => tailEvents(feed, null, webhookOf, signal)),
-    pages.stream('/webhooks/{id}/live', async ({ params, signal }) => {
-      const { id } = await services.webhooks.get(params.id ?? '');
-      return tailEvents(feed, id, webhookOf, signal);
+    pages.stream(STREAM, async ({ query, signal }) => {
+      const id = readText(query, 'webhook');
+      if (id !== null) await services.webhooks.get(id);
+      return tailEvents(feed, { webhookId: id, outcome: readOutcome(query) }, webhookOf, signal);
     }),
   ];
+}
+
+const LEAD = 'Every request to a receiver, as it is made: deliveries, heartbeats and test events.';
+
+const OUTCOMES = [
+  { value: '', label: 'Any outcome' },
+  { value: 'failed', label: 'Failed' },
+  { value: 'delivered', label: 'Succeeded' },
+];
+
+function readOutcome(query: URLSearchParams): AttemptOutcome | null {
+  return readChoice(query, 'outcome', ['failed', 'delivered'] as const);
 }
 
 export type TailWebhook = { readonly id: string; readonly name: string };
@@ -57,53 +74,69 @@ export type Tail = {
   /** Newest first. */
   readonly attempts: readonly AttemptRecord[];
   readonly webhookOf: WebhookOf;
-  /** Shows the webhook of each row. */
-  readonly isOfAll: boolean;
   /** The path of the stream of new attempts (`tailEvents`). */
   readonly stream: string;
 };
 
-/** A live list. Without the script it stays as it was when the page was loaded. */
-export function tail({ attempts, webhookOf, isOfAll, stream }: Tail): Html {
-  const rows = attempts.map((attempt) => row(attempt, webhookOf(attempt), isOfAll));
+/** A live list that can be paused. Without the script it stays as it was when the page was loaded. */
+export function tail({ attempts, webhookOf, stream }: Tail): Html {
   const live = attributes({ 'hx-sse:connect': stream, 'hx-swap': 'afterbegin' });
-  return html`<div class="tail-box" data-tail="${TAIL_SHOWN}"><div class="tail-head"><span class="tail-live quiet" data-tail-live hidden></span><button type="button" class="button button-plain" data-tail-pause aria-pressed="false" hidden>Pause</button><span class="quiet" data-tail-still>Load the page again to see newer ones.</span></div><ol class="tail" tabindex="0" aria-label="Attempts, the newest first"${live}>${rows}<li class="tail-empty">Nothing was sent yet. Attempts appear here as they are made.</li></ol></div>`;
+  return html`<div class="tail-box" data-tail="${TAIL_SHOWN}"><div class="tail-head"><span class="tail-live quiet" data-tail-live hidden></span><button type="button" class="button button-plain" data-tail-pause aria-pressed="false" hidden>Pause</button><span class="quiet" data-tail-still>Reload the page to see newer attempts.</span></div>${attemptList(attempts, webhookOf, true, live)}</div>`;
 }
 
-/** The stream of a live list: batches of rows, newest first, a few a second at most. */
+/** Attempts, newest first. `isOfAll` shows the webhook of each. */
+export function attemptList(
+  attempts: readonly AttemptRecord[],
+  webhookOf: WebhookOf,
+  isOfAll: boolean,
+  live: Html | null = null,
+): Html {
+  const rows = attempts.map((attempt) => row(attempt, webhookOf(attempt), isOfAll));
+  return html`<ol class="tail" tabindex="0" aria-label="Attempts, newest first"${live}>${rows}<li class="tail-empty">No attempts yet. New ones appear here.</li></ol>`;
+}
+
+/** The attempts that a live list shows. */
+export type TailFilter = { readonly webhookId: string | null; readonly outcome: AttemptOutcome | null };
+
+/** The stream of a live list: groups of rows, newest first, a few a second at most. */
 export async function* tailEvents(
   feed: AttemptFeed,
-  webhookId: string | null,
+  { webhookId, outcome }: TailFilter,
   webhookOf: (webhookId: string) => Promise<TailWebhook | null>,
   signal: AbortSignal,
 ): AsyncGenerator<StreamEvent> {
-  for await (const piece of feed.subscribe(webhookId, signal)) {
-    yield { html: await pieceRows(piece, webhookId === null, webhookOf) };
+  for await (const { items, dropped } of feed.subscribe(webhookId, signal)) {
+    const fitting = items.filter(({ attempt }) => outcome === null || outcomeOf(attempt) === outcome);
+    if (fitting.length === 0) continue;
+    yield { html: await pieceRows({ items: fitting, dropped }, webhookOf) };
     await pause(TAIL_EVERY_MS, signal);
   }
 }
 
+function outcomeOf({ errorClass }: AttemptRecord): AttemptOutcome {
+  return errorClass === null ? 'delivered' : 'failed';
+}
+
 async function pieceRows(
   { items, dropped }: FeedPiece,
-  isOfAll: boolean,
   webhookOf: (webhookId: string) => Promise<TailWebhook | null>,
 ): Promise<Html> {
   const shown = items.slice(-TAIL_SHOWN);
   const left = dropped + items.length - shown.length;
   const rows: Html[] = [];
-  for (const { webhookId, attempt } of shown) rows.unshift(row(attempt, await webhookOf(webhookId), isOfAll, true));
+  for (const { webhookId, attempt } of shown) rows.unshift(row(attempt, await webhookOf(webhookId), true, true));
   const note =
     left === 0
       ? null
-      : html`<li class="tail-note">${countOf(left, 'attempt')} before ${left === 1 ? 'is' : 'are'} left out: they came faster than they can be read.</li>`;
+      : html`<li class="tail-note">${countOf(left, 'earlier attempt')} ${left === 1 ? 'is' : 'are'} not shown. They came too fast.</li>`;
   return html`${rows}${note}`;
 }
 
 function row(attempt: AttemptRecord, webhook: TailWebhook | null, isOfAll: boolean, isNew = false): Html {
-  const { startedAt, timings, errorClass, errorMessage } = attempt;
+  const { id, startedAt, timings, errorClass, errorMessage } = attempt;
   const name = webhook === null ? null : html`<a class="plain-link" href="/webhooks/${webhook.id}">${webhook.name}</a>`;
   const took = timings.totalMs === null ? null : spanText(timings.totalMs);
-  return html`<li class="${isNew ? 'tail-row is-new' : 'tail-row'}"><span class="tail-when">${time(startedAt)}</span><span>${outcomeBadge(attempt)}</span><span class="tail-what">${isOfAll ? html`<strong>${name}</strong> ` : null}${what(attempt, webhook)}${errorClass === null ? null : html`<span class="cell-hint">${errorMessage}</span>`}</span><span class="tail-took">${took}</span></li>`;
+  return html`<li id="attempt-${id}" class="${isNew ? 'tail-row is-new' : 'tail-row'}"><span class="tail-when">${time(startedAt)}</span><span>${outcomeBadge(attempt)}</span><span class="tail-what">${isOfAll ? html`<strong>${name}</strong> ` : null}${what(attempt, webhook)}${errorClass === null ? null : html`<span class="cell-hint">${errorMessage}</span>`}</span><span class="tail-took">${took}</span></li>`;
 }
 
 /** The records that it carried, with a link. */

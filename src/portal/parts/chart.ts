@@ -31,29 +31,29 @@ export function deliveriesChart(series: Series, now: number): Html {
     isStacked: true,
     series: [
       { label: 'Delivered', tone: 'positive', values: perMinute(series, now, ({ delivered }) => delivered) },
-      { label: 'To be tried again', tone: 'caution', values: perMinute(series, now, ({ retried }) => retried) },
+      { label: 'Retrying', tone: 'caution', values: perMinute(series, now, ({ retried }) => retried) },
       { label: 'Dead', tone: 'negative', values: perMinute(series, now, ({ dead }) => dead) },
     ],
   });
 }
 
 export function latencyChart(series: Series): Html {
-  if (series.total.p50Ms === null) return nothing('No receiver answered', series);
+  if (series.total.p50Ms === null) return nothing('No receiver responded', series);
   return chart({
-    title: 'Time to answer',
+    title: 'Response time',
     times: timesOf(series),
     unit: 'ms',
     format: spanText,
     series: [
-      { label: 'Half within', tone: 'accent', values: series.points.map(({ p50Ms }) => p50Ms) },
-      { label: '95 of 100 within', tone: 'caution', values: series.points.map(({ p95Ms }) => p95Ms) },
+      { label: 'p50', tone: 'accent', values: series.points.map(({ p50Ms }) => p50Ms) },
+      { label: 'p95', tone: 'caution', values: series.points.map(({ p95Ms }) => p95Ms) },
     ],
   });
 }
 
 export function tokensChart(series: Series, now: number): Html {
   const { tokensIssued, tokensRefused } = series.total;
-  if (tokensIssued + tokensRefused === 0) return nothing('No token was asked for', series);
+  if (tokensIssued + tokensRefused === 0) return nothing('No token was requested', series);
   return chart({
     title: 'Tokens per minute',
     times: timesOf(series),

@@ -72,6 +72,11 @@ export function shareText(share: number): string {
   return `${(Math.floor(share * 1000) / 10).toFixed(share === 1 ? 0 : 1)} %`;
 }
 
+/** `p50 12 ms, p95 80 ms`: half of the values, and 95 of 100, are at most this. */
+export function percentilesText(p50Ms: number, p95Ms: number): string {
+  return `p50 ${spanText(p50Ms)}, p95 ${spanText(p95Ms)}`;
+}
+
 /** Makes a sentence of the reason of a refusal or an outcome. */
 
 /** Begins with a capital letter and ends with a full stop. A header name at the beginning stays as it is. */

@@ -1,7 +1,7 @@
 /** `/webhooks/{id}`: the state of a webhook, its figures, its history and its actions. */
 import { attemptMs } from '../../delivery/claim.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
-import { STATUS_EVERY_SECONDS, TEST_MARGIN_MS } from '../../kernel/limits/portal.ts';
+import { TEST_MARGIN_MS } from '../../kernel/limits/portal.ts';
 import { type Day, successRate } from '../../observe/figures.ts';
 import type { WebhookListing } from '../../store/directory.ts';
 import { FAILING_LIMIT_MS, isRunnable } from '../../webhooks/lifecycle.ts';
@@ -20,8 +20,8 @@ export function webhookHeader(call: PageCall, { listing: { webhook }, figures }:
   return pageHeader({
     title: name,
     crumbs: [{ href: '/webhooks', label: 'Webhooks' }],
-    badges: [liveBadge(call, webhook, figures, false)],
-    lead: liveSentence(call, webhook, figures, false),
+    badges: [shownState(call, webhook, figures)],
+    lead: stateLead(call, webhook, figures),
     actions: [
       call.may('administrator') ? linkButton({ href: `/webhooks/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
       call.may('operator') ? testButton(call, webhook) : null,
@@ -30,18 +30,17 @@ export function webhookHeader(call: PageCall, { listing: { webhook }, figures }:
   });
 }
 
-/** An update of the page replaces it. */
-function liveBadge({ now }: PageCall, { progress }: Webhook, { day }: WebhookFigures, isUpdate: boolean): Html {
+function shownState({ now }: PageCall, { progress }: Webhook, { day }: WebhookFigures): Html {
   const shown = failsBriefly(progress, day, now) ? 'running' : progress.state;
-  return html`<span id="state"${attributes({ 'hx-swap-oob': isUpdate ? 'true' : null })}>${stateBadge(shown)}</span>`;
+  return html`<span id="state">${stateBadge(shown)}</span>`;
 }
 
-function liveSentence({ now }: PageCall, webhook: Webhook, { day }: WebhookFigures, isUpdate: boolean): Html {
+function stateLead({ now }: PageCall, webhook: Webhook, { day }: WebhookFigures): Html {
   const { progress } = webhook;
   const text = failsBriefly(progress, day, now)
     ? 'The last attempt failed and will be retried. Most recent attempts succeeded.'
     : html`${stateSentence(webhook)} In this state since ${time(progress.stateAt)}.`;
-  return html`<p id="state-sentence"${attributes({ 'hx-swap-oob': isUpdate ? 'true' : null })}>${text}</p>`;
+  return html`<p>${text}</p>`;
 }
 
 /** Counted up to a bound. `isWhole` tells that there are no more. */
@@ -58,10 +57,10 @@ export type Status = {
   readonly hasPage: (path: string) => boolean;
 };
 
-/** The state and the figures. The script reloads them every few seconds. */
+/** The state and the figures. */
 export function statusRegion(call: PageCall, { listing, figures: counted, hasPage }: Status): Html {
   const { webhook, endpointEnabled, endpointName } = listing;
-  const { id, endpointId, progress } = webhook;
+  const { endpointId, progress } = webhook;
   const cannotStart =
     endpointEnabled || isRunnable(progress.state)
       ? null
@@ -70,18 +69,7 @@ export function statusRegion(call: PageCall, { listing, figures: counted, hasPag
           title: 'Its endpoint is not enabled.',
           text: html`<p>The webhook cannot start or send a test event until you verify or enable <a href="/endpoints/${endpointId}">${endpointName}</a>.</p>`,
         });
-  const refresh = attributes({
-    'hx-get': `/webhooks/${id}/status`,
-    'hx-trigger': `every ${STATUS_EVERY_SECONDS}s`,
-    'hx-swap': 'outerHTML',
-  });
-  return html`<div id="status" class="status"${refresh}>${failsBriefly(progress, counted.day, call.now) ? null : stateNotice(webhook, call.now)}${cannotStart}${webhookFigures(call, listing, counted, hasPage('/deliveries'))}${deadSection(call, webhook, counted.dead, hasPage)}</div>`;
-}
-
-/** The status with the header above it. */
-export function statusUpdate(call: PageCall, status: Status): Html {
-  const { webhook } = status.listing;
-  return html`${statusRegion(call, status)}${liveBadge(call, webhook, status.figures, true)}${liveSentence(call, webhook, status.figures, true)}`;
+  return html`<div id="status" class="status">${failsBriefly(progress, counted.day, call.now) ? null : stateNotice(webhook, call.now)}${cannotStart}${webhookFigures(call, listing, counted, hasPage('/deliveries'))}${deadSection(call, webhook, counted.dead, hasPage)}</div>`;
 }
 
 /** The script inserts the result into the page. Without it, the page reloads with the result. */

@@ -1,24 +1,25 @@
 /** The pages of webhooks: the list, one webhook with its actions, and its forms. */
 import type { AttemptRecord } from '../../delivery/batch.ts';
-import { type Html, html } from '../../http/html.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
 import { CHOICES_MAX, DEAD_COUNTED_BATCHES, STATES_READ, STATES_SHOWN } from '../../kernel/limits/portal.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { WebhookListing } from '../../store/directory.ts';
 import type { Webhook } from '../../webhooks/webhook.ts';
 import { webhookReader } from '../../webhooks/webhook-schema.ts';
-import { attempted, type PageCall, pathId, type Redirect, redirectTo, refusedTo, type View } from '../call.ts';
+import { attempted, type PageCall, pathId, type Redirect, redirectTo, refusedTo } from '../call.ts';
+import { type LiveReading, liveContent } from '../live-content.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { linkButton, pageHeader } from '../parts/header.ts';
+import { withQuery } from '../parts/list.ts';
 import { countOf, sentence } from '../parts/text.ts';
 import { recordPages, removalPages } from '../record-pages.ts';
-import { testSection, webhookActivity } from './activity.ts';
+import { activitySections, readActivity, testRegion, testSection } from './activity.ts';
 import {
   type DeadRecords,
   deadCount,
   removalSection,
   settingsSection,
   statusRegion,
-  statusUpdate,
   type WebhookFigures,
   webhookHeader,
 } from './detail.ts';
@@ -27,7 +28,7 @@ import { historySection, incidentsOf } from './history.ts';
 import { webhookListPage } from './list.ts';
 
 export function webhookPages(dependencies: PageDependencies): PageRoute[] {
-  const { pages, services, store, clock, testDelivery, hasPage } = dependencies;
+  const { pages, services, store, clock, feed, testDelivery, hasPage } = dependencies;
   const { webhooks, endpoints, keys } = services;
 
   const found = async (call: PageCall): Promise<WebhookListing> => {
@@ -119,18 +120,21 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
       const attempt = await testOf(call, listing);
       const test =
         attempt === null ? null : testSection(attempt, (await endpoints.get(listing.webhook.endpointId)).url);
-      return webhookView(call, listing, test);
+      const { id, name } = listing.webhook;
+      const { content } = await readPage(call, listing, test);
+      const stream = withQuery(`/webhooks/${id}/live`, call.query, {});
+      const live = attributes({ 'hx-sse:connect': stream, 'hx-swap': 'innerMorph' });
+      return {
+        title: name,
+        content: html`<div id="webhook" class="page-part"${live}>${content()}</div>`,
+        hasCharts: true,
+      };
     }),
-    pages.page({
-      method: 'GET',
-      path: '/webhooks/{id}/status',
-      role: 'viewer',
-      isBackground: true,
-      respond: async (call) => {
-        const listing = await found(call);
-        const partial = statusUpdate(call, { listing, figures: await figuresOf(listing), hasPage });
-        return { title: listing.webhook.name, content: partial, partial };
-      },
+    pages.stream('/webhooks/{id}/live', async (call) => {
+      const { id } = (await found(call)).webhook;
+      return liveContent(feed, id, call.signal, async () =>
+        readPage({ ...call, now: clock() }, await found(call), null),
+      );
     }),
     switching('start'),
     switching('stop'),
@@ -143,7 +147,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
         const attempt = await testDelivery(pathId(call), call.user.id);
         if (!call.isPartial) return redirectTo(`${path}?test=${attempt.id}#test`);
         const { url } = await endpoints.get((await webhooks.get(pathId(call))).endpointId);
-        const partial = testSection(attempt, url);
+        const partial = testRegion(testSection(attempt, url));
         return { title: 'Test event', content: partial, partial };
       },
       invalid: async (call, refusal) =>
@@ -170,13 +174,13 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
     return { dead, oldestAt, day: days.get(webhookNumber) };
   }
 
-  /** `test` is the result of a test event just sent. */
-  async function webhookView(call: PageCall, listing: WebhookListing, test: Html | null): Promise<View> {
+  /** The page of a webhook, which is live. `test` is the result of a test event just sent. */
+  async function readPage(call: PageCall, listing: WebhookListing, test: Html | null): Promise<LiveReading> {
     const { webhook } = listing;
-    const { id, name, createdAt, encryptionKeyName } = webhook;
+    const { id, createdAt, encryptionKeyName } = webhook;
     const [figures, activity, history, key] = await Promise.all([
       figuresOf(listing),
-      webhookActivity(dependencies, call, webhook),
+      readActivity(dependencies, call.query, webhook),
       store.stateHistory.ofWebhook(id, STATES_READ),
       encryptionKeyName === null ? null : store.keys.getByName(encryptionKeyName),
     ]);
@@ -184,8 +188,11 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
     const incidents = incidentsOf(history);
     const isWhole = history.length < STATES_READ && incidents.length <= STATES_SHOWN;
     const status = { listing, figures, hasPage };
-    const content = html`${webhookHeader(call, status)}${test ?? html`<div id="test" hidden></div>`}${statusRegion(call, status)}${activity}<div class="columns">${settingsSection(listing, key)}${historySection(incidents.slice(0, STATES_SHOWN), isWhole, createdAt, audit)}</div>${call.may('administrator') ? removalSection(webhook) : null}`;
-    return { title: name, content, hasCharts: true };
+    const attempts = activity.attempts.map((attempt) => attempt.id);
+    const version = JSON.stringify([listing, figures, activity.series, attempts, history, key?.id]);
+    const content = (): Html =>
+      html`${webhookHeader(call, status)}${testRegion(test)}${statusRegion(call, status)}${activitySections(call, webhook, activity)}<div class="columns">${settingsSection(listing, key)}${historySection(incidents.slice(0, STATES_SHOWN), isWhole, createdAt, audit)}</div>${call.may('administrator') ? removalSection(webhook) : null}`;
+    return { version, content };
   }
 
   function deadRecords({ webhook: { progress } }: WebhookListing): Promise<DeadRecords> {

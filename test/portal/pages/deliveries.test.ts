@@ -11,7 +11,7 @@ import { NO_TIMINGS, type Timings } from '../../../src/outbound/outcome.ts';
 import { attemptMoment, outcomeBadge, waterfall } from '../../../src/portal/deliveries/attempt.ts';
 import { standing } from '../../../src/portal/deliveries/detail.ts';
 import { readAsked } from '../../../src/portal/deliveries/filters.ts';
-import { tail, tailEvents } from '../../../src/portal/deliveries/live.ts';
+import { attemptList, tail, tailEvents } from '../../../src/portal/deliveries/live.ts';
 import { attentionSection } from '../../../src/portal/overview.ts';
 import type { Ailing } from '../../../src/store/overview.ts';
 import type { Delivery, WebhookState } from '../../../src/webhooks/webhook.ts';
@@ -298,8 +298,8 @@ describe('the search of deliveries', () => {
 
 describe('a live tail', () => {
   const webhook = { id: 'w', name: 'Shop' };
-  const rows = (attempts: readonly AttemptRecord[], isOfAll: boolean, of: typeof webhook | null = webhook): string =>
-    textOf(tail({ attempts, webhookOf: () => of, isOfAll, stream: '/live' }));
+  const rows = (attempts: readonly AttemptRecord[], isOfAll: boolean): string =>
+    textOf(attemptList(attempts, () => webhook, isOfAll));
 
   it('shows the records and the error of each attempt', () => {
     const other = { firstOffset: null, lastOffset: null };
@@ -311,15 +311,15 @@ describe('a live tail', () => {
     assert.match(rows([attempt({ ...FAILED, ...other, kind: 'heartbeat' })], false), /dns ?heartbeat ?no such host/);
     assert.match(rows([attempt({ ...other, kind: 'test' })], false), /test event/);
     // Of a webhook that is gone nothing can be linked to.
-    const { markup } = tail({ attempts: [attempt()], webhookOf: () => null, isOfAll: true, stream: '/live' });
+    const { markup } = tail({ attempts: [attempt()], webhookOf: () => null, stream: '/live' });
     assert.doesNotMatch(markup, /href/);
-    assert.match(rows([], true), /Nothing was sent yet/);
+    assert.match(rows([], true), /No attempts yet/);
   });
 
   it('continues with settled attempts, newest first, and counts those that it left out', async () => {
     const feed = createAttemptFeed();
     const gone = new AbortController();
-    const events = tailEvents(feed, null, async () => webhook, gone.signal);
+    const events = tailEvents(feed, { webhookId: null, outcome: null }, async () => webhook, gone.signal);
     const settle = (n: number): void => {
       const batch = batchOf(n, n);
       feed.observeSettled('w', {
@@ -335,12 +335,32 @@ describe('a live tail', () => {
     assert.match(textOf((await events.next()).value?.html), /record #3 .*record #2$/);
     for (let n = 0; n < FEED_BUFFERED + 5; n += 1) settle(n);
     const many = (await events.next()).value?.html ?? html``;
-    assert.equal(many.markup.split('<li class="tail-row is-new">').length - 1, TAIL_SHOWN);
-    assert.match(textOf(many), new RegExp(`${FEED_BUFFERED + 5 - TAIL_SHOWN} attempts before are left out`));
+    assert.equal(many.markup.split('class="tail-row is-new">').length - 1, TAIL_SHOWN);
+    assert.match(textOf(many), new RegExp(`${FEED_BUFFERED + 5 - TAIL_SHOWN} earlier attempts are not shown`));
     for (let n = 0; n < TAIL_SHOWN + 1; n += 1) settle(n);
-    assert.match(textOf((await events.next()).value?.html), /1 attempt before is left out/);
+    assert.match(textOf((await events.next()).value?.html), /1 earlier attempt is not shown/);
     gone.abort();
     assert.equal((await events.next()).done, true);
+  });
+});
+
+describe('the stream of a live list', () => {
+  it('leaves out attempts with another outcome', async () => {
+    const feed = createAttemptFeed();
+    const gone = new AbortController();
+    const failed = tailEvents(feed, { webhookId: 'w', outcome: 'failed' }, async () => null, gone.signal);
+    const delivered = tailEvents(feed, { webhookId: null, outcome: 'delivered' }, async () => null, gone.signal);
+    const [firstFailed, firstDelivered] = [failed.next(), delivered.next()];
+    const settle = (n: number, more: Partial<AttemptRecord>): void => {
+      const batch = batchOf(n, n);
+      const fate = { kind: 'delivered', at: 1 } as const;
+      feed.observeSettled('w', { batch, fate, attempt: attemptOf({ ids, clock }, batch, more) });
+    };
+    settle(1, {});
+    settle(2, FAILED);
+    assert.match(textOf((await firstDelivered).value?.html), /record #1$/);
+    assert.match(textOf((await firstFailed).value?.html), /record #2 ?no such host$/);
+    gone.abort();
   });
 });
 
@@ -363,7 +383,7 @@ describe('what needs attention', () => {
       }),
     );
   const cases: readonly [what: string, said: string, wanted: RegExp][] = [
-    ['nothing', said([]), /^What needs you ?Every webhook that was started delivers/],
+    ['nothing', said([]), /^Problems ?Every started webhook delivers/],
     ['an error', said([{}]), /failing No answer within 15 s\. ?Have the receiver answer first.*1 minute ago 0$/],
     ['an error without words', said([{ detail: null }]), /failing Timeout\. ?Have the receiver/],
     [
@@ -375,7 +395,7 @@ describe('what needs attention', () => {
     [
       'a key that ends and a certificate that has',
       said([], [86_400_000 * 3, -5000]),
-      /hr PGP key ends in 3 days .*hr Client certificate ended 5 seconds ago Receivers that ask/,
+      /hr PGP key ends in 3 days .*hr Client certificate ended 5 seconds ago Receivers that require/,
     ],
   ];
   for (const [what, told, wanted] of cases) it(`is said: ${what}`, () => assert.match(told, wanted));

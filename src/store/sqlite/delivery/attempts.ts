@@ -10,7 +10,7 @@ import {
   OUTCOMES_PER_WEBHOOK,
 } from '../../../kernel/limits/log.ts';
 import type { Timings } from '../../../outbound/outcome.ts';
-import type { AttemptStore, LastOutcomes } from '../../deliveries.ts';
+import type { AttemptOutcome, AttemptStore, LastOutcomes } from '../../deliveries.ts';
 import type { Database, Row } from '../driver/database.ts';
 import { json, readRow } from '../driver/table.ts';
 import { ATTEMPT_COLUMNS } from '../erasure.ts';
@@ -28,9 +28,12 @@ const OF_RECORD = `
   ORDER BY key DESC LIMIT @limit`;
 // The newest attempts of all, and those of one webhook among them, which are enough for a busy webhook.
 const LATEST = `SELECT ${ATTEMPT_COLUMNS} FROM attempt ORDER BY key DESC LIMIT @limit`;
+const LATEST_OF_OUTCOME = `
+  SELECT key FROM (SELECT key, error_class FROM attempt ORDER BY key DESC LIMIT ${ATTEMPTS_LOOKED_THROUGH})
+  WHERE (error_class IS NOT NULL) = @failed ORDER BY key DESC LIMIT @limit`;
 const LATEST_OF = `
-  SELECT key FROM (SELECT key, webhook_number FROM attempt ORDER BY key DESC LIMIT ${ATTEMPTS_LOOKED_THROUGH})
-  WHERE webhook_number = @webhookNumber ORDER BY key DESC LIMIT @limit`;
+  SELECT key FROM (SELECT key, webhook_number, error_class FROM attempt ORDER BY key DESC LIMIT ${ATTEMPTS_LOOKED_THROUGH})
+  WHERE webhook_number = @webhookNumber AND (@failed IS NULL OR (error_class IS NOT NULL) = @failed) ORDER BY key DESC LIMIT @limit`;
 // Index: attempt_record. Attempts for the newest records, heartbeats and tests, which include the newest ones of a quiet webhook.
 const OF_NEWEST_RECORDS = `
   SELECT key FROM attempt WHERE webhook_number = @webhookNumber AND first_offset IS NOT NULL ORDER BY first_offset DESC LIMIT @limit`;
@@ -75,15 +78,19 @@ export function attemptStore(db: Database): AttemptStore {
       const row = await db.get(OF_BATCH, { batchId: id, from, to });
       return row === undefined ? null : readRow(row);
     },
-    latest: async (limit) => (await db.all(LATEST, { limit })).map(read),
-    latestOf: async (webhookNumber, limit) => {
+    latest: async (limit, outcome = null) => {
+      if (outcome === null) return (await db.all(LATEST, { limit })).map(read);
+      const rows = await db.all(LATEST_OF_OUTCOME, { limit, failed: failedOf(outcome) });
+      return withKeys(db, rows);
+    },
+    latestOf: async (webhookNumber, limit, outcome = null) => {
       const params = { webhookNumber, limit };
-      let rows = await db.all(LATEST_OF, params);
+      let rows = await db.all(LATEST_OF, { ...params, failed: failedOf(outcome) });
       if (rows.length < limit) {
         rows = [...rows, ...(await db.all(OF_NEWEST_RECORDS, params)), ...(await db.all(WITHOUT_RECORDS, params))];
       }
-      const keys = [...new Set(rows.map(({ key }) => Number(key)))].sort((a, b) => b - a).slice(0, limit);
-      return (await db.all(WITH_KEYS, { keys: JSON.stringify(keys) })).map(read);
+      const attempts = await withKeys(db, rows);
+      return attempts.filter((one) => outcome === null || outcomeOf(one) === outcome).slice(0, limit);
     },
     lastOutcomes: async (webhookNumbers) => {
       const rows = await db.all(OUTCOMES, { webhookNumbers: JSON.stringify(webhookNumbers) });
@@ -101,6 +108,20 @@ export function attemptStore(db: Database): AttemptStore {
       return outcomes;
     },
   };
+}
+
+/** Newest first, each once. */
+async function withKeys(db: Database, rows: readonly Row[]): Promise<AttemptRecord[]> {
+  const keys = [...new Set(rows.map(({ key }) => Number(key)))];
+  return (await db.all(WITH_KEYS, { keys: JSON.stringify(keys) })).map(read);
+}
+
+function failedOf(outcome: AttemptOutcome | null): number | null {
+  return outcome === null ? null : outcome === 'failed' ? 1 : 0;
+}
+
+function outcomeOf({ errorClass }: AttemptRecord): AttemptOutcome {
+  return errorClass === null ? 'delivered' : 'failed';
 }
 
 function read(row: Row): AttemptRecord {
