@@ -80,7 +80,7 @@ function headFigures({ series, backlog, dead, at }: Overview): Html {
     },
     {
       label: 'Response time',
-      value: p50Ms === null ? '–' : `p50 ${spanText(p50Ms)}`,
+      value: p50Ms === null ? '–' : html`<small>p50</small> ${spanText(p50Ms)}`,
       hint: p95Ms === null ? 'No response yet' : `p95 ${spanText(p95Ms)}`,
     },
     {
@@ -163,7 +163,7 @@ function ailingTable(ailing: readonly Ailing[], now: number): Html {
     rows: ailing.map((webhook) => [
       html`<a href="/webhooks/${webhook.id}">${webhook.name}</a><span class="cell-hint">to ${webhook.endpointName}</span>`,
       stateBadge(webhook.state),
-      why(webhook),
+      problemOf(webhook),
       relativeTime(webhook.since, now),
       webhook.waiting === 0
         ? '0'
@@ -173,12 +173,16 @@ function ailingTable(ailing: readonly Ailing[], now: number): Html {
   });
 }
 
-/** The problem, and the advice below it. */
-function why({ reason, detail }: Ailing): Html {
-  if (reason === null) return html`<span class="quiet">–</span>`;
+/** The problem, the advice below it, and where its failures are. */
+function problemOf({ id, name, state, reason, detail }: Ailing): Html {
+  const failures =
+    state === 'stopped'
+      ? null
+      : html`<span class="cell-hint"><a href="/deliveries/failures?webhook=${id}" aria-label="Failures by cause: ${name}">Failures by cause</a></span>`;
+  if (reason === null) return html`<span class="quiet">–</span>${failures}`;
   const known = STATE_REASONS[reason as StopReason] as string | undefined;
-  if (known !== undefined) return html`${known}`;
-  return html`${sentence(detail ?? reason)}<span class="cell-hint">${adviceFor(reason as ErrorClass, statusInMessage(detail))}</span>`;
+  if (known !== undefined) return html`${known}${failures}`;
+  return html`${sentence(detail ?? reason)}<span class="cell-hint">${adviceFor(reason as ErrorClass, statusInMessage(detail))}</span>${failures}`;
 }
 
 function expiringTable(expiring: readonly Expiry[], now: number): Html {

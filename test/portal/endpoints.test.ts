@@ -209,7 +209,7 @@ describe('creating an endpoint', () => {
     await page.getByText('The first challenge failed').waitFor();
     assert.ok(!(await page.content()).includes('as it was agreed on'));
     await page.getByRole('link', { name: 'See the response' }).click();
-    await page.getByText('Check the path of the address').waitFor();
+    await page.getByText("Check the path of the endpoint's URL").waitFor();
   });
 });
 

@@ -86,7 +86,7 @@ describe('the overview', () => {
     await page.getByText('Deliveries per minute as a table').click();
     assert.equal(await page.locator('.chart').first().getByRole('row').count(), 61);
     await isAccessible();
-    await row.getByRole('link', { name: 'Warehouse' }).click();
+    await row.getByRole('link', { name: 'Warehouse', exact: true }).click();
     await page.getByRole('heading', { name: 'Warehouse', level: 1 }).waitFor();
     await page.goBack();
     await page.locator('.figure', { hasText: 'Waiting' }).getByRole('link').click();

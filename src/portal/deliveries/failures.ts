@@ -86,7 +86,7 @@ function row({ webhookId, webhookName, cause, dead, retrying, firstAt, lastAt }:
     html`<a href="/webhooks/${webhookId}">${webhookName}</a>`,
     listed('dead', dead),
     listed('pending', retrying),
-    html`${relativeTime(firstAt, now)}${firstAt === lastAt ? null : html`<span class="cell-hint">last ${relativeTime(lastAt, now)}</span>`}`,
+    html`${relativeTime(firstAt, now)}${firstAt === lastAt ? null : html`<span class="cell-hint failure-last">last ${relativeTime(lastAt, now)}</span>`}`,
     ...(call.may('operator') ? [dead === 0 ? html`` : replayLink(webhookId, webhookName, cause)] : []),
   ];
 }

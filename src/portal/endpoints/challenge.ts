@@ -1,7 +1,7 @@
 /** The last challenge of an endpoint: the token, the expected and the received response, and advice. */
 import { type Html, html } from '../../http/html.ts';
 import { CHALLENGE_TIMEOUT_MS } from '../../kernel/limits/limits.ts';
-import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
+import { adviceFor, type ErrorClass, statusInMessage } from '../../outbound/outcome.ts';
 import type { Endpoint, Verification } from '../../webhooks/endpoint.ts';
 import { challengeBody } from '../../wire/challenge.ts';
 import { challengeHeader } from '../../wire/challenge-answer.ts';
@@ -121,14 +121,10 @@ const ADVICE: Readonly<Record<string, string>> = {
 };
 
 function statusAdvice(error: string): string | undefined {
-  const status = /answered (\d{3})/.exec(error)?.[1];
-  if (status === undefined) return undefined;
-  if (status === '401' || status === '403') return 'Compare the API key on both sides, and check the receiver’s log.';
-  if (status === '404' || status === '405')
-    return 'Check the path of the address, and that the receiver accepts POST there.';
-  if (status.startsWith('3')) return 'Redirects are not followed. Enter the final address.';
-  if (status.startsWith('2')) return 'The response to a challenge must have the status 200.';
-  return 'The receiver’s log should tell the reason.';
+  const status = statusInMessage(error);
+  if (status === null) return undefined;
+  if (status >= 200 && status < 300) return 'The response to a challenge must have the status 200.';
+  return adviceFor('http_status', status);
 }
 
 /** Removes the error code at the beginning. */

@@ -384,14 +384,18 @@ describe('what needs attention', () => {
     );
   const cases: readonly [what: string, said: string, wanted: RegExp][] = [
     ['nothing', said([]), /^Problems ?Every started webhook delivers/],
-    ['an error', said([{}]), /failing No answer within 15 s\. ?Have the receiver answer first.*1 minute ago 0$/],
+    [
+      'an error',
+      said([{}]),
+      /failing No answer within 15 s\. ?Have the receiver answer first.*Failures by cause.*1 minute ago 0$/,
+    ],
     ['an error without words', said([{ detail: null }]), /failing Timeout\. ?Have the receiver/],
     [
       'a reason of its own',
       said([{ state: 'stopped', reason: 'endpoint_gone' }]),
       /stopped The endpoint answered 410 Gone/,
     ],
-    ['no reason', said([{ state: 'failed', reason: null, waiting: 1234 }]), /failed – .* 1,234$/],
+    ['no reason', said([{ state: 'failed', reason: null, waiting: 1234 }]), /failed –.* 1,234$/],
     [
       'a key that ends and a certificate that has',
       said([], [86_400_000 * 3, -5000]),
