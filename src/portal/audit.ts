@@ -1,12 +1,12 @@
 /** The audit log: who changed what, and how. */
-import { type Html, html } from '../http/html.ts';
+import { attributes, type Html, html } from '../http/html.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
 import type { AuditAction } from '../resources/audit.ts';
 import type { AuditFilter, AuditRecord } from '../store/audit.ts';
 import type { Store } from '../store/store.ts';
 import type { PageDependencies, PageRoute } from './page.ts';
 import { copyable } from './parts/details.ts';
-import { differences } from './parts/differences.ts';
+import { changesSummary, differences } from './parts/differences.ts';
 import { type Choice, newForm, selectField, textField } from './parts/fields.ts';
 import { emptyState, listView, nothingFound, readListed, table, withQuery } from './parts/list.ts';
 import { time } from './parts/text.ts';
@@ -24,7 +24,7 @@ export function auditPages({ pages, store, hasPage }: PageDependencies): PageRou
         (before, limit) => store.audit.list(before, limit, filter),
         ({ id }) => id,
       );
-      const things = await readResourceLinks(
+      const linkOf = await readResourceLinks(
         store,
         items.flatMap(({ actor, target }) => [actor, target]),
         hasPage,
@@ -34,13 +34,14 @@ export function auditPages({ pages, store, hasPage }: PageDependencies): PageRou
         lead: LEAD,
         ...{ path: PATH, query, nextCursor },
         filters: filters(query),
-        results: auditTable(items, things, query),
+        layout: 'audit-list',
+        results: auditTable(items, linkOf, query),
       });
     }),
   ];
 }
 
-/** An actor may be given by its user name; `since` and `until` are in UTC. */
+/** The actor may be a user name. `since` and `until` are in UTC. */
 async function readFilter(query: URLSearchParams, store: PageDependencies['store']): Promise<AuditFilter> {
   const [actor, action, target] = [query.get('actor')?.trim(), query.get('action'), query.get('target')?.trim()];
   const since = readInstant(query, 'since');
@@ -57,7 +58,7 @@ async function readFilter(query: URLSearchParams, store: PageDependencies['store
 
 function auditTable(
   entries: readonly AuditRecord[],
-  things: (reference: string) => ResourceLink,
+  linkOf: (reference: string) => ResourceLink,
   query: URLSearchParams,
 ): Html {
   const isFiltered = NAMES.some((name) => (query.get(name) ?? '') !== '');
@@ -70,31 +71,32 @@ function auditTable(
       { label: 'To' },
       { label: 'Changes' },
     ],
-    rows: entries.map((entry) => row(entry, things, query)),
+    rows: entries.map((entry) => row(entry, linkOf, query)),
     empty: isFiltered ? nothingFound(PATH, 'entries') : NOTHING_YET,
   });
 }
 
 const LEAD =
-  'Every change that somebody made, and those that the service made by itself. Each entry carries the hash of the one before it; secrets are masked.';
+  'Every change by a user, an application, a command or the service itself. Each entry has the hash of the previous one; secrets are masked.';
 const NOTHING_YET = emptyState({
   title: 'Nothing has happened yet',
-  text: 'Whatever is created, changed or deleted is written down here.',
+  text: 'Every creation, change and deletion is recorded here.',
 });
 
 function row(
   { at, actor, action, target, changes }: AuditRecord,
-  things: (reference: string) => ResourceLink,
+  linkOf: (reference: string) => ResourceLink,
   query: URLSearchParams,
 ): Html[] {
   const filtered = (name: string, value: string): string => withQuery(PATH, query, { [name]: value, cursor: null });
-  const who = things(actor);
+  const who = linkOf(actor);
+  const details = html`${differences(changes)}<p class="cell-hint"><code>${action}</code> ${resourceId(target)}</p>`;
   return [
     time(at),
-    html`<a href="${filtered('actor', actor)}" class="plain-link">${who.name}</a>${who.kind === null ? null : html`<span class="cell-hint">${who.kind}</span>`}`,
-    html`${actionText(action)}<span class="cell-hint"><code>${action}</code></span>`,
-    html`${resourceLink(things(target))}<span class="cell-hint">${resourceId(target)}</span>`,
-    differences(changes),
+    html`<a href="${filtered('actor', actor)}" class="plain-link"${attributes({ title: who.kind })}>${who.name}</a>`,
+    html`${actionText(action)}`,
+    resourceLink(linkOf(target)),
+    html`<details class="audit-changes"><summary>${changesSummary(changes)}</summary>${details}</details>`,
   ];
 }
 
@@ -117,7 +119,7 @@ const ACTIONS: Readonly<Record<AuditAction, string>> = {
   'user.set-password': 'Set the password',
   'user.add-passkey': 'Added a passkey',
   'user.remove-passkey': 'Removed a passkey',
-  'user.refuse-passkey': 'Refused a passkey that may be a copy',
+  'user.refuse-passkey': 'Refused a passkey, possibly a copy',
   'user.sign-in': 'Signed in',
   'user.sign-out': 'Signed out',
   'user.sign-out-everywhere': 'Signed out everywhere',
@@ -148,7 +150,7 @@ const ACTIONS: Readonly<Record<AuditAction, string>> = {
   'webhook.stop': 'Stopped the webhook',
   'webhook.replay': 'Replayed records of the webhook',
   'delivery.replay': 'Replayed the delivery',
-  'event.erase': 'Asked to erase a person’s data',
+  'event.erase': 'Requested the erasure of a person’s data',
   'event.erase-done': 'Erased a person’s data',
   'backup.download': 'Downloaded a backup',
   'database.restore': 'Restored a backup',
@@ -196,7 +198,7 @@ const FIXED: Readonly<Record<string, string>> = {
   'embedding-program': 'the embedding program',
 };
 
-/** Reads each resource once. A page names few, so each costs one read. */
+/** Reads each resource once. */
 export async function readResourceLinks(
   store: Store,
   references: Iterable<string>,
@@ -215,7 +217,7 @@ export function resourceLink({ kind, name, href }: ResourceLink): Html {
   const label = href === null ? html`<span>${name}</span>` : html`<a href="${href}">${name}</a>`;
   return kind === null
     ? label
-    : html`<span class="thing"><span class="quiet">${kind.replaceAll('-', ' ')}</span> ${label}</span>`;
+    : html`<span class="resource"><span class="quiet">${kind.replaceAll('-', ' ')}</span> ${label}</span>`;
 }
 
 /** Its id, with a button that copies it. */

@@ -54,55 +54,75 @@ export function settingsPages({ pages, config, db, vault, store, ids, clock, log
 /** Bounds concurrent backups: each takes as much disk space as the database until its client has read it. Throws 503. */
 async function beginDownload(downloads: Downloads, now: number, signal: AbortSignal): Promise<Download> {
   const download = await downloads.begin(now, signal).catch((error: unknown) => {
-    if (signal.aborted) throw new Refusal('unavailable', 'whoever asked for the backup has gone');
+    if (signal.aborted) throw new Refusal('unavailable', 'the client closed the connection');
     throw error;
   });
   if (download !== null) return download;
   const headers = { 'Retry-After': '60' };
-  throw new Refusal('unavailable', 'another backup is being downloaded: try again once it is done', { headers });
+  throw new Refusal('unavailable', 'another backup is being downloaded: retry when it is finished', { headers });
 }
 
 function settingsView(call: PageCall, config: Config, file: string, sqlite: string): View {
   const given = settingsGiven(config);
-  const content = html`${pageHeader({ title: 'Settings', lead: 'Set by flags of the command or variables of its environment; a change takes a restart.' })}${backup(call)}${section(
+  const changed = SETTING_NAMES.filter((name) => given?.[name] != null);
+  const groups = GROUPS.map(({ title, names }) => {
+    const rest = names.filter((name) => !changed.includes(name));
+    return rest.length === 0 ? null : html`<h3>${title}</h3>${settingTable(config, title, rest)}`;
+  });
+  const content = html`${pageHeader({ title: 'Settings', lead: 'Flags of the command or environment variables set them. Restart the server after a change.' })}${
+    changed.length === 0
+      ? null
+      : section({ title: 'Changed', isPlain: true, content: settingTable(config, 'Changed settings', changed) })
+  }${section({ title: given === null ? 'All settings' : 'Defaults', isPlain: true, content: html`${groups}` })}${backup(call)}${section(
     {
-      title: 'Configuration',
-      isPlain: true,
-      content: table({
-        caption: 'Configuration',
-        columns: [{ label: 'Setting', kind: 'main' }, { label: 'Value' }, { label: 'Where it came from' }],
-        rows: SETTING_NAMES.map((name) => [
-          html`<code>${SETTINGS[name].variable}</code><span class="cell-hint">${SETTINGS[name].description}</span>`,
-          shownValue(config, name),
-          sourceOf(given?.[name], name),
-        ]),
-        empty: html``,
-      }),
+      title: 'Versions and use',
+      content: definitionList([
+        ['Sallyport', VERSION],
+        ['Schema', `version ${SCHEMA_VERSION}`],
+        ['Node.js', process.version],
+        ['SQLite', sqlite],
+        ['Uptime', spanText(process.uptime() * 1000)],
+        ['Memory', sizeText(process.memoryUsage.rss())],
+        ['Database', `${sizeText(sizeOf(file))}, and ${sizeText(sizeOf(`${file}-wal`))} in its write-ahead log`],
+      ]),
     },
-  )}${section({
-    title: 'What it runs on',
-    content: definitionList([
-      ['Sallyport', VERSION],
-      ['Schema', `version ${SCHEMA_VERSION}`],
-      ['Node.js', process.version],
-      ['SQLite', sqlite],
-      ['Running for', spanText(process.uptime() * 1000)],
-      ['Memory', sizeText(process.memoryUsage.rss())],
-      ['Database', `${sizeText(sizeOf(file))}, and ${sizeText(sizeOf(`${file}-wal`))} not yet put into it`],
-    ]),
-  })}`;
+  )}`;
   return { title: 'Settings', content };
 }
+
+function settingTable(config: Config, caption: string, names: readonly SettingName[]): Html {
+  const given = settingsGiven(config);
+  return table({
+    caption,
+    columns: [{ label: 'Setting', kind: 'main' }, { label: 'Value' }, { label: 'Source' }],
+    rows: names.map((name) => [
+      html`<code>${SETTINGS[name].variable}</code><span class="cell-hint">${SETTINGS[name].description}</span>`,
+      shownValue(config, name),
+      sourceOf(given?.[name], name),
+    ]),
+    empty: html``,
+  });
+}
+
+const GROUPS: readonly { readonly title: string; readonly names: readonly SettingName[] }[] = [
+  {
+    title: 'Address and TLS',
+    names: ['host', 'port', 'publicUrl', 'tlsCertFile', 'tlsKeyFile', 'trustedProxies'],
+  },
+  { title: 'Outbound requests', names: ['caFile', 'egressAllow', 'egressProxy'] },
+  { title: 'Retention', names: ['retentionDeliveredDays', 'retentionDeadDays', 'retentionAttemptsDays'] },
+  { title: 'Data and log', names: ['dataDir', 'masterKeyFile', 'databaseUrl', 'logLevel'] },
+];
 
 function backup(call: PageCall): Html | null {
   if (!call.may('administrator')) return null;
   return section({
     title: 'Backup',
-    lead: html`Everything in one file, as it is in this moment, without the master key: what is sealed is of no use without it. It holds personal data and is for people you trust with all of it. <code>sallyport backup</code> does the same on a schedule.`,
+    lead: html`A consistent copy of the database in one file, without the master key that decrypts its secrets. It contains personal data: give it only to people whom you trust with all of it. Use <code>sallyport backup</code> for scheduled backups.`,
     actions: [
       actionButton({ action: '/settings/backup', csrf: call.csrf, label: 'Download a backup', icon: 'download' }),
     ],
-    content: html`<p class="hint">Brought back by <code>sallyport restore</code>, which reads all of it first and refuses what is not whole.</p>`,
+    content: html`<p class="hint">Restore it with <code>sallyport restore</code>, which checks the whole file first.</p>`,
   });
 }
 
@@ -121,7 +141,7 @@ function withoutCredentials({ egressProxy }: Config): string {
 
 function sourceOf(given: { readonly by: string } | null | undefined, name: SettingName): Html {
   const { variable, flag } = SETTINGS[name];
-  if (given === undefined) return html`the program that it is part of`;
+  if (given === undefined) return html`the embedding program`;
   if (given === null) return html`<span class="quiet">default</span>`;
   return given.by === 'flag' ? html`<code>--${flag}</code>` : html`<code>${variable}</code>`;
 }

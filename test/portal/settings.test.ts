@@ -2,15 +2,26 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import { SETTINGS } from '../../src/config/names.ts';
 import { examineBackup } from '../../src/data/backup.ts';
 import { startPortal } from '../support/browser.ts';
 
 describe('settings', () => {
-  it('shows each setting and its origin', async (t) => {
+  it('shows each setting and its source, those that were changed first', async (t) => {
     const portal = await startPortal(t);
     const { page, open } = await portal.signIn('viewer');
     assert.equal(await open('/settings'), 200);
-    await page.getByRole('row').filter({ hasText: 'SALLYPORT_LOG_LEVEL' }).waitFor();
+    const names = await page.locator('.page th code').allInnerTexts();
+    assert.deepEqual(
+      names.toSorted(),
+      Object.values(SETTINGS)
+        .map(({ variable }) => variable)
+        .toSorted(),
+    );
+    const changed = page.getByRole('region', { name: 'Changed settings' }).locator('th code');
+    assert.deepEqual(names.slice(0, await changed.count()), await changed.allInnerTexts());
+    assert.ok((await changed.allInnerTexts()).includes('SALLYPORT_DATA'));
+    assert.ok(!(await changed.allInnerTexts()).includes('SALLYPORT_RETENTION_DEAD_DAYS'));
     assert.equal(await page.getByRole('button', { name: 'Download a backup' }).count(), 0);
   });
 

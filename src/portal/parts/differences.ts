@@ -4,12 +4,34 @@ import { type Html, html } from '../../http/html.ts';
 import type { Change, Changes } from '../../resources/audit.ts';
 
 export function differences(changes: Changes): Html {
-  const all = Object.entries(changes);
-  const entries = all.every(([, { from }]) => from === null) ? all.filter(saysSomething) : all;
+  const entries = shownEntries(changes);
   if (entries.length === 0) return html`<span class="quiet">No fields changed</span>`;
   if (entries.length <= SHOWN_MAX) return html`<dl class="differences">${entries.map(difference)}</dl>`;
   const [shown, folded] = [entries.slice(0, SHOWN), entries.slice(SHOWN)];
   return html`<dl class="differences">${shown.map(difference)}</dl><details class="more-differences"><summary>${folded.length} more</summary><dl class="differences">${folded.map(difference)}</dl></details>`;
+}
+
+function shownEntries(changes: Changes): [string, Change][] {
+  const all = Object.entries(changes);
+  return all.every(([, { from }]) => from === null) ? all.filter(saysSomething) : all;
+}
+
+const SUMMARY_LENGTH = 40;
+
+/** One line: the number of fields of a new or deleted record, or the first change and the number of the others. */
+export function changesSummary(changes: Changes): string {
+  const entries = shownEntries(changes);
+  const [first, ...others] = entries;
+  if (first === undefined) return 'No fields changed';
+  const isWhole = entries.every(([, { from }]) => from === null) || entries.every(([, { to }]) => to === null);
+  if (isWhole && others.length > 0) return `${entries.length} fields`;
+  const [name, { from, to }] = first;
+  const short = (value: unknown): string => {
+    const text = valueText(value).split('\n', 1)[0] ?? '';
+    return text.length > SUMMARY_LENGTH ? `${text.slice(0, SUMMARY_LENGTH)}…` : text;
+  };
+  const change = from === null ? short(to) : `${short(from)} → ${short(to)}`;
+  return `${fieldLabel(name)}: ${change}${others.length === 0 ? '' : `, and ${others.length} more`}`;
 }
 
 /** A new record has many fields; the first ones identify it. */

@@ -184,12 +184,7 @@ function ruleSection({ rules }: ApiProduct): Html {
     isPlain: true,
     content: table({
       caption: 'Rules',
-      columns: [
-        { label: 'Path', kind: 'main' },
-        { label: 'Methods' },
-        { label: 'Scope' },
-        { label: 'Permission of the user' },
-      ],
+      columns: [{ label: 'Path', kind: 'main' }, { label: 'Methods' }, { label: 'Scope' }, { label: 'Permission' }],
       rows: rules.map(({ methods, path, scope, permission }) => [
         html`<code>${path}</code>`,
         methods.join(', '),
