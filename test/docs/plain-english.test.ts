@@ -57,6 +57,30 @@ test('no sentence of a page for users is too long', () => {
   assert.deepEqual(long, []);
 });
 
+/** Constructions that the pages for users had, each with a plain one. */
+const CONSTRUCTIONS: readonly PrivateWord[] = [
+  { word: /\bthose (that|who|which)\b/i, instead: 'a noun' },
+  { word: /\b(has|have) to be\b/i, instead: 'must be' },
+  { word: /\banew\b/i, instead: 'again' },
+  { word: /\bwhere there (is|are)\b/i, instead: 'if there is' },
+  { word: /\bwhatever becomes of\b/i, instead: 'whatever happens to' },
+  { word: /\b(is|are) (yours|theirs|ours) to\b/i, instead: 'you must' },
+  { word: /\bstands? (in|for|there|beside)\b/i, instead: 'is' },
+  { word: /\bby way of\b/i, instead: 'through' },
+];
+
+test('no page for users has an old construction', () => {
+  const pages = filesBelow('docs').filter((file) => file.endsWith('.md') && !FORMAL.test(file));
+  const found = pages.flatMap((file) =>
+    sentencesOf(file).flatMap((sentence) =>
+      CONSTRUCTIONS.filter(({ word }) => word.test(sentence)).map(
+        ({ instead }) => `${file}: ${sentence} (write: ${instead})`,
+      ),
+    ),
+  );
+  assert.deepEqual(found, []);
+});
+
 /** The sentences of paragraphs, list items and cells of tables, without code blocks and the targets of links. */
 function sentencesOf(file: string): string[] {
   const text = readFileSync(join(root, file), 'utf8')
