@@ -18,7 +18,9 @@ const pagesIn = (folder: string): string[] =>
     .map((name) => `${folder}/${name}`);
 const howTos = pagesIn('docs/how-to');
 const names = ['README.md', 'CONTRIBUTING.md', ...pagesIn('docs'), ...howTos];
-const pages = new Map(names.map((name) => [name, read(name)]));
+/** Pages beside code, with an index of their own. */
+const others = ['docs/decisions', 'docs/examples', 'docs/receivers', 'docs/reference'].flatMap(pagesIn);
+const pages = new Map([...names, ...others].map((name) => [name, read(name)]));
 const readme = page('README.md');
 
 for (const [name, text] of pages) {
