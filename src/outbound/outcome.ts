@@ -131,6 +131,10 @@ const STATUS_ADVICE: readonly (readonly [from: number, to: number, advice: strin
   ],
   [429, 429, 'Set maxRecordsPerSecond of the webhook to a rate that the receiver allows.'],
   [400, 499, "Compare the payload with what the receiver expects, and look into the receiver's log for the reason."],
-  [502, 504, "Check that the receiver is up. If a proxy answers for it, look into the proxy's log too."],
+  [
+    502,
+    504,
+    "Check that the receiver is up. Look into the receiver's log, and into the log of a proxy that answers for it.",
+  ],
   [500, 599, "Look into the receiver's log for the error at the time of the attempt."],
 ];

@@ -25,6 +25,6 @@ const GONE = {
   status: 404,
   content: html`${pageHeader({ title: TITLE })}${notice({
     tone: 'info',
-    text: `A page with a secret is shown for ${spanText(RESULT_MS)}, to the session that made it. Nothing was made again. If nobody copied the secret, make a new one.`,
+    text: `A secret is shown for ${spanText(RESULT_MS)}, and only to the session that created it. If nobody copied it, create a new one.`,
   })}`,
 };

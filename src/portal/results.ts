@@ -12,8 +12,8 @@ export type Result = (call: PageCall) => View;
 
 export type Results = {
   /**
-   * Does the work of a form and redirects to its result. A form that is sent twice, by a second click or from the history, is done once:
-   * each form has its own token. Rejects with the error of `work`; the form may then be sent again.
+   * Does the work of a form and redirects to its result. A form that is sent twice, by a second click or from the history, is processed
+   * once: each form has its own token. Rejects with the error of `work`; the form may then be sent again.
    */
   once(call: PageCall, work: () => Promise<Result>): Promise<Redirect>;
   /** The page of the result; null if it is no longer kept, or belongs to another session. */

@@ -103,7 +103,7 @@ describe('a request of the page that fails', () => {
       Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden });
       document.dispatchEvent(new Event('visibilitychange'));
     }`);
-    await said(page, 'What stands here is no longer kept up to date.');
+    await said(page, 'This page is not up to date.');
     await page.unroute('**/overview/live?*');
     await nothingSaid(page);
   });

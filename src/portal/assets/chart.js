@@ -1,8 +1,8 @@
-/* Draws the charts of a page from what their elements carry; the table below each says the same in numbers. */
+/* Draws the charts of a page from the data in their elements. The table below each chart has the same numbers. */
 (() => {
   const HEIGHT = 216;
   const colour = (element, name) => getComputedStyle(element).getPropertyValue(name).trim();
-  // The canvas knows no light-dark(): a probe says what the colour is now.
+  // A canvas does not support light-dark(). A temporary element gives the current colour.
   const resolved = (element, name) => {
     const probe = document.createElement('span');
     probe.style.color = `var(${name})`;
@@ -14,7 +14,7 @@
   const charts = new Map();
 
   const widthOf = (element) => Math.max(element.clientWidth, 200);
-  // What has nothing in a stretch has no point there; of parts on one another the last one counts for all.
+  // A missing value has no point. Stacked values are sums.
   const columnsOf = ({ times, series, stacked }) => {
     const columns = series.map(({ values }) => [...values]);
     if (stacked) {
@@ -26,7 +26,7 @@
         }
       }
     }
-    // The highest is drawn first, so that the others lie on it.
+    // The largest sum is drawn first, and the others on top of it.
     return [times.map((at) => at / 1000), ...(stacked ? columns.reverse() : columns)];
   };
   const number = new Intl.NumberFormat('en', { maximumFractionDigits: 2 });
@@ -36,7 +36,7 @@
   const moment = uPlot.fmtDate('{D} {MMM} {HH}:{mm}');
   const momentText = (_, seconds) => (seconds === null ? '' : moment(new Date(seconds * 1000)));
 
-  // By the day and the hour, of 24 of them.
+  // Marks of the time axis, with 24 hours.
   const DAY = '\n{D} {MMM}';
   const TIME_MARKS = [
     [86400, '{D} {MMM}', '\n{YYYY}', null, null, null, null, null, 1],
@@ -44,7 +44,7 @@
     [1, '{HH}:{mm}:{ss}', DAY, null, DAY, null, null, null, 1],
   ];
 
-  // A value with none on either side is no part of a line: it gets a dot.
+  // A value without neighbours is drawn as a dot.
   const alone = ({ data }, which) => {
     const values = data[which];
     const isGap = (at) => values[at] === null || values[at] === undefined;
@@ -94,7 +94,7 @@
     charts.set(element, { chart, carried });
   };
 
-  // New numbers for the same lines: the drawing stays, and whoever reads it keeps their place.
+  // New numbers for the same lines update the drawing, so the pointer keeps its place.
   const update = (element) => {
     const known = charts.get(element);
     const carried = JSON.parse(element.dataset.chart);
@@ -106,7 +106,7 @@
   const watched = new MutationObserver((changes) => {
     for (const { target } of changes) update(target);
   });
-  // uPlot keeps what it draws for as long as it is not told that it is over.
+  // uPlot keeps listeners until a chart is destroyed.
   const forget = (element) => {
     charts.get(element)?.chart.destroy();
     charts.delete(element);

@@ -1,13 +1,13 @@
-/* What becomes of requests that a page makes by itself: one that fails leaves the page as it is, and says so where it is seen. */
+/* Failed requests of a page's script: the page stays as it is and shows a message. */
 (() => {
-  // Which request it is that the page speaks of: a later one that succeeds takes the words away again.
-  let spoken = null;
+  // The request that the message is about. The message disappears when the request succeeds.
+  let subject = null;
   const noticeOf = () => document.querySelector('#failure > .notice');
   const say = (what, title, text) => {
     const notice = noticeOf();
     if (notice === null) return;
-    spoken = what;
-    // What is asked for every few seconds is not said aloud every few seconds.
+    subject = what;
+    // Screen readers announce a repeated message once.
     if (!notice.hidden && notice.dataset.text === title + text) return;
     notice.dataset.text = title + text;
     notice.querySelector('.notice-title').textContent = title;
@@ -19,14 +19,14 @@
     if (notice !== null) notice.hidden = true;
   };
   const succeeded = (what) => {
-    if (what === spoken) hide();
+    if (what === subject) hide();
   };
   const nameOf = ({ request: { method, action } }) => `${method} ${action.split('?', 1)[0]}`;
 
-  // Our own refusals say what was wrong; whatever else stands before us says no more than its status.
+  // Refusals by Sallyport have a text. Of other responses, for example by a proxy, only the status is shown.
   const wordsOf = ({ text, response: { status } }) => {
     const refusal = new DOMParser().parseFromString(text, 'text/html').querySelector('.refusal');
-    if (refusal === null) return ['That did not work', `The server answered ${status}. Try again in a moment.`];
+    if (refusal === null) return ['The request failed', `The server answered ${status}. Try again in a moment.`];
     const words = [...refusal.querySelectorAll('p:not(.refusal-status)')].filter(
       (line) => line.querySelector('a') === null,
     );
@@ -36,7 +36,7 @@
   document.addEventListener('htmx:after:request', (event) => {
     const { ctx } = event.detail;
     if (ctx.response.status < 400) return succeeded(nameOf(ctx));
-    // What it would have replaced stays: with it would go what asks again, or what a filter fills.
+    // The response must not replace the content of the page.
     event.preventDefault();
     say(nameOf(ctx), ...wordsOf(ctx));
   });
@@ -46,14 +46,15 @@
     const text = isLate
       ? 'No answer came in time. Try again in a moment.'
       : 'There is no connection. Try again in a moment.';
-    say(nameOf(ctx), 'That did not work', text);
+    say(nameOf(ctx), 'The request failed', text);
   });
 
-  // Streams try again by themselves. Live tails say it at their own place.
+  // Streams reconnect by themselves. Live lists of attempts have a message of their own.
   const isTail = ({ target }) => target instanceof Element && target.closest('[data-tail]') !== null;
   document.addEventListener('htmx:sse:error', (event) => {
     const isRetry = event.detail.connection?.attempt > 0;
-    if (isRetry && !isTail(event)) say('stream', 'Not connected', 'What stands here is no longer kept up to date.');
+    if (isRetry && !isTail(event))
+      say('stream', 'Not connected', 'This page is not up to date. It reconnects by itself.');
   });
   document.addEventListener('htmx:sse:after:connection', (event) => {
     if (!isTail(event)) succeeded('stream');

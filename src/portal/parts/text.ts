@@ -74,7 +74,8 @@ export function shareText(share: number): string {
 
 /** `p50 12 ms, p95 80 ms`: half of the values, and 95 of 100, are at most this. */
 export function percentilesText(p50Ms: number, p95Ms: number): string {
-  return `p50 ${spanText(p50Ms)}, p95 ${spanText(p95Ms)}`;
+  const unbroken = (ms: number): string => spanText(ms).replaceAll(' ', '\u00a0');
+  return `p50\u00a0${unbroken(p50Ms)}, p95\u00a0${unbroken(p95Ms)}`;
 }
 
 /** Makes a sentence of the reason of a refusal or an outcome. */

@@ -31,7 +31,7 @@ export async function readActivity(
 /** Two sections for `/webhooks/{id}`. The page must set `hasCharts: true` and have `period` in its URL. */
 export function activitySections(
   { query, now }: PageCall,
-  { id, name }: Webhook,
+  { id, name, progress }: Webhook,
   { series, attempts }: Activity,
 ): Html {
   const throughput = section({
@@ -47,9 +47,16 @@ export function activitySections(
     actions: [
       linkButton({ href: `/deliveries/watch?webhook=${id}`, label: 'Watch live', icon: 'play', kind: 'quiet' }),
     ],
-    content: attemptList(attempts, () => ({ id, name }), false),
+    content: html`${progress.state === 'failing' ? null : lastFailure(id, attempts[0])}${attemptList(attempts, () => ({ id, name }), false)}`,
   });
   return html`${throughput}${last}`;
+}
+
+/** The advice if the last attempt failed. While the webhook fails, its state has the same advice. */
+function lastFailure(id: string, attempt: AttemptRecord | undefined): Html | null {
+  if (attempt === undefined || attempt.errorClass === null) return null;
+  const { errorClass, errorMessage, responseStatus } = attempt;
+  return html`<p><strong>${sentence(errorMessage ?? errorClass)}</strong> ${adviceFor(errorClass as ErrorClass, responseStatus)} <a href="/deliveries/failures?webhook=${id}">Failures by cause</a></p>`;
 }
 
 function summary({ period, total }: Series): string {
