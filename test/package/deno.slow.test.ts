@@ -36,7 +36,7 @@ for (const runtime of DENOS) {
 
     it('issues a token and delivers a webhook, with a CA file', async (t) => {
       const { folder, env } = freshClone(t, path);
-      await testEndToEnd(t, { file: commandOf(folder, path), folder, env });
+      await testEndToEnd(t, { file: commandOf(folder, path), folder, env, isCheckout: true });
     });
 
     it('runs every command, and `listen` without options', { timeout: 400_000 }, async (t) => {
