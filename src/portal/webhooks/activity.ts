@@ -47,13 +47,14 @@ export function activitySections(
     actions: [
       linkButton({ href: `/deliveries/watch?webhook=${id}`, label: 'Watch live', icon: 'play', kind: 'quiet' }),
     ],
-    content: html`${progress.state === 'failing' ? null : lastFailure(id, attempts[0])}${attemptList(attempts, () => ({ id, name }), false)}`,
+    content: html`${progress.state === 'failing' ? null : lastFailure(id, attempts)}${attemptList(attempts, () => ({ id, name }), false)}`,
   });
   return html`${throughput}${last}`;
 }
 
-/** The advice if the last attempt failed. While the webhook fails, its state has the same advice. */
-function lastFailure(id: string, attempt: AttemptRecord | undefined): Html | null {
+/** The advice if the last attempt failed. A test event has its own. While the webhook fails, its state has the same advice. */
+function lastFailure(id: string, attempts: readonly AttemptRecord[]): Html | null {
+  const attempt = attempts.find(({ kind }) => kind !== 'test');
   if (attempt === undefined || attempt.errorClass === null) return null;
   const { errorClass, errorMessage, responseStatus } = attempt;
   return html`<p><strong>${sentence(errorMessage ?? errorClass)}</strong> ${adviceFor(errorClass as ErrorClass, responseStatus)} <a href="/deliveries/failures?webhook=${id}">Failures by cause</a></p>`;
