@@ -43,11 +43,11 @@ export function keyPages(dependencies: PageDependencies): PageRoute[] {
       refused: (typed, refusal) => refusedForm(withoutPrivateKey(typed), refusal),
       creation: {
         title: 'Import a key',
-        lead: 'The public half of a key pair that the customer made. The private half stays with the customer.',
+        lead: 'The public key of the customer. The customer keeps the private key.',
         submit: 'Import the key',
         respond: async ({ acting }, input) => {
           const { id, name } = await keys.create(input, acting);
-          return redirectTo(`/keys/${id}`, `The key ${name} is imported. Webhooks can name it now.`);
+          return redirectTo(`/keys/${id}`, `The key ${name} is imported. Webhooks can use it now.`);
         },
       },
       change: { done: ({ name }) => `The key ${name} is saved.` },
@@ -57,11 +57,11 @@ export function keyPages(dependencies: PageDependencies): PageRoute[] {
       return keyView(call, key, await usesOf(key.name));
     }),
     ...removalPages(pages, entity, {
-      text: () => 'Nothing can be encrypted for it any more. The customer, who has it, can give it to you again.',
+      text: () => 'Nothing can be encrypted with it any more. The customer can send it to you again.',
       uses: ({ name }) => usesOf(name),
       used: {
         all: ({ name }) => listOf(name),
-        remedy: 'Have them encrypt for another key first, or delete them.',
+        remedy: 'Choose another key for these webhooks first, or delete them.',
       },
     }),
   ];
@@ -74,7 +74,7 @@ function keyFields(before: PgpKey | null): FieldTable {
       isRequired: true,
       isCode: true,
       placeholder: 'customer-2027',
-      hint: 'Webhooks refer to it, and receivers see it in X-PGP-Key-Name: letters, digits, dots, dashes, underscores.',
+      hint: 'Letters, digits, dots, dashes and underscores. Receivers see it in X-PGP-Key-Name.',
     }),
     publicKey: lines({
       label: 'Public key',
@@ -85,8 +85,8 @@ function keyFields(before: PgpKey | null): FieldTable {
       takesFile: '.asc,.pgp,.gpg,.txt',
       hint:
         before === null
-          ? 'In ASCII armor. It has to be able to encrypt; RSA needs 2048 bits or more.'
-          : 'The same key with a later end, or another one: retries are encrypted for what stands here.',
+          ? 'In ASCII armor. It must be able to encrypt; RSA needs at least 2048 bits.'
+          : 'The same key with a later expiry, or another key. Retries are encrypted with the new one.',
     }),
   };
 }
@@ -108,7 +108,7 @@ function keyView(call: PageCall, key: PgpKey, uses: Uses | null): View {
   const content = html`${pageHeader({
     title: name,
     crumbs: [LIST],
-    lead: 'A PGP public key. Compare the fingerprint with its owner, on another way than the key came.',
+    lead: 'A PGP public key. Compare its fingerprint with the owner over another channel.',
     actions: manages
       ? [
           linkButton({ href: `/keys/${id}/delete`, label: 'Delete', icon: 'trash' }),
@@ -124,10 +124,7 @@ function keyView(call: PageCall, key: PgpKey, uses: Uses | null): View {
       ],
       ['Algorithm', html`<code>${algorithm}</code>`],
       ['Expires', expiresAt === null ? 'never' : html`${time(expiresAt)} (${relativeTime(expiresAt, call.now)})`],
-      [
-        'Webhooks',
-        uses === null ? html`<span class="quiet">none encrypts for it</span>` : usesList(uses, listOf(name)),
-      ],
+      ['Webhooks', uses === null ? html`<span class="quiet">none uses it</span>` : usesList(uses, listOf(name))],
       ['Imported', time(createdAt)],
     ]),
   })}${codeBlock({ code: publicKey, label: 'Public key, in ASCII armor' })}`;
@@ -136,17 +133,17 @@ function keyView(call: PageCall, key: PgpKey, uses: Uses | null): View {
 
 function expiryNotice(expiresAt: number | null, now: number, uses: Uses | null): Html | null {
   if (expiresAt === null || expiryTone(expiresAt, now) === 'positive') return null;
-  const remedy = 'Ask its owner for the key with a later end, or for another, and change this one or the webhooks.';
+  const remedy = 'Ask the owner for a key with a later expiry, then change this key or the webhooks.';
   if (expiresAt > now)
     return notice({
       tone: 'caution',
       title: 'It expires soon.',
-      text: `Webhooks that use it will stop then. ${remedy}`,
+      text: `Webhooks that use it stop then. ${remedy}`,
     });
   return notice({
     tone: 'negative',
     title: 'It has expired.',
-    text: `${uses === null ? 'Nothing can be encrypted for it.' : 'Webhooks that use it do not run.'} ${remedy}`,
+    text: `${uses === null ? 'Nothing can be encrypted with it.' : 'Webhooks that use it are stopped.'} ${remedy}`,
   });
 }
 
@@ -165,7 +162,7 @@ function keyListPage({ pages, services: { keys }, store }: PageDependencies): Pa
     const isEmpty = items.length === 0 && cursor === null;
     return listView({
       title: 'Keys',
-      lead: 'PGP public keys of customers. Whatever goes out through a webhook that names one can be read with its private half alone.',
+      lead: 'PGP public keys of customers. Only the owner of the private key can read what a webhook encrypts with one.',
       actions: [call.may('administrator') && !isEmpty ? importButton() : null],
       ...{ path: PATH, query, nextCursor },
       above: expiries.length === 0 ? null : timelineSection(expiries, now),
@@ -176,8 +173,8 @@ function keyListPage({ pages, services: { keys }, store }: PageDependencies): Pa
 
 function timelineSection(expiries: Parameters<typeof expiryTimeline>[0], now: number): Html {
   return section({
-    title: 'What expires',
-    lead: 'Keys, and the client certificates of endpoints. 30, 7 and 1 days before, there is a warning in the log and an event webhook.key_expiring. With an expired key nothing is sent.',
+    title: 'Upcoming expiries',
+    lead: 'Keys, and client certificates of endpoints. 30, 7 and 1 days before, Sallyport logs a warning and publishes webhook.key_expiring. With an expired key nothing is sent.',
     content: expiryTimeline(expiries, now),
   });
 }
@@ -220,8 +217,8 @@ function expiryCell(expiresAt: number | null, now: number): Html {
 
 function firstKey(call: PageCall): Html {
   return emptyState({
-    title: 'Nothing is encrypted yet',
-    text: html`<p>Employee events, and every event type that says so, go out encrypted or not at all. The customer makes a PGP key pair, keeps the private half and gives you the public one, which you import here. A webhook names the key that its records are encrypted for.</p><p>The customer makes one with <code>gpg --quick-generate-key</code> and exports it with <code>gpg --armor --export</code>.</p>`,
+    title: 'Import your first key',
+    text: html`<p>Employee events, and event types that require encryption, are sent only encrypted. The customer creates a PGP key pair and sends you the public key, which you import here and choose in a webhook.</p><p>The customer creates it with <code>gpg --quick-generate-key</code> and exports it with <code>gpg --armor --export</code>.</p>`,
     action: call.may('administrator') ? importButton() : html`<p class="quiet">An administrator can import one.</p>`,
   });
 }
@@ -243,7 +240,6 @@ export function expiryTone(expiresAt: number, now: number): 'negative' | 'cautio
   return left <= URGENT_MS ? 'negative' : left <= WARNED_MS ? 'caution' : 'positive';
 }
 
-/** Every bar has its text beside it. */
 function expiryTimeline(expiries: readonly Expiry[], now: number): Html {
   const rows = expiries.map((expiry) => {
     const { kind, id, name, expiresAt } = expiry;

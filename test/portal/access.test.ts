@@ -205,7 +205,7 @@ describe('applications', () => {
     await open(`/applications/${made.application.id}`);
     await page.getByRole('link', { name: 'New secret' }).click();
     assert.equal(await page.locator('input[name="overlapSeconds"]:checked').count(), 0, 'nothing is chosen beforehand');
-    const make = page.getByRole('button', { name: 'Make a new secret' });
+    const make = page.getByRole('button', { name: 'Create a new secret' });
     await make.click();
     await page.locator('#field-overlapSeconds-problem').getByText('must be chosen').waitFor();
     await tokenFor(portal.url, before);
@@ -267,7 +267,7 @@ describe('users', () => {
     await page.getByLabel('User name').fill('grace');
     await page.getByLabel('Operator').check();
     await page.getByLabel('Only these').check();
-    await page.getByLabel('Divisions, one a line').fill('sales\nlegal');
+    await page.getByLabel('Divisions, one per line').fill('sales\nlegal');
     await page.getByRole('button', { name: 'Add the user' }).click();
     await page.getByText('grace is added.').waitFor();
     await page.getByText('sales, legal').waitFor();
@@ -340,7 +340,7 @@ describe('users', () => {
     await page.getByRole('link', { name: 'Change' }).click();
     await page.getByLabel('Viewer').check();
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByRole('alert').getByText('somebody else has to change it').waitFor();
+    await page.getByRole('alert').getByText('ask another administrator').waitFor();
   });
 });
 

@@ -15,7 +15,7 @@ describe('importing a key', () => {
   it('accepts a file or pasted text, and shows whose key it is', async (t) => {
     const { openAs } = await startDeliverPortal(t);
     const { page } = await openAs('administrator', '/keys');
-    await page.getByRole('heading', { name: 'Nothing is encrypted yet' }).waitFor();
+    await page.getByRole('heading', { name: 'Import your first key' }).waitFor();
     await page.getByRole('link', { name: 'Import a key' }).click();
     await page.getByLabel('Name').fill('hr-2027');
     const buffer = Buffer.from(pgpVector('rsa4096'));

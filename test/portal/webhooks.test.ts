@@ -149,7 +149,7 @@ describe('creating a webhook', () => {
     await page.getByLabel('Attempts').fill('1000');
     const create = page.getByRole('button', { name: 'Create the webhook' });
     await create.click();
-    await page.locator('#field-name-problem').getByText('Name must have at least 1 character').waitFor();
+    await page.locator('#field-name-problem').getByText('Name is required.').waitFor();
     await page.locator('#field-retry-maxAttempts-problem').getByText('must be at most 100').waitFor();
     await page.locator('[data-row] .problem').waitFor();
     assert.equal(await page.getByLabel('Value').first().inputValue(), MARKUP);

@@ -311,6 +311,32 @@ describe('the overview', () => {
     assert.ok(more && records >= 10_000);
   });
 
+  it('reads the health of webhooks, samples, volumes and valid tokens by indexes and limits', async (t) => {
+    const { database, store } = await openTestStore(t);
+    const prepare = database.connection.prepare.bind(database.connection);
+    const plans: string[] = [];
+    database.connection.prepare = ((sql: string) => {
+      const values = Array.from(sql.matchAll(/\?/g), () => '[]');
+      const plan = prepare(`EXPLAIN QUERY PLAN ${sql}`).all(values) as { detail: string }[];
+      plans.push(...plan.map(({ detail }) => detail));
+      return prepare(sql);
+    }) as typeof database.connection.prepare;
+    await store.figures.attempts({ spanSeconds: 3600, webhookNumbers: [1], from: 0 });
+    await store.attempts.lastOutcomes([1]);
+    await store.directory.webhooksOf(['a'], 10);
+    await store.eventTypes.latestSample('order.created', 100);
+    await store.eventTypes.volumes(['order.created'], 0, 10);
+    await store.tokens.inForce({ id: 'a', tokensRevokedThrough: 0 }, 0, 10);
+    // The newest rows of two tables, up to a limit; the others are their results.
+    const scans = plans.filter((detail) => /^SCAN (?!\(|wanted|newest|json_each|w VIRTUAL)/.test(detail));
+    assert.deepEqual(scans, ['SCAN attempt', 'SCAN seen', 'SCAN e', 'SCAN access_token']);
+    const searched = plans.join('\n');
+    assert.match(searched, /SEARCH f USING PRIMARY KEY \(span_seconds=\? AND webhook_number=\? AND at>\?\)/);
+    assert.match(searched, /SEARCH a USING COVERING INDEX attempt_record/);
+    assert.match(searched, /SEARCH w USING INDEX webhook_endpoint/);
+    assert.match(searched, /SEARCH event USING (COVERING )?INDEX event_of_type/);
+  });
+
   it('scans only the progress of webhooks', async (t) => {
     const { database, store } = await openTestStore(t);
     const prepare = database.connection.prepare.bind(database.connection);

@@ -25,7 +25,7 @@ export function secretPages({ pages, results, services: { applications }, public
         results.once(call, async () => {
           const overlapSeconds = numberOf(call.form, 'overlapSeconds');
           if (overlapSeconds === undefined)
-            throw refuseField('overlapSeconds', 'must be chosen: at once, or after an overlap');
+            throw refuseField('overlapSeconds', 'must be chosen: immediately, or after an overlap');
           const input = validate(regenerateInput, { overlapSeconds, revokeTokens: call.form.has('revokeTokens') });
           const made = await applications.regenerateSecret(call.params.id ?? '', input, call.acting);
           return () => secretView(made, publicUrl());
@@ -66,7 +66,7 @@ function shownView({ application, clientSecret }: WithSecret, publicUrl: string 
   return { title, content };
 }
 
-/** None of them contains the secret: examples that are copied end up in tickets. */
+/** Without the secret, because people copy examples into tickets. */
 function tokenExamples(url: string, clientId: string, scopes: readonly string[]): { label: string; code: string }[] {
   const scope = scopes.slice(0, 3).join(' ');
   return [
@@ -105,11 +105,11 @@ ${JSON.stringify({ clientId, clientSecret: '…', grantType: 'client_credentials
 const OVERLAPS = [
   {
     value: '0',
-    label: 'At once',
-    hint: 'The program fails until it has the new one. Right if the old one has leaked.',
+    label: 'Immediately',
+    hint: 'The program fails until it has the new one. Choose this if the old one has leaked.',
   },
   { value: '3600', label: 'In an hour' },
-  { value: '86400', label: 'In a day', hint: 'Both work meanwhile: put the new one in place without a gap.' },
+  { value: '86400', label: 'In a day', hint: 'Both secrets work until then.' },
   { value: String(SECRET_OVERLAP_MAX_SECONDS), label: 'In a week' },
 ];
 
@@ -120,15 +120,15 @@ function askView({ csrf }: PageCall, application: Application, state: FormState)
   const content: Html = html`${pageHeader({
     title,
     crumbs: crumbsTo(application),
-    lead: `A new secret works at once.${previousSecretExpiresAt === null ? '' : ' At most two secrets are valid at a time: one that is still in its overlap ends now.'}`,
+    lead: `The new secret works immediately.${previousSecretExpiresAt === null ? '' : ' At most two secrets are valid at a time, so the previous one expires now.'}`,
   })}${form({
     action: `${path}/regenerate-secret`,
     csrf,
     form: state,
-    content: html`${radioGroup(state, { name: 'overlapSeconds', label: 'When the old secret ends', choices: OVERLAPS })}${checkbox(state, { name: 'revokeTokens', label: 'Revoke all tokens too', hint: 'Those issued so far are refused from the next call on.' })}`,
-    submit: 'Make a new secret',
+    content: html`${radioGroup(state, { name: 'overlapSeconds', label: 'When the old secret expires', choices: OVERLAPS })}${checkbox(state, { name: 'revokeTokens', label: 'Revoke all tokens too', hint: 'All tokens issued so far are refused from the next call on.' })}`,
+    submit: 'Create a new secret',
     cancel: path,
-    labels: { overlapSeconds: 'When the old secret ends' },
+    labels: { overlapSeconds: 'When the old secret expires' },
   })}`;
   return { title, content };
 }

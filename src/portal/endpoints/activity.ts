@@ -10,20 +10,28 @@ import { figures } from '../parts/details.ts';
 import { section } from '../parts/header.ts';
 import { attemptsText, rateTone } from '../parts/health.ts';
 import { relativeTime, sentence, shareText } from '../parts/text.ts';
+import { failsBriefly } from '../webhooks/history.ts';
 
-export type EndpointActivity = LastOutcomes & { readonly webhooks: readonly EndpointWebhook[]; readonly day: Day };
+export type EndpointActivity = LastOutcomes & {
+  /** A webhook that mostly delivers and fails only briefly is `running` here. */
+  readonly webhooks: readonly EndpointWebhook[];
+  readonly day: Day;
+};
 
 /** The activity of each endpoint by its id. Of more than `ENDPOINT_WEBHOOKS_READ` webhooks, the oldest ones are read. */
 export async function readActivity(
-  { store, figures: kept }: Pick<PageDependencies, 'store' | 'figures'>,
+  { store, figures: kept, clock }: Pick<PageDependencies, 'store' | 'figures' | 'clock'>,
   endpointIds: readonly string[],
 ): Promise<(endpointId: string) => EndpointActivity> {
   const all = await store.directory.webhooksOf(endpointIds, ENDPOINT_WEBHOOKS_READ);
   const numbers = all.map(({ webhookNumber }) => webhookNumber);
   const [days, outcomes] = await Promise.all([kept.days(numbers), store.attempts.lastOutcomes(numbers)]);
   const byEndpoint = Map.groupBy(all, ({ endpointId }) => endpointId);
+  const now = clock();
   return (endpointId) => {
-    const webhooks = byEndpoint.get(endpointId) ?? [];
+    const webhooks = (byEndpoint.get(endpointId) ?? []).map((webhook) =>
+      failsBriefly(webhook, days.get(webhook.webhookNumber), now) ? { ...webhook, state: 'running' as const } : webhook,
+    );
     const last = webhooks.flatMap(({ webhookNumber }) => outcomes.get(webhookNumber) ?? []);
     const failures = last.flatMap(({ failure }) => failure ?? []);
     return {

@@ -50,8 +50,16 @@ export function newForm(values: Values = {}): FormState {
 
 /** A refused form with the typed values. */
 export function refusedForm(form: URLSearchParams, refusal: Refusal): FormState {
-  return stateOf(form, refusal.details ?? [{ field: '', problem: refusal.message }]);
+  const problems = refusal.details ?? [{ field: '', problem: refusal.inPortal ?? refusal.message }];
+  const inWords = problems.map(({ field, problem }) => ({
+    field,
+    problem: problem === EMPTY ? 'is required' : problem,
+  }));
+  return stateOf(form, inWords);
 }
+
+/** The API's problem of an empty text. */
+const EMPTY = 'must have at least 1 character';
 
 function stateOf(form: URLSearchParams, problems: readonly FieldProblem[]): FormState {
   return {

@@ -15,13 +15,13 @@ export function userFields(_before: User | null, products: readonly ApiProduct[]
       isRequired: true,
       isCode: true,
       autocomplete: 'off',
-      hint: 'To sign in with. Without spaces.',
+      hint: 'The user signs in with it. No spaces.',
     }),
     displayName: text({ label: 'Name', autocomplete: 'off' }),
     email: text({ label: 'Email address', type: 'email', autocomplete: 'off' }),
     role: oneOf(
       {
-        label: 'In this portal',
+        label: 'Role in the portal',
         title: 'Role',
         choices: Object.entries(ROLE_TEXTS).map(([value, { label, hint }]) => ({ value, label, hint })),
       },
@@ -50,9 +50,9 @@ const DIVISIONS: FormField = {
       isCompact: true,
     })}${textArea(state, {
       name: 'divisions',
-      label: 'Divisions, one a line',
+      label: 'Divisions, one per line',
       rows: 3,
-      hint: 'Used with “Only these”. Without any, it sees nobody.',
+      hint: 'For “Only these”. If empty, the user sees no employees.',
     })}`,
   read: (sent) => {
     const lines = (sent.get('divisions') ?? '').split('\n').map((line) => line.trim());
@@ -70,7 +70,7 @@ function permissionsOf(sent: URLSearchParams): string[] {
   return [...new Set([...sent.getAll('permissions'), ...typed])];
 }
 
-/** Moves the problem of a permission that was typed to the field it was typed in. */
+/** Moves the problem of a typed permission to its field. */
 export function refusedUserForm(typed: URLSearchParams, refusal: Refusal): FormState {
   const boxes = new Set(typed.getAll('permissions')).size;
   const permissions = permissionsOf(typed);

@@ -49,25 +49,21 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
       choices: () => store.products.all(),
       fields: userFields,
       layout: ({ field, group }) =>
-        html`${group('Who it is', null, 'userName', 'displayName', 'email')}${field('role')}${group(
-          'What its applications may do',
-          'A program that acts as this user can do these things, within its own scopes. They allow nothing in the portal.',
+        html`${group('User', null, 'userName', 'displayName', 'email')}${field('role')}${group(
+          'Permissions of its applications',
+          'Applications that act as this user may do these, within their scopes. They allow nothing in the portal.',
           'permissions',
-        )}${group(
-          'Divisions',
-          'The employees API, and other APIs that know of divisions, show only these.',
-          'constraints',
-        )}`,
+        )}${group('Divisions', 'The employees API, and other APIs with divisions, show only these.', 'constraints')}`,
       titles: () => ({ morePermissions: 'Further permissions' }),
       refused: refusedUserForm,
       adjust: (body, before, { user }) => {
         if (before?.id === user.id && body.role !== before.role)
-          throw refuseField('role', 'is that of your own account: somebody else has to change it');
+          throw refuseField('role', 'cannot be changed for your own account: ask another administrator');
         return body;
       },
       creation: {
         title: 'Add a user',
-        lead: 'An invitation lets them set their own password, which nobody else ever knows.',
+        lead: 'Invite the user afterwards: the link lets them choose their own password.',
         submit: 'Add the user',
         // Whoever is limited to divisions can only add users of these.
         start: ({ session }) => ({ role: 'viewer', constraints: session.constraints }),
@@ -77,7 +73,7 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
           return redirectTo(`/users/${id}`, `${userName} is added. ${next}`);
         },
       },
-      change: { lead: 'Rights that you take away end with the next request, here and for its applications.' },
+      change: { lead: 'Rights that you remove end with the next request, in the portal and for its applications.' },
     }),
     pages.view('/users/{id}', async (call) => {
       const user = await users.get(pathId(call));
@@ -88,7 +84,7 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
       'activate',
       'The account is active. Earlier tokens of its applications stay revoked; they can get new ones.',
     ),
-    switching('deactivate', 'The account is signed out. Its applications are refused from the next call on.'),
+    switching('deactivate', 'The account is signed out, and its applications are refused from the next call on.'),
     pages.page({
       method: 'POST',
       path: '/users/{id}/invite',

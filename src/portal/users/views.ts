@@ -22,10 +22,10 @@ export const ROLE_TEXTS: Readonly<Record<Role, { readonly label: string; readonl
   administrator: { label: 'Administrator', hint: 'May do everything in the portal.' },
   operator: {
     label: 'Operator',
-    hint: 'Sees everything, and acts on webhooks and deliveries: starts, stops, tests, replays.',
+    hint: 'Sees everything, and starts, stops, tests and replays webhooks.',
   },
   viewer: { label: 'Viewer', hint: 'Sees everything, changes nothing.' },
-  service: { label: 'Service', hint: 'Cannot sign in. For programs: applications act as it.' },
+  service: { label: 'Service', hint: 'Cannot sign in. For applications to act as.' },
 };
 const ROLES = Object.keys(ROLE_TEXTS) as Role[];
 
@@ -45,7 +45,7 @@ export function userListPage({ pages, store }: PageDependencies): PageRoute {
     const create = linkButton({ href: `${PATH}/new`, label: 'Add a user', kind: 'primary', icon: 'plus' });
     return listView({
       title: 'Users',
-      lead: 'People who sign in here, and accounts that applications act as.',
+      lead: 'People who sign in to the portal, and accounts that applications act as.',
       actions: [call.may('administrator') ? create : null],
       ...{ path: PATH, query, nextCursor },
       filters: [
@@ -138,7 +138,7 @@ function portalAccess(
             [
               'Password',
               passwordHash === null ? 'not set yet' : 'set',
-              passwordHash === null ? 'An invitation lets them set one.' : undefined,
+              passwordHash === null ? 'Invite the user to set one.' : undefined,
             ] as const,
             [
               'Signed in',
@@ -161,7 +161,7 @@ function account({ id, email, constraints, createdAt, updatedAt }: User): Html {
       [
         'Divisions',
         divisions === undefined ? 'all' : divisions.join(', ') || 'none',
-        'What APIs that know of divisions let its applications see.',
+        'The divisions that its applications may see.',
       ],
       ['User id', copyable(id)],
       ['Added', time(createdAt)],
@@ -180,11 +180,11 @@ function permissions({ permissions: names }: User): Html {
 
 function applicationSection(call: PageCall, { id }: User, applications: readonly Application[]): Html {
   return section({
-    title: 'Applications that act as it',
+    title: 'Its applications',
     isPlain: true,
-    actions: applications.length === 0 ? [] : [linkButton({ href: `/applications?user=${id}`, label: 'All of them' })],
+    actions: applications.length === 0 ? [] : [linkButton({ href: `/applications?user=${id}`, label: 'Show all' })],
     content: table({
-      caption: 'Applications that act as it',
+      caption: 'Its applications',
       columns: [{ label: 'Application', kind: 'main' }, { label: 'Scopes', kind: 'number' }, { label: 'State' }],
       rows: applications.map((application) => [
         html`<a href="/applications/${application.id}">${application.name}</a>`,
@@ -192,8 +192,8 @@ function applicationSection(call: PageCall, { id }: User, applications: readonly
         stateBadge(application.active ? 'active' : 'inactive'),
       ]),
       empty: emptyState({
-        title: 'No program acts as it',
-        text: 'An application is registered with the user that it acts as.',
+        title: 'No application acts as this user',
+        text: 'Choose the user when you register an application.',
         action: call.may('administrator')
           ? linkButton({ href: '/applications/new', label: 'Register an application' })
           : null,
@@ -205,7 +205,7 @@ function applicationSection(call: PageCall, { id }: User, applications: readonly
 function removal({ id }: User): Html {
   return section({
     title: 'Delete',
-    lead: 'Possible only if no application acts as this user.',
+    lead: 'Possible only while no application acts as this user.',
     content: buttonRow([linkButton({ href: `/users/${id}/delete`, label: 'Delete the user', icon: 'trash' })]),
   });
 }

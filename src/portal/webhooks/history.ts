@@ -50,7 +50,11 @@ export function incidentsOf(history: readonly PastState[]): Incident[] {
 }
 
 /** Whether a failing webhook is shown as running: most attempts of the last two hours succeeded, and it fails only since a short time. */
-export function failsBriefly({ state, failingSinceAt }: Progress, day: Day | undefined, now: number): boolean {
+export function failsBriefly(
+  { state, failingSinceAt }: Pick<Progress, 'state' | 'failingSinceAt'>,
+  day: Day | undefined,
+  now: number,
+): boolean {
   if (state !== 'failing' || failingSinceAt === null || now - failingSinceAt >= BRIEF_MS) return false;
   const recent = (day?.hours ?? []).slice(-2);
   const sum = (name: 'attempts' | 'failedAttempts'): number => recent.reduce((all, hour) => all + hour[name], 0);
