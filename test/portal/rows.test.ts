@@ -5,6 +5,20 @@ import { CUSTOM_HEADERS_MAX } from '../../src/kernel/limits/limits.ts';
 import { startPortal } from '../support/browser.ts';
 
 describe('rows of a form', () => {
+  for (const [isScriptless, count] of [
+    [false, 2],
+    [true, 7],
+  ] as const) {
+    it(`are ${count} in an empty form ${isScriptless ? 'without' : 'with'} JavaScript`, async (t) => {
+      const portal = await startPortal(t);
+      const { page, open } = await portal.signIn('administrator', { isScriptless });
+      await open('/products/new');
+      assert.equal(await page.getByRole('textbox').count(), isScriptless ? 1 + 3 * 2 + 4 * 4 : 1 + 2 + 4);
+      assert.equal(await page.locator('[data-row]').count(), count);
+      assert.doesNotMatch(await page.locator('.form').innerText(), /data-row/, 'the spare rows are no text');
+    });
+  }
+
   it('are added up to as many as there may be, which is said', async (t) => {
     const portal = await startPortal(t);
     const { page, open } = await portal.signIn('administrator');

@@ -32,7 +32,7 @@ export function createdView(call: PageCall, endpoint: Endpoint, isMade: boolean)
   const header = pageHeader({
     title,
     crumbs: [{ href: '/endpoints', label: 'Endpoints' }],
-    lead: 'Two steps to the first delivery, then create a webhook.',
+    lead: 'Hand over the secret, verify ownership, then choose the events.',
     actions: [linkButton({ href: `/endpoints/${id}`, label: 'Go to the endpoint' })],
   });
   const webhook = section({
@@ -113,7 +113,7 @@ function codeSection({ oauthTokenUrl }: Endpoint): Html | null {
 function verifyingCode(): Html {
   return section({
     title: 'Code for the receiver',
-    lead: html`For TypeScript and JavaScript, the package <code>sallyport-receiver</code> does everything. For other languages this is the verification; complete programs, which also answer challenges, decrypt and decompress, are in <code>docs/receivers/</code>. <code>docs/receiver-reference.md</code> has every rule.`,
+    lead: html`For TypeScript and JavaScript, the package <code>sallyport-receiver</code> does everything. For other languages this is the verification; complete programs, which also answer challenges, decrypt and decompress, are in <code>docs/receivers/</code>. <a href="/docs/receiver-reference.md">The reference for receivers</a> has every rule.`,
     content: codePanels('Verify a delivery', receiverCode()),
   });
 }
