@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { Page } from 'playwright-core';
 import type { WebhookView } from '../../src/webhooks/webhook-schema.ts';
+import { succeeded } from '../support/client.ts';
 import { deferred } from '../support/deferred.ts';
 import { type DeliverPortal, startDeliverPortal } from '../support/deliver-portal.ts';
 import { connect, deliveriesOf, makeEventType, startWebhook, stopWebhook } from '../support/journey.ts';
@@ -224,6 +225,20 @@ describe('the overview', () => {
     const unchanged = await notReloaded(page);
     await sendOne();
     await page.locator('.figure', { hasText: 'Dead' }).getByText('1', { exact: true }).waitFor();
+    await unchanged();
+  });
+});
+
+describe('the page of an endpoint', () => {
+  it('shows the result of a challenge that somebody else sent, and deliveries', async (t) => {
+    const { admin, webhook, sendOne, openAs } = await dock(t);
+    const { page } = await openAs('viewer', `/endpoints/${webhook.endpointId}`);
+    const unchanged = await notReloaded(page);
+    await page.getByText('No challenge was sent yet.').waitFor();
+    await succeeded(admin.post(`endpoints/${webhook.endpointId}/verify`));
+    await page.locator('.page-title').getByText('verified').waitFor();
+    await sendOne();
+    await page.locator('.figure', { hasText: 'Last delivery' }).getByText('accepted by the receiver').waitFor();
     await unchanged();
   });
 });

@@ -33,7 +33,7 @@ export function endpointView(
       call.may('administrator') ? linkButton({ href: `/endpoints/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
       linkButton({ href: `/endpoints/${id}/receiver`, label: 'Receiver set-up' }),
     ],
-  })}${warningNotice(warnings.filter(({ about }) => about !== 'challenge'))}${activitySection(activity, call.now)}${challengeSection(call, endpoint)}${credentials(call, endpoint)}${oauthSection(call, endpoint, tested)}${webhooks(call, endpoint, uses)}${call.may('administrator') ? removal(endpoint) : null}`;
+  })}${warningNotice(warnings.filter(({ about }) => about !== 'challenge'))}${activitySection(activity, call.now)}${challengeSection(call, endpoint)}${credentials(call, endpoint)}${tokenRegion(call, endpoint, tested)}${webhooks(call, endpoint, uses)}${call.may('administrator') ? removal(endpoint) : null}`;
   return { title: name, content };
 }
 
@@ -155,6 +155,12 @@ function removal({ id }: Endpoint): Html {
     lead: 'Deletes its API key and its secret too. Possible only while no webhook sends here.',
     content: buttonRow([linkButton({ href: `/endpoints/${id}/delete`, label: 'Delete the endpoint', icon: 'trash' })]),
   });
+}
+
+/** A live update leaves the result of a test as it is. */
+function tokenRegion(call: PageCall, endpoint: Endpoint, tested: OauthTest | null): Html | null {
+  const shown = oauthSection(call, endpoint, tested);
+  return shown === null ? null : html`<div id="oauth-region" hx-morph-skip>${shown}</div>`;
 }
 
 /** `result` is that of a test just made, or null. */

@@ -1,10 +1,11 @@
 /** The pages of endpoints: the list, one endpoint with its actions, and its forms. */
 import type { OauthTest } from '../../delivery/oauth.ts';
-import { type Html, html } from '../../http/html.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
 import { NO_USES, type Uses } from '../../store/directory.ts';
 import type { Endpoint } from '../../webhooks/endpoint.ts';
 import { endpointReader, viewEndpoint } from '../../webhooks/endpoint-schema.ts';
 import { attempted, type PageCall, pathId, redirectTo, type View } from '../call.ts';
+import { liveContent } from '../live-content.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { linkButton } from '../parts/header.ts';
@@ -21,7 +22,7 @@ import { createdView, receiverPage } from './receiver.ts';
 import { rotationPages } from './rotation.ts';
 
 export function endpointPages(dependencies: PageDependencies): PageRoute[] {
-  const { pages, results, services, store, clock, testOauth } = dependencies;
+  const { pages, results, services, store, clock, feed, testOauth } = dependencies;
   const { endpoints } = services;
   const usesOf = async (id: string) => (await store.uses.ofEndpoints([id])).get(id) ?? null;
   const viewOf = async (call: PageCall, endpoint: Endpoint, tested: OauthTest | null): Promise<View> => {
@@ -82,7 +83,20 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
     ...rotationPages(dependencies),
     pages.view('/endpoints/{id}', async (call) => {
       const endpoint = await endpoints.get(pathId(call));
-      return viewOf(call, endpoint, null);
+      const { title, content } = await viewOf(call, endpoint, null);
+      const live = attributes({ 'hx-sse:connect': `/endpoints/${endpoint.id}/live`, 'hx-swap': 'innerMorph' });
+      return { title, content: html`<div id="endpoint" class="page-part"${live}>${content}</div>` };
+    }),
+    pages.stream('/endpoints/{id}/live', async (call) => {
+      const { id } = await endpoints.get(pathId(call));
+      return liveContent(feed, null, call.signal, async () => {
+        const now = clock();
+        const endpoint = await endpoints.get(id);
+        const [uses, activityOf] = await Promise.all([usesOf(id), readActivity(dependencies, [id])]);
+        const activity = activityOf(id);
+        const version = JSON.stringify([viewEndpoint(endpoint, now), endpoint.lastVerification, uses, activity]);
+        return { version, content: () => endpointView({ ...call, now }, endpoint, uses, activity, null).content };
+      });
     }),
     pages.page({
       method: 'POST',
