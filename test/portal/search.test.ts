@@ -14,7 +14,7 @@ describe('the search', () => {
     await publish(admin, 'order.created', {});
     const { page, isAccessible } = await openAs('viewer', '/');
     await page.keyboard.press('Control+k');
-    const field = page.getByRole('searchbox', { name: 'Search everything' });
+    const field = page.getByRole('searchbox', { name: 'Find anything' });
     await field.pressSequentially('ORDER');
     const hits = page.locator('#search-results a');
     await hits.filter({ hasText: 'order.created' }).waitFor();
