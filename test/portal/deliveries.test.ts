@@ -106,9 +106,17 @@ for (const isScriptless of [false, true]) {
         ALL.filter((row) => row.includes('delivered')),
         /response=2xx/,
       );
-      await filter(() => page.getByLabel('Search').fill('anna <b>'), ALL.slice(5), /q=anna/);
+      await filter(
+        () => page.getByRole('searchbox', { name: 'Search', exact: true }).fill('anna <b>'),
+        ALL.slice(5),
+        /q=anna/,
+      );
       const [first] = await deliveriesOf(admin, dock.webhook);
-      await filter(() => page.getByLabel('Search').fill(first?.eventId ?? ''), ALL.slice(5), /q=/);
+      await filter(
+        () => page.getByRole('searchbox', { name: 'Search', exact: true }).fill(first?.eventId ?? ''),
+        ALL.slice(5),
+        /q=/,
+      );
       await open(`/deliveries?webhook=${shop.webhook.id}&q=%231-2`);
       assert.deepEqual(await listed(page), [`${TYPE} Shop #2 delivered`, `${TYPE} Shop #1 delivered`]);
       await open('/deliveries?q=%232');

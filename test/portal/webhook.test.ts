@@ -39,7 +39,7 @@ describe('a webhook', () => {
     for (const round of [1, 2]) {
       await page.getByRole('button', { name: 'Send a test event through Orders' }).click();
       await at.next();
-      await page.getByText('The receiver answered 503.').waitFor();
+      await page.locator('#test').getByText('The receiver answered 503.').waitFor();
       assert.equal(at.deliveries.length, round);
       at.answer(round === 1 ? () => ({ status: 410, body: MARKUP }) : () => ({}));
       if (round === 1) {
