@@ -1,4 +1,4 @@
-/** Deliveries in a real browser: found, understood, and sent again. */
+/** Deliveries in a real browser: finding them, reading them, and sending them again. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -16,7 +16,7 @@ type Sent = DeliverPortal & {
   readonly dock: { readonly at: ReceivingEndpoint; readonly webhook: WebhookView };
 };
 
-/** Two webhooks: all arrived at the shop, each in a request of its own; at the dock everything was given up at once. */
+/** Two webhooks: the shop accepted everything, and the dock rejected everything. Each request had one record. */
 async function sent(t: TestContext, orders = 3): Promise<Sent> {
   const d = await startDeliverPortal(t);
   const { admin, portal } = d;
@@ -60,7 +60,7 @@ const ALL = [
 for (const isScriptless of [false, true]) {
   const how = isScriptless ? 'without JavaScript' : 'with JavaScript';
   describe(`the list of deliveries (${how})`, () => {
-    it('is found by webhook, state, type, time, subject, id and offset, and its address says so', async (t) => {
+    it('filters by webhook, state, response, type, time, subject, id and offset, and keeps the filters in the URL', async (t) => {
       const { openAs, shop, dock, admin } = await sent(t);
       const { page, open } = await openAs('viewer', '/deliveries', { isScriptless });
       assert.deepEqual(await listed(page), ALL);
@@ -76,7 +76,7 @@ for (const isScriptless of [false, true]) {
         if (wanted.length > 0)
           await page.locator('#results tbody tr').nth(wanted.length).waitFor({ state: 'detached' });
         assert.deepEqual(await listed(page), wanted);
-        // A link to it shows the same.
+        // The URL shows the same list.
         await open(page.url().replace(/^https?:\/\/[^/]+/, ''));
         assert.deepEqual(await listed(page), wanted);
       };
@@ -132,7 +132,7 @@ for (const isScriptless of [false, true]) {
       await page.getByText('No delivery, event, attempt or batch has this id.').waitFor();
     });
 
-    it('goes on page by page, from the newest to the oldest, none left out', async (t) => {
+    it('pages from the newest to the oldest delivery without gaps', async (t) => {
       const { openAs } = await sent(t);
       const { page } = await openAs('viewer', '/deliveries?limit=3', { isScriptless });
       const seen = await listed(page);
@@ -156,7 +156,7 @@ for (const isScriptless of [false, true]) {
       assert.deepEqual(await listed(page), ALL.slice(0, 3));
     });
 
-    it('sends only the chosen deliveries again', async (t) => {
+    it('sends only the selected deliveries again', async (t) => {
       const { openAs, dock, portal } = await sent(t);
       const { log } = portal.service;
       dock.at.answer(() => ({ status: 204 }));
@@ -181,7 +181,7 @@ for (const isScriptless of [false, true]) {
       }
     });
 
-    it('counts before it sends many again', async (t) => {
+    it('counts deliveries before it sends them again', async (t) => {
       const { openAs, dock, portal, admin } = await sent(t);
       dock.at.answer(() => ({ status: 204 }));
       const { page, open, isAccessible } = await openAs('operator', '/deliveries', { isScriptless, expecting: [400] });
@@ -190,7 +190,7 @@ for (const isScriptless of [false, true]) {
       await page.getByRole('button', { name: 'Count' }).click();
       await page.getByRole('heading', { name: '3 deliveries of Dock' }).waitFor();
       if (!isScriptless) await isAccessible();
-      // Everything that was ever delivered is not what anybody means.
+      // Sending everything again that was ever delivered is refused.
       await page.getByLabel('State').selectOption('Delivered');
       await page.getByRole('button', { name: 'Count' }).click();
       await page.getByText('everything that was ever delivered would be sent again').first().waitFor();
@@ -207,7 +207,7 @@ for (const isScriptless of [false, true]) {
       await page.getByText('There is nothing to send again.').waitFor();
     });
 
-    it('groups failures by cause, and sends those of one cause again', async (t) => {
+    it('groups failures by cause, and sends the dead ones of a cause again', async (t) => {
       const { openAs, dock, portal, admin } = await sent(t);
       dock.at.answer(() => ({ status: 404 }));
       await portal.service.services.publish({ type: TYPE, data: {} }, ACTOR);
@@ -232,7 +232,7 @@ for (const isScriptless of [false, true]) {
       );
     });
 
-    it('shows the attempts of each with responses and advice, and its payload', async (t) => {
+    it('shows attempts with responses and advice, and the payload', async (t) => {
       const { openAs, dock, admin } = await sent(t, 1);
       const [delivery] = await deliveriesOf(admin, dock.webhook);
       const { page, isAccessible } = await openAs('operator', '/deliveries?state=dead', { isScriptless });
@@ -264,7 +264,7 @@ for (const isScriptless of [false, true]) {
 }
 
 describe('a delivery', () => {
-  it('is read by viewers, without actions that they may not take', async (t) => {
+  it('shows viewers no actions', async (t) => {
     const { openAs, dock, admin } = await sent(t, 1);
     const [delivery] = await deliveriesOf(admin, dock.webhook);
     const { page, open } = await openAs('viewer', '/deliveries');
@@ -275,7 +275,7 @@ describe('a delivery', () => {
     assert.equal(await page.getByRole('button', { name: 'Send again' }).count(), 0);
   });
 
-  it('shows no erased data and no response to it', async (t) => {
+  it('shows neither erased data nor responses to it', async (t) => {
     const { openAs, dock, admin, portal } = await sent(t, 1);
     const [delivery] = await deliveriesOf(admin, dock.webhook);
     await portal.service.services.erasures.erase({ subject: 'anna <b>' }, ACTOR);
@@ -286,7 +286,7 @@ describe('a delivery', () => {
     assert.equal((await page.content()).includes('onerror'), false);
   });
 
-  it('that waits says what for', async (t) => {
+  it('says what it waits for', async (t) => {
     const { openAs, shop, admin, portal } = await sent(t, 1);
     const { log, services } = portal.service;
     shop.at.answer(() => ({ status: 503, headers: { 'retry-after': '3600' } }));
@@ -302,8 +302,8 @@ describe('a delivery', () => {
   });
 });
 
-describe('attempts as they are made', () => {
-  it('come by themselves, of all webhooks or of one, and can be held still', async (t) => {
+describe('the live list of attempts', () => {
+  it('shows new attempts by webhook and outcome, and can be paused', async (t) => {
     const { openAs, shop, dock, portal } = await sent(t, 1);
     const { log, services } = portal.service;
     const { page, open } = await openAs('viewer', '/deliveries');
@@ -351,7 +351,7 @@ describe('attempts as they are made', () => {
     for (const text of await rows.allInnerTexts()) assert.match(text, /422[\s\S]*Dock/);
   });
 
-  it('are those before without JavaScript, with a word on how to see more', async (t) => {
+  it('shows earlier attempts without JavaScript, and says how to see newer ones', async (t) => {
     const { openAs } = await sent(t, 1);
     const { page } = await openAs('viewer', '/deliveries/watch', { isScriptless: true, width: 390 });
     assert.equal(await page.locator('.tail-row').count(), 3);

@@ -1,4 +1,4 @@
-/** Requests of the portal's script that fail: the page stays as it is, goes on, and says what happened. */
+/** Failed requests of the portal's script: the page stays as it is and shows a message. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -6,10 +6,10 @@ import { deferred } from '../support/deferred.ts';
 import { startDeliverPortal } from '../support/deliver-portal.ts';
 import { makeEndpoint, makeEventType, makeWebhook } from '../support/journey.ts';
 
-/** As a proxy before us answers when we do not. */
+/** The response of a proxy while Sallyport does not answer. */
 const BAD_GATEWAY = { status: 502, contentType: 'text/html', body: '<h1>502 Bad Gateway</h1>' };
 
-/** The text about it, and where screen readers announce it. */
+/** Waits for a message where screen readers announce it. */
 function said(page: Page, text: string): Promise<void> {
   return page.getByRole('alert').filter({ hasText: text }).waitFor();
 }
@@ -18,8 +18,8 @@ function nothingSaid(page: Page): Promise<void> {
   return page.locator('#failure .notice').waitFor({ state: 'hidden' });
 }
 
-describe('a request of the page that fails', () => {
-  it('leaves a list with its filters as it was, and its address', async (t) => {
+describe('a failed request of a page', () => {
+  it('leaves the list, its filters and the URL as they are', async (t) => {
     const { openAs } = await startDeliverPortal(t);
     const { page, isAccessible } = await openAs('viewer', '/audit', { expecting: [400, 502] });
     await page.route('**/audit?*', (route) => route.fulfill(BAD_GATEWAY));
@@ -33,7 +33,7 @@ describe('a request of the page that fails', () => {
     await page.getByText('No entries fit these filters.').waitFor();
     await nothingSaid(page);
 
-    // The service words its own refusals.
+    // Refusals by Sallyport have their own text.
     await page.evaluate("document.querySelector('[name=since]').type = 'text'");
     await page.getByLabel('From').fill('yesterday');
     await said(page, 'Since must be a time');
@@ -47,7 +47,7 @@ describe('a request of the page that fails', () => {
     await nothingSaid(page);
   });
 
-  it('for want of a connection says so, until one succeeds', async (t) => {
+  it('shows that there is no connection until a request succeeds', async (t) => {
     const { openAs } = await startDeliverPortal(t);
     const { page } = await openAs('viewer', '/audit', { expecting: ['Failed to fetch'] });
     await page.route('**/audit?*', (route) => route.abort('aborted'));
@@ -59,7 +59,7 @@ describe('a request of the page that fails', () => {
     await nothingSaid(page);
   });
 
-  it('for want of an answer says so, and a test event waits as long as its receiver may take', async (t) => {
+  it('shows that no answer came in time, for a test event after the time-out of its receiver', async (t) => {
     const { admin, receiver, openAs } = await startDeliverPortal(t);
     await makeEventType(admin, 'order.created');
     const at = receiver.endpoint('/in');
@@ -90,7 +90,7 @@ describe('a request of the page that fails', () => {
     await page.getByText(/It arrived after/).waitFor();
   });
 
-  it('is said where a page is not kept up to date any more, until it is again', async (t) => {
+  it('shows that a live page is not up to date until it reconnects', async (t) => {
     const { openAs } = await startDeliverPortal(t);
     const { page, open } = await openAs('viewer', '/account', {
       expecting: [503, 'SSE reconnect failed with status 503'],

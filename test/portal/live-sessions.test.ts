@@ -1,4 +1,4 @@
-/** Live pages end with their session, for every reason, also while events keep coming. */
+/** Live pages end with their session, for every reason, also while events arrive. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
@@ -91,9 +91,9 @@ const ENDS: readonly [what: string, end: End][] = [
   ],
 ];
 
-describe('a live page to which events keep coming', () => {
+describe('a live page with continuous events', () => {
   for (const [what, end] of ENDS) {
-    it(`ends when its user ${what}, and those of others go on`, async (t) => {
+    it(`ends when its user ${what}, and streams of others continue`, async (t) => {
       const service = await busy(t);
       const session = await newSession(service, 'operator');
       const live = await watch(t, service, session);
@@ -107,7 +107,7 @@ describe('a live page to which events keep coming', () => {
     });
   }
 
-  it('goes on while the session is used, and is not what keeps it alive', async (t) => {
+  it('continues while the session is used, and does not keep the session alive', async (t) => {
     const service = await busy(t);
     const session = await newSession(service, 'viewer');
     const live = await watch(t, service, session);

@@ -41,8 +41,8 @@ function state(page: Page, text: string): Promise<void> {
   return page.locator('.tail-live', { hasText: text }).waitFor();
 }
 
-describe('a page that goes on by itself', () => {
-  for (const path of ['/', WATCH]) {
+describe('a live page', () => {
+  for (const path of ['/', '/deliveries', '/deliveries/failures', WATCH]) {
     it(`leads to the sign-in page after the session ended: ${path}`, async (t) => {
       const { portal, openAs } = await watched(t);
       const { services } = portal.service;
@@ -64,8 +64,8 @@ function isStream(headers: Readonly<Record<string, string>>): boolean {
   return headers['content-type']?.startsWith('text/event-stream') === true;
 }
 
-describe('attempts as they are made', () => {
-  it('wait while they are held still, and come then: none is left out', async (t) => {
+describe('the live list of attempts', () => {
+  it('keeps new attempts while it is paused, and shows all of them then', async (t) => {
     const { openAs, sendOne } = await watched(t);
     const { page } = await openAs('viewer', WATCH);
     await state(page, 'Live');
@@ -92,7 +92,7 @@ describe('attempts as they are made', () => {
     assert.equal(await page.locator('.tail-note').count(), 0);
   });
 
-  it('that wait are as many as the list keeps', async (t) => {
+  it('keeps a bounded number of attempts while it is paused', async (t) => {
     const { openAs } = await watched(t);
     const { page } = await openAs('viewer', WATCH);
     await state(page, 'Live');
@@ -114,7 +114,7 @@ describe('attempts as they are made', () => {
     );
   });
 
-  it('are not said to be live, or held, while nothing can come; and the gap is marked', async (t) => {
+  it('says that it is not connected, and marks the gap', async (t) => {
     const { openAs, sendOne } = await watched(t);
     const { page } = await openAs('viewer', WATCH, { expecting: [503, 'SSE reconnect failed with status 503'] });
     await state(page, 'Live');

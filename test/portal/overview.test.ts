@@ -1,4 +1,4 @@
-/** The first page in a real browser: the state of the service, live and over time, and what needs attention. */
+/** The overview in a real browser: the state of the service, charts and problems. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
@@ -29,7 +29,7 @@ async function figure(page: Page, name: string): Promise<string> {
 }
 
 describe('the overview', () => {
-  it('leads newcomers until the first delivery, and says plainly that nothing has happened', async (t) => {
+  it('shows the set-up steps until the first delivery', async (t) => {
     const { portal, receiver } = await opened(t);
     const { page, open } = await portal.signIn('viewer');
     assert.equal(await open('/'), 200);
@@ -52,7 +52,7 @@ describe('the overview', () => {
     await page.locator('.figure', { hasText: 'Tokens issued' }).getByText('1 token and 2 calls refused').waitFor();
   });
 
-  it('shows deliveries, latency, waiting records and their reason, with links to each', async (t) => {
+  it('shows deliveries, response times, waiting records and problems with links', async (t) => {
     const { portal, receiver } = await opened(t);
     const { admin, dataDir, clock } = portal.service;
     const good = await connect({ admin, receiver }, [TYPE], { webhook: { name: 'Shop', maxBatchRecords: 1 } });
@@ -93,7 +93,7 @@ describe('the overview', () => {
     await page.waitForURL('**/deliveries?state=pending');
   });
 
-  it('shows a day or a week, as its address says, and keeps sections open while it updates', async (t) => {
+  it('shows an hour, a day or a week by its URL, and keeps sections open while it updates', async (t) => {
     const { portal, receiver } = await opened(t);
     const { admin, services } = portal.service;
     const { at, webhook } = await connect({ admin, receiver }, [TYPE]);
@@ -122,7 +122,7 @@ describe('the overview', () => {
     await page.locator('.chart').first().getByRole('row').nth(1).waitFor();
   });
 
-  it('keeps nothing of charts that are gone', async (t) => {
+  it('frees removed charts', async (t) => {
     const { portal, receiver } = await opened(t);
     const { admin } = portal.service;
     const { at, webhook } = await connect({ admin, receiver }, [TYPE]);
@@ -157,7 +157,7 @@ describe('the overview', () => {
     assert.equal(left, kept - charts);
   });
 
-  it('says all of it without JavaScript, too', async (t) => {
+  it('works without JavaScript', async (t) => {
     const { portal, receiver } = await opened(t);
     const { admin } = portal.service;
     const { at, webhook } = await connect({ admin, receiver }, [TYPE], { webhook: { name: 'Warehouse' } });

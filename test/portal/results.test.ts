@@ -8,7 +8,7 @@ import { newSession, request } from '../support/portal-requests.ts';
 import { startService } from '../support/service.ts';
 
 describe('a form that shows a secret', () => {
-  it('is done once when it is sent twice at once and again later, and another form is another work', async (t) => {
+  it('is processed once if it is sent twice, at once or later', async (t) => {
     const service = await startService(t);
     const { token } = await newSession(service, 'administrator');
     const { services, url } = service;
@@ -36,7 +36,7 @@ describe('a form that shows a secret', () => {
     assert.equal(await count('Shop 2'), 1);
   });
 
-  it('that was refused may be sent again as it is', async (t) => {
+  it('can be sent again after a refusal', async (t) => {
     const service = await startService(t);
     const { token } = await newSession(service, 'administrator');
     const { services, url } = service;
@@ -48,7 +48,7 @@ describe('a form that shows a secret', () => {
     assert.equal((await request(`${url}/applications/new`, { token, form })).status, 303);
   });
 
-  it('makes one new secret, one rotation and one invitation each', async (t) => {
+  it('creates one secret, one rotation and one invitation each', async (t) => {
     const service = await startService(t);
     const { token } = await newSession(service, 'administrator');
     const { services, url } = service;
@@ -75,7 +75,7 @@ describe('a form that shows a secret', () => {
     }
   });
 
-  it('leads to a page that is of its session alone', async (t) => {
+  it('leads to a page that only its session can read', async (t) => {
     const service = await startService(t);
     const { token } = await newSession(service, 'administrator');
     const stranger = await newSession(service, 'administrator');
