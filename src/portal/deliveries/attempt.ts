@@ -30,8 +30,11 @@ export function outcomeBadge({
   return badge('negative', text);
 }
 
-function failure({ errorMessage, responseStatus }: AttemptRecord, errorClass: ErrorClass): Html {
-  return html`<p><strong>${sentence(errorMessage ?? errorClass)}</strong> ${adviceFor(errorClass, responseStatus)}</p>`;
+function failure({ errorMessage, responseStatus, responseHeaders }: AttemptRecord, errorClass: ErrorClass): Html {
+  const isRedirect = responseStatus !== null && responseStatus >= 300 && responseStatus < 400;
+  const location = isRedirect ? responseHeaders?.location : undefined;
+  const target = location === undefined ? null : html` The redirect leads to <code>${location}</code>.`;
+  return html`<p><strong>${sentence(errorMessage ?? errorClass)}</strong> ${adviceFor(errorClass, responseStatus)}${target}</p>`;
 }
 
 function summaryOf({ firstOffset, lastOffset, timings: { totalMs } }: AttemptRecord): Html {

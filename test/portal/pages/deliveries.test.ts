@@ -82,6 +82,17 @@ describe('an attempt', () => {
         /Status 200\. The response was erased/,
         /date/,
       ],
+      [
+        'one that was redirected',
+        {
+          ...FAILED,
+          ...{ responseStatus: 308, responseHeaders: { location: 'https://new.example/in?a=<b>' } },
+          ...{ errorClass: 'http_status', errorMessage: 'the receiver answered 308' },
+        },
+        null,
+        /does not follow redirects\. .* The redirect leads to https:\/\/new\.example\/in\?a=&lt;b&gt;\./,
+        /Compare/,
+      ],
       ['one without a body', { responseStatus: 204, responseBody: new Uint8Array() }, null, /\(no body\)/, /4 KiB/],
       ['one whose body is not kept', { responseBody: null }, null, /\(no body\)/, /4 KiB/],
       [
