@@ -34,8 +34,8 @@ export async function* liveContent(
 }
 
 /**
- * The turns at which a live page reads what it shows: at once, soon after attempts, and every `checkMs` (null) for changes of which no
- * attempt tells: a stopped webhook, a replay, another process. A turn that takes long is followed by a longer pause.
+ * The turns at which a live page reads its content: at once, soon after attempts, and every `checkMs` (null) for other changes: a stopped
+ * webhook, a replay, another process. A turn that takes long is followed by a longer pause.
  */
 export async function* liveTurns(
   feed: AttemptFeed,

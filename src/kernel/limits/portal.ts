@@ -79,7 +79,7 @@ export const OVERVIEW_EVERY_MS: Readonly<Record<'hour' | 'day' | 'week', number>
 export const OVERVIEW_KEPT_MS = 2000;
 
 // Live pages.
-/** Shortest time between two readings of a live page, and the longest: for changes of which no attempt tells, for example a replay. */
+/** Shortest and longest time between two readings of a live page. The longest is for changes without an attempt, for example a replay. */
 export const LIVE_EVERY_MS = 500;
 export const LIVE_CHECK_MS = 2000;
 /** Failures by cause take some ten milliseconds to count. */

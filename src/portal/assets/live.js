@@ -3,6 +3,9 @@
   // A live update leaves open what the user opened.
   htmx.config.morphIgnore.push('open');
 
+  // Reconnects at least every five seconds. The default of a minute is too long after a restart.
+  htmx.config.sse = { ...htmx.config.sse, reconnectMaxDelay: 5000 };
+
   // Selecting rows: their number, and all rows of the page at once.
   const boxesOf = (form) => [...form.querySelectorAll('input[type="checkbox"][name="id"]')];
   const showChosen = (form) => {
