@@ -145,7 +145,7 @@ function sampleSection({ now }: PageCall, { encryptionRequired }: EventType, sam
 function publishing({ name, builtIn }: EventType): Html {
   const arrives = `"headers": {"messageId": "…", "eventType": "${name}", …},\n"${eventTypeKey(name)}": { … }`;
   const ways = codePanels(`Publish ${name}`, [
-    { label: 'Command line', code: `echo '{…}' | sallyport event publish --type ${name} --data -` },
+    { label: 'Command line', code: `sallyport event publish ${name} '{…}'` },
     {
       label: 'HTTP',
       code: `curl https://…/services/api/x/edge/v1/events \\\n  -H 'Authorization: Bearer spt_…' -H 'Content-Type: application/json' \\\n  -d '{"type": "${name}", "data": {…}, "idempotencyKey": "…"}'`,
