@@ -9,6 +9,8 @@ import { UsageError } from './errors.ts';
 import { PAGE_OPTIONS, readPageOptions } from './input.ts';
 import { DATA_SETTINGS, recordCommand, withData } from './open.ts';
 import { printPage, recordText, tableText } from './output.ts';
+import { recordId } from './resource.ts';
+import { WEBHOOK } from './webhook.ts';
 
 const ID: Operand = { name: 'id', description: 'The id of the delivery' };
 /** With the webhook, because an offset counts in the log of its webhook. */
@@ -19,9 +21,9 @@ export const deliveryCommands: CommandGroup = [
   {
     name: 'deliveries list',
     summary: 'List deliveries, newest event first',
-    examples: ['sallyport deliveries list --state dead --since 2026-11-21T05:00:00Z'],
+    examples: ['sallyport deliveries list --webhook Orders --state dead --since 2026-11-21T05:00:00Z'],
     options: {
-      webhook: { value: '<id>', description: 'Only deliveries of this webhook' },
+      webhook: { value: '<id or name>', description: 'Only deliveries of this webhook' },
       state: { value: '<state>', description: `Only deliveries in this state: ${STATES.join(', ')}` },
       'event-type': { value: '<type>', description: 'Only deliveries of events of this type' },
       since: { value: '<instant>', description: 'Only events at or after this time, such as 2026-11-21T05:00:00.000Z' },
@@ -34,15 +36,13 @@ export const deliveryCommands: CommandGroup = [
       const [since, until] = [readInstant(invocation, 'since'), readInstant(invocation, 'until')];
       if (since !== undefined && until !== undefined && until <= since)
         throw new UsageError('--until must be later than --since', invocation.command.name);
-      const filter = definedFields({
-        webhookId: invocation.text('webhook'),
-        state: readState(invocation),
-        eventType: invocation.text('event-type'),
-        since,
-        until,
-      });
-      return withData(invocation, async ({ services }) => {
+      const state = readState(invocation);
+      return withData(invocation, async (composed) => {
+        const { services } = composed;
         const { limit, cursor } = readPageOptions(invocation);
+        const webhook = invocation.text('webhook');
+        const webhookId = webhook === undefined ? undefined : await recordId(WEBHOOK, composed, webhook);
+        const filter = definedFields({ webhookId, state, eventType: invocation.text('event-type'), since, until });
         const { items, next } = await services.deliveries.list(filter, cursor, limit);
         await printPage(invocation, { items: items.map(viewDelivery), nextCursor: next }, COLUMNS);
         return 0;

@@ -19,7 +19,7 @@ import { type Configured, listCommand, recordId, removeCommand, showCommand, upd
 
 const ID: Operand = { name: 'webhook', description: 'Its id or name' };
 
-const WEBHOOK: Configured<Webhook, WebhookBody> = {
+export const WEBHOOK: Configured<Webhook, WebhookBody> = {
   group: 'webhook',
   path: 'webhooks',
   operand: ID,

@@ -50,7 +50,10 @@ test('a running server delivers what commands publish; they show its attempts an
     records.map(({ messageId }) => messageId),
   );
   await delivered(2);
-  assert.equal((await json<Page>(['deliveries', 'list', '--webhook', webhook.id])).items.length, 1);
+  for (const given of [webhook.id, 'Orders', 'orders']) {
+    assert.equal((await json<Page>(['deliveries', 'list', '--webhook', given])).items.length, 1);
+  }
+  assert.match((await run(['deliveries', 'list', '--webhook', 'Ordres'])).stderr, /Did you mean "Orders"\?/);
 });
 
 test('commands beside a running server use its settings, whatever their environment says', async (t) => {
