@@ -1,4 +1,4 @@
-/** What a request tells about the browser: whether it holds this site for secure, the origin of the page, and the name of the browser. */
+/** Facts about the browser of a request: whether it treats this site as secure, the origin of the page, and the browser's name. */
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 

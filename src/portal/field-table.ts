@@ -1,5 +1,5 @@
 /**
- * One table of fields an entity: it draws the form, fills it from a record, reads what was sent, and names the fields in messages.
+ * One table of fields an entity: it renders the form, fills it from a record, reads the sent form, and names the fields in messages.
  * Fields are named by their place in the API (`retry.maxAttempts`), so that a refusal finds its field.
  */
 import type { Html } from '../http/html.ts';
@@ -25,18 +25,18 @@ export type FormField = {
   /** Names the field in messages. */
   readonly title: string;
   draw(state: FormState, name: string): Html;
-  /** What the API takes; undefined if nothing was entered. */
+  /** The value for the API; undefined if the field is empty. */
   read(sent: URLSearchParams, name: string): unknown;
-  /** What the form holds for a value of the API. */
+  /** The form's text for a value of the API. */
   fill(value: unknown, name: string): Values;
-  /** What to compare with the record after a conflict; what `read` gives unless said. */
+  /** The value to compare with the record after a conflict; default: the result of `read`. */
   compare?(sent: URLSearchParams, name: string): unknown;
   /** Never shown again: an empty field keeps the secret. */
   readonly isSecret?: boolean;
 };
 export type FieldTable = Readonly<Record<string, FormField>>;
 
-/** `title` names the field in messages; the label unless said. */
+/** `title` names the field in messages; default: the label. */
 type Options<Control> = Omit<Control, 'name'> & { readonly title?: string };
 type Override = Partial<Pick<FormField, 'read' | 'fill' | 'compare'>>;
 
@@ -51,7 +51,7 @@ export function text(options: Options<TextField>, override: Override = {}): Form
   };
 }
 
-/** A password, or another text that is never shown again. */
+/** A password, or another secret text. It is never shown again. */
 export function secretText(options: Options<TextField>): FormField {
   return { ...text({ ...options, type: 'password' }), read: typedText, isSecret: true };
 }
@@ -76,7 +76,7 @@ export function secretLines(options: Options<Parameters<typeof textArea>[1]>): F
   return { ...lines(options), read: linesOf, isSecret: true };
 }
 
-/** A check box. `on` and `off` are what the API takes for it. */
+/** A check box. `on` and `off` are its values in the API. */
 export function tick(options: Options<Omit<Field, 'isRequired'>>, on: unknown = true, off: unknown = false): FormField {
   return {
     title: options.title ?? options.label,
@@ -86,7 +86,7 @@ export function tick(options: Options<Omit<Field, 'isRequired'>>, on: unknown = 
   };
 }
 
-/** Exactly one of a few, with room to say what each means. */
+/** Exactly one of a few choices, each with a hint. */
 export function oneOf(options: Options<Parameters<typeof radioGroup>[1]>, override: Override = {}): FormField {
   return {
     title: options.title ?? options.label,
@@ -167,14 +167,14 @@ export function readPatch(table: FieldTable, sent: URLSearchParams): Body {
   return nested(members.filter(([, value]) => value !== undefined));
 }
 
-/** What a form holds, to compare it with the record that somebody else has changed. */
+/** The values of a form, to compare them with a record that somebody else has changed. */
 export function readCompared(table: FieldTable, sent: URLSearchParams): Body {
   return nested(
     Object.entries(table).map(([name, field]) => [name, (field.compare ?? field.read)(sent, name) ?? null] as const),
   );
 }
 
-/** What was typed, as a page may show it again. */
+/** The typed values, without secrets, to show them again. */
 export function withoutSecrets(table: FieldTable, sent: URLSearchParams): URLSearchParams {
   const shown = new URLSearchParams(sent);
   for (const [name, { isSecret }] of Object.entries(table)) if (isSecret === true) shown.delete(name);
@@ -202,7 +202,7 @@ function memberAt(body: unknown, path: string): unknown {
   return path.split('.').reduce((within: unknown, name) => (isObject(within) ? within[name] : undefined), body);
 }
 
-/** What was typed, or undefined for nothing. */
+/** The typed text; undefined if it is empty. */
 function typedText(sent: URLSearchParams, name: string): string | undefined {
   const typed = sent.get(name) ?? '';
   return typed.trim() === '' ? undefined : typed;
@@ -213,7 +213,7 @@ export function linesOf(sent: URLSearchParams, name: string): string | undefined
   return typedText(sent, name)?.replaceAll('\r\n', '\n');
 }
 
-/** A number where digits were typed. Any other text goes on as it is, so that the schema refuses its field. */
+/** A number if digits were typed. Other text stays text, so that the schema refuses the field. */
 export function numberOf(sent: URLSearchParams, name: string): number | string | undefined {
   const typed = typedText(sent, name)?.trim();
   return typed === undefined ? undefined : /^-?\d{1,15}(\.\d{1,10})?$/.test(typed) ? Number(typed) : typed;

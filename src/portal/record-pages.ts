@@ -1,4 +1,4 @@
-/** The forms that every entity has: create, change and delete a record. The entity gives its table of fields, its layout and its texts. */
+/** The forms of every entity: create, change and delete a record. The entity provides its table of fields, its layout and its texts. */
 import { type Html, html } from '../http/html.ts';
 import type { Refusal } from '../kernel/refusal.ts';
 import type { Administration } from '../resources/administration.ts';
@@ -22,7 +22,7 @@ import { linkButton, type PageHeader, pageHeader } from './parts/header.ts';
 import { notice } from './parts/mark.ts';
 import { recordForm } from './record-form.ts';
 
-/** An entity of the portal. `Choices` is what its forms offer to choose from. */
+/** An entity of the portal. `Choices`: the options in its forms, for example the endpoints of a new webhook. */
 type Entity<Rec, Body, Input> = {
   /** The page with the list. Records have their pages below its path. */
   readonly list: { readonly href: string; readonly label: string };
@@ -30,33 +30,33 @@ type Entity<Rec, Body, Input> = {
   readonly noun: string;
   nameOf(record: Rec): string;
   readonly administration: Pick<Administration<Rec, Body, Input>, 'get' | 'shown' | 'patch' | 'remove'>;
-  /** The part of a record that a person decides on, where the service changes the rest; all of it unless said. */
+  /** The settings that people decide on, if the service itself changes the rest; default: the whole record. */
   settings?(record: Rec): unknown;
 };
 
 export type EntityForms<Rec, Body, Input, Choices> = Entity<Rec, Body, Input> & {
   readonly reader: InputReader<Body, Input>;
-  /** Reads what the forms offer to choose from. */
+  /** Reads the options of the forms. */
   choices(): Promise<Choices>;
-  /** The fields of a change, or of a creation where `before` is null. */
+  /** The fields of a change, or of a creation if `before` is null. */
   fields(before: Rec | null, choices: Choices): FieldTable;
-  /** Puts the fields in their groups. */
+  /** Groups the fields. */
   layout(form: FormLayout<Rec, Choices>): Html;
-  /** Adjusts what was read: a body of a creation, or a merge patch where `before` is given. */
+  /** Adjusts the body of a creation, or the merge patch of a change if `before` is given. */
   adjust?(body: FormBody, before: Rec | null, call: PageCall): FormBody | Promise<FormBody>;
-  /** Names of further fields in messages, beside those of the table. */
+  /** Names for messages of fields that are not in the table. */
   titles?(state: FormState): Readonly<Record<string, string>>;
-  /** What was typed and refused; it shows again all but secrets unless said. */
+  /** The refused form. Default: shows all typed values but secrets. */
   refused?(typed: URLSearchParams, refusal: Refusal): FormState;
-  /** The record as the form shows it; as the API shows it unless said. Throws a `Refusal` for a record that cannot be changed. */
+  /** The record as the form shows it; default: as the API shows it. Throws a `Refusal` for a record that cannot be changed. */
   shown?(record: Rec): unknown;
   readonly creation: FormTexts & {
-    /** Values of a new form beside the defaults of the schema. */
+    /** Initial values of a new form, besides the defaults of the schema. */
     start?(call: PageCall): Readonly<Record<string, unknown>>;
     respond(call: PageCall, input: Input): Promise<PageResult>;
   };
   readonly change: Partial<FormTexts> & {
-    /** What is said when it is saved; that it is saved unless said. */
+    /** The message after saving; default: that the record is saved. */
     done?(after: Rec, before: Rec): string;
   };
 };
@@ -65,13 +65,13 @@ export type FormLayout<Rec, Choices> = {
   readonly state: FormState;
   readonly before: Rec | null;
   readonly choices: Choices;
-  /** Draws a field; null for one that the table lacks. */
+  /** Renders a field; null if the table does not have it. */
   field(name: string): Html | null;
-  /** Draws the fields of one object: those whose names begin with `name` and a dot. */
+  /** Renders the fields of one object: their names begin with `name` and a dot. */
   within(name: string): (Html | null)[];
-  /** Draws fields that belong together. */
+  /** Renders a group of fields. */
   group(title: string, lead: string | null, ...names: readonly string[]): Html;
-  /** Draws fields that most leave alone: folded away unless one of them has something wrong. */
+  /** Renders fields that few people need: collapsed unless one of them has a problem. */
   more(title: string, ...names: readonly string[]): Html;
 };
 
@@ -148,11 +148,11 @@ type FormPage = Parameters<typeof pageHeader>[0] & {
   readonly submit: string;
   readonly cancel: string;
   readonly titles: Readonly<Record<string, string>>;
-  /** Between the header and the form. */
+  /** Content between the header and the form. */
   readonly above?: Html | null;
 };
 
-/** A page with one form on it. */
+/** A page with one form. */
 export function formView({
   csrf,
   state,
@@ -172,11 +172,11 @@ export function formView({
 }
 
 export type Removal<Rec> = {
-  /** What is lost, and that it cannot be undone. */
+  /** The consequences, and that they cannot be undone. */
   text(call: PageCall, record: Rec): string | Html | Promise<string | Html>;
-  /** What keeps the record; where it is used, the page says so and does not ask. */
+  /** The resources that use the record. If there are any, the page names them and does not ask. */
   uses?(record: Rec): Promise<Uses | null>;
-  /** The list of what uses it, and how to free it. */
+  /** Lists the resources that use it, and how to remove the reference. */
   readonly used?: { all(record: Rec): string; readonly remedy: string };
 };
 
@@ -223,7 +223,7 @@ export function usesList({ count, first }: Uses, all: string, none = 'none'): Ht
   return html`<ul class="uses">${names}${more > 0 ? html`<li><a href="${all}">and ${more} more</a></li>` : null}</ul>`;
 }
 
-/** Shown instead of the question whether to delete a record that webhooks use. */
+/** Shown instead of the question if webhooks use the record. */
 function stillUsedView({
   title,
   crumbs,

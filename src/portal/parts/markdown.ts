@@ -2,7 +2,7 @@
 import type { Token, Tokens } from 'marked';
 import { attributes, type Html, html } from '../../http/html.ts';
 
-/** Where a link of a page leads: an address, or null if there is nothing, in which case its text stays. */
+/** Returns the address of a link; null if there is no such page, and then only the text of the link is shown. */
 export type Resolve = (href: string) => string | null;
 
 /** The tokens of a page (`lexer` of marked) as HTML. */
