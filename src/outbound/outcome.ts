@@ -74,13 +74,18 @@ export function failure(
 /** What the operator should check or change: for `http_status` by the status of the answer, if it is given. */
 export function adviceFor(errorClass: ErrorClass, status?: number | null): string {
   if (errorClass !== 'http_status' || status === undefined || status === null) return ADVICE[errorClass];
-  return STATUS_ADVICE.find(([from, to]) => status >= from && status <= to)?.[2] ?? ADVICE.http_status;
+  return STATUS_ADVICE[status] ?? STATUS_ADVICE[`${Math.floor(status / 100)}xx`] ?? ADVICE.http_status;
 }
 
 /** The status in the message of an `http_status` failure ("the receiver answered 503"), or null. */
 export function statusInMessage(message: string | null): number | null {
   const [, status] = /\banswered ([1-5]\d\d)\b/.exec(message ?? '') ?? [];
   return status === undefined ? null : Number(status);
+}
+
+/** The advice for a failure of which only the message is kept, without the status. */
+export function adviceForMessage(errorClass: string, message: string | null): string {
+  return adviceFor(errorClass as ErrorClass, statusInMessage(message));
 }
 
 const CREDENTIALS =
@@ -110,31 +115,24 @@ const ADVICE: Readonly<Record<ErrorClass, string>> = {
 
 export const ERROR_CLASSES = Object.keys(ADVICE) as readonly ErrorClass[];
 
-/** Advice by status, from the first to the last of a range. The first row that contains a status counts. */
-const STATUS_ADVICE: readonly (readonly [from: number, to: number, advice: string])[] = [
-  [300, 399, "Sallyport does not follow redirects. Set the endpoint's URL to the address that the redirect leads to."],
-  [401, 401, CREDENTIALS],
-  [403, 403, CREDENTIALS],
-  [404, 404, "Check the path of the endpoint's URL: the receiver has nothing there."],
-  [405, 405, "Check the path of the endpoint's URL: the receiver does not accept POST there."],
-  [408, 408, 'Check that the receiver reads the whole request, and how long it and any proxy wait for it.'],
-  [
-    410,
-    410,
-    "The receiver is gone for good from this address. Set the endpoint's new URL, then start the webhook again.",
-  ],
-  [413, 413, "Raise the receiver's limit for request bodies, or lower maxBatchRecords of the webhook."],
-  [
-    415,
-    415,
-    'Check that the receiver accepts application/json, and compressed or encrypted bodies if they are switched on.',
-  ],
-  [429, 429, 'Set maxRecordsPerSecond of the webhook to a rate that the receiver allows.'],
-  [400, 499, "Compare the payload with what the receiver expects, and look into the receiver's log for the reason."],
-  [
-    502,
-    504,
-    "Check that the receiver is up. Look into the receiver's log, and into the log of a proxy that answers for it.",
-  ],
-  [500, 599, "Look into the receiver's log for the error at the time of the attempt."],
-];
+const GATEWAY =
+  "Check that the receiver is up. Look into the receiver's log, and into the log of a proxy that answers for it.";
+
+/** Advice by status. `4xx` is for the statuses of that class that have no entry of their own. */
+const STATUS_ADVICE: Readonly<Record<string, string>> = {
+  '3xx': "Sallyport does not follow redirects. Set the endpoint's URL to the address that the redirect leads to.",
+  401: CREDENTIALS,
+  403: CREDENTIALS,
+  404: "Check the path of the endpoint's URL: the receiver has nothing there.",
+  405: "Check the path of the endpoint's URL: the receiver does not accept POST there.",
+  408: 'Check that the receiver reads the whole request, and how long it and any proxy wait for it.',
+  410: "The receiver is gone for good from this address. Set the endpoint's new URL, then start the webhook again.",
+  413: "Raise the receiver's limit for request bodies, or lower maxBatchRecords of the webhook.",
+  415: 'Check that the receiver accepts application/json, and compressed or encrypted bodies if they are switched on.',
+  429: 'Set maxRecordsPerSecond of the webhook to a rate that the receiver allows.',
+  '4xx': "Compare the payload with what the receiver expects, and look into the receiver's log for the reason.",
+  502: GATEWAY,
+  503: GATEWAY,
+  504: GATEWAY,
+  '5xx': "Look into the receiver's log for the error at the time of the attempt.",
+};

@@ -9,7 +9,7 @@ import {
   QUEUES_SHOWN,
 } from '../kernel/limits/portal.ts';
 import type { Period, Series } from '../observe/figures.ts';
-import { adviceFor, type ErrorClass, statusInMessage } from '../outbound/outcome.ts';
+import { adviceForMessage } from '../outbound/outcome.ts';
 import type { Expiry } from '../store/housekeeping.ts';
 import type { Ailing, Backlog, DeadLetters } from '../store/overview.ts';
 import { STATE_REASONS, type StopReason } from '../webhooks/lifecycle.ts';
@@ -182,7 +182,7 @@ function problemOf({ id, name, state, reason, detail }: Ailing): Html {
   if (reason === null) return html`<span class="quiet">–</span>${failures}`;
   const known = STATE_REASONS[reason as StopReason] as string | undefined;
   if (known !== undefined) return html`${known}${failures}`;
-  return html`${sentence(detail ?? reason)}<span class="cell-hint">${adviceFor(reason as ErrorClass, statusInMessage(detail))}</span>${failures}`;
+  return html`${sentence(detail ?? reason)}<span class="cell-hint">${adviceForMessage(reason, detail)}</span>${failures}`;
 }
 
 function expiringTable(expiring: readonly Expiry[], now: number): Html {

@@ -14,7 +14,7 @@ import {
   RECORDS_PER_SECOND_MAX,
 } from '../kernel/limits/limits.ts';
 import { displayName, distinct, id, idInput, instant, isoInstant, moment } from '../kernel/schemas.ts';
-import { adviceFor, type ErrorClass, statusInMessage } from '../outbound/outcome.ts';
+import { adviceForMessage } from '../outbound/outcome.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import { choiceFilter, type ListRules, textFilter } from '../resources/list-rules.ts';
 import type { ReplayableState } from '../store/deliveries.ts';
@@ -180,5 +180,5 @@ export function viewWebhook({ progress, retryPolicy, maxAttempts, ...webhook }: 
 
 function stateDescription({ stateReason, stateDetail }: Progress): string | null {
   if (stateReason === null) return null;
-  return STATE_REASONS[stateReason as StopReason] ?? adviceFor(stateReason as ErrorClass, statusInMessage(stateDetail));
+  return STATE_REASONS[stateReason as StopReason] ?? adviceForMessage(stateReason, stateDetail);
 }

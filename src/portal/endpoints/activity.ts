@@ -2,7 +2,7 @@
 import { type Html, html } from '../../http/html.ts';
 import { ENDPOINT_WEBHOOKS_READ } from '../../kernel/limits/portal.ts';
 import { type Day, successRate, sumOfDays } from '../../observe/figures.ts';
-import { adviceFor, type ErrorClass, statusInMessage } from '../../outbound/outcome.ts';
+import { adviceForMessage } from '../../outbound/outcome.ts';
 import type { LastOutcomes } from '../../store/deliveries.ts';
 import type { EndpointWebhook } from '../../store/directory.ts';
 import type { PageDependencies } from '../page.ts';
@@ -80,7 +80,7 @@ export function activitySection(activity: EndpointActivity, now: number): Html |
         hint:
           failure === null
             ? 'None in the recent attempts'
-            : html`${sentence(failure.errorMessage ?? failure.errorClass)} ${isLast ? adviceFor(failure.errorClass as ErrorClass, statusInMessage(failure.errorMessage)) : null}`,
+            : html`${sentence(failure.errorMessage ?? failure.errorClass)} ${isLast ? adviceForMessage(failure.errorClass, failure.errorMessage) : null}`,
       },
     ]),
   });
