@@ -47,7 +47,7 @@ describe('a failed request of a page', () => {
     await nothingSaid(page);
   });
 
-  it('shows that there is no connection until a request succeeds', async (t) => {
+  it('reports a lost connection, and removes the report after the next successful request', async (t) => {
     const { openAs } = await startDeliverPortal(t);
     const { page } = await openAs('viewer', '/audit', { expecting: ['Failed to fetch'] });
     await page.route('**/audit?*', (route) => route.abort('aborted'));
