@@ -6,7 +6,7 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import {
@@ -14,6 +14,7 @@ import {
   type AssetName,
   assetFile,
   documentFiles,
+  RECEIVER_PACKAGE,
   THREAD_PROGRAMS,
   type ThreadProgram,
   threadAsset,
@@ -50,8 +51,8 @@ if (!SUPPORTED.includes(platform)) {
   throw new Error(`the binary can be built on ${SUPPORTED.join(' and ')}, not on ${platform}`);
 }
 const folder = mkdtempSync(join(tmpdir(), 'build-binary-'));
-const receiver = packReceiver(folder);
 try {
+  packReceiver(folder);
   await bundle(join(root, 'src', 'main.ts'), join(folder, PROGRAM_ASSET), WRAPPER);
   for (const name of THREADS) {
     await bundle(join(root, 'src', `${THREAD_PROGRAMS[name]}.ts`), join(folder, threadAsset(name)));
@@ -79,7 +80,7 @@ function assetsOf(folder: string): Record<string, string> {
   const made = [PROGRAM_ASSET, COMPILED_ASSET, ...THREADS.map(threadAsset)].map((name) => [name, join(folder, name)]);
   const documents = documentFiles().map((name) => [`docs/${name}`, join(root, 'docs', name)]);
   const all = Object.fromEntries([...assets, ...made, ...documents]) as Record<string, string>;
-  return { ...all, [ADDON_ASSET]: addon, [basename(receiver)]: receiver };
+  return { ...all, [ADDON_ASSET]: addon, [RECEIVER_PACKAGE]: join(folder, RECEIVER_PACKAGE) };
 }
 
 /** Makes the blob of the program and its assets for Node's single executable application. */

@@ -16,14 +16,13 @@ export function pack(folder: string): string {
   return join(dirname(folder), packed.filename);
 }
 
-/** Builds the receiver's package in a folder. Returns the file to publish. */
-export function packReceiver(folder: string): string {
+/** Builds the receiver's package, `RECEIVER_PACKAGE`, in a folder. */
+export function packReceiver(folder: string): void {
   const built = join(folder, 'receiver');
   const script = join(root, 'scripts', 'build-receiver.ts');
   execFileSync(process.execPath, ['--disable-warning=ExperimentalWarning', script, built], { stdio: 'pipe' });
-  const file = pack(built);
+  pack(built);
   rmSync(built, { recursive: true, force: true });
-  return file;
 }
 
 /** Replaces the folder with an empty one. */

@@ -84,14 +84,16 @@ export function readDocument(file: string): Buffer {
   return readFileSync(new URL(`../../${DOCUMENTS}${file}`, import.meta.url));
 }
 
+/** The file of the receiver's npm package, and its name in the binary. */
+export const RECEIVER_PACKAGE = `sallyport-receiver-${VERSION}.tgz`;
+
 /** The npm package of the receiver. The binary and the npm package contain it; null in a checkout where it was not built. */
-export function receiverPackage(): { readonly name: string; read(): Buffer } | null {
-  const name = `sallyport-receiver-${VERSION}.tgz`;
+export function receiverPackage(): { read(): Buffer } | null {
   const sea = seaOf();
-  if (sea !== null) return { name, read: () => Buffer.from(sea.getAsset(name)) };
-  const file = new URL(`../../dist/${name}`, import.meta.url);
+  if (sea !== null) return { read: () => Buffer.from(sea.getAsset(RECEIVER_PACKAGE)) };
+  const file = new URL(`../../dist/${RECEIVER_PACKAGE}`, import.meta.url);
   try {
-    return existsSync(file) ? { name, read: () => readFileSync(file) } : null;
+    return existsSync(file) ? { read: () => readFileSync(file) } : null;
   } catch {
     // Deno may not read the folder.
     return null;

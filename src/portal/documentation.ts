@@ -1,6 +1,6 @@
 /** `/docs`: the documentation of this version with a search, and the package of the receiver. A user of the binary has nothing else. */
 import { type Html, html } from '../http/html.ts';
-import { documentFiles, readDocument, receiverPackage } from '../kernel/assets.ts';
+import { documentFiles, RECEIVER_PACKAGE, readDocument, receiverPackage } from '../kernel/assets.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { nextTurn } from '../kernel/turns.ts';
 import type { View } from './call.ts';
@@ -21,26 +21,25 @@ const TYPES: Readonly<Record<string, string>> = { png: 'image/png', svg: 'image/
 export function documentationPages({ pages }: PageDependencies): PageRoute[] {
   const library = createLibrary();
   return [
-    pages.view(ROOT, async () => documentView(INDEX, readDocument(INDEX).toString('utf8'), library.has)),
+    pages.view(ROOT, () => documentView(library, INDEX)),
     pages.view(`${ROOT}/search`, async ({ query }) => {
       const words = (query.get('q') ?? '').trim();
       return searchView(words, words === '' ? [] : await library.search(words));
     }),
     pages.view(`${ROOT}/{page*}`, async ({ params }) => {
       const file = params.page ?? '';
-      const bytes = library.read(file);
-      if (bytes === null) throw new Refusal('not_found', `the documentation has no page ${file}`);
-      if (file.endsWith('.md')) return documentView(file, bytes.toString('utf8'), library.has);
+      if (!library.has(file)) throw new Refusal('not_found', `the documentation has no page ${file}`);
+      if (file.endsWith('.md')) return documentView(library, file);
       const type = TYPES[file.slice(file.lastIndexOf('.') + 1)] ?? 'text/plain;charset=UTF-8';
-      return { reply: { status: 200, headers: { 'Content-Type': type }, body: bytes } };
+      return { reply: { status: 200, headers: { 'Content-Type': type }, body: library.read(file) } };
     }),
   ];
 }
 
 type Library = {
   has(file: string): boolean;
-  /** Null for a file that is not in the documentation. */
-  read(file: string): Buffer | null;
+  /** The bytes of a file that it has. */
+  read(file: string): Buffer;
   search(words: string): Promise<readonly Found[]>;
 };
 
@@ -53,31 +52,27 @@ type Found = {
 };
 
 function createLibrary(): Library {
-  let files: ReadonlySet<string> | null = null;
+  let listed: ReadonlySet<string> | null = null;
   let pages: Promise<readonly Page[]> | null = null;
-  const all = (): ReadonlySet<string> => {
-    const packed = receiverPackage();
-    files ??= new Set([...documentFiles(), ...(packed === null ? [] : [packed.name])]);
-    return files;
+  const files = (): ReadonlySet<string> => {
+    listed ??= new Set(documentFiles());
+    return listed;
   };
   const readPages = async (): Promise<readonly Page[]> => {
     const { lexer } = await import('marked');
     const read: Page[] = [];
-    for (const file of [...all()].filter((name) => name.endsWith('.md'))) {
+    for (const file of [...files()].filter((name) => name.endsWith('.md'))) {
       const sections = sectionsOf(lexer(readDocument(file).toString('utf8')));
-      read.push({ file, title: sections[0]?.heading ?? file, sections });
+      read.push({ file, title: titleOf(sections, file), sections });
       // A page takes up to some milliseconds.
       await nextTurn();
     }
     return read;
   };
   return {
-    has: (file) => all().has(file),
-    read: (file) => {
-      if (!all().has(file)) return null;
-      const packed = receiverPackage();
-      return packed !== null && packed.name === file ? packed.read() : readDocument(file);
-    },
+    // A checkout may get the package while the service runs.
+    has: (file) => files().has(file) || (file === RECEIVER_PACKAGE && receiverPackage() !== null),
+    read: (file) => (file === RECEIVER_PACKAGE ? receiverPackage()?.read() : undefined) ?? readDocument(file),
     search: async (words) => {
       pages ??= readPages();
       return found(await pages, wordsOf(words));
@@ -127,13 +122,16 @@ function excerptOf(text: string, words: readonly string[]): Html {
   return html`${start > 0 ? '…' : ''}${marked}${start + EXCERPT_LENGTH < text.length ? '…' : ''}`;
 }
 
-async function documentView(file: string, text: string, has: (file: string) => boolean): Promise<View> {
+async function documentView({ read, has }: Library, file: string): Promise<View> {
   const { lexer } = await import('marked');
-  const tokens = lexer(text);
-  const title = sectionsOf(tokens)[0]?.heading ?? file;
+  const tokens = lexer(read(file).toString('utf8'));
   const download = file === INDEX ? receiverNotice() : null;
   const content = html`${searchForm('')}<article class="doc">${markdown(tokens, resolverOf(file, has))}${download}</article>`;
-  return { title, content };
+  return { title: titleOf(sectionsOf(tokens), file), content };
+}
+
+function titleOf([first]: readonly DocumentSection[], file: string): string {
+  return first?.heading ?? file;
 }
 
 /** Links between pages lead to their paths in the portal. Files outside of the documentation are not here. */
@@ -147,10 +145,9 @@ function resolverOf(file: string, has: (file: string) => boolean): Resolve {
 }
 
 function receiverNotice(): Html {
-  const packed = receiverPackage();
-  if (packed === null)
+  if (receiverPackage() === null)
     return html`<p>In a checkout, <code>npm run build:receiver</code> makes the npm package of the receiver. It can then be downloaded here.</p>`;
-  return html`<p>For your customers, the receiver as an npm package, with its test vectors: <a href="${`${ROOT}/${packed.name}`}" download>${packed.name}</a></p>`;
+  return html`<p>For your customers, the receiver as an npm package, with its test vectors: <a href="${`${ROOT}/${RECEIVER_PACKAGE}`}" download>${RECEIVER_PACKAGE}</a></p>`;
 }
 
 function searchForm(words: string): Html {
