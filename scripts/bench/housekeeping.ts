@@ -18,10 +18,10 @@ import { createIds, randomBytes } from '../../src/kernel/ids.ts';
 import { createVault, MASTER_KEY_BYTES } from '../../src/kernel/vault.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { COMMAND_LINE } from '../../src/resources/acting.ts';
-import type { Database, WriteTime } from '../../src/store/sqlite/driver/database.ts';
+import type { Database, WriteTime } from '../../src/store/database.ts';
+import { createStore } from '../../src/store/sql/store.ts';
 import { createSchema } from '../../src/store/sqlite/driver/schema.ts';
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
-import { createStore } from '../../src/store/sqlite/store.ts';
 
 const RECORDS = Number(process.argv[2] ?? 60_000);
 const DAY_MS = 86_400_000;

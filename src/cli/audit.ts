@@ -1,7 +1,7 @@
 /** `sallyport audit …`: checks the audit log. */
 import { databasePath, requireDatabase } from '../data/data-folder.ts';
 import { headText, parseHead } from '../store/audit.ts';
-import { auditStore } from '../store/sqlite/audit.ts';
+import { auditStore } from '../store/sql/audit.ts';
 import { openSqlite } from '../store/sqlite/driver/sqlite.ts';
 import type { CommandGroup } from './command.ts';
 import { CommandError, UsageError } from './errors.ts';

@@ -18,10 +18,10 @@ import {
 import { exposedMode, ownerOf, strangerText, userText } from '../kernel/private-file.ts';
 import { createVault, MASTER_KEY_BYTES } from '../kernel/vault.ts';
 import { readAuthorities } from '../outbound/tls.ts';
+import { createStore } from '../store/sql/store.ts';
 import { damages, RESTORE_ADVICE, tellsDamage } from '../store/sqlite/damage.ts';
 import { brokenReferences, examineSchema } from '../store/sqlite/driver/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
-import { createStore } from '../store/sqlite/store.ts';
 import type { Store } from '../store/store.ts';
 
 export type Finding = {

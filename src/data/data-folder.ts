@@ -15,6 +15,9 @@ import { Refusal } from '../kernel/refusal.ts';
 import { createVault, type Vault } from '../kernel/vault.ts';
 import type { Log } from '../observe/log.ts';
 import type { FirstCredentialStore } from '../store/settings.ts';
+import { largestRowKey } from '../store/sql/row-keys.ts';
+import { firstCredentialStore } from '../store/sql/settings.ts';
+import { createStore } from '../store/sql/store.ts';
 import { damages, damagesAtStart, lacksLog, RESTORE_ADVICE, tellsDamage } from '../store/sqlite/damage.ts';
 import {
   createSchema,
@@ -26,9 +29,6 @@ import {
 } from '../store/sqlite/driver/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
 import type { ThreadEvents } from '../store/sqlite/driver/thread-writer.ts';
-import { largestRowKey } from '../store/sqlite/row-keys.ts';
-import { firstCredentialStore } from '../store/sqlite/settings.ts';
-import { createStore } from '../store/sqlite/store.ts';
 import type { Store } from '../store/store.ts';
 import { removeDownload } from './download.ts';
 import { type FolderLock, LOCK_FILE, lockFolder } from './folder-lock.ts';

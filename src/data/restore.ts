@@ -5,7 +5,8 @@ import type { Random } from '../kernel/ids.ts';
 import { moveFile } from '../kernel/private-file.ts';
 import { createVault } from '../kernel/vault.ts';
 import type { AuditEntry } from '../resources/audit.ts';
-import { auditStatement } from '../store/sqlite/audit.ts';
+import { auditStatement } from '../store/sql/audit.ts';
+import { settingStore } from '../store/sql/settings.ts';
 import { copyPages, intoOneFile, writeWhole } from '../store/sqlite/driver/copy.ts';
 import {
   examineSchema,
@@ -15,7 +16,6 @@ import {
   type SchemaHistory,
 } from '../store/sqlite/driver/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
-import { settingStore } from '../store/sqlite/settings.ts';
 import { type BackupFacts, examineBackup, masterKeyOf, removeMasterKey } from './backup.ts';
 
 type Restore = {

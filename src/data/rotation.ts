@@ -10,11 +10,11 @@ import type { Random } from '../kernel/ids.ts';
 import { moveFile } from '../kernel/private-file.ts';
 import { createVault, type Vault } from '../kernel/vault.ts';
 import type { AuditEntry } from '../resources/audit.ts';
-import { resealReplies } from '../store/sqlite/access/kept-replies.ts';
-import { auditStatement } from '../store/sqlite/audit.ts';
-import type { Database, Statement } from '../store/sqlite/driver/database.ts';
-import { resealSettings, settingStore } from '../store/sqlite/settings.ts';
-import { endpointTable } from '../store/sqlite/webhooks/endpoints.ts';
+import type { Database, Statement } from '../store/database.ts';
+import { resealReplies } from '../store/sql/access/kept-replies.ts';
+import { auditStatement } from '../store/sql/audit.ts';
+import { resealSettings, settingStore } from '../store/sql/settings.ts';
+import { endpointTable } from '../store/sql/webhooks/endpoints.ts';
 import { makeMasterKey, readMasterKey } from './master-key.ts';
 
 type Rotation = {

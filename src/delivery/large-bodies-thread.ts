@@ -2,9 +2,9 @@
 import { stat } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
-import { recordReader } from '../store/sqlite/delivery/dispatch.ts';
+import { recordReader } from '../store/sql/delivery/dispatch.ts';
+import { eventTypeStore } from '../store/sql/events.ts';
 import { openSqlite } from '../store/sqlite/driver/sqlite.ts';
-import { eventTypeStore } from '../store/sqlite/events.ts';
 import { type BatchBody, encryptionLookup, makeBatchBody, ownMemory } from './body.ts';
 import type { BodyAnswer, BodyQuestion, BodyThreadNotice, BodyThreadStart } from './large-bodies.ts';
 

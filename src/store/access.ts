@@ -4,8 +4,8 @@ import type { AccessToken, Application, Client, ScopeHolder, TokenGrant } from '
 import type { ApiProduct } from '../access/catalogue.ts';
 import type { Invitation, LostAdministration, Passkey, Session, SignedIn, User } from '../access/user.ts';
 import type { AuditEntry } from '../resources/audit.ts';
+import type { Statement } from './database.ts';
 import type { ResourceStore } from './resource.ts';
-import type { Statement } from './sqlite/driver/database.ts';
 import type { StepResult } from './steps.ts';
 
 /** Portal accounts (`user_account`). */

@@ -1,8 +1,8 @@
 /** Employees (`employee`): each change is one transaction with its event. */
 import type { Employee } from '../employees/employee.ts';
 import type { NewEvent } from '../events/event.ts';
+import type { Statement } from './database.ts';
 import type { Filter } from './resource.ts';
-import type { Statement } from './sqlite/driver/database.ts';
 
 export type EmployeeStore = {
   get(userId: string): Promise<Employee | null>;

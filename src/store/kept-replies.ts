@@ -1,5 +1,5 @@
 /** Replies to requests with an Idempotency-Key (`kept_reply`, contract §4). They are sealed, because some contain a secret. */
-import type { Statement } from './sqlite/driver/database.ts';
+import type { Statement } from './database.ts';
 
 /** The key and its application. Two applications may use the same key. */
 export type ReplyKey = { readonly applicationId: string; readonly key: string };

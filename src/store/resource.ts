@@ -1,6 +1,6 @@
 /** The verbs that every administered table has, and how its lists are filtered and sorted. */
 import type { AuditEntry } from '../resources/audit.ts';
-import type { Statement } from './sqlite/driver/database.ts';
+import type { Statement } from './database.ts';
 
 export type ResourceStore<T> = {
   get(id: string): Promise<T | null>;

@@ -11,7 +11,7 @@ import {
   STEP_ROWS_MIN,
   STEP_TARGET_MS,
 } from '../kernel/limits/housekeeping.ts';
-import type { Database, WriteTime } from './sqlite/driver/database.ts';
+import type { Database, WriteTime } from './database.ts';
 
 /** `done`: it was the last step. `rows`: the rows that it processed. `took`: the longest time for which it held the database. */
 export type StepResult = { readonly done: boolean; readonly rows: number; readonly took: WriteTime };

@@ -2,8 +2,8 @@
 import type { AuditEntry } from '../resources/audit.ts';
 import type { Endpoint } from '../webhooks/endpoint.ts';
 import type { PastState, PgpKey, StateChange, Webhook, WebhookConfiguration } from '../webhooks/webhook.ts';
+import type { Statement } from './database.ts';
 import type { After, Filter, ResourceStore } from './resource.ts';
-import type { Statement } from './sqlite/driver/database.ts';
 
 /** A webhook that starts because its endpoint changed, with its audit entry. */
 export type WebhookStart = { readonly change: StateChange; readonly audit: AuditEntry };

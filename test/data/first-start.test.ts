@@ -7,9 +7,9 @@ import { createTokens } from '../../src/access/tokens.ts';
 import { defaultConfig } from '../../src/config/config.ts';
 import { type Data, openData } from '../../src/data/data-folder.ts';
 import { makeFirstCredentials } from '../../src/data/first-start.ts';
-import type { Database } from '../../src/store/sqlite/driver/database.ts';
-import { firstCredentialStore } from '../../src/store/sqlite/settings.ts';
-import { createStore } from '../../src/store/sqlite/store.ts';
+import type { Database } from '../../src/store/database.ts';
+import { firstCredentialStore } from '../../src/store/sql/settings.ts';
+import { createStore } from '../../src/store/sql/store.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { unusedFolder } from '../support/command.ts';
 

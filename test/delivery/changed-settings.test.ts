@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { secret } from '../../src/kernel/secret.ts';
-import { createStore } from '../../src/store/sqlite/store.ts';
+import { createStore } from '../../src/store/sql/store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { startedProgress } from '../../src/webhooks/lifecycle.ts';
 import { deferred } from '../support/deferred.ts';

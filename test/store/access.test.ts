@@ -7,7 +7,7 @@ import type { Application } from '../../src/access/application.ts';
 import type { User } from '../../src/access/user.ts';
 import { firstRowKeyAt } from '../../src/kernel/ids.ts';
 import { ConstraintViolation, StaleWrite } from '../../src/store/errors.ts';
-import { purgeTokens } from '../../src/store/sqlite/access/tokens.ts';
+import { purgeTokens } from '../../src/store/sql/access/tokens.ts';
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { tokensOf } from '../support/issued.ts';
 import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices } from '../support/services.ts';

@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { AUDIT_EXAMINED_AT_ONCE } from '../../src/kernel/limits/log.ts';
 import type { AuditEntry } from '../../src/resources/audit.ts';
 import { ConstraintViolation } from '../../src/store/errors.ts';
-import { auditStatement, auditStore } from '../../src/store/sqlite/audit.ts';
+import { auditStatement, auditStore } from '../../src/store/sql/audit.ts';
 import { openTestStore, type TestStore } from '../support/store.ts';
 import { countTurns } from '../support/turns.ts';
 

@@ -14,9 +14,9 @@ import {
 import { createVault } from '../../src/kernel/vault.ts';
 import { DatabaseUnavailable, unavailableReason } from '../../src/store/errors.ts';
 import { FIGURE_SPANS } from '../../src/store/figures.ts';
+import { settingStore } from '../../src/store/sql/settings.ts';
 import { damages, tellsDamage } from '../../src/store/sqlite/damage.ts';
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
-import { settingStore } from '../../src/store/sqlite/settings.ts';
 import { makeEndpoint, makeEventType } from '../support/journey.ts';
 import { holdLock } from '../support/lock-holder.ts';
 import { startService } from '../support/service.ts';

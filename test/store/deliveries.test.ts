@@ -8,7 +8,7 @@ import { ATTEMPTS_LOOKED_THROUGH, OUTCOMES_LOOKED_THROUGH } from '../../src/kern
 import { NO_TIMINGS } from '../../src/outbound/outcome.ts';
 import type { DeliveryFilter } from '../../src/store/deliveries.ts';
 import { ConstraintViolation } from '../../src/store/errors.ts';
-import { attemptStatement } from '../../src/store/sqlite/delivery/settlement.ts';
+import { attemptStatement } from '../../src/store/sql/delivery/settlement.ts';
 import type { Delivery } from '../../src/webhooks/webhook.ts';
 import { batchOf } from '../support/attempts.ts';
 import { attemptOf } from '../support/batches.ts';

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { NewEvent } from '../../src/events/event.ts';
 import { ConstraintViolation } from '../../src/store/errors.ts';
-import { publishStatements } from '../../src/store/sqlite/events.ts';
+import { publishStatements } from '../../src/store/sql/events.ts';
 import { idempotency, logs, newEvent, subscribe } from '../support/events.ts';
 import { leavingNothing, openTestStore } from '../support/store.ts';
 

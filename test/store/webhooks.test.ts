@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { RECORD_OVERHEAD_BYTES } from '../../src/kernel/limits/delivery.ts';
 import { STEP_ROWS_FIRST } from '../../src/kernel/limits/housekeeping.ts';
 import { StaleWrite } from '../../src/store/errors.ts';
-import { makeDue } from '../../src/store/sqlite/delivery/resume.ts';
+import { makeDue } from '../../src/store/sql/delivery/resume.ts';
 import type { Progress, Webhook } from '../../src/webhooks/webhook.ts';
 import { batchOf } from '../support/attempts.ts';
 import { claimNext } from '../support/batches.ts';

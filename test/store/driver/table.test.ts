@@ -5,7 +5,6 @@ import { randomBytes } from '../../../src/kernel/ids.ts';
 import { type Secret, secret } from '../../../src/kernel/secret.ts';
 import { createVault } from '../../../src/kernel/vault.ts';
 import { StaleWrite } from '../../../src/store/errors.ts';
-import type { SqliteDatabase } from '../../../src/store/sqlite/driver/sqlite.ts';
 import {
   bytes,
   bytesOrNull,
@@ -19,7 +18,8 @@ import {
   table,
   text,
   textOrNull,
-} from '../../../src/store/sqlite/driver/table.ts';
+} from '../../../src/store/sql/table.ts';
+import type { SqliteDatabase } from '../../../src/store/sqlite/driver/sqlite.ts';
 import { openTestDatabase } from '../../support/store.ts';
 
 type Thing = {

@@ -10,8 +10,9 @@ import {
   LOG_FILE_BYTES,
   PAGES_KEPT_KIB,
 } from '../../../kernel/limits/database.ts';
+import type { Parameters, SqlValue } from '../../database.ts';
 import { ConstraintViolation, DatabaseUnavailable, unavailableReason } from '../../errors.ts';
-import type { Parameters, SqlValue } from './database.ts';
+import { sqliteText } from './dialect.ts';
 
 export type Connection = BetterSqlite3.Database;
 
@@ -97,7 +98,7 @@ export function openToWrite(
  * Compiles each statement once: there are as many as constants in the modules of tables. Values are bound by position, which costs two
  * thirds of binding by name (benchmark "Issuing tokens").
  *
- * A `@name` becomes `+?`. The sign changes no value, but hides the parameter from SQLite's planner. Built with STAT4, the planner looks
+ * The forms that both databases share become SQLite's own, and a `@name` becomes `+?`. The sign changes no value, but hides the parameter from SQLite's planner. Built with STAT4, the planner looks
  * at the values that are bound to a LIMIT, a range or a join, and compiles the statement again for every run: the gate's look-up took
  * 12 µs instead of 0.8, and a third of all statements 3 to 12 times as long. better-sqlite3 does not offer SQLite's switch for this (QPSG).
  */
@@ -106,7 +107,11 @@ export function createStatements(connection: Connection): (sql: string) => Prepa
   return (sql) => {
     let known = prepared.get(sql);
     if (known === undefined) {
-      known = { sql, statement: connection.prepare(sql.replaceAll(PARAMETER, '+?')), names: parameterNames(sql) };
+      known = {
+        sql,
+        statement: connection.prepare(sqliteText(sql).replaceAll(PARAMETER, '+?')),
+        names: parameterNames(sql),
+      };
       prepared.set(sql, known);
     }
     return known;
@@ -118,7 +123,7 @@ export function valuesOf(names: readonly string[], params: Parameters): SqlValue
   return names.map((name) => {
     const value = params[name];
     if (value === undefined) throw new RangeError(`Missing named parameter "${name}"`);
-    return value;
+    return typeof value === 'boolean' ? Number(value) : value;
   });
 }
 

@@ -6,10 +6,7 @@
  * Rows that shared a page with the erased row are still its neighbours. Each neighbour is grown so that it fills a page alone, so every
  * byte of those pages is written. It shrinks again in the same transaction, so no reader sees it.
  */
-import type { Database, Row, Statement } from './database.ts';
-
-/** A table with an integer primary key `key`, and its other columns. One of them is `id`, a UUID, which is made longer. */
-export type RowLayout = { readonly table: string; readonly columns: readonly string[] };
+import type { Database, ErasedColumns, Row, RowLayout, Statement } from '../../database.ts';
 
 // SQLite's file format, §1.6, for pages of 4096 bytes: the most bytes of a row that its own page holds, the fewest if the row does not
 // fit, and the bytes that an overflow page holds.
@@ -27,13 +24,13 @@ const REACH_ROWS = 100;
 
 /**
  * Returns the statements that overwrite the copies of the rows with these keys. They belong at the end of the transaction that erases the
- * rows. `erasing` has the new values of the erased columns: an integer or null.
+ * rows. The `id` of a neighbour is made longer for a moment.
  */
 export async function overwriteLeftovers(
-  db: Database,
+  db: Pick<Database, 'all'>,
   layout: RowLayout,
   keys: readonly number[],
-  erasing: Readonly<Record<string, number | null>>,
+  erasing: ErasedColumns,
 ): Promise<Statement[]> {
   const growths = new Map<number, number>();
   const erased = new Set(keys);

@@ -6,6 +6,7 @@
  */
 import { setImmediate as atTurnsEnd } from 'node:timers';
 import { BYTES_WAITING_MAX, LISTS_HANDED_EARLY, LISTS_WAITING_MAX } from '../../../kernel/limits/database.ts';
+import type { Database, Parameters, Row, Statement, StatementResult, WriteTime } from '../../database.ts';
 import { DatabaseUnavailable } from '../../errors.ts';
 import {
   type Connection,
@@ -21,7 +22,7 @@ import {
   portError,
   valuesOf,
 } from './connection.ts';
-import type { Database, Parameters, Row, Statement, StatementResult, WriteTime } from './database.ts';
+import { overwriteLeftovers } from './leftovers.ts';
 import { createThreadWriter, type ThreadEvents } from './thread-writer.ts';
 import { createCommitLists, createInlineWriter, type WaitingList } from './writer.ts';
 
@@ -132,6 +133,15 @@ export function openSqlite(path: string, { readOnly = false, writerThread }: Sql
     return prepare(sql);
   };
 
+  const all = (sql: string, params: Parameters): Row[] => {
+    try {
+      const { statement, names } = prepareRead(sql);
+      return statement.all(valuesOf(names, params)) as Row[];
+    } catch (error) {
+      throw portError(error);
+    }
+  };
+
   const emptyLog = async (): Promise<boolean> => {
     snapshot.end();
     return writer.truncateLog();
@@ -147,14 +157,7 @@ export function openSqlite(path: string, { readOnly = false, writerThread }: Sql
         throw portError(error);
       }
     },
-    all: (sql: string, params: Parameters) => {
-      try {
-        const { statement, names } = prepareRead(sql);
-        return statement.all(valuesOf(names, params)) as Row[];
-      } catch (error) {
-        throw portError(error);
-      }
-    },
+    all,
     readAnew: snapshot.end,
     commits: () => commits,
     onCommit: (listener) => void listeners.push(listener),
@@ -162,6 +165,7 @@ export function openSqlite(path: string, { readOnly = false, writerThread }: Sql
       new Promise<readonly StatementResult[]>((resolve, reject) => {
         enqueue({ statements, resolve, reject, onWritten });
       }),
+    overwriteCopies: (layout, keys, erasing) => overwriteLeftovers({ all }, layout, keys, erasing),
     forgetOverwritten: emptyLog,
     filesProblem: () => (files === null ? null : filesProblem(path, files)),
     saveLog: async () => files !== null && isLogAloneMissing(path, files) && emptyLog(),

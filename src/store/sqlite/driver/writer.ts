@@ -12,6 +12,7 @@ import {
   COMMIT_STATEMENTS_MS,
   LISTS_PER_COMMIT,
 } from '../../../kernel/limits/database.ts';
+import type { Answer, Row, SqlValue, Statement, StatementResult, WriteTime } from '../../database.ts';
 import { StaleWrite } from '../../errors.ts';
 import {
   type Connection,
@@ -21,7 +22,6 @@ import {
   portError,
   unavailableError,
 } from './connection.ts';
-import type { Answer, Row, SqlValue, Statement, StatementResult, WriteTime } from './database.ts';
 
 /** A statement ready to run, with its values in the order of its parameters. */
 export type Bound = {

@@ -1,0 +1,58 @@
+/**
+ * The port to SQL, which each driver implements.
+ *
+ * A transaction is a list of statements, all or none. It is not a callback, which could be interleaved with others. So a driver can put
+ * the lists of many requests into one commit and still undo one of them alone.
+ *
+ * A statement that both databases can run stands once, in `store/sql/`. Where they spell the same thing differently, it uses one of these
+ * forms, and each driver replaces it by its own (`store/sqlite/driver/dialect.ts`, `store/postgres/driver/dialect.ts`):
+ *
+ * - `numbers(@list) AS x` and `texts(@list) AS x` in a FROM: the elements of a JSON array as `x.value`. The array is a parameter or a column.
+ * - `tuples(@list) AS x`: the same for an array of arrays. `CAST(x.value ->> 0 AS BIGINT)` reads the first element of one.
+ * - `least(a, b)` and `greatest(a, b)`: neither may be null. `strpos(text, part)`: the position of the first occurrence, from 1; 0 if none.
+ * - `INDEXED BY index`: a hint to SQLite's planner. PostgreSQL chooses by itself.
+ *
+ * A boolean is a condition (`active`, `NOT active`) or the parameter `true` or `false`. A query returns it as 1 or 0. A parameter whose
+ * type no column tells, as in `@limit IS NULL`, needs a CAST to BIGINT or TEXT.
+ */
+
+export type SqlValue = string | number | bigint | boolean | Uint8Array | null;
+export type Parameters = Readonly<Record<string, SqlValue>>;
+export type Row = Readonly<Record<string, SqlValue>>;
+
+/** A statement and its parameters (`@name` in the text). If it does not change `expectChanges` rows, the whole list is undone. */
+export type Statement = { readonly sql: string; readonly params: Parameters; readonly expectChanges?: number };
+/** How many rows a statement changed, and the rows it returned. */
+export type StatementResult = { readonly changes: number; readonly rows: readonly Row[] };
+
+/** How long a list held the write lock: for its own statements, and for the commit, which it may share with other lists. */
+export type WriteTime = { readonly statementsMs: number; readonly commitMs: number };
+
+/** A result that a driver returns at once (SQLite) or later (PostgreSQL). */
+export type Answer<T> = T | Promise<T>;
+
+export type Database = {
+  get(sql: string, params: Parameters): Answer<Row | undefined>;
+  all(sql: string, params: Parameters): Answer<Row[]>;
+  /** Makes the next read see all commits so far. Without it, the reads of one turn of the event loop may share a snapshot. */
+  readAnew(): void;
+  /** Runs the list as one transaction. Resolves once it is durable, after calling `onWritten`. Rejects if nothing of it was kept. */
+  commit(statements: readonly Statement[], onWritten?: (took: WriteTime) => void): Promise<readonly StatementResult[]>;
+  /** The number of commits of this process so far, also of failed ones. */
+  commits(): number;
+  /** Calls back after each commit of this process, also one that failed, before anybody is told what became of it. */
+  onCommit(listener: () => void): void;
+  /**
+   * The statements that overwrite the copies which the database keeps of rows beside them. They belong at the end of the transaction that
+   * erases the rows with these keys. `erasing` has the new values of the erased columns.
+   */
+  overwriteCopies(layout: RowLayout, keys: readonly number[], erasing: ErasedColumns): Promise<Statement[]>;
+  /** Removes old versions of rows outside the tables (SQLite: in the write-ahead log). False if another process is reading them. */
+  forgetOverwritten(): Answer<boolean>;
+  close(): Answer<void>;
+};
+
+/** A table with an integer primary key `key`, and its other columns. One of them is `id`, a UUID. */
+export type RowLayout = { readonly table: string; readonly columns: readonly string[] };
+/** The values of erased columns: an integer or null. */
+export type ErasedColumns = Readonly<Record<string, number | null>>;

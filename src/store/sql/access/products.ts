@@ -1,0 +1,44 @@
+/** API products (`product`): the catalogue that the gate reads. */
+
+import type { ApiProduct, ProductScope, Rule } from '../../../access/catalogue.ts';
+import type { ProductStore } from '../../access.ts';
+import type { Database, Statement } from '../../database.ts';
+import { resourceStore } from '../resource.ts';
+import { flag, json, number, table, text } from '../table.ts';
+
+const PRODUCT = table<ApiProduct>('product', 'id', {
+  id: text,
+  name: text,
+  builtIn: flag,
+  scopes: json<readonly ProductScope[]>(),
+  rules: json<readonly Rule[]>(),
+  createdAt: number,
+  updatedAt: number,
+});
+
+const ALL = `SELECT ${PRODUCT.columns()} FROM product ORDER BY id`;
+// Any update increases the sum, even if the clock was set back; replacing a row changes the last id. Index: product_updated.
+const VERSION = `SELECT count(*) || ' ' || coalesce(sum(updated_at), 0) || ' ' || coalesce(max(id), '') AS version FROM product`;
+const IS_VERSION = `SELECT 1 AS same FROM (${VERSION}) WHERE version = @version`;
+const FORGET_BUILT_IN = 'DELETE FROM product WHERE built_in = 1';
+
+export function productStore(db: Database): ProductStore {
+  const comparedAt = new WeakMap<ApiProduct, string>();
+  const guards = (product: ApiProduct): Statement[] => {
+    const version = comparedAt.get(product);
+    return version === undefined ? [] : [{ sql: IS_VERSION, params: { version }, expectChanges: 1 }];
+  };
+  return {
+    ...resourceStore(db, 'product', PRODUCT, { guards }),
+    all: async () => (await db.all(ALL, {})).map(PRODUCT.read),
+    version: async () => String((await db.get(VERSION, {}))?.version),
+    onlyAt: (product, version) => {
+      comparedAt.set(product, version);
+      return product;
+    },
+    replaceBuiltIn: async (products) => {
+      const forget: Statement = { sql: FORGET_BUILT_IN, params: {} };
+      await db.commit([forget, ...products.map(PRODUCT.insert)]);
+    },
+  };
+}

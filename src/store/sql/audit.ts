@@ -1,0 +1,117 @@
+/** The audit log. An entry is written in the transaction of its change and carries the hash of the previous entry. */
+
+import { createHash } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { AUDIT_EXAMINED_AT_ONCE } from '../../kernel/limits/log.ts';
+import type { AuditEntry, Changes } from '../../resources/audit.ts';
+import type { AuditFilter, AuditRecord, AuditStore } from '../audit.ts';
+import type { Database, Row, Statement } from '../database.ts';
+import { json, readRow } from './table.ts';
+
+// The hash is computed in the transaction, where the previous entry is known.
+const APPEND = `
+  INSERT INTO audit (number, id, at, actor, action, target, changes, previous_hash, hash)
+  SELECT last.number + 1, @id, @at, @actor, @action, @target, @changes, last.hash, sha256_hex(last.hash || @content)
+  FROM (SELECT 0 AS number, '' AS hash UNION ALL SELECT * FROM (SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1)
+        ORDER BY number DESC LIMIT 1) AS last`;
+const COLUMNS = 'number, id, at, actor, action, target, changes';
+const GET = `SELECT ${COLUMNS} FROM audit WHERE id = @id`;
+const NUMBER_OF = 'SELECT number FROM audit WHERE id = @id';
+/** The condition of each filter. `action` and `target` match prefixes: `webhook.`, `webhook:`. */
+const CONDITIONS: { readonly [Name in keyof AuditFilter]-?: string } = {
+  actor: 'actor = @actor',
+  action: 'substr(action, 1, length(@action)) = @action',
+  target: 'target >= @target AND target < @target || char(1114111)',
+  exactAction: 'action = @exactAction',
+  exactTarget: 'target = @exactTarget',
+  since: 'at >= @since',
+  until: 'at < @until',
+};
+const LAST_NUMBER = 'SELECT max(number) AS number FROM audit';
+const HEAD = 'SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1';
+const HAS_HEAD = 'SELECT 1 FROM audit WHERE number = @entries AND hash = @hash';
+const CHAIN = `SELECT ${COLUMNS}, previous_hash, hash FROM audit WHERE number > @after ORDER BY number LIMIT ${AUDIT_EXAMINED_AT_ONCE}`;
+
+export function auditStatement(entry: AuditEntry): Statement {
+  const changes = JSON.stringify(entry.changes);
+  const { id, at, actor, action, target } = entry;
+  return {
+    sql: APPEND,
+    params: { id, at, actor, action, target, changes, content: chainedContent(entry, changes) },
+    expectChanges: 1,
+  };
+}
+
+export function auditStore(db: Database): AuditStore {
+  return {
+    append: async (entry) => {
+      await db.commit([auditStatement(entry)]);
+    },
+    get: async (id) => {
+      const row = await db.get(GET, { id });
+      return row === undefined ? null : read(row);
+    },
+    head: async () => {
+      const row = await db.get(HEAD, {});
+      return row === undefined ? null : { entries: Number(row.number), hash: String(row.hash) };
+    },
+    hasHead: async (head) => (await db.get(HAS_HEAD, head)) !== undefined,
+    list: (before, limit, filter = {}) => list(db, { before, limit, filter }),
+    firstBroken: async () => {
+      let after = 0;
+      let previous = '';
+      for (;;) {
+        const rows = await db.all(CHAIN, { after });
+        if (rows.length === 0) return null;
+        for (const row of rows) {
+          // The text of the changes is hashed as stored. If it was tampered with, it may not be JSON.
+          const content = chainedContent(row, String(row.changes));
+          const hash = createHash('sha256')
+            .update(previous + content)
+            .digest('hex');
+          if (row.number !== after + 1 || row.previous_hash !== previous || row.hash !== hash)
+            return Number(row.number);
+          previous = hash;
+          after += 1;
+        }
+      }
+    },
+  };
+}
+
+type Page = { readonly before: string | null; readonly limit: number; readonly filter: AuditFilter };
+
+/** If few entries match, a page scans the whole log, in stretches of about a millisecond with a turn of the event loop between them. */
+async function list(db: Database, { before, limit, filter }: Page): Promise<AuditRecord[]> {
+  const names = Object.keys(filter) as (keyof AuditFilter)[];
+  const where = ['number BETWEEN @from AND @through', ...names.map((name) => CONDITIONS[name])].join(' AND ');
+  const sql = `SELECT ${COLUMNS} FROM audit WHERE ${where} ORDER BY number DESC LIMIT @limit`;
+  const found: AuditRecord[] = [];
+  let through = await lastNumber(db, before);
+  while (found.length < limit && through > 0) {
+    // Index: audit_target.
+    const isIndexed = filter.target !== undefined || filter.exactTarget !== undefined;
+    const from = !isIndexed ? through - AUDIT_EXAMINED_AT_ONCE + 1 : 0;
+    const rows = await db.all(sql, { ...filter, from, through, limit: limit - found.length });
+    found.push(...rows.map(read));
+    through = from - 1;
+    if (found.length < limit && through > 0) await nextTurn();
+  }
+  return found;
+}
+
+/** The newest number of the page; 0 if there is none. */
+async function lastNumber(db: Database, before: string | null): Promise<number> {
+  if (before === null) return Number((await db.get(LAST_NUMBER, {}))?.number ?? 0);
+  return Number((await db.get(NUMBER_OF, { id: before }))?.number ?? 1) - 1;
+}
+
+type Chained = { readonly [Field in 'id' | 'at' | 'actor' | 'action' | 'target']?: unknown };
+
+function chainedContent({ id, at, actor, action, target }: Chained, changesJson: string): string {
+  return JSON.stringify([id, at, actor, action, target, changesJson]);
+}
+
+function read(row: Row): AuditRecord {
+  return readRow<AuditRecord>(row, { changes: json<Changes>() });
+}

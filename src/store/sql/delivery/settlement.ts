@@ -1,0 +1,144 @@
+/** Writes the outcomes of attempts: the fates of their batches, the webhook's progress and the attempts, in one transaction. */
+
+import type { AttemptRecord, Batch, BatchFate, SettledBatch } from '../../../delivery/batch.ts';
+import { rowKeyOf } from '../../../kernel/ids.ts';
+import type { Database, Statement } from '../../database.ts';
+import type { SettlementStore } from '../../dispatch.ts';
+import { auditStatement } from '../audit.ts';
+import { ATTEMPT_COLUMNS, CARRIED_ERASED } from '../erasure.ts';
+import { stateStatements } from '../webhooks/webhooks.ts';
+import { claimStatements } from './dispatch.ts';
+import { IS_RUNNABLE, WAKE } from './wake.ts';
+
+// A lease belongs to one attempt: a process that lost it and claimed the batch again cannot settle it for the previous attempt.
+const LEASED = `webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id AND lease_owner = @owner
+  AND attempt_count = @attemptNumber`;
+const SETTLE = `
+  UPDATE batch SET state = @state, next_attempt_at = NULL, lease_owner = NULL, settled_at = @at WHERE ${LEASED}`;
+// Most batches settle as delivered, many at a time: 4.7 µs each, 6.9 with a statement for each.
+const DELIVERED = `
+  UPDATE batch SET state = 'delivered', next_attempt_at = NULL, lease_owner = NULL, settled_at = @at
+  WHERE webhook_number = @webhookNumber AND first_offset IN (SELECT value FROM json_each(@firstOffsets))
+    AND id IN (SELECT value FROM json_each(@ids)) AND lease_owner = @owner AND attempt_count = @attemptNumber`;
+const SETTLED = `
+  UPDATE webhook_progress SET pending_records = pending_records - @records WHERE webhook_number = @webhookNumber`;
+const RETRY = `
+  UPDATE batch SET next_attempt_at = @at, lease_owner = NULL, content_refusals = @contentRefusals WHERE ${LEASED}`;
+const RELEASE = `
+  UPDATE batch SET next_attempt_at = @at, lease_owner = NULL, attempt_count = attempt_count - 1 WHERE ${LEASED}`;
+const TAKE_APART = `DELETE FROM batch WHERE ${LEASED}`;
+// A half inherits one content refusal: the next answer about its content halves it again.
+const ADD_HALF = `
+  INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at)
+  VALUES (@webhookNumber, @firstOffset, @lastOffset, @id, 'pending', 0, 1, @at)`;
+const IS_LEASED = `SELECT 1 FROM batch WHERE ${LEASED}`;
+// Setting the clock moves `failing_since_at`, so an outcome judged by the former clock must not overwrite it.
+const HEALTH = `
+  UPDATE webhook_progress
+  SET pending_records = pending_records - @records, state_reason = @stateReason, state_detail = @stateDetail, sent_at = @sentAt,
+      failing_since_at = iif(@failingSinceAt IS NULL, NULL, coalesce(failing_since_at, @failingSinceAt)),
+      failure_streak = @failureStreak, probe_at = @probeAt, dead_streak = @deadStreak
+  WHERE webhook_number = @webhookNumber AND state = @state AND ${IS_RUNNABLE}`;
+
+const INSERT_ATTEMPT = `
+  INSERT INTO attempt (key, ${ATTEMPT_COLUMNS})
+  SELECT @key, @id, @webhookNumber, @kind, @batchId, @firstOffset, @lastOffset, @attemptNumber, @startedAt, @requestHeaders,
+    @responseStatus, iif(erased, NULL, @responseHeaders), iif(erased, NULL, @responseBody), @errorClass, @errorMessage, @timings
+  FROM (SELECT ${CARRIED_ERASED} AS erased)`;
+
+export function settlementStore(db: Database): SettlementStore {
+  return {
+    settle: async ({ webhookNumber, owner, batches, health, changes, audit, wakeAt, next }) => {
+      const records = batches.reduce((sum, one) => sum + settledRecords(one), 0);
+      await db.commit([
+        ...deliveredStatements(batches, owner),
+        ...batches.flatMap((settled) => batchStatements(settled, owner)),
+        ...(records === 0 || health !== null ? [] : [{ sql: SETTLED, params: { webhookNumber, records } }]),
+        ...changes.flatMap(stateStatements),
+        ...(audit === null ? [] : [auditStatement(audit)]),
+        ...(health === null ? [] : [{ sql: HEALTH, params: { ...health, webhookNumber, records }, expectChanges: 1 }]),
+        ...(wakeAt === null ? [] : [{ sql: WAKE, params: { webhookNumber, at: wakeAt } }]),
+        // Last: it also computes the webhook's next look from the rows above.
+        ...(next === null ? [] : claimStatements(next)),
+      ]);
+    },
+    isLeased: async (batch, owner) => (await db.get(IS_LEASED, leased(batch, owner))) !== undefined,
+  };
+}
+
+function batchStatements({ batch, fate, attempt }: SettledBatch, owner: string): Statement[] {
+  return [
+    ...(batch === null || fate === null || fate.kind === 'delivered' ? [] : fateStatements(batch, fate, owner)),
+    ...(attempt === null ? [] : [attemptStatement(attempt)]),
+  ];
+}
+
+/** One statement for all batches that were delivered at the same attempt number. */
+function deliveredStatements(batches: readonly SettledBatch[], owner: string): Statement[] {
+  const byAttempt = new Map<number, { readonly at: number; readonly batches: Batch[] }>();
+  for (const { batch, fate } of batches) {
+    if (batch === null || fate?.kind !== 'delivered') continue;
+    const same = byAttempt.get(batch.attemptNumber) ?? { at: fate.at, batches: [] };
+    same.batches.push(batch);
+    byAttempt.set(batch.attemptNumber, same);
+  }
+  return Array.from(byAttempt, ([attemptNumber, { at, batches: delivered }]) => ({
+    sql: DELIVERED,
+    params: {
+      ...{ webhookNumber: delivered[0]?.webhookNumber ?? 0, owner, attemptNumber, at },
+      firstOffsets: JSON.stringify(delivered.map(({ firstOffset }) => firstOffset)),
+      ids: JSON.stringify(delivered.map(({ id }) => id)),
+    },
+    expectChanges: delivered.length,
+  }));
+}
+
+/** Records that are no longer pending. */
+function settledRecords({ batch, fate }: SettledBatch): number {
+  const isSettled = fate?.kind === 'delivered' || fate?.kind === 'dead' || fate?.kind === 'discarded';
+  return batch !== null && isSettled ? batch.lastOffset - batch.firstOffset + 1 : 0;
+}
+
+type Leased = Pick<Batch, 'webhookNumber' | 'firstOffset' | 'id' | 'attemptNumber'> & { readonly owner: string };
+
+function leased({ webhookNumber, firstOffset, id, attemptNumber }: Batch, owner: string): Leased {
+  return { webhookNumber, firstOffset, id, attemptNumber, owner };
+}
+
+function fateStatements(batch: Batch, fate: BatchFate, owner: string): Statement[] {
+  const { webhookNumber, firstOffset, lastOffset } = batch;
+  const row = leased(batch, owner);
+  const { at } = fate;
+  switch (fate.kind) {
+    case 'retry':
+      return [{ sql: RETRY, params: { ...row, at, contentRefusals: fate.contentRefusals }, expectChanges: 1 }];
+    case 'release':
+      return [{ sql: RELEASE, params: { ...row, at }, expectChanges: 1 }];
+    case 'halve': {
+      const middle = firstOffset + Math.floor((lastOffset - firstOffset) / 2);
+      const [left, right] = fate.halfIds;
+      return [
+        { sql: TAKE_APART, params: row, expectChanges: 1 },
+        { sql: ADD_HALF, params: { webhookNumber, firstOffset, lastOffset: middle, id: left, at } },
+        { sql: ADD_HALF, params: { webhookNumber, firstOffset: middle + 1, lastOffset, id: right, at } },
+      ];
+    }
+    default:
+      return [{ sql: SETTLE, params: { ...row, state: fate.kind, at }, expectChanges: 1 }];
+  }
+}
+
+/** Inserts an attempt. What the receiver answered is left out if a record that it carried was erased meanwhile. */
+export function attemptStatement(attempt: AttemptRecord): Statement {
+  const { responseHeaders, requestHeaders, timings, ...plain } = attempt;
+  return {
+    sql: INSERT_ATTEMPT,
+    params: {
+      ...plain,
+      key: rowKeyOf(attempt.id),
+      requestHeaders: JSON.stringify(requestHeaders),
+      responseHeaders: responseHeaders === null ? null : JSON.stringify(responseHeaders),
+      timings: JSON.stringify(timings),
+    },
+  };
+}

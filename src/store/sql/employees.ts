@@ -1,0 +1,57 @@
+/** Employees (`employee`): each change is one transaction with its event. */
+
+import type { Employee } from '../../employees/employee.ts';
+import type { Database } from '../database.ts';
+import type { EmployeeStore } from '../employees.ts';
+import type { Filter } from '../resource.ts';
+import { publishStatements } from './events.ts';
+import { filtered } from './resource.ts';
+import { flag, number, readOne, table, text, textOrNull } from './table.ts';
+
+const EMPLOYEE = table<Employee>('employee', 'userId', {
+  userId: text,
+  externalId: textOrNull,
+  userName: text,
+  firstName: text,
+  lastName: text,
+  email: text,
+  division: text,
+  managerId: textOrNull,
+  hireDate: textOrNull,
+  active: flag,
+  createdAt: number,
+  updatedAt: number,
+});
+
+const GET = `SELECT ${EMPLOYEE.columns()} FROM employee WHERE user_id = @userId`;
+// Indexes: the primary key, the unique ones on user_name and external_id, or employee_division with a range for each division.
+const CONDITIONS = {
+  divisions: 'division IN (SELECT value FROM json_each(@divisions))',
+  userName: 'user_name = @userName',
+  externalId: 'external_id = @externalId',
+};
+const list = (filter: Filter): string => `
+  SELECT ${EMPLOYEE.columns()} FROM employee
+  WHERE user_id > @after${filtered(CONDITIONS, filter)} ORDER BY user_id LIMIT @limit`;
+const UNCHANGED = 'UPDATE employee SET updated_at = updated_at WHERE user_id = @userId AND updated_at = @updatedAt';
+
+export function employeeStore(db: Database): EmployeeStore {
+  return {
+    get: async (userId) => readOne(EMPLOYEE, await db.get(GET, { userId })),
+    list: async ({ divisions, after, limit, filter = {} }) => {
+      const all = { ...filter, ...(divisions !== null && { divisions: JSON.stringify(divisions) }) };
+      return (await db.all(list(all), { ...all, after, limit })).map(EMPLOYEE.read);
+    },
+    insert: async (employee, event, first = []) => {
+      await db.commit([...first, EMPLOYEE.insert(employee), ...publishStatements(event)]);
+    },
+    update: async (employee, before, event) => {
+      const { userId, updatedAt } = before;
+      await db.commit([
+        { sql: UNCHANGED, params: { userId, updatedAt }, expectChanges: 1 },
+        EMPLOYEE.update(employee),
+        ...publishStatements(event),
+      ]);
+    },
+  };
+}

@@ -1,0 +1,203 @@
+/** Event types (`event_type`), and publishing: events, their place in the logs of webhooks, and kept replies. */
+import type { EventType, Idempotency, NewEvent } from '../../events/event.ts';
+import { firstRowKeyAt, rowKeyOf } from '../../kernel/ids.ts';
+import { SAMPLES_LOOKED_THROUGH } from '../../kernel/limits/log.ts';
+import type { Database, Statement } from '../database.ts';
+import { KeyConflict, StaleWrite } from '../errors.ts';
+import type { EventSample, EventStore, EventTypeStore } from '../events.ts';
+import { IS_RUNNABLE, wokenBy } from './delivery/wake.ts';
+import { resourceStore } from './resource.ts';
+import { flag, json, number, readOne, readRow, resultsByStatement, table, text } from './table.ts';
+
+// Takes the key if it is free or expired. Otherwise it stays with the earlier event.
+const TAKE_KEY = `
+  INSERT INTO idempotency (publisher, key, event_id, event_key, expires_at) VALUES (@publisher, @key, @eventId, @eventKey, @expiresAt)
+  ON CONFLICT (publisher, key) DO UPDATE
+  SET event_id = excluded.event_id, event_key = excluded.event_key, expires_at = excluded.expires_at
+  WHERE idempotency.expires_at <= @now`;
+const INSERT = `
+  INSERT INTO event (key, id, type, data, subject, correlation_id, actor_id, created_at)
+  VALUES (@key, @id, @type, @data, @subject, @correlationId, @actorId, @createdAt)`;
+const INSERT_ONCE = `
+  INSERT INTO event (key, id, type, data, subject, correlation_id, actor_id, created_at, content_hash)
+  SELECT @key, @id, @type, @data, @subject, @correlationId, @actorId, @createdAt, @contentHash
+  WHERE EXISTS (SELECT 1 FROM idempotency WHERE publisher = @publisher AND key = @idempotencyKey AND event_id = @id)`;
+// An erased event has no hash: repeating its key publishes nothing, whatever the content is.
+const IS_SAME = '(e.content_hash IS NULL OR e.content_hash = @contentHash)';
+const HOLDER = `
+  SELECT i.event_id FROM idempotency AS i LEFT JOIN event AS e ON e.key = i.event_key
+  WHERE i.publisher = @publisher AND i.key = @key AND ${IS_SAME}`;
+const OTHER_HOLDER = `
+  SELECT i.event_id FROM idempotency AS i LEFT JOIN event AS e ON e.key = i.event_key
+  WHERE i.publisher = @publisher AND i.key = @key AND i.expires_at > @now AND NOT ${IS_SAME}`;
+
+const SUBSCRIBED = `
+  SELECT webhook_number FROM subscription WHERE pattern IN (@type, @category, '*')`;
+// A duplicate was not inserted, so it is added to no log.
+const FAN_OUT = `
+  INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes)
+  SELECT p.webhook_number, p.next_offset, e.key, octet_length(e.data)
+  FROM event AS e CROSS JOIN webhook_progress AS p
+  WHERE e.key = @key AND e.id = @id AND p.webhook_number IN (${SUBSCRIBED})`;
+// An ordered webhook sends new records only after its pending batch is settled, and the settlement looks for more. Waking it here would
+// cost a look and a commit for each event.
+const WAKE_AT = `CASE WHEN ${IS_RUNNABLE} THEN
+        CASE WHEN pending_records > 0 AND (SELECT ordered FROM webhook WHERE number = webhook_progress.webhook_number) THEN wake_at
+          ELSE ${wokenBy('@createdAt')} END
+      END`;
+const ADVANCE = `
+  UPDATE webhook_progress
+  SET next_offset = next_offset + 1,
+      wake_at = ${WAKE_AT}
+  WHERE webhook_number IN (${SUBSCRIBED}) AND EXISTS (SELECT 1 FROM event WHERE key = @key AND id = @id)`;
+
+// The same for all events of a request, with one write per log instead of one per event. The inserted events by key and id.
+const INSERTED = 'json_each(@inserted) AS j CROSS JOIN event AS e ON e.key = j.value ->> 0 AND e.id = j.value ->> 1';
+const FAN_OUT_ALL = `
+  WITH fresh AS MATERIALIZED (SELECT e.key, e.type, octet_length(e.data) AS data_bytes FROM ${INSERTED}),
+    wanted AS MATERIALIZED (
+      SELECT DISTINCT t.type, s.webhook_number FROM (SELECT DISTINCT type FROM fresh) AS t
+      CROSS JOIN subscription AS s ON s.pattern IN (t.type, substr(t.type, 1, instr(t.type, '.')) || '*', '*'))
+  INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes)
+  SELECT w.webhook_number, p.next_offset + row_number() OVER (PARTITION BY w.webhook_number ORDER BY f.key) - 1, f.key, f.data_bytes
+  FROM wanted AS w CROSS JOIN webhook_progress AS p ON p.webhook_number = w.webhook_number
+  CROSS JOIN fresh AS f ON f.type = w.type`;
+const ADVANCE_ALL = `
+  UPDATE webhook_progress
+  SET next_offset = next_offset + added.records,
+      wake_at = ${WAKE_AT}
+  FROM (SELECT o.webhook_number, count(*) AS records FROM ${INSERTED} CROSS JOIN outbox AS o ON o.event_key = e.key
+    GROUP BY o.webhook_number) AS added
+  WHERE webhook_progress.webhook_number = added.webhook_number`;
+
+/** Appends one event. Part of the transaction of the change that caused it (contract §3), or of a publish request. */
+export function publishStatements(event: NewEvent): Statement[] {
+  const { id, type, createdAt } = event;
+  const wanted = { key: rowKeyOf(id), id, type, category: categoryPattern(type) };
+  return [
+    ...insertStatements(event),
+    { sql: FAN_OUT, params: wanted },
+    { sql: ADVANCE, params: { ...wanted, createdAt } },
+  ];
+}
+
+/** Appends several events in their order. Their keys ascend. */
+function publishAllStatements(events: readonly NewEvent[]): Statement[] {
+  const [first] = events;
+  if (first === undefined || events.length === 1) return events.flatMap(publishStatements);
+  const inserted = JSON.stringify(events.map(({ id }) => [rowKeyOf(id), id]));
+  return [
+    ...events.flatMap(insertStatements),
+    { sql: FAN_OUT_ALL, params: { inserted } },
+    { sql: ADVANCE_ALL, params: { inserted, createdAt: first.createdAt } },
+  ];
+}
+
+function insertStatements(event: NewEvent): Statement[] {
+  const { id, type, dataJson: data, subject, correlationId, actorId, createdAt, idempotency } = event;
+  const row = { key: rowKeyOf(id), id, type, data, subject, correlationId, actorId, createdAt };
+  if (idempotency === null) return [{ sql: INSERT, params: row }];
+  const { publisher, key: idempotencyKey, expiresAt, contentHash } = idempotency;
+  const taken = { publisher, key: idempotencyKey, eventId: id, eventKey: row.key, expiresAt, now: createdAt };
+  return [
+    { sql: TAKE_KEY, params: taken },
+    { sql: INSERT_ONCE, params: { ...row, contentHash, publisher, idempotencyKey } },
+  ];
+}
+
+/** The pattern for all events of the type's category, for example `employee.*`. */
+export function categoryPattern(type: string): string {
+  return `${type.slice(0, type.indexOf('.'))}.*`;
+}
+
+export function eventStore(db: Database): EventStore {
+  return {
+    publish: async (events) => {
+      const keyed = events.filter((event) => event.idempotency !== null);
+      const holders = keyed.map(({ idempotency }): Statement => {
+        const { publisher, key, contentHash } = idempotency as Idempotency;
+        return { sql: HOLDER, params: { publisher, key, contentHash }, expectChanges: 1 };
+      });
+      const list = [...publishAllStatements(events), ...holders];
+      const results = await db.commit(list).catch(async (error: unknown) => {
+        const conflicts = error instanceof StaleWrite && error.sql === HOLDER ? await conflictsOf(db, events) : [];
+        // No conflict means that the key has expired or its event was erased. The caller decides again.
+        throw conflicts.length === 0 ? error : new KeyConflict(conflicts);
+      });
+      const resultOf = resultsByStatement(list, results);
+      const heldBy = new Map(holders.map((holder, n) => [keyed[n]?.id, String(resultOf(holder).rows[0]?.event_id)]));
+      return events.map(({ id }) => {
+        const holder = heldBy.get(id) ?? id;
+        return { id: holder, duplicate: holder !== id };
+      });
+    },
+  };
+}
+
+async function conflictsOf(db: Database, events: readonly NewEvent[]): Promise<number[]> {
+  const found: number[] = [];
+  for (const [at, { idempotency, createdAt }] of events.entries()) {
+    if (idempotency === null) continue;
+    const { publisher, key, contentHash } = idempotency;
+    if ((await db.get(OTHER_HOLDER, { publisher, key, contentHash, now: createdAt })) !== undefined) found.push(at);
+  }
+  return found;
+}
+
+const EVENT_TYPE = table<EventType>('event_type', 'id', {
+  id: text,
+  name: text,
+  description: text,
+  encryptionRequired: flag,
+  builtIn: flag,
+  dataSchema: json<Readonly<Record<string, unknown>> | null>(),
+  createdAt: number,
+  updatedAt: number,
+});
+
+const GET_BY_NAME = `SELECT ${EVENT_TYPE.columns()} FROM event_type WHERE name = @name`;
+const MUST_BE_ENCRYPTED = 'SELECT name FROM event_type WHERE name = @name AND encryption_required = 1';
+// Index: event_of_type.
+const IN_LOG = 'SELECT key FROM event WHERE type = @name AND erased_at IS NULL LIMIT 1';
+// Index: event_of_type, whose entries end in the key. Index of the erasures: erasure_open.
+const SAMPLE = `
+  SELECT data AS data_json, created_at FROM (
+    SELECT key, type, data, subject, created_at FROM event WHERE type = @name ORDER BY key DESC LIMIT ${SAMPLES_LOOKED_THROUGH}) AS e
+  WHERE data IS NOT NULL AND octet_length(data) <= @maxBytes
+    AND EXISTS (SELECT 1 FROM event_type AS t WHERE t.name = e.type AND t.encryption_required = 0)
+    AND NOT EXISTS (SELECT 1 FROM erasure AS x WHERE x.finished_at IS NULL AND x.subject = e.subject AND x.through_key >= e.key)
+  ORDER BY key DESC LIMIT 1`;
+// Index: event_of_type, covering.
+const VOLUMES = `
+  SELECT wanted.value AS name, (
+    SELECT count(*) FROM (SELECT 1 FROM event WHERE type = wanted.value AND key >= @from LIMIT @limit)) AS events
+  FROM json_each(@names) AS wanted`;
+const ALL = `SELECT ${EVENT_TYPE.columns()} FROM event_type ORDER BY id`;
+const FORGET_BUILT_IN = 'DELETE FROM event_type WHERE built_in = 1';
+
+export function eventTypeStore(db: Database): EventTypeStore {
+  return {
+    ...resourceStore(db, 'event_type', EVENT_TYPE),
+    getByName: async (name) => readOne(EVENT_TYPE, await db.get(GET_BY_NAME, { name })),
+    requiringEncryption: async (names) => {
+      const found: Pick<EventType, 'name' | 'encryptionRequired'>[] = [];
+      for (const name of names) {
+        if ((await db.get(MUST_BE_ENCRYPTED, { name })) !== undefined) found.push({ name, encryptionRequired: true });
+      }
+      return found;
+    },
+    isInLog: async (name) => (await db.get(IN_LOG, { name })) !== undefined,
+    latestSample: async (name, maxBytes) => {
+      const row = await db.get(SAMPLE, { name, maxBytes });
+      return row === undefined ? null : readRow<EventSample>(row);
+    },
+    volumes: async (names, since, limit) => {
+      const rows = await db.all(VOLUMES, { names: JSON.stringify(names), from: firstRowKeyAt(since), limit });
+      const counted = rows.map(({ name, events }) => [String(name), Number(events)] as const);
+      return new Map(counted.filter(([, events]) => events > 0));
+    },
+    all: async () => (await db.all(ALL, {})).map(EVENT_TYPE.read),
+    replaceBuiltIn: async (eventTypes) =>
+      void (await db.commit([{ sql: FORGET_BUILT_IN, params: {} }, ...eventTypes.map(EVENT_TYPE.insert)])),
+  };
+}

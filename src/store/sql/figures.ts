@@ -1,0 +1,104 @@
+/** Counts per interval (`figure`), for charts. Intervals have three lengths; longer ones are retained longer. */
+
+import type { Database, Row, Statement } from '../database.ts';
+import {
+  type AttemptsAt,
+  addFigures,
+  beginningOf,
+  COUNTS,
+  FIGURE_SPANS,
+  type FigureAt,
+  type FigureStore,
+  type Figures,
+  noFigures,
+} from '../figures.ts';
+import { measured } from '../steps.ts';
+import { type Codec, json, number, readRow, table } from './table.ts';
+
+type Counts = Omit<Figures, 'latencies'>;
+type Stored = Counts & {
+  readonly spanSeconds: number;
+  readonly webhookNumber: number;
+  readonly at: number;
+  /** [bucket, attempts, bucket, attempts, …] */
+  readonly latencies: readonly number[];
+};
+
+const FIGURE = table<Stored>('figure', 'at', {
+  spanSeconds: number,
+  webhookNumber: number,
+  at: number,
+  ...(Object.fromEntries(COUNTS.map((name) => [name, number])) as Record<keyof Counts, Codec<number>>),
+  latencies: json<readonly number[]>(),
+});
+
+const READ = `
+  SELECT ${FIGURE.columns()} FROM figure
+  WHERE span_seconds = @spanSeconds AND webhook_number = @webhookNumber AND at >= @from AND at < @to ORDER BY at`;
+// Primary key: one range for each webhook.
+const ATTEMPTS = `
+  SELECT f.webhook_number, f.at, f.attempts, f.failed_attempts
+  FROM json_each(@webhookNumbers) AS wanted
+  CROSS JOIN figure AS f ON f.span_seconds = @spanSeconds AND f.webhook_number = wanted.value AND f.at >= @from`;
+const DELETE = 'DELETE FROM figure WHERE span_seconds = @spanSeconds AND webhook_number = @webhookNumber AND at = @at';
+const PURGE = `
+  DELETE FROM figure WHERE (span_seconds, webhook_number, at) IN (
+    SELECT span_seconds, webhook_number, at FROM figure WHERE span_seconds = @spanSeconds AND at < @before
+    ORDER BY at LIMIT @limit)`;
+
+export function figureStore(database: Database): FigureStore {
+  const readIntervals: FigureStore['read'] = async (range) => (await database.all(READ, range)).map(read);
+  return {
+    read: readIntervals,
+    attempts: async ({ webhookNumbers, ...range }) =>
+      (await database.all(ATTEMPTS, { ...range, webhookNumbers: JSON.stringify(webhookNumbers) })).map((row) =>
+        readRow<AttemptsAt>(row),
+      ),
+    add: (gathered) =>
+      measured(database, async (db) => {
+        const statements: Statement[] = [];
+        for (const { seconds: spanSeconds } of FIGURE_SPANS) {
+          const sums = new Map<string, FigureAt>();
+          for (const { webhookNumber, at: gatheredAt, figures } of gathered) {
+            const at = beginningOf(gatheredAt, spanSeconds);
+            const name = `${webhookNumber} ${at}`;
+            const stored =
+              sums.get(name) ?? (await readIntervals({ spanSeconds, webhookNumber, from: at, to: at + 1 }))[0];
+            const sum = stored ?? { webhookNumber, at, figures: noFigures() };
+            addFigures(sum.figures, figures);
+            sums.set(name, sum);
+          }
+          for (const sum of sums.values()) statements.push(...replaceStatements(spanSeconds, sum));
+        }
+        if (statements.length > 0) await db.commit(statements);
+        return { done: true, rows: gathered.length };
+      }),
+    purge: (now, limit) =>
+      measured(database, async (db) => {
+        const deleted = await db.commit(
+          FIGURE_SPANS.map(({ seconds, keptMs }) => ({
+            sql: PURGE,
+            params: { spanSeconds: seconds, before: beginningOf(now, seconds) - keptMs, limit },
+          })),
+        );
+        const rows = deleted.reduce((sum, { changes }) => sum + changes, 0);
+        return { done: deleted.every(({ changes }) => changes < limit), rows };
+      }),
+  };
+}
+
+function replaceStatements(spanSeconds: number, { webhookNumber, at, figures }: FigureAt): Statement[] {
+  const interval = { spanSeconds, webhookNumber, at };
+  const { latencies, ...counts } = figures;
+  return [
+    { sql: DELETE, params: interval },
+    FIGURE.insert({ ...interval, ...counts, latencies: [...latencies].flat() }),
+  ];
+}
+
+function read(row: Row): FigureAt {
+  const { webhookNumber, at, spanSeconds: _, latencies: flat, ...counts } = FIGURE.read(row);
+  const figures = { ...counts, latencies: new Map<number, number>() };
+  for (let n = 0; n < flat.length; n += 2) figures.latencies.set(Number(flat[n]), Number(flat[n + 1]));
+  return { webhookNumber, at, figures };
+}

@@ -1,0 +1,28 @@
+/** The search of the portal. There are thousands of resources of each kind at most, so the search scans them. */
+
+import type { Database } from '../database.ts';
+import type { Found, SearchStore } from '../search.ts';
+import { readRow } from './table.ts';
+
+/** One kind: names that begin with the text come first. */
+function kindSql(kind: string, table: string, name: string, detail: string, more: readonly string[] = []): string {
+  const contains = [name, detail, ...more].map((column) => `instr(lower(${column}), lower(@text)) > 0`);
+  return `SELECT * FROM (
+    SELECT '${kind}' AS kind, id, ${name} AS name, ${detail} AS detail FROM ${table}
+    WHERE id = lower(@text) OR ${contains.join(' OR ')}
+    ORDER BY instr(lower(${name}), lower(@text)) <> 1, lower(${name}), id LIMIT @limit)`;
+}
+
+const FIND = [
+  kindSql('webhook', 'webhook', 'name', 'event_types'),
+  kindSql('endpoint', 'endpoint', 'name', 'url'),
+  kindSql('event-type', 'event_type', 'name', 'description'),
+  kindSql('application', 'application', 'name', 'client_id'),
+  kindSql('user', 'user_account', 'user_name', 'display_name', ['email']),
+  kindSql('product', 'product', 'name', 'NULL', ['scopes']),
+  kindSql('key', 'pgp_key', 'name', 'fingerprint'),
+].join(' UNION ALL ');
+
+export function searchStore(db: Database): SearchStore {
+  return { find: async (text, limit) => (await db.all(FIND, { text, limit })).map((row) => readRow<Found>(row)) };
+}

@@ -1,0 +1,77 @@
+/** Facts about the database itself (`setting`). */
+
+import type { Vault } from '../../kernel/vault.ts';
+import type { Database, Statement } from '../database.ts';
+import type { FirstCredentialStore, PendingCredentials, SettingStore } from '../settings.ts';
+
+const GET = 'SELECT value FROM setting WHERE name = @name';
+const INSERT = 'INSERT INTO setting (name, value) VALUES (@name, @value)';
+const PUT = `${INSERT} ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
+const DELETE = 'DELETE FROM setting WHERE name = @name';
+
+const MASTER_KEY_CHECK = 'master_key_check';
+const WORD = 'sallyport';
+const FIRST_CREDENTIALS = 'first_credentials';
+
+export function settingStore(db: Database, vault: Vault): SettingStore {
+  const place = placeOf(MASTER_KEY_CHECK);
+  const opens = (sealed: Uint8Array): boolean => {
+    try {
+      return vault.unseal(sealed, place) === WORD;
+    } catch {
+      return false;
+    }
+  };
+  return {
+    knowsMasterKey: async () => {
+      const sealed = await read(db, MASTER_KEY_CHECK);
+      return sealed !== null && opens(sealed);
+    },
+    proveWritable: async (now) =>
+      void (await db.commit([{ sql: PUT, params: { name: 'written_at', value: Buffer.from(String(now)) } }])),
+    checkMasterKey: async () => {
+      const sealed = await read(db, MASTER_KEY_CHECK);
+      if (sealed === null) {
+        await db.commit([{ sql: INSERT, params: { name: MASTER_KEY_CHECK, value: vault.seal(WORD, place) } }]);
+      } else if (!opens(sealed)) {
+        throw new Error('the master key is not the one that this database was made with');
+      }
+    },
+  };
+}
+
+export function firstCredentialStore(db: Database, vault: Vault): FirstCredentialStore {
+  const place = placeOf(FIRST_CREDENTIALS);
+  return {
+    get: async () => {
+      const sealed = await read(db, FIRST_CREDENTIALS);
+      return sealed === null ? null : (JSON.parse(vault.unseal(sealed, place)) as PendingCredentials);
+    },
+    put: async (credentials) => {
+      const value = vault.seal(JSON.stringify(credentials), place);
+      await db.commit([{ sql: PUT, params: { name: FIRST_CREDENTIALS, value } }]);
+    },
+    forget: async () => void (await db.commit([{ sql: DELETE, params: { name: FIRST_CREDENTIALS } }])),
+  };
+}
+
+/** The statements that seal every sealed setting with another master key. */
+export async function resealSettings(db: Database, from: Vault, to: Vault): Promise<Statement[]> {
+  const statements: Statement[] = [];
+  for (const name of [MASTER_KEY_CHECK, FIRST_CREDENTIALS]) {
+    const sealed = await read(db, name);
+    if (sealed === null) continue;
+    const value = to.seal(from.unseal(sealed, placeOf(name)), placeOf(name));
+    statements.push({ sql: PUT, params: { name, value } });
+  }
+  return statements;
+}
+
+async function read(db: Database, name: string): Promise<Uint8Array | null> {
+  const row = await db.get(GET, { name });
+  return row === undefined ? null : (row.value as Uint8Array);
+}
+
+function placeOf(name: string): string {
+  return `setting.value:${name}`;
+}

@@ -1,0 +1,43 @@
+/** Applies changed settings to runnable webhooks: they are looked at again, and a new receiver does not inherit the waits of the old one. */
+
+import type { Database, Statement } from '../../database.ts';
+import { resume } from '../delivery/resume.ts';
+import { IS_RUNNABLE, wokenBy } from '../delivery/wake.ts';
+
+export type ChangedSettings = {
+  /** The kind of the resource with this id. */
+  readonly of: 'webhook' | 'endpoint';
+  readonly id: string;
+  readonly at: number;
+  /** Whether deliveries now go to another address. */
+  readonly isMoved: boolean;
+};
+
+// Indexes: the unique index on webhook.id, and webhook_endpoint.
+const NUMBERS = {
+  webhook: 'SELECT number FROM webhook WHERE id = @id',
+  endpoint: 'SELECT number FROM webhook WHERE endpoint_id = @id',
+} as const;
+
+// Without this, an idle webhook would be looked at only at its next heartbeat or retry, which may be a day away.
+const look = (of: ChangedSettings['of']): string => `
+  UPDATE webhook_progress
+  SET wake_at = ${wokenBy('@at')}, probe_at = iif(@isMoved, NULL, probe_at), resume_at = iif(@isMoved, @at, resume_at)
+  WHERE webhook_number IN (${NUMBERS[of]}) AND ${IS_RUNNABLE}`;
+const LOOK = { webhook: look('webhook'), endpoint: look('endpoint') } as const;
+
+/** The statement for the transaction of the change. */
+export function changedSettingsStatement({ of, id, at, isMoved }: ChangedSettings): Statement {
+  return { sql: LOOK[of], params: { id, at, isMoved } };
+}
+
+/**
+ * Call this after the change is written. The dispatcher may have written a later `wake_at` that it computed with the old settings, and
+ * waiting retries still wait for the old receiver.
+ */
+export async function afterChangedSettings(db: Database, change: ChangedSettings): Promise<void> {
+  const { of, id, at, isMoved } = change;
+  await db.commit([changedSettingsStatement(change)]);
+  if (!isMoved) return;
+  for (const { number } of await db.all(NUMBERS[of], { id })) await resume(db, Number(number), at);
+}

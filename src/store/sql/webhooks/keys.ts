@@ -1,0 +1,28 @@
+/** PGP public keys of customers (`pgp_key`). */
+
+import type { PgpKey } from '../../../webhooks/webhook.ts';
+import type { Database } from '../../database.ts';
+import type { KeyStore } from '../../webhooks.ts';
+import { resourceStore } from '../resource.ts';
+import { number, numberOrNull, readOne, type Table, table, text } from '../table.ts';
+
+export const PGP_KEY: Table<PgpKey> = table<PgpKey>('pgp_key', 'id', {
+  id: text,
+  name: text,
+  publicKey: text,
+  fingerprint: text,
+  algorithm: text,
+  expiresAt: numberOrNull,
+  warnedDays: numberOrNull,
+  createdAt: number,
+  updatedAt: number,
+});
+
+const GET_BY_NAME = `SELECT ${PGP_KEY.columns()} FROM pgp_key WHERE name = @name`;
+
+export function keyStore(db: Database): KeyStore {
+  return {
+    ...resourceStore(db, 'pgp_key', PGP_KEY),
+    getByName: async (name) => readOne(PGP_KEY, await db.get(GET_BY_NAME, { name })),
+  };
+}

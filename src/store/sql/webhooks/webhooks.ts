@@ -1,0 +1,199 @@
+/** Webhooks (`webhook`, `subscription`) and their progress (`webhook_progress`). */
+import { DEPENDENTS_NAMED } from '../../../kernel/limits/limits.ts';
+import type {
+  PastState,
+  Progress,
+  StateChange,
+  Webhook,
+  WebhookConfiguration,
+  WebhookState,
+} from '../../../webhooks/webhook.ts';
+import type { CustomHeader } from '../../../wire/signature.ts';
+import type { Database, Row, SqlValue, Statement } from '../../database.ts';
+import type { StateHistoryStore, WebhookStore } from '../../webhooks.ts';
+import { auditStatement } from '../audit.ts';
+import { resume, resumeStatement } from '../delivery/resume.ts';
+import { categoryPattern, publishStatements } from '../events.ts';
+import { type ListColumns, pageOf, resourceStore } from '../resource.ts';
+import {
+  flag,
+  json,
+  number,
+  numberOrNull,
+  oneOf,
+  readRow,
+  type Table,
+  table,
+  text,
+  textOrNull,
+  unchanged,
+} from '../table.ts';
+import { afterChangedSettings, type ChangedSettings, changedSettingsStatement } from './changed-settings.ts';
+
+export const WEBHOOK: Table<WebhookConfiguration> = table<WebhookConfiguration>('webhook', 'id', {
+  id: text,
+  name: text,
+  endpointId: text,
+  eventTypes: json<readonly string[]>(),
+  customHeaders: json<readonly CustomHeader[]>(),
+  encryptionKeyName: textOrNull,
+  ordered: flag,
+  maxBatchRecords: number,
+  maxRecordsPerSecond: numberOrNull,
+  retryPolicy: oneOf<'exponential' | 'linear'>(),
+  maxAttempts: number,
+  standardWebhooks: flag,
+  heartbeatSeconds: number,
+  timeoutSeconds: number,
+  createdAt: number,
+  updatedAt: number,
+});
+
+export const PROGRESS: Table<Progress> = table<Progress>('webhook_progress', 'webhookNumber', {
+  webhookNumber: number,
+  state: oneOf<WebhookState>(),
+  stateReason: textOrNull,
+  stateDetail: textOrNull,
+  stateAt: number,
+  sessionId: textOrNull,
+  sessionAt: numberOrNull,
+  nextOffset: number,
+  cursorOffset: number,
+  wakeAt: numberOrNull,
+  sentAt: numberOrNull,
+  failingSinceAt: numberOrNull,
+  failureStreak: number,
+  probeAt: numberOrNull,
+  deadStreak: number,
+});
+
+const SELECT = `
+  SELECT ${WEBHOOK.columns('w')}, ${PROGRESS.columns('p')}
+  FROM webhook AS w JOIN webhook_progress AS p ON p.webhook_number = w.number`;
+const GET = `${SELECT} WHERE w.id = @id`;
+// Indexes: webhook_endpoint and the primary key of subscription. There are thousands of webhooks at most, so other filters and sorts scan them.
+const LIST: ListColumns = {
+  id: 'w.id',
+  filters: {
+    endpointId: 'w.endpoint_id = @endpointId',
+    state: 'p.state = @state',
+    eventType: 'EXISTS (SELECT 1 FROM subscription AS s WHERE s.pattern = @eventType AND s.webhook_number = w.number)',
+  },
+  sorts: { name: 'w.name COLLATE NOCASE' },
+};
+const OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId ORDER BY w.number LIMIT ${DEPENDENTS_NAMED}`;
+const STANDARD_OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId AND w.standard_webhooks = 1 ORDER BY w.number LIMIT 1`;
+const STOPPED_WITH_ENDPOINT = `
+  ${SELECT} WHERE w.endpoint_id = @endpointId AND p.state = 'stopped' AND p.state_reason = 'endpoint_disabled' ORDER BY w.number`;
+const OF_KEY = `${SELECT} WHERE w.encryption_key_name = @name ORDER BY w.number LIMIT ${DEPENDENTS_NAMED}`;
+const OF_PATTERN = `${SELECT} WHERE w.number IN (SELECT webhook_number FROM subscription WHERE pattern = @pattern) LIMIT ${DEPENDENTS_NAMED}`;
+
+// No index by state, because there are few webhooks. `wake_at` is not after any due attempt or the end of any lease.
+const FAILING_SINCE = `
+  ${SELECT} WHERE p.state = 'failing' AND p.failing_since_at <= @since AND p.wake_at > @quietUntil
+  ORDER BY p.failing_since_at LIMIT @limit`;
+
+const UNENCRYPTED = `${SELECT}
+  WHERE w.encryption_key_name IS NULL
+    AND w.number IN (SELECT webhook_number FROM subscription WHERE pattern IN (@type, @category, '*')) LIMIT ${DEPENDENTS_NAMED}`;
+
+const BEGIN_PROGRESS = `
+  INSERT INTO webhook_progress (webhook_number, state, state_at, next_offset, cursor_offset, failure_streak, dead_streak)
+  SELECT number, 'stopped', created_at, 0, 0, 0, 0 FROM webhook WHERE id = @id`;
+const UNSUBSCRIBE = 'DELETE FROM subscription WHERE webhook_number = (SELECT number FROM webhook WHERE id = @id)';
+const SUBSCRIBE = `
+  INSERT INTO subscription (pattern, webhook_number)
+  SELECT pattern.value, w.number FROM webhook AS w, json_each(w.event_types) AS pattern WHERE w.id = @id`;
+// Housekeeping deletes the log in steps, because it may be of any size.
+const REMEMBER_NUMBER = 'INSERT INTO removed_webhook (number) SELECT number FROM webhook WHERE id = @id';
+// The endpoint must still be disabled. A webhook that stopped after its endpoint was enabled would not start with it.
+const STILL_DISABLED = 'UPDATE endpoint SET enabled = enabled WHERE id = @endpointId AND enabled = 0';
+const SET_STATE = `
+  UPDATE webhook_progress
+  SET state = @state, state_reason = @stateReason, state_detail = @stateDetail, state_at = @stateAt,
+      session_id = @sessionId, session_at = @sessionAt, wake_at = @wakeAt, failing_since_at = @failingSinceAt,
+      sent_at = @sentAt, failure_streak = @failureStreak, probe_at = @probeAt, dead_streak = @deadStreak
+  WHERE webhook_number = @webhookNumber AND state = @stateBefore`;
+
+/** The statements of a state change, for the transaction of its cause. */
+export function stateStatements({ progress, stateBefore, event }: StateChange): Statement[] {
+  const { nextOffset, cursorOffset, ...written } = progress;
+  const told = event === null ? [] : publishStatements(event);
+  const { webhookNumber, state, stateAt } = progress;
+  const resumed = state === 'started' && stateBefore !== state ? [resumeStatement(webhookNumber, stateAt)] : [];
+  return [{ sql: SET_STATE, params: { ...written, stateBefore }, expectChanges: 1 }, ...resumed, ...told];
+}
+
+export function webhookStore(db: Database): WebhookStore {
+  const many = async (sql: string, params: Readonly<Record<string, SqlValue>>): Promise<Webhook[]> =>
+    (await db.all(sql, params)).map(readWebhook);
+  const store = resourceStore(db, 'webhook', WEBHOOK, {
+    onInsert: ({ id }) => [
+      { sql: BEGIN_PROGRESS, params: { id } },
+      { sql: SUBSCRIBE, params: { id } },
+    ],
+    onUpdate: (webhook, before) => [
+      { sql: UNSUBSCRIBE, params: { id: webhook.id } },
+      { sql: SUBSCRIBE, params: { id: webhook.id } },
+      changedSettingsStatement(changeOf(webhook, before)),
+    ],
+    beforeRemove: (id) => [{ sql: REMEMBER_NUMBER, params: { id } }],
+  });
+  return {
+    get: async (id) => (await many(GET, { id }))[0] ?? null,
+    list: (after, limit, filter = {}) => {
+      const { sql, params } = pageOf(LIST, { after, limit, filter });
+      return many(`${SELECT} ${sql}`, params);
+    },
+    ofEndpoint: (endpointId) => many(OF_ENDPOINT, { endpointId }),
+    standardOfEndpoint: (endpointId) => many(STANDARD_OF_ENDPOINT, { endpointId }),
+    ofKey: (name) => many(OF_KEY, { name }),
+    stoppedWithEndpoint: (endpointId) => many(STOPPED_WITH_ENDPOINT, { endpointId }),
+    ofPattern: (pattern) => many(OF_PATTERN, { pattern }),
+    unencryptedOf: (type) => many(UNENCRYPTED, { type, category: categoryPattern(type) }),
+    failingSince: (span, limit) => many(FAILING_SINCE, { ...span, limit }),
+    insert: store.insert,
+    update: async (webhook, before, audit) => {
+      await store.update(webhook, before, audit);
+      await afterChangedSettings(db, changeOf(webhook, before));
+    },
+    remove: store.remove,
+    setState: async (change, audit, configuration) => {
+      const guards = configuration === undefined ? [] : [unchanged('webhook', configuration)];
+      await db.commit([...guards, ...stateStatements(change), auditStatement(audit)]);
+    },
+    stopWithEndpoint: async (change, audit, endpointId) => {
+      await db.commit([
+        { sql: STILL_DISABLED, params: { endpointId }, expectChanges: 1 },
+        ...stateStatements(change),
+        auditStatement(audit),
+      ]);
+    },
+    resume: (webhookNumber, now) => resume(db, webhookNumber, now),
+  };
+}
+
+function changeOf(
+  { id, endpointId, updatedAt: at }: WebhookConfiguration,
+  before: WebhookConfiguration,
+): ChangedSettings {
+  return { of: 'webhook', id, at, isMoved: endpointId !== before.endpointId };
+}
+
+export function readWebhook(row: Row): Webhook {
+  return { ...WEBHOOK.read(row), progress: PROGRESS.read(row) };
+}
+
+// Index: event_of_webhook, which matches these two expressions literally.
+const OF_WEBHOOK = `
+  SELECT data ->> 'state' AS state, data ->> 'previousState' AS previous_state, data ->> 'reason' AS reason, created_at AS at
+  FROM event INDEXED BY event_of_webhook
+  WHERE type GLOB 'webhook.*' AND data ->> 'webhookId' = @webhookId AND data ->> 'state' IS NOT NULL
+  ORDER BY key DESC LIMIT @limit`;
+
+export function stateHistoryStore(db: Database): StateHistoryStore {
+  return {
+    ofWebhook: async (webhookId, limit) =>
+      (await db.all(OF_WEBHOOK, { webhookId, limit })).map((row) => readRow<PastState>(row)),
+  };
+}
