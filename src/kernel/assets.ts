@@ -8,6 +8,7 @@ import { VERSION } from './version.ts';
 /** Each is a path from the root of the project, or `npm:` and a path in a package. The single binary contains them by name. */
 export const ASSETS = {
   'schema.sql': 'schema.sql',
+  'postgres/schema.sql': 'src/store/postgres/schema.sql',
   'openapi-examples.json': 'docs/examples/openapi.json',
   'portal/tokens.css': 'src/portal/assets/tokens.css',
   'portal/base.css': 'src/portal/assets/base.css',
