@@ -4,6 +4,7 @@
  *     const sallyport = await createSallyport({ dataDir: './data' });
  *     const { url } = await sallyport.start();
  */
+import { hostname } from 'node:os';
 import { createGate } from './access/gate.ts';
 import { createThrottle } from './access/throttle.ts';
 import { type Composed, type ComposeOptions, compose } from './compose.ts';
@@ -12,6 +13,7 @@ import { type Announcement, announceServer } from './data/announcements.ts';
 import type { FirstCredentials } from './data/data-folder.ts';
 import { inviteFirstAdministrator } from './data/first-start.ts';
 import { createDispatcher, type Dispatcher } from './delivery/dispatcher.ts';
+import { createMembership, type Membership } from './delivery/membership.ts';
 import { createOauthTokens, createTestOauth } from './delivery/oauth.ts';
 import { createSend, type Send } from './delivery/send.ts';
 import { createTestDelivery } from './delivery/test-delivery.ts';
@@ -31,6 +33,7 @@ import { openServingCertificate, type ServingCertificate } from './http/serving-
 import { createLifetime, once, refusedAfterStop } from './kernel/lifetime.ts';
 import { CATALOGUE_WATCH_MS, DRAIN_MS, STOP_MS } from './kernel/limits/limits.ts';
 import { Refusal } from './kernel/refusal.ts';
+import { VERSION } from './kernel/version.ts';
 import { type AttemptFeed, createAttemptFeed } from './observe/attempt-feed.ts';
 import { type CheckClock, createClockWatch } from './observe/clock-watch.ts';
 import { createFigures, type FigureKeeper } from './observe/figures.ts';
@@ -40,6 +43,7 @@ import { createPortal } from './portal/portal.ts';
 import { type ProgramServices, readingServices } from './program-services.ts';
 import { EMBEDDING_PROGRAM } from './resources/acting.ts';
 import type { Services } from './services.ts';
+import type { NewInstance } from './store/instances.ts';
 
 export { actingOf } from './access/callers.ts';
 export { type Config, ConfigurationError, defaultConfig, type Options, readConfig } from './config/config.ts';
@@ -126,8 +130,13 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
   const metrics = createMetrics({ queues: store.queues, clock });
   const figures = createFigures({ store: store.figures, clock });
   const feed = createAttemptFeed();
-  const checkClock = createClockWatch({ clockLead: store.clockLead, clock, stopwatch, log });
-  const { send, dispatcher } = createDelivery(composed, { checkClock, log, metrics, figures, feed });
+  const { instances } = store;
+  // Several instances agree on the clock of their database, which none of them watches.
+  const checkClock =
+    instances === null ? createClockWatch({ clockLead: store.clockLead, clock, stopwatch, log }) : async () => {};
+  const membership =
+    instances === null ? null : createMembership({ instances, instance: () => thisInstance(address), log });
+  const { send, dispatcher } = createDelivery(composed, { checkClock, membership, log, metrics, figures, feed });
   composed.onWork(dispatcher);
   const testDelivery = feed.observed(createTestDelivery({ ...composed, send, webhooks: services.webhooks }));
   const doors = { ...composed, dispatcher, log, testDelivery };
@@ -137,6 +146,7 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
     log,
     retention: retentionOf(config),
     further: [figures.job, ...certificate.jobs],
+    ...(membership === null ? {} : { hasDuty: membership.hasDuty }),
     observe: metrics.observeStep,
   });
   const gate = createGate({ store, clock, catalogue: services.products.compiled });
@@ -257,6 +267,7 @@ async function withinStopTime(stopped: Promise<void>, log: Log): Promise<void> {
 
 type DeliveryParts = {
   readonly checkClock: CheckClock;
+  readonly membership: Membership | null;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly figures: FigureKeeper;
@@ -265,7 +276,7 @@ type DeliveryParts = {
 
 function createDelivery(
   { store, clock, ids, random, transport, makeLargeBody }: Composed,
-  { checkClock, log, metrics, figures, feed }: DeliveryParts,
+  { checkClock, membership, log, metrics, figures, feed }: DeliveryParts,
 ): { send: Send; dispatcher: Dispatcher } {
   const send = createSend({
     transport,
@@ -274,9 +285,13 @@ function createDelivery(
       log.error({ endpointId, problem }, 'an attempt could not be made because of a fault of Sallyport'),
   });
   const jitter = (): number => Buffer.from(random(4)).readUInt32BE() / 2 ** 32;
-  const parts = { store, clock, checkClock, ids, log, send, makeLargeBody, jitter };
+  const parts = { store, clock, checkClock, membership, ids, log, send, makeLargeBody, jitter };
   const observe = [metrics.observeSettled, figures.observeSettled, feed.observeSettled];
   return { send, dispatcher: createDispatcher({ ...parts, observe, answeredRequests: metrics.answeredRequests }) };
+}
+
+function thisInstance(address: string | null): NewInstance {
+  return { name: hostname(), version: VERSION, address };
 }
 
 function retentionOf({ retentionDeliveredDays, retentionDeadDays, retentionAttemptsDays }: Config): Retention {

@@ -56,6 +56,8 @@ type Dependencies = {
   /** How many requests this process has answered. */
   readonly answeredRequests: () => number;
   readonly scheduler: Pick<Scheduler, 'sending'>;
+  /** Whether this process still holds its webhooks, as far as it can tell without asking. */
+  readonly maySend: () => boolean;
 };
 
 type Context = Dependencies & { readonly budget: YieldBudget };
@@ -126,11 +128,11 @@ export function createDeliver(dependencies: Dependencies): Deliveries {
 
 /** Starts the body and the request of a delivery. Returns about how many bytes of this turn it takes; 0 if it sends nothing. */
 async function start(context: Context, delivery: Delivery, reading: Reading): Promise<number> {
-  const { clock, ids, log, scheduler } = context;
+  const { clock, ids, log, scheduler, maySend } = context;
   const { job, ending, end } = delivery;
   const { batch, webhookNumber } = job;
   const now = clock();
-  const target = ending.reason !== null ? null : await reading.target(webhookNumber);
+  const target = ending.reason !== null || !maySend() ? null : await reading.target(webhookNumber);
   if (target === null || !mayBeSent(job, target, now)) {
     end(RELEASED);
     return 0;

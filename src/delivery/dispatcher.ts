@@ -28,6 +28,7 @@ import type { Finished, Job } from './batch.ts';
 import { claimWork } from './claim.ts';
 import { createDeliver } from './deliver.ts';
 import type { LargeBodies } from './large-bodies.ts';
+import type { Membership } from './membership.ts';
 import { createScheduler, isSequential } from './scheduler.ts';
 import type { Send } from './send.ts';
 import { createOutcomeQueue, createSettlementWriter, type ObserveSettled } from './settle.ts';
@@ -52,6 +53,8 @@ export type DispatcherOptions = {
   readonly log: Log;
   readonly send: Send;
   readonly makeLargeBody: LargeBodies['make'];
+  /** This process among others on the same database; by default it is alone. */
+  readonly membership?: Membership | null;
   /** A number in [0, 1), for the jitter of retries. */
   readonly jitter: () => number;
   readonly observe?: readonly ObserveSettled[];
@@ -65,7 +68,8 @@ export type DispatcherOptions = {
 
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { store, clock, checkClock, ids, log, send, makeLargeBody, jitter, pollMs = POLL_MS } = options;
-  const { answeredRequests = () => 0, drainMs = DRAIN_MS } = options;
+  const { answeredRequests = () => 0, drainMs = DRAIN_MS, membership = null } = options;
+  const maySend = membership?.maySend ?? (() => true);
   /** Names this process in leases. */
   const owner = ids.uuid();
   const scheduler = createScheduler({
@@ -76,7 +80,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     claimed: CLAIMED_PER_WEBHOOK,
     claimedInAll: CLAIMED_IN_ALL,
   });
-  const deliveries = createDeliver({ store, clock, ids, send, makeLargeBody, log, answeredRequests, scheduler });
+  const deliveries = createDeliver({
+    ...{ store, clock, ids, send, makeLargeBody, log, answeredRequests, scheduler },
+    maySend,
+  });
   const writer = createSettlementWriter({
     ...{ store, clock, checkClock, ids, jitter, log, owner, scheduler, observe: options.observe ?? [] },
   });
@@ -86,6 +93,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     // Time alone frees slots too.
     runNext();
     await checkClock();
+    if (!maySend()) return { again: false, nextAt: null };
     const due = await store.dispatch.dueWebhooks(clock(), WEBHOOKS_PER_ROUND);
     const again = due.length > 0;
     // Several at once, because they share a commit; not all at once, because each reads the waiting records.
@@ -95,7 +103,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   const claim = async (webhookNumber: number): Promise<void> => {
     // It stays due, so the next look finds it again.
-    if (!scheduler.beginClaim(webhookNumber)) return;
+    if (handOver.isLeaving(webhookNumber) || !scheduler.beginClaim(webhookNumber)) return;
     try {
       const claimed = await claimWork({ store, clock, ids, log, owner, scheduler }, webhookNumber);
       if (claimed !== null) scheduler.admit(claimed);
@@ -109,6 +117,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       log.error({ webhookNumber, err: error }, 'no work could be claimed for a webhook');
     } finally {
       scheduler.endClaim(webhookNumber);
+      handOver.workEnded(webhookNumber);
     }
   };
 
@@ -127,7 +136,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   /** `isApart`: the store refused the outcome together with others. */
   const settle = async (webhookNumber: number, all: readonly Finished[], isApart = false): Promise<void> => {
-    const settled = await writer.write(webhookNumber, all, { isApart, mayClaim: loop.isRunning() });
+    const settled = await writer.write(webhookNumber, all, { isApart, mayClaim: mayClaim(webhookNumber) });
     if (settled === 'refused') {
       for (const one of all) void settle(webhookNumber, [one], true);
       return;
@@ -141,6 +150,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     if (next !== null) scheduler.admit(next);
     // The service began to stop during the claim.
     if (!loop.isRunning()) giveBack(webhookNumber);
+    handOver.workEnded(webhookNumber);
     runNext();
     void wakeIfRoom(webhookNumber).catch(() => undefined);
     if (wantsLook) loop.wake();
@@ -164,6 +174,11 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     for (const job of scheduler.withdraw(webhookNumber)) addOutcome({ job, result: { kind: 'release' } }, true);
   };
 
+  const handOver = createHandOver({ membership, isBusy: scheduler.isBusy, withdraw: giveBack, log });
+
+  const mayClaim = (webhookNumber: number): boolean =>
+    loop.isRunning() && maySend() && !handOver.isLeaving(webhookNumber);
+
   let stoppedReadAt = Number.NEGATIVE_INFINITY;
 
   /** Ends requests of stopped webhooks. Reads the store, because another process may stop a webhook too; at most once a poll. */
@@ -183,6 +198,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     recall: deliveries.recall,
     isAlive: loop.isAlive,
     start: async () => {
+      await membership?.start({ lost: () => giveBack(), handOver: handOver.begin, wake: loop.wake });
       await store.dispatch.releaseAll(clock());
       loop.start();
     },
@@ -198,6 +214,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
         if (scheduler.isIdle()) resolve();
       });
       clearTimeout(deadline);
+      await membership?.stop();
     },
   };
 }
@@ -205,6 +222,53 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 /** Whether a webhook sends nothing for now: it does not run, or its next probe is not due. */
 function isHeldUp({ progress }: Webhook, now: number): boolean {
   return !isRunnable(progress.state) || (progress.probeAt !== null && progress.probeAt > now);
+}
+
+/** The webhooks that this instance is giving back. */
+type HandOver = {
+  /** Ends work on these webhooks. */
+  begin(webhookNumbers: readonly number[]): void;
+  /** Nothing more of it may be claimed here. */
+  isLeaving(webhookNumber: number): boolean;
+  /** Some work on the webhook has ended. If none is left, it is given back. */
+  workEnded(webhookNumber: number): void;
+};
+
+function createHandOver({
+  membership,
+  isBusy,
+  withdraw,
+  log,
+}: {
+  readonly membership: Membership | null;
+  /** Whether anything of the webhook is claimed or being claimed. */
+  readonly isBusy: (webhookNumber: number) => boolean;
+  /** Releases the claimed jobs of the webhook that have not started. */
+  readonly withdraw: (webhookNumber: number) => void;
+  readonly log: Log;
+}): HandOver {
+  const leaving = new Set<number>();
+  const workEnded = (webhookNumber: number): void => {
+    if (!leaving.has(webhookNumber)) return;
+    withdraw(webhookNumber);
+    if (isBusy(webhookNumber)) return;
+    membership
+      ?.handedOver(webhookNumber)
+      // It stays with this instance, and the next renewal tries again.
+      .catch((err: unknown) => log.warn({ webhookNumber, err }, 'a webhook could not be given back'))
+      .finally(() => leaving.delete(webhookNumber));
+  };
+  return {
+    begin: (webhookNumbers) => {
+      for (const webhookNumber of webhookNumbers) {
+        if (leaving.has(webhookNumber)) continue;
+        leaving.add(webhookNumber);
+        workEnded(webhookNumber);
+      }
+    },
+    isLeaving: (webhookNumber) => leaving.has(webhookNumber),
+    workEnded,
+  };
 }
 
 /** Looks for work when it is woken, at the time that the last look returned, and at every poll; one look at a time. */

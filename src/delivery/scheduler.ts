@@ -50,6 +50,8 @@ export type Scheduler = {
   settled(webhookNumber: number, jobs: readonly Job[], sequential: boolean | null): void;
   /** Removes the jobs that have not started, of one webhook or of all. Each of them must be `settled`. */
   withdraw(webhookNumber?: number): Job[];
+  /** Whether a job of the webhook is claimed and not settled, or a claim is under way. */
+  isBusy(webhookNumber: number): boolean;
   /** Whether every job that was started or withdrawn is settled. */
   isIdle(): boolean;
 };
@@ -199,6 +201,7 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
       const queue = queues.get(webhookNumber);
       return queue === undefined ? [] : withdrawn(queue);
     },
+    isBusy: (webhookNumber) => queues.has(webhookNumber) || claiming.has(webhookNumber),
     isIdle: () => begun === 0,
   };
 }

@@ -8,6 +8,7 @@ export function applicationUsesJob(uses: ApplicationUseStore): Job {
   return {
     name: 'application-uses',
     everyMs: APPLICATION_USES_EVERY_MS,
+    everywhere: true,
     begin: () => {
       let left = uses.unwritten();
       return async (size) => {

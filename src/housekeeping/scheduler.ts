@@ -14,6 +14,8 @@ export type Job = {
   readonly everyMs: number;
   /** Begins a run. The returned function does one step; it is called until a step reports that it is the last. */
   begin(now: number): Step;
+  /** Every instance runs it, because it works on what the process has in memory. One instance runs the other jobs for all. */
+  readonly everywhere?: boolean;
 };
 
 export type Scheduler = {
@@ -31,6 +33,8 @@ export type SchedulerOptions = {
   readonly clock: Clock;
   readonly log: Log;
   readonly observe?: ObserveStep;
+  /** Whether this process runs the jobs that one instance runs for all; by default it does. */
+  readonly hasDuty?: () => boolean;
   /** Waits between two steps. The signal ends the wait. */
   readonly pause?: Pause;
 };
@@ -39,13 +43,21 @@ export type Pause = (ms: number, signal: AbortSignal) => Promise<void>;
 
 type Run = { readonly job: Job; readonly step: Step; rows: number };
 
-export function createScheduler({ jobs, clock, log, observe, pause = pauseFor }: SchedulerOptions): Scheduler {
+export function createScheduler({
+  jobs,
+  clock,
+  log,
+  observe,
+  pause = pauseFor,
+  hasDuty = () => true,
+}: SchedulerOptions): Scheduler {
   const sizes = new Map<Job, number>();
   const begunAt = new Map<Job, number>();
   let stopping = new AbortController();
   let loop: Promise<void> | null = null;
 
   const isDue = (job: Job): boolean => {
+    if (job.everywhere !== true && !hasDuty()) return false;
     const last = begunAt.get(job);
     const now = clock();
     // A clock that was set back must not keep a job from running.

@@ -54,6 +54,7 @@ export function openServingCertificate(config: Config, { log, clock }: Dependenc
       {
         name: 'serving-certificate',
         everyMs: SERVING_CERTIFICATE_LOOK_EVERY_MS,
+        everywhere: true,
         begin: (now) => async () => {
           if (current !== null) warnOfExpiry(current, now, log);
           return { done: true, rows: 0, took: NO_TIME };

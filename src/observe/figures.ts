@@ -147,6 +147,7 @@ export function createFigures({ store, clock }: Dependencies): FigureKeeper {
     job: {
       name: 'figures',
       everyMs: FIGURES_EVERY_MS,
+      everywhere: true,
       begin: (now) => {
         takeOver();
         return async (size) => {

@@ -17,6 +17,7 @@ import type { EmployeeStore } from './employees.ts';
 import type { ErasureStore, EventStore, EventTypeStore } from './events.ts';
 import type { FigureStore } from './figures.ts';
 import type { ClockLeadStore, ExpiryStore, RemovalStore, RetentionStore } from './housekeeping.ts';
+import type { InstanceStore } from './instances.ts';
 import type { KeptReplyStore } from './kept-replies.ts';
 import type { OverviewStore, QueueStore } from './overview.ts';
 import type { SearchStore } from './search.ts';
@@ -59,4 +60,6 @@ export type Store = {
   readonly search: SearchStore;
   readonly stateHistory: StateHistoryStore;
   readonly clockLead: ClockLeadStore;
+  /** Null if one process has the database for itself. */
+  readonly instances: InstanceStore | null;
 };

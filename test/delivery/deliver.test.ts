@@ -28,6 +28,7 @@ async function lengths(s: TestServices, made: Uint8Array): Promise<[number, numb
       log: createLog('silent'),
       answeredRequests: () => 0,
       scheduler: { sending: () => {} },
+      maySend: () => true,
     },
     makeLargeBody: async (): Promise<BatchBody> => ({
       ...{ ok: true, bytes: made },

@@ -73,5 +73,6 @@ export function createStore(db: Database, vault: Vault, ids: Ids): Store {
     search: searchStore(db),
     stateHistory: stateHistoryStore(db),
     clockLead: clockLeadStore(db),
+    instances: null,
   };
 }

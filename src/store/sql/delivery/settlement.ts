@@ -1,6 +1,6 @@
 /** Writes the outcomes of attempts: the fates of their batches, the webhook's progress and the attempts, in one transaction. */
 
-import type { AttemptRecord, Batch, BatchFate, SettledBatch } from '../../../delivery/batch.ts';
+import type { AttemptRecord, Batch, BatchFate, SettledBatch, Settlement } from '../../../delivery/batch.ts';
 import { rowKeyOf } from '../../../kernel/ids.ts';
 import type { Database, Statement } from '../../database.ts';
 import type { SettlementStore } from '../../dispatch.ts';
@@ -48,22 +48,34 @@ const INSERT_ATTEMPT = `
 
 export function settlementStore(db: Database): SettlementStore {
   return {
-    settle: async ({ webhookNumber, owner, batches, health, changes, audit, wakeAt, next }) => {
-      const records = batches.reduce((sum, one) => sum + settledRecords(one), 0);
-      await db.commit([
-        ...deliveredStatements(batches, owner),
-        ...batches.flatMap((settled) => batchStatements(settled, owner)),
-        ...(records === 0 || health !== null ? [] : [{ sql: SETTLED, params: { webhookNumber, records } }]),
-        ...changes.flatMap(stateStatements),
-        ...(audit === null ? [] : [auditStatement(audit)]),
-        ...(health === null ? [] : [{ sql: HEALTH, params: { ...health, webhookNumber, records }, expectChanges: 1 }]),
-        ...(wakeAt === null ? [] : [{ sql: WAKE, params: { webhookNumber, at: wakeAt } }]),
-        // Last: it also computes the webhook's next look from the rows above.
-        ...(next === null ? [] : claimStatements(next)),
-      ]);
-    },
+    settle: async (settlement) => void (await db.commit(settlementStatements(settlement))),
     isLeased: async (batch, owner) => (await db.get(IS_LEASED, leased(batch, owner))) !== undefined,
   };
+}
+
+/** The statements of a settlement. Each of its conditions refuses all of them. */
+export function settlementStatements({
+  webhookNumber,
+  owner,
+  batches,
+  health,
+  changes,
+  audit,
+  wakeAt,
+  next,
+}: Settlement): Statement[] {
+  const records = batches.reduce((sum, one) => sum + settledRecords(one), 0);
+  return [
+    ...deliveredStatements(batches, owner),
+    ...batches.flatMap((settled) => batchStatements(settled, owner)),
+    ...(records === 0 || health !== null ? [] : [{ sql: SETTLED, params: { webhookNumber, records } }]),
+    ...changes.flatMap(stateStatements),
+    ...(audit === null ? [] : [auditStatement(audit)]),
+    ...(health === null ? [] : [{ sql: HEALTH, params: { ...health, webhookNumber, records }, expectChanges: 1 }]),
+    ...(wakeAt === null ? [] : [{ sql: WAKE, params: { webhookNumber, at: wakeAt } }]),
+    // Last: it also computes the webhook's next look from the rows above.
+    ...(next === null ? [] : claimStatements(next)),
+  ];
 }
 
 function batchStatements({ batch, fate, attempt }: SettledBatch, owner: string): Statement[] {

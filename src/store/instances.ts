@@ -1,0 +1,55 @@
+/** The processes that serve and deliver on one database, and which of them sends for a webhook. */
+
+/** What an instance says about itself. */
+export type NewInstance = {
+  readonly name: string;
+  readonly version: string;
+  /** Where it listens, or null if it does not. */
+  readonly address: string | null;
+};
+
+/** Times are epoch milliseconds by the clock of the database. */
+export type Instance = NewInstance & {
+  readonly number: number;
+  /** How many webhooks it holds. */
+  readonly webhooks: number;
+  readonly duties: readonly string[];
+  readonly startedAt: number;
+  readonly seenAt: number;
+  /** Without a renewal until then, others may take what it holds. */
+  readonly expiresAt: number;
+  readonly alive: boolean;
+};
+
+/** The state of all instances at a renewal. */
+export type Renewal = {
+  readonly alive: number;
+  /** The webhooks that all living instances hold. */
+  readonly webhooks: number;
+  /** Instances that have expired and still hold what they held. */
+  readonly expired: readonly number[];
+};
+
+/** The instances on one database. */
+export type InstanceStore = {
+  /** Joins under a new number, which all verbs of this store use from then on. */
+  join(instance: NewInstance, leaseMs: number): Promise<void>;
+  /** Renews this instance for `leaseMs`. Null if it had expired and another one has given back what it held: it must join anew. */
+  renew(leaseMs: number): Promise<Renewal | null>;
+  /** Gives back what an expired instance held: its webhooks, their batches and its duties. False if it was renewed or another one did so. */
+  expire(instance: number): Promise<boolean>;
+  /** Gives back everything that this instance holds, and leaves. Its deliveries must have ended. */
+  leave(): Promise<void>;
+  /** Takes a duty unless a living instance has it. Returns whether this instance has it now. */
+  takeDuty(name: string): Promise<boolean>;
+  /** How many webhooks this instance holds. */
+  held(): number;
+  /** Takes no further webhooks beyond this number while others have fewer. */
+  limitTo(webhooks: number): void;
+  /** Up to `limit` of the webhooks that it holds. */
+  holding(limit: number): readonly number[];
+  /** Gives webhooks back, so that others take them. Nothing of them may be under way. */
+  giveBack(webhookNumbers: readonly number[]): Promise<void>;
+  /** All instances, oldest first, expired ones included. */
+  list(): Promise<Instance[]>;
+};
