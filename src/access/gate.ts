@@ -31,7 +31,8 @@ export function createGate({ store, clock, catalogue }: Dependencies): Gate {
     authenticate: async (values) => {
       const token = bearerToken(values);
       const digest = hash('sha256', token, 'base64');
-      const version = store.tokens.version();
+      const answer = store.tokens.version();
+      const version = typeof answer === 'number' ? answer : await answer;
       const now = clock();
       const caller = callers.find(digest, version);
       if (caller !== null && caller.expiresAt > now) {

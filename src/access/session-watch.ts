@@ -6,8 +6,8 @@ import type { Sessions } from './sessions.ts';
 
 export type SessionWatch = {
   /**
-   * A signal that is aborted when the session of a cookie's token ends: immediately if this process ended it, within SESSION_WATCH_MS
-   * if it expired or another process ended it. Watches until `gone` is aborted.
+   * A signal that is aborted when the session of a cookie's token ends: immediately if the store tells of its end, within SESSION_WATCH_MS
+   * otherwise. Watches until `gone` is aborted.
    */
   ended(token: string, gone: AbortSignal): AbortSignal;
 };
@@ -42,17 +42,17 @@ export function createSessionWatch({ sessions, store, clock }: Dependencies): Se
     forget(one);
     one.end.abort();
   };
-  const look = (): void => {
+  const look = async (): Promise<void> => {
     const now = clock();
-    const current = versionNow();
+    const current = await versionNow();
     const mayHaveEnded = current === null || current !== version;
     version = current;
     for (const one of watched) if (mayHaveEnded || one.endsAt <= now) void check(one);
   };
   /** Null if the database cannot be read. */
-  const versionNow = (): number | null => {
+  const versionNow = async (): Promise<number | null> => {
     try {
-      return store.version();
+      return await store.version();
     } catch {
       return null;
     }
@@ -63,7 +63,7 @@ export function createSessionWatch({ sessions, store, clock }: Dependencies): Se
     isDue = true;
     setImmediate(() => {
       isDue = false;
-      look();
+      void look();
     });
   };
   const forget = (one: Watched): void => {
@@ -74,7 +74,7 @@ export function createSessionWatch({ sessions, store, clock }: Dependencies): Se
   };
   const begin = (): (() => void) => {
     const unsubscribe = store.subscribe(lookSoon);
-    const timer = setInterval(look, SESSION_WATCH_MS).unref();
+    const timer = setInterval(() => void look(), SESSION_WATCH_MS).unref();
     return () => {
       unsubscribe();
       clearInterval(timer);

@@ -62,7 +62,8 @@ export function createTokens({ store, clock, ids, random }: Dependencies): Token
   const unknownClients = createVersionedCache<true>({ max: CLIENTS_CACHED });
   // Checksums are tested only before a look-up, so that they cost cached clients nothing.
   const findClient = async ({ clientId, clientSecret }: ClientCredentials): Promise<Client | null> => {
-    const version = store.tokens.version();
+    const answer = store.tokens.version();
+    const version = typeof answer === 'number' ? answer : await answer;
     const cached = clients.find(clientId, version);
     if (cached !== null || unknownClients.find(clientId, version) !== null) return cached;
     if (credentialBytes('spc', clientId) === null || credentialBytes('sps', clientSecret) === null) return null;

@@ -4,7 +4,7 @@ import type { AccessToken, Application, Client, ScopeHolder, TokenGrant } from '
 import type { ApiProduct } from '../access/catalogue.ts';
 import type { Invitation, LostAdministration, Passkey, Session, SignedIn, User } from '../access/user.ts';
 import type { AuditEntry } from '../resources/audit.ts';
-import type { Statement } from './database.ts';
+import type { Answer, Statement } from './database.ts';
 import type { ResourceStore } from './resource.ts';
 import type { StepResult } from './steps.ts';
 
@@ -45,8 +45,8 @@ export type SessionStore = {
   /** A user's valid sessions, most recently used first. */
   ofUser(userId: string, now: number): Promise<Session[]>;
   /** Cached sessions stay valid until they expire while this number is unchanged. Read it before `find`. */
-  version(): number;
-  /** Calls `onEnded` whenever this process may have ended a session. Returns a function that unsubscribes. */
+  version(): Answer<number>;
+  /** Calls `onEnded` whenever a session may have ended. Returns a function that unsubscribes. */
   subscribe(onEnded: () => void): () => void;
   /** Records that the session was used. */
   touch(id: string, seenAt: number): Promise<void>;
@@ -125,7 +125,7 @@ export type TokenStore = {
   issue(token: AccessToken & Pick<TokenGrant, 'tokensRevokedThrough'>): Promise<void>;
   find(key: number): Promise<TokenGrant | null>;
   /** Cached results of `find` stay valid until the token expires while this number is unchanged. Read it before `find`. */
-  version(): number;
+  version(): Answer<number>;
   /** The valid tokens of an application among the newest `limit` tokens of all. */
   inForce(
     application: { readonly id: string; readonly tokensRevokedThrough: number },

@@ -11,7 +11,7 @@ import {
   STEP_ROWS_MIN,
   STEP_TARGET_MS,
 } from '../kernel/limits/housekeeping.ts';
-import type { Database, WriteTime } from './database.ts';
+import type { Answer, Database, WriteTime } from './database.ts';
 
 /** `done`: it was the last step. `rows`: the rows that it processed. `took`: the longest time for which it held the database. */
 export type StepResult = { readonly done: boolean; readonly rows: number; readonly took: WriteTime };
@@ -59,11 +59,12 @@ export async function measured<Result>(
   const count = (other: WriteTime): void => {
     if (other.statementsMs + other.commitMs > took.statementsMs + took.commitMs) took = other;
   };
-  const timed = <T>(read: () => T): T => {
+  const timed = <T>(read: () => Answer<T>): Answer<T> => {
     const startedAt = performance.now();
+    const stop = (): void => count({ statementsMs: performance.now() - startedAt, commitMs: 0 });
     const answer = read();
-    count({ statementsMs: performance.now() - startedAt, commitMs: 0 });
-    return answer;
+    if (!(answer instanceof Promise)) stop();
+    return answer instanceof Promise ? answer.finally(stop) : answer;
   };
   const result = await work({
     ...db,

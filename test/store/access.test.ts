@@ -367,10 +367,10 @@ describe('the purge of expired tokens', () => {
 
 /** Whether the work changed the version, as seen in the next turn of the event loop. */
 async function isChangedBy(s: TestServices, work: () => unknown): Promise<boolean> {
-  const before = s.store.tokens.version();
+  const before = await s.store.tokens.version();
   await work();
   await turn();
-  return s.store.tokens.version() !== before;
+  return (await s.store.tokens.version()) !== before;
 }
 
 describe('the version of access', () => {
@@ -394,7 +394,7 @@ describe('the version of access', () => {
   it('changes before the writer learns that its change is durable', async (t) => {
     const s = await openTestServices(t);
     const { application } = await makeApplication(s);
-    const before = s.store.tokens.version();
+    const before = await s.store.tokens.version();
     // Both happen in the same turn of the event loop.
     const heard = s.applications.revokeTokens(application.id, ACTOR).then(() => s.store.tokens.version());
     assert.notEqual(await heard, before);
@@ -441,7 +441,7 @@ describe('the version of access', () => {
       await makeApplication(s);
       const other = openSqlite(s.path);
       t.after(() => other.close());
-      const again = (): number => {
+      const again = () => {
         // One turn may read from many connections, which takes longer than this.
         const until = performance.now() + 2;
         while (performance.now() < until);

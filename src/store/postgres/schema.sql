@@ -17,6 +17,17 @@ VALUES (1, 1, floor(extract(epoch FROM clock_timestamp()) * 1000));
 CREATE FUNCTION sha256_hex(content text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN encode(sha256(convert_to(content, 'UTF8')), 'hex');
 
+-- Adds two lists [bucket, requests, bucket, requests, …] of a figure.
+CREATE FUNCTION add_latencies(one json, other json) RETURNS json LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN (
+  SELECT coalesce(json_agg(flat.number ORDER BY sums.bucket, flat.place), '[]')
+  FROM (
+    SELECT CAST(list ->> at AS bigint) AS bucket, CAST(sum(CAST(list ->> at + 1 AS bigint)) AS bigint) AS requests
+    FROM (VALUES (one), (other)) AS lists (list), generate_series(0, json_array_length(list) - 2, 2) AS at
+    GROUP BY 1
+  ) AS sums, unnest(ARRAY[sums.bucket, sums.requests]) WITH ORDINALITY AS flat (number, place)
+);
+
 -- Facts about this database, for example a sealed word that shows whether a master key is the right one.
 CREATE TABLE setting (
   name  text COLLATE "C" PRIMARY KEY,
@@ -136,14 +147,24 @@ CREATE TABLE access_version (
 INSERT INTO access_version (value) VALUES (0);
 CREATE FUNCTION raise_access_version() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  UPDATE access_version SET value = value + 1;
+  UPDATE access_version SET value = value + 1 WHERE EXISTS (SELECT FROM before);
   RETURN NULL;
 END $$;
--- Once a statement, not once a row: all changes of one transaction wait for this row.
-CREATE TRIGGER application_change AFTER UPDATE OR DELETE ON application EXECUTE FUNCTION raise_access_version();
-CREATE TRIGGER user_account_change AFTER UPDATE OR DELETE ON user_account EXECUTE FUNCTION raise_access_version();
-CREATE TRIGGER access_token_change AFTER UPDATE OR DELETE ON access_token EXECUTE FUNCTION raise_access_version();
-CREATE TRIGGER session_end AFTER DELETE ON session EXECUTE FUNCTION raise_access_version();
+-- Once a statement, not once a row, and only if the statement found a row: all changes of one transaction wait for this row.
+CREATE TRIGGER application_update AFTER UPDATE ON application
+  REFERENCING OLD TABLE AS before EXECUTE FUNCTION raise_access_version();
+CREATE TRIGGER application_delete AFTER DELETE ON application
+  REFERENCING OLD TABLE AS before EXECUTE FUNCTION raise_access_version();
+CREATE TRIGGER user_account_update AFTER UPDATE ON user_account
+  REFERENCING OLD TABLE AS before EXECUTE FUNCTION raise_access_version();
+CREATE TRIGGER user_account_delete AFTER DELETE ON user_account
+  REFERENCING OLD TABLE AS before EXECUTE FUNCTION raise_access_version();
+CREATE TRIGGER access_token_update AFTER UPDATE ON access_token
+  REFERENCING OLD TABLE AS before EXECUTE FUNCTION raise_access_version();
+CREATE TRIGGER access_token_delete AFTER DELETE ON access_token
+  REFERENCING OLD TABLE AS before EXECUTE FUNCTION raise_access_version();
+CREATE TRIGGER session_delete AFTER DELETE ON session
+  REFERENCING OLD TABLE AS before EXECUTE FUNCTION raise_access_version();
 
 -- The built-in example of a guarded API that publishes events.
 CREATE TABLE employee (

@@ -11,13 +11,18 @@ import { finishResuming } from '../sql/delivery/resume.ts';
 import { settlementStatements } from '../sql/delivery/settlement.ts';
 import { createStore } from '../sql/store.ts';
 import type { Store } from '../store.ts';
+import { tokenStore, watchAccess } from './access.ts';
 import { createLeases, type Leases } from './instances.ts';
+import { stateHistoryStore } from './state-history.ts';
 
 export function createPostgresStore(db: Database, vault: Vault, ids: Ids): Store {
-  const shared = createStore(db, vault, ids);
+  const access = watchAccess(db);
+  const shared = createStore(db, vault, ids, access);
   const leases = createLeases(db);
   return {
     ...shared,
+    tokens: tokenStore(db, access),
+    stateHistory: stateHistoryStore(db),
     instances: leases.instances,
     dispatch: leasedDispatch(db, shared.dispatch, leases),
     settlements: leasedSettlements(db, shared.settlements, leases),

@@ -12,7 +12,7 @@ import { json, readRow } from './table.ts';
 const APPEND = `
   INSERT INTO audit (number, id, at, actor, action, target, changes, previous_hash, hash)
   SELECT last.number + 1, @id, @at, @actor, @action, @target, @changes, last.hash, sha256_hex(last.hash || @content)
-  FROM (SELECT 0 AS number, '' AS hash UNION ALL SELECT * FROM (SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1)
+  FROM (SELECT 0 AS number, '' AS hash UNION ALL SELECT * FROM (SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1) AS newest
         ORDER BY number DESC LIMIT 1) AS last`;
 const COLUMNS = 'number, id, at, actor, action, target, changes';
 const GET = `SELECT ${COLUMNS} FROM audit WHERE id = @id`;
@@ -21,12 +21,14 @@ const NUMBER_OF = 'SELECT number FROM audit WHERE id = @id';
 const CONDITIONS: { readonly [Name in keyof AuditFilter]-?: string } = {
   actor: 'actor = @actor',
   action: 'substr(action, 1, length(@action)) = @action',
-  target: 'target >= @target AND target < @target || char(1114111)',
+  target: 'target >= @target AND target < @targetEnd',
   exactAction: 'action = @exactAction',
   exactTarget: 'target = @exactTarget',
   since: 'at >= @since',
   until: 'at < @until',
 };
+/** Greater than every other character that can follow a prefix, in SQLite's order and in PostgreSQL's collation "C". */
+const LAST_CHARACTER = '\u{10ffff}';
 const LAST_NUMBER = 'SELECT max(number) AS number FROM audit';
 const HEAD = 'SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1';
 const HAS_HEAD = 'SELECT 1 FROM audit WHERE number = @entries AND hash = @hash';
@@ -86,13 +88,14 @@ async function list(db: Database, { before, limit, filter }: Page): Promise<Audi
   const names = Object.keys(filter) as (keyof AuditFilter)[];
   const where = ['number BETWEEN @from AND @through', ...names.map((name) => CONDITIONS[name])].join(' AND ');
   const sql = `SELECT ${COLUMNS} FROM audit WHERE ${where} ORDER BY number DESC LIMIT @limit`;
+  const targetEnd = `${filter.target ?? ''}${LAST_CHARACTER}`;
   const found: AuditRecord[] = [];
   let through = await lastNumber(db, before);
   while (found.length < limit && through > 0) {
     // Index: audit_target.
     const isIndexed = filter.target !== undefined || filter.exactTarget !== undefined;
     const from = !isIndexed ? through - AUDIT_EXAMINED_AT_ONCE + 1 : 0;
-    const rows = await db.all(sql, { ...filter, from, through, limit: limit - found.length });
+    const rows = await db.all(sql, { ...filter, targetEnd, from, through, limit: limit - found.length });
     found.push(...rows.map(read));
     through = from - 1;
     if (found.length < limit && through > 0) await nextTurn();

@@ -30,12 +30,12 @@ const OLDEST = `SELECT ${OLDEST_WAITING_AT} AS at FROM webhook_progress AS p WHE
 const DEAD = `
   SELECT count(*) AS batches, coalesce(sum(last_offset - first_offset + 1), 0) AS records
   FROM (SELECT first_offset, last_offset FROM batch INDEXED BY batch_dead
-        WHERE webhook_number = @webhookNumber AND state = 'dead' LIMIT @limit)`;
+        WHERE webhook_number = @webhookNumber AND state = 'dead' LIMIT @limit) AS dead`;
 const NAMES = 'SELECT id, name, enabled, token_challenge, verified FROM endpoint ORDER BY lower(name), id LIMIT @limit';
 // Index: webhook_endpoint.
 const OF_ENDPOINT = `
   SELECT w.endpoint_id, w.number AS webhook_number, w.id, w.name, p.state, p.state_reason, p.failing_since_at
-  FROM json_each(@endpointIds) AS wanted
+  FROM texts(@endpointIds) AS wanted
   JOIN webhook AS w ON w.endpoint_id = wanted.value JOIN webhook_progress AS p ON p.webhook_number = w.number
   ORDER BY w.number LIMIT @limit`;
 const STATES = 'SELECT state, count(*) AS webhooks FROM webhook_progress GROUP BY state';
@@ -45,11 +45,11 @@ const WEBHOOK_CONDITIONS: Readonly<Record<string, string>> = {
   state: 'p.state = @state',
   endpointId: 'w.endpoint_id = @endpointId',
   keyName: 'w.encryption_key_name = @keyName',
-  text: 'instr(lower(w.name), lower(@text)) > 0',
+  text: 'strpos(lower(w.name), lower(@text)) > 0',
   before: 'w.id < @before',
 };
 const ENDPOINT_CONDITIONS: Readonly<Record<string, string>> = {
-  text: '(instr(lower(name), lower(@text)) > 0 OR instr(lower(url), lower(@text)) > 0)',
+  text: '(strpos(lower(name), lower(@text)) > 0 OR strpos(lower(url), lower(@text)) > 0)',
   before: 'id < @before',
 };
 
@@ -104,13 +104,13 @@ function readListing(row: Row): WebhookListing {
 
 // There are thousands of applications and users at most, so filters scan them.
 const APPLICATION_CONDITIONS: Readonly<Record<string, string>> = {
-  text: '(instr(lower(a.name), lower(@text)) > 0 OR instr(lower(a.client_id), lower(@text)) > 0)',
+  text: '(strpos(lower(a.name), lower(@text)) > 0 OR strpos(lower(a.client_id), lower(@text)) > 0)',
   userId: 'a.user_id = @userId',
-  scope: 'EXISTS (SELECT 1 FROM json_each(a.scopes) AS held WHERE held.value = @scope)',
+  scope: 'EXISTS (SELECT 1 FROM texts(a.scopes) AS held WHERE held.value = @scope)',
   before: 'a.id < @before',
 };
 const USER_CONDITIONS: Readonly<Record<string, string>> = {
-  text: '(instr(lower(u.user_name), lower(@text)) > 0 OR instr(lower(u.display_name), lower(@text)) > 0)',
+  text: '(strpos(lower(u.user_name), lower(@text)) > 0 OR strpos(lower(u.display_name), lower(@text)) > 0)',
   role: 'u.role = @role',
   state: "u.active = (@state = 'active')",
   before: 'u.id < @before',
@@ -148,13 +148,13 @@ const NAMED = 3;
 
 // Indexes: webhook_endpoint and webhook_encryption_key.
 const OF_ENDPOINTS =
-  'SELECT wanted.value AS used, w.number FROM json_each(@wanted) AS wanted JOIN webhook AS w ON w.endpoint_id = wanted.value';
+  'SELECT wanted.value AS used, w.number FROM texts(@wanted) AS wanted JOIN webhook AS w ON w.endpoint_id = wanted.value';
 const OF_KEYS =
-  'SELECT wanted.value AS used, w.number FROM json_each(@wanted) AS wanted JOIN webhook AS w ON w.encryption_key_name = wanted.value';
+  'SELECT wanted.value AS used, w.number FROM texts(@wanted) AS wanted JOIN webhook AS w ON w.encryption_key_name = wanted.value';
 // A webhook subscribes to a type by its name, by its category or by `*`; each webhook counts once.
 const OF_EVENT_TYPES = `
-  SELECT DISTINCT wanted.value AS used, s.webhook_number AS number FROM json_each(@wanted) AS wanted
-  JOIN subscription AS s ON s.pattern IN (wanted.value, substr(wanted.value, 1, instr(wanted.value, '.')) || '*', '*')`;
+  SELECT DISTINCT wanted.value AS used, s.webhook_number AS number FROM texts(@wanted) AS wanted
+  JOIN subscription AS s ON s.pattern IN (wanted.value, substr(wanted.value, 1, strpos(wanted.value, '.')) || '*', '*')`;
 
 function usesSql(pairs: string): string {
   return `
@@ -162,7 +162,7 @@ function usesSql(pairs: string): string {
       SELECT u.used, count(*) OVER (PARTITION BY u.used) AS uses,
         row_number() OVER (PARTITION BY u.used ORDER BY u.number) AS place, w.id, w.name, p.state
       FROM (${pairs}) AS u
-      JOIN webhook AS w ON w.number = u.number JOIN webhook_progress AS p ON p.webhook_number = u.number)
+      JOIN webhook AS w ON w.number = u.number JOIN webhook_progress AS p ON p.webhook_number = u.number) AS ranked
     WHERE place <= ${NAMED} ORDER BY used, place`;
 }
 

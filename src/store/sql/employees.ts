@@ -26,7 +26,7 @@ const EMPLOYEE = table<Employee>('employee', 'userId', {
 const GET = `SELECT ${EMPLOYEE.columns()} FROM employee WHERE user_id = @userId`;
 // Indexes: the primary key, the unique ones on user_name and external_id, or employee_division with a range for each division.
 const CONDITIONS = {
-  divisions: 'division IN (SELECT value FROM json_each(@divisions))',
+  divisions: 'division IN (SELECT wanted.value FROM texts(@divisions) AS wanted)',
   userName: 'user_name = @userName',
   externalId: 'external_id = @externalId',
 };

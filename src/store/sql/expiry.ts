@@ -4,33 +4,32 @@ import { EXPIRY_WEBHOOKS_MAX } from '../../kernel/limits/housekeeping.ts';
 import type { Database, Statement } from '../database.ts';
 import type { Expiring, Expiry, ExpiryStore } from '../housekeeping.ts';
 import { publishStatements } from './events.ts';
-import { json, readRow } from './table.ts';
+import { readRow } from './table.ts';
 
 const TABLES = {
-  key: {
-    table: 'pgp_key',
-    expiresAt: 'expires_at',
-    warnedDays: 'warned_days',
-    users: 'encryption_key_name = expiring.name',
-  },
+  key: { table: 'pgp_key', expiresAt: 'expires_at', warnedDays: 'warned_days' },
   certificate: {
     table: 'endpoint',
     expiresAt: 'client_certificate_expires_at',
     warnedDays: 'client_certificate_warned_days',
-    users: 'endpoint_id = expiring.id',
   },
 } as const;
 
-// No index by expiry, because there are few keys and endpoints. `thresholds`: days before expiry, and the latest expiry that is that near.
+// Indexes: webhook_encryption_key and webhook_endpoint.
+const USERS = {
+  key: `SELECT id FROM webhook WHERE encryption_key_name = @name ORDER BY number LIMIT ${EXPIRY_WEBHOOKS_MAX}`,
+  certificate: `SELECT id FROM webhook WHERE endpoint_id = @id ORDER BY number LIMIT ${EXPIRY_WEBHOOKS_MAX}`,
+} as const;
+
+// No index by expiry, because there are few keys and endpoints. A threshold is [days before expiry, the latest expiry that is that near].
 function dueSql(kind: Expiring['kind']): string {
-  const { table, expiresAt, warnedDays, users } = TABLES[kind];
+  const { table, expiresAt, warnedDays } = TABLES[kind];
   return `
-    SELECT '${kind}' AS kind, id, name, ${expiresAt} AS expires_at, updated_at,
-      (SELECT json_group_array(id) FROM (SELECT id FROM webhook WHERE ${users} ORDER BY number LIMIT ${EXPIRY_WEBHOOKS_MAX})) AS webhook_ids
-    FROM ${table} AS expiring
+    SELECT '${kind}' AS kind, id, name, ${expiresAt} AS expires_at, updated_at FROM ${table}
     WHERE ${expiresAt} > @now AND EXISTS (
-      SELECT 1 FROM json_each(@thresholds) AS threshold
-      WHERE ${expiresAt} <= threshold.value ->> 'until' AND (${warnedDays} IS NULL OR ${warnedDays} > threshold.value ->> 'days'))
+      SELECT 1 FROM tuples(@thresholds) AS threshold
+      WHERE ${expiresAt} <= CAST(threshold.value ->> 1 AS BIGINT)
+        AND (${warnedDays} IS NULL OR ${warnedDays} > CAST(threshold.value ->> 0 AS BIGINT)))
     ORDER BY ${expiresAt} LIMIT 1`;
 }
 
@@ -38,7 +37,7 @@ function dueSql(kind: Expiring['kind']): string {
 function warnSql(kind: Expiring['kind']): string {
   const { table, warnedDays } = TABLES[kind];
   return `
-    UPDATE ${table} SET ${warnedDays} = @days, updated_at = max(updated_at + 1, @now)
+    UPDATE ${table} SET ${warnedDays} = @days, updated_at = greatest(updated_at + 1, @now)
     WHERE id = @id AND updated_at = @updatedAt`;
 }
 
@@ -56,10 +55,13 @@ export function expiryStore(db: Database): ExpiryStore {
     all: async (limit) =>
       (await db.all(`${ALL} ORDER BY expires_at, id LIMIT @limit`, { limit })).map((row) => readRow<Expiry>(row)),
     next: async (now, thresholdDays) => {
-      const thresholds = JSON.stringify(thresholdDays.map((days) => ({ days, until: now + days * DAY_MS })));
+      const thresholds = JSON.stringify(thresholdDays.map((days) => [days, now + days * DAY_MS]));
       for (const kind of ['key', 'certificate'] as const) {
         const row = await db.get(dueSql(kind), { now, thresholds });
-        if (row !== undefined) return readRow<Expiring>(row, { webhookIds: json<readonly string[]>() });
+        if (row === undefined) continue;
+        const expiring = readRow<Omit<Expiring, 'webhookIds'>>(row);
+        const users = await db.all(USERS[kind], { id: expiring.id, name: expiring.name });
+        return { ...expiring, webhookIds: users.map(({ id }) => String(id)) };
       }
       return null;
     },

@@ -13,7 +13,7 @@ import {
   noFigures,
 } from '../figures.ts';
 import { measured } from '../steps.ts';
-import { type Codec, json, number, readRow, table } from './table.ts';
+import { type Codec, json, number, readRow, snakeCase, table } from './table.ts';
 
 type Counts = Omit<Figures, 'latencies'>;
 type Stored = Counts & {
@@ -38,38 +38,31 @@ const READ = `
 // Primary key: one range for each webhook.
 const ATTEMPTS = `
   SELECT f.webhook_number, f.at, f.attempts, f.failed_attempts
-  FROM json_each(@webhookNumbers) AS wanted
-  CROSS JOIN figure AS f ON f.span_seconds = @spanSeconds AND f.webhook_number = wanted.value AND f.at >= @from`;
-const DELETE = 'DELETE FROM figure WHERE span_seconds = @spanSeconds AND webhook_number = @webhookNumber AND at = @at';
+  FROM numbers(@webhookNumbers) AS wanted CROSS JOIN figure AS f
+  WHERE f.span_seconds = @spanSeconds AND f.webhook_number = wanted.value AND f.at >= @from`;
+const ON_CONFLICT = `
+  ON CONFLICT (span_seconds, webhook_number, at) DO UPDATE
+  SET ${COUNTS.map(snakeCase)
+    .map((count) => `${count} = figure.${count} + excluded.${count}`)
+    .join(', ')},
+    latencies = add_latencies(figure.latencies, excluded.latencies)`;
 const PURGE = `
   DELETE FROM figure WHERE (span_seconds, webhook_number, at) IN (
     SELECT span_seconds, webhook_number, at FROM figure WHERE span_seconds = @spanSeconds AND at < @before
     ORDER BY at LIMIT @limit)`;
 
 export function figureStore(database: Database): FigureStore {
-  const readIntervals: FigureStore['read'] = async (range) => (await database.all(READ, range)).map(read);
   return {
-    read: readIntervals,
+    read: async (range) => (await database.all(READ, range)).map(read),
     attempts: async ({ webhookNumbers, ...range }) =>
       (await database.all(ATTEMPTS, { ...range, webhookNumbers: JSON.stringify(webhookNumbers) })).map((row) =>
         readRow<AttemptsAt>(row),
       ),
     add: (gathered) =>
       measured(database, async (db) => {
-        const statements: Statement[] = [];
-        for (const { seconds: spanSeconds } of FIGURE_SPANS) {
-          const sums = new Map<string, FigureAt>();
-          for (const { webhookNumber, at: gatheredAt, figures } of gathered) {
-            const at = beginningOf(gatheredAt, spanSeconds);
-            const name = `${webhookNumber} ${at}`;
-            const stored =
-              sums.get(name) ?? (await readIntervals({ spanSeconds, webhookNumber, from: at, to: at + 1 }))[0];
-            const sum = stored ?? { webhookNumber, at, figures: noFigures() };
-            addFigures(sum.figures, figures);
-            sums.set(name, sum);
-          }
-          for (const sum of sums.values()) statements.push(...replaceStatements(spanSeconds, sum));
-        }
+        const statements = FIGURE_SPANS.flatMap(({ seconds }) =>
+          sumsOf(gathered, seconds).map((sum) => addStatement(seconds, sum)),
+        );
         if (statements.length > 0) await db.commit(statements);
         return { done: true, rows: gathered.length };
       }),
@@ -87,13 +80,29 @@ export function figureStore(database: Database): FigureStore {
   };
 }
 
-function replaceStatements(spanSeconds: number, { webhookNumber, at, figures }: FigureAt): Statement[] {
-  const interval = { spanSeconds, webhookNumber, at };
+/** One sum for each interval, in the order of the primary key: processes that write the same intervals at once cannot deadlock. */
+function sumsOf(gathered: readonly FigureAt[], spanSeconds: number): FigureAt[] {
+  const sums = new Map<string, FigureAt>();
+  for (const { webhookNumber, at: gatheredAt, figures } of gathered) {
+    const at = beginningOf(gatheredAt, spanSeconds);
+    const name = `${webhookNumber} ${at}`;
+    const sum = sums.get(name) ?? { webhookNumber, at, figures: noFigures() };
+    addFigures(sum.figures, figures);
+    sums.set(name, sum);
+  }
+  return [...sums.values()].sort((one, other) => one.webhookNumber - other.webhookNumber || one.at - other.at);
+}
+
+function addStatement(spanSeconds: number, { webhookNumber, at, figures }: FigureAt): Statement {
   const { latencies, ...counts } = figures;
-  return [
-    { sql: DELETE, params: interval },
-    FIGURE.insert({ ...interval, ...counts, latencies: [...latencies].flat() }),
-  ];
+  const { sql, params } = FIGURE.insert({
+    spanSeconds,
+    webhookNumber,
+    at,
+    ...counts,
+    latencies: [...latencies].flat(),
+  });
+  return { sql: sql + ON_CONFLICT, params };
 }
 
 function read(row: Row): FigureAt {

@@ -85,7 +85,8 @@ export function pageOf(
   const { sort, place } = after;
   const value = sort.by === 'createdAt' ? id : (sorts[sort.by] as string);
   const [sign, direction] = sort.descending ? ['<', 'DESC'] : ['>', 'ASC'];
-  const from = place === null ? 'true' : `(${value}, ${id}) ${sign} (@afterValue, @afterId)`;
+  const last = typeof place?.value === 'string' ? 'lower(@afterValue)' : '@afterValue';
+  const from = place === null ? 'true' : `(${value}, ${id}) ${sign} (${last}, @afterId)`;
   return {
     sql: `WHERE ${from}${rest} ORDER BY ${value} ${direction}, ${id} ${direction} LIMIT @limit`,
     params: { ...filter, ...(place !== null && { afterValue: place.value, afterId: place.id }), limit },
@@ -95,7 +96,7 @@ export function pageOf(
 export type ListColumns = {
   /** The condition of each filter, by name. */
   readonly filters?: Readonly<Record<string, string>>;
-  /** The expression of each field that the list can be sorted by. */
+  /** The expression of each field that the list can be sorted by. Texts are sorted in lower case. */
   readonly sorts?: Readonly<Record<string, string>>;
   /** The column of ids. */
   readonly id?: string;

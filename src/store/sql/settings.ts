@@ -7,6 +7,7 @@ import type { FirstCredentialStore, PendingCredentials, SettingStore } from '../
 const GET = 'SELECT value FROM setting WHERE name = @name';
 const INSERT = 'INSERT INTO setting (name, value) VALUES (@name, @value)';
 const PUT = `${INSERT} ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
+const KEEP = `${INSERT} ON CONFLICT (name) DO NOTHING`;
 const DELETE = 'DELETE FROM setting WHERE name = @name';
 
 const MASTER_KEY_CHECK = 'master_key_check';
@@ -30,10 +31,13 @@ export function settingStore(db: Database, vault: Vault): SettingStore {
     proveWritable: async (now) =>
       void (await db.commit([{ sql: PUT, params: { name: 'written_at', value: Buffer.from(String(now)) } }])),
     checkMasterKey: async () => {
-      const sealed = await read(db, MASTER_KEY_CHECK);
+      let sealed = await read(db, MASTER_KEY_CHECK);
       if (sealed === null) {
-        await db.commit([{ sql: INSERT, params: { name: MASTER_KEY_CHECK, value: vault.seal(WORD, place) } }]);
-      } else if (!opens(sealed)) {
+        // Another instance that starts at the same time may have another master key, so the row is read again.
+        await db.commit([{ sql: KEEP, params: { name: MASTER_KEY_CHECK, value: vault.seal(WORD, place) } }]);
+        sealed = await read(db, MASTER_KEY_CHECK);
+      }
+      if (sealed === null || !opens(sealed)) {
         throw new Error('the master key is not the one that this database was made with');
       }
     },

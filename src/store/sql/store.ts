@@ -1,4 +1,4 @@
-/** The store on SQLite: one record of verbs per subject, each verb one transaction. */
+/** The store: one record of verbs per subject, each verb one transaction. Both databases run these; PostgreSQL replaces some. */
 
 import type { Ids } from '../../kernel/ids.ts';
 import type { Vault } from '../../kernel/vault.ts';
@@ -9,7 +9,7 @@ import { keptReplyStore } from './access/kept-replies.ts';
 import { passkeyStore } from './access/passkeys.ts';
 import { productStore } from './access/products.ts';
 import { sessionStore } from './access/sessions.ts';
-import { applicationUseStore, tokenStore, watchAccess } from './access/tokens.ts';
+import { type AccessVersion, applicationUseStore, tokenStore, watchAccess } from './access/tokens.ts';
 import { invitationStore, userStore } from './access/users.ts';
 import { auditStore } from './audit.ts';
 import { clockLeadStore } from './clock-lead.ts';
@@ -33,8 +33,7 @@ import { endpointStore } from './webhooks/endpoints.ts';
 import { keyStore } from './webhooks/keys.ts';
 import { stateHistoryStore, webhookStore } from './webhooks/webhooks.ts';
 
-export function createStore(db: Database, vault: Vault, ids: Ids): Store {
-  const access = watchAccess(db);
+export function createStore(db: Database, vault: Vault, ids: Ids, access: AccessVersion = watchAccess(db)): Store {
   const applicationUses = applicationUseStore(db);
   const application = applicationTable(applicationUses);
   return {
@@ -43,7 +42,7 @@ export function createStore(db: Database, vault: Vault, ids: Ids): Store {
     products: productStore(db),
     applications: applicationStore(db, application, applicationUses),
     applicationUses,
-    tokens: tokenStore(db, access.current),
+    tokens: tokenStore(db, access),
     employees: employeeStore(db),
     endpoints: endpointStore(db, vault),
     keys: keyStore(db),

@@ -135,7 +135,7 @@ function camelCase(column: string): string {
   return field;
 }
 
-function snakeCase(field: string): string {
+export function snakeCase(field: string): string {
   return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 

@@ -58,25 +58,26 @@ const GET_CLIENT = `
 const OF_USER = `FROM application WHERE user_id = @userId ORDER BY id LIMIT ${DEPENDENTS_NAMED}`;
 const WITH_SCOPE = `
   FROM application
-  WHERE EXISTS (SELECT 1 FROM json_each(application.scopes) AS held JOIN json_each(@scopes) AS asked ON asked.value = held.value)
+  WHERE EXISTS (SELECT 1 FROM texts(application.scopes) AS held JOIN texts(@scopes) AS asked ON asked.value = held.value)
   ORDER BY id LIMIT ${DEPENDENTS_NAMED}`;
 const HOLDERS = `
   SELECT a.id, a.name, a.client_id, a.active, u.user_name, u.active AS user_active,
-         EXISTS (SELECT 1 FROM json_each(u.permissions) AS had WHERE had.value = @permission) AS permitted
+         EXISTS (SELECT 1 FROM texts(u.permissions) AS had WHERE had.value = @permission) AS permitted
   FROM application AS a JOIN user_account AS u ON u.id = a.user_id
-  WHERE a.id > @after AND EXISTS (SELECT 1 FROM json_each(a.scopes) AS held WHERE held.value = @scope)
+  WHERE a.id > @after AND EXISTS (SELECT 1 FROM texts(a.scopes) AS held WHERE held.value = @scope)
   ORDER BY a.id LIMIT @limit`;
 
 // A revocation draws its key before its commit, which may wait for another process while tokens are issued; the revocation covers these
 // too. Tokens issued after it fail on the watermark that they were decided on (tokens.ts). One seek in the primary key.
 const NEWEST_TOKEN = 'coalesce((SELECT max(key) FROM access_token), 0)';
 const END_TOKENS = `
-  UPDATE application SET tokens_revoked_through = max(tokens_revoked_through, ${NEWEST_TOKEN}) WHERE id = @id`;
+  UPDATE application SET tokens_revoked_through = greatest(tokens_revoked_through, ${NEWEST_TOKEN}) WHERE id = @id`;
 // Index: application_user. `updated_at` grows, so that a concurrent change does not write the old watermark back. The watermark grows
 // too, even if the clock was set back.
 const END_TOKENS_OF_USER = `
   UPDATE application
-  SET tokens_revoked_through = max(tokens_revoked_through + 1, @through, ${NEWEST_TOKEN}), updated_at = max(updated_at + 1, @now)
+  SET tokens_revoked_through = greatest(tokens_revoked_through + 1, @through, ${NEWEST_TOKEN}),
+      updated_at = greatest(updated_at + 1, @now)
   WHERE user_id = @userId`;
 
 /** Revokes all tokens of the user's applications. */
@@ -93,7 +94,7 @@ const LIST: ListColumns = {
     active: "active = (@active = 'true')",
   },
   sorts: {
-    name: 'name COLLATE NOCASE',
+    name: 'lower(name)',
     lastUsedAt: 'coalesce((SELECT last_used_at FROM application_use WHERE application_id = application.id), 0)',
   },
 };

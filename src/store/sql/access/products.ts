@@ -19,8 +19,12 @@ const PRODUCT = table<ApiProduct>('product', 'id', {
 const ALL = `SELECT ${PRODUCT.columns()} FROM product ORDER BY id`;
 // Any update increases the sum, even if the clock was set back; replacing a row changes the last id. Index: product_updated.
 const VERSION = `SELECT count(*) || ' ' || coalesce(sum(updated_at), 0) || ' ' || coalesce(max(id), '') AS version FROM product`;
-const IS_VERSION = `SELECT 1 AS same FROM (${VERSION}) WHERE version = @version`;
-const FORGET_BUILT_IN = 'DELETE FROM product WHERE built_in = 1';
+const IS_VERSION = `SELECT 1 AS same FROM (${VERSION}) AS found WHERE found.version = @version`;
+const FORGET_BUILT_IN = 'DELETE FROM product WHERE built_in AND id NOT IN (SELECT kept.value FROM texts(@ids) AS kept)';
+// Several instances may start at once and write the same products.
+const OR_REPLACE = `
+  ON CONFLICT (id) DO UPDATE SET name = excluded.name, built_in = excluded.built_in, scopes = excluded.scopes,
+    rules = excluded.rules, created_at = excluded.created_at, updated_at = excluded.updated_at`;
 
 export function productStore(db: Database): ProductStore {
   const comparedAt = new WeakMap<ApiProduct, string>();
@@ -37,8 +41,9 @@ export function productStore(db: Database): ProductStore {
       return product;
     },
     replaceBuiltIn: async (products) => {
-      const forget: Statement = { sql: FORGET_BUILT_IN, params: {} };
-      await db.commit([forget, ...products.map(PRODUCT.insert)]);
+      const ids = JSON.stringify(products.map(({ id }) => id));
+      const puts = products.map(PRODUCT.insert).map(({ sql, params }) => ({ sql: sql + OR_REPLACE, params }));
+      await db.commit([{ sql: FORGET_BUILT_IN, params: { ids } }, ...puts]);
     },
   };
 }

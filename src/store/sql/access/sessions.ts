@@ -21,7 +21,7 @@ const SESSION: Table<Session> = table<Session>('session', 'id', {
   expiresAt: number,
 });
 
-const IN_FORCE = 's.expires_at > @now AND s.seen_at > @idleSince AND u.active = 1 AND u.role = s.role';
+const IN_FORCE = 's.expires_at > @now AND s.seen_at > @idleSince AND u.active AND u.role = s.role';
 const FIND = `
   SELECT ${SESSION.columns('s')}, u.user_name, u.display_name, u.permissions, u.constraints
   FROM session AS s JOIN user_account AS u ON u.id = s.user_id
@@ -29,7 +29,7 @@ const FIND = `
 const OF_USER = `
   SELECT ${SESSION.columns('s')} FROM session AS s JOIN user_account AS u ON u.id = s.user_id
   WHERE s.user_id = @userId AND ${IN_FORCE} ORDER BY s.seen_at DESC, s.id DESC`;
-const TOUCH = 'UPDATE session SET seen_at = max(seen_at, @seenAt) WHERE id = @id';
+const TOUCH = 'UPDATE session SET seen_at = greatest(seen_at, @seenAt) WHERE id = @id';
 const END = 'DELETE FROM session WHERE id = @id AND user_id = @userId';
 const END_OTHERS = 'DELETE FROM session WHERE user_id = @userId AND id <> @keep';
 const END_OLDEST = `
@@ -40,7 +40,7 @@ const PURGE = `
   DELETE FROM session WHERE id IN (SELECT id FROM session WHERE expires_at <= @now LIMIT ${SESSIONS_PURGED_AT_ONCE})`;
 const SET_PASSWORD = `
   UPDATE user_account SET password_hash = @passwordHash, updated_at = @updatedAt
-  WHERE id = @id AND updated_at = @before AND active = 1`;
+  WHERE id = @id AND updated_at = @before AND active`;
 
 /** Ends all sessions of a user except `keep`. */
 export function endSessions(userId: string, keep = ''): Statement {

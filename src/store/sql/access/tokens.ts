@@ -1,62 +1,48 @@
 /** Access tokens (`access_token`), the last use of applications (`application_use`), and whether grants may have changed. */
 
 import { setImmediate as atTurnsEnd } from 'node:timers';
+import type { TokenGrant } from '../../../access/application.ts';
 import type { Constraints, Role } from '../../../access/user.ts';
 import { firstRowKeyAt, rowKeyTime } from '../../../kernel/ids.ts';
 import type { ApplicationUseStore, TokenStore } from '../../access.ts';
-import type { Database } from '../../database.ts';
+import type { Answer, Database, Row } from '../../database.ts';
 import { measured } from '../../steps.ts';
 
 const INSERT = `
   INSERT INTO access_token (key, hash, application_id, scope, expires_at)
   SELECT @key, @hash, a.id, @scope, @expiresAt
   FROM application AS a JOIN user_account AS u ON u.id = a.user_id
-  WHERE a.id = @applicationId AND a.active = 1 AND u.active = 1 AND a.tokens_revoked_through = @tokensRevokedThrough`;
-const GET = `
+  WHERE a.id = @applicationId AND a.active AND u.active AND a.tokens_revoked_through = @tokensRevokedThrough`;
+/** The grants of tokens (`access_token AS t`), for `readGrant`. */
+export const GRANTS = `
   SELECT t.key, t.hash, t.application_id, t.scope, t.expires_at, a.client_id, a.active AS application_active, a.scopes,
          a.tokens_revoked_through, u.id AS user_id, u.user_name, u.active AS user_active, u.role, u.permissions, u.constraints
   FROM access_token AS t
   JOIN application AS a ON a.id = t.application_id
-  JOIN user_account AS u ON u.id = a.user_id
-  WHERE t.key = @key`;
+  JOIN user_account AS u ON u.id = a.user_id`;
+const GET = `${GRANTS} WHERE t.key = @key`;
 // Scans the primary key from its new end: no index on the application, which would cost a write for every token.
 const IN_FORCE = `
   SELECT count(*) AS seen,
     count(*) FILTER (WHERE application_id = @id AND key > @tokensRevokedThrough AND expires_at > @now) AS tokens,
     max(key) FILTER (WHERE application_id = @id AND key > @tokensRevokedThrough AND expires_at > @now) AS newest
-  FROM (SELECT key, application_id, expires_at FROM access_token ORDER BY key DESC LIMIT @limit)`;
+  FROM (SELECT key, application_id, expires_at FROM access_token ORDER BY key DESC LIMIT @limit) AS newest`;
 const REVOKE = 'DELETE FROM access_token WHERE key = @key AND application_id = @applicationId';
 // Scans the primary key from its old end. An index on expiry would cost a write for every issued token.
 const PURGE = `
   DELETE FROM access_token WHERE key IN (
     SELECT key FROM access_token WHERE key > @after ORDER BY key LIMIT @limit) AND expires_at <= @now`;
 const NEXT = `
-  SELECT max(key) AS last, count(*) AS seen, coalesce(sum(expires_at <= @now), 0) AS expired
-  FROM (SELECT key, expires_at FROM access_token WHERE key > @after ORDER BY key LIMIT @limit)`;
+  SELECT max(key) AS last, count(*) AS seen, count(*) FILTER (WHERE expires_at <= @now) AS expired
+  FROM (SELECT key, expires_at FROM access_token WHERE key > @after ORDER BY key LIMIT @limit) AS oldest`;
 
-export function tokenStore(db: Database, version: () => number): TokenStore {
+export function tokenStore(db: Database, access: Pick<AccessVersion, 'current'>): TokenStore {
   return {
-    version,
+    version: access.current,
     issue: async (token) => void (await db.commit([{ sql: INSERT, params: token, expectChanges: 1 }])),
     find: async (key) => {
       const row = await db.get(GET, { key });
-      if (row === undefined) return null;
-      return {
-        key,
-        hash: row.hash as Uint8Array,
-        applicationId: String(row.application_id),
-        scope: stillHeld(String(row.scope), JSON.parse(String(row.scopes)) as readonly string[]),
-        expiresAt: Number(row.expires_at),
-        clientId: String(row.client_id),
-        applicationActive: row.application_active === 1,
-        tokensRevokedThrough: Number(row.tokens_revoked_through),
-        userId: String(row.user_id),
-        userName: String(row.user_name),
-        userActive: row.user_active === 1,
-        role: row.role as Role,
-        permissions: JSON.parse(String(row.permissions)) as readonly string[],
-        constraints: JSON.parse(String(row.constraints)) as Constraints,
-      };
+      return row === undefined ? null : readGrant(row);
     },
     inForce: async ({ id, tokensRevokedThrough }, now, limit) => {
       const row = await db.get(IN_FORCE, { id, tokensRevokedThrough, now, limit });
@@ -87,6 +73,25 @@ export async function purgeTokens(
   return { next: atEnd ? null : Number(seen.last), purged: result?.changes ?? 0 };
 }
 
+export function readGrant(row: Row): TokenGrant {
+  return {
+    key: Number(row.key),
+    hash: row.hash as Uint8Array,
+    applicationId: String(row.application_id),
+    scope: stillHeld(String(row.scope), JSON.parse(String(row.scopes)) as readonly string[]),
+    expiresAt: Number(row.expires_at),
+    clientId: String(row.client_id),
+    applicationActive: row.application_active === 1,
+    tokensRevokedThrough: Number(row.tokens_revoked_through),
+    userId: String(row.user_id),
+    userName: String(row.user_name),
+    userActive: row.user_active === 1,
+    role: row.role as Role,
+    permissions: JSON.parse(String(row.permissions)) as readonly string[],
+    constraints: JSON.parse(String(row.constraints)) as Constraints,
+  };
+}
+
 /** Drops scopes that the application no longer has, also from tokens issued before. */
 function stillHeld(scope: string, held: readonly string[]): string {
   return scope
@@ -102,11 +107,11 @@ function stillHeld(scope: string, held: readonly string[]): string {
 export type AccessVersion = {
   /**
    * Returns a new number after any write to the data of a token's grant or the end of a session, by any process. A write of this process
-   * is visible before its caller learns that it is durable. Writes of other processes are checked once per turn of the event loop, and
-   * every millisecond in a long turn.
+   * is visible before its caller learns that it is durable. SQLite answers at once: writes of other processes are checked once per turn
+   * of the event loop, and every millisecond in a long turn. PostgreSQL answers with one query for all calls of a turn.
    */
-  current(): number;
-  /** Calls back after each such write of this process. Returns the function that ends the subscription. */
+  current(): Answer<number>;
+  /** Calls back after each such write that this process learns of. Returns the function that ends the subscription. */
   subscribe(onChanged: () => void): () => void;
 };
 
@@ -114,6 +119,7 @@ export type AccessVersion = {
 const VERSION = 'SELECT value FROM access_version';
 const ASKED_EVERY_MS = 1;
 
+/** For SQLite, which reads at once. */
 export function watchAccess(db: Database): AccessVersion {
   const subscribers = new Set<() => void>();
   let version = 0;
@@ -162,11 +168,14 @@ export function watchAccess(db: Database): AccessVersion {
   };
 }
 
-// The application may have been deleted. A later use that another process wrote stays.
+// The application may have been deleted. A later use that another process wrote stays. Ordered, so that two processes that write the same
+// applications cannot deadlock.
 const WRITE_USES = `
   INSERT INTO application_use (application_id, last_used_at)
-  SELECT a.id, used.value ->> 1 FROM json_each(@uses) AS used JOIN application AS a ON a.id = used.value ->> 0 WHERE true
-  ON CONFLICT (application_id) DO UPDATE SET last_used_at = max(last_used_at, excluded.last_used_at)`;
+  SELECT a.id, CAST(used.value ->> 1 AS BIGINT) FROM tuples(@uses) AS used JOIN application AS a ON a.id = used.value ->> 0
+  WHERE true ORDER BY a.id
+  ON CONFLICT (application_id) DO UPDATE
+  SET last_used_at = greatest(application_use.last_used_at, excluded.last_used_at)`;
 
 export function applicationUseStore(database: Database): ApplicationUseStore {
   // One entry for each application used since the last write. All of them exist, because they were authenticated.

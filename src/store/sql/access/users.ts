@@ -49,15 +49,16 @@ const IS_EMPTY = 'SELECT NOT EXISTS (SELECT 1 FROM user_account) AS empty';
 // If permissions are lost, another administrator must have them; otherwise the role is enough. There are few users.
 const ANOTHER = `
   EXISTS (
-    SELECT 1 FROM user_account AS other WHERE other.id <> @id AND other.active = 1 AND other.role = 'administrator'
+    SELECT 1 FROM user_account AS other WHERE other.id <> @id AND other.active AND other.role = 'administrator'
     AND NOT EXISTS (
-      SELECT 1 FROM json_each(@needed) AS needed WHERE needed.value NOT IN (SELECT value FROM json_each(other.permissions))))`;
+      SELECT 1 FROM texts(@needed) AS needed
+      WHERE needed.value NOT IN (SELECT had.value FROM texts(other.permissions) AS had)))`;
 const HAS_ANOTHER = `SELECT ${ANOTHER} AS found`;
 // Checked again in the transaction: two administrators may take the rights from each other at the same time.
 const REQUIRE_ANOTHER = `UPDATE user_account SET updated_at = updated_at WHERE id = @id AND ${ANOTHER}`;
 const REQUIRE_ANOTHER_OF_ADMINISTRATOR = `
   UPDATE user_account SET updated_at = updated_at
-  WHERE id = @id AND (active = 0 OR role <> 'administrator' OR ${ANOTHER})`;
+  WHERE id = @id AND (NOT active OR role <> 'administrator' OR ${ANOTHER})`;
 
 function anotherThan(id: string, lost: LostAdministration): { readonly id: string; readonly needed: string } {
   return { id, needed: JSON.stringify(lost === 'all' ? [] : GIVING_RIGHTS) };
@@ -78,7 +79,7 @@ const LIST: ListColumns = {
     role: 'role = @role',
     active: "active = (@active = 'true')",
   },
-  sorts: { userName: 'user_name COLLATE NOCASE' },
+  sorts: { userName: 'lower(user_name)' },
 };
 
 export function userStore(db: Database, ids: Ids): UserStore {
@@ -111,13 +112,13 @@ export function userStore(db: Database, ids: Ids): UserStore {
 const PUT = `
   INSERT INTO invitation (user_id, token_hash, created_at, expires_at, used_at)
   SELECT id, @tokenHash, @createdAt, @expiresAt, NULL FROM user_account
-  WHERE id = @userId AND active = 1 AND updated_at = @userUpdatedAt
+  WHERE id = @userId AND active AND updated_at = @userUpdatedAt
   ON CONFLICT (user_id) DO UPDATE SET token_hash = excluded.token_hash, created_at = excluded.created_at,
     expires_at = excluded.expires_at, used_at = NULL`;
 const USABLE = 'token_hash = @tokenHash AND used_at IS NULL AND expires_at > @now';
 const FIND = `
   SELECT ${USER.columns('u')} FROM invitation AS i JOIN user_account AS u ON u.id = i.user_id
-  WHERE i.user_id = (SELECT user_id FROM invitation WHERE ${USABLE}) AND u.active = 1`;
+  WHERE i.user_id = (SELECT user_id FROM invitation WHERE ${USABLE}) AND u.active`;
 const USE = `UPDATE invitation SET used_at = @now WHERE ${USABLE} AND user_id = @userId`;
 
 export function invitationStore(db: Database): InvitationStore {

@@ -22,7 +22,8 @@ const NUMBERS = {
 // Without this, an idle webhook would be looked at only at its next heartbeat or retry, which may be a day away.
 const look = (of: ChangedSettings['of']): string => `
   UPDATE webhook_progress
-  SET wake_at = ${wokenBy('@at')}, probe_at = iif(@isMoved, NULL, probe_at), resume_at = iif(@isMoved, @at, resume_at)
+  SET wake_at = ${wokenBy('@at')}, probe_at = CASE WHEN @isMoved THEN NULL ELSE probe_at END,
+      resume_at = CASE WHEN @isMoved THEN @at ELSE resume_at END
   WHERE webhook_number IN (${NUMBERS[of]}) AND ${IS_RUNNABLE}`;
 const LOOK = { webhook: look('webhook'), endpoint: look('endpoint') } as const;
 

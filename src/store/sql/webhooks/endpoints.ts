@@ -59,7 +59,7 @@ export function endpointTable(vault: Vault): Table<Endpoint> {
 // There are thousands of endpoints at most, so filters and sorts scan them.
 const LIST: ListColumns = {
   filters: { name: 'name = @name', url: 'url = @url', enabled: "enabled = (@enabled = 'true')" },
-  sorts: { name: 'name COLLATE NOCASE' },
+  sorts: { name: 'lower(name)' },
 };
 
 export function endpointStore(db: Database, vault: Vault): EndpointStore {

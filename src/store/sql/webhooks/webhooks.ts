@@ -79,10 +79,10 @@ const LIST: ListColumns = {
     state: 'p.state = @state',
     eventType: 'EXISTS (SELECT 1 FROM subscription AS s WHERE s.pattern = @eventType AND s.webhook_number = w.number)',
   },
-  sorts: { name: 'w.name COLLATE NOCASE' },
+  sorts: { name: 'lower(w.name)' },
 };
 const OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId ORDER BY w.number LIMIT ${DEPENDENTS_NAMED}`;
-const STANDARD_OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId AND w.standard_webhooks = 1 ORDER BY w.number LIMIT 1`;
+const STANDARD_OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId AND w.standard_webhooks ORDER BY w.number LIMIT 1`;
 const STOPPED_WITH_ENDPOINT = `
   ${SELECT} WHERE w.endpoint_id = @endpointId AND p.state = 'stopped' AND p.state_reason = 'endpoint_disabled' ORDER BY w.number`;
 const OF_KEY = `${SELECT} WHERE w.encryption_key_name = @name ORDER BY w.number LIMIT ${DEPENDENTS_NAMED}`;
@@ -103,11 +103,11 @@ const BEGIN_PROGRESS = `
 const UNSUBSCRIBE = 'DELETE FROM subscription WHERE webhook_number = (SELECT number FROM webhook WHERE id = @id)';
 const SUBSCRIBE = `
   INSERT INTO subscription (pattern, webhook_number)
-  SELECT pattern.value, w.number FROM webhook AS w, json_each(w.event_types) AS pattern WHERE w.id = @id`;
+  SELECT pattern.value, w.number FROM webhook AS w, texts(w.event_types) AS pattern WHERE w.id = @id`;
 // Housekeeping deletes the log in steps, because it may be of any size.
 const REMEMBER_NUMBER = 'INSERT INTO removed_webhook (number) SELECT number FROM webhook WHERE id = @id';
 // The endpoint must still be disabled. A webhook that stopped after its endpoint was enabled would not start with it.
-const STILL_DISABLED = 'UPDATE endpoint SET enabled = enabled WHERE id = @endpointId AND enabled = 0';
+const STILL_DISABLED = 'UPDATE endpoint SET enabled = enabled WHERE id = @endpointId AND NOT enabled';
 const SET_STATE = `
   UPDATE webhook_progress
   SET state = @state, state_reason = @stateReason, state_detail = @stateDetail, state_at = @stateAt,

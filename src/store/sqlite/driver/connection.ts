@@ -61,6 +61,7 @@ export function openConnection(
     connection.function('sha256_hex', { deterministic: true, directOnly: true }, (text) =>
       createHash('sha256').update(String(text)).digest('hex'),
     );
+    connection.function('add_latencies', { deterministic: true, directOnly: true }, addLatencies);
     return connection;
   } catch (error) {
     connection.close();
@@ -125,6 +126,19 @@ export function valuesOf(names: readonly string[], params: Parameters): SqlValue
     if (value === undefined) throw new RangeError(`Missing named parameter "${name}"`);
     return typeof value === 'boolean' ? Number(value) : value;
   });
+}
+
+/** Adds two lists [bucket, requests, bucket, requests, …], which are JSON texts, as `add_latencies` does on PostgreSQL. */
+function addLatencies(one: unknown, other: unknown): string {
+  const sums = new Map<number, number>();
+  for (const list of [one, other]) {
+    const flat = JSON.parse(String(list)) as readonly number[];
+    for (let n = 0; n < flat.length; n += 2) {
+      const bucket = Number(flat[n]);
+      sums.set(bucket, (sums.get(bucket) ?? 0) + Number(flat[n + 1]));
+    }
+  }
+  return JSON.stringify([...sums].flat());
 }
 
 /** No statement holds an `@` outside a parameter. */

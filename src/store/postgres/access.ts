@@ -1,0 +1,112 @@
+/** Access tokens on PostgreSQL (`access_token`): one query for all calls of a turn of the event loop. */
+
+import type { AccessToken, TokenGrant } from '../../access/application.ts';
+import type { TokenStore } from '../access.ts';
+import type { Database } from '../database.ts';
+import { StaleWrite } from '../errors.ts';
+import { type AccessVersion, GRANTS, readGrant, tokenStore as sharedTokenStore } from '../sql/access/tokens.ts';
+import { together } from './together.ts';
+
+/** Reads under way at once. A query takes less than a millisecond, so more would only make each of them smaller. */
+const READS_UNDER_WAY = 4;
+/** A token is durable after one wait for the disk, or two if both commits are under way. */
+const WRITES_UNDER_WAY = 2;
+const CALLS_MAX = 1000;
+
+export type PostgresAccessVersion = AccessVersion & {
+  /** Call this when another instance may have written, for example on a notification: subscribers hear of it if the version changed. */
+  changed(): void;
+};
+
+// The start of the server tells one server from another: after a failover that lost writes, the counter may repeat a value.
+const VERSION = `
+  SELECT value, CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS BIGINT) AS server FROM access_version`;
+
+/** For PostgreSQL: reads the version once for all calls of a turn, and for calls that begin while as many reads are under way as may be. */
+export function watchAccess(db: Database): PostgresAccessVersion {
+  const subscribers = new Set<() => void>();
+  let version = 0;
+  let told = 0;
+  let written = '';
+
+  const read = together<null, number>(
+    async (calls) => {
+      const row = await db.get(VERSION, {});
+      const found = `${row?.value} ${row?.server}`;
+      if (found !== written) version += 1;
+      written = found;
+      return calls.map(() => version);
+    },
+    { underWayMax: READS_UNDER_WAY, callsMax: Number.POSITIVE_INFINITY },
+  );
+  const current = (): Promise<number> => read(null);
+
+  const tell = async (): Promise<void> => {
+    if ((await current()) === told) return;
+    told = version;
+    for (const onChanged of subscribers) onChanged();
+  };
+  const changed = (): void => {
+    // If the database cannot be read, subscribers hear of the change at the next call.
+    if (subscribers.size > 0) tell().catch(() => undefined);
+  };
+  let isListening = false;
+
+  return {
+    current,
+    changed,
+    subscribe: (onChanged) => {
+      if (!isListening) db.onCommit(changed);
+      isListening = true;
+      subscribers.add(onChanged);
+      return () => void subscribers.delete(onChanged);
+    },
+  };
+}
+
+// 5 µs a token in the service and 7 in PostgreSQL, instead of 39 and 76 with one statement for each. Tokens that are missing from the result
+// were refused: the application changed, or another instance drew the same key.
+const ISSUE = `
+  INSERT INTO access_token (key, hash, application_id, scope, expires_at)
+  SELECT wanted.key, wanted.hash, a.id, wanted.scope, wanted.expires_at
+  FROM unnest(CAST(@keys AS BIGINT[]), CAST(@hashes AS BYTEA[]), CAST(@applicationIds AS TEXT[]), CAST(@scopes AS TEXT[]),
+              CAST(@expiries AS BIGINT[]), CAST(@watermarks AS BIGINT[]))
+    AS wanted (key, hash, application_id, scope, expires_at, tokens_revoked_through)
+  JOIN application AS a ON a.id = wanted.application_id JOIN user_account AS u ON u.id = a.user_id
+  WHERE a.active AND u.active AND a.tokens_revoked_through = wanted.tokens_revoked_through
+  ON CONFLICT (key) DO NOTHING
+  RETURNING key`;
+const FIND = `${GRANTS} WHERE t.key = ANY (CAST(@keys AS BIGINT[]))`;
+
+export function tokenStore(db: Database, access: Pick<AccessVersion, 'current'>): TokenStore {
+  const issue = together<AccessToken & Pick<TokenGrant, 'tokensRevokedThrough'>, void>(
+    async (tokens) => {
+      const params = {
+        keys: arrayText(tokens.map(({ key }) => String(key))),
+        hashes: arrayText(tokens.map(({ hash }) => `\\x${Buffer.from(hash).toString('hex')}`)),
+        applicationIds: arrayText(tokens.map(({ applicationId }) => applicationId)),
+        scopes: arrayText(tokens.map(({ scope }) => scope)),
+        expiries: arrayText(tokens.map(({ expiresAt }) => String(expiresAt))),
+        watermarks: arrayText(tokens.map(({ tokensRevokedThrough }) => String(tokensRevokedThrough))),
+      };
+      const [issued] = await db.commit([{ sql: ISSUE, params }]);
+      const keys = new Set(issued?.rows.map(({ key }) => Number(key)));
+      return tokens.map(({ key }) => (keys.has(key) ? undefined : new StaleWrite(ISSUE, 1, 0)));
+    },
+    { underWayMax: WRITES_UNDER_WAY, callsMax: CALLS_MAX },
+  );
+  const find = together<number, TokenGrant | null>(
+    async (keys) => {
+      const rows = await db.all(FIND, { keys: arrayText(keys.map(String)) });
+      const grants = new Map(rows.map((row) => [Number(row.key), readGrant(row)]));
+      return keys.map((key) => grants.get(key) ?? null);
+    },
+    { underWayMax: READS_UNDER_WAY, callsMax: CALLS_MAX },
+  );
+  return { ...sharedTokenStore(db, access), issue, find };
+}
+
+/** An array as PostgreSQL reads it: `{"a","b"}`. */
+function arrayText(values: readonly string[]): string {
+  return `{${values.map((value) => `"${value.replaceAll(/["\\]/g, '\\$&')}"`).join(',')}}`;
+}

@@ -1,0 +1,62 @@
+/** Runs the calls of one turn of the event loop as one query. */
+import { setImmediate as atTurnsEnd } from 'node:timers';
+
+export type TogetherOptions = {
+  /** Queries under way at once. Further calls wait for one of them to end and then share the next query. */
+  readonly underWayMax: number;
+  /** Calls in one query. */
+  readonly callsMax: number;
+};
+
+type Waiting<Input, Output> = {
+  readonly input: Input;
+  readonly resolve: (output: Output) => void;
+  readonly reject: (error: unknown) => void;
+};
+
+/**
+ * Returns a function that collects its calls until the end of the turn and passes them to `run` together. `run` is called after each of
+ * these calls has begun, so what it reads is current for all of them. It returns one output for each input, in order; an output that is
+ * an `Error` rejects its call alone. If `run` rejects, all of its calls do.
+ */
+export function together<Input, Output>(
+  run: (inputs: readonly Input[]) => Promise<readonly (Output | Error)[]>,
+  { underWayMax, callsMax }: TogetherOptions,
+): (input: Input) => Promise<Output> {
+  const waiting: Waiting<Input, Output>[] = [];
+  let underWay = 0;
+  let isScheduled = false;
+
+  const runNow = async (calls: readonly Waiting<Input, Output>[]): Promise<void> => {
+    try {
+      const outputs = await run(calls.map(({ input }) => input));
+      for (const [at, { resolve, reject }] of calls.entries()) {
+        const output = outputs[at] as Output | Error;
+        if (output instanceof Error) reject(output);
+        else resolve(output);
+      }
+    } catch (error) {
+      for (const { reject } of calls) reject(error);
+    }
+  };
+  const flush = (): void => {
+    isScheduled = false;
+    while (waiting.length > 0 && underWay < underWayMax) {
+      underWay += 1;
+      void runNow(waiting.splice(0, callsMax)).finally(() => {
+        underWay -= 1;
+        schedule();
+      });
+    }
+  };
+  const schedule = (): void => {
+    if (isScheduled || waiting.length === 0 || underWay >= underWayMax) return;
+    isScheduled = true;
+    atTurnsEnd(flush);
+  };
+  return (input) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ input, resolve, reject });
+      schedule();
+    });
+}
