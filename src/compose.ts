@@ -2,8 +2,9 @@
 import type { Worker } from 'node:worker_threads';
 import { type Config, ConfigurationError, readSettingFile } from './config/config.ts';
 import { announcedCertificate } from './data/announcements.ts';
-import { type Data, type FirstCredentials, openData } from './data/data-folder.ts';
+import type { Data, FirstCredentials } from './data/data.ts';
 import { makeFirstCredentials } from './data/first-start.ts';
+import { openData } from './data/open.ts';
 import { createLargeBodies, type LargeBodies } from './delivery/large-bodies.ts';
 import { createErasures, type ErasureWork } from './events/erase.ts';
 import type { Clock } from './kernel/ids.ts';
@@ -60,7 +61,7 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
     ...(onWriterEnd === undefined ? {} : { writerThread: { ...threadEvents(log, onWriterEnd), thread } }),
   });
   const largeBodies = createLargeBodies({
-    path: data.db.connection.name,
+    source: data.storage.source,
     onFault: (err) => log.error({ err }, 'the thread that makes large bodies failed'),
     onCannotGiveWay: (err) =>
       log.warn({ err }, 'the system does not let the thread that makes large bodies give way to calls (setpriority)'),

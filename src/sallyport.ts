@@ -10,7 +10,7 @@ import { createThrottle } from './access/throttle.ts';
 import { type Composed, type ComposeOptions, compose } from './compose.ts';
 import { type Config, completeConfig, listeningUrl, type Options } from './config/config.ts';
 import { type Announcement, announceServer } from './data/announcements.ts';
-import type { FirstCredentials } from './data/data-folder.ts';
+import type { FirstCredentials } from './data/data.ts';
 import { inviteFirstAdministrator } from './data/first-start.ts';
 import { createDispatcher, type Dispatcher } from './delivery/dispatcher.ts';
 import { createMembership, type Membership } from './delivery/membership.ts';
@@ -47,7 +47,7 @@ import type { NewInstance } from './store/instances.ts';
 
 export { actingOf } from './access/callers.ts';
 export { type Config, ConfigurationError, defaultConfig, type Options, readConfig } from './config/config.ts';
-export { DataFolderError } from './data/data-folder.ts';
+export { DataFolderError } from './data/data.ts';
 export { type Caller, callerOf, type Embedding, type Middleware } from './embedding.ts';
 export type { EventInput, JsonValue, PublishInput } from './events/publish.ts';
 export { StoppedError } from './kernel/lifetime.ts';
@@ -178,9 +178,9 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
     await dispatcher.start();
     housekeeping.start();
     composed.erasureWork.start();
-    endWatch = watchStorage({ ...composed, log });
+    endWatch = watchStorage({ ...composed.storage, dataDir: composed.dataDir, log });
     try {
-      announcement = announceServer(config, knownAddress(), composed.vault);
+      if (composed.storage.hasOneServer) announcement = announceServer(config, knownAddress(), composed.vault);
     } catch (err) {
       log.warn({ err }, 'the settings could not be written for commands beside this server; they use their own');
     }

@@ -1,5 +1,5 @@
 /** `sallyport init`, and how the first credentials are shown. */
-import type { FirstCredentials } from '../data/data-folder.ts';
+import type { FirstCredentials } from '../data/data.ts';
 import { INVITATION_MS } from '../kernel/limits/limits.ts';
 import type { CommandGroup } from './command.ts';
 import { CommandError } from './errors.ts';

@@ -60,8 +60,7 @@ export async function withData(
     return await work(composed);
   } catch (error) {
     if (error instanceof CommandError) throw error;
-    const { damageBehind } = await import('../data/data-folder.ts');
-    throw damageBehind(error, composed.db);
+    throw composed.storage.explained(error);
   } finally {
     await composed.close();
   }

@@ -18,12 +18,13 @@ export const rotateMasterKeyCommands: CommandGroup = [
     json: true,
     run: async (invocation) => {
       const config = await invocation.config();
-      const [{ openData, masterKeyPath, requireDatabase }, { rotateMasterKey }] = await Promise.all([
+      const [{ masterKeyPath }, { openFolder, requireDatabase }, { rotateMasterKey }] = await Promise.all([
+        import('../data/data.ts'),
         import('../data/data-folder.ts'),
         import('../data/rotation.ts'),
       ]);
       requireDatabase(config);
-      const data = await openData(config, { exclusive: true });
+      const data = await openFolder(config, { exclusive: true });
       try {
         const { ids, clock } = data;
         const resealed = await rotateMasterKey({

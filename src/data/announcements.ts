@@ -12,7 +12,7 @@ import { randomBytes } from '../kernel/ids.ts';
 import { ANNOUNCED_MS, ANNOUNCED_REFRESH_MS } from '../kernel/limits/listen.ts';
 import { writePrivateFile } from '../kernel/private-file.ts';
 import { createVault, type Vault } from '../kernel/vault.ts';
-import { masterKeyPath } from './data-folder.ts';
+import { masterKeyPath } from './data.ts';
 import { readMasterKey } from './master-key.ts';
 
 /** `end` removes the announcement. */

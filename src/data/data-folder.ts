@@ -1,6 +1,6 @@
 /**
- * Opens the data folder, and creates it at the first start. If the folder cannot be used, the error says why and what to do. One server
- * uses it at a time; other commands work beside it.
+ * Opens a data folder with an SQLite database, and creates it at the first start. If the folder cannot be used, the error says why and
+ * what to do. One server uses it at a time; other commands work beside it.
  */
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -9,12 +9,11 @@ import { type Config, settingPrefix } from '../config/config.ts';
 import { installBuiltInEventTypes } from '../events/built-in.ts';
 import { readAsset } from '../kernel/assets.ts';
 import { makePrivateFolder } from '../kernel/folder.ts';
-import { type Clock, createIds, type Ids, type Random, randomBytes } from '../kernel/ids.ts';
+import { type Clock, createIds, randomBytes } from '../kernel/ids.ts';
 import { makePrivateFile, strangerText } from '../kernel/private-file.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { createVault, type Vault } from '../kernel/vault.ts';
 import type { Log } from '../observe/log.ts';
-import type { FirstCredentialStore } from '../store/settings.ts';
 import { largestRowKey } from '../store/sql/row-keys.ts';
 import { firstCredentialStore } from '../store/sql/settings.ts';
 import { createStore } from '../store/sql/store.ts';
@@ -25,46 +24,20 @@ import {
   isOurs,
   migrateSchema,
   SCHEMA_HISTORY,
+  SCHEMA_VERSION,
   type SchemaHistory,
 } from '../store/sqlite/driver/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
 import type { ThreadEvents } from '../store/sqlite/driver/thread-writer.ts';
 import type { Store } from '../store/store.ts';
-import { removeDownload } from './download.ts';
+import { type Data, DataFolderError, masterKeyPath, masterKeyPrefix, type Storage } from './data.ts';
+import { createDownloads, removeDownload } from './download.ts';
 import { type FolderLock, LOCK_FILE, lockFolder } from './folder-lock.ts';
 import { makeMasterKey, readMasterKey } from './master-key.ts';
 import { settleRotation } from './rotation.ts';
 
-export type Data = {
-  readonly dataDir: string;
-  readonly db: SqliteDatabase;
-  readonly store: Store;
-  readonly vault: Vault;
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly random: Random;
-  readonly firstCredentials: FirstCredentialStore;
-  /** Nobody has seen the first credentials yet: the folder is new, or its first start was interrupted. */
-  readonly firstStart: boolean;
-  close(): Promise<void>;
-};
-
 /** In this line of the log, `copy` is the path of a file with all data before the migration. */
 export const MIGRATED = 'the database was migrated; a copy of the old one is kept until you remove it';
-
-/** The credentials that a first start shows once. */
-export type FirstCredentials = {
-  readonly dataDir: string;
-  readonly adminUserName: string;
-  readonly adminPassword: string;
-  readonly clientId: string;
-  readonly clientSecret: string;
-};
-
-/** The data folder cannot be used. The message says why and what to do. */
-export class DataFolderError extends Error {
-  override readonly name = 'DataFolderError';
-}
 
 export const DATABASE_FILE = 'sallyport.db';
 
@@ -72,16 +45,9 @@ export function databasePath({ dataDir }: Pick<Config, 'dataDir'>): string {
   return join(dataDir, DATABASE_FILE);
 }
 
-export function masterKeyPath({ dataDir, masterKeyFile }: Pick<Config, 'dataDir' | 'masterKeyFile'>): string {
-  return masterKeyFile ?? join(dataDir, 'master.key');
-}
+export type FolderData = Data & { readonly db: SqliteDatabase };
 
-/** The beginning of a message about the master key: names the setting if one gives the key's path. */
-export function masterKeyPrefix(config: Config): string {
-  return config.masterKeyFile === null ? '' : settingPrefix(config, 'masterKeyFile');
-}
-
-type Opening = {
+export type Opening = {
   readonly exclusive: boolean;
   /** Make a new installation, even if the folder has lost its database. */
   readonly newInstallation?: boolean;
@@ -108,10 +74,10 @@ export const FIRST_START_FILE = 'first-start';
  * schema, master key check, built-in products and event types. Each needs only those before it, so the next start finishes an interrupted
  * one, and no key is ever created for a database that was sealed with another.
  */
-export async function openData(
+export async function openFolder(
   config: Config,
   { exclusive, newInstallation = false, clock = Date.now, log, history = SCHEMA_HISTORY, writerThread }: Opening,
-): Promise<Data> {
+): Promise<FolderData> {
   const lock = exclusive ? takeFolder(config, newInstallation) : null;
   let db: SqliteDatabase | null = null;
   try {
@@ -138,7 +104,7 @@ async function openStore(
   masterKey: Uint8Array,
   lock: FolderLock | null,
   clock: Clock,
-): Promise<Data> {
+): Promise<FolderData> {
   const random = randomBytes;
   const ids = createIds(clock, random, await largestRowKey(db));
   const vault = createVault(masterKey, random);
@@ -156,7 +122,43 @@ async function openStore(
     await db.close();
     lock?.release();
   };
-  return { dataDir: config.dataDir, db, store, vault, clock, ids, random, firstCredentials, firstStart, close };
+  const storage = storageOf(db, vault);
+  return {
+    dataDir: config.dataDir,
+    db,
+    storage,
+    store,
+    vault,
+    clock,
+    ids,
+    random,
+    firstCredentials,
+    firstStart,
+    close,
+  };
+}
+
+function storageOf(db: SqliteDatabase, vault: Vault): Storage {
+  const { name: path } = db.connection;
+  return {
+    source: { file: path },
+    facts: async () => ({
+      product: 'SQLite',
+      version: String((await db.get('SELECT sqlite_version() AS version', {}))?.version),
+      schemaVersion: SCHEMA_VERSION,
+      location: null,
+      bytes: sizeOf(path),
+      logBytes: sizeOf(`${path}-wal`),
+    }),
+    downloads: createDownloads(path, vault),
+    files: { problem: db.filesProblem, saveLog: db.saveLog },
+    hasOneServer: true,
+    explained: (error) => damageBehind(error, db),
+  };
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 function takeFolder(config: Config, newInstallation: boolean): FolderLock {
@@ -221,7 +223,7 @@ function findMasterKey(config: Config, exclusive: boolean): Uint8Array {
 }
 
 /** Returns an error that names the damage if a damaged page may have caused `error`, and `error` otherwise. */
-export function damageBehind(error: unknown, db: Pick<SqliteDatabase, 'connection'>): unknown {
+function damageBehind(error: unknown, db: Pick<SqliteDatabase, 'connection'>): unknown {
   const isExpected = error instanceof DataFolderError || (error instanceof Refusal && !tellsDamage(error));
   if (isExpected || !db.connection.open) return error;
   const { name: path } = db.connection;
@@ -310,7 +312,7 @@ export function requireDatabase(config: Config): void {
 export function hasDatabase(config: Config): boolean {
   const { dataDir } = config;
   return explaining(`${settingPrefix(config, 'dataDir')}the data folder ${dataDir} cannot be used`, [dataDir], () => {
-    return (statSync(databasePath(config), { throwIfNoEntry: false })?.size ?? 0) > 0;
+    return sizeOf(databasePath(config)) > 0;
   });
 }
 

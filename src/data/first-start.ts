@@ -17,7 +17,7 @@ import { TOKEN_VALIDITY_DEFAULT_SECONDS } from '../kernel/limits/limits.ts';
 import { SERVICE } from '../resources/acting.ts';
 import { type AuditEntry, type AuditedResource, changesBetween } from '../resources/audit.ts';
 import type { PendingCredentials } from '../store/settings.ts';
-import type { Data, FirstCredentials } from './data-folder.ts';
+import type { Data, FirstCredentials } from './data.ts';
 
 const ADMIN_USER_NAME = 'admin';
 const APPLICATION_NAME = 'administration';

@@ -2,6 +2,7 @@
 import { stat } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
+import type { Database, DatabaseSource } from '../store/database.ts';
 import { recordReader } from '../store/sql/delivery/dispatch.ts';
 import { eventTypeStore } from '../store/sql/events.ts';
 import { openSqlite } from '../store/sqlite/driver/sqlite.ts';
@@ -10,10 +11,10 @@ import type { BodyAnswer, BodyQuestion, BodyThreadNotice, BodyThreadStart } from
 
 const port = parentPort;
 if (port !== null) {
-  const { path } = workerData as BodyThreadStart;
+  const { source } = workerData as BodyThreadStart;
   // Threads inherit the priority. `stat` starts the process's pool, which resolves names and compresses for everybody, before it is lowered.
-  stat(path, () => giveWay((error) => port.postMessage({ cannotGiveWay: error } satisfies BodyThreadNotice)));
-  const db = openSqlite(path, { readOnly: true });
+  stat('.', () => giveWay((error) => port.postMessage({ cannotGiveWay: error } satisfies BodyThreadNotice)));
+  const db = openReader(source);
   const records = recordReader(db);
   const eventTypes = eventTypeStore(db);
   const answer = async ({ number, request }: BodyQuestion): Promise<void> => {
@@ -45,4 +46,9 @@ function giveWay(refused: (error: Error) => void): void {
 function handedOver(body: BatchBody): ArrayBuffer[] {
   const memory = typeof body === 'string' || 'unreadable' in body || !body.ok ? null : ownMemory(body.bytes);
   return memory === null ? [] : [memory];
+}
+
+function openReader(source: DatabaseSource): Database {
+  if ('file' in source) return openSqlite(source.file, { readOnly: true });
+  throw new Error('the thread cannot open this database');
 }

@@ -5,6 +5,7 @@
 import { Worker } from 'node:worker_threads';
 import { threadProgram } from '../kernel/assets.ts';
 import { LARGE_BODIES_IDLE_MS, LARGE_BODY_ANSWER_MS, LARGE_BODY_TRIES } from '../kernel/limits/delivery.ts';
+import type { DatabaseSource } from '../store/database.ts';
 import type { BatchBody, BatchBodyRequest } from './body.ts';
 
 export type LargeBodies = {
@@ -18,8 +19,7 @@ export type LargeBodies = {
 };
 
 export type LargeBodiesOptions = {
-  /** The database's file. */
-  readonly path: string;
+  readonly source: DatabaseSource;
   /** Told of a thread that ended by itself or stopped answering. */
   readonly onFault: (error: Error) => void;
   /** Told once if the system does not let the thread lower its priority. */
@@ -30,7 +30,7 @@ export type LargeBodiesOptions = {
 };
 
 /** Passed to the thread when it starts: the database to read. */
-export type BodyThreadStart = { readonly path: string };
+export type BodyThreadStart = { readonly source: DatabaseSource };
 /** Answers come in any order, so a question has a number. */
 export type BodyQuestion = { readonly number: number; readonly request: BatchBodyRequest };
 /** Sent when the thread starts, if the system refuses it a lower priority. */
@@ -47,7 +47,7 @@ type Question = {
 };
 
 export function createLargeBodies(options: LargeBodiesOptions): LargeBodies {
-  const { path, onFault, onCannotGiveWay, answerMs = LARGE_BODY_ANSWER_MS } = options;
+  const { source, onFault, onCannotGiveWay, answerMs = LARGE_BODY_ANSWER_MS } = options;
   const program = options.program ?? threadProgram('largeBodies');
   let worker: Worker | null = null;
   let asked = 0;
@@ -112,7 +112,7 @@ export function createLargeBodies(options: LargeBodiesOptions): LargeBodies {
   const startThread = (): Worker => {
     const thread = new Worker(program, {
       ...{ name: 'sallyport-large-bodies', eval: typeof program === 'string' },
-      workerData: { path } satisfies BodyThreadStart,
+      workerData: { source } satisfies BodyThreadStart,
       // A body and its copies are garbage once they are handed over.
       resourceLimits: { maxYoungGenerationSizeMb: 4 },
     });

@@ -5,24 +5,28 @@
 import { FILES_WATCH_MS } from '../kernel/limits/database.ts';
 import type { Log } from '../observe/log.ts';
 import { DatabaseUnavailable } from '../store/errors.ts';
-import type { SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
 
 export const LOG_SAVED = 'everything acknowledged is in the database file now; restart Sallyport';
 const FILES_BACK = 'the files of the database are in their places again';
 
 type Watched = {
-  readonly db: Pick<SqliteDatabase, 'filesProblem' | 'saveLog'>;
+  /** Null if the database has no files of its own on this machine. */
+  readonly files: {
+    problem(): 'missing' | 'replaced' | null;
+    saveLog(): Promise<boolean>;
+  } | null;
   readonly dataDir: string;
   readonly log: Log;
 };
 
 /** Returns a function that stops the checks. */
-export function watchStorage({ db, dataDir, log }: Watched): () => void {
-  let told: ReturnType<typeof db.filesProblem> = null;
+export function watchStorage({ files, dataDir, log }: Watched): () => void {
+  if (files === null) return () => {};
+  let told: ReturnType<typeof files.problem> = null;
   let isSaving = false;
   let isSaved = false;
   const look = async (): Promise<void> => {
-    const problem = db.filesProblem();
+    const problem = files.problem();
     if (problem !== told) {
       if (problem === null) log.info({ dataDir }, FILES_BACK);
       else log.error({ dataDir, reason: problem }, new DatabaseUnavailable(problem).message);
@@ -31,7 +35,7 @@ export function watchStorage({ db, dataDir, log }: Watched): () => void {
     if (problem === null || isSaving || isSaved) return;
     isSaving = true;
     try {
-      isSaved = await db.saveLog();
+      isSaved = await files.saveLog();
     } finally {
       isSaving = false;
     }

@@ -9,6 +9,7 @@ import type { Sessions } from '../access/sessions.ts';
 import type { Throttle } from '../access/throttle.ts';
 import type { PortalRole, SignedIn } from '../access/user.ts';
 import type { Config } from '../config/config.ts';
+import type { Storage } from '../data/data.ts';
 import type { Dispatcher } from '../delivery/dispatcher.ts';
 import type { TestOauth } from '../delivery/oauth.ts';
 import type { TestDelivery } from '../delivery/test-delivery.ts';
@@ -16,13 +17,11 @@ import type { Method, Reply, Route } from '../http/route.ts';
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
 import { ADMIN_REQUEST_BYTES } from '../kernel/limits/limits.ts';
 import { Refusal } from '../kernel/refusal.ts';
-import type { Vault } from '../kernel/vault.ts';
 import type { AttemptFeed } from '../observe/attempt-feed.ts';
 import type { FigureKeeper } from '../observe/figures.ts';
 import type { Log } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { Services } from '../services.ts';
-import type { SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
 import type { Store } from '../store/store.ts';
 import { mayAct, type OpenCall, type PageCall, type PageResult, type Redirect, type View } from './call.ts';
 import {
@@ -266,8 +265,7 @@ function redirect({ redirect: to, flash, cookies = [] }: Redirect, { cookie, isP
 export type PortalDependencies = {
   readonly services: Services;
   readonly store: Store;
-  readonly db: SqliteDatabase;
-  readonly vault: Vault;
+  readonly storage: Storage;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly random: Random;

@@ -1,13 +1,11 @@
 /** `/settings`: the configuration with the source of each setting, the versions, and a backup to download. */
-import { statSync } from 'node:fs';
 import { type Config, settingsGiven } from '../config/config.ts';
 import { SETTING_NAMES, SETTINGS, type SettingName } from '../config/names.ts';
-import { databasePath } from '../data/data-folder.ts';
-import { createDownloads, type Download, type Downloads } from '../data/download.ts';
+import type { StorageFacts } from '../data/data.ts';
+import type { Download, Downloads } from '../data/download.ts';
 import { type Html, html } from '../http/html.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { VERSION } from '../kernel/version.ts';
-import { SCHEMA_VERSION } from '../store/sqlite/driver/schema.ts';
 import type { PageCall, View } from './call.ts';
 import type { PageDependencies, PageRoute } from './page.ts';
 import { definitionList } from './parts/details.ts';
@@ -15,40 +13,43 @@ import { actionButton, pageHeader, section } from './parts/header.ts';
 import { table } from './parts/list.ts';
 import { spanText } from './parts/text.ts';
 
-export function settingsPages({ pages, config, db, vault, store, ids, clock, log }: PageDependencies): PageRoute[] {
-  const file = databasePath(config);
-  const downloads = createDownloads(file, vault);
+export function settingsPages(dependencies: PageDependencies): PageRoute[] {
+  const { pages, config, storage } = dependencies;
+  const { downloads } = storage;
   return [
-    pages.view('/settings', async (call) => {
-      const row = await db.get('SELECT sqlite_version() AS version', {});
-      return settingsView(call, config, file, String(row?.version));
-    }),
-    pages.page({
-      method: 'POST',
-      path: '/settings/backup',
-      role: 'administrator',
-      respond: async ({ acting: { actor }, now, signal }) => {
-        const download = await beginDownload(downloads, now, signal);
-        await store.audit.append({
-          ...{ id: ids.uuid(), at: clock(), actor, changes: {} },
-          action: 'backup.download',
-          target: `backup:${download.name}`,
-        });
-        log.info({ actor, bytes: download.bytes }, 'a backup is downloaded');
-        return {
-          reply: {
-            status: 200,
-            headers: {
-              'Content-Type': 'application/vnd.sqlite3',
-              'Content-Length': String(download.bytes),
-              'Content-Disposition': `attachment; filename="${download.name}"`,
-            },
-            stream: download.content,
-          },
-        };
-      },
-    }),
+    pages.view('/settings', async (call) =>
+      settingsView(call, config, { facts: await storage.facts(), hasDownloads: downloads !== null }),
+    ),
+    ...(downloads === null ? [] : [downloadPage(dependencies, downloads)]),
   ];
+}
+
+function downloadPage({ pages, store, ids, clock, log }: PageDependencies, downloads: Downloads): PageRoute {
+  return pages.page({
+    method: 'POST',
+    path: '/settings/backup',
+    role: 'administrator',
+    respond: async ({ acting: { actor }, now, signal }) => {
+      const download = await beginDownload(downloads, now, signal);
+      await store.audit.append({
+        ...{ id: ids.uuid(), at: clock(), actor, changes: {} },
+        action: 'backup.download',
+        target: `backup:${download.name}`,
+      });
+      log.info({ actor, bytes: download.bytes }, 'a backup is downloaded');
+      return {
+        reply: {
+          status: 200,
+          headers: {
+            'Content-Type': 'application/vnd.sqlite3',
+            'Content-Length': String(download.bytes),
+            'Content-Disposition': `attachment; filename="${download.name}"`,
+          },
+          stream: download.content,
+        },
+      };
+    },
+  });
 }
 
 /** Bounds concurrent backups: each takes as much disk space as the database until its client has read it. Throws 503. */
@@ -62,7 +63,11 @@ async function beginDownload(downloads: Downloads, now: number, signal: AbortSig
   throw new Refusal('unavailable', 'another backup is being downloaded: retry when it is finished', { headers });
 }
 
-function settingsView(call: PageCall, config: Config, file: string, sqlite: string): View {
+function settingsView(
+  call: PageCall,
+  config: Config,
+  { facts, hasDownloads }: { readonly facts: StorageFacts; readonly hasDownloads: boolean },
+): View {
   const given = settingsGiven(config);
   const changed = SETTING_NAMES.filter((name) => given?.[name] != null);
   const groups = GROUPS.map(({ title, names }) => {
@@ -73,17 +78,17 @@ function settingsView(call: PageCall, config: Config, file: string, sqlite: stri
     changed.length === 0
       ? null
       : section({ title: 'Changed', isPlain: true, content: settingTable(config, 'Changed settings', changed) })
-  }${section({ title: given === null ? 'All settings' : 'Defaults', isPlain: true, content: html`${groups}` })}${backup(call)}${section(
+  }${section({ title: given === null ? 'All settings' : 'Defaults', isPlain: true, content: html`${groups}` })}${hasDownloads ? backup(call) : null}${section(
     {
       title: 'Versions and use',
       content: definitionList([
         ['Sallyport', VERSION],
-        ['Schema', `version ${SCHEMA_VERSION}`],
+        ['Schema', `version ${facts.schemaVersion}`],
         ['Node.js', process.version],
-        ['SQLite', sqlite],
+        [facts.product, facts.version],
         ['Uptime', spanText(process.uptime() * 1000)],
         ['Memory', sizeText(process.memoryUsage.rss())],
-        ['Database', `${sizeText(sizeOf(file))}, and ${sizeText(sizeOf(`${file}-wal`))} in its write-ahead log`],
+        ['Database', databaseText(facts)],
       ]),
     },
   )}`;
@@ -146,8 +151,9 @@ function sourceOf(given: { readonly by: string } | null | undefined, name: Setti
   return given.by === 'flag' ? html`<code>--${flag}</code>` : html`<code>${variable}</code>`;
 }
 
-function sizeOf(file: string): number {
-  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+function databaseText({ location, bytes, logBytes }: StorageFacts): string {
+  const log = logBytes === null ? '' : `, and ${sizeText(logBytes)} in its write-ahead log`;
+  return `${location === null ? '' : `${location}, `}${sizeText(bytes)}${log}`;
 }
 
 function sizeText(bytes: number): string {

@@ -28,6 +28,9 @@ export type StatementResult = { readonly changes: number; readonly rows: readonl
 /** How long a list held the write lock: for its own statements, and for the commit, which it may share with other lists. */
 export type WriteTime = { readonly statementsMs: number; readonly commitMs: number };
 
+/** Where another thread opens the same database: an SQLite file, or the URL of a PostgreSQL database. */
+export type DatabaseSource = { readonly file: string } | { readonly url: string };
+
 /** A result that a driver returns at once (SQLite) or later (PostgreSQL). */
 export type Answer<T> = T | Promise<T>;
 

@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { FirstCredentials } from '../../src/data/data-folder.ts';
+import type { FirstCredentials } from '../../src/data/data.ts';
 import { DATABASE_FILE } from '../../src/data/data-folder.ts';
 import { auditStore } from '../../src/store/sql/audit.ts';
 import { damages } from '../../src/store/sqlite/damage.ts';

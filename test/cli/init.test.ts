@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { credentialBytes } from '../../src/access/credential.ts';
-import type { FirstCredentials } from '../../src/data/data-folder.ts';
+import type { FirstCredentials } from '../../src/data/data.ts';
 import { sallyport, sallyportJson, unusedFolder } from '../support/command.ts';
 
 test('init creates the data folder and prints the first credentials once, as a JSON object', async (t) => {

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
-import type { FirstCredentials } from '../../src/data/data-folder.ts';
+import type { FirstCredentials } from '../../src/data/data.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { commandLine, sallyport, sallyportJson, serve, unusedFolder } from '../support/command.ts';
 import { type Certificates, type Identity, makeCertificates } from '../support/tls.ts';

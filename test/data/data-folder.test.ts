@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Config } from '../../src/config/config.ts';
-import { openData } from '../../src/data/data-folder.ts';
+import { openFolder } from '../../src/data/data-folder.ts';
 import { makeFirstCredentials } from '../../src/data/first-start.ts';
 import { makeMasterKey } from '../../src/data/master-key.ts';
 import { BUILT_IN_EVENT_TYPES } from '../../src/events/built-in.ts';
@@ -110,7 +110,10 @@ const INTERRUPTED: readonly (readonly [after: string, leave: (config: Config) =>
       await db.close();
     },
   ],
-  ['everything except the first credentials', async (config) => (await openData(config, { exclusive: true })).close()],
+  [
+    'everything except the first credentials',
+    async (config) => (await openFolder(config, { exclusive: true })).close(),
+  ],
 ];
 
 for (const [steps, [after]] of INTERRUPTED.entries()) {
@@ -214,7 +217,7 @@ for (const [what, lose, keyElsewhere = false] of LOST) {
     }
     assert.deepEqual(existsSync(dataDir) ? readdirSync(dataDir).sort() : null, left);
 
-    const created = await openData(config, { exclusive: true, newInstallation: true });
+    const created = await openFolder(config, { exclusive: true, newInstallation: true });
     assert.equal(created.firstStart, true);
     await created.close();
     assert.equal((await open(t, config)).firstStart, true);

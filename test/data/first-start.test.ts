@@ -5,7 +5,7 @@ import { hashCredential } from '../../src/access/credential.ts';
 import { verifyPassword } from '../../src/access/password.ts';
 import { createTokens } from '../../src/access/tokens.ts';
 import { defaultConfig } from '../../src/config/config.ts';
-import { type Data, openData } from '../../src/data/data-folder.ts';
+import { type FolderData, openFolder } from '../../src/data/data-folder.ts';
 import { makeFirstCredentials } from '../../src/data/first-start.ts';
 import type { Database } from '../../src/store/database.ts';
 import { firstCredentialStore } from '../../src/store/sql/settings.ts';
@@ -13,14 +13,14 @@ import { createStore } from '../../src/store/sql/store.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { unusedFolder } from '../support/command.ts';
 
-async function newFolder(t: TestContext): Promise<Data> {
-  const data = await openData({ ...defaultConfig(), dataDir: unusedFolder(t) }, { exclusive: true });
+async function newFolder(t: TestContext): Promise<FolderData> {
+  const data = await openFolder({ ...defaultConfig(), dataDir: unusedFolder(t) }, { exclusive: true });
   cleanUp(t, () => data.close());
   return data;
 }
 
 /** The same data on a database that fails after `commits` more commits, as if the process had died. */
-function dyingAfter(data: Data, commits: number): Data {
+function dyingAfter(data: FolderData, commits: number): FolderData {
   let left = commits;
   const db: Database = {
     ...data.db,

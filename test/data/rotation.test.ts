@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, it, type TestContext } from 'node:test';
 import type { Config } from '../../src/config/config.ts';
-import { masterKeyPath } from '../../src/data/data-folder.ts';
+import { masterKeyPath } from '../../src/data/data.ts';
 import { rotateMasterKey } from '../../src/data/rotation.ts';
 import { createErasures } from '../../src/events/erase.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';

@@ -39,7 +39,7 @@ async function opened(t: TestContext, program?: string | URL, answerMs?: number)
   const events = Array.from({ length: 10 }, (_, n) => ({ type: TYPE, data: { n, text: 'ä'.repeat(50_000) } }));
   await s.publish({ events }, ACTOR);
   const bodies = createLargeBodies({
-    ...{ path, onFault: ({ message }: Error) => void faults.push(message) },
+    ...{ source: { file: path }, onFault: ({ message }: Error) => void faults.push(message) },
     onCannotGiveWay: ({ message }) => void refusals.push(message),
     ...(program !== undefined && { program }),
     ...(answerMs !== undefined && { answerMs }),
@@ -141,8 +141,8 @@ describe('the thread that makes large bodies', () => {
       `const { parentPort, workerData } = require('node:worker_threads');
        const { existsSync, writeFileSync } = require('node:fs');
        parentPort.on('message', ({ number }) => {
-         if (existsSync(workerData.path + '.ended')) return parentPort.postMessage({ number, body: 'erased' });
-         writeFileSync(workerData.path + '.ended', '');
+         if (existsSync(workerData.source.file + '.ended')) return parentPort.postMessage({ number, body: 'erased' });
+         writeFileSync(workerData.source.file + '.ended', '');
          process.exit(1);
        });`,
     );
@@ -202,7 +202,7 @@ describe('the thread that makes large bodies', () => {
     const { path } = await opened(t);
     const program = `
       const thread = new (require('node:worker_threads').Worker)(new URL(${JSON.stringify(threadProgram('largeBodies'))}), {
-        workerData: { path: ${JSON.stringify(path)} },
+        workerData: { source: { file: ${JSON.stringify(path)} } },
       });
       thread.on('message', ({ cannotGiveWay }) => {
         process.stdout.write(cannotGiveWay.message);

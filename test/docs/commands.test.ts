@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import type { FirstCredentials } from '../../src/data/data-folder.ts';
+import type { FirstCredentials } from '../../src/data/data.ts';
 import type { DeliveryView } from '../../src/webhooks/deliveries.ts';
 import { challengeAnswer } from '../../src/wire/challenge.ts';
 import { challengeHeader } from '../../src/wire/challenge-answer.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
-import type { FirstCredentials } from '../../src/data/data-folder.ts';
+import type { FirstCredentials } from '../../src/data/data.ts';
 import { LARGE_BODY_BYTES } from '../../src/kernel/limits/delivery.ts';
 import { FORGERY_FIELD } from '../../src/portal/forgery.ts';
 import { type Gnupg, startGnupg } from '../wire/gnupg.ts';

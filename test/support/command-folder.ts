@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
-import type { FirstCredentials } from '../../src/data/data-folder.ts';
+import type { FirstCredentials } from '../../src/data/data.ts';
 import { type CommandResult, sallyport, sallyportJson, unusedFolder } from './command.ts';
 import { type Receiver, type ReceivingEndpoint, startReceiver } from './receiver.ts';
 import { makeCertificates } from './tls.ts';

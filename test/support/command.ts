@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { run } from '../../src/cli/run.ts';
-import type { FirstCredentials } from '../../src/data/data-folder.ts';
+import type { FirstCredentials } from '../../src/data/data.ts';
 import { cleanUp } from './cleanup.ts';
 import { createLogReader, type LogReader } from './log-reader.ts';
 import './password-cost.ts';

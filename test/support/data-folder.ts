@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
 import type { TestContext } from 'node:test';
 import { type Config, defaultConfig } from '../../src/config/config.ts';
-import { type Data, DataFolderError, openData } from '../../src/data/data-folder.ts';
+import { DataFolderError } from '../../src/data/data.ts';
+import { type FolderData, openFolder } from '../../src/data/data-folder.ts';
 import { makeFirstCredentials } from '../../src/data/first-start.ts';
 import { cleanUp } from './cleanup.ts';
 import { unusedFolder } from './command.ts';
@@ -14,8 +15,8 @@ export function configOf(dataDir: string, more: Partial<Config> = {}): Config {
 }
 
 /** Opens the folder as the server does (`exclusive`) or as a command next to the server does. It is closed when the test ends. */
-export async function open(t: TestContext, config: Config, exclusive = true): Promise<Data> {
-  const data = await openData(config, { exclusive });
+export async function open(t: TestContext, config: Config, exclusive = true): Promise<FolderData> {
+  const data = await openFolder(config, { exclusive });
   let closed = false;
   const close = async (): Promise<void> => {
     if (!closed) await data.close();
@@ -28,7 +29,7 @@ export async function open(t: TestContext, config: Config, exclusive = true): Pr
 /** Returns the error message of opening the folder, which must fail. */
 export async function refusal(config: Config, exclusive = true): Promise<string> {
   try {
-    await (await openData(config, { exclusive })).close();
+    await (await openFolder(config, { exclusive })).close();
   } catch (error) {
     assert(error instanceof DataFolderError, String(error));
     return error.message;

@@ -70,7 +70,7 @@ export async function openDispatching(
   };
   const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }) });
   const largeBodies = createLargeBodies({
-    path: services.path,
+    source: { file: services.path },
     onFault: assert.ifError,
     onCannotGiveWay: assert.ifError,
   });

@@ -26,8 +26,7 @@ export function filledPath(path: string, value = '01933f2a-0000-7000-8000-000000
 const DEPENDENCIES: { readonly [Name in keyof PortalDependencies]: unknown } = {
   services: NOTHING,
   store: NOTHING,
-  db: NOTHING,
-  vault: NOTHING,
+  storage: NOTHING,
   clock: NOTHING,
   ids: NOTHING,
   random: NOTHING,

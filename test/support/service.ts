@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { readConfig } from '../../src/config/config.ts';
-import type { FirstCredentials } from '../../src/data/data-folder.ts';
+import type { FirstCredentials } from '../../src/data/data.ts';
 import { createLog, type LogLevel } from '../../src/observe/log.ts';
 import type { ProgramServices } from '../../src/program-services.ts';
 import { createSallyport } from '../../src/sallyport.ts';

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import type { FirstCredentials } from '../../src/data/data-folder.ts';
+import type { FirstCredentials } from '../../src/data/data.ts';
 import { cleanUp } from './cleanup.ts';
 import { type ApiClient, createClient, tokenFor } from './client.ts';
 import { baseEnvironment } from './environment.ts';

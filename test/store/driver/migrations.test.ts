@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
-import { MIGRATED, openData } from '../../../src/data/data-folder.ts';
+import { MIGRATED, openFolder } from '../../../src/data/data-folder.ts';
 import { readAsset } from '../../../src/kernel/assets.ts';
 import { createLog } from '../../../src/observe/log.ts';
 import {
@@ -207,12 +207,12 @@ describe('a data folder with an older schema', () => {
   it('is migrated by the server alone, which keeps a copy', async (t) => {
     const config = await startedFolder(t);
     await assert.rejects(
-      openData(config, { exclusive: false, history }),
+      openFolder(config, { exclusive: false, history }),
       /has an older schema: start sallyport serve first/,
     );
     const reader = createLogReader();
     const log = createLog('info', { write: reader.take });
-    const data = await openData(config, { exclusive: true, clock: () => NOW, log, history });
+    const data = await openFolder(config, { exclusive: true, clock: () => NOW, log, history });
     t.after(() => data.close());
     const row = data.db.connection.prepare('SELECT user_name, nickname FROM user_account').get();
     assert.deepEqual(row, { user_name: 'admin', nickname: null });
@@ -238,7 +238,7 @@ describe('a data folder with an older schema', () => {
   it('is unchanged if its migration fails, and the error says so', async (t) => {
     const config = await startedFolder(t);
     const steps = [{ from: SCHEMA_VERSION, to: SCHEMA_VERSION + 1, sql: 'CREATE NONSENSE' }];
-    const opening = openData(config, { exclusive: true, history: { ...history, steps } });
+    const opening = openFolder(config, { exclusive: true, history: { ...history, steps } });
     await assert.rejects(opening, /DataFolderError: the database .* cannot be migrated: .*syntax error/);
     assert.deepEqual(readdirSync(config.dataDir).sort(), ['master.key', 'sallyport.db', 'serve.lock']);
     assert.equal((await open(t, config)).firstStart, false);
