@@ -16,6 +16,7 @@ import type { Ids } from '../kernel/ids.ts';
 import { TOKEN_VALIDITY_DEFAULT_SECONDS } from '../kernel/limits/limits.ts';
 import { SERVICE } from '../resources/acting.ts';
 import { type AuditEntry, type AuditedResource, changesBetween } from '../resources/audit.ts';
+import { ConstraintViolation } from '../store/errors.ts';
 import type { PendingCredentials } from '../store/settings.ts';
 import type { Data, FirstCredentials } from './data.ts';
 
@@ -24,24 +25,25 @@ const APPLICATION_NAME = 'administration';
 
 type FirstStart = Pick<Data, 'dataDir' | 'store' | 'clock' | 'ids' | 'random' | 'firstCredentials'>;
 
-/** Creates what is missing and returns the credentials, the same ones until `firstCredentials.forget()`. */
-export async function makeFirstCredentials(data: FirstStart): Promise<FirstCredentials> {
+/**
+ * Creates what is missing and returns the credentials, the same ones until `firstCredentials.forget()`; null once they were shown. Processes
+ * that start at the same time create everything once and return the same credentials.
+ */
+export async function makeFirstCredentials(data: FirstStart): Promise<FirstCredentials | null> {
   const { firstCredentials, random } = data;
-  let pending = await firstCredentials.get();
-  if (pending === null) {
-    pending = {
-      adminPassword: makePassword(random),
-      clientId: mintCredential('spc', random),
-      clientSecret: mintCredential('sps', random),
-      made: false,
-    };
-    await firstCredentials.put(pending);
-  }
+  const drawn = {
+    adminPassword: makePassword(random),
+    clientId: mintCredential('spc', random),
+    clientSecret: mintCredential('sps', random),
+    made: false,
+  };
+  const pending = (await firstCredentials.get()) ?? (await firstCredentials.begin(drawn));
+  if (pending === null) return null;
   // Whoever has the credentials may have changed or deleted both: they must not come back.
   if (!pending.made) {
     await makeAdministrator(data, pending);
     await makeApplication(data, pending);
-    await firstCredentials.put({ ...pending, made: true });
+    await firstCredentials.done(pending);
   }
   const { adminPassword, clientId, clientSecret } = pending;
   return { dataDir: data.dataDir, adminUserName: ADMIN_USER_NAME, adminPassword, clientId, clientSecret };
@@ -86,7 +88,7 @@ async function makeAdministrator(
     createdAt: now,
     updatedAt: now,
   };
-  await store.users.insert(user, creation('user', user, ids, now));
+  await unlessMade(store.users.insert(user, creation('user', user, ids, now)));
 }
 
 async function makeApplication({ store, clock, ids }: FirstStart, pending: PendingCredentials): Promise<void> {
@@ -110,7 +112,18 @@ async function makeApplication({ store, clock, ids }: FirstStart, pending: Pendi
     createdAt: now,
     updatedAt: now,
   };
-  await store.applications.insert(application, creation('application', auditedApplication(application), ids, now));
+  await unlessMade(
+    store.applications.insert(application, creation('application', auditedApplication(application), ids, now)),
+  );
+}
+
+/** Another process may insert the same record first. */
+async function unlessMade(inserted: Promise<void>): Promise<void> {
+  try {
+    await inserted;
+  } catch (error) {
+    if (!(error instanceof ConstraintViolation && error.kind === 'unique')) throw error;
+  }
 }
 
 function creation(

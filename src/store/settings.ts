@@ -23,6 +23,12 @@ export type PendingCredentials = {
 /** The credentials of the first start, sealed until they have been shown. */
 export type FirstCredentialStore = {
   get(): Promise<PendingCredentials | null>;
-  put(credentials: PendingCredentials): Promise<void>;
+  /**
+   * Stores the credentials unless there are some or there is a user. Returns the stored ones, which another process may have drawn at the
+   * same time; null if the first start is over.
+   */
+  begin(credentials: PendingCredentials): Promise<PendingCredentials | null>;
+  /** Records that their user and application exist. */
+  done(credentials: PendingCredentials): Promise<void>;
   forget(): Promise<void>;
 };

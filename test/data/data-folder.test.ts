@@ -124,7 +124,7 @@ for (const [steps, [after]] of INTERRUPTED.entries()) {
 
     const data = await open(t, config);
     assert.equal(data.firstStart, true);
-    const { clientId } = await makeFirstCredentials(data);
+    const clientId = (await makeFirstCredentials(data))?.clientId ?? '';
     assert.equal((await data.store.applications.getClient(clientId))?.name, 'administration');
     await data.firstCredentials.forget();
     await data.close();

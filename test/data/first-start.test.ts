@@ -5,6 +5,7 @@ import { hashCredential } from '../../src/access/credential.ts';
 import { verifyPassword } from '../../src/access/password.ts';
 import { createTokens } from '../../src/access/tokens.ts';
 import { defaultConfig } from '../../src/config/config.ts';
+import type { FirstCredentials } from '../../src/data/data.ts';
 import { type FolderData, openFolder } from '../../src/data/data-folder.ts';
 import { makeFirstCredentials } from '../../src/data/first-start.ts';
 import type { Database } from '../../src/store/database.ts';
@@ -33,9 +34,15 @@ function dyingAfter(data: FolderData, commits: number): FolderData {
   return { ...data, store, firstCredentials: firstCredentialStore(db, data.vault) };
 }
 
+async function credentialsOf(data: FolderData): Promise<FirstCredentials> {
+  const credentials = await makeFirstCredentials(data);
+  assert.ok(credentials);
+  return credentials;
+}
+
 test('the first administrator has every permission, and the first application has every administration scope', async (t) => {
   const data = await newFolder(t);
-  const credentials = await makeFirstCredentials(data);
+  const credentials = await credentialsOf(data);
   assert.equal(credentials.dataDir, data.dataDir);
   assert.equal(credentials.adminUserName, 'admin');
   const user = await data.store.users.getByName('admin');
@@ -56,7 +63,7 @@ test('the first administrator has every permission, and the first application ha
 
 test('the audit log contains the creation of both, without secrets', async (t) => {
   const data = await newFolder(t);
-  const { adminPassword, clientSecret } = await makeFirstCredentials(data);
+  const { adminPassword, clientSecret } = await credentialsOf(data);
   const entries = await data.store.audit.list(null, 10);
   assert.deepEqual(
     entries.map(({ actor, action }) => [actor, action]),
@@ -72,19 +79,19 @@ test('the audit log contains the creation of both, without secrets', async (t) =
 
 test('each start returns the same credentials until they are shown, and nothing is created twice', async (t) => {
   const data = await newFolder(t);
-  const credentials = await makeFirstCredentials(data);
-  assert.deepEqual(await makeFirstCredentials(data), credentials);
+  const credentials = await credentialsOf(data);
+  assert.deepEqual(await credentialsOf(data), credentials);
   assert.equal((await data.store.users.list('', 10)).length, 1);
   assert.equal((await data.store.applications.list('', 10)).length, 1);
 });
 
 test('a user or application that was deleted or renamed before the credentials were shown is not created again', async (t) => {
   const data = await newFolder(t);
-  await makeFirstCredentials(data);
+  await credentialsOf(data);
   data.db.connection.exec(
     "DELETE FROM application; UPDATE user_account SET user_name = 'root', user_name_key = 'root'",
   );
-  await makeFirstCredentials(data);
+  await credentialsOf(data);
   assert.deepEqual(await data.store.applications.list('', 10), []);
   assert.equal(await data.store.users.getByName('admin'), null);
 });
@@ -94,7 +101,7 @@ for (const commits of [0, 1, 2, 3]) {
     const data = await newFolder(t);
     await assert.rejects(makeFirstCredentials(dyingAfter(data, commits)), /died/);
     const pending = await data.firstCredentials.get();
-    const credentials = await makeFirstCredentials(data);
+    const credentials = await credentialsOf(data);
     // The first commit determines the credentials.
     if (commits === 0) assert.equal(pending, null);
     else assert.equal(pending?.clientSecret, credentials.clientSecret);
@@ -110,7 +117,7 @@ for (const commits of [0, 1, 2, 3]) {
 
 test('the credentials are stored sealed, and are deleted once they have been shown', async (t) => {
   const data = await newFolder(t);
-  const { adminPassword, clientSecret } = await makeFirstCredentials(data);
+  const { adminPassword, clientSecret } = await credentialsOf(data);
   const settings = (): string =>
     data.db.connection
       .prepare('SELECT name, value FROM setting ORDER BY name')
@@ -122,4 +129,21 @@ test('the credentials are stored sealed, and are deleted once they have been sho
   await data.firstCredentials.forget();
   assert.doesNotMatch(settings(), /first_credentials/);
   assert.equal(await data.firstCredentials.get(), null);
+});
+
+test('processes that start at the same time create everything once and show the same credentials', async (t) => {
+  const data = await newFolder(t);
+  const [one, ...others] = await Promise.all([credentialsOf(data), credentialsOf(data), credentialsOf(data)]);
+  for (const other of others) assert.deepEqual(other, one);
+  assert.equal((await data.store.users.list('', 10)).length, 1);
+  assert.equal((await data.store.applications.list('', 10)).length, 1);
+});
+
+test('a process that begins after the credentials were shown creates nothing', async (t) => {
+  const data = await newFolder(t);
+  await credentialsOf(data);
+  await data.firstCredentials.forget();
+  assert.equal(await makeFirstCredentials(data), null);
+  assert.equal(await data.firstCredentials.get(), null);
+  assert.equal((await data.store.applications.list('', 10)).length, 1);
 });

@@ -8,6 +8,11 @@ const GET = 'SELECT value FROM setting WHERE name = @name';
 const INSERT = 'INSERT INTO setting (name, value) VALUES (@name, @value)';
 const PUT = `${INSERT} ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
 const KEEP = `${INSERT} ON CONFLICT (name) DO NOTHING`;
+const UPDATE = 'UPDATE setting SET value = @value WHERE name = @name';
+// A process that begins late must not begin again.
+const BEGIN_FIRST_START = `
+  INSERT INTO setting (name, value) SELECT @name, @value WHERE NOT EXISTS (SELECT 1 FROM user_account)
+  ON CONFLICT (name) DO NOTHING`;
 const DELETE = 'DELETE FROM setting WHERE name = @name';
 
 const MASTER_KEY_CHECK = 'master_key_check';
@@ -46,14 +51,21 @@ export function settingStore(db: Database, vault: Vault): SettingStore {
 
 export function firstCredentialStore(db: Database, vault: Vault): FirstCredentialStore {
   const place = placeOf(FIRST_CREDENTIALS);
+  const sealed = (credentials: PendingCredentials): Uint8Array => vault.seal(JSON.stringify(credentials), place);
+  const get = async (): Promise<PendingCredentials | null> => {
+    const value = await read(db, FIRST_CREDENTIALS);
+    return value === null ? null : (JSON.parse(vault.unseal(value, place)) as PendingCredentials);
+  };
   return {
-    get: async () => {
-      const sealed = await read(db, FIRST_CREDENTIALS);
-      return sealed === null ? null : (JSON.parse(vault.unseal(sealed, place)) as PendingCredentials);
+    get,
+    begin: async (credentials) => {
+      await db.commit([{ sql: BEGIN_FIRST_START, params: { name: FIRST_CREDENTIALS, value: sealed(credentials) } }]);
+      return get();
     },
-    put: async (credentials) => {
-      const value = vault.seal(JSON.stringify(credentials), place);
-      await db.commit([{ sql: PUT, params: { name: FIRST_CREDENTIALS, value } }]);
+    // An update, because another process may have shown and deleted them meanwhile.
+    done: async (credentials) => {
+      const value = sealed({ ...credentials, made: true });
+      await db.commit([{ sql: UPDATE, params: { name: FIRST_CREDENTIALS, value } }]);
     },
     forget: async () => void (await db.commit([{ sql: DELETE, params: { name: FIRST_CREDENTIALS } }])),
   };
