@@ -16,11 +16,11 @@ type Waiting<Input, Output> = {
 
 /**
  * Returns a function that collects its calls until the end of the turn and passes them to `run` together. `run` is called after each of
- * these calls has begun, so what it reads is current for all of them. It returns one output for each input, in order; an output that is
- * an `Error` rejects its call alone. If `run` rejects, all of its calls do.
+ * these calls has begun, so what it reads is current for all of them. It returns one output for each input, in order. If it rejects, all of
+ * its calls do.
  */
 export function together<Input, Output>(
-  run: (inputs: readonly Input[]) => Promise<readonly (Output | Error)[]>,
+  run: (inputs: readonly Input[]) => Promise<readonly Output[]>,
   { underWayMax, callsMax }: TogetherOptions,
 ): (input: Input) => Promise<Output> {
   const waiting: Waiting<Input, Output>[] = [];
@@ -30,11 +30,7 @@ export function together<Input, Output>(
   const runNow = async (calls: readonly Waiting<Input, Output>[]): Promise<void> => {
     try {
       const outputs = await run(calls.map(({ input }) => input));
-      for (const [at, { resolve, reject }] of calls.entries()) {
-        const output = outputs[at] as Output | Error;
-        if (output instanceof Error) reject(output);
-        else resolve(output);
-      }
+      for (const [at, { resolve }] of calls.entries()) resolve(outputs[at] as Output);
     } catch (error) {
       for (const { reject } of calls) reject(error);
     }

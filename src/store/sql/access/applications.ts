@@ -68,7 +68,8 @@ const HOLDERS = `
   ORDER BY a.id LIMIT @limit`;
 
 // A revocation draws its key before its commit, which may wait for another process while tokens are issued; the revocation covers these
-// too. Tokens issued after it fail on the watermark that they were decided on (tokens.ts). One seek in the primary key.
+// too. Tokens issued after it fail on the watermark that they were decided on (tokens.ts). One seek in the primary key. An earlier statement
+// of the list has locked the rows of the applications, so on PostgreSQL no token is being issued while the newest one is read.
 const NEWEST_TOKEN = 'coalesce((SELECT max(key) FROM access_token), 0)';
 const END_TOKENS = `
   UPDATE application SET tokens_revoked_through = greatest(tokens_revoked_through, ${NEWEST_TOKEN}) WHERE id = @id`;
@@ -80,9 +81,14 @@ const END_TOKENS_OF_USER = `
       updated_at = greatest(updated_at + 1, @now)
   WHERE user_id = @userId`;
 
+const LOCK_OF_USER = 'UPDATE application SET updated_at = updated_at WHERE user_id = @userId';
+
 /** Revokes all tokens of the user's applications. */
-export function endTokensOfUser(userId: string, through: number, now: number): Statement {
-  return { sql: END_TOKENS_OF_USER, params: { userId, through, now } };
+export function endTokensOfUser(userId: string, through: number, now: number): Statement[] {
+  return [
+    { sql: LOCK_OF_USER, params: { userId } },
+    { sql: END_TOKENS_OF_USER, params: { userId, through, now } },
+  ];
 }
 
 // Indexes: the unique one on client_id, and application_user. There are thousands of applications at most, so other filters and sorts scan them.

@@ -13,14 +13,14 @@ const INSERT = `
   SELECT @key, @hash, a.id, @scope, @expiresAt
   FROM application AS a JOIN user_account AS u ON u.id = a.user_id
   WHERE a.id = @applicationId AND a.active AND u.active AND a.tokens_revoked_through = @tokensRevokedThrough`;
-/** The grants of tokens (`access_token AS t`), for `readGrant`. */
-export const GRANTS = `
+/** Selects the grants of tokens, for `readGrant`. `tokens` is a FROM with their rows as `t`. */
+export const grantsOf = (tokens: string): string => `
   SELECT t.key, t.hash, t.application_id, t.scope, t.expires_at, a.client_id, a.active AS application_active, a.scopes,
          a.tokens_revoked_through, u.id AS user_id, u.user_name, u.active AS user_active, u.role, u.permissions, u.constraints
-  FROM access_token AS t
+  FROM ${tokens}
   JOIN application AS a ON a.id = t.application_id
   JOIN user_account AS u ON u.id = a.user_id`;
-const GET = `${GRANTS} WHERE t.key = @key`;
+const GET = `${grantsOf('access_token AS t')} WHERE t.key = @key`;
 // Scans the primary key from its new end: no index on the application, which would cost a write for every token.
 const IN_FORCE = `
   SELECT count(*) AS seen,

@@ -85,7 +85,7 @@ const LIST: ListColumns = {
 export function userStore(db: Database, ids: Ids): UserStore {
   const switchOff = ({ id: userId, updatedAt }: User, before: User): Statement[] => [
     // An inactive user cannot have received new tokens.
-    ...(before.active ? [endTokensOfUser(userId, ids.rowKey(), updatedAt)] : []),
+    ...(before.active ? endTokensOfUser(userId, ids.rowKey(), updatedAt) : []),
     { sql: END_INVITATION, params: { userId } },
     endSessions(userId),
   ];
