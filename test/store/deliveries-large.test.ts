@@ -10,6 +10,7 @@ import type { Row } from '../../src/store/database.ts';
 import type { DeliveryFilter } from '../../src/store/deliveries.ts';
 import { deliveryStore } from '../../src/store/sql/delivery/deliveries.ts';
 import { replayStore } from '../../src/store/sql/delivery/replays.ts';
+import { sqliteText } from '../../src/store/sqlite/driver/dialect.ts';
 import type { DeliveryState } from '../../src/webhooks/webhook.ts';
 import { at, ERASED, EVENTS, eventId, type LargeLog, openLargeLog, RARE, SECOND_MS } from '../support/large-log.ts';
 
@@ -326,7 +327,7 @@ function placeOf({ webhookNumber, offset }: { readonly webhookNumber: number; re
 /** Returns the query plan. Fails if it scans a growing table, or sorts more than the records of one batch. */
 function planOf({ database }: LargeLog, sql: string): string[] {
   const params = Object.fromEntries([...sql.matchAll(/@(\w+)/g)].map(([, name]) => [name, 0]));
-  const unseen = sql.replaceAll('@', '+@');
+  const unseen = sqliteText(sql).replaceAll('@', '+@');
   const plan = database.connection.prepare(`EXPLAIN QUERY PLAN ${unseen}`).all(params) as { detail: string }[];
   const details = plan.map(({ detail }) => detail);
   const bad = details.filter(

@@ -343,6 +343,21 @@ CREATE TABLE subscription (
   webhook_number bigint NOT NULL REFERENCES webhook (number) ON DELETE CASCADE,
   PRIMARY KEY (pattern, webhook_number)
 );
+-- A transaction that publishes sees the same subscriptions in each of its statements: changes of them wait until it ends. Otherwise it might
+-- take an offset for a webhook and then add no record to its log.
+CREATE FUNCTION hold_subscriptions() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  LOCK TABLE subscription IN ROW SHARE MODE;
+  RETURN NULL;
+END $$;
+CREATE FUNCTION await_publishers() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  LOCK TABLE subscription IN EXCLUSIVE MODE;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER subscription_change BEFORE INSERT OR UPDATE OR DELETE ON subscription EXECUTE FUNCTION await_publishers();
+-- Before the deletion locks the progress of the webhook, for which a publisher may wait.
+CREATE TRIGGER webhook_delete BEFORE DELETE ON webhook EXECUTE FUNCTION await_publishers();
 
 -- An event. `key` has the first 53 bits of the time and counter in `id`, so that events are stored in order.
 CREATE TABLE event (
@@ -359,10 +374,11 @@ CREATE TABLE event (
   CHECK (erased_at IS NULL OR content_hash IS NULL),
   CHECK ((data IS NULL) = (erased_at IS NOT NULL))
 ) PARTITION BY RANGE (key);
-CREATE INDEX event_subject ON event (subject) WHERE subject IS NOT NULL;
+CREATE TRIGGER event_insert BEFORE INSERT ON event EXECUTE FUNCTION hold_subscriptions();
+CREATE INDEX event_subject ON event (subject, key) WHERE subject IS NOT NULL;
 CREATE INDEX event_erased ON event (erased_at) WHERE erased_at IS NOT NULL;
 -- Lists by type and lists of discarded records, newest first: every index ends in the key. The first one takes 5 % of a publish.
-CREATE INDEX event_of_type ON event (type);
+CREATE INDEX event_of_type ON event (type, key);
 CREATE INDEX event_erased_key ON event (key) WHERE erased_at IS NOT NULL;
 -- Events about a webhook's changes of state. They are few, and other events do not pay for this index.
 CREATE INDEX event_of_webhook ON event ((CAST(data AS json) ->> 'webhookId'), key) WHERE type LIKE 'webhook.%';
@@ -466,7 +482,7 @@ CREATE TABLE attempt (
   CHECK ((kind = 'delivery') = (first_offset IS NOT NULL)),
   CHECK ((first_offset IS NULL) = (last_offset IS NULL))
 ) PARTITION BY RANGE (key);
-CREATE INDEX attempt_record ON attempt (webhook_number, first_offset, last_offset);
+CREATE INDEX attempt_record ON attempt (webhook_number, first_offset, last_offset, key);
 
 -- Counts within `span_seconds` from `at`, for charts: of one webhook, or with number 0 of the whole service. Collected in memory and added
 -- here twice a minute. Spans of a minute are kept for two hours, ten minutes for 25 hours, an hour for eight days.

@@ -15,21 +15,24 @@ import { resultsByStatement } from './table.ts';
 const HELD_UP = `
   SELECT b.webhook_number, b.first_offset FROM webhook AS w
   CROSS JOIN batch AS b INDEXED BY batch_due
-    ON b.webhook_number = w.number AND b.state = 'pending' AND b.next_attempt_at > @latest
-  WHERE b.lease_owner IS NULL LIMIT @limit`;
+  WHERE b.webhook_number = w.number AND b.state = 'pending' AND b.next_attempt_at > @latest AND b.lease_owner IS NULL LIMIT @limit`;
 const WAKE = `
   UPDATE webhook_progress SET wake_at = ${wokenBy('@now')}
-  WHERE ${IS_RUNNABLE} AND webhook_number IN (SELECT webhook_number FROM (${HELD_UP}))`;
+  WHERE ${IS_RUNNABLE} AND webhook_number IN (SELECT webhook_number FROM (${HELD_UP}) AS held_up)`;
 const MAKE_DUE = `
   UPDATE batch SET next_attempt_at = @now WHERE (webhook_number, first_offset) IN (${HELD_UP})`;
+/** A time that may be null. */
+function notAfterNow(column: string): string {
+  return `CASE WHEN ${column} > @now THEN @now ELSE ${column} END`;
+}
 // No index, because there are few webhooks. Recorded times are never in the future: heartbeats, sessions and failing are computed from them.
 const PROGRESS = `
   UPDATE webhook_progress
-  SET state_at = min(state_at, @now), session_at = min(session_at, @now), sent_at = min(sent_at, @now),
-      failing_since_at = min(failing_since_at, @now),
+  SET state_at = least(state_at, @now), session_at = ${notAfterNow('session_at')}, sent_at = ${notAfterNow('sent_at')},
+      failing_since_at = ${notAfterNow('failing_since_at')},
       probe_at = CASE WHEN probe_at > @latest THEN @now ELSE probe_at END,
       wake_at = CASE WHEN ${IS_RUNNABLE} THEN @now END
-  WHERE max(state_at, coalesce(session_at, 0), coalesce(sent_at, 0), coalesce(failing_since_at, 0)) > @recorded
+  WHERE greatest(state_at, coalesce(session_at, 0), coalesce(sent_at, 0), coalesce(failing_since_at, 0)) > @recorded
     OR probe_at > @latest OR wake_at > @latestLook`;
 
 // A clock that was set forward makes work due early, which is harmless. But webhooks have not been failing for the skipped time.
@@ -37,14 +40,14 @@ const SET_FORWARD = `
   UPDATE webhook_progress SET failing_since_at = failing_since_at + @byMs WHERE failing_since_at IS NOT NULL`;
 const SET_BACK = `
   UPDATE webhook_progress
-  SET state_at = min(state_at, @now), session_at = session_at - @byMs, sent_at = sent_at - @byMs,
+  SET state_at = least(state_at, @now), session_at = session_at - @byMs, sent_at = sent_at - @byMs,
       failing_since_at = failing_since_at - @byMs, probe_at = probe_at - @byMs, wake_at = wake_at - @byMs`;
 const WAITING = `SELECT webhook_number FROM webhook_progress WHERE pending_records > 0`;
 const LATEST_ATTEMPT = 'SELECT max(sent_at) AS at FROM webhook_progress';
 // Time without a running process does not count: only the time from the first failed attempt to the last one.
 const FAILING_UNTIL_STOPPED = `
   UPDATE webhook_progress
-  SET failing_since_at = @now - max(0, coalesce(sent_at, failing_since_at) - failing_since_at)
+  SET failing_since_at = @now - greatest(0, coalesce(sent_at, failing_since_at) - failing_since_at)
   WHERE failing_since_at IS NOT NULL`;
 
 export function clockLeadStore(database: Database): ClockLeadStore {

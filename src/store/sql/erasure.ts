@@ -31,23 +31,23 @@ const FINISH = 'UPDATE erasure SET finished_at = @at WHERE id = @id AND finished
 // Records without a batch or in a pending batch are still to be sent. A batch that was settled after the erasure began left the record out.
 const COUNT_DISCARDED = `
   SELECT count(*)
-  FROM event AS e CROSS JOIN outbox AS o ON o.event_key = e.key
+  FROM event AS e CROSS JOIN outbox AS o
   LEFT JOIN batch AS b ON b.webhook_number = o.webhook_number AND b.last_offset >= o.record_offset AND b.first_offset =
     (SELECT max(first_offset) FROM batch WHERE webhook_number = o.webhook_number AND first_offset <= o.record_offset)
-  WHERE e.key IN (SELECT value FROM json_each(@keys)) AND e.erased_at IS NULL
+  WHERE o.event_key = e.key AND e.key IN (SELECT erased.value FROM numbers(@keys) AS erased) AND e.erased_at IS NULL
     AND (coalesce(b.state, 'pending') = 'pending' OR b.settled_at > @at)`;
 const COUNT_EVENTS = `
-  SELECT count(*) FROM event WHERE key IN (SELECT value FROM json_each(@keys)) AND erased_at IS NULL`;
+  SELECT count(*) FROM event WHERE key IN (SELECT erased.value FROM numbers(@keys) AS erased) AND erased_at IS NULL`;
 const ERASE = `
   UPDATE event SET data = NULL, content_hash = NULL, erased_at = @at
-  WHERE key IN (SELECT value FROM json_each(@keys)) AND erased_at IS NULL`;
+  WHERE key IN (SELECT erased.value FROM numbers(@keys) AS erased) AND erased_at IS NULL`;
 // Index: attempt_record. A batch that covers the offset begins less than BATCH_RECORDS_MAX before it.
 const ANSWERED = `
   SELECT a.key
-  FROM json_each(@keys) AS erased CROSS JOIN outbox AS o ON o.event_key = erased.value
-  CROSS JOIN attempt AS a ON a.webhook_number = o.webhook_number
+  FROM numbers(@keys) AS erased CROSS JOIN outbox AS o CROSS JOIN attempt AS a
+  WHERE o.event_key = erased.value AND a.webhook_number = o.webhook_number
     AND a.first_offset > o.record_offset - ${BATCH_RECORDS_MAX} AND a.first_offset <= o.record_offset AND a.last_offset >= o.record_offset
-  WHERE a.response_body IS NOT NULL OR a.response_headers IS NOT NULL`;
+    AND (a.response_body IS NOT NULL OR a.response_headers IS NOT NULL)`;
 // Counts before the data is overwritten. If two processes work on one erasure, the second one finds another `after_key` and does nothing.
 const COUNT = `
   UPDATE erasure SET after_key = @reached, events = events + (${COUNT_EVENTS}),
@@ -62,8 +62,8 @@ const ERASE_ANSWERS = `
  * stored. Parameters as in the insertion of an attempt. Index: event_erased.
  */
 export const CARRIED_ERASED = `
-  EXISTS (SELECT 1 FROM event AS e CROSS JOIN outbox AS o ON o.event_key = e.key
-    WHERE e.erased_at >= @startedAt - ${ERASURE_UNDER_WAY_MS}
+  EXISTS (SELECT 1 FROM event AS e CROSS JOIN outbox AS o
+    WHERE o.event_key = e.key AND e.erased_at >= @startedAt - ${ERASURE_UNDER_WAY_MS}
       AND o.webhook_number = @webhookNumber AND o.record_offset BETWEEN @firstOffset AND @lastOffset)`;
 
 export function erasureStore(database: Database): ErasureStore {

@@ -33,42 +33,49 @@ const OTHER_HOLDER = `
 
 const SUBSCRIBED = `
   SELECT webhook_number FROM subscription WHERE pattern IN (@type, @category, '*')`;
-// A duplicate was not inserted, so it is added to no log.
-const FAN_OUT = `
-  INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes)
-  SELECT p.webhook_number, p.next_offset, e.key, octet_length(e.data)
-  FROM event AS e CROSS JOIN webhook_progress AS p
-  WHERE e.key = @key AND e.id = @id AND p.webhook_number IN (${SUBSCRIBED})`;
 // An ordered webhook sends new records only after its pending batch is settled, and the settlement looks for more. Waking it here would
 // cost a look and a commit for each event.
 const WAKE_AT = `CASE WHEN ${IS_RUNNABLE} THEN
         CASE WHEN pending_records > 0 AND (SELECT ordered FROM webhook WHERE number = webhook_progress.webhook_number) THEN wake_at
           ELSE ${wokenBy('@createdAt')} END
       END`;
+// First takes the offsets and with them the lock of each log, then adds the records: a second publisher on PostgreSQL waits in between. The
+// locks are taken in the order of the numbers, so that two publishers cannot deadlock. A duplicate was not inserted and takes none.
 const ADVANCE = `
   UPDATE webhook_progress
   SET next_offset = next_offset + 1,
       wake_at = ${WAKE_AT}
-  WHERE webhook_number IN (${SUBSCRIBED}) AND EXISTS (SELECT 1 FROM event WHERE key = @key AND id = @id)`;
+  WHERE webhook_number IN (
+      SELECT p.webhook_number FROM webhook_progress AS p WHERE p.webhook_number IN (${SUBSCRIBED}) ORDER BY p.webhook_number FOR UPDATE)
+    AND EXISTS (SELECT 1 FROM event WHERE key = @key AND id = @id)`;
+const FAN_OUT = `
+  INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes)
+  SELECT p.webhook_number, p.next_offset - 1, e.key, octet_length(e.data)
+  FROM event AS e CROSS JOIN webhook_progress AS p
+  WHERE e.key = @key AND e.id = @id AND p.webhook_number IN (${SUBSCRIBED})`;
 
 // The same for all events of a request, with one write per log instead of one per event. The inserted events by key and id.
-const INSERTED = 'json_each(@inserted) AS j CROSS JOIN event AS e ON e.key = j.value ->> 0 AND e.id = j.value ->> 1';
-const FAN_OUT_ALL = `
-  WITH fresh AS MATERIALIZED (SELECT e.key, e.type, octet_length(e.data) AS data_bytes FROM ${INSERTED}),
-    wanted AS MATERIALIZED (
-      SELECT DISTINCT t.type, s.webhook_number FROM (SELECT DISTINCT type FROM fresh) AS t
-      CROSS JOIN subscription AS s ON s.pattern IN (t.type, substr(t.type, 1, instr(t.type, '.')) || '*', '*'))
-  INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes)
-  SELECT w.webhook_number, p.next_offset + row_number() OVER (PARTITION BY w.webhook_number ORDER BY f.key) - 1, f.key, f.data_bytes
-  FROM wanted AS w CROSS JOIN webhook_progress AS p ON p.webhook_number = w.webhook_number
-  CROSS JOIN fresh AS f ON f.type = w.type`;
+const FRESH = `
+  fresh AS MATERIALIZED (
+    SELECT e.key, e.type, octet_length(e.data) AS data_bytes FROM tuples(@inserted) AS j CROSS JOIN event AS e
+    WHERE e.key = CAST(j.value ->> 0 AS BIGINT) AND e.id = j.value ->> 1),
+  wanted AS MATERIALIZED (
+    SELECT DISTINCT t.type, t.records, s.webhook_number FROM (SELECT type, count(*) AS records FROM fresh GROUP BY type) AS t
+    CROSS JOIN subscription AS s WHERE s.pattern IN (t.type, substr(t.type, 1, strpos(t.type, '.')) || '*', '*')),
+  added AS MATERIALIZED (SELECT webhook_number, CAST(sum(records) AS BIGINT) AS records FROM wanted GROUP BY webhook_number)`;
 const ADVANCE_ALL = `
+  WITH ${FRESH}
   UPDATE webhook_progress
   SET next_offset = next_offset + added.records,
       wake_at = ${WAKE_AT}
-  FROM (SELECT o.webhook_number, count(*) AS records FROM ${INSERTED} CROSS JOIN outbox AS o ON o.event_key = e.key
-    GROUP BY o.webhook_number) AS added
-  WHERE webhook_progress.webhook_number = added.webhook_number`;
+  FROM added WHERE webhook_progress.webhook_number = added.webhook_number`;
+const FAN_OUT_ALL = `
+  WITH ${FRESH}
+  INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes)
+  SELECT w.webhook_number, p.next_offset - a.records + row_number() OVER (PARTITION BY w.webhook_number ORDER BY f.key) - 1, f.key,
+    f.data_bytes
+  FROM added AS a CROSS JOIN webhook_progress AS p CROSS JOIN wanted AS w CROSS JOIN fresh AS f
+  WHERE p.webhook_number = a.webhook_number AND w.webhook_number = a.webhook_number AND f.type = w.type`;
 
 /** Appends one event. Part of the transaction of the change that caused it (contract §3), or of a publish request. */
 export function publishStatements(event: NewEvent): Statement[] {
@@ -76,8 +83,8 @@ export function publishStatements(event: NewEvent): Statement[] {
   const wanted = { key: rowKeyOf(id), id, type, category: categoryPattern(type) };
   return [
     ...insertStatements(event),
-    { sql: FAN_OUT, params: wanted },
     { sql: ADVANCE, params: { ...wanted, createdAt } },
+    { sql: FAN_OUT, params: wanted },
   ];
 }
 
@@ -88,8 +95,8 @@ function publishAllStatements(events: readonly NewEvent[]): Statement[] {
   const inserted = JSON.stringify(events.map(({ id }) => [rowKeyOf(id), id]));
   return [
     ...events.flatMap(insertStatements),
-    { sql: FAN_OUT_ALL, params: { inserted } },
     { sql: ADVANCE_ALL, params: { inserted, createdAt: first.createdAt } },
+    { sql: FAN_OUT_ALL, params: { inserted } },
   ];
 }
 
@@ -156,7 +163,7 @@ const EVENT_TYPE = table<EventType>('event_type', 'id', {
 });
 
 const GET_BY_NAME = `SELECT ${EVENT_TYPE.columns()} FROM event_type WHERE name = @name`;
-const MUST_BE_ENCRYPTED = 'SELECT name FROM event_type WHERE name = @name AND encryption_required = 1';
+const MUST_BE_ENCRYPTED = 'SELECT name FROM event_type WHERE name = @name AND encryption_required';
 // Index: event_of_type.
 const IN_LOG = 'SELECT key FROM event WHERE type = @name AND erased_at IS NULL LIMIT 1';
 // Index: event_of_type, whose entries end in the key. Index of the erasures: erasure_open.
@@ -164,16 +171,16 @@ const SAMPLE = `
   SELECT data AS data_json, created_at FROM (
     SELECT key, type, data, subject, created_at FROM event WHERE type = @name ORDER BY key DESC LIMIT ${SAMPLES_LOOKED_THROUGH}) AS e
   WHERE data IS NOT NULL AND octet_length(data) <= @maxBytes
-    AND EXISTS (SELECT 1 FROM event_type AS t WHERE t.name = e.type AND t.encryption_required = 0)
+    AND EXISTS (SELECT 1 FROM event_type AS t WHERE t.name = e.type AND NOT t.encryption_required)
     AND NOT EXISTS (SELECT 1 FROM erasure AS x WHERE x.finished_at IS NULL AND x.subject = e.subject AND x.through_key >= e.key)
   ORDER BY key DESC LIMIT 1`;
 // Index: event_of_type, covering.
 const VOLUMES = `
   SELECT wanted.value AS name, (
-    SELECT count(*) FROM (SELECT 1 FROM event WHERE type = wanted.value AND key >= @from LIMIT @limit)) AS events
-  FROM json_each(@names) AS wanted`;
+    SELECT count(*) FROM (SELECT 1 FROM event WHERE type = wanted.value AND key >= @from LIMIT @limit) AS found) AS events
+  FROM texts(@names) AS wanted`;
 const ALL = `SELECT ${EVENT_TYPE.columns()} FROM event_type ORDER BY id`;
-const FORGET_BUILT_IN = 'DELETE FROM event_type WHERE built_in = 1';
+const FORGET_BUILT_IN = 'DELETE FROM event_type WHERE built_in';
 
 export function eventTypeStore(db: Database): EventTypeStore {
   return {

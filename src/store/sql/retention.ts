@@ -49,7 +49,7 @@ const OLD_EVENTS = `
   FROM event WHERE key > @after AND key < @before ORDER BY key LIMIT @limit`;
 const DELETE_UNWANTED = `
   DELETE FROM event
-  WHERE key IN (SELECT value FROM json_each(@keys)) AND NOT EXISTS (SELECT 1 FROM outbox AS o WHERE o.event_key = event.key)`;
+  WHERE key IN (SELECT old.value FROM numbers(@keys) AS old) AND NOT EXISTS (SELECT 1 FROM outbox AS o WHERE o.event_key = event.key)`;
 // Index: erasure_finished.
 const OLD_ERASURES = `
   DELETE FROM erasure WHERE id IN (SELECT id FROM erasure WHERE finished_at < @before LIMIT @limit)`;
@@ -58,7 +58,8 @@ const OLD_KEYS = `
     SELECT publisher, key FROM idempotency WHERE expires_at <= @now ORDER BY expires_at LIMIT @limit)`;
 
 const OLD_REPLIES = `
-  DELETE FROM kept_reply WHERE rowid IN (SELECT rowid FROM kept_reply WHERE expires_at <= @now ORDER BY expires_at LIMIT @limit)`;
+  DELETE FROM kept_reply WHERE (application_id, key) IN (
+    SELECT application_id, key FROM kept_reply WHERE expires_at <= @now ORDER BY expires_at LIMIT @limit)`;
 
 export function retentionStore(database: Database): RetentionStore {
   const remove = (sql: string, params: Readonly<Record<string, number>>, limit: number): Promise<StepResult> =>
@@ -102,7 +103,7 @@ const REMOVED_ATTEMPTS = `
 const REMOVED_BATCHES = `
   DELETE FROM batch WHERE webhook_number = @webhookNumber AND first_offset <= (
     SELECT max(first_offset) FROM (
-      SELECT first_offset FROM batch WHERE webhook_number = @webhookNumber ORDER BY first_offset LIMIT @limit))`;
+      SELECT first_offset FROM batch WHERE webhook_number = @webhookNumber ORDER BY first_offset LIMIT @limit) AS oldest)`;
 const FORGET_NUMBER = 'DELETE FROM removed_webhook WHERE number = @webhookNumber';
 
 export function removalStore(database: Database): RemovalStore {

@@ -23,17 +23,17 @@ const GET = `SELECT ${ATTEMPT_COLUMNS} FROM attempt WHERE key = @key AND id = @i
 const OF_RECORD = `
   SELECT ${ATTEMPT_COLUMNS} FROM attempt
   WHERE webhook_number = @webhookNumber AND first_offset > @offset - ${BATCH_RECORDS_MAX} AND first_offset <= @offset AND last_offset >= @offset AND started_at < coalesce((
-    SELECT e.erased_at FROM outbox AS o CROSS JOIN event AS e ON e.key = o.event_key
-    WHERE o.webhook_number = @webhookNumber AND o.record_offset = @offset), started_at + 1)
+    SELECT e.erased_at FROM outbox AS o CROSS JOIN event AS e
+    WHERE e.key = o.event_key AND o.webhook_number = @webhookNumber AND o.record_offset = @offset), started_at + 1)
   ORDER BY key DESC LIMIT @limit`;
 // The newest attempts of all, and those of one webhook among them, which are enough for a busy webhook.
 const LATEST = `SELECT ${ATTEMPT_COLUMNS} FROM attempt ORDER BY key DESC LIMIT @limit`;
 const LATEST_OF_OUTCOME = `
-  SELECT key FROM (SELECT key, error_class FROM attempt ORDER BY key DESC LIMIT ${ATTEMPTS_LOOKED_THROUGH})
+  SELECT key FROM (SELECT key, error_class FROM attempt ORDER BY key DESC LIMIT ${ATTEMPTS_LOOKED_THROUGH}) AS newest
   WHERE (error_class IS NOT NULL) = @failed ORDER BY key DESC LIMIT @limit`;
 const LATEST_OF = `
-  SELECT key FROM (SELECT key, webhook_number, error_class FROM attempt ORDER BY key DESC LIMIT ${ATTEMPTS_LOOKED_THROUGH})
-  WHERE webhook_number = @webhookNumber AND (@failed IS NULL OR (error_class IS NOT NULL) = @failed) ORDER BY key DESC LIMIT @limit`;
+  SELECT key FROM (SELECT key, webhook_number, error_class FROM attempt ORDER BY key DESC LIMIT ${ATTEMPTS_LOOKED_THROUGH}) AS newest
+  WHERE webhook_number = @webhookNumber AND (CAST(@failed AS BOOLEAN) IS NULL OR (error_class IS NOT NULL) = @failed) ORDER BY key DESC LIMIT @limit`;
 // Index: attempt_record. Attempts for the newest records, heartbeats and tests, which include the newest ones of a quiet webhook.
 const OF_NEWEST_RECORDS = `
   SELECT key FROM attempt WHERE webhook_number = @webhookNumber AND first_offset IS NOT NULL ORDER BY first_offset DESC LIMIT @limit`;
@@ -42,24 +42,27 @@ const WITHOUT_RECORDS = `
   ORDER BY key DESC LIMIT @limit`;
 // The newest attempts of all, and for each webhook those at its newest records (index: attempt_record). The last of either outcome wins.
 const OUTCOMES = `
-  WITH wanted AS (SELECT value AS number FROM json_each(@webhookNumbers)),
+  WITH wanted AS (SELECT asked.value AS number FROM numbers(@webhookNumbers) AS asked),
   seen AS (
-    SELECT key FROM (SELECT key, webhook_number FROM attempt ORDER BY key DESC LIMIT ${OUTCOMES_LOOKED_THROUGH})
+    SELECT key FROM (SELECT key, webhook_number FROM attempt ORDER BY key DESC LIMIT ${OUTCOMES_LOOKED_THROUGH}) AS newest
     WHERE webhook_number IN (SELECT number FROM wanted)
     UNION
-    SELECT newest.value FROM wanted AS w CROSS JOIN json_each((
-      SELECT json_group_array(key) FROM (
-        SELECT a.key FROM attempt AS a WHERE a.webhook_number = w.number AND a.first_offset IS NOT NULL
-        ORDER BY a.first_offset DESC LIMIT ${OUTCOMES_PER_WEBHOOK}))) AS newest)
-  SELECT max(key), webhook_number, error_class IS NOT NULL AS failed, started_at, error_class, error_message
-  FROM attempt WHERE key IN (SELECT key FROM seen) AND kind = 'delivery' GROUP BY webhook_number, failed`;
+    SELECT a.key FROM wanted AS w CROSS JOIN attempt AS a
+    WHERE a.webhook_number = w.number AND a.first_offset >= coalesce((
+      SELECT o.first_offset FROM attempt AS o WHERE o.webhook_number = w.number AND o.first_offset IS NOT NULL
+      ORDER BY o.first_offset DESC LIMIT 1 OFFSET ${OUTCOMES_PER_WEBHOOK - 1}), 0)),
+  ranked AS (
+    SELECT webhook_number, error_class IS NOT NULL AS failed, started_at, error_class, error_message,
+      row_number() OVER (PARTITION BY webhook_number, error_class IS NOT NULL ORDER BY key DESC) AS place
+    FROM attempt WHERE key IN (SELECT key FROM seen) AND kind = 'delivery')
+  SELECT webhook_number, failed, started_at, error_class, error_message FROM ranked WHERE place = 1`;
 // The first attempt of a batch ends within minutes of its claim. The time of the claim is in the batch's id.
 const OF_BATCH = `
   SELECT webhook_number, first_offset AS first, last_offset AS last FROM (
     SELECT batch_id, webhook_number, first_offset, last_offset FROM attempt WHERE key >= @from AND key < @to
-    ORDER BY key LIMIT ${ATTEMPTS_LOOKED_THROUGH})
+    ORDER BY key LIMIT ${ATTEMPTS_LOOKED_THROUGH}) AS begun
   WHERE batch_id = @batchId AND first_offset IS NOT NULL LIMIT 1`;
-const WITH_KEYS = `SELECT ${ATTEMPT_COLUMNS} FROM attempt WHERE key IN (SELECT value FROM json_each(@keys)) ORDER BY key DESC`;
+const WITH_KEYS = `SELECT ${ATTEMPT_COLUMNS} FROM attempt WHERE key IN (SELECT wanted.value FROM numbers(@keys) AS wanted) ORDER BY key DESC`;
 
 export function attemptStore(db: Database): AttemptStore {
   return {

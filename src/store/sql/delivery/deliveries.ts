@@ -43,21 +43,20 @@ const SENT_SINCE = `
 const READ = `
   SELECT o.webhook_number, o.record_offset AS offset, o.event_key, w.id AS webhook_id, w.name AS webhook_name, p.state AS webhook_state,
          e.id AS event_id, e.type AS event_type, e.subject, e.created_at,
-         e.erased_at, iif(${UNSENT}, 'discarded', coalesce(b.state, 'pending')) AS state,
-         max(0, coalesce(b.attempt_count, 0) - iif(${UNSENT}, (${SENT_SINCE}), 0)) AS attempt_count,
-         iif(e.erased_at IS NULL, b.next_attempt_at, NULL) AS next_attempt_at,
+         e.erased_at, CASE WHEN ${UNSENT} THEN 'discarded' ELSE coalesce(b.state, 'pending') END AS state,
+         greatest(0, coalesce(b.attempt_count, 0) - CASE WHEN ${UNSENT} THEN (${SENT_SINCE}) ELSE 0 END) AS attempt_count,
+         CASE WHEN e.erased_at IS NULL THEN b.next_attempt_at END AS next_attempt_at,
          e.erased_at IS NULL AND b.lease_owner IS NOT NULL AS is_leased,
-         iif(${UNSENT}, e.erased_at, b.settled_at) AS settled_at
-  FROM json_each(@places) AS place
-  CROSS JOIN outbox AS o ON o.webhook_number = place.value ->> 0 AND o.record_offset = place.value ->> 1
-  CROSS JOIN event AS e ON e.key = o.event_key
-  CROSS JOIN webhook AS w ON w.number = o.webhook_number
-  CROSS JOIN webhook_progress AS p ON p.webhook_number = o.webhook_number
+         CASE WHEN ${UNSENT} THEN e.erased_at ELSE b.settled_at END AS settled_at
+  FROM tuples(@places) AS place
+  CROSS JOIN outbox AS o CROSS JOIN event AS e CROSS JOIN webhook AS w CROSS JOIN webhook_progress AS p
   LEFT JOIN batch AS b ON b.webhook_number = o.webhook_number AND b.last_offset >= o.record_offset AND b.first_offset =
-    (SELECT max(first_offset) FROM batch WHERE webhook_number = o.webhook_number AND first_offset <= o.record_offset)`;
+    (SELECT max(first_offset) FROM batch WHERE webhook_number = o.webhook_number AND first_offset <= o.record_offset)
+  WHERE o.webhook_number = CAST(place.value ->> 0 AS BIGINT) AND o.record_offset = CAST(place.value ->> 1 AS BIGINT)
+    AND e.key = o.event_key AND w.number = o.webhook_number AND p.webhook_number = o.webhook_number`;
 const CONTENT = `
-  SELECT e.data AS data_json, e.erased_at, e.correlation_id, e.actor_id FROM outbox AS o CROSS JOIN event AS e ON e.key = o.event_key
-  WHERE o.webhook_number = @webhookNumber AND o.record_offset = @offset`;
+  SELECT e.data AS data_json, e.erased_at, e.correlation_id, e.actor_id FROM outbox AS o CROSS JOIN event AS e
+  WHERE e.key = o.event_key AND o.webhook_number = @webhookNumber AND o.record_offset = @offset`;
 const EVENT_KEY = 'SELECT event_key FROM outbox WHERE webhook_number = @webhookNumber AND record_offset = @offset';
 
 export function deliveryStore(db: Database): DeliveryStore {

@@ -77,9 +77,10 @@ function inBatchesSql(batches: BatchState): string {
   const state = batches === 'dead' ? 'dead' : 'pending';
   return `
     SELECT o.event_key, o.webhook_number, o.record_offset FROM batch AS b INDEXED BY batch_${state}
-    CROSS JOIN outbox AS o ON o.webhook_number = b.webhook_number
-      AND o.record_offset BETWEEN max(b.first_offset, @from) AND min(b.last_offset, @below - 1)
-    WHERE b.webhook_number = @webhookNumber AND b.state = '${state}'
+    CROSS JOIN outbox AS o
+    WHERE o.webhook_number = b.webhook_number
+      AND o.record_offset BETWEEN greatest(b.first_offset, @from) AND least(b.last_offset, @below - 1)
+      AND b.webhook_number = @webhookNumber AND b.state = '${state}'
       AND b.first_offset > @from - ${BATCH_RECORDS_MAX} AND b.first_offset < @below
     ORDER BY b.first_offset DESC, o.record_offset DESC LIMIT @limit`;
 }
@@ -236,9 +237,9 @@ const SPLIT = `
     UNION ALL
     SELECT CASE WHEN o.event_key < @key THEN (low + high) / 2 + 1 ELSE low END,
            CASE WHEN o.event_key < @key THEN high ELSE (low + high) / 2 END
-    FROM halves CROSS JOIN outbox AS o ON o.webhook_number = @webhookNumber AND o.record_offset =
-      (SELECT min(record_offset) FROM outbox WHERE webhook_number = @webhookNumber AND record_offset >= (low + high) / 2)
-    WHERE low < high)
+    FROM halves CROSS JOIN outbox AS o
+    WHERE low < high AND o.webhook_number = @webhookNumber AND o.record_offset =
+      (SELECT min(record_offset) FROM outbox WHERE webhook_number = @webhookNumber AND record_offset >= (low + high) / 2))
   SELECT low FROM halves WHERE low >= high`;
 const FIRST = `
   SELECT record_offset FROM outbox

@@ -21,10 +21,10 @@ const DUE_WEBHOOKS = `
   SELECT webhook_number FROM webhook_progress WHERE wake_at <= @now ORDER BY wake_at LIMIT @limit`;
 const NEXT_WAKE = 'SELECT min(wake_at) AS wake_at FROM webhook_progress WHERE wake_at IS NOT NULL';
 const STOPPED_AMONG = `
-  SELECT value AS number FROM json_each(@webhookNumbers)
+  SELECT asked.value AS number FROM numbers(@webhookNumbers) AS asked
   WHERE NOT EXISTS (
     SELECT 1 FROM webhook_progress
-    WHERE webhook_number = value AND NOT (state = 'stopped' AND state_reason = 'stopped_by_administrator'))`;
+    WHERE webhook_number = asked.value AND NOT (state = 'stopped' AND state_reason = 'stopped_by_administrator'))`;
 // `data_bytes` saves reading the events: those of many webhooks alternate, so each would take a page. Erased records count with their
 // former size.
 const BYTES = `data_bytes + ${RECORD_OVERHEAD_BYTES}`;
@@ -40,7 +40,7 @@ const DUE_BATCHES = `
 const FIRST_PENDING = `
   SELECT ${BATCH}, next_attempt_at AS due_at FROM batch INDEXED BY batch_pending
   WHERE webhook_number = @webhookNumber AND state = 'pending'
-    AND first_offset NOT IN (SELECT value FROM json_each(@settling)) ORDER BY first_offset LIMIT 1`;
+    AND first_offset NOT IN (SELECT settling.value FROM numbers(@settling) AS settling) ORDER BY first_offset LIMIT 1`;
 const WAITING = `
   SELECT record_offset AS offset, ${BYTES} AS bytes
   FROM outbox WHERE webhook_number = @webhookNumber AND record_offset >= @cursor
@@ -53,21 +53,23 @@ const CLAIM_RETRY = `
 // the race. Otherwise the existing batches would violate the primary key, which is reported as a fault.
 const CLAIM_FRESH = `
   INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner)
-  SELECT @webhookNumber, value ->> 0, value ->> 1, value ->> 2, 'pending', 1, 0, @leaseExpiresAt, @owner FROM json_each(@batches)
+  SELECT @webhookNumber, CAST(fresh.value ->> 0 AS BIGINT), CAST(fresh.value ->> 1 AS BIGINT), fresh.value ->> 2, 'pending', 1, 0,
+    @leaseExpiresAt, @owner
+  FROM tuples(@batches) AS fresh
   WHERE (SELECT cursor_offset FROM webhook_progress WHERE webhook_number = @webhookNumber) = @cursorBefore`;
 // The next look is computed inside the transaction, so that an event published meanwhile is not missed.
 const MOVE_CURSOR = `
   UPDATE webhook_progress
   SET cursor_offset = @cursorAfter, session_id = @sessionId, session_at = @sessionAt,
       pending_records = pending_records + @cursorAfter - @cursorBefore,
-      wake_at = nullif(max(@notBefore, CASE WHEN @cursorAfter < next_offset THEN @now ELSE min(@idleAt, coalesce(
+      wake_at = nullif(greatest(@notBefore, CASE WHEN @cursorAfter < next_offset THEN @now ELSE least(@idleAt, coalesce(
         (SELECT min(next_attempt_at) FROM batch WHERE batch.webhook_number = @webhookNumber AND batch.state = 'pending'),
         @idleAt)) END), ${NEVER})
   WHERE webhook_number = @webhookNumber AND cursor_offset = @cursorBefore AND ${IS_RUNNABLE}`;
 const POSTPONE = 'UPDATE webhook_progress SET wake_at = @at WHERE webhook_number = @webhookNumber AND wake_at < @at';
 // Served by batch_leased, so that a start does not scan every waiting batch.
 const RELEASE_ALL = `
-  UPDATE batch SET lease_owner = NULL, next_attempt_at = min(next_attempt_at, @now)
+  UPDATE batch SET lease_owner = NULL, next_attempt_at = least(next_attempt_at, @now)
   WHERE lease_owner IS NOT NULL`;
 const WAKE_ALL = `UPDATE webhook_progress SET wake_at = ${wokenBy('@now')} WHERE ${IS_RUNNABLE}`;
 
@@ -215,10 +217,10 @@ function targetReader(db: Database, vault: Vault): (webhookNumber: number) => Pr
 const RECORDS = `
   SELECT o.record_offset AS "offset", e.created_at AS "createdAt", e.correlation_id AS "correlationId", e.id AS "messageId",
     e.type AS "eventType", e.actor_id AS "actorId", e.subject,
-    iif(e.subject IS NOT NULL AND EXISTS (SELECT 1 FROM erasure AS r INDEXED BY erasure_open
-      WHERE r.subject = e.subject AND r.through_key >= e.key AND r.finished_at IS NULL), NULL, e.data) AS "dataJson"
-  FROM outbox AS o CROSS JOIN event AS e ON e.key = o.event_key
-  WHERE o.webhook_number = @webhookNumber AND o.record_offset BETWEEN @first AND @last
+    CASE WHEN e.subject IS NOT NULL AND EXISTS (SELECT 1 FROM erasure AS r INDEXED BY erasure_open
+      WHERE r.subject = e.subject AND r.through_key >= e.key AND r.finished_at IS NULL) THEN NULL ELSE e.data END AS "dataJson"
+  FROM outbox AS o CROSS JOIN event AS e
+  WHERE e.key = o.event_key AND o.webhook_number = @webhookNumber AND o.record_offset BETWEEN @first AND @last
   ORDER BY o.record_offset`;
 
 export function recordReader(db: Pick<Database, 'all'>): ReadRecords {

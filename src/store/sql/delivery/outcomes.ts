@@ -29,22 +29,22 @@ export const BATCH_CAUSE = `
   (SELECT ${causeOf('attempt')} FROM attempt WHERE key = ${lastAttemptKey('batch.webhook_number', 'batch.first_offset', 'batch.first_offset')})`;
 
 // A batch has had no attempt since its last replay while `attempt_count` is 0, or 1 with the attempt under way.
-const WAS_TRIED = 'b.attempt_count > (b.lease_owner IS NOT NULL)';
+const WAS_TRIED = 'b.attempt_count > CASE WHEN b.lease_owner IS NULL THEN 0 ELSE 1 END';
 const LAST_ATTEMPTS = `
-  SELECT place.key AS position, a.id, a.response_status, a.error_class, a.error_message, a.started_at
-  FROM json_each(@places) AS place
-  CROSS JOIN outbox AS o ON o.webhook_number = place.value ->> 0 AND o.record_offset = place.value ->> 1
-  CROSS JOIN event AS e ON e.key = o.event_key AND e.erased_at IS NULL
-  CROSS JOIN batch AS b ON b.webhook_number = o.webhook_number AND b.last_offset >= o.record_offset AND b.first_offset =
-    (SELECT max(first_offset) FROM batch WHERE webhook_number = o.webhook_number AND first_offset <= o.record_offset)
-  CROSS JOIN attempt AS a ON a.key = ${lastAttemptKey('o.webhook_number', 'b.first_offset', 'o.record_offset')}
-  WHERE ${WAS_TRIED}`;
+  SELECT CAST(place.value ->> 2 AS BIGINT) AS position, a.id, a.response_status, a.error_class, a.error_message, a.started_at
+  FROM tuples(@places) AS place CROSS JOIN outbox AS o CROSS JOIN event AS e CROSS JOIN batch AS b CROSS JOIN attempt AS a
+  WHERE o.webhook_number = CAST(place.value ->> 0 AS BIGINT) AND o.record_offset = CAST(place.value ->> 1 AS BIGINT)
+    AND e.key = o.event_key AND e.erased_at IS NULL
+    AND b.webhook_number = o.webhook_number AND b.last_offset >= o.record_offset AND b.first_offset =
+      (SELECT max(first_offset) FROM batch WHERE webhook_number = o.webhook_number AND first_offset <= o.record_offset)
+    AND a.key = ${lastAttemptKey('o.webhook_number', 'b.first_offset', 'o.record_offset')}
+    AND ${WAS_TRIED}`;
 
 /** The last attempt of each record, at the same position; null: not tried since the last replay, or erased. */
 export async function lastAttempts(db: Database, records: readonly RecordPlace[]): Promise<(LastAttempt | null)[]> {
   const found: (LastAttempt | null)[] = records.map(() => null);
   if (records.length === 0) return found;
-  const places = JSON.stringify(records.map(({ webhookNumber, offset }) => [webhookNumber, offset]));
+  const places = JSON.stringify(records.map(({ webhookNumber, offset }, at) => [webhookNumber, offset, at]));
   for (const { position, ...row } of await db.all(LAST_ATTEMPTS, { places })) found[Number(position)] = readRow(row);
   return found;
 }
@@ -62,8 +62,8 @@ function failedBatchesSql(state: 'dead' | 'pending'): string {
 const FAILED_BATCHES = { dead: failedBatchesSql('dead'), pending: failedBatchesSql('pending') } as const;
 // There are thousands of webhooks at most. A webhook without dead batches costs one look into batch_dead.
 const WEBHOOKS = `
-  SELECT w.number, w.id, w.name FROM webhook AS w CROSS JOIN webhook_progress AS p ON p.webhook_number = w.number
-  WHERE (@webhookNumber IS NULL OR w.number = @webhookNumber)
+  SELECT w.number, w.id, w.name FROM webhook AS w CROSS JOIN webhook_progress AS p
+  WHERE p.webhook_number = w.number AND (CAST(@webhookNumber AS BIGINT) IS NULL OR w.number = @webhookNumber)
     AND (p.pending_records > 0 OR EXISTS (SELECT 1 FROM batch INDEXED BY batch_dead WHERE webhook_number = w.number AND state = 'dead'))
   ORDER BY w.number`;
 

@@ -29,9 +29,9 @@ const SPLIT_LEFT = `
 // both ends, and the offsets decide. Indexes: event_erased_key and outbox_event.
 const ERASED = `
   SELECT o.record_offset FROM event AS e INDEXED BY event_erased_key
-  CROSS JOIN outbox AS o ON o.event_key = e.key AND o.webhook_number = @webhookNumber
-    AND o.record_offset BETWEEN @first AND @last
-  WHERE e.erased_at IS NOT NULL AND e.key BETWEEN
+  CROSS JOIN outbox AS o
+  WHERE o.event_key = e.key AND o.webhook_number = @webhookNumber AND o.record_offset BETWEEN @first AND @last
+    AND e.erased_at IS NOT NULL AND e.key BETWEEN
     (SELECT event_key FROM outbox
       WHERE webhook_number = @webhookNumber AND record_offset >= @first ORDER BY record_offset LIMIT 1) - @disorder
     AND (SELECT event_key FROM outbox
@@ -64,7 +64,7 @@ function statementsOf(batches: string, seen: string, wanted: string, cause = 'NU
   } as const;
 }
 
-const OF_STATES = statementsOf('batch', 'true', 'state IN (SELECT value FROM json_each(@states))');
+const OF_STATES = statementsOf('batch', 'true', 'state IN (SELECT wanted.value FROM texts(@states) AS wanted)');
 // Dead batches may be few among many.
 const OF_DEAD = statementsOf('batch INDEXED BY batch_dead', "state = 'dead'", "state = 'dead'");
 const OF_CAUSE = statementsOf(

@@ -8,9 +8,9 @@ import { WAKE } from './wake.ts';
 const STRETCH = `
   SELECT max(first_offset) AS last, count(*) AS batches FROM (
     SELECT first_offset FROM batch INDEXED BY batch_pending
-    WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset >= @from ORDER BY first_offset LIMIT @limit)`;
+    WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset >= @from ORDER BY first_offset LIMIT @limit) AS stretch`;
 const DUE = `
-  UPDATE batch INDEXED BY batch_pending SET next_attempt_at = max(@now, next_attempt_at - @earlierMs)
+  UPDATE batch INDEXED BY batch_pending SET next_attempt_at = greatest(@now, next_attempt_at - @earlierMs)
   WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset BETWEEN @from AND @last
     AND next_attempt_at > @now AND lease_owner IS NULL`;
 

@@ -5,7 +5,7 @@ export const IS_RUNNABLE = "state IN ('started', 'running', 'failing')";
 
 /** The SQL value of `wake_at` that moves it to `at` unless it is earlier. */
 export function wokenBy(at: string): string {
-  return `min(coalesce(wake_at, ${at}), ${at})`;
+  return `least(coalesce(wake_at, ${at}), ${at})`;
 }
 
 /** Schedules a runnable webhook (`@webhookNumber`) for `@at` at the latest. */

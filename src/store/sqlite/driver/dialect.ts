@@ -6,6 +6,8 @@ const FUNCTIONS: readonly (readonly [shared: RegExp, own: string])[] = [
   [/\bleast\(/g, 'min('],
   [/\bgreatest\(/g, 'max('],
   [/\bstrpos\(/g, 'instr('],
+  // A transaction that writes excludes every other.
+  [/\bFOR UPDATE\b/g, ''],
 ];
 
 /** The text of a shared statement for SQLite. Its parameters stay as they are. */
