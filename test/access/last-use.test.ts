@@ -91,24 +91,24 @@ describe('lastUsedAt', () => {
     const { application, clientSecret } = await makeApplication(s);
     const other = await makeApplication(s);
     await tokenOf(s, other.application.clientId, other.clientSecret);
-    const total = (): number => Number(s.rows('SELECT total_changes() AS total')[0]?.total);
+    const total = async (): Promise<number> => Number((await s.rows('SELECT total_changes() AS total'))[0]?.total);
     const parts = { ...s, random: randomBytes };
     const tokens = createTokens(parts);
     const gate = createGate({ ...parts, catalogue: s.products.compiled });
-    const before = total();
+    const before = await total();
     const client = await tokens.authenticate({ clientId: application.clientId, clientSecret });
     const { accessToken } = await tokens.issue(client, undefined);
-    assert.equal(total(), before + 1);
+    assert.equal(await total(), before + 1);
     for (let n = 0; n < 100; n++) await gate.authenticate([`Bearer ${accessToken}`]);
-    assert.equal(total(), before + 1);
-    assert.deepEqual(s.rows('SELECT * FROM application_use'), []);
+    assert.equal(await total(), before + 1);
+    assert.deepEqual(await s.rows('SELECT * FROM application_use'), []);
 
     s.advance(5000);
     await gate.authenticate([`Bearer ${accessToken}`]);
-    const version = s.store.tokens.version();
+    const version = await s.store.tokens.version();
     const step = applicationUsesJob(s.store.applicationUses).begin(s.clock());
     while (!(await step(1)).done);
-    const written = s.rows('SELECT * FROM application_use ORDER BY last_used_at DESC');
+    const written = await s.rows('SELECT * FROM application_use ORDER BY last_used_at DESC');
     assert.deepEqual(
       written.map((row) => ({ ...row })),
       [
@@ -116,12 +116,12 @@ describe('lastUsedAt', () => {
         { application_id: other.application.id, last_used_at: s.clock() - 5000 },
       ],
     );
-    assert.equal(total(), before + 3);
-    assert.equal(s.store.tokens.version(), version);
+    assert.equal(await total(), before + 3);
+    assert.equal(await s.store.tokens.version(), version);
     assert.equal((await s.store.applications.get(application.id))?.lastUsedAt, s.clock());
     const again = applicationUsesJob(s.store.applicationUses).begin(s.clock());
     assert.equal((await again(16)).done, true);
-    assert.equal(total(), before + 3, 'nothing was used, nothing is written');
+    assert.equal(await total(), before + 3, 'nothing was used, nothing is written');
   });
 
   it('of an application that is used all the time keeps no other from being written', async (t) => {
@@ -135,7 +135,7 @@ describe('lastUsedAt', () => {
       uses.note(ids[0] ?? '', s.clock() + n + 1);
       await write;
     }
-    assert.equal(s.rows('SELECT * FROM application_use').length, 3);
+    assert.equal((await s.rows('SELECT * FROM application_use')).length, 3);
     assert.equal(uses.unwritten(), 1);
   });
 
@@ -147,9 +147,9 @@ describe('lastUsedAt', () => {
     await writeApplicationUses(uses);
     uses.note(application.id, s.clock() + 1);
     await s.applications.remove(application.id, { actor: 'service', authority: 'unlimited' });
-    assert.deepEqual(s.rows('SELECT * FROM application_use'), []);
+    assert.deepEqual(await s.rows('SELECT * FROM application_use'), []);
     await writeApplicationUses(uses);
-    assert.deepEqual(s.rows('SELECT * FROM application_use'), []);
+    assert.deepEqual(await s.rows('SELECT * FROM application_use'), []);
     assert.equal(uses.unwritten(), 0);
   });
 });

@@ -129,7 +129,7 @@ describe('a passkey', () => {
       await services.passkeys.beginSignIn(PLACE);
       assert.equal(await services.passkeys.verify({ ...PLACE, address: '127.0.0.1' }, answer), null, answer);
     }
-    assert.deepEqual(services.rows("SELECT * FROM audit WHERE action = 'user.refuse-passkey'"), []);
+    assert.deepEqual(await services.rows("SELECT * FROM audit WHERE action = 'user.refuse-passkey'"), []);
     assert.equal(await services.passkeys.verify({ ...PLACE, address: '127.0.0.1' }, answers.at(-1) ?? ''), null);
   });
 
@@ -144,7 +144,7 @@ describe('a passkey', () => {
       refused(() => services.passkeys.remove(user.id, id), { code: 'not_found' }),
     ]);
     await refused(() => services.passkeys.remove(user.id, id), { code: 'not_found' });
-    const [entry] = services.rows("SELECT action, changes FROM audit WHERE action = 'user.remove-passkey'");
+    const [entry] = await services.rows("SELECT action, changes FROM audit WHERE action = 'user.remove-passkey'");
     assert.match(String(entry?.changes), /"name":"Laptop"/);
   });
 
@@ -153,7 +153,7 @@ describe('a passkey', () => {
     const [user] = [await makeUser(services), await makeUser(services)];
     await addPasskey(services, user.id);
     await services.users.remove(user.id, SERVICE);
-    assert.deepEqual(services.rows('SELECT * FROM passkey'), []);
+    assert.deepEqual(await services.rows('SELECT * FROM passkey'), []);
   });
 
   it('accepts a counter once: a second signature with it counts as a copy', async (t) => {

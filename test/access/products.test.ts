@@ -209,7 +209,7 @@ describe('the built-in products', () => {
     const before = s.database.commits();
     await installBuiltInProducts(s.store, NOW + 5);
     assert.equal(s.database.commits(), before);
-    s.database.connection.exec("UPDATE product SET rules = '[]' WHERE name = 'Employees'");
+    await s.database.commit([{ sql: "UPDATE product SET rules = '[]' WHERE name = 'Employees'", params: {} }]);
     await installBuiltInProducts(s.store, NOW + 9);
     const all = new Map((await s.store.products.all()).map((product) => [product.name, product]));
     const { createdAt, updatedAt, rules } = all.get('Employees') ?? assert.fail();

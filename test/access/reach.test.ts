@@ -87,12 +87,12 @@ describe('the reach of a request', () => {
   it('lists every holder of the scope, however many there are', async (t) => {
     const { s, ask } = await open(t);
     const first = await application(s, ['staff'], ['a:view']);
-    const insert = s.database.connection.prepare(
-      `INSERT INTO application SELECT @id, name, user_id, @id, secret_hash, secret_created_at, NULL, NULL, access_token_validity_seconds, scopes,
-         active, tokens_revoked_through, created_at, updated_at FROM application WHERE id = @first`,
-    );
+    const insert = `
+      INSERT INTO application SELECT @id, name, user_id, @id, secret_hash, secret_created_at, NULL, NULL,
+        access_token_validity_seconds, scopes, active, tokens_revoked_through, created_at, updated_at
+      FROM application WHERE id = @first`;
     const ids = Array.from({ length: REACH_PAGE * 2 }, () => s.ids.uuid());
-    for (const id of ids) insert.run({ id, first: first.id });
+    await s.database.commit(ids.map((id) => ({ sql: insert, params: { id, first: first.id } })));
     const reach = await ask('GET', '/shop/17');
     assert.deepEqual(reach.rule === null ? [] : reach.applications.map(({ id }) => id), [first.id, ...ids]);
   });

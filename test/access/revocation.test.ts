@@ -87,7 +87,9 @@ describe('a revocation by a process whose clock is ahead', () => {
     const holder = await startHolding(t);
     const { s, application, credentials } = holder;
     const through = s.ids.rowKey() + 10_000_000;
-    s.database.connection.prepare('UPDATE application SET tokens_revoked_through = ?').run(through);
+    await s.database.commit([
+      { sql: 'UPDATE application SET tokens_revoked_through = @value', params: { value: through } },
+    ]);
     const client = await s.tokens.authenticate(credentials);
     const { accessToken } = await s.tokens.issue(client, undefined);
     assert.equal((await enter(holder, accessToken)).applicationId, application.id);
@@ -99,7 +101,9 @@ describe('a revocation by a process whose clock is ahead', () => {
     const holder = await startHolding(t);
     const { s, application } = holder;
     const through = s.ids.rowKey() + 10_000_000;
-    s.database.connection.prepare('UPDATE application SET tokens_revoked_through = ?').run(through);
+    await s.database.commit([
+      { sql: 'UPDATE application SET tokens_revoked_through = @value', params: { value: through } },
+    ]);
     await s.applications.revokeTokens(application.id, ACTOR);
     assert.ok((await watermark(holder)) > through);
     await s.users.patch(application.userId, { active: false }, ACTOR);

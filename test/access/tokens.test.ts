@@ -5,6 +5,7 @@ import { hashCredential, mintCredential, mintToken, tokenRowKey } from '../../sr
 import { createGate } from '../../src/access/gate.ts';
 import { createTokens } from '../../src/access/tokens.ts';
 import { randomBytes, rowKeyTime } from '../../src/kernel/ids.ts';
+import { ConstraintViolation } from '../../src/store/errors.ts';
 import type { Store } from '../../src/store/store.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices, tokenOf } from '../support/services.ts';
@@ -183,7 +184,7 @@ describe('issuing a token', () => {
       s.advance(1000);
     }
     assert.deepEqual(
-      s.rows('SELECT key, hash, application_id, scope, expires_at FROM access_token ORDER BY key'),
+      await s.rows('SELECT key, hash, application_id, scope, expires_at FROM access_token ORDER BY key'),
       tokens.map((token, n) => ({
         key: tokenRowKey(token),
         hash: hashCredential(token),
@@ -262,10 +263,12 @@ describe('revocation', () => {
     const { application, clientSecret } = await makeApplication(s);
     const client = await s.tokens.authenticate({ clientId: application.clientId, clientSecret });
     const token = await tokenOf(s, application.clientId, clientSecret);
-    s.database.connection.exec(
-      "CREATE TRIGGER broken BEFORE DELETE ON access_token BEGIN SELECT RAISE(ABORT, 'broken disk'); END",
-    );
-    await assert.rejects(s.tokens.revoke(token, client), /broken disk/);
+    const holding = [
+      'CREATE TABLE holding (key BIGINT REFERENCES access_token (key))',
+      'INSERT INTO holding SELECT key FROM access_token',
+    ];
+    for (const sql of holding) await s.database.commit([{ sql, params: {} }]);
+    await assert.rejects(s.tokens.revoke(token, client), ConstraintViolation);
     assert.equal((await s.tokens.introspect(token)).active, true);
   });
 });

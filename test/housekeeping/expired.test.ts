@@ -4,11 +4,14 @@ import { idempotency, newEvent } from '../support/events.ts';
 import { count, housekeepingFor } from '../support/housekeeping.ts';
 import { leavingNothing, openTestStore, type TestStore } from '../support/store.ts';
 
-function issue({ database, ids, clock }: TestStore, lifetimesMs: readonly number[]): void {
-  const insert = database.connection.prepare(
-    "INSERT INTO access_token (key, hash, application_id, scope, expires_at) VALUES (?, x'00', 'application', '', ?)",
+async function issue({ database, ids, clock }: TestStore, lifetimesMs: readonly number[]): Promise<void> {
+  const sql = `
+    INSERT INTO access_token (key, hash, application_id, scope, expires_at)
+    VALUES (@key, @hash, 'application', '', @expiresAt)`;
+  const hash = Buffer.alloc(1);
+  await database.commit(
+    lifetimesMs.map((lifetimeMs) => ({ sql, params: { key: ids.rowKey(), hash, expiresAt: clock() + lifetimeMs } })),
   );
-  for (const lifetimeMs of lifetimesMs) insert.run(ids.rowKey(), clock() + lifetimeMs);
 }
 
 const MINUTE_MS = 60_000;
@@ -17,8 +20,8 @@ const DAY_MS = 86_400_000;
 describe('expired access tokens', () => {
   it('are deleted, and valid ones are kept, also if long-lived ones come before short-lived ones', async (t) => {
     const s = await openTestStore(t);
-    issue(s, Array(500).fill(DAY_MS));
-    issue(s, Array(500).fill(5 * MINUTE_MS));
+    await issue(s, Array(500).fill(DAY_MS));
+    await issue(s, Array(500).fill(5 * MINUTE_MS));
     const house = housekeepingFor(s);
     s.advance(5 * MINUTE_MS - 1);
     await leavingNothing(s, () => house.runOnce());
@@ -36,7 +39,7 @@ describe('expired access tokens', () => {
     const house = housekeepingFor(s);
     const sizes: number[] = [];
     for (let minute = 0; minute < 20; minute++) {
-      issue(s, [...Array(40).fill(5 * MINUTE_MS), DAY_MS]);
+      await issue(s, [...Array(40).fill(5 * MINUTE_MS), DAY_MS]);
       s.advance(MINUTE_MS);
       await house.runOnce();
       sizes.push(count(s, 'access_token', `expires_at < ${s.clock() + DAY_MS / 2}`));
@@ -59,14 +62,14 @@ describe('kept replies', () => {
     await keep('k');
     s.advance(1000);
     await keep('l');
-    const [kept] = s.rows("SELECT CAST(reply AS TEXT) AS reply FROM kept_reply WHERE key = 'l'");
+    const [kept] = await s.rows("SELECT CAST(reply AS TEXT) AS reply FROM kept_reply WHERE key = 'l'");
     assert.ok(!String(kept?.reply).includes('sps_secret'));
     const house = housekeepingFor(s);
     s.advance(DAY_MS - 1001);
     await leavingNothing(s, () => house.runOnce());
     s.advance(1);
     await house.runOnce();
-    assert.deepEqual(s.rows('SELECT key FROM kept_reply'), [{ key: 'l' }]);
+    assert.deepEqual(await s.rows('SELECT key FROM kept_reply'), [{ key: 'l' }]);
     assert.deepEqual(await s.store.keptReplies.find({ applicationId: 'a', key: 'l' }, s.clock()), reply);
     assert.equal(await s.store.keptReplies.find({ applicationId: 'b', key: 'l' }, s.clock()), null);
   });
@@ -85,7 +88,7 @@ describe('idempotency keys', () => {
     await leavingNothing(s, () => house.runOnce());
     s.advance(1);
     await house.runOnce();
-    assert.deepEqual(s.rows('SELECT key FROM idempotency'), [{ key: 'b' }]);
+    assert.deepEqual(await s.rows('SELECT key FROM idempotency'), [{ key: 'b' }]);
     const [again] = await s.store.events.publish([keyed('b', DAY_MS)]);
     assert.equal(again?.duplicate, true);
   });

@@ -7,26 +7,24 @@ import { ACTOR, makeEndpoint, makeKey, openTestServices } from '../support/servi
 import { leavingNothing, NOW, openTestStore, type TestStore } from '../support/store.ts';
 import { makeCertificates } from '../support/tls.ts';
 
-function insertKey({ database }: TestStore, name: string, expiresAt: number | null): void {
-  database.connection
-    .prepare(
-      `INSERT INTO pgp_key (id, name, public_key, fingerprint, algorithm, expires_at, created_at, updated_at)
-       VALUES (?, ?, '', '', 'curve25519', ?, 1, 1)`,
-    )
-    .run(`id of ${name}`, name, expiresAt);
+async function insertKey({ database }: TestStore, name: string, expiresAt: number | null): Promise<void> {
+  const sql = `
+    INSERT INTO pgp_key (id, name, public_key, fingerprint, algorithm, expires_at, created_at, updated_at)
+    VALUES (@id, @name, '', '', 'curve25519', @expiresAt, 1, 1)`;
+  await database.commit([{ sql, params: { id: `id of ${name}`, name, expiresAt } }]);
 }
 
 /** The data of the published warnings, oldest first. */
-const warnings = (s: TestStore): Record<string, unknown>[] =>
-  s
-    .rows("SELECT data FROM event WHERE type = 'webhook.key_expiring' ORDER BY key")
-    .map(({ data }) => JSON.parse(String(data)));
+const warnings = async (s: TestStore): Promise<Record<string, unknown>[]> =>
+  (await s.rows("SELECT data FROM event WHERE type = 'webhook.key_expiring' ORDER BY key")).map(({ data }) =>
+    JSON.parse(String(data)),
+  );
 
 describe('a PGP key that expires', () => {
   it('causes warnings 30, 7 and 1 days before, in the log and as an event that names its webhooks', async (t) => {
     const s = await openTestStore(t);
     const expiresAt = NOW + 40 * DAY_MS;
-    insertKey(s, 'payroll', expiresAt);
+    await insertKey(s, 'payroll', expiresAt);
     const user = await subscribe(s, ['order.placed'], { encryptionKeyName: 'payroll' });
     const watcher = await subscribe(s, ['webhook.key_expiring']);
     const [webhookId, other] = (await s.store.webhooks.list('', 10)).map(({ id }) => id);
@@ -34,9 +32,9 @@ describe('a PGP key that expires', () => {
     const house = housekeepingFor(s);
     const seen: unknown[] = [];
     for (let hour = 0; hour <= 41 * 24; hour++) {
-      const before = warnings(s).length;
+      const before = (await warnings(s)).length;
       await house.runOnce();
-      for (const { daysLeft } of warnings(s).slice(before)) seen.push([hour / 24, daysLeft]);
+      for (const { daysLeft } of (await warnings(s)).slice(before)) seen.push([hour / 24, daysLeft]);
       s.advance(3_600_000);
     }
     assert.deepEqual(seen, [
@@ -44,7 +42,7 @@ describe('a PGP key that expires', () => {
       [33, 7],
       [39, 1],
     ]);
-    const [first] = warnings(s);
+    const [first] = await warnings(s);
     const warning = { keyId: 'id of payroll', keyName: 'payroll', expiresAt: isoInstant(expiresAt), daysLeft: 30 };
     assert.deepEqual(first, { ...warning, webhookIds: [webhookId] });
     assert.equal(count(s, 'outbox', `webhook_number = ${watcher}`), 3);
@@ -59,14 +57,14 @@ describe('a PGP key that expires', () => {
 
   it('causes no warning if it has expired, never expires, or expires much later; several keys each cause one', async (t) => {
     const s = await openTestStore(t);
-    insertKey(s, 'gone', NOW);
-    insertKey(s, 'eternal', null);
-    insertKey(s, 'far', NOW + 30 * DAY_MS + 1);
-    insertKey(s, 'near', NOW + 30 * DAY_MS);
-    insertKey(s, 'nearer', NOW + DAY_MS / 2);
+    await insertKey(s, 'gone', NOW);
+    await insertKey(s, 'eternal', null);
+    await insertKey(s, 'far', NOW + 30 * DAY_MS + 1);
+    await insertKey(s, 'near', NOW + 30 * DAY_MS);
+    await insertKey(s, 'nearer', NOW + DAY_MS / 2);
     await housekeepingFor(s).runOnce();
     assert.deepEqual(
-      warnings(s).map(({ keyName, daysLeft }) => [keyName, daysLeft]),
+      (await warnings(s)).map(({ keyName, daysLeft }) => [keyName, daysLeft]),
       [
         ['nearer', 1],
         ['near', 30],
@@ -77,17 +75,17 @@ describe('a PGP key that expires', () => {
 
   it('causes one warning for the thresholds that passed while the service was off', async (t) => {
     const s = await openTestStore(t);
-    insertKey(s, 'payroll', NOW + 5 * DAY_MS);
+    await insertKey(s, 'payroll', NOW + 5 * DAY_MS);
     await housekeepingFor(s).runOnce();
     assert.deepEqual(
-      warnings(s).map(({ daysLeft }) => daysLeft),
+      (await warnings(s)).map(({ daysLeft }) => daysLeft),
       [5],
     );
-    assert.deepEqual(s.rows('SELECT warned_days FROM pgp_key'), [{ warned_days: 7 }]);
+    assert.deepEqual(await s.rows('SELECT warned_days FROM pgp_key'), [{ warned_days: 7 }]);
     s.advance(4 * DAY_MS);
     await housekeepingFor(s).runOnce();
     assert.deepEqual(
-      warnings(s).map(({ daysLeft }) => daysLeft),
+      (await warnings(s)).map(({ daysLeft }) => daysLeft),
       [5, 1],
     );
   });
@@ -95,11 +93,11 @@ describe('a PGP key that expires', () => {
   it('causes exactly one warning if it is changed at the same time', async (t) => {
     const s = await openTestServices(t);
     const key = await makeKey(s);
-    s.database.connection.prepare('UPDATE pgp_key SET expires_at = ?').run(NOW + 5 * DAY_MS);
+    await s.database.commit([{ sql: 'UPDATE pgp_key SET expires_at = @value', params: { value: NOW + 5 * DAY_MS } }]);
     await Promise.all([housekeepingFor(s).runOnce(), s.keys.patch(key.id, { name: 'renamed' }, ACTOR)]);
     await housekeepingFor(s).runOnce();
-    assert.equal(warnings(s).length, 1);
-    assert.deepEqual(s.rows('SELECT name, warned_days FROM pgp_key'), [{ name: 'renamed', warned_days: 7 }]);
+    assert.equal((await warnings(s)).length, 1);
+    assert.deepEqual(await s.rows('SELECT name, warned_days FROM pgp_key'), [{ name: 'renamed', warned_days: 7 }]);
     assert.equal(count(s, 'audit', "action LIKE 'key.%' AND changes LIKE '%arned%'"), 0);
   });
 });
@@ -114,18 +112,20 @@ describe('a client certificate that expires', () => {
     await housekeepingFor(s).runOnce();
     await housekeepingFor(s).runOnce();
     const expiresAt = isoInstant((await s.endpoints.get(id)).clientCertificateExpiresAt ?? 0);
-    assert.deepEqual(warnings(s), [{ endpointId: id, endpointName: name, expiresAt, daysLeft: 20, webhookIds: [] }]);
+    assert.deepEqual(await warnings(s), [
+      { endpointId: id, endpointName: name, expiresAt, daysLeft: 20, webhookIds: [] },
+    ]);
     const other = certificates.issue({ days: 20 });
     await s.endpoints.patch(id, { enabled: false }, ACTOR);
     await housekeepingFor(s).runOnce();
-    assert.equal(warnings(s).length, 1);
+    assert.equal((await warnings(s)).length, 1);
     await s.endpoints.patch(id, { clientCertificate: other }, ACTOR);
     await housekeepingFor(s).runOnce();
-    assert.equal(warnings(s).length, 2);
+    assert.equal((await warnings(s)).length, 2);
     await s.endpoints.patch(id, { clientCertificate: null }, ACTOR);
     s.advance(15 * DAY_MS);
     await housekeepingFor(s).runOnce();
-    assert.equal(warnings(s).length, 2);
+    assert.equal((await warnings(s)).length, 2);
     assert.equal(count(s, 'audit', "changes LIKE '%arned%'"), 0);
   });
 });

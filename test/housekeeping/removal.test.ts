@@ -49,7 +49,7 @@ describe('a deleted webhook', () => {
     const number = await subscribe(s, ['*']);
     await publishMany(s, 'order.placed', 1);
     await s.store.webhooks.remove(await idOf(s, number), s.entry());
-    const [endpoint] = s.rows('SELECT id FROM endpoint');
+    const [endpoint] = await s.rows('SELECT id FROM endpoint');
     await s.store.endpoints.remove(String(endpoint?.id), s.entry());
     assert.equal(count(s, 'endpoint'), 0);
   });

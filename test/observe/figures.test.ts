@@ -225,7 +225,7 @@ describe('figures over time', () => {
       await write(s);
       s.advance(HOUR_MS);
     }
-    const kept = s.rows(
+    const kept = await s.rows(
       'SELECT span_seconds AS span, count(*) AS n, min(at) AS first FROM figure GROUP BY span_seconds',
     );
     const last = s.clock() - HOUR_MS;

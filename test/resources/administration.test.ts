@@ -156,7 +156,7 @@ describe('changes at the same time', () => {
     const s = await openTestServices(t);
     const work = Array.from({ length: 10 }, () => s.users.create({ userName: 'ada' }, ACTOR));
     assert.deepEqual((await endings(work)).toSorted(), [...Array.from({ length: 9 }, () => 'conflict'), 'done']);
-    assert.equal(s.rows('SELECT id FROM audit').length, 1);
+    assert.equal((await s.rows('SELECT id FROM audit')).length, 1);
   });
 
   it('delete a record once: the others get 404', async (t) => {
@@ -165,7 +165,7 @@ describe('changes at the same time', () => {
     const { id } = await makeUser(s);
     const work = Array.from({ length: 5 }, () => s.users.remove(id, ACTOR));
     assert.deepEqual((await endings(work)).toSorted(), ['done', 'not_found', 'not_found', 'not_found', 'not_found']);
-    assert.equal(s.rows("SELECT id FROM audit WHERE action = 'user.delete'").length, 1);
+    assert.equal((await s.rows("SELECT id FROM audit WHERE action = 'user.delete'")).length, 1);
   });
 
   it('that patch and delete never mix: the patch comes first, or there is nothing to patch', async (t) => {

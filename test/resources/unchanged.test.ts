@@ -54,7 +54,7 @@ describe('a patch that changes nothing', () => {
     const { oauthClientSecret, ...after } = await s.endpoints.patch(id, { oauth: { clientSecret: 'another' } }, ACTOR);
     assert.equal(oauthClientSecret?.reveal(), 'another');
     assert.ok(after.updatedAt > updatedAt);
-    assert.equal(s.rows("SELECT * FROM audit WHERE action = 'endpoint.update'").length, 1);
+    assert.equal((await s.rows("SELECT * FROM audit WHERE action = 'endpoint.update'")).length, 1);
   });
 
   it('keeps a scheduled secret and API key', async (t) => {

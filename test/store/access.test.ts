@@ -64,7 +64,7 @@ describe('the user store', () => {
     );
     await leavingNothing(s, () => assert.rejects(s.store.users.remove('2', s.entry()), StaleWrite));
     await s.store.users.remove('1', s.entry());
-    assert.deepEqual(s.rows('SELECT count(*) AS entries FROM audit'), [{ entries: 3 }]);
+    assert.deepEqual(await s.rows('SELECT count(*) AS entries FROM audit'), [{ entries: 3 }]);
     assert.equal(await s.store.users.isEmpty(), true);
   });
 
@@ -166,13 +166,16 @@ describe('the application store', () => {
 
 const SCOPES = ['employees:edit', 'employees:view'];
 
-const keys = ({ rows }: TestServices): unknown[] =>
-  rows('SELECT key FROM access_token ORDER BY key').map(({ key }) => key);
+const keys = async ({ rows }: TestServices): Promise<unknown[]> =>
+  (await rows('SELECT key FROM access_token ORDER BY key')).map(({ key }) => key);
 
 /** Inserts tokens whose application was deleted long ago. */
-function insertTokens({ database }: TestServices, tokens: readonly { key: number; expiresAt: number }[]): void {
-  const insert = database.connection.prepare("INSERT INTO access_token VALUES (?, ?, 'gone', 'a:view', ?)");
-  for (const { key, expiresAt } of tokens) insert.run(key, Buffer.alloc(32), expiresAt);
+async function insertTokens(
+  { database }: TestServices,
+  tokens: readonly { key: number; expiresAt: number }[],
+): Promise<void> {
+  const sql = "INSERT INTO access_token VALUES (@key, @hash, 'gone', 'a:view', @expiresAt)";
+  await database.commit(tokens.map((token) => ({ sql, params: { ...token, hash: Buffer.alloc(32) } })));
 }
 
 /** A new token for an application in its current state. */
@@ -232,7 +235,7 @@ describe('the token store', () => {
 
   it('finds no token for an unknown key or of a deleted application', async (t) => {
     const s = await openTestServices(t);
-    insertTokens(s, [{ key: 7, expiresAt: NOW + 1000 }]);
+    await insertTokens(s, [{ key: 7, expiresAt: NOW + 1000 }]);
     assert.equal(await s.store.tokens.find(7), null);
     assert.equal(await s.store.tokens.find(8), null);
   });
@@ -252,7 +255,7 @@ describe('the token store', () => {
     const { application } = await makeApplication(s);
     const token = await tokenFor(s, application.id, 7);
     await s.store.tokens.issue(token);
-    await leavingNothing(s, () => assert.rejects(s.store.tokens.issue(token), ConstraintViolation));
+    await leavingNothing(s, () => assert.rejects(s.store.tokens.issue(token), StaleWrite));
   });
 
   const meanwhile: readonly [what: string, change: (s: TestServices, application: Application) => Promise<unknown>][] =
@@ -282,7 +285,7 @@ describe('the token store', () => {
     await leavingNothing(s, () => s.store.tokens.revoke(7, 'other'));
     await leavingNothing(s, () => s.store.tokens.revoke(9, application.id));
     await s.store.tokens.revoke(7, application.id);
-    assert.deepEqual(keys(s), [8]);
+    assert.deepEqual(await keys(s), [8]);
   });
 
   it('stores the hash of the token, and never its text', async (t) => {
@@ -291,9 +294,10 @@ describe('the token store', () => {
     const client = await s.tokens.authenticate({ clientId: application.clientId, clientSecret });
     const { accessToken } = await s.tokens.issue(client, undefined);
     const kept = JSON.stringify([
-      s.rows('SELECT hex(hash) FROM access_token'),
-      s.rows('SELECT hex(secret_hash) FROM application'),
-      s.rows('SELECT * FROM audit'),
+      ...(await s.rows('SELECT hash FROM access_token UNION ALL SELECT secret_hash FROM application')).map(({ hash }) =>
+        Buffer.from(hash as Uint8Array).toString('latin1'),
+      ),
+      await s.rows('SELECT * FROM audit'),
     ]);
     assert.ok(!kept.includes(accessToken) && !kept.includes(clientSecret));
   });
@@ -321,13 +325,13 @@ describe('the purge of expired tokens', () => {
     const lifetimes = fc.array(fc.integer({ min: -3000, max: 3000 }), { maxLength: 40 });
     await fc.assert(
       fc.asyncProperty(lifetimes, fc.integer({ min: 1, max: 12 }), async (expiries, limit) => {
-        s.database.connection.exec('DELETE FROM access_token');
+        await s.database.commit([{ sql: 'DELETE FROM access_token', params: {} }]);
         const tokens = expiries.map((ms, n) => ({ key: firstRowKeyAt(NOW - 4000 + n), expiresAt: NOW + ms }));
-        insertTokens(s, tokens);
+        await insertTokens(s, tokens);
         const alive = tokens.filter(({ expiresAt }) => expiresAt > NOW);
         const { purged } = await sweep(s, limit);
         assert.deepEqual(
-          keys(s),
+          await keys(s),
           alive.map(({ key }) => key),
         );
         assert.equal(purged, tokens.length - alive.length);
@@ -338,20 +342,20 @@ describe('the purge of expired tokens', () => {
 
   it('examines at most the given number of rows and returns where to continue', async (t) => {
     const s = await openTestServices(t);
-    insertTokens(
+    await insertTokens(
       s,
       Array.from({ length: 10 }, (_, n) => ({ key: n + 1, expiresAt: n < 5 ? NOW : NOW + 1 })),
     );
     assert.deepEqual(await purgeTokens(s.database, { after: 0, now: NOW }, 4), { next: 4, purged: 4 });
     assert.deepEqual(await purgeTokens(s.database, { after: 4, now: NOW }, 4), { next: 8, purged: 1 });
     assert.deepEqual(await purgeTokens(s.database, { after: 8, now: NOW }, 4), { next: null, purged: 0 });
-    assert.deepEqual(keys(s), [6, 7, 8, 9, 10]);
+    assert.deepEqual(await keys(s), [6, 7, 8, 9, 10]);
   });
 
   it('ends at tokens issued at or after now, which cannot have expired', async (t) => {
     const s = await openTestServices(t);
     const first = firstRowKeyAt(NOW);
-    insertTokens(s, [
+    await insertTokens(s, [
       { key: first - 1, expiresAt: NOW },
       { key: first, expiresAt: NOW + 1 },
       { key: first + 1, expiresAt: NOW + 1 },

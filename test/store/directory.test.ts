@@ -214,7 +214,7 @@ describe('the history of a webhook', () => {
 
   it('uses its index, however many events there are', async (t) => {
     const { s } = await openDirectory(t);
-    const plan = s.rows(`
+    const plan = await s.rows(`
       EXPLAIN QUERY PLAN SELECT 1 FROM event INDEXED BY event_of_webhook
       WHERE type GLOB 'webhook.*' AND data ->> 'webhookId' = 'x' AND data ->> 'state' IS NOT NULL ORDER BY key DESC`);
     assert.deepEqual(
@@ -226,10 +226,16 @@ describe('the history of a webhook', () => {
 
 const nameOf = ({ name }: { readonly name: string }): string => name;
 
-function setState({ database }: TestStore, number: number, state: string, reason: string | null, more = ''): void {
-  database.connection
-    .prepare(`UPDATE webhook_progress SET state = ?, state_reason = ?, wake_at = NULL ${more} WHERE webhook_number = ?`)
-    .run(state, reason, number);
+async function setState(
+  { database }: TestStore,
+  number: number,
+  state: string,
+  reason: string | null,
+  more = '',
+): Promise<void> {
+  const sql = `
+    UPDATE webhook_progress SET state = @state, state_reason = @reason, wake_at = NULL ${more} WHERE webhook_number = @number`;
+  await database.commit([{ sql, params: { number, state, reason } }]);
 }
 
 describe('the overview', () => {
@@ -276,11 +282,11 @@ describe('the overview', () => {
       await make('stopped'),
       await make('fresh'),
     ];
-    setState(s, fine, 'running', null);
-    setState(s, failing, 'failing', 'timeout', `, failing_since_at = ${NOW + 5}, state_detail = 'no answer'`);
-    setState(s, failed, 'failed', 'failing_too_long', `, state_at = ${NOW + 9}`);
-    setState(s, gone, 'stopped', 'endpoint_gone', `, state_at = ${NOW + 7}`);
-    setState(s, stopped, 'stopped', 'stopped_by_administrator', `, state_at = ${NOW + 8}`);
+    await setState(s, fine, 'running', null);
+    await setState(s, failing, 'failing', 'timeout', `, failing_since_at = ${NOW + 5}, state_detail = 'no answer'`);
+    await setState(s, failed, 'failed', 'failing_too_long', `, state_at = ${NOW + 9}`);
+    await setState(s, gone, 'stopped', 'endpoint_gone', `, state_at = ${NOW + 7}`);
+    await setState(s, stopped, 'stopped', 'stopped_by_administrator', `, state_at = ${NOW + 8}`);
     assert.ok(fresh > stopped);
     await publishMany(s, 'order.placed', 4);
     const ailing = await s.store.overview.ailing(10);
@@ -303,10 +309,15 @@ describe('the overview', () => {
     await settleNext(s, number, [3], 'delivered');
     await settleNext(s, number, [4, 2], 'dead');
     assert.deepEqual(await s.store.overview.dead(), { records: 6, more: false });
-    s.database.connection.exec(`
+    await s.database.commit([
+      {
+        sql: `
       WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 10000)
       INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at)
-      SELECT 99, n, n, 'b', 'dead', 1, 0, 1 FROM n`);
+      SELECT 99, n, n, 'b', 'dead', 1, 0, 1 FROM n`,
+        params: {},
+      },
+    ]);
     const { records, more } = await s.store.overview.dead();
     assert.ok(more && records >= 10_000);
   });

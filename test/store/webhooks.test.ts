@@ -21,10 +21,12 @@ async function made(s: TestStore, eventTypes: readonly string[]): Promise<Webhoo
   return found ?? assert.fail();
 }
 
-const patterns = (s: TestStore, webhook: Webhook): unknown[] =>
-  s
-    .rows(`SELECT pattern FROM subscription WHERE webhook_number = ${webhook.progress.webhookNumber} ORDER BY pattern`)
-    .map(({ pattern }) => pattern);
+const patterns = async (s: TestStore, webhook: Webhook): Promise<unknown[]> =>
+  (
+    await s.rows(
+      `SELECT pattern FROM subscription WHERE webhook_number = ${webhook.progress.webhookNumber} ORDER BY pattern`,
+    )
+  ).map(({ pattern }) => pattern);
 const running = (progress: Progress): Progress => ({
   ...progress,
   state: 'running',
@@ -43,7 +45,7 @@ describe('the webhook store', () => {
       { state, nextOffset, cursorOffset, wakeAt, sessionId, stateAt },
       { state: 'stopped', nextOffset: 0, cursorOffset: 0, wakeAt: null, sessionId: null, stateAt: NOW },
     );
-    assert.deepEqual(patterns(s, webhook), ['order.*', 'stock.low']);
+    assert.deepEqual(await patterns(s, webhook), ['order.*', 'stock.low']);
     assert.deepEqual(await s.store.webhooks.get(webhook.id), webhook);
     assert.equal(await s.store.webhooks.get('unknown'), null);
   });
@@ -55,7 +57,7 @@ describe('the webhook store', () => {
     const { progress, ...configuration } = before;
     const after = { ...configuration, eventTypes: ['stock.*', 'stock.low'], name: 'renamed', updatedAt: NOW + 1 };
     await s.store.webhooks.update(after, before, s.entry());
-    assert.deepEqual(patterns(s, before), ['stock.*', 'stock.low']);
+    assert.deepEqual(await patterns(s, before), ['stock.*', 'stock.low']);
     assert.deepEqual(await s.store.webhooks.get(before.id), { ...after, progress: { ...progress, nextOffset: 1 } });
     await leavingNothing(s, () =>
       assert.rejects(s.store.webhooks.update({ ...after, name: 'x' }, before, s.entry()), StaleWrite),
@@ -71,9 +73,9 @@ describe('the webhook store', () => {
     const number = gone.progress.webhookNumber;
     await s.store.webhooks.remove(gone.id, s.entry());
     for (const table of ['webhook_progress', 'subscription']) {
-      assert.deepEqual(s.rows(`SELECT * FROM ${table} WHERE webhook_number = ${number}`), [], table);
+      assert.deepEqual(await s.rows(`SELECT * FROM ${table} WHERE webhook_number = ${number}`), [], table);
     }
-    assert.deepEqual(s.rows('SELECT number FROM removed_webhook'), [{ number }]);
+    assert.deepEqual(await s.rows('SELECT number FROM removed_webhook'), [{ number }]);
     const shown = (await s.store.deliveries.list({}, null, 100)).items;
     assert.deepEqual(
       shown.map(({ webhookId }) => webhookId),
@@ -117,22 +119,25 @@ describe('the webhook store', () => {
     const { progress } = await made(s, ['order.*']);
     const other = await made(s, ['order.*']);
     const number = progress.webhookNumber;
-    s.database.connection.exec(
-      `UPDATE webhook_progress SET state = 'started', wake_at = ${NOW + 60_000};
+    await s.database.commit([
+      {
+        sql: `UPDATE webhook_progress SET state = 'started', wake_at = ${NOW + 60_000};
        INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner, settled_at) VALUES
          (${number}, 0, 0, 'waiting', 'pending', 1, 0, ${NOW + 60_000}, NULL, NULL),
          (${number}, 1, 1, 'leased', 'pending', 1, 0, ${NOW + 60_000}, 'me', NULL),
          (${number}, 2, 2, 'due', 'pending', 1, 0, ${NOW - 60_000}, NULL, NULL),
          (${number}, 3, 3, 'dead', 'dead', 1, 0, NULL, NULL, 1),
          (${other.progress.webhookNumber}, 0, 0, 'another''s', 'pending', 1, 0, ${NOW + 60_000}, NULL, NULL)`,
-    );
+        params: {},
+      },
+    ]);
     await s.store.webhooks.resume(number, NOW);
-    const dues = s.rows('SELECT next_attempt_at AS at FROM batch ORDER BY webhook_number, first_offset');
+    const dues = await s.rows('SELECT next_attempt_at AS at FROM batch ORDER BY webhook_number, first_offset');
     assert.deepEqual(
       dues.map(({ at }) => at),
       [NOW, NOW + 60_000, NOW - 60_000, null, NOW + 60_000],
     );
-    const wakes = s.rows('SELECT wake_at FROM webhook_progress ORDER BY webhook_number');
+    const wakes = await s.rows('SELECT wake_at FROM webhook_progress ORDER BY webhook_number');
     assert.deepEqual(
       wakes.map(({ wake_at }) => wake_at),
       [NOW, NOW + 60_000],
@@ -143,11 +148,14 @@ describe('the webhook store', () => {
     const s = await openTestStore(t);
     const number = (await made(s, ['order.*'])).progress.webhookNumber;
     const count = 3 * STEP_ROWS_FIRST + 7;
-    s.database.connection.exec(
-      `WITH RECURSIVE n (o) AS (SELECT 0 UNION ALL SELECT o + 2 FROM n WHERE o + 2 < ${2 * count})
+    await s.database.commit([
+      {
+        sql: `WITH RECURSIVE n (o) AS (SELECT 0 UNION ALL SELECT o + 2 FROM n WHERE o + 2 < ${2 * count})
        INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at)
        SELECT ${number}, o, o + 1, 'batch ' || o, 'pending', 1, 0, ${NOW + 60_000} FROM n`,
-    );
+        params: {},
+      },
+    ]);
     const changed: number[] = [];
     const db = {
       ...s.database,
@@ -164,7 +172,7 @@ describe('the webhook store', () => {
     );
     assert.equal(changed[0], STEP_ROWS_FIRST);
     assert.ok(changed.length > 1);
-    assert.equal(s.rows(`SELECT 1 FROM batch WHERE next_attempt_at > ${NOW}`).length, 0);
+    assert.equal((await s.rows(`SELECT 1 FROM batch WHERE next_attempt_at > ${NOW}`)).length, 0);
   });
 
   it('finds webhooks by endpoint, by pattern, and those that receive a type without an encryption key', async (t) => {
@@ -172,10 +180,13 @@ describe('the webhook store', () => {
     const [name, category, all, other] = await Promise.all(
       [['order.placed'], ['order.*'], ['*'], ['order.paid']].map((types) => made(s, types)),
     );
-    s.database.connection.exec(
-      `INSERT INTO pgp_key (id, name, public_key, fingerprint, algorithm, created_at, updated_at) VALUES ('k', 'key', '', '', '', 1, 1);
+    await s.database.commit([
+      {
+        sql: `INSERT INTO pgp_key (id, name, public_key, fingerprint, algorithm, created_at, updated_at) VALUES ('k', 'key', '', '', '', 1, 1);
        UPDATE webhook SET encryption_key_name = 'key' WHERE number = ${all?.progress.webhookNumber}`,
-    );
+        params: {},
+      },
+    ]);
     const ids = (webhooks: readonly Webhook[]) => webhooks.map(({ id }) => id).toSorted();
     assert.deepEqual(ids(await s.store.webhooks.ofEndpoint(other?.endpointId ?? '')), [other?.id]);
     assert.deepEqual(ids(await s.store.webhooks.ofPattern('order.*')), [category?.id]);
@@ -199,10 +210,12 @@ it('the sizes of waiting records stay as published, also after an erasure', asyn
   assert.deepEqual(await bytes(), all);
   assert.deepEqual(await bytes(1), all.slice(1));
 
-  const { connection } = d.database;
-  const kept = connection.prepare('SELECT data_bytes FROM outbox ORDER BY record_offset').pluck().all();
-  assert.deepEqual(kept, all);
-  connection.exec('UPDATE event SET data = NULL, erased_at = 1');
+  const kept = await d.rows('SELECT data_bytes FROM outbox ORDER BY record_offset');
+  assert.deepEqual(
+    kept.map(({ data_bytes }) => data_bytes),
+    all,
+  );
+  await d.database.commit([{ sql: 'UPDATE event SET data = NULL, erased_at = 1', params: {} }]);
   assert.deepEqual(await bytes(), all);
 });
 
@@ -218,8 +231,8 @@ it('the second of two claims of the same records is a stale write and changes no
     ...{ cursorBefore: 0, cursorAfter: 3, session: { id: 'session', at: now } },
   });
   await assert.rejects(second, StaleWrite);
-  assert.deepEqual(d.rows('SELECT id FROM batch'), [{ id: first.id }]);
-  assert.deepEqual(d.rows('SELECT cursor_offset FROM webhook_progress'), [{ cursor_offset: 2 }]);
+  assert.deepEqual(await d.rows('SELECT id FROM batch'), [{ id: first.id }]);
+  assert.deepEqual(await d.rows('SELECT cursor_offset FROM webhook_progress'), [{ cursor_offset: 2 }]);
 });
 
 it('expiring keys and client certificates are listed together, soonest first', async (t) => {

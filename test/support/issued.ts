@@ -2,9 +2,7 @@
 import type { TestStore } from './store.ts';
 
 /** The row keys, oldest first. */
-export function tokensOf({ database }: TestStore, applicationId: string): number[] {
-  const keys = database.connection
-    .prepare('SELECT key FROM access_token WHERE application_id = ? ORDER BY key')
-    .pluck();
-  return keys.all(applicationId) as number[];
+export async function tokensOf({ database }: TestStore, applicationId: string): Promise<number[]> {
+  const sql = 'SELECT key FROM access_token WHERE application_id = @applicationId ORDER BY key';
+  return (await database.all(sql, { applicationId })).map(({ key }) => Number(key));
 }

@@ -27,7 +27,7 @@ describe('an endpoint’s client certificate', () => {
     assert.ok(days > 29 && days < 31, `${days} days`);
     const body = client.privateKey.split('\n')[1] ?? '';
     assert.ok(body.length > 20);
-    assert.ok(!JSON.stringify([view, s.rows('SELECT * FROM audit')]).includes(body));
+    assert.ok(!JSON.stringify([view, await s.rows('SELECT * FROM audit')]).includes(body));
     assert.equal(endpoint.clientPrivateKey?.reveal(), client.privateKey);
   });
 

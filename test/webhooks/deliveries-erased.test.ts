@@ -31,25 +31,24 @@ async function open(t: TestContext, state: 'pending' | 'delivered' | 'dead', att
   const { webhookNumber } = (await s.webhooks.get(webhookId)).progress;
   for (let n = 0; n < 6; n += 1)
     await s.publish({ type: 'order.placed', data: { n }, ...(n % 2 === 1 && { subject: SOMEBODY }) }, actingAs('me'));
-  s.database.connection
-    .prepare(
-      `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, settled_at)
-       VALUES (?, 0, 5, 'a batch', ?, ?, 0, ?, ?)`,
-    )
-    .run(webhookNumber, state, attemptCount, ...(state === 'pending' ? [NOW, null] : [null, NOW]));
-  s.database.connection.prepare('UPDATE webhook_progress SET cursor_offset = 6').run();
+  const insert = `
+    INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, settled_at)
+    VALUES (@webhookNumber, 0, 5, 'a batch', @state, @attemptCount, 0, @nextAttemptAt, @settledAt)`;
+  const times = state === 'pending' ? { nextAttemptAt: NOW, settledAt: null } : { nextAttemptAt: null, settledAt: NOW };
+  await s.database.commit([
+    { sql: insert, params: { webhookNumber, state, attemptCount, ...times } },
+    { sql: 'UPDATE webhook_progress SET cursor_offset = 6', params: {} },
+  ]);
   const deliveries = async (): Promise<Delivery[]> =>
     (await s.deliveries.list({ webhookId }, null, 100)).items.toReversed();
   return { s, webhookId, webhookNumber, deliveries };
 }
 
-function attempt({ s, webhookNumber }: Log, n: number): void {
-  s.database.connection
-    .prepare(
-      `INSERT INTO attempt (key, id, webhook_number, kind, first_offset, last_offset, attempt_number, started_at, request_headers, timings)
-       VALUES (?, ?, ?, 'delivery', 0, 5, ?, ?, '{}', '{}')`,
-    )
-    .run(n, `attempt ${n}`, webhookNumber, n, s.clock());
+async function attempt({ s, webhookNumber }: Log, n: number): Promise<void> {
+  const sql = `
+    INSERT INTO attempt (key, id, webhook_number, kind, first_offset, last_offset, attempt_number, started_at, request_headers, timings)
+    VALUES (@n, @id, @webhookNumber, 'delivery', 0, 5, @n, @at, '{}', '{}')`;
+  await s.database.commit([{ sql, params: { n, id: `attempt ${n}`, webhookNumber, at: s.clock() } }]);
 }
 
 const statesOf = async (log: Log): Promise<string> =>
@@ -66,7 +65,7 @@ describe('a record that was erased after it was settled', () => {
       assert.equal(await s.deliveries.countReplay(webhookId, body), 3);
       assert.deepEqual(await s.webhooks.replay(webhookId, body, ACTOR), { replayed: 3 });
       assert.equal(await statesOf(log), `pending ${state}. pending ${state}. pending ${state}.`);
-      const [progress] = s.rows('SELECT pending_records FROM webhook_progress');
+      const [progress] = await s.rows('SELECT pending_records FROM webhook_progress');
       assert.equal(progress?.pending_records, 3);
     });
   }
@@ -124,20 +123,18 @@ describe('a log in which two processes published at the same moment', () => {
     for (const at of [2, 3, 4, 5, 6]) await publish(at);
     await s.store.events.publish([early]);
     for (let at = 0; at < 8; at += 1) {
-      s.database.connection
-        .prepare(
-          `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at)
-           VALUES (?, ?, ?, ?, 'delivered', 1, 0, ?)`,
-        )
-        .run(webhookNumber, at, at, s.ids.uuid(), NOW);
+      const sql = `
+        INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at)
+        VALUES (@webhookNumber, @at, @at, @id, 'delivered', 1, 0, @settledAt)`;
+      await s.database.commit([{ sql, params: { webhookNumber, at, id: s.ids.uuid(), settledAt: NOW } }]);
     }
-    s.database.connection.prepare('UPDATE webhook_progress SET cursor_offset = 8').run();
+    await s.database.commit([{ sql: 'UPDATE webhook_progress SET cursor_offset = 8', params: {} }]);
     s.advance(1000);
     await s.erasures.erase({ subject: SOMEBODY }, ACTOR);
     return { s, webhookId, webhookNumber, deliveries: async () => [] };
   }
-  const statesByOffset = ({ s }: Log): unknown[] =>
-    s.rows('SELECT state FROM batch ORDER BY first_offset').map(({ state }) => String(state).slice(0, 1));
+  const statesByOffset = async ({ s }: Log): Promise<unknown[]> =>
+    (await s.rows('SELECT state FROM batch ORDER BY first_offset')).map(({ state }) => String(state).slice(0, 1));
 
   const replays: readonly [what: string, erased: readonly number[], ends: readonly [number, number], after: string][] =
     [
@@ -155,7 +152,7 @@ describe('a log in which two processes published at the same moment', () => {
       const wanted = after.split(' ').filter((state) => state === 'p').length;
       assert.equal(await s.store.replays.count(range), wanted);
       assert.equal(await s.store.replays.replay({ ...range, now: NOW, newId: s.ids.uuid }, s.entry()), wanted);
-      assert.equal(statesByOffset(log).join(' '), after);
+      assert.equal((await statesByOffset(log)).join(' '), after);
     });
   }
 });
@@ -164,22 +161,25 @@ describe('a record that was erased before it was sent', () => {
   it('keeps its earlier attempts, gets no others, and is settled then', async (t) => {
     const log = await open(t, 'pending', 1);
     const { s } = log;
-    attempt(log, 1);
+    await attempt(log, 1);
     s.advance(1000);
     await s.erasures.erase({ subject: SOMEBODY }, ACTOR);
     const erasedAt = s.clock();
     s.advance(1000);
-    attempt(log, 2);
-    s.database.connection.exec(
-      `UPDATE batch SET state = 'delivered', attempt_count = 2, next_attempt_at = NULL, settled_at = ${s.clock()}`,
-    );
+    await attempt(log, 2);
+    await s.database.commit([
+      {
+        sql: `UPDATE batch SET state = 'delivered', attempt_count = 2, next_attempt_at = NULL, settled_at = ${s.clock()}`,
+        params: {},
+      },
+    ]);
     const [sent, erased] = await log.deliveries();
     assert.deepEqual([sent?.state, sent?.attemptCount, sent?.settledAt], ['delivered', 2, s.clock()]);
     assert.deepEqual([erased?.state, erased?.attemptCount, erased?.settledAt], ['discarded', 1, erasedAt]);
     // Not every attempt counts: one that a stop cut off does not.
-    attempt(log, 3);
+    await attempt(log, 3);
     assert.equal((await log.deliveries())[1]?.attemptCount, 0);
-    s.database.connection.exec("DELETE FROM attempt WHERE id = 'attempt 3'");
+    await s.database.commit([{ sql: "DELETE FROM attempt WHERE id = 'attempt 3'", params: {} }]);
     const attemptsOf = async (delivery: Delivery | undefined): Promise<string[]> =>
       (await s.deliveries.get(delivery?.id ?? '')).attempts.map(({ id }) => id);
     assert.deepEqual(await attemptsOf(sent), ['attempt 1', 'attempt 2']);

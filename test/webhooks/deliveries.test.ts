@@ -28,22 +28,16 @@ async function open(t: Parameters<typeof openTestServices>[0], states: readonly 
   for (const [n, state] of states.entries()) {
     await s.publish({ type: 'order.placed', data: { n } }, actingAs('me'));
     s.advance(1000);
-    s.database.connection
-      .prepare(
-        `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, settled_at)
-         VALUES (?, ?, ?, ?, ?, 2, 0, ?, ?)`,
-      )
-      .run(
-        webhookNumber,
-        n,
-        n,
-        `batch ${n}`,
-        state,
-        state === 'pending' ? NOW : null,
-        state === 'pending' ? null : NOW + 7,
-      );
+    const sql = `
+      INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, settled_at)
+      VALUES (@webhookNumber, @n, @n, @id, @state, 2, 0, @nextAttemptAt, @settledAt)`;
+    const times =
+      state === 'pending' ? { nextAttemptAt: NOW, settledAt: null } : { nextAttemptAt: null, settledAt: NOW + 7 };
+    await s.database.commit([{ sql, params: { webhookNumber, n, id: `batch ${n}`, state, ...times } }]);
   }
-  s.database.connection.prepare('UPDATE webhook_progress SET cursor_offset = ?').run(states.length);
+  await s.database.commit([
+    { sql: 'UPDATE webhook_progress SET cursor_offset = @value', params: { value: states.length } },
+  ]);
   const deliveries = (await s.deliveries.list({ webhookId }, null, 100)).items.toReversed();
   return { s, webhookId, deliveries };
 }
@@ -58,16 +52,17 @@ describe('deliveries', () => {
   it('are read with their attempts, oldest first', async (t) => {
     const { s, deliveries } = await open(t, ['dead', 'delivered']);
     const [dead] = deliveries;
-    const attempt = s.database.connection.prepare(
-      `INSERT INTO attempt (key, id, webhook_number, kind, first_offset, last_offset, attempt_number, started_at, request_headers, timings)
-       VALUES (?, ?, ?, 'delivery', ?, ?, ?, ?, '{}', '{}')`,
-    );
+    const sql = `
+      INSERT INTO attempt (key, id, webhook_number, kind, first_offset, last_offset, attempt_number, started_at, request_headers, timings)
+      VALUES (@n, @id, @webhookNumber, 'delivery', @first, @last, @n, @at, '{}', '{}')`;
     for (const [n, first, last] of [
       [1, 0, 0],
       [2, 0, 1],
       [3, 1, 1],
     ] as const)
-      attempt.run(n, `attempt ${n}`, dead?.webhookNumber, first, last, n, NOW);
+      await s.database.commit([
+        { sql, params: { n, id: `attempt ${n}`, webhookNumber: dead?.webhookNumber ?? 0, first, last, at: NOW } },
+      ]);
     const { delivery, attempts } = await s.deliveries.get(dead?.id ?? '');
     assert.deepEqual(delivery, dead);
     assert.deepEqual(
@@ -206,7 +201,7 @@ describe('the content of a delivery', () => {
     const { correlationId, ...content } = await s.deliveries.content(id);
     assert.deepEqual(content, { dataJson: '{"n":0}', erasedAt: null, actorId: null });
     assert.match(correlationId, /^[0-9a-f-]{36}$/);
-    s.database.connection.exec(`UPDATE event SET data = NULL, erased_at = ${NOW + 5}`);
+    await s.database.commit([{ sql: `UPDATE event SET data = NULL, erased_at = ${NOW + 5}`, params: {} }]);
     const { dataJson, erasedAt } = await s.deliveries.content(id);
     assert.deepEqual([dataJson, erasedAt], [null, NOW + 5]);
     await refused(() => s.deliveries.content(MISSING), { code: 'not_found' });

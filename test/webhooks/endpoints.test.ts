@@ -78,8 +78,8 @@ describe('endpoints', () => {
     it(`are not read once their ${column} was put in the place of another’s`, async (t) => {
       const s = await openTestServices(t);
       const [one, other] = [await makeEndpoint(s, { oauth: OAUTH }), await makeEndpoint(s, { oauth: OAUTH })];
-      const sql = `UPDATE endpoint SET ${column} = (SELECT ${column} FROM endpoint WHERE id = ?) WHERE id = ?`;
-      s.database.connection.prepare(sql).run(other.id, one.id);
+      const sql = `UPDATE endpoint SET ${column} = (SELECT ${column} FROM endpoint WHERE id = @from) WHERE id = @to`;
+      await s.database.commit([{ sql, params: { from: other.id, to: one.id } }]);
       await assert.rejects(s.endpoints.get(one.id), {
         message: new RegExp(`^endpoint.${column}:${one.id} was altered`),
       });
@@ -154,7 +154,9 @@ describe('endpoints', () => {
   it('whose URL would now be refused can be disabled, but not moved to another such URL', async (t) => {
     const s = await openTestServices(t, { egress: { allow: [] } });
     const { id } = await makeEndpoint(s, { oauth: OAUTH });
-    s.database.connection.exec("UPDATE endpoint SET url = 'https://10.0.0.1/', oauth_token_url = 'https://10.0.0.2/'");
+    await s.database.commit([
+      { sql: "UPDATE endpoint SET url = 'https://10.0.0.1/', oauth_token_url = 'https://10.0.0.2/'", params: {} },
+    ]);
     assert.equal((await s.endpoints.patch(id, { enabled: false }, ACTOR)).enabled, false);
     await leavingNothing(s, async () => {
       await refused(() => s.endpoints.patch(id, { url: 'https://10.0.0.3/' }, ACTOR), {

@@ -136,7 +136,7 @@ describe('keys', () => {
   it('with another public key are checked again and may be warned about again; renamed, they are not', async (t) => {
     const s = await openTestServices(t);
     const { id, expiresAt, fingerprint } = await s.keys.create({ name: 'key', publicKey: pgpVector('rsa2048') }, ACTOR);
-    s.database.connection.exec('UPDATE pgp_key SET warned_days = 7, expires_at = 5');
+    await s.database.commit([{ sql: 'UPDATE pgp_key SET warned_days = 7, expires_at = 5', params: {} }]);
     const renamed = await s.keys.patch(id, { name: 'renamed' }, ACTOR);
     assert.deepEqual([renamed.warnedDays, renamed.expiresAt, renamed.fingerprint], [7, 5, fingerprint]);
     const changed = await s.keys.patch(id, { publicKey: pgpVector('curve25519') }, ACTOR);

@@ -15,18 +15,22 @@ import {
 import { leavingNothing, NOW } from '../support/store.ts';
 
 /** Types and data of the events that a webhook got. */
-function received({ rows }: TestServices, number: number): unknown[] {
+async function received({ rows }: TestServices, number: number): Promise<unknown[]> {
   const sql = `SELECT e.type, e.data FROM outbox AS o JOIN event AS e ON e.key = o.event_key WHERE webhook_number = ${number} ORDER BY record_offset`;
-  return rows(sql).map(({ type, data }) => [type, JSON.parse(String(data))]);
+  return (await rows(sql)).map(({ type, data }) => [type, JSON.parse(String(data))]);
 }
 const numberOf = async ({ webhooks }: TestServices, id: string): Promise<number> =>
   (await webhooks.get(id)).progress.webhookNumber;
-const put = ({ database }: TestServices, id: string, state: WebhookState, wakeAt: number | null = null): void => {
-  database.connection
-    .prepare(
-      'UPDATE webhook_progress SET state = ?, wake_at = ? WHERE webhook_number = (SELECT number FROM webhook WHERE id = ?)',
-    )
-    .run(state, wakeAt, id);
+const put = async (
+  { database }: TestServices,
+  id: string,
+  state: WebhookState,
+  wakeAt: number | null = null,
+): Promise<void> => {
+  const sql = `
+    UPDATE webhook_progress SET state = @state, wake_at = @wakeAt
+    WHERE webhook_number = (SELECT number FROM webhook WHERE id = @id)`;
+  await database.commit([{ sql, params: { id, state, wakeAt } }]);
 };
 
 describe('starting a webhook', () => {
@@ -34,7 +38,7 @@ describe('starting a webhook', () => {
     const s = await openTestServices(t);
     const { id, name, endpointId } = await makeWebhook(s, ['webhook.failed']);
     const watcher = await makeWebhook(s, ['webhook.*']);
-    s.database.connection.exec('UPDATE webhook_progress SET sent_at = 5');
+    await s.database.commit([{ sql: 'UPDATE webhook_progress SET sent_at = 5', params: {} }]);
     s.advance(1000);
     const started = await s.webhooks.start(id, ACTOR);
     const { state, stateReason, stateAt, sessionAt, wakeAt, sentAt } = started.progress;
@@ -46,7 +50,7 @@ describe('starting a webhook', () => {
     assert.match(started.progress.sessionId ?? '', /^[0-9a-f-]{36}$/);
     assert.deepEqual(await s.webhooks.get(id), started);
     assert.equal(s.wakes(), 1);
-    assert.deepEqual(received(s, await numberOf(s, watcher.id)), [
+    assert.deepEqual(await received(s, await numberOf(s, watcher.id)), [
       [
         'webhook.started',
         {
@@ -71,7 +75,7 @@ describe('starting a webhook', () => {
     const s = await openTestServices(t);
     const { id } = await makeWebhook(s, ['webhook.failed']);
     for (const state of ['started', 'running', 'failing'] as const) {
-      put(s, id, state, NOW);
+      await put(s, id, state, NOW);
       assert.equal((await leavingNothing(s, () => s.webhooks.start(id, ACTOR))).progress.state, state);
     }
     assert.equal(s.wakes(), 0);
@@ -80,7 +84,7 @@ describe('starting a webhook', () => {
   it('restarts a failed webhook', async (t) => {
     const s = await openTestServices(t);
     const { id } = await makeWebhook(s, ['webhook.failed']);
-    put(s, id, 'failed');
+    await put(s, id, 'failed');
     assert.equal((await s.webhooks.start(id, ACTOR)).progress.state, 'started');
   });
 
@@ -90,7 +94,7 @@ describe('starting a webhook', () => {
     const watcher = await makeWebhook(s, ['webhook.started']);
     const started = await Promise.all(Array.from({ length: 10 }, () => s.webhooks.start(id, ACTOR)));
     assert.equal(new Set(started.map(({ progress }) => progress.sessionId)).size, 1);
-    assert.equal(received(s, await numberOf(s, watcher.id)).length, 1);
+    assert.equal((await received(s, await numberOf(s, watcher.id))).length, 1);
   });
 
   it('is refused while its endpoint is disabled or unverified, or its key has expired, and says which', async (t) => {
@@ -101,14 +105,15 @@ describe('starting a webhook', () => {
     await s.endpoints.patch(endpointId, { enabled: false }, ACTOR);
     const wakesBefore = s.wakes();
     await refusal(`its endpoint is not enabled; enable it first: PATCH /endpoints/${endpointId}`);
-    s.database.connection.exec('UPDATE endpoint SET token_challenge = 1');
+    await s.database.commit([{ sql: 'UPDATE endpoint SET token_challenge = true', params: {} }]);
     await refusal(`its endpoint is not verified; verify it first: POST /endpoints/${endpointId}/verify, or sallyport`);
-    s.database.connection.exec(
-      'UPDATE endpoint SET token_challenge = 0, enabled = 1; UPDATE pgp_key SET expires_at = 5',
-    );
+    await s.database.commit([
+      { sql: 'UPDATE endpoint SET token_challenge = false, enabled = true', params: {} },
+      { sql: 'UPDATE pgp_key SET expires_at = 5', params: {} },
+    ]);
     await refusal('has expired');
     assert.equal(s.wakes(), wakesBefore);
-    s.database.connection.exec('UPDATE pgp_key SET expires_at = NULL');
+    await s.database.commit([{ sql: 'UPDATE pgp_key SET expires_at = NULL', params: {} }]);
     assert.equal((await s.webhooks.start(id, ACTOR)).progress.state, 'started');
   });
 });
@@ -120,7 +125,7 @@ describe('stopping a webhook', () => {
       const { id } = await makeWebhook(s, ['webhook.failed']);
       const watcher = await makeWebhook(s, ['webhook.stopped']);
       await s.webhooks.start(id, ACTOR);
-      put(s, id, state, state === 'failed' ? null : NOW);
+      await put(s, id, state, state === 'failed' ? null : NOW);
       const stopped = await s.webhooks.stop(id, ACTOR);
       assert.deepEqual(await s.webhooks.get(id), stopped);
       const { stateReason, stateDescription, sessionId } = viewWebhook(stopped);
@@ -128,7 +133,7 @@ describe('stopping a webhook', () => {
         [stopped.progress.state, stateReason, stateDescription, sessionId, stopped.progress.wakeAt],
         ['stopped', 'stopped_by_administrator', 'An administrator stopped it.', null, null],
       );
-      const [event] = received(s, await numberOf(s, watcher.id)) as [string, { previousState: string }][];
+      const [event] = (await received(s, await numberOf(s, watcher.id))) as [string, { previousState: string }][];
       assert.deepEqual([event?.[0], event?.[1].previousState], ['webhook.stopped', state]);
     });
   }

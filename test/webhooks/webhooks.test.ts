@@ -231,7 +231,7 @@ describe('a webhook whose events must be encrypted', () => {
   it('is refused with an expired key, from the exact millisecond on', async (t) => {
     const { s, body } = await open(t);
     const key = await makeKey(s);
-    s.database.connection.prepare('UPDATE pgp_key SET expires_at = ?').run(NOW + 5);
+    await s.database.commit([{ sql: 'UPDATE pgp_key SET expires_at = @value', params: { value: NOW + 5 } }]);
     const encrypted = { ...body, eventTypes: ['employee.*'], encryptionKeyName: key.name };
     await s.webhooks.create(encrypted, ACTOR);
     s.advance(5);
@@ -247,7 +247,7 @@ describe('a webhook whose events must be encrypted', () => {
   it('can be changed after its key expired, but not to an expired key', async (t) => {
     const { s, body } = await open(t);
     const [key, other] = [await makeKey(s), await makeKey(s)];
-    s.database.connection.prepare('UPDATE pgp_key SET expires_at = ?').run(NOW + 5);
+    await s.database.commit([{ sql: 'UPDATE pgp_key SET expires_at = @value', params: { value: NOW + 5 } }]);
     const webhook = await s.webhooks.create({ ...body, encryptionKeyName: key.name }, ACTOR);
     s.advance(5);
     assert.equal((await s.webhooks.patch(webhook.id, { name: 'another' }, ACTOR)).name, 'another');

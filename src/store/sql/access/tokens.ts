@@ -12,7 +12,8 @@ const INSERT = `
   INSERT INTO access_token (key, hash, application_id, scope, expires_at)
   SELECT @key, @hash, a.id, @scope, @expiresAt
   FROM application AS a JOIN user_account AS u ON u.id = a.user_id
-  WHERE a.id = @applicationId AND a.active AND u.active AND a.tokens_revoked_through = @tokensRevokedThrough`;
+  WHERE a.id = @applicationId AND a.active AND u.active AND a.tokens_revoked_through = @tokensRevokedThrough
+  ON CONFLICT (key) DO NOTHING`;
 /** Selects the grants of tokens, for `readGrant`. `tokens` is a FROM with their rows as `t`. */
 export const grantsOf = (tokens: string): string => `
   SELECT t.key, t.hash, t.application_id, t.scope, t.expires_at, a.client_id, a.active AS application_active, a.scopes,
