@@ -5,6 +5,7 @@ import type { TokenStore } from '../access.ts';
 import type { Database, Parameters as SqlParameters } from '../database.ts';
 import { StaleWrite } from '../errors.ts';
 import { type AccessVersion, grantsOf, readGrant, tokenStore as sharedTokenStore } from '../sql/access/tokens.ts';
+import { arrayText, byteArray, numberArray } from './arrays.ts';
 import { together } from './together.ts';
 
 /** Reads under way at once. A query takes less than a millisecond, so more would only make each of them smaller. */
@@ -101,7 +102,7 @@ export function tokenStore(db: Database, access: Pick<AccessVersion, 'current'>)
   const find = together<number, TokenGrant | null>(
     async (keys) => {
       const range = { first: Math.min(...keys), last: Math.max(...keys) };
-      const rows = await db.all(FIND, { keys: arrayText(keys.map(String)), ...range });
+      const rows = await db.all(FIND, { keys: numberArray(keys), ...range });
       const grants = new Map(rows.map((row) => [Number(row.key), readGrant(row)]));
       return keys.map((key) => grants.get(key) ?? null);
     },
@@ -121,16 +122,11 @@ type IssuedToken = Parameters<TokenStore['issue']>[0];
 
 function tokenParameters(tokens: readonly IssuedToken[]): SqlParameters {
   return {
-    keys: arrayText(tokens.map(({ key }) => String(key))),
-    hashes: arrayText(tokens.map(({ hash }) => `\\x${Buffer.from(hash).toString('hex')}`)),
+    keys: numberArray(tokens.map(({ key }) => key)),
+    hashes: byteArray(tokens.map(({ hash }) => hash)),
     applicationIds: arrayText(tokens.map(({ applicationId }) => applicationId)),
     scopes: arrayText(tokens.map(({ scope }) => scope)),
-    expiries: arrayText(tokens.map(({ expiresAt }) => String(expiresAt))),
-    watermarks: arrayText(tokens.map(({ tokensRevokedThrough }) => String(tokensRevokedThrough))),
+    expiries: numberArray(tokens.map(({ expiresAt }) => expiresAt)),
+    watermarks: numberArray(tokens.map(({ tokensRevokedThrough }) => tokensRevokedThrough)),
   };
-}
-
-/** An array as PostgreSQL reads it: `{"a","b"}`. */
-function arrayText(values: readonly string[]): string {
-  return `{${values.map((value) => `"${value.replaceAll(/["\\]/g, '\\$&')}"`).join(',')}}`;
 }

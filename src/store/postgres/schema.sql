@@ -17,6 +17,12 @@ VALUES (1, 1, floor(extract(epoch FROM clock_timestamp()) * 1000));
 CREATE FUNCTION sha256_hex(content text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN encode(sha256(convert_to(content, 'UTF8')), 'hex');
 
+-- Makes the driver run the transaction again, which then sees the rows of others that it just missed.
+CREATE FUNCTION run_again(reason text) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION USING ERRCODE = 'serialization_failure', MESSAGE = reason;
+END $$;
+
 -- Adds two lists [bucket, requests, bucket, requests, …] of a figure.
 CREATE FUNCTION add_latencies(one json, other json) RETURNS json LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN (

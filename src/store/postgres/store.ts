@@ -13,6 +13,7 @@ import { createStore } from '../sql/store.ts';
 import type { Store } from '../store.ts';
 import { tokenStore, watchAccess } from './access.ts';
 import { createLeases, type Leases } from './instances.ts';
+import { eventStore } from './publish.ts';
 import { stateHistoryStore } from './state-history.ts';
 
 export function createPostgresStore(db: Database, vault: Vault, ids: Ids): Store {
@@ -22,6 +23,7 @@ export function createPostgresStore(db: Database, vault: Vault, ids: Ids): Store
   return {
     ...shared,
     tokens: tokenStore(db, access),
+    events: eventStore(db),
     stateHistory: stateHistoryStore(db),
     instances: leases.instances,
     dispatch: leasedDispatch(db, shared.dispatch, leases),

@@ -54,7 +54,8 @@ const FAN_OUT = `
   FROM event AS e CROSS JOIN webhook_progress AS p
   WHERE e.key = @key AND e.id = @id AND p.webhook_number IN (${SUBSCRIBED})`;
 
-// The same for all events of a request, with one write per log instead of one per event. The inserted events by key and id.
+// The same for all events of a request, with one write per log instead of one per event. The inserted events by key and id. For SQLite:
+// PostgreSQL publishes the requests of many at once (`postgres/publish.ts`), and takes the locks in order there.
 const FRESH = `
   fresh AS MATERIALIZED (
     SELECT e.key, e.type, octet_length(e.data) AS data_bytes FROM tuples(@inserted) AS j CROSS JOIN event AS e

@@ -1,0 +1,242 @@
+/**
+ * Publishing on PostgreSQL (`event`, `outbox`, `idempotency`): one statement for all requests of a turn of the event loop. Measured with
+ * events of 1 KiB for three webhooks and 256 clients: 6 µs an event in the service and 24 µs in PostgreSQL, 34,000 events a second.
+ */
+import type { Accepted, Idempotency, NewEvent } from '../../events/event.ts';
+import { rowKeyOf } from '../../kernel/ids.ts';
+import { BYTES_WAITING_MAX, LISTS_WAITING_MAX } from '../../kernel/limits/database.ts';
+import { EVENTS_PER_REQUEST } from '../../kernel/limits/limits.ts';
+import type { Database, Parameters, Row } from '../database.ts';
+import { ConstraintViolation, DatabaseUnavailable, KeyConflict } from '../errors.ts';
+import type { EventStore } from '../events.ts';
+import { IS_RUNNABLE } from '../sql/delivery/wake.ts';
+import { arrayText, byteArray, JSON_SEPARATOR, jsonList, numberArray } from './arrays.ts';
+import { together } from './together.ts';
+
+/** Requests that are published together. */
+const REQUESTS_MAX = 1000;
+/** Events and bytes of one statement. A request may have as many events, and is never divided. */
+const EVENTS_MAX = EVENTS_PER_REQUEST;
+const BYTES_MAX = 8 * 1024 * 1024;
+
+const EVENTS = `
+  wanted AS MATERIALIZED (
+    SELECT * FROM ROWS FROM (
+      unnest(CAST(@keys AS BIGINT[]), CAST(@ids AS TEXT[]), CAST(@types AS TEXT[]), CAST(@subjects AS TEXT[]),
+        CAST(@correlationIds AS TEXT[]), CAST(@actorIds AS TEXT[]), CAST(@createdAts AS BIGINT[])),
+      unnest(string_to_array(@data, ${JSON_SEPARATOR})))
+    WITH ORDINALITY AS w (key, id, type, subject, correlation_id, actor_id, created_at, data, place))`;
+const WITHOUT_KEYS = `
+  fresh AS MATERIALIZED (SELECT *, CAST(NULL AS BYTEA) AS content_hash FROM wanted)`;
+// A key that another event holds: the event repeats that one, or its whole request is refused. An erased or deleted event has no hash, so
+// repeating its key publishes nothing, whatever the content is.
+const WITH_KEYS = `
+  keyed AS MATERIALIZED (
+    SELECT * FROM unnest(CAST(@requests AS BIGINT[]), CAST(@publishers AS TEXT[]), CAST(@idempotencyKeys AS TEXT[]),
+      CAST(@expiries AS BIGINT[]), CAST(@hashes AS BYTEA[]))
+    WITH ORDINALITY AS k (request, publisher, idempotency_key, expires_at, content_hash, place)),
+  held AS MATERIALIZED (
+    SELECT k.place, k.request, i.event_id, e.content_hash IS NULL OR e.content_hash = k.content_hash AS is_same
+    FROM keyed AS k JOIN idempotency AS i ON i.publisher = k.publisher AND i.key = k.idempotency_key AND i.expires_at > @now
+    LEFT JOIN event AS e ON e.key = i.event_key),
+  fresh AS MATERIALIZED (
+    SELECT w.*, k.content_hash, k.publisher, k.idempotency_key, k.expires_at FROM wanted AS w JOIN keyed AS k ON k.place = w.place
+    WHERE w.place NOT IN (SELECT place FROM held) AND k.request NOT IN (SELECT request FROM held WHERE NOT is_same)),
+  taken AS (
+    INSERT INTO idempotency (publisher, key, event_id, event_key, expires_at)
+    SELECT publisher, idempotency_key, id, key, expires_at FROM fresh WHERE publisher IS NOT NULL ORDER BY publisher, idempotency_key
+    ON CONFLICT (publisher, key) DO UPDATE
+    SET event_id = excluded.event_id, event_key = excluded.event_key, expires_at = excluded.expires_at
+    WHERE idempotency.expires_at <= @now
+    RETURNING 1)`;
+// The locks are taken in the order of the webhooks' numbers, so that instances cannot deadlock, and held until the commit. So offsets are
+// gapless, and a later offset is never visible before an earlier one.
+const APPEND = `
+  inserted AS (
+    INSERT INTO event (key, id, type, data, subject, correlation_id, actor_id, created_at, content_hash)
+    SELECT key, id, type, data, subject, correlation_id, actor_id, created_at, content_hash FROM fresh ORDER BY key),
+  subscribed AS MATERIALIZED (
+    SELECT DISTINCT t.type, s.webhook_number FROM (SELECT DISTINCT type FROM fresh) AS t
+    JOIN subscription AS s ON s.pattern = ANY (ARRAY[t.type, substr(t.type, 1, strpos(t.type, '.')) || '*', '*'])),
+  log AS MATERIALIZED (
+    SELECT webhook_number, next_offset FROM webhook_progress WHERE webhook_number IN (SELECT webhook_number FROM subscribed)
+    ORDER BY webhook_number FOR NO KEY UPDATE),
+  record AS MATERIALIZED (
+    SELECT l.webhook_number, l.next_offset + row_number() OVER (PARTITION BY l.webhook_number ORDER BY f.place) - 1 AS record_offset,
+      f.key AS event_key, octet_length(f.data) AS data_bytes
+    FROM fresh AS f JOIN subscribed AS s ON s.type = f.type JOIN log AS l ON l.webhook_number = s.webhook_number),
+  advanced AS (
+    UPDATE webhook_progress AS p
+    SET next_offset = r.last_offset + 1,
+        wake_at = CASE WHEN ${IS_RUNNABLE} THEN
+          CASE WHEN p.pending_records > 0 AND (SELECT ordered FROM webhook WHERE number = p.webhook_number) THEN p.wake_at
+            ELSE least(coalesce(p.wake_at, @now), @now) END
+        END
+    FROM (SELECT webhook_number, max(record_offset) AS last_offset FROM record GROUP BY webhook_number) AS r
+    WHERE p.webhook_number = r.webhook_number),
+  appended AS (
+    INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes)
+    SELECT webhook_number, record_offset, event_key, data_bytes FROM record)`;
+const PUBLISH = `WITH ${[EVENTS, WITHOUT_KEYS, APPEND].join(',')} SELECT 1 WHERE false`;
+// Returns the events whose keys are held. If another instance took a key after this statement had begun, the statement is run again and
+// finds that event.
+const PUBLISH_KEYED = `
+  WITH ${[EVENTS, WITH_KEYS, APPEND].join(',')}
+  SELECT place, event_id, is_same FROM held
+  UNION ALL SELECT run_again('another instance took an idempotency key'), NULL, NULL
+  WHERE (SELECT count(*) FROM taken) <> (SELECT count(publisher) FROM fresh)`;
+
+type Outcome = readonly Accepted[] | Error;
+
+export function eventStore(db: Database): EventStore {
+  const publish = together<readonly NewEvent[], Outcome>(
+    async (requests) => {
+      const outcomes: Outcome[] = [];
+      for (const set of setsOf(requests)) outcomes.push(...(await publishSet(db, set)));
+      return outcomes;
+    },
+    // One at a time: a second statement would only wait for the locks of the first.
+    { underWayMax: 1, callsMax: REQUESTS_MAX },
+  );
+  let waiting = 0;
+  let waitingBytes = 0;
+  return {
+    publish: async (events) => {
+      const bytes = bytesOf(events);
+      if (waiting >= LISTS_WAITING_MAX || (waiting > 0 && waitingBytes + bytes > BYTES_WAITING_MAX)) {
+        throw new DatabaseUnavailable('overloaded');
+      }
+      waiting += 1;
+      waitingBytes += bytes;
+      try {
+        const outcome = await publish(events);
+        if (outcome instanceof Error) throw outcome;
+        return [...outcome];
+      } finally {
+        waiting -= 1;
+        waitingBytes -= bytes;
+      }
+    },
+  };
+}
+
+/** Divides requests into sets of a bounded size in which no idempotency key comes twice. Statements see no rows of their own. */
+function setsOf(requests: readonly (readonly NewEvent[])[]): (readonly NewEvent[])[][] {
+  const sets: (readonly NewEvent[])[][] = [];
+  let set: (readonly NewEvent[])[] = [];
+  let keys = new Set<string>();
+  let events = 0;
+  let bytes = 0;
+  for (const request of requests) {
+    const itsKeys = request.flatMap(({ idempotency }) => (idempotency === null ? [] : [nameOf(idempotency)]));
+    const itsBytes = bytesOf(request);
+    const isFull = events + request.length > EVENTS_MAX || bytes + itsBytes > BYTES_MAX;
+    if (set.length === 0 || isFull || itsKeys.some((key) => keys.has(key))) {
+      set = [];
+      sets.push(set);
+      keys = new Set();
+      events = 0;
+      bytes = 0;
+    }
+    set.push(request);
+    for (const key of itsKeys) keys.add(key);
+    events += request.length;
+    bytes += itsBytes;
+  }
+  return sets;
+}
+
+/** About how many bytes the events take: each character of the data counts as one byte. */
+function bytesOf(events: readonly NewEvent[]): number {
+  return events.reduce((sum, { dataJson }) => sum + dataJson.length, 0);
+}
+
+function nameOf({ publisher, key }: Idempotency): string {
+  return `${publisher} ${key}`;
+}
+
+/** Publishes the requests of a set, each all or none. */
+async function publishSet(db: Database, requests: readonly (readonly NewEvent[])[]): Promise<Outcome[]> {
+  const written = requests.map(firstOfEachKey);
+  const events = written.flatMap((request) => (request instanceof Error ? [] : request));
+  if (events.length === 0) return written.map((request) => (request instanceof Error ? request : []));
+  const isKeyed = events.some(({ idempotency }) => idempotency !== null);
+  const numbers = isKeyed
+    ? written.flatMap((request, n) => (request instanceof Error ? [] : request.map(() => n)))
+    : [];
+  const statement = isKeyed
+    ? { sql: PUBLISH_KEYED, params: { ...parametersOf(events), ...keyParametersOf(events, numbers) } }
+    : { sql: PUBLISH, params: parametersOf(events) };
+  try {
+    const [result] = await db.commit([statement]);
+    const held = new Map(result?.rows.map((row) => [events[Number(row.place) - 1], row]));
+    return requests.map((request, n) => {
+      const own = written[n] ?? [];
+      return own instanceof Error ? own : outcomeOf(request, own, held);
+    });
+  } catch (error) {
+    if (!(error instanceof ConstraintViolation) || requests.length === 1) return requests.map(() => error as Error);
+    // Another process took the row key of one of them.
+    const outcomes: Outcome[] = [];
+    for (const request of requests) outcomes.push(...(await publishSet(db, [request])));
+    return outcomes;
+  }
+}
+
+/** An event that repeats the key of an earlier one of its request is not written. With other content it refuses the request. */
+function firstOfEachKey(request: readonly NewEvent[]): readonly NewEvent[] | KeyConflict {
+  const first = new Map<string, Idempotency>();
+  const conflicts: number[] = [];
+  const events = request.filter(({ idempotency }, at) => {
+    if (idempotency === null) return true;
+    const earlier = first.get(nameOf(idempotency));
+    if (earlier === undefined) first.set(nameOf(idempotency), idempotency);
+    else if (Buffer.compare(earlier.contentHash, idempotency.contentHash) !== 0) conflicts.push(at);
+    return earlier === undefined;
+  });
+  return conflicts.length === 0 ? events : new KeyConflict(conflicts);
+}
+
+/** `written`: the events of the request that were passed to the statement; `held`: the events whose keys others hold. */
+function outcomeOf(
+  request: readonly NewEvent[],
+  written: readonly NewEvent[],
+  held: ReadonlyMap<NewEvent | undefined, Row>,
+): Outcome {
+  const byKey = new Map(
+    written.flatMap((event) => (event.idempotency === null ? [] : [[nameOf(event.idempotency), event] as const])),
+  );
+  const conflicts: number[] = [];
+  const accepted = request.map((event, at) => {
+    const first = event.idempotency === null ? event : byKey.get(nameOf(event.idempotency));
+    const holder = held.get(first);
+    if (holder?.is_same === 0) conflicts.push(at);
+    const id = holder === undefined ? first?.id : holder.event_id;
+    return { id: String(id), duplicate: holder !== undefined || first !== event };
+  });
+  return conflicts.length === 0 ? accepted : new KeyConflict(conflicts);
+}
+
+function parametersOf(events: readonly NewEvent[]): Parameters {
+  return {
+    keys: numberArray(events.map(({ id }) => rowKeyOf(id))),
+    ids: arrayText(events.map(({ id }) => id)),
+    types: arrayText(events.map(({ type }) => type)),
+    subjects: arrayText(events.map(({ subject }) => subject)),
+    correlationIds: arrayText(events.map(({ correlationId }) => correlationId)),
+    actorIds: arrayText(events.map(({ actorId }) => actorId)),
+    createdAts: numberArray(events.map(({ createdAt }) => createdAt)),
+    data: jsonList(events.map(({ dataJson }) => dataJson)),
+    now: Math.max(...events.map(({ createdAt }) => createdAt)),
+  };
+}
+
+function keyParametersOf(events: readonly NewEvent[], requests: readonly number[]): Parameters {
+  return {
+    requests: numberArray(requests),
+    publishers: arrayText(events.map(({ idempotency }) => idempotency?.publisher ?? null)),
+    idempotencyKeys: arrayText(events.map(({ idempotency }) => idempotency?.key ?? null)),
+    expiries: arrayText(events.map(({ idempotency }) => (idempotency === null ? null : String(idempotency.expiresAt)))),
+    hashes: byteArray(events.map(({ idempotency }) => idempotency?.contentHash ?? null)),
+  };
+}
