@@ -120,9 +120,9 @@ describe('the webhook store', () => {
     const other = await made(s, ['order.*']);
     const number = progress.webhookNumber;
     await s.database.commit([
+      { sql: `UPDATE webhook_progress SET state = 'started', wake_at = ${NOW + 60_000}`, params: {} },
       {
-        sql: `UPDATE webhook_progress SET state = 'started', wake_at = ${NOW + 60_000};
-       INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner, settled_at) VALUES
+        sql: `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner, settled_at) VALUES
          (${number}, 0, 0, 'waiting', 'pending', 1, 0, ${NOW + 60_000}, NULL, NULL),
          (${number}, 1, 1, 'leased', 'pending', 1, 0, ${NOW + 60_000}, 'me', NULL),
          (${number}, 2, 2, 'due', 'pending', 1, 0, ${NOW - 60_000}, NULL, NULL),
@@ -182,8 +182,12 @@ describe('the webhook store', () => {
     );
     await s.database.commit([
       {
-        sql: `INSERT INTO pgp_key (id, name, public_key, fingerprint, algorithm, created_at, updated_at) VALUES ('k', 'key', '', '', '', 1, 1);
-       UPDATE webhook SET encryption_key_name = 'key' WHERE number = ${all?.progress.webhookNumber}`,
+        sql: `INSERT INTO pgp_key (id, name, public_key, fingerprint, algorithm, created_at, updated_at)
+       VALUES ('k', 'key', '', '', '', 1, 1)`,
+        params: {},
+      },
+      {
+        sql: `UPDATE webhook SET encryption_key_name = 'key' WHERE number = ${all?.progress.webhookNumber}`,
         params: {},
       },
     ]);
