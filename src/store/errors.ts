@@ -69,7 +69,7 @@ export class KeyConflict extends Error {
 
 /**
  * `locked`: another process held the lock for longer than a request may wait. `missing`: the data folder or one of the database's
- * files is no longer at its path. `replaced`: another file is. `overloaded`: too many writes are queued. `stopped`: a
+ * files is no longer at its path. `replaced`: another file is. `unreachable`: the database does not answer. `overloaded`: too many writes are queued. `stopped`: a
  * database thread ended, and this process can write nothing more. `failed`: any other disk error.
  */
 export type UnavailableReason =
@@ -79,6 +79,7 @@ export type UnavailableReason =
   | 'missing'
   | 'replaced'
   | 'damaged'
+  | 'unreachable'
   | 'overloaded'
   | 'stopped'
   | 'failed';
@@ -90,6 +91,7 @@ const DESCRIPTIONS: Readonly<Record<UnavailableReason, string>> = {
   missing: 'the database cannot be written: its files were moved or deleted: put them back, or restart Sallyport',
   replaced: 'the database cannot be written: other files are in their place: restart Sallyport',
   damaged: 'the database is damaged: restore a backup with sallyport restore <backup> --force',
+  unreachable: 'the database cannot be reached',
   overloaded: 'the database cannot be written: too many requests are waiting for it',
   stopped: 'the database cannot be written: the thread that writes it ended: restart Sallyport',
   failed: 'the database cannot be used: the disk reports an error',

@@ -1,0 +1,57 @@
+/** How PostgreSQL spells the forms that both databases share (`store/database.ts`), and its parameters. */
+import type { Parameters, SqlValue } from '../../database.ts';
+
+/** A statement in PostgreSQL's text, with the names of `$1`, `$2` and so on. */
+export type PostgresText = { readonly text: string; readonly names: readonly string[] };
+
+const PARAMETER = /@(\w+)/g;
+const HINT = /\s+INDEXED BY \w+/g;
+/** `numbers(list) AS name`. The list is a parameter or a column, without parentheses. */
+const LISTS = /\b(numbers|texts|tuples)\(([^()]+)\) AS (\w+)/g;
+const ELEMENTS: Readonly<Record<string, (list: string, name: string) => string>> = {
+  numbers: (list, name) =>
+    `(SELECT CAST(e.value AS bigint) AS value FROM json_array_elements_text(CAST(${list} AS json)) AS e (value)) AS ${name}`,
+  texts: (list, name) => `json_array_elements_text(CAST(${list} AS json)) AS ${name} (value)`,
+  tuples: (list, name) => `json_array_elements(CAST(${list} AS json)) AS ${name} (value)`,
+};
+
+/**
+ * The text of a shared statement for PostgreSQL. A parameter whose value is a number is cast: `@offset - 1` would otherwise be of 32 bits.
+ * Texts, booleans and nulls take the type of what they are compared with or written to.
+ */
+export function postgresText(sql: string, params: Parameters): PostgresText {
+  const names: string[] = [];
+  const text = sql
+    .replaceAll(HINT, '')
+    .replaceAll(LISTS, (_, kind: string, list: string, name: string) => (ELEMENTS[kind] as Elements)(list, name))
+    .replaceAll(PARAMETER, (_, name: string) => {
+      const known = names.indexOf(name);
+      const position = known === -1 ? names.push(name) : known + 1;
+      return `$${position}${castOf(params[name])}`;
+    });
+  return { text, names };
+}
+
+type Elements = (list: string, name: string) => string;
+
+function castOf(value: SqlValue | undefined): string {
+  if (typeof value === 'bigint') return '::bigint';
+  if (typeof value === 'number') return Number.isInteger(value) ? '::bigint' : '::double precision';
+  return value instanceof Uint8Array ? '::bytea' : '';
+}
+
+/** Distinguishes the types of values that change the text of a statement. */
+export function typesOf(params: Parameters): string {
+  let types = '';
+  for (const name in params) types += castOf(params[name])[2] ?? '-';
+  return types;
+}
+
+/** The value of a parameter as the client takes it. A text cannot contain U+0000, which PostgreSQL does not store. */
+export function postgresValue(value: SqlValue | undefined, name: string): unknown {
+  if (value === undefined) throw new RangeError(`Missing named parameter "${name}"`);
+  if (typeof value === 'string') return value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : value;
+  return value instanceof Uint8Array && !Buffer.isBuffer(value)
+    ? Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+    : value;
+}

@@ -1,0 +1,64 @@
+/** The meaning of PostgreSQL's errors (Appendix A, "PostgreSQL Error Codes"). */
+import { ConstraintViolation, DatabaseUnavailable, StaleWrite, type UnavailableReason } from '../../errors.ts';
+
+/** The fields of an error that the server reports. */
+export type ServerError = Error & {
+  readonly code?: string;
+  readonly detail?: string;
+  readonly table?: string;
+  readonly column?: string;
+  readonly constraint?: string;
+};
+
+const KINDS: Readonly<Record<string, ConstraintViolation['kind']>> = {
+  '23505': 'unique',
+  '23503': 'foreign_key',
+  '23514': 'check',
+  '23502': 'check',
+};
+
+/** By prefix of the code. */
+const REASONS: readonly (readonly [code: string, reason: UnavailableReason])[] = [
+  ['53100', 'full'],
+  ['53', 'failed'],
+  ['25006', 'read_only'],
+  ['55P03', 'locked'],
+  ['57014', 'locked'],
+  ['57P', 'unreachable'],
+  ['08', 'unreachable'],
+  ['58', 'failed'],
+  ['XX', 'damaged'],
+];
+
+/** Translates an error of the client into one of the port; returns errors of the statement itself unchanged. */
+export function portError(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const { code, detail, table, column } = error as ServerError;
+  // Errors of the system, such as EPIPE, are no codes of PostgreSQL: none of its classes begins with E.
+  if (code === undefined || !/^[0-9A-DF-Z][0-9A-Z]{4}$/.test(code)) {
+    return isServerError(error) ? error : new DatabaseUnavailable('unreachable', { cause: error });
+  }
+  const kind = KINDS[code];
+  if (kind !== undefined) return new ConstraintViolation(kind, columnsOf(table, detail, column), { cause: error });
+  const reason = REASONS.find(([prefix]) => code.startsWith(prefix))?.[1];
+  return reason === undefined ? error : new DatabaseUnavailable(reason, { cause: error });
+}
+
+/** Errors of this program, such as a missing parameter. Everything else without a code comes from the connection. */
+function isServerError(error: Error): boolean {
+  return [RangeError, TypeError, StaleWrite, DatabaseUnavailable].some((kind) => error instanceof kind);
+}
+
+/** A transaction that another one kept from finishing; run again, it may finish. */
+export function isWorthAnother(error: unknown): boolean {
+  const { code } = error as ServerError;
+  return code === '40001' || code === '40P01';
+}
+
+/** `table.column` of `Key (a, b)=(…) already exists.`; partitions count as their table. */
+function columnsOf(table = '', detail = '', column?: string): readonly string[] {
+  const name = table.replace(/_p\d+$/, '');
+  const [, columns] = /\(([^)]*)\)=/.exec(detail) ?? [];
+  const found = column ?? columns;
+  return found === undefined ? [name] : found.split(', ').map((one) => `${name}.${one}`);
+}

@@ -1,0 +1,140 @@
+/** A PostgreSQL server for tests, and one database for each test. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import pg from 'pg';
+import { openPostgres, type PostgresDatabase } from '../../src/store/postgres/driver/postgres.ts';
+import { ensurePartitions } from '../../src/store/postgres/partitions.ts';
+import { cleanUp } from './cleanup.ts';
+import { freePort } from './free-port.ts';
+
+/** Debian keeps the programs of each version apart. */
+const PROGRAMS = ['/usr/lib/postgresql/15/bin', '/usr/lib/postgresql/16/bin', '/usr/lib/postgresql/17/bin'];
+const ROLE = 'sallyport';
+const DAY_MS = 86_400_000;
+
+export type Cluster = {
+  readonly host: string;
+  readonly port: number;
+  /** The URL of a database with the role that owns everything. */
+  url(database: string): string;
+  stop(): void;
+};
+
+/** The folder of PostgreSQL's programs, or null. */
+export function postgresPrograms(): string | null {
+  return PROGRAMS.find((folder) => existsSync(join(folder, 'initdb'))) ?? null;
+}
+
+/** Starts a server with an empty database cluster in a temporary folder, as another user if this one is root. */
+export async function startCluster(settings: Readonly<Record<string, string>> = {}): Promise<Cluster> {
+  const programs = postgresPrograms();
+  if (programs === null) throw new Error('PostgreSQL is not installed: apt-get install postgresql-15');
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-postgres-'));
+  const user = process.getuid?.() === 0 ? userNamed('postgres') : null;
+  if (user !== null) chownSync(folder, user.uid, user.gid);
+  const data = join(folder, 'data');
+  const made = spawnSync(
+    join(programs, 'initdb'),
+    ['-D', data, '-U', ROLE, '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8', '--no-sync'],
+    { ...user, cwd: folder, encoding: 'utf8' },
+  );
+  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
+  const port = await freePort();
+  const all = {
+    listen_addresses: '127.0.0.1',
+    port: String(port),
+    unix_socket_directories: folder,
+    fsync: 'off',
+    synchronous_commit: 'off',
+    full_page_writes: 'off',
+    max_connections: '300',
+    ...settings,
+  };
+  const options = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const server = spawn(join(programs, 'postgres'), ['-D', data, ...options], { ...user, cwd: folder, stdio: 'ignore' });
+  // The process may end while the server runs.
+  server.unref();
+  const stop = (): void => {
+    spawnSync(join(programs, 'pg_ctl'), ['stop', '-D', data, '-m', 'immediate', '-w'], { ...user, cwd: folder });
+    rmSync(folder, { recursive: true, force: true });
+  };
+  const url = (database: string): string => `postgres://${ROLE}@127.0.0.1:${port}/${database}`;
+  await untilReady(url('postgres'), server);
+  return { host: '127.0.0.1', port, url, stop };
+}
+
+function userNamed(name: string): { uid: number; gid: number } {
+  const line = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .find((one) => one.startsWith(`${name}:`));
+  const [, , uid, gid] = (line ?? '').split(':');
+  if (uid === undefined) throw new Error(`${userInfo().username} cannot run PostgreSQL, and there is no user ${name}`);
+  return { uid: Number(uid), gid: Number(gid) };
+}
+
+async function untilReady(url: string, server: ChildProcess): Promise<void> {
+  for (;;) {
+    if (server.exitCode !== null) throw new Error(`the server ended with ${server.exitCode}`);
+    const client = new pg.Client({ connectionString: url });
+    try {
+      await client.connect();
+      return;
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  }
+}
+
+/** The URL of the run's server (`TEST_POSTGRES`), or a server for this process. */
+let shared: Promise<(database: string) => string> | null = null;
+
+function server(): Promise<(database: string) => string> {
+  shared ??= findServer();
+  return shared;
+}
+
+async function findServer(): Promise<(database: string) => string> {
+  const given = process.env.TEST_POSTGRES;
+  if (given !== undefined) return (database) => `${given}/${database}`;
+  const cluster = await startCluster();
+  process.once('exit', cluster.stop);
+  return cluster.url;
+}
+
+async function administer(sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: (await server())('postgres') });
+  await client.connect();
+  await client.query(sql).finally(() => client.end());
+}
+
+/** The URL of a new, empty database, which is dropped when the test ends. */
+export async function newDatabase(t: TestContext, template = 'template0'): Promise<string> {
+  const name = `test_${randomUUID().replaceAll('-', '')}`;
+  await administer(`CREATE DATABASE ${name} TEMPLATE ${template}`);
+  cleanUp(t, () => administer(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
+  return (await server())(name);
+}
+
+export const POSTGRES_SCHEMA: string = readFileSync(
+  new URL('../../src/store/postgres/schema.sql', import.meta.url),
+  'utf8',
+);
+
+/** Opens a new database that holds only the schema, with partitions for rows from ten days before `now` to 400 days after. */
+export async function openTestPostgres(
+  t: TestContext,
+  now: number,
+): Promise<{ readonly url: string; readonly database: PostgresDatabase }> {
+  const url = await newDatabase(t);
+  const database = await openPostgres({ connection: { connectionString: url } });
+  cleanUp(t, () => database.close());
+  await database.run(POSTGRES_SCHEMA);
+  await ensurePartitions(database, { now, aheadMs: 60 * DAY_MS });
+  return { url, database };
+}
