@@ -13,7 +13,7 @@ import { modeOf } from '../support/data-folder.ts';
 import { contents, NOW, openTestStore, type TestStore, temporaryFolder } from '../support/store.ts';
 
 async function backUp(
-  { database }: TestStore,
+  { sqlite: database }: TestStore,
   path: string,
   masterKey: Uint8Array | null = null,
 ): Promise<BackupFacts> {
@@ -51,7 +51,7 @@ test('a backup is one file with every row and a manifest, readable only by its o
   const copy = openSqlite(path, { readOnly: true });
   t.after(() => copy.close());
   const { setting, ...rest } = contents(copy);
-  const { setting: _, ...original } = contents(service.database);
+  const { setting: _, ...original } = contents(service.sqlite);
   assert.deepEqual(rest, original);
   assert.equal(masterKeyOf(copy), null);
   assert.equal(setting?.length, 0);
@@ -123,7 +123,7 @@ test('a damaged database is not backed up: no file is created, and an existing o
   const path = join(folder, 'backup.db');
   await backUp(service, path);
   const before = statSync(path);
-  service.database.connection.exec("PRAGMA foreign_keys = OFF; INSERT INTO subscription VALUES ('*', 99)");
+  service.sqlite.connection.exec("PRAGMA foreign_keys = OFF; INSERT INTO subscription VALUES ('*', 99)");
   await assert.rejects(backUp(service, path), /it has broken references/);
   await assert.rejects(backUp(service, join(folder, 'another.db')), /it has broken references/);
   assert.deepEqual(readdirSync(folder), ['backup.db']);
@@ -131,7 +131,7 @@ test('a damaged database is not backed up: no file is created, and an existing o
 });
 
 test('a copy is a snapshot although another connection writes between its steps', async (t) => {
-  const { database, path: source } = await openTestStore(t);
+  const { sqlite: database, path: source } = await openTestStore(t);
   const folder = temporaryFolder(t);
   const fill = `
     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
@@ -160,7 +160,7 @@ test('a copy is a snapshot although another connection writes between its steps'
 });
 
 test('the next copy removes only the files of a process that died while copying', async (t) => {
-  const { database } = await openTestStore(t);
+  const { sqlite: database } = await openTestStore(t);
   const folder = temporaryFolder(t);
   const path = join(folder, 'copy.db');
   // No process has this id, because it exceeds the system's maximum.
@@ -224,8 +224,8 @@ test('a database that another process has open is not replaced', async (t) => {
   await backUp(service, path);
   const from = openSqlite(path, { readOnly: true });
   t.after(() => from.close());
-  const before = contents(service.database);
+  const before = contents(service.sqlite);
   const restoring = restoreDatabase({ from, takenAt: NOW, path: service.path, now: NOW, audit: service.entry() });
   await assert.rejects(restoring, /another command has the database open/);
-  assert.deepEqual(contents(service.database), before);
+  assert.deepEqual(contents(service.sqlite), before);
 });

@@ -14,11 +14,11 @@ import { NOW, openTestStore, type TestStore, temporaryFolder } from '../support/
 /** Makes a database of a few MiB, which is copied in several steps. */
 async function startLarge(t: TestContext): Promise<TestStore> {
   const s = await openTestStore(t);
-  fill(s.database.connection);
+  fill(s.sqlite.connection);
   return s;
 }
 
-function fill(connection: TestStore['database']['connection']): void {
+function fill(connection: TestStore['sqlite']['connection']): void {
   connection.prepare("INSERT INTO setting (name, value) VALUES ('large', zeroblob(?))").run(6 * 1024 * 1024);
 }
 

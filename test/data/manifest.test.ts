@@ -19,7 +19,7 @@ type Written = {
 
 /** A backup that contains its master key. */
 async function backUp(t: TestContext): Promise<Written> {
-  const { database } = await openTestStore(t);
+  const { sqlite: database } = await openTestStore(t);
   const path = join(temporaryFolder(t), 'backup.db');
   const key = randomBytes(MASTER_KEY_BYTES);
   await writeBackup(database, path, { now: NOW, masterKey: key, key: createVault(key, randomBytes) });

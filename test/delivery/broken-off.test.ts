@@ -5,7 +5,7 @@ import { isDrained, offsets, openDispatching, takeRecords, until } from '../supp
 it('a record that cannot be read fails the attempt without counting against the endpoint, is retried later, and delays no other webhook', async (t) => {
   const d = await openDispatching(t);
   const { at, webhook, number } = await d.connect({ webhook: { maxBatchRecords: 1 } });
-  d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+  d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
   let unreadable = true;
   let reads = 0;
   const { records } = d.store.dispatch;
@@ -74,7 +74,7 @@ it('a heartbeat that breaks off is not repeated before the next one is due', asy
     },
   });
   d.advance(60_000);
-  d.database.connection.exec(`DELETE FROM subscription WHERE webhook_number = ${number}`);
+  d.sqlite.connection.exec(`DELETE FROM subscription WHERE webhook_number = ${number}`);
   dispatcher.wake();
   await until('the attempt', () => d.rows(`SELECT 1 FROM attempt WHERE webhook_number = ${number}`).length === 1);
   for (let more = 0; more < 5; more += 1) {

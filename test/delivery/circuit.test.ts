@@ -95,7 +95,7 @@ describe('while an endpoint fails', () => {
   it('requests under way when it began to fail end, and then it gets one at a time', async (t) => {
     const d = await openDispatching(t);
     const ill = await d.connect({ webhook: SINGLE });
-    d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
     const open = deferred();
     ill.at.answer(async () => {
       await open.promise;

@@ -32,7 +32,7 @@ function beside(
 }
 
 /** SQLite's query plan of a statement. */
-function explain({ database }: Dispatching, sql: string): { detail: string }[] {
+function explain({ sqlite: database }: Dispatching, sql: string): { detail: string }[] {
   const named = Object.fromEntries([...sql.matchAll(/@(\w+)/g)].map(([, name]) => [name, 0]));
   const placed = [...sql.matchAll(/\?/g)].map(() => 0);
   return database.connection.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(named, placed) as { detail: string }[];
@@ -42,7 +42,7 @@ describe('a webhook with half a million stuck batches', () => {
   it('is never scanned: an index serves every statement on a table that grows', async (t) => {
     const d = await openDispatching(t);
     const seen = new Set<string>();
-    const { connection } = d.database;
+    const { connection } = d.sqlite;
     const prepare = connection.prepare.bind(connection);
     connection.prepare = ((sql: string) => {
       seen.add(sql);
@@ -85,7 +85,7 @@ describe('a webhook with half a million stuck batches', () => {
     const [alone, beside] = [await without.connect({ webhook: SINGLE }), await stuck.connect({ webhook: SINGLE })];
     const ill = await stuck.connect({ webhook: SINGLE });
     ill.at.answer(() => ({ status: 503 }));
-    stuck.database.connection.exec(`DELETE FROM subscription WHERE webhook_number = ${ill.number}`);
+    stuck.sqlite.connection.exec(`DELETE FROM subscription WHERE webhook_number = ${ill.number}`);
     addBacklog(stuck, ill.number, { count: STUCK, state: 'pending' });
     const dispatchers = [await without.start(), await stuck.start()] as const;
     await ill.at.next();
@@ -123,7 +123,7 @@ describe('a webhook with half a million stuck batches', () => {
       return { status: 200 };
     });
     addBacklog(d, number, { count: STUCK, state: 'waiting' });
-    d.database.connection.exec(`UPDATE webhook_progress SET state = 'running' WHERE webhook_number = ${number}`);
+    d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running' WHERE webhook_number = ${number}`);
     const dispatcher = await d.start();
     await takeRecords(at, DELIVERIES_IN_FLIGHT_PER_ENDPOINT);
     const claimed = (): number => Number(d.rows('SELECT count(*) AS n FROM batch WHERE lease_owner IS NOT NULL')[0]?.n);
@@ -146,7 +146,7 @@ describe('webhooks at one endpoint', () => {
     const first = await d.connect({ webhook: SINGLE });
     const all = [first];
     for (let n = 1; n < 10; n += 1) all.push(await beside(d, first, SINGLE));
-    d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
     let underWay = 0;
     let most = 0;
     const full = deferred();
@@ -180,7 +180,7 @@ describe('an endpoint that never answers', () => {
     const slow = await d.connect({ webhook: SINGLE });
     const second = await beside(d, slow, SINGLE);
     const fast = await d.connect({ webhook: SINGLE });
-    d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
     const open = deferred();
     slow.at.answer(async () => {
       await open.promise;
@@ -206,7 +206,7 @@ describe('endpoints that stop answering, more than there are slots', () => {
     for (let n = 0; n < count; n += 1)
       hanging.push(await d.connect({ webhook: { maxBatchRecords: 1, timeoutSeconds: 60 } }));
     const well = await d.connect({ webhook: { eventTypes: ['webhook.*'] } });
-    d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
     const open = deferred();
     for (const { at } of hanging) {
       at.answer(async () => {

@@ -11,7 +11,7 @@ describe('a database that another process holds for a while', () => {
   it('makes all work wait, and loses and repeats nothing: attempts under way are recorded, waiting records are sent', async (t) => {
     const d = await openDispatching(t);
     const { at } = await d.connect({ webhook: { maxBatchRecords: 1, timeoutSeconds: 60 } });
-    d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
     const open = deferred();
     at.answer(async () => {
       await open.promise;

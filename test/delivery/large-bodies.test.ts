@@ -109,7 +109,7 @@ describe('a large body', () => {
   it('has the records that exist when it is made', async (t) => {
     const s = await opened(t);
     await s.bodies.make(s.request(1));
-    s.database.connection.exec(
+    s.sqlite.connection.exec(
       'UPDATE event SET data = NULL, erased_at = 1 WHERE key IN (SELECT event_key FROM outbox WHERE record_offset IN (0, 2))',
     );
     const made = await s.bodies.make(s.request(4));
@@ -125,7 +125,7 @@ describe('a large body', () => {
   it('is not made in clear if one of its events must be encrypted', async (t) => {
     const s = await opened(t);
     await s.bodies.make(s.request(1));
-    s.database.connection.exec(`UPDATE event_type SET encryption_required = 1 WHERE name = '${TYPE}'`);
+    s.sqlite.connection.exec(`UPDATE event_type SET encryption_required = 1 WHERE name = '${TYPE}'`);
     assert.equal(await s.bodies.make(s.request(2)), 'clear');
   });
 });

@@ -10,7 +10,7 @@ it('a lease that a clock jump ends during its request costs a claim every few se
   const d = await openDispatching(t);
   const jumped = await d.connect({ webhook: { maxBatchRecords: 1 } });
   const other = await d.connect({ webhook: { eventTypes: ['webhook.*'] } });
-  d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+  d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
   const open = deferred();
   jumped.at.answer(async () => {
     await open.promise;

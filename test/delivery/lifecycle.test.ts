@@ -14,7 +14,7 @@ describe('a webhook that the service stops', () => {
     const d = await openDispatching(t);
     const { at, webhook, number } = await d.connect({ webhook: { maxBatchRecords: 1 } });
     const told = await d.connect({ webhook: { eventTypes: ['webhook.stopped'] } });
-    d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
     const open = deferred();
     at.answer(async () => {
       await open.promise;
@@ -185,7 +185,7 @@ describe('a webhook that the service stops', () => {
     const d = await openDispatching(t);
     const { name } = await makeKey(d, 'curve25519');
     const { at, webhook } = await d.connect({ webhook: { encryptionKeyName: name, maxBatchRecords: 1 } });
-    d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
     await d.publishMany(20);
     const asked = deferred();
     const store = {
@@ -194,7 +194,7 @@ describe('a webhook that the service stops', () => {
         ...d.store.dispatch,
         claim: async (claim: Parameters<typeof d.store.dispatch.claim>[0]) => {
           await d.store.dispatch.claim(claim);
-          d.database.connection.exec(`UPDATE pgp_key SET expires_at = ${d.clock()}, updated_at = updated_at + 1`);
+          d.sqlite.connection.exec(`UPDATE pgp_key SET expires_at = ${d.clock()}, updated_at = updated_at + 1`);
           asked.resolve();
         },
       },
@@ -247,7 +247,7 @@ describe('a heartbeat', () => {
     const d = await openDispatching(t);
     const { at, number } = await d.connect({ webhook: { heartbeatSeconds: 60 } });
     // So that it has places for more than one request.
-    d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
     const open = deferred();
     at.answer(async ({ records }) => {
       if (records.length > 0) await open.promise;
@@ -287,7 +287,7 @@ describe('a webhook whose settings cannot be read', () => {
     const broken = await d.connect();
     const well = await d.connect({ webhook: { maxBatchRecords: 1 } });
     const [{ secret } = {}] = d.rows(`SELECT secret FROM endpoint WHERE id = '${broken.webhook.endpointId}'`);
-    const setSecret = d.database.connection.prepare('UPDATE endpoint SET secret = ? WHERE id = ?');
+    const setSecret = d.sqlite.connection.prepare('UPDATE endpoint SET secret = ? WHERE id = ?');
     setSecret.run(Buffer.from('altered'), broken.webhook.endpointId);
     await d.publishMany(20);
     const dispatcher = await d.start();

@@ -70,7 +70,7 @@ async function sendTimes(t: TestContext, webhook: Readonly<Record<string, unknow
   now = d.clock;
   await d.connect({ webhook: { maxBatchRecords: 1, ...webhook } });
   // So that it may have as many under way as there are places.
-  d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+  d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
   await d.publishMany(count);
   const dispatcher = await d.start({ pollMs: 1 });
   while (sent.length < count) {

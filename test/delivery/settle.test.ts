@@ -63,7 +63,7 @@ describe('an outcome', () => {
   it('that cannot be written holds back the batches claimed ahead, and keeps no more of its response in memory than is stored', async (t) => {
     const d = await openDispatching(t);
     const { at } = await d.connect({ webhook: { maxBatchRecords: 1 } });
-    d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
     const [first, others] = [deferred(), deferred()];
     at.answer(async ({ records }) => {
       await (records[0]?.offset === 0 ? first : others).promise;
@@ -164,7 +164,7 @@ describe('an outcome', () => {
   it('that is written apart from its neighbours has the webhook looked at for its retry, although it sends one at a time by now', async (t) => {
     const d = await openDispatching(t);
     const connected = await d.connect({ webhook: { maxBatchRecords: 1 } });
-    d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
     const rested = deferred();
     connected.at.answer(async ({ records }) => {
       if (records[0]?.offset !== 0) await rested.promise;
@@ -253,7 +253,7 @@ describe('an outcome', () => {
     const dispatcher = await d.start();
     await at.next();
     // What another process does once the lease has ended.
-    d.database.connection.exec(`UPDATE batch SET lease_owner = 'another', attempt_count = 2`);
+    d.sqlite.connection.exec(`UPDATE batch SET lease_owner = 'another', attempt_count = 2`);
     open.resolve();
     await until('the attempt', () => attempts(d) === 1);
     await dispatcher.stop();
@@ -270,7 +270,7 @@ describe('an outcome', () => {
     const { number } = await d.connect();
     await d.publishMany(1);
     const batch = batchOf(0, 0, { webhookNumber: number, id: 'b' });
-    d.database.connection.exec(
+    d.sqlite.connection.exec(
       `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner)
        VALUES (${number}, 0, 0, 'b', 'pending', 2, 0, ${d.clock()}, 'me')`,
     );

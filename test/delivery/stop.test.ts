@@ -67,7 +67,7 @@ describe('when an administrator stops a webhook', () => {
       await d.publishMany(1);
       const dispatcher = await d.start();
       await at.next();
-      d.database.connection.exec(sql);
+      d.sqlite.connection.exec(sql);
       const isEnded = sql.includes('administrator');
       if (isEnded) await until('the attempt is written', () => d.rows('SELECT 1 FROM attempt').length === 1);
       answer.resolve();
@@ -84,7 +84,7 @@ describe('when the dispatcher stops', () => {
   it('attempts that have not started are given back and do not count, and attempts under way are finished', async (t) => {
     const d = await openDispatching(t);
     const { at } = await d.connect({ webhook: { maxBatchRecords: 1 } });
-    d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
     const open = deferred();
     at.answer(async () => {
       await open.promise;

@@ -40,9 +40,9 @@ describe('test deliveries', () => {
     const d = await openDispatching(t);
     const { webhook } = await d.connect();
     const test = createTestDelivery({ ...d, inFlight: 1 });
-    d.database.connection.exec('ALTER TABLE attempt RENAME TO attempt_away');
+    d.sqlite.connection.exec('ALTER TABLE attempt RENAME TO attempt_away');
     await assert.rejects(test(webhook.id, ACTOR.actor), /no such table/);
-    d.database.connection.exec('ALTER TABLE attempt_away RENAME TO attempt');
+    d.sqlite.connection.exec('ALTER TABLE attempt_away RENAME TO attempt');
     assert.equal((await test(webhook.id, ACTOR.actor)).errorClass, null);
     await refused(() => test('none', ACTOR.actor), { code: 'not_found' });
     assert.equal((await test(webhook.id, ACTOR.actor)).errorClass, null);

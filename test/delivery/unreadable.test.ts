@@ -48,9 +48,9 @@ function onlyBadIsDead(d: Dispatching, message: RegExp): void {
 }
 
 const damaged = (d: Dispatching, sql: string): void => {
-  d.database.connection.pragma('foreign_keys = OFF');
-  d.database.connection.pragma('ignore_check_constraints = ON');
-  d.database.connection.exec(sql.replace('#', `(SELECT event_key FROM outbox WHERE record_offset = ${BAD})`));
+  d.sqlite.connection.pragma('foreign_keys = OFF');
+  d.sqlite.connection.pragma('ignore_check_constraints = ON');
+  d.sqlite.connection.exec(sql.replace('#', `(SELECT event_key FROM outbox WHERE record_offset = ${BAD})`));
 };
 
 const CASES: readonly [what: string, sql: string, message: RegExp][] = [
@@ -139,7 +139,7 @@ describe('a record that cannot be read', () => {
     const dispatcher = await d.start();
     await drained(d);
     damaged(d, `UPDATE event SET data = '{"n":7}' WHERE key = #`);
-    d.database.connection.exec(
+    d.sqlite.connection.exec(
       `UPDATE batch SET state = 'pending', settled_at = NULL, next_attempt_at = ${d.clock()} WHERE state = 'dead';
        UPDATE webhook_progress SET pending_records = 1, wake_at = ${d.clock()} WHERE webhook_number = ${number}`,
     );

@@ -37,7 +37,7 @@ describe('the events of Sallyport have the documented fields', () => {
   it('if a key or a client certificate expires soon', async (t) => {
     const s = await openTestServices(t, { now: Date.now() });
     await makeKey(s);
-    s.database.connection.prepare('UPDATE pgp_key SET expires_at = ?').run(s.clock() + 5 * DAY_MS);
+    s.sqlite.connection.prepare('UPDATE pgp_key SET expires_at = ?').run(s.clock() + 5 * DAY_MS);
     await makeEndpoint(s, { clientCertificate: makeCertificates({ days: 20 }).client });
     await housekeepingFor(s).runOnce();
     const told = s.rows("SELECT data FROM event WHERE type = 'webhook.key_expiring'").map(({ data }) => String(data));

@@ -196,7 +196,7 @@ describe('erasing a person’s data', () => {
   for (const seed of [2, 7, 11]) {
     it(`leaves nothing in a file from which rows between others have been taken (${seed})`, async (t) => {
       const s = await openTestStore(t);
-      const { connection } = s.database;
+      const { connection } = s.sqlite;
       connection.pragma('synchronous = OFF');
       const number = await subscribe(s, ['*']);
       run(s, number);

@@ -212,7 +212,7 @@ describe('the built-in event types', () => {
     const before = s.database.commits();
     await installBuiltInEventTypes(s.store, NOW + 5);
     assert.equal(s.database.commits(), before);
-    s.database.connection.exec("UPDATE event_type SET description = 'old' WHERE name = 'webhook.failed'");
+    s.sqlite.connection.exec("UPDATE event_type SET description = 'old' WHERE name = 'webhook.failed'");
     await installBuiltInEventTypes(s.store, NOW + 9);
     const { description, createdAt, updatedAt } =
       (await s.store.eventTypes.getByName('webhook.failed')) ?? assert.fail();

@@ -41,7 +41,7 @@ function secondProcess(t: TestContext, s: TestServices): UntypedServices {
 }
 
 /** Lays an event under each of the first row keys of this millisecond. */
-function takeRowKeys({ database, clock }: TestServices, howMany: number): void {
+function takeRowKeys({ sqlite: database, clock }: TestServices, howMany: number): void {
   const insert = database.connection.prepare(
     "INSERT INTO event (key, id, type, data, correlation_id, created_at) VALUES (?, ?, 'x.y', '{}', '', 0)",
   );

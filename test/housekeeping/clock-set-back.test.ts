@@ -44,7 +44,7 @@ describe('after the clock was set back', () => {
     dispatcher.wake();
     for (let taken = 0; taken < 100; taken += 1) await connected.at.next();
     await until('all is settled', () => attempts(d, connected) === 100);
-    d.database.connection.exec(
+    d.sqlite.connection.exec(
       `UPDATE batch SET state = 'pending', settled_at = NULL, next_attempt_at = ${d.clock() + 60_000}`,
     );
     d.advance(-AHEAD_MS);
@@ -66,7 +66,7 @@ describe('after the clock was set back', () => {
     dispatcher.wake();
     await connected.at.next();
     await until('the delivery', () => attempts(d, connected) === 1);
-    d.database.connection.exec(`UPDATE webhook_progress SET failing_since_at = ${d.clock()}`);
+    d.sqlite.connection.exec(`UPDATE webhook_progress SET failing_since_at = ${d.clock()}`);
     d.advance(-AHEAD_MS);
     await housekeepingFor(d, {}, { wake: dispatcher.wake }).runOnce();
     const { sentAt, stateAt, sessionAt, failingSinceAt } = (await d.webhooks.get(connected.webhook.id)).progress;
@@ -91,7 +91,7 @@ describe('after the clock was set back', () => {
   it('batches that are being sent are not changed', async (t) => {
     const d = await openDispatching(t);
     const connected = await delayByReceiver(d, 60);
-    d.database.connection.exec("UPDATE batch SET lease_owner = 'somebody'");
+    d.sqlite.connection.exec("UPDATE batch SET lease_owner = 'somebody'");
     const before = dueAt(d, connected);
     d.advance(-AHEAD_MS);
     await housekeepingFor(d).runOnce();

@@ -22,7 +22,7 @@ it('the file stops growing once deletions balance additions, although a few reco
     await settleNext(s, number, [20], 'dead');
     s.advance(DAY_MS);
     await house.runOnce();
-    pages.push(Number(s.database.connection.pragma('page_count', { simple: true })));
+    pages.push(Number(s.sqlite.connection.pragma('page_count', { simple: true })));
   }
   const [filling, steady] = [pages.slice(0, 6), pages.slice(6)];
   assert.ok((filling[4] ?? 0) > (filling[0] ?? 0), 'it did not grow while nothing was old enough to be taken');
@@ -31,5 +31,5 @@ it('the file stops growing once deletions balance additions, although a few reco
   // Keeps delivered records for two days, dead records for five, and events without subscribers for two.
   assert.ok(count(s, 'outbox') <= 2 * 180 + 5 * 20);
   assert.ok(count(s, 'event') <= 2 * 200 + 5 * 20);
-  assert.equal(s.database.connection.pragma('integrity_check', { simple: true }), 'ok');
+  assert.equal(s.sqlite.connection.pragma('integrity_check', { simple: true }), 'ok');
 });

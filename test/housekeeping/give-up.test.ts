@@ -19,7 +19,7 @@ async function failing(s: TestStore, wakeAt: number): Promise<Progress> {
   run(s, number);
   await publishMany(s, 'order.placed', 3);
   await settleBatch(s, await claimNext(s, number, 1), { kind: 'dead', at: s.clock() });
-  s.database.connection
+  s.sqlite.connection
     .prepare(
       "UPDATE webhook_progress SET state = 'failing', state_reason = 'connect', failing_since_at = ?, wake_at = ? WHERE webhook_number = ?",
     )

@@ -156,12 +156,12 @@ describe('retention', () => {
     const [left, right] = [s.ids.uuid(), s.ids.uuid()];
     await settleBatch(s, whole, { kind: 'halve', at: s.clock(), halfIds: [left, right] });
     const end = (id: string, first: number, state: string): void =>
-      void s.database.connection
+      void s.sqlite.connection
         .prepare('UPDATE batch SET state = ?, next_attempt_at = NULL, settled_at = ? WHERE id = ? AND first_offset = ?')
         .run(state, s.clock(), id, first);
     end(left, 0, 'delivered');
     end(right, 2, 'dead');
-    s.database.connection.exec('UPDATE webhook_progress SET pending_records = pending_records - 4');
+    s.sqlite.connection.exec('UPDATE webhook_progress SET pending_records = pending_records - 4');
     await settleNext(s, number, [2], 'delivered');
     const heartbeat = { kind: 'heartbeat', firstOffset: null, lastOffset: null, batchId: null } as const;
     await s.store.attempts.insert(attemptOf(s, whole, heartbeat));

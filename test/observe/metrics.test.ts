@@ -159,7 +159,7 @@ describe('the metrics', () => {
   });
 
   it('scan no table but the webhooks’ progress', async (t) => {
-    const { database } = await opened(t);
+    const { sqlite: database } = await opened(t);
     const asked: string[] = [];
     const all = (sql: string): Row[] => {
       asked.push(sql);
@@ -182,7 +182,7 @@ describe('the metrics', () => {
 
   it('have series for a bounded number of webhooks, one for all others, and none for deleted webhooks', async (t) => {
     const s = await opened(t);
-    s.database.connection.pragma('synchronous = OFF');
+    s.sqlite.connection.pragma('synchronous = OFF');
     for (let n = 0; n < METRICS_WEBHOOKS_MAX + 3; n++) await subscribe(s, ['order.placed']);
     await publishMany(s, 'order.placed', 2);
     const batch = batchOf(0, 0);

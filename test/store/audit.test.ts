@@ -52,7 +52,7 @@ describe('the audit log', () => {
   });
 
   it('reads every page and every entry through an index', async (t) => {
-    const { database, entries } = await chainOf(t, 3);
+    const { sqlite: database, entries } = await chainOf(t, 3);
     const asked: string[] = [];
     const store = auditStore({
       ...database,
@@ -80,7 +80,7 @@ describe('the audit log', () => {
   });
 
   it('searches in steps when few entries match, and lets other work run in between', async (t) => {
-    const { store, database } = await chainOf(t, 1);
+    const { store, sqlite: database } = await chainOf(t, 1);
     const length = 3 * AUDIT_EXAMINED_AT_ONCE;
     const fill = `
       WITH RECURSIVE series (value) AS (SELECT 2 UNION ALL SELECT value + 1 FROM series WHERE value < ${length})
@@ -104,7 +104,7 @@ describe('the audit log', () => {
   });
 
   it('has no entry and no gap for a change that was rolled back', async (t) => {
-    const { store, database, rows, entry } = await chainOf(t, 2);
+    const { store, sqlite: database, rows, entry } = await chainOf(t, 2);
     const taken = { sql: "INSERT INTO setting VALUES ('a', @value)", params: { value: Buffer.alloc(1) } };
     await database.commit([taken]);
     const [undone] = await Promise.allSettled([
@@ -142,7 +142,7 @@ describe('the audit log', () => {
   ];
   for (const [what, sql] of tampering) {
     it(`reveals an entry with ${what}`, async (t) => {
-      const { store, database } = await chainOf(t, 8);
+      const { store, sqlite: database } = await chainOf(t, 8);
       await database.commit(sql.split('; ').map((one) => ({ sql: one, params: {} })));
       const broken = await store.audit.firstBroken();
       assert.ok(broken !== null && broken >= 3 && broken <= 5, `first broken: ${broken}`);
@@ -150,20 +150,20 @@ describe('the audit log', () => {
   }
 
   it('reveals an entry with no longer any JSON in it', async (t) => {
-    const { store, database } = await chainOf(t, 8);
+    const { store, sqlite: database } = await chainOf(t, 8);
     database.connection.pragma('ignore_check_constraints = ON');
     database.connection.exec("UPDATE audit SET changes = 'x' WHERE number = 4");
     assert.equal(await store.audit.firstBroken(), 4);
   });
 
   it('reveals that the last entry has another number', async (t) => {
-    const { store, database } = await chainOf(t, 8);
+    const { store, sqlite: database } = await chainOf(t, 8);
     await database.commit([{ sql: 'UPDATE audit SET number = 80 WHERE number = 8', params: {} }]);
     assert.equal(await store.audit.firstBroken(), 80);
   });
 
   it('is checked completely, in several reads', async (t) => {
-    const { store, database } = await chainOf(t, 2500);
+    const { store, sqlite: database } = await chainOf(t, 2500);
     assert.equal(await store.audit.firstBroken(), null);
     await database.commit([{ sql: 'UPDATE audit SET at = 0 WHERE number = 2400', params: {} }]);
     assert.equal(await store.audit.firstBroken(), 2400);

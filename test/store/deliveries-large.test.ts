@@ -17,7 +17,7 @@ import { at, ERASED, EVENTS, eventId, type LargeLog, openLargeLog, RARE, SECOND_
 const LIMIT = 50;
 
 /** Makes a store that counts its reads and the rows they return, and collects its statements. */
-function watched({ database }: LargeLog) {
+function watched({ sqlite: database }: LargeLog) {
   const statements = new Set<string>();
   const seen = { rows: 0, reads: 0 };
   const note = (sql: string, rows: readonly Row[]): void => {
@@ -156,7 +156,7 @@ describe('among two hundred thousand records, a page of deliveries', () => {
 });
 
 /** Attempts for the dead batches, and for the one that waits at the quiet webhook. Every hundredth one at the hopeless timed out. */
-function answered({ database: { connection }, ...s }: LargeLog): void {
+function answered({ sqlite: { connection }, ...s }: LargeLog): void {
   const insert = (number: number, count: number, size: number, first: string, cause: string): void => {
     connection.exec(`
       INSERT INTO attempt (key, id, webhook_number, kind, batch_id, first_offset, last_offset, attempt_number, started_at,
@@ -325,7 +325,7 @@ function placeOf({ webhookNumber, offset }: { readonly webhookNumber: number; re
 }
 
 /** Returns the query plan. Fails if it scans a growing table, or sorts more than the records of one batch. */
-function planOf({ database }: LargeLog, sql: string): string[] {
+function planOf({ sqlite: database }: LargeLog, sql: string): string[] {
   const params = Object.fromEntries([...sql.matchAll(/@(\w+)/g)].map(([, name]) => [name, 0]));
   const unseen = sqliteText(sql).replaceAll('@', '+@');
   const plan = database.connection.prepare(`EXPLAIN QUERY PLAN ${unseen}`).all(params) as { detail: string }[];

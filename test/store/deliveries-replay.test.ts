@@ -52,12 +52,12 @@ type BatchRow = {
 async function logOf(s: TestStore): Promise<number> {
   const number = await subscribe(s, ['*']);
   await s.store.events.publish(Array.from({ length: RECORDS }, () => newEvent(s, 'order.placed')));
-  s.database.connection.exec("UPDATE webhook_progress SET state = 'running'");
+  s.sqlite.connection.exec("UPDATE webhook_progress SET state = 'running'");
   return number;
 }
 
 function insertBatches(
-  { database, ids }: TestStore,
+  { sqlite: database, ids }: TestStore,
   number: number,
   batches: readonly (readonly [number, DeliveryState])[],
 ): ModelRecord[] {
@@ -117,14 +117,14 @@ describe('replaying', () => {
           if (step.kind === 'settle') {
             const batch = batchesOf(s).find((row) => row.first_offset <= step.offset && row.last_offset >= step.offset);
             if (batch === undefined) continue;
-            s.database.connection
+            s.sqlite.connection
               .prepare(
                 'UPDATE batch SET state = ?, next_attempt_at = NULL, settled_at = ?, attempt_count = 3 WHERE first_offset = ?',
               )
               .run(step.state, NOW, batch.first_offset);
             for (let at = batch.first_offset; at <= batch.last_offset; at++)
               model[at] = { state: step.state, attempts: 3 };
-            s.database.connection
+            s.sqlite.connection
               .prepare('UPDATE webhook_progress SET pending_records = ? WHERE webhook_number = ?')
               .run(pendingIn(model), number);
             continue;
@@ -187,7 +187,7 @@ describe('replaying', () => {
     const number = await logOf(s);
     const other = await subscribe(s, ['*']);
     insertBatches(s, number, [[4, 'dead']]);
-    s.database.connection
+    s.sqlite.connection
       .prepare(
         `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at)
          VALUES (?, 0, 3, 'x', 'dead', 1, 0, 1)`,
@@ -200,7 +200,7 @@ describe('replaying', () => {
       );
     const wakes = () =>
       s.rows('SELECT wake_at FROM webhook_progress ORDER BY webhook_number').map(({ wake_at }) => wake_at);
-    s.database.connection.exec(`UPDATE webhook_progress SET wake_at = NULL, probe_at = ${NOW + 1}`);
+    s.sqlite.connection.exec(`UPDATE webhook_progress SET wake_at = NULL, probe_at = ${NOW + 1}`);
     assert.equal(await replay(), 2);
     assert.deepEqual(wakes(), [NOW, null]);
     // A replay also sends to a failing endpoint at once, because its user expects the endpoint to work again.
@@ -208,8 +208,8 @@ describe('replaying', () => {
       s.rows('SELECT probe_at FROM webhook_progress ORDER BY webhook_number').map(({ probe_at }) => probe_at),
       [null, NOW + 1],
     );
-    s.database.connection.exec("UPDATE webhook_progress SET wake_at = NULL, state = 'stopped'");
-    s.database.connection.exec("UPDATE batch SET state = 'dead', next_attempt_at = NULL, settled_at = 1");
+    s.sqlite.connection.exec("UPDATE webhook_progress SET wake_at = NULL, state = 'stopped'");
+    s.sqlite.connection.exec("UPDATE batch SET state = 'dead', next_attempt_at = NULL, settled_at = 1");
     assert.equal(await replay(), 2);
     assert.deepEqual(wakes(), [null, null]);
     assert.deepEqual(s.rows(`SELECT first_offset, last_offset, state FROM batch WHERE webhook_number = ${other}`), [

@@ -29,7 +29,7 @@ async function filled(t: TestContext): Promise<TestStore & { readonly all: numbe
     await s.store.events.publish([newEvent(s, n % 3 === 0 ? 'order.placed' : 'stock.low', { id, subject })]);
     s.advance(MINUTE_MS);
   }
-  const batch = s.database.connection.prepare(
+  const batch = s.sqlite.connection.prepare(
     `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, settled_at)
      VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?)`,
   );
@@ -51,12 +51,12 @@ async function filled(t: TestContext): Promise<TestStore & { readonly all: numbe
         pending ? null : NOW + n,
       );
     }
-    s.database.connection
+    s.sqlite.connection
       .prepare('UPDATE webhook_progress SET cursor_offset = ?, pending_records = ? WHERE webhook_number = ?')
       .run(4 * size, size, number);
   }
   // Only events that were erased before their delivery have discarded records, so erase them for both webhooks.
-  s.database.connection.exec(`
+  s.sqlite.connection.exec(`
     UPDATE event SET data = NULL, erased_at = ${NOW} WHERE key IN (
       SELECT o.event_key FROM outbox AS o JOIN batch AS b ON b.webhook_number = o.webhook_number
       WHERE b.state = 'discarded' AND o.record_offset BETWEEN b.first_offset AND b.last_offset)`);
@@ -220,7 +220,7 @@ describe('the deliveries', () => {
 
   it('are discarded after an erasure unless they were settled before', async (t) => {
     const s = await filled(t);
-    s.database.connection.exec(`UPDATE event SET data = NULL, erased_at = ${NOW + MINUTE_MS} WHERE erased_at IS NULL`);
+    s.sqlite.connection.exec(`UPDATE event SET data = NULL, erased_at = ${NOW + MINUTE_MS} WHERE erased_at IS NULL`);
     const every = (await s.store.deliveries.list({ webhookNumber: s.some }, null, 100)).items;
     const states = [
       'discarded',
@@ -244,7 +244,7 @@ describe('the deliveries', () => {
 
   it('are discarded after an erasure during their attempt, whatever its outcome', async (t) => {
     const s = await filled(t);
-    s.database.connection.exec(`UPDATE event SET data = NULL, erased_at = ${NOW - 1}`);
+    s.sqlite.connection.exec(`UPDATE event SET data = NULL, erased_at = ${NOW - 1}`);
     const every = (await s.store.deliveries.list({}, null, 1000)).items;
     assert.deepEqual(new Set(every.map(({ state }) => state)), new Set(['discarded']));
   });
@@ -286,9 +286,9 @@ const log: fc.Arbitrary<Log> = fc.record({
 
 it('deliveries of all webhooks in one state are ordered by event time, without gaps or repeats', async (t) => {
   const s = await openTestStore(t);
-  s.database.connection.pragma('synchronous = OFF');
+  s.sqlite.connection.pragma('synchronous = OFF');
   for (let n = 0; n < WEBHOOKS; n++) await subscribe(s, ['*']);
-  const { connection } = s.database;
+  const { connection } = s.sqlite;
   const event = connection.prepare(
     `INSERT OR IGNORE INTO event (key, id, type, data, correlation_id, created_at) VALUES (?, 'id', 'order.placed', '{}', 'c', ?)`,
   );
@@ -433,7 +433,7 @@ describe('the attempts', () => {
 
   it('of a webhook are newest first, with heartbeats and tests, however many attempts others made', async (t) => {
     const s = await openTestStore(t);
-    s.database.connection.pragma('synchronous = OFF');
+    s.sqlite.connection.pragma('synchronous = OFF');
     const [quiet, busy] = [await subscribe(s, ['*']), await subscribe(s, ['*'])];
     const [some, other] = [
       { firstOffset: 0, lastOffset: 0 },
@@ -462,7 +462,7 @@ describe('the attempts', () => {
 
   it('tell the last delivery and the last error of several webhooks, without heartbeats and tests', async (t) => {
     const s = await openTestStore(t);
-    s.database.connection.pragma('synchronous = OFF');
+    s.sqlite.connection.pragma('synchronous = OFF');
     const [quiet, busy, silent] = [await subscribe(s, ['*']), await subscribe(s, ['*']), await subscribe(s, ['*'])];
     const at = (number: number, offset: number, more: Partial<AttemptRecord> = {}): AttemptRecord => {
       s.advance(1000);

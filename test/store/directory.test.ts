@@ -323,7 +323,7 @@ describe('the overview', () => {
   });
 
   it('reads the health of webhooks, samples, volumes and valid tokens by indexes and limits', async (t) => {
-    const { database, store } = await openTestStore(t);
+    const { sqlite: database, store } = await openTestStore(t);
     const prepare = database.connection.prepare.bind(database.connection);
     const plans: string[] = [];
     database.connection.prepare = ((sql: string) => {
@@ -351,7 +351,7 @@ describe('the overview', () => {
   });
 
   it('scans only the progress of webhooks', async (t) => {
-    const { database, store } = await openTestStore(t);
+    const { sqlite: database, store } = await openTestStore(t);
     const prepare = database.connection.prepare.bind(database.connection);
     const plans: string[] = [];
     database.connection.prepare = ((sql: string) => {

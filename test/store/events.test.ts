@@ -140,7 +140,7 @@ describe('publishing', () => {
       [['order.*'], ['order.*'], ['order.*'], ['order.*'], ['stock.*']].map((patterns) => subscribe(s, patterns)),
     );
     const now = s.clock();
-    const run = s.database.connection.prepare(
+    const run = s.sqlite.connection.prepare(
       "UPDATE webhook_progress SET state = 'running', wake_at = ? WHERE webhook_number = ?",
     );
     for (const [number, wakeAt] of [

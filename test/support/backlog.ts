@@ -17,7 +17,7 @@ export type Backlog = { readonly count: number; readonly state: 'waiting' | 'pen
 
 /** Appends records to a webhook's log. All refer to the same event. Takes about a second for half a million. */
 export function addBacklog(
-  { database, ids, clock }: TestStore,
+  { sqlite: database, ids, clock }: TestStore,
   webhookNumber: number,
   { count, state }: Backlog,
 ): void {

@@ -25,7 +25,7 @@ export async function publishMany(
 
 /** Sets a webhook's state to running, which the dispatcher's store functions require. */
 export function run(s: TestStore, webhookNumber: number): void {
-  s.database.connection
+  s.sqlite.connection
     .prepare("UPDATE webhook_progress SET state = 'running' WHERE webhook_number = ?")
     .run(webhookNumber);
 }

@@ -28,7 +28,7 @@ export async function subscribe(
   eventTypes: readonly string[],
   more: Partial<WebhookConfiguration> = {},
 ): Promise<number> {
-  const { ids, clock, entry, database, store } = testStore;
+  const { ids, clock, entry, sqlite: database, store } = testStore;
   const id = ids.uuid();
   const now = clock();
   database.connection

@@ -37,7 +37,7 @@ const EVENT_ROWS = `
 
 export async function openLargeLog(t: TestContext): Promise<LargeLog> {
   const s = await openTestStore(t, { now: at(EVENTS) });
-  const { connection } = s.database;
+  const { connection } = s.sqlite;
   connection.pragma('synchronous = OFF');
   connection.function('event_id', { deterministic: true }, (n) => eventId(Number(n)));
   const numbers = {

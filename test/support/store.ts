@@ -1,4 +1,7 @@
-/** A real store for tests: an SQLite file in a temporary folder, with the schema and a clock that only the test advances. */
+/**
+ * A real store for tests, with a clock that only the test advances: an SQLite file in a temporary folder, or a new database of PostgreSQL if
+ * the environment says `TEST_DATABASE=postgres`.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,28 +12,36 @@ import { installBuiltInEventTypes } from '../../src/events/built-in.ts';
 import { type Clock, createIds, type Ids, randomBytes } from '../../src/kernel/ids.ts';
 import { createVault, MASTER_KEY_BYTES, type Vault } from '../../src/kernel/vault.ts';
 import type { AuditEntry } from '../../src/resources/audit.ts';
-import type { Row } from '../../src/store/database.ts';
+import type { Database, Row } from '../../src/store/database.ts';
+import { createPostgresStore } from '../../src/store/postgres/store.ts';
 import { createStore } from '../../src/store/sql/store.ts';
 import { createSchema } from '../../src/store/sqlite/driver/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../../src/store/sqlite/driver/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
 import { cleanUp } from './cleanup.ts';
+import { openTestPostgres } from './postgres.ts';
 import { FAILING_TEST } from './thread-events.ts';
 import './password-cost.ts';
 
 /** The initial time of the clock, when the PGP keys in test/vectors have the validity that their names state. */
 export const NOW: number = Date.parse('2026-11-21T05:00:00.000Z');
 
+/** Whether this run of the tests uses PostgreSQL. */
+export const onPostgres: boolean = process.env.TEST_DATABASE === 'postgres';
+
 export type TestStore = {
+  /** The file of SQLite, or the URL of the database. */
   readonly path: string;
-  readonly database: SqliteDatabase;
+  readonly database: Database;
+  /** The database for a test of SQLite. Throws on PostgreSQL. */
+  readonly sqlite: SqliteDatabase;
   readonly vault: Vault;
   readonly store: Store;
   readonly ids: Ids;
   readonly clock: Clock;
   /** Advances the clock, or sets it back with a negative number. */
   advance(ms: number): void;
-  /** Runs a query on the database behind the store. */
+  /** Runs a query on the database behind the store, for a test of SQLite. */
   rows(sql: string): Row[];
   /** Makes an audit entry for store functions that require one. */
   entry(): AuditEntry;
@@ -55,22 +66,31 @@ export function openTestDatabase(
   return { path, database };
 }
 
-/** Makes a store with a random master key and the built-in products and event types. */
+/** Makes a store with a random master key and the built-in products and event types. On PostgreSQL it has joined the instances. */
 export async function openTestStore(
   t: TestContext,
   { now = NOW, writerThread = false }: { readonly now?: number; readonly writerThread?: boolean } = {},
 ): Promise<TestStore> {
-  const { path, database } = openTestDatabase(t, { writerThread });
   let at = now;
   const clock = (): number => at;
   const ids = createIds(clock, randomBytes);
   const vault = createVault(randomBytes(MASTER_KEY_BYTES), randomBytes);
-  const store = createStore(database, vault, ids);
+  const opened = onPostgres
+    ? await openPostgresStore(t, now, vault, ids)
+    : openSqliteStore(t, writerThread, vault, ids);
+  const { path, database, store } = opened;
   await installBuiltInProducts(store, now);
   await installBuiltInEventTypes(store, now);
+  const sqlite = (): SqliteDatabase => {
+    if (opened.sqlite === null) throw new Error('this test needs SQLite');
+    return opened.sqlite;
+  };
   return {
     path,
     database,
+    get sqlite() {
+      return sqlite();
+    },
     vault,
     store,
     ids,
@@ -78,9 +98,29 @@ export async function openTestStore(
     advance: (ms) => {
       at += ms;
     },
-    rows: (sql) => database.connection.prepare(sql).all() as Row[],
+    rows: (sql) => sqlite().connection.prepare(sql).all() as Row[],
     entry: () => ({ id: ids.uuid(), at, actor: 'service', action: 'webhook.update', target: 'webhook:1', changes: {} }),
   };
+}
+
+type Opened = {
+  readonly path: string;
+  readonly database: Database;
+  readonly sqlite: SqliteDatabase | null;
+  readonly store: Store;
+};
+
+function openSqliteStore(t: TestContext, writerThread: boolean, vault: Vault, ids: Ids): Opened {
+  const { path, database } = openTestDatabase(t, { writerThread });
+  return { path, database, sqlite: database, store: createStore(database, vault, ids) };
+}
+
+async function openPostgresStore(t: TestContext, now: number, vault: Vault, ids: Ids): Promise<Opened> {
+  const { url, database } = await openTestPostgres(t, now);
+  const store = createPostgresStore(database, vault, ids);
+  // The lease outlasts every test.
+  await store.instances?.join({ name: 'test', version: '0', address: null }, 3_600_000);
+  return { path: url, database, sqlite: null, store };
 }
 
 /** Every row of every table, sorted by content. */
@@ -97,9 +137,9 @@ export function contents({ connection }: SqliteDatabase): Readonly<Record<string
 }
 
 /** Runs `work` and asserts that it changed no table. */
-export async function leavingNothing<T>({ database }: Pick<TestStore, 'database'>, work: () => Promise<T>): Promise<T> {
-  const before = contents(database);
+export async function leavingNothing<T>(s: Pick<TestStore, 'sqlite'>, work: () => Promise<T>): Promise<T> {
+  const before = contents(s.sqlite);
   const result = await work();
-  assert.deepEqual(contents(database), before);
+  assert.deepEqual(contents(s.sqlite), before);
   return result;
 }

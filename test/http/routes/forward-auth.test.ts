@@ -232,7 +232,7 @@ describe('forward auth', () => {
 
   it('answers internal errors with 500, or with 401 for nginx, and accepts no request', async (t) => {
     const service = await start(t);
-    service.database.connection.exec('ALTER TABLE access_token RENAME TO access_token_away');
+    service.sqlite.connection.exec('ALTER TABLE access_token RENAME TO access_token_away');
     const fault = await ask(service, traefik('GET', '/shop/orders/7'));
     assert.equal(fault.status, 500);
     assert.equal(codeOf(fault), 'server_error');

@@ -85,7 +85,7 @@ describe('/readyz', () => {
   });
 
   it('is not ready while a real database is read-only', async (t) => {
-    const { database, store } = await openTestStore(t);
+    const { sqlite: database, store } = await openTestStore(t);
     const { isReady, logged, state } = openedWith(store.settings);
     assert.equal(await isReady(), true);
     // As on a volume that became read-only after an error.

@@ -110,7 +110,7 @@ describe('revocation', () => {
 
   it('never answers 200 if the store failed', async (t) => {
     const service = await start(t);
-    const { client, token, database } = service;
+    const { client, token, sqlite: database } = service;
     database.connection.exec(
       `CREATE TRIGGER broken BEFORE DELETE ON access_token BEGIN SELECT RAISE(ABORT, 'broken'); END`,
     );

@@ -203,7 +203,7 @@ describe('a token request as a form', () => {
 
   it('is refused with server_error if the store fails', async (t) => {
     const service = await start(t);
-    service.database.connection.exec(
+    service.sqlite.connection.exec(
       `CREATE TRIGGER broken BEFORE INSERT ON access_token BEGIN SELECT RAISE(ABORT, 'broken'); END`,
     );
     const answer = await postForm(service, TOKEN, { ...GRANT, ...inBody(service) });

@@ -251,7 +251,7 @@ describe('a token request in JSON', () => {
 
   it('gets a server_error with only its id if the store fails', async (t) => {
     const service = await start(t);
-    service.database.connection.exec(
+    service.sqlite.connection.exec(
       `CREATE TRIGGER broken BEFORE INSERT ON access_token BEGIN SELECT RAISE(ABORT, 'the disk is on fire'); END`,
     );
     const answer = await postJson(service, TOKEN, request(service));
