@@ -33,8 +33,8 @@ const ROOMS: Readonly<Record<string, readonly [imports: string, types: string]>>
 };
 /** The rooms that know the database behind the store: they open, copy and examine its file. */
 const KNOW_SQLITE = ['store', 'data', 'cli'];
-/** A thread opens its own connection, and the settings page shows the version of the schema. */
-const KNOW_SQLITE_TOO = ['delivery/large-bodies-thread.ts', 'portal/settings.ts'];
+/** A thread opens its own connection. */
+const KNOW_SQLITE_TOO = ['delivery/large-bodies-thread.ts'];
 
 const ROOT_FILES_MAX = 6;
 const FOLDER_FILES_MAX = 30;

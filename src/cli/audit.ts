@@ -1,8 +1,7 @@
 /** `sallyport audit …`: checks the audit log. */
-import { databasePath, requireDatabase } from '../data/data-folder.ts';
+import { openToRead } from '../data/open.ts';
 import { headText, parseHead } from '../store/audit.ts';
 import { auditStore } from '../store/sql/audit.ts';
-import { openSqlite } from '../store/sqlite/driver/sqlite.ts';
 import type { CommandGroup } from './command.ts';
 import { CommandError, UsageError } from './errors.ts';
 import { printRecord } from './output.ts';
@@ -20,7 +19,7 @@ export const auditCommands: CommandGroup = [
         description: 'An earlier head: the log must still have this entry',
       },
     },
-    settings: ['dataDir'],
+    settings: ['dataDir', 'databaseUrl'],
     json: true,
     run: async (invocation) => {
       const text = invocation.text('head');
@@ -28,9 +27,7 @@ export const auditCommands: CommandGroup = [
       if (text !== undefined && wanted === null) {
         throw new UsageError('--head must be the number of entries, a colon and 64 hexadecimal digits', 'audit verify');
       }
-      const config = await invocation.config();
-      requireDatabase(config);
-      const db = openSqlite(databasePath(config), { readOnly: true });
+      const db = await openToRead(await invocation.config());
       try {
         const audit = auditStore(db);
         const broken = await audit.firstBroken();

@@ -16,7 +16,7 @@ import { RESTORE_ADVICE, tellsDamage } from '../store/sqlite/damage.ts';
 import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
 import type { CommandGroup } from './command.ts';
 import { CommandError } from './errors.ts';
-import { configBesideServer, DATA_SETTINGS } from './open.ts';
+import { configBesideServer, DATA_SETTINGS, requireFolder } from './open.ts';
 import { printRecord } from './output.ts';
 
 export const backupCommands: CommandGroup = [
@@ -59,6 +59,7 @@ export const backupCommands: CommandGroup = [
     json: true,
     run: async (invocation) => {
       const config = await configBesideServer(invocation);
+      requireFolder(config, 'sallyport backup');
       const file = resolve(invocation.operand('file'));
       if (existsSync(file) && !invocation.given('force')) {
         throw new CommandError(`${file} already exists: choose another name, or replace it with --force`);

@@ -78,6 +78,21 @@ export const GROUPS: readonly GroupEntry[] = [
     load: async () => (await import('./rotate-master-key.ts')).rotateMasterKeyCommands,
   },
   {
+    name: 'migrate',
+    summary: 'Bring the schema of a PostgreSQL database up to this version',
+    load: async () => (await import('./database/schema.ts')).migrateCommands,
+  },
+  {
+    name: 'instances',
+    summary: 'List the instances on a PostgreSQL database',
+    load: async () => (await import('./database/instances.ts')).instanceCommands,
+  },
+  {
+    name: 'move',
+    summary: 'Copy a data folder to PostgreSQL, or back',
+    load: async () => (await import('./database/move.ts')).moveCommands,
+  },
+  {
     name: 'listen',
     summary: 'Receive deliveries in development and show each one',
     load: async () => (await import('./listen.ts')).listenCommands,

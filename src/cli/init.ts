@@ -1,5 +1,6 @@
 /** `sallyport init`, and how the first credentials are shown. */
-import type { FirstCredentials } from '../data/data.ts';
+import { type Config, dataPlace } from '../config/config.ts';
+import { type FirstCredentials, masterKeyPath } from '../data/data.ts';
 import { INVITATION_MS } from '../kernel/limits/limits.ts';
 import type { CommandGroup } from './command.ts';
 import { CommandError } from './errors.ts';
@@ -22,11 +23,11 @@ export const initCommands: CommandGroup = [
       try {
         const credentials = composed.firstCredentials;
         if (credentials === null) {
-          throw new CommandError(`${config.dataDir} is already initialised, and its credentials were shown then`);
+          throw new CommandError(`${dataPlace(config)} is already initialised, and its credentials were shown then`);
         }
         const { terminal, json } = invocation;
         // Without an invitation link: only `serve` and `sallyport user invite` know the address.
-        const text = json ? `${JSON.stringify(credentials)}\n` : firstCredentialsText(credentials, null);
+        const text = json ? `${JSON.stringify(credentials)}\n` : firstCredentialsText(config, credentials, null);
         if (await terminal.out(text)) await composed.credentialsShown();
       } finally {
         await composed.close();
@@ -37,8 +38,12 @@ export const initCommands: CommandGroup = [
 ];
 
 /** The first credentials for a person. `invitation`: the link by which the administrator sets a password, if any. */
-export function firstCredentialsText({ dataDir, ...credentials }: FirstCredentials, invitation: string | null): string {
-  return `The data is in ${dataDir}. These credentials are shown only once:
+export function firstCredentialsText(config: Config, credentials: FirstCredentials, invitation: string | null): string {
+  const place =
+    config.databaseUrl === null
+      ? `The data is in ${config.dataDir}.`
+      : `The data is in the database ${dataPlace(config)}. Every further instance needs a copy of the master key ${masterKeyPath(config)}.`;
+  return `${place} These credentials are shown only once:
 
 ${recordText({
   administrator: credentials.adminUserName,

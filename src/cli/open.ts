@@ -6,7 +6,7 @@ import { CommandError } from './errors.ts';
 import { printRecord, type Shown } from './output.ts';
 
 /** Where the data is. Every command on data accepts these as flags. */
-export const DATA_SETTINGS: readonly SettingName[] = ['dataDir', 'masterKeyFile'];
+export const DATA_SETTINGS: readonly SettingName[] = ['dataDir', 'masterKeyFile', 'databaseUrl'];
 /** Also the address of the server. */
 export const ADDRESS_SETTINGS: readonly SettingName[] = [
   ...DATA_SETTINGS,
@@ -46,6 +46,14 @@ export function recordCommand({ settings = DATA_SETTINGS, check, run, ...describ
 export async function configBesideServer({ config }: Invocation): Promise<Config> {
   const { besideServer } = await import('../data/announcements.ts');
   return besideServer(await config(), Date.now());
+}
+
+/** Throws `CommandError` for a PostgreSQL database, which has tools of its own for what the command does. */
+export function requireFolder({ databaseUrl }: Config, command: string): void {
+  if (databaseUrl === null) return;
+  throw new CommandError(
+    `${command} works on an SQLite data folder. Back up and restore a PostgreSQL database with pg_dump and pg_restore, or with base backups and point-in-time recovery, and keep a copy of the master key: see docs/how-to/run-on-postgresql.md`,
+  );
 }
 
 /** Opens the data folder for `work`, and closes it afterwards in any case. */

@@ -19,7 +19,7 @@ import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.t
 import { backupRecord, requireAuthentic } from './backup.ts';
 import type { CommandGroup } from './command.ts';
 import { CommandError } from './errors.ts';
-import { DATA_SETTINGS } from './open.ts';
+import { DATA_SETTINGS, requireFolder } from './open.ts';
 import { printRecord } from './output.ts';
 
 export const restoreCommands: CommandGroup = [
@@ -41,6 +41,7 @@ export const restoreCommands: CommandGroup = [
     json: true,
     run: async (invocation) => {
       const config = await invocation.config();
+      requireFolder(config, 'sallyport restore');
       const file = resolve(invocation.operand('file'));
       const manifest = readManifest(file, invocation.given('without-manifest'));
       const from = openBackup(file);

@@ -1,4 +1,5 @@
 /** `sallyport serve`: runs the service until a signal ends it. */
+import type { Worker } from 'node:worker_threads';
 import { type Config, settingPrefix } from '../config/config.ts';
 import { SETTING_NAMES } from '../config/names.ts';
 import { WRITER_END_STOP_MS } from '../kernel/limits/database.ts';
@@ -31,8 +32,7 @@ export const serveCommands: CommandGroup = [
       };
       const signalled = firstSignal(() => renew());
       const config = await invocation.config();
-      const { startDatabaseThread } = await import('../store/sqlite/driver/thread-writer.ts');
-      const databaseThread = startDatabaseThread();
+      const databaseThread = await databaseThreadOf(config);
       const { createSallyport } = await import('../sallyport.ts');
       const sallyport = await createSallyport(config, await terminalLog(invocation, config), { databaseThread });
       let failure: unknown;
@@ -41,7 +41,7 @@ export const serveCommands: CommandGroup = [
         renew = sallyport.renewCertificate;
         if (renewRequested) renew();
         const { firstCredentials } = sallyport;
-        const isRead = await announce(invocation, where, config.dataDir, sallyport);
+        const isRead = await announce(invocation, where, config, sallyport);
         if (isRead && firstCredentials !== null) await sallyport.credentialsShown();
         failure = await Promise.race([signalled, sallyport.failed]);
       } catch (error) {
@@ -55,6 +55,13 @@ export const serveCommands: CommandGroup = [
     },
   },
 ];
+
+/** The thread that writes an SQLite database, started before the rest of the program is loaded. */
+async function databaseThreadOf({ databaseUrl }: Config): Promise<Worker | undefined> {
+  if (databaseUrl !== null) return undefined;
+  const { startDatabaseThread } = await import('../store/sqlite/driver/thread-writer.ts');
+  return startDatabaseThread();
+}
 
 /** The log for a person at a terminal: without requests, unless a level is set. Undefined without a terminal. */
 async function terminalLog({ terminal, text }: Invocation, { logLevel }: Config): Promise<Log | undefined> {
@@ -78,14 +85,15 @@ async function stoppedBy(cause: Error, { stop }: Pick<Sallyport, 'stop'>): Promi
 async function announce(
   { terminal, json }: Invocation,
   { url, address }: { readonly url: string; readonly address: string },
-  dataDir: string,
+  config: Config,
   { firstCredentials: credentials, firstInvitation }: Pick<Sallyport, 'firstCredentials' | 'firstInvitation'>,
 ): Promise<boolean> {
-  if (json) return terminal.out(`${JSON.stringify({ url, address, dataDir, ...credentials })}\n`);
+  if (json) return terminal.out(`${JSON.stringify({ url, address, dataDir: config.dataDir, ...credentials })}\n`);
   const known = url === address ? '' : ` (known as ${url})`;
   const listening = `Sallyport ${VERSION} listens on ${address}${known}\n`;
   if (terminal.isInteractive) {
-    const first = credentials === null ? '' : `\n${firstCredentialsText(credentials, local(await firstInvitation()))}`;
+    const first =
+      credentials === null ? '' : `\n${firstCredentialsText(config, credentials, local(await firstInvitation()))}`;
     return terminal.out(`${listening}${first}${nextSteps(local(url))}`);
   }
   if (credentials === null) return terminal.out(listening);

@@ -8,6 +8,7 @@ import { type Config, SETTING_NAMES, SETTINGS, type SettingName } from './names.
 import {
   type Reading,
   readCidrs,
+  readDatabaseUrl,
   readDays,
   readHost,
   readOneOf,
@@ -15,7 +16,6 @@ import {
   readPath,
   readPort,
   readProxy,
-  refusePostgres,
 } from './values.ts';
 
 export type { Config } from './names.ts';
@@ -43,7 +43,7 @@ const READERS: { readonly [Name in SettingName]: Reader<Config[Name]> } = {
   egressAllow: { read: readCidrs, fallback: '' },
   egressProxy: { read: readProxy, fallback: null },
   trustedProxies: { read: readCidrs, fallback: '' },
-  databaseUrl: { read: refusePostgres, fallback: null },
+  databaseUrl: { read: readDatabaseUrl, fallback: null },
   retentionDeliveredDays: { read: readDays, fallback: '30' },
   retentionDeadDays: { read: readDays, fallback: '90' },
   retentionAttemptsDays: { read: readDays, fallback: '30' },
@@ -109,7 +109,7 @@ function readOption(name: SettingName, value: unknown): unknown {
   if (typeof value === 'number' && /^\d+$/.test(fallback ?? '')) return readText(String(value));
   if (Array.isArray(value) && (name === 'egressAllow' || name === 'trustedProxies'))
     return value.flatMap((block: unknown) => (isCidr(block) ? block : readText(String(block)))) as unknown;
-  if (name === 'egressProxy' && isSecret(value)) return value;
+  if ((name === 'egressProxy' || name === 'databaseUrl') && isSecret(value)) return value;
   throw new ConfigurationError(`${name} must not be ${inspect(value, { depth: -1 })}`);
 }
 
@@ -155,6 +155,16 @@ export function withSettings(config: Config, texts: Readonly<Partial<Record<Sett
   const changed: Config = { ...config, ...Object.fromEntries(replaced) };
   if (sources !== null) given.set(changed, sources);
   return changed;
+}
+
+/** Where the data is, for people: the data folder, or the host and name of the database without credentials. */
+export function dataPlace({ dataDir, databaseUrl }: Pick<Config, 'dataDir' | 'databaseUrl'>): string {
+  return databaseUrl === null ? dataDir : databaseName(databaseUrl);
+}
+
+/** The hosts and the name in the URL of a database, such as `db.example/sallyport`, without credentials and parameters. */
+export function databaseName(url: Secret): string {
+  return url.reveal().replace(/^\w+:\/\/(?:.*@)?([^?]*).*$/s, '$1');
 }
 
 /** The default configuration, as a base for embedding programs. */

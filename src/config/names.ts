@@ -7,7 +7,7 @@ import type { LogLevel } from '../observe/log.ts';
 import type { Cidr } from '../outbound/ip-address.ts';
 
 export type Config = {
-  /** The folder of all data, absolute. */
+  /** The folder of all data, or with `databaseUrl` of the master key alone; absolute. */
   readonly dataDir: string;
   readonly host: string;
   /** 0: any free port. */
@@ -23,8 +23,8 @@ export type Config = {
   /** The URL of a CONNECT proxy; it may hold a password. */
   readonly egressProxy: Secret | null;
   readonly trustedProxies: readonly Cidr[];
-  /** This version supports SQLite only. */
-  readonly databaseUrl: null;
+  /** A PostgreSQL database; null: an SQLite file in the data folder. The URL may contain a password. */
+  readonly databaseUrl: Secret | null;
   /** Retention of delivered events, of dead and discarded events, and of attempts; 0: forever. Pending events are always kept. */
   readonly retentionDeliveredDays: number;
   readonly retentionDeadDays: number;
@@ -76,7 +76,11 @@ export const SETTINGS: Readonly<Record<SettingName, SettingText>> = {
     '<blocks>',
     'CIDR blocks of proxies whose X-Forwarded-For is trusted, comma-separated',
   ),
-  databaseUrl: setting('database-url', '<url>', 'For PostgreSQL, which this version does not support yet'),
+  databaseUrl: setting(
+    'database-url',
+    '<url>',
+    'A PostgreSQL database for several instances, as postgres://user[:password]@host[:port]/database (default: SQLite in the data folder)',
+  ),
   retentionDeliveredDays: setting(
     'retention-delivered-days',
     '<days>',

@@ -78,9 +78,11 @@ export function readOneOf<T extends string>(allowed: readonly T[]): (text: strin
   };
 }
 
-/** The URL may contain a password, so the problem does not repeat it. */
-export function refusePostgres(): Reading<null> {
-  return refused('is not supported: this version stores everything in SQLite and has no PostgreSQL driver yet');
+/** A secret, because the URL may contain a password. It may name several hosts, so it need not be a URL that Node can parse. */
+export function readDatabaseUrl(text: string): Reading<Secret> {
+  return /^postgres(?:ql)?:\/\/[^\s\p{Cc}]+$/u.test(text)
+    ? read(secret(text))
+    : refused('must be the URL of a PostgreSQL database, as postgres://user[:password]@host[:port]/database');
 }
 
 function read<T>(value: T): Reading<T> {

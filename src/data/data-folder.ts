@@ -86,7 +86,9 @@ export async function openFolder(
     db = await openDatabase(config, { exclusive, clock, log, history, writerThread });
     // Only the server may write the key's file. Until then other processes fail with the old key.
     const path = masterKeyPath(config);
-    const settled = exclusive ? await settleRotation(db, { path, current: masterKey, random: randomBytes }) : masterKey;
+    const settled = exclusive
+      ? await settleRotation(db, { path, current: masterKey, random: randomBytes, isAlone: true })
+      : masterKey;
     const data = await openStore(config, db, settled, lock, clock);
     if (exclusive) rmSync(firstStartPath(config), { force: true });
     return data;

@@ -13,7 +13,7 @@ import type { AuditEntry } from '../resources/audit.ts';
 import type { Database, Statement } from '../store/database.ts';
 import { resealReplies } from '../store/sql/access/kept-replies.ts';
 import { auditStatement } from '../store/sql/audit.ts';
-import { resealSettings, settingStore } from '../store/sql/settings.ts';
+import { knownKeyStatement, resealSettings, settingStore } from '../store/sql/settings.ts';
 import { endpointTable } from '../store/sql/webhooks/endpoints.ts';
 import { makeMasterKey, readMasterKey } from './master-key.ts';
 
@@ -30,23 +30,29 @@ type Rotation = {
 export async function rotateMasterKey({ db, vault, path, random, audit }: Rotation): Promise<number> {
   const next = createVault(makeMasterKey(nextPath(path), random, path), random);
   const statements = await resealed(db, vault, next);
-  await db.commit([...statements, auditStatement(audit)]);
+  // First, so that of two rotations at the same time one is refused.
+  await db.commit([await knownKeyStatement(db), ...statements, auditStatement(audit)]);
   moveFile(nextPath(path), path);
   return statements.length;
 }
 
+type Settling = {
+  readonly path: string;
+  readonly current: Uint8Array;
+  readonly random: Random;
+  /** Nobody else rotates the key now, so an unknown new key is left over. */
+  readonly isAlone: boolean;
+};
+
 /** Finishes or undoes an interrupted rotation, and returns the key that the database knows. */
-export async function settleRotation(
-  db: Database,
-  { path, current, random }: { readonly path: string; readonly current: Uint8Array; readonly random: Random },
-): Promise<Uint8Array> {
+export async function settleRotation(db: Database, { path, current, random, isAlone }: Settling): Promise<Uint8Array> {
   const next = readMasterKey(nextPath(path));
   if (!next.ok) return current;
   if (await settingStore(db, createVault(next.key, random)).knowsMasterKey()) {
     moveFile(nextPath(path), path);
     return next.key;
   }
-  rmSync(nextPath(path), { force: true });
+  if (isAlone) rmSync(nextPath(path), { force: true });
   return current;
 }
 

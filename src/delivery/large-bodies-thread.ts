@@ -14,12 +14,15 @@ if (port !== null) {
   const { source } = workerData as BodyThreadStart;
   // Threads inherit the priority. `stat` starts the process's pool, which resolves names and compresses for everybody, before it is lowered.
   stat('.', () => giveWay((error) => port.postMessage({ cannotGiveWay: error } satisfies BodyThreadNotice)));
-  const db = openReader(source);
-  const records = recordReader(db);
-  const eventTypes = eventTypeStore(db);
+  const opened = openReader(source).then((db) => {
+    const eventTypes = eventTypeStore(db);
+    return { reads: () => ({ records: recordReader(db), mustBeEncrypted: encryptionLookup(eventTypes) }) };
+  });
+  // Each answer reports the failure.
+  opened.catch(() => {});
   const answer = async ({ number, request }: BodyQuestion): Promise<void> => {
     try {
-      const body = await makeBatchBody(request, { records, mustBeEncrypted: encryptionLookup(eventTypes) });
+      const body = await makeBatchBody(request, (await opened).reads());
       port.postMessage({ number, body } satisfies BodyAnswer, handedOver(body));
     } catch (error) {
       port.postMessage({ number, error: error as Error } satisfies BodyAnswer);
@@ -48,7 +51,8 @@ function handedOver(body: BatchBody): ArrayBuffer[] {
   return memory === null ? [] : [memory];
 }
 
-function openReader(source: DatabaseSource): Database {
+async function openReader(source: DatabaseSource): Promise<Database> {
   if ('file' in source) return openSqlite(source.file, { readOnly: true });
-  throw new Error('the thread cannot open this database');
+  const { openPostgres } = await import('../store/postgres/driver/postgres.ts');
+  return openPostgres({ connection: { connectionString: source.url } });
 }

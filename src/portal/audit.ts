@@ -153,6 +153,7 @@ const ACTIONS: Readonly<Record<AuditAction, string>> = {
   'event.erase': 'Requested the erasure of a person’s data',
   'event.erase-done': 'Erased a person’s data',
   'backup.download': 'Downloaded a backup',
+  'database.move': 'Moved to another database',
   'database.restore': 'Restored a backup',
   'master-key.rotate': 'Rotated the master key',
 };

@@ -1,5 +1,5 @@
 /** `/settings`: the configuration with the source of each setting, the versions, and a backup to download. */
-import { type Config, settingsGiven } from '../config/config.ts';
+import { type Config, databaseName, settingsGiven } from '../config/config.ts';
 import { SETTING_NAMES, SETTINGS, type SettingName } from '../config/names.ts';
 import type { StorageFacts } from '../data/data.ts';
 import type { Download, Downloads } from '../data/download.ts';
@@ -134,14 +134,15 @@ function backup(call: PageCall): Html | null {
 function shownValue(config: Config, name: SettingName): Html {
   const value = config[name];
   if (value === null || (Array.isArray(value) && value.length === 0)) return html`<span class="quiet">none</span>`;
-  const given = settingsGiven(config)?.[name]?.text;
-  return html`<code>${name === 'egressProxy' ? withoutCredentials(config) : Array.isArray(value) ? (given ?? `${value.length} blocks`) : String(value)}</code>`;
+  return html`<code>${shownText(value, settingsGiven(config)?.[name]?.text)}</code>`;
 }
 
-/** The URL of the proxy may contain a password. */
-function withoutCredentials({ egressProxy }: Config): string {
-  const url = egressProxy === null ? null : URL.parse(egressProxy.reveal());
-  return url === null ? '' : `${url.protocol}//${url.host}`;
+/** URLs are shown without their credentials. */
+function shownText(value: NonNullable<Config[SettingName]>, given: string | undefined): string {
+  if (typeof value !== 'object') return String(value);
+  if (!('reveal' in value)) return given ?? `${value.length} blocks`;
+  const proxy = URL.parse(value.reveal());
+  return proxy?.protocol.startsWith('http') ? `${proxy.protocol}//${proxy.host}` : databaseName(value);
 }
 
 function sourceOf(given: { readonly by: string } | null | undefined, name: SettingName): Html {

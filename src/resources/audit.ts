@@ -21,6 +21,7 @@ export type AuditAction =
   | 'delivery.replay'
   | `event.${'erase' | 'erase-done'}`
   | 'backup.download'
+  | 'database.move'
   | 'database.restore'
   | 'master-key.rotate';
 

@@ -258,7 +258,11 @@ test('unusable settings are refused before anything is created', async (t) => {
   const wrong: readonly [env: Record<string, string>, args: readonly string[], message: RegExp][] = [
     [{ SALLYPORT_PROT: '1' }, [], /^sallyport: SALLYPORT_PROT is not a setting/],
     [{ SALLYPORT_PORT: 'http' }, [], /^sallyport: SALLYPORT_PORT must be a whole number from 0 to 65535\n$/],
-    [{ SALLYPORT_DATABASE_URL: 'postgres://u:hunter2@db/x' }, [], /^sallyport: SALLYPORT_DATABASE_URL .*SQLite/],
+    [
+      { SALLYPORT_DATABASE_URL: 'mysql://u:hunter2@db/x' },
+      [],
+      /^sallyport: SALLYPORT_DATABASE_URL must be the URL of a PostgreSQL/,
+    ],
     [{}, ['--egress-allow', '10.0.0.0'.repeat(2)], /^sallyport: --egress-allow must be/],
     [{}, ['--tls-cert-file', 'x'], /^sallyport: SALLYPORT_TLS_CERT_FILE is set without/],
     [

@@ -5,6 +5,7 @@ import { inspect } from 'node:util';
 import {
   ConfigurationError,
   completeConfig,
+  dataPlace,
   defaultConfig,
   readConfig,
   readSettingFile,
@@ -140,7 +141,7 @@ test('an invalid value is refused with the name of its variable or flag and the 
     ['SALLYPORT_RETENTION_ATTEMPTS_DAYS', '36501', /36500/],
     ['SALLYPORT_LOG_LEVEL', 'loud', /fatal, error, warn, info, debug, trace, silent/],
     ['SALLYPORT_LOG_LEVEL', 'INFO', /one of/],
-    ['SALLYPORT_DATABASE_URL', 'postgres://db.example/edge', /SQLite/],
+    ['SALLYPORT_DATABASE_URL', 'mysql://db.example/edge', /URL of a PostgreSQL database/],
     ['SALLYPORT_DATA', 'a\0b', /path/],
   ];
   for (const [variable, value, allowed] of bad) {
@@ -188,7 +189,7 @@ test('no message shows a password', () => {
   const messages = [
     refusal({ SALLYPORT_EGRESS_PROXY: 'https://user:hunter2@proxy.example' }),
     refusal({ SALLYPORT_EGRESS_PROXY: 'http://user:%E0hunter2%@proxy.example' }),
-    refusal({ SALLYPORT_DATABASE_URL: 'postgres://user:hunter2@db.example/edge' }),
+    refusal({ SALLYPORT_DATABASE_URL: 'postgres//user:hunter2@db.example/edge' }),
     refusal({ SALLYPORT_PUBLIC_URL: 'https://user:hunter2@edge.example' }),
   ];
   for (const message of messages) assert(!message.includes('hunter2'), message);
@@ -245,7 +246,7 @@ describe('the options of an embedding program', () => {
     [{ publicUrl: 'https://a.example/path' }, /^publicUrl must be http:\/\/ or https:\/\/ with a host/],
     [{ egressAllow: ['10.0.0.0/8', 'local'] }, /^egressAllow must be a comma-separated list of CIDR blocks: /],
     [{ logLevel: 'loud' }, /^logLevel must be /],
-    [{ databaseUrl: 'postgres://a' }, /^databaseUrl /],
+    [{ databaseUrl: 'sqlite://a' }, /^databaseUrl must be the URL of a PostgreSQL database/],
     [{ tlsKeyFile: 'key.pem' }, /SALLYPORT_TLS_KEY_FILE is set without SALLYPORT_TLS_CERT_FILE/],
     ['./data', /^the options must be an object, such as \{dataDir: '.\/data'\}$/],
     [null, /^the options must be an object/],
@@ -262,4 +263,19 @@ describe('the options of an embedding program', () => {
       (error: Error) => !error.message.includes('hush'),
     );
   });
+});
+
+test('the URL of a database may name several hosts, and is shown without credentials and parameters', () => {
+  const names = [
+    ['postgres://user:hunter2@db.example:5433/edge', 'db.example:5433/edge'],
+    ['postgresql://user:p@ss@one,two:5433/edge?sslmode=verify-full', 'one,two:5433/edge'],
+    ['postgres:///edge?host=/run/postgresql&password=hunter2', '/edge'],
+  ];
+  for (const [url = '', name] of names) {
+    const config = completeConfig({ databaseUrl: url });
+    assert.equal(config.databaseUrl?.reveal(), url);
+    assert.equal(dataPlace(config), name);
+    assert(!JSON.stringify(config).includes('hunter2'));
+  }
+  assert.equal(dataPlace(completeConfig({ dataDir: '/data' })), '/data');
 });

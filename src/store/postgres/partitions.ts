@@ -2,6 +2,12 @@
 import { firstRowKeyAt } from '../../kernel/ids.ts';
 import type { PostgresDatabase } from './driver/postgres.ts';
 
+/**
+ * Makes changes of the schema come one after another. The number is any that every Sallyport uses. The lock ends with the transaction, so it
+ * also works behind PgBouncer.
+ */
+export const LOCK_SCHEMA = 'SELECT pg_advisory_xact_lock(CAST(7365161907 AS bigint))';
+
 const DAY_MS = 86_400_000;
 
 type Partitioned = { readonly table: string; readonly days: number };
@@ -40,9 +46,10 @@ export async function ensurePartitions(
     const isNew = ![...known].some((name) => name.startsWith(`${one.table}_p`));
     return partitionsOf(one, now, aheadMs).filter(({ name, from }) => !known.has(name) && (isNew || from !== null));
   });
-  for (const { name, table, from, to } of missing) {
-    await db.run(
+  if (missing.length === 0) return;
+  const create = missing.map(
+    ({ name, table, from, to }) =>
       `CREATE TABLE IF NOT EXISTS ${name} PARTITION OF ${table} FOR VALUES FROM (${from ?? 'MINVALUE'}) TO (${to})`,
-    );
-  }
+  );
+  await db.run([LOCK_SCHEMA, ...create].join(';\n'));
 }

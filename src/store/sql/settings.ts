@@ -71,6 +71,12 @@ export function firstCredentialStore(db: Database, vault: Vault): FirstCredentia
   };
 }
 
+/** Refuses the transaction if the database is sealed with another master key meanwhile. */
+export async function knownKeyStatement(db: Database): Promise<Statement> {
+  const params = { name: MASTER_KEY_CHECK, value: await read(db, MASTER_KEY_CHECK) };
+  return { sql: 'UPDATE setting SET value = value WHERE name = @name AND value = @value', params, expectChanges: 1 };
+}
+
 /** The statements that seal every sealed setting with another master key. */
 export async function resealSettings(db: Database, from: Vault, to: Vault): Promise<Statement[]> {
   const statements: Statement[] = [];

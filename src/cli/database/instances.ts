@@ -1,0 +1,36 @@
+/** `sallyport instances`: the instances on a PostgreSQL database. */
+import { isoInstant } from '../../kernel/schemas.ts';
+import type { CommandGroup } from '../command.ts';
+import { CommandError } from '../errors.ts';
+import { DATA_SETTINGS, withData } from '../open.ts';
+import { tableText } from '../output.ts';
+
+const COLUMNS = ['number', 'name', 'address', 'version', 'alive', 'startedAt', 'seenAt', 'webhooks', 'duties'];
+
+export const instanceCommands: CommandGroup = [
+  {
+    name: 'instances',
+    summary: 'List the instances on a PostgreSQL database',
+    examples: ['sallyport instances', 'sallyport instances --json'],
+    explanation:
+      'Shows who serves and delivers, when it was last seen, how many webhooks it sends for, and what it does for all. An instance that\nended without leaving is listed until another one takes its webhooks, within seconds.',
+    settings: DATA_SETTINGS,
+    json: true,
+    run: (invocation) =>
+      withData(invocation, async ({ store: { instances } }) => {
+        if (instances === null) {
+          throw new CommandError('SALLYPORT_DATABASE_URL is not set: an SQLite data folder has one server');
+        }
+        const items = (await instances.list()).map(({ startedAt, seenAt, expiresAt, ...instance }) => ({
+          ...instance,
+          startedAt: isoInstant(startedAt),
+          seenAt: isoInstant(seenAt),
+          expiresAt: isoInstant(expiresAt),
+        }));
+        const { terminal, json } = invocation;
+        const shown = items.length === 0 ? 'None.\n' : tableText(items, COLUMNS);
+        await terminal.out(json ? `${JSON.stringify({ items })}\n` : shown);
+        return 0;
+      }),
+  },
+];

@@ -1,0 +1,223 @@
+/**
+ * Copies all data from one database to another: every table in the order of its key, in chunks. Each chunk is one transaction that also
+ * records how far the copy is, so an interrupted move continues. Until the last transaction the target cannot be opened for anything else.
+ */
+import { createHash } from 'node:crypto';
+import type { AuditEntry } from '../resources/audit.ts';
+import type { Database, Row, SqlValue, Statement } from '../store/database.ts';
+import { StaleWrite } from '../store/errors.ts';
+import { auditStatement } from '../store/sql/audit.ts';
+
+/** A table and its primary key. Tables come after those that they refer to. */
+type KeyedTable = { readonly name: string; readonly key: readonly string[]; readonly isSelfReferring?: true };
+
+/** Every table except `access_version`, a counter for caches. */
+export const MOVED_TABLES: readonly KeyedTable[] = [
+  { name: 'setting', key: ['name'] },
+  { name: 'user_account', key: ['id'] },
+  { name: 'invitation', key: ['user_id'] },
+  { name: 'session', key: ['id'] },
+  { name: 'passkey', key: ['id'] },
+  { name: 'product', key: ['id'] },
+  { name: 'application', key: ['id'] },
+  { name: 'application_use', key: ['application_id'] },
+  { name: 'access_token', key: ['key'] },
+  // A manager may come after the employee: all rows go into one statement, at whose end references are checked.
+  { name: 'employee', key: ['user_id'], isSelfReferring: true },
+  { name: 'endpoint', key: ['id'] },
+  { name: 'pgp_key', key: ['id'] },
+  { name: 'event_type', key: ['id'] },
+  { name: 'webhook', key: ['number'] },
+  { name: 'removed_webhook', key: ['number'] },
+  { name: 'webhook_progress', key: ['webhook_number'] },
+  { name: 'subscription', key: ['pattern', 'webhook_number'] },
+  { name: 'event', key: ['key'] },
+  { name: 'erasure', key: ['id'] },
+  { name: 'idempotency', key: ['publisher', 'key'] },
+  { name: 'kept_reply', key: ['application_id', 'key'] },
+  { name: 'outbox', key: ['webhook_number', 'record_offset'] },
+  { name: 'batch', key: ['webhook_number', 'first_offset'] },
+  { name: 'attempt', key: ['key'] },
+  { name: 'figure', key: ['span_seconds', 'webhook_number', 'at'] },
+  { name: 'audit', key: ['number'] },
+];
+
+export type MovedTable = KeyedTable & { readonly columns: readonly string[] };
+
+/** The database that receives the data. */
+export type MoveTarget = {
+  readonly db: Database;
+  insert(table: MovedTable, rows: readonly Row[]): Statement[];
+  /** What remains when all rows are there, such as the next number of a webhook. `lastWebhook`: the last one that was ever given. */
+  finish(lastWebhook: number): Statement[];
+};
+
+export type Move = {
+  readonly from: Database;
+  readonly to: MoveTarget;
+  /** With their columns, which both databases have. */
+  readonly tables: readonly MovedTable[];
+  /** Identifies the source, so that a move continues only from the same one. */
+  readonly source: string;
+  readonly lastWebhook: number;
+  /** Recorded in the audit log of the target. */
+  readonly audit: AuditEntry;
+  readonly report: (progress: MoveProgress) => void;
+};
+
+export type MoveProgress = { readonly table: string; readonly rows: number; readonly step: 'copied' | 'verified' };
+
+/** The databases cannot be moved. The message says why. */
+export class MoveError extends Error {
+  override readonly name = 'MoveError';
+}
+
+/** The row of `setting` that an unfinished move keeps in its target. */
+export const MOVE_SETTING = 'move';
+
+type State = { readonly source: string; readonly table: string; readonly after: readonly SqlValue[] | null };
+
+const PUT = 'INSERT INTO setting (name, value) VALUES (@name, @value)';
+const ADVANCE = 'UPDATE setting SET value = @value WHERE name = @name AND value = @before';
+const FORGET = 'DELETE FROM setting WHERE name = @name AND value = @before';
+/** About how many bytes of rows go into one chunk. */
+const CHUNK_BYTES = 4 * 1024 * 1024;
+const CHUNK_ROWS_FIRST = 100;
+const CHUNK_ROWS_MAX = 5000;
+/** All employees at once. */
+const ALL_ROWS = 100_000_000;
+
+/**
+ * Copies everything that is not there yet, verifies the number of rows and the checksum of every table, and finishes. Returns the rows of
+ * each table. Throws `MoveError` if the target has other data, if the databases differ, or if another process moves into the same target.
+ */
+export async function moveData(move: Move): Promise<Readonly<Record<string, number>>> {
+  let state = await beginOrContinue(move);
+  const begins = move.tables.findIndex(({ name }) => name === state.table);
+  for (const table of move.tables.slice(begins)) {
+    const after = table.name === state.table ? state.after : null;
+    state = await copyTable(move, table, { ...state, table: table.name, after }, state);
+  }
+  const counts: Record<string, number> = {};
+  for (const table of move.tables) counts[table.name] = await verifyTable(move, table);
+  await commit(move, [
+    ...move.to.finish(move.lastWebhook),
+    { sql: FORGET, params: { name: MOVE_SETTING, before: bytesOf(state) }, expectChanges: 1 },
+    auditStatement(move.audit),
+  ]);
+  return counts;
+}
+
+async function beginOrContinue({ to: { db }, tables, source }: Move): Promise<State> {
+  const row = await db.get('SELECT value FROM setting WHERE name = @name', { name: MOVE_SETTING });
+  if (row !== undefined) {
+    const state = JSON.parse(Buffer.from(row.value as Uint8Array).toString('utf8')) as State;
+    if (state.source === source) return state;
+    throw new MoveError('it holds an unfinished move from other data: empty it, or finish that move');
+  }
+  for (const { name } of tables) {
+    const found = await db.get(`SELECT EXISTS (SELECT 1 FROM ${name}) AS found`, {});
+    if (found?.found === 1) throw new MoveError('it already has data: move into an empty database');
+  }
+  const state: State = { source, table: tables[0]?.name ?? '', after: null };
+  await db.commit([{ sql: PUT, params: { name: MOVE_SETTING, value: bytesOf(state) } }]);
+  return state;
+}
+
+async function copyTable(move: Move, table: MovedTable, begin: State, stored: State): Promise<State> {
+  let [state, before] = [begin, stored];
+  let limit = table.isSelfReferring === true ? ALL_ROWS : CHUNK_ROWS_FIRST;
+  let copied = 0;
+  for (;;) {
+    const rows = await chunk(move.from, table, state.after, limit);
+    const last = rows.at(-1);
+    if (last === undefined) break;
+    const next = { ...state, after: table.key.map((column) => last[column] as SqlValue) };
+    const params = { name: MOVE_SETTING, value: bytesOf(next), before: bytesOf(before) };
+    await commit(move, [{ sql: ADVANCE, params, expectChanges: 1 }, ...move.to.insert(table, rows)]);
+    [state, before] = [next, next];
+    copied += rows.length;
+    move.report({ table: table.name, rows: copied, step: 'copied' });
+    if (table.isSelfReferring === true) break;
+    const bytes = rows.reduce((sum, row) => sum + sizeOf(row), 0);
+    limit = Math.max(1, Math.min(CHUNK_ROWS_MAX, Math.floor((rows.length * CHUNK_BYTES) / bytes)));
+  }
+  return before;
+}
+
+/** Nothing of an unfinished move may be changed by another process: its record would differ. */
+async function commit({ to: { db } }: Move, statements: readonly Statement[]): Promise<void> {
+  try {
+    await db.commit(statements);
+  } catch (error) {
+    if (error instanceof StaleWrite) throw new MoveError('another process moves data into it');
+    throw error;
+  }
+}
+
+/** Compares the rows of a table. Returns their number. */
+async function verifyTable({ from, to, report }: Move, table: MovedTable): Promise<number> {
+  const [source, target] = await Promise.all([digest(from, table), digest(to.db, table)]);
+  if (source.hash !== target.hash) {
+    throw new MoveError(
+      `its table ${table.name} differs (${target.rows} rows, the source has ${source.rows}): the source was changed since the move began; empty the target and move again`,
+    );
+  }
+  report({ table: table.name, rows: source.rows, step: 'verified' });
+  return source.rows;
+}
+
+async function digest(db: Database, table: MovedTable): Promise<{ readonly rows: number; readonly hash: string }> {
+  const hash = createHash('sha256');
+  let rows = 0;
+  for (let after: readonly SqlValue[] | null = null; ; ) {
+    const found: readonly Row[] = await chunk(db, table, after, CHUNK_ROWS_FIRST * 5);
+    for (const row of found) hash.update(JSON.stringify(table.columns.map((column) => plain(row[column]))));
+    rows += found.length;
+    const last = found.at(-1);
+    if (last === undefined) return { rows, hash: hash.digest('hex') };
+    after = table.key.map((column) => last[column] as SqlValue);
+  }
+}
+
+function plain(value: SqlValue | undefined): unknown {
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('hex');
+  return typeof value === 'string' ? portableText(value) : value;
+}
+
+/** A text that PostgreSQL stores: without U+0000. */
+export function portableText(text: string): string {
+  return text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text;
+}
+
+async function chunk(
+  db: Database,
+  { name, key, columns }: MovedTable,
+  after: readonly SqlValue[] | null,
+  limit: number,
+): Promise<readonly Row[]> {
+  const order = key.join(', ');
+  const conditions = [
+    ...(name === 'setting' ? [`name <> '${MOVE_SETTING}'`] : []),
+    ...(after === null ? [] : [`(${order}) > (${key.map((_, at) => `@after${at}`).join(', ')})`]),
+  ];
+  const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
+  const params = Object.fromEntries((after ?? []).map((value, at) => [`after${at}`, value]));
+  return db.all(`SELECT ${columns.join(', ')} FROM ${name} ${where} ORDER BY ${order} LIMIT @limit`, {
+    ...params,
+    limit,
+  });
+}
+
+function sizeOf(row: Row): number {
+  let size = 1;
+  for (const name in row) {
+    const value = row[name];
+    size += typeof value === 'string' ? value.length : value instanceof Uint8Array ? value.byteLength : 8;
+  }
+  return size;
+}
+
+function bytesOf(state: State): Uint8Array {
+  return Buffer.from(JSON.stringify(state));
+}

@@ -1,0 +1,321 @@
+/**
+ * Opens a PostgreSQL database that any number of instances use. The data folder then holds the master key alone. If the database cannot be
+ * used, the error says why and what to do.
+ */
+import { rmSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { installBuiltInProducts } from '../access/products.ts';
+import { type Config, databaseName, settingPrefix } from '../config/config.ts';
+import { installBuiltInEventTypes } from '../events/built-in.ts';
+import { makePrivateFolder } from '../kernel/folder.ts';
+import { type Clock, createIds, randomBytes } from '../kernel/ids.ts';
+import type { Secret } from '../kernel/secret.ts';
+import { createVault } from '../kernel/vault.ts';
+import { ConstraintViolation, DatabaseUnavailable } from '../store/errors.ts';
+import type { PostgresDatabase } from '../store/postgres/driver/postgres.ts';
+import { ensurePartitions } from '../store/postgres/partitions.ts';
+import { createSchema, examineSchema, migrate, SCHEMA_HISTORY, type SchemaHistory } from '../store/postgres/schema.ts';
+import { serverFacts, serverProblem } from '../store/postgres/server.ts';
+import { createPostgresStore } from '../store/postgres/store.ts';
+import { largestRowKey } from '../store/sql/row-keys.ts';
+import { firstCredentialStore } from '../store/sql/settings.ts';
+import type { Store } from '../store/store.ts';
+import { type Data, DataFolderError, masterKeyPath, masterKeyPrefix, type Storage } from './data.ts';
+import { makeMasterKey, readMasterKey } from './master-key.ts';
+import { MOVE_SETTING } from './move.ts';
+import { settleRotation } from './rotation.ts';
+
+type PostgresOpening = {
+  /** Creates what is missing: for a process that serves. */
+  readonly exclusive: boolean;
+  readonly clock?: Clock;
+  readonly history?: SchemaHistory;
+};
+
+/** How far ahead a start makes partitions; housekeeping makes the later ones. */
+const PARTITIONS_AHEAD_MS = 30 * 86_400_000;
+
+/**
+ * Opens the database of `config`, whose URL is set. With `exclusive` it creates what is missing: schema, partitions, master key, built-in
+ * products and event types. Of several instances that start at the same time, one creates each. Throws `DataFolderError`.
+ */
+export async function openDatabase(
+  config: Config,
+  { exclusive, clock = Date.now, history = SCHEMA_HISTORY }: PostgresOpening,
+): Promise<Data> {
+  const db = await connect(config);
+  try {
+    return await explained(config, async () => {
+      if (exclusive) await makeSchema(config, db, { history, now: clock() });
+      else await requireSchema(config, db, history);
+      await refuseUnfinishedMove(config, db);
+      return openStore(config, db, exclusive, clock);
+    });
+  } catch (error) {
+    await db.close();
+    throw error;
+  }
+}
+
+/** Connects to the database of `config`, whose URL is set, and checks that Sallyport can use the server. Throws `DataFolderError`. */
+export async function connect(config: Config): Promise<PostgresDatabase> {
+  const url = config.databaseUrl as Secret;
+  const db = await explained(config, async () => {
+    const { openPostgres } = await import('../store/postgres/driver/postgres.ts');
+    return openPostgres({ connection: { connectionString: url.reveal() } });
+  });
+  try {
+    const problem = await explained(config, async () => serverProblem(await serverFacts(db)));
+    if (problem !== null) throw unusable(config, problem);
+    return db;
+  } catch (error) {
+    await db.close();
+    throw error;
+  }
+}
+
+/**
+ * Creates the schema of the database, or brings an older one up to date while instances of the version before run. Returns the versions
+ * before, null for an empty database, and after. Throws `DataFolderError`.
+ */
+export async function migrateDatabase(
+  config: Config,
+  now: number,
+  history: SchemaHistory = SCHEMA_HISTORY,
+): Promise<{ readonly from: number | null; readonly to: number }> {
+  const db = await connect(config);
+  try {
+    return await explained(config, async () => {
+      const verdict = await examineSchema(db, history);
+      if (verdict.ok && verdict.state === 'older') await migrate(db, verdict.path);
+      await makeSchema(config, db, { history, now });
+      if (!verdict.ok || verdict.state === 'empty') return { from: null, to: history.version };
+      return { from: verdict.version, to: Math.max(verdict.version, history.version) };
+    });
+  } finally {
+    await db.close();
+  }
+}
+
+/** Throws `DataFolderError` unless the database has a schema that this program works with. */
+export async function requireSchema(
+  config: Config,
+  db: PostgresDatabase,
+  history: SchemaHistory = SCHEMA_HISTORY,
+): Promise<void> {
+  const verdict = await examineSchema(db, history);
+  if (!verdict.ok) throw unusable(config, verdict.description);
+  if (verdict.state === 'empty') throw notStarted(config);
+  if (verdict.state === 'older') {
+    const { version } = verdict;
+    throw unusable(
+      config,
+      `its schema is version ${version}, and this Sallyport needs version ${history.version}: run sallyport migrate`,
+    );
+  }
+}
+
+/** Makes the schema in an empty database, and the partitions for the rows of the next weeks. */
+async function makeSchema(
+  config: Config,
+  db: PostgresDatabase,
+  { history, now }: { readonly history: SchemaHistory; readonly now: number },
+): Promise<void> {
+  const verdict = await examineSchema(db, history);
+  if (verdict.ok && verdict.state === 'empty') {
+    const { mayCreate, role, schema } = await serverFacts(db);
+    if (!mayCreate) {
+      const place = schema ?? 'public';
+      throw unusable(
+        config,
+        `the role ${role} may not create tables in it: GRANT CREATE ON SCHEMA ${place} TO ${role}`,
+      );
+    }
+    await createSchema(db);
+  }
+  await requireSchema(config, db, history);
+  await ensurePartitions(db, { now, aheadMs: PARTITIONS_AHEAD_MS });
+}
+
+async function refuseUnfinishedMove(config: Config, db: PostgresDatabase): Promise<void> {
+  const row = await db.get('SELECT 1 AS found FROM setting WHERE name = @name', { name: MOVE_SETTING });
+  if (row === undefined) return;
+  throw unusable(
+    config,
+    'it holds an unfinished move: run the same sallyport move again, which goes on, or drop the database and create it anew',
+  );
+}
+
+/** Makes schema and partitions in an empty database, so that data can be moved into it. An unfinished move may already be in it. */
+export async function prepareTarget(config: Config, db: PostgresDatabase, now: number): Promise<void> {
+  await explained(config, () => makeSchema(config, db, { history: SCHEMA_HISTORY, now }));
+}
+
+async function openStore(config: Config, db: PostgresDatabase, exclusive: boolean, clock: Clock): Promise<Data> {
+  const random = randomBytes;
+  const { key, isNew } = await findMasterKey(config, db, exclusive);
+  const ids = createIds(clock, random, await largestRowKey(db));
+  const vault = createVault(key, random);
+  const store = createPostgresStore(db, vault, ids);
+  const firstCredentials = firstCredentialStore(db, vault);
+  if (!exclusive && (await store.users.isEmpty())) throw notStarted(config);
+  await checkMasterKey(config, store, isNew);
+  if (exclusive) {
+    await repeatIfBeaten(() => installBuiltInProducts(store, clock()));
+    await repeatIfBeaten(() => installBuiltInEventTypes(store, clock()));
+  }
+  const firstStart = (await store.users.isEmpty()) || (await firstCredentials.get()) !== null;
+  const close = async (): Promise<void> => db.close();
+  const storage = storageOf(config, db);
+  return {
+    dataDir: config.dataDir,
+    db,
+    storage,
+    store,
+    vault,
+    clock,
+    ids,
+    random,
+    firstCredentials,
+    firstStart,
+    close,
+  };
+}
+
+function storageOf(config: Config, db: PostgresDatabase): Storage {
+  const url = config.databaseUrl as Secret;
+  return {
+    source: { url: url.reveal() },
+    facts: async () => {
+      const { version, bytes } = await serverFacts(db);
+      const schema = await examineSchema(db);
+      return {
+        product: 'PostgreSQL',
+        version,
+        schemaVersion: schema.ok && schema.state !== 'empty' ? schema.version : SCHEMA_HISTORY.version,
+        location: databaseName(url),
+        bytes,
+        logBytes: null,
+      };
+    },
+    downloads: null,
+    files: null,
+    hasOneServer: false,
+    explained: (error) => error,
+  };
+}
+
+/** A new key only for a database that was never sealed with another one. */
+async function findMasterKey(
+  config: Config,
+  db: PostgresDatabase,
+  mayMake: boolean,
+): Promise<{ readonly key: Uint8Array; readonly isNew: boolean }> {
+  const path = masterKeyPath(config);
+  const verdict = readMasterKey(path);
+  if (verdict.ok) {
+    const current = verdict.key;
+    const key = await settleRotation(db, { path, current, random: randomBytes, isAlone: false });
+    return { key, isNew: false };
+  }
+  const description = `${masterKeyPrefix(config)}${verdict.description}`;
+  if (verdict.code !== 'missing') throw new DataFolderError(description);
+  if (await isSealed(db)) {
+    throw new DataFolderError(
+      `${description}, but the database ${nameOf(config)} has secrets that only its key can read: copy the master key of the other instances there, or name its file with --master-key-file`,
+    );
+  }
+  if (!mayMake) throw notStarted(config);
+  try {
+    makePrivateFolder(dirname(path));
+    return { key: makeMasterKey(path, randomBytes, dirname(path)), isNew: true };
+  } catch (cause) {
+    const what = `${masterKeyPrefix(config)}the master key ${path} cannot be created`;
+    throw new DataFolderError(`${what}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+async function isSealed(db: PostgresDatabase): Promise<boolean> {
+  const row = await db.get("SELECT EXISTS (SELECT 1 FROM setting WHERE name = 'master_key_check') AS sealed", {});
+  return row?.sealed === 1;
+}
+
+/** Removes a key that was made now and is not the one: the next start then asks for the right one. */
+async function checkMasterKey(config: Config, store: Store, isNew: boolean): Promise<void> {
+  try {
+    await store.settings.checkMasterKey();
+  } catch (cause) {
+    if (cause instanceof DatabaseUnavailable) throw cause;
+    const path = masterKeyPath(config);
+    if (isNew) rmSync(path, { force: true });
+    throw new DataFolderError(
+      `${masterKeyPrefix(config)}${path}: ${(cause as Error).message}, ${nameOf(config)}: copy the master key of the other instances there`,
+      { cause },
+    );
+  }
+}
+
+const ROUNDS = 10;
+
+/** Repeats work that another instance did at the same moment: the next round finds it done. */
+async function repeatIfBeaten(work: () => Promise<void>): Promise<void> {
+  for (let round = 1; ; round += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof ConstraintViolation) || round === ROUNDS) throw error;
+    }
+  }
+}
+
+/** Wraps errors of the connection and of the server in a `DataFolderError` that says what to do. */
+async function explained<T>(config: Config, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const text = advice(error);
+    if (text === null) throw error;
+    throw unusable(config, text, error);
+  }
+}
+
+/** Null for a fault of the program, and for an error that says what to do. */
+function advice(error: unknown): string | null {
+  if (!(error instanceof Error) || error instanceof DataFolderError) return null;
+  const cause = error instanceof DatabaseUnavailable && error.cause instanceof Error ? error.cause : error;
+  const { code, message } = cause as NodeJS.ErrnoException;
+  if (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND')
+    return 'the package pg is not installed: npm install pg@8';
+  const known = ADVICE[code ?? ''];
+  if (known !== undefined) return `${oneLine(message)}: ${known}`;
+  if (!(error instanceof DatabaseUnavailable)) return null;
+  return `it cannot be reached (${oneLine(message)}): check that PostgreSQL runs there and accepts connections from this machine`;
+}
+
+/** By PostgreSQL's codes (Appendix A, "PostgreSQL Error Codes"). */
+const ADVICE: Readonly<Record<string, string>> = {
+  '28P01': 'correct the password in the URL, or in the file that PGPASSFILE names',
+  '28000': 'correct the role in the URL, or pg_hba.conf of the server',
+  '3D000': 'create it with createdb, or correct its name in the URL',
+  '42501': 'the role must own the tables, or have all privileges on them',
+  '53300': 'raise max_connections of the server, or run fewer instances',
+};
+
+function oneLine(message: string): string {
+  return message.replaceAll(/\s+/g, ' ').trim();
+}
+
+function unusable(config: Config, problem: string, cause?: unknown): DataFolderError {
+  const what = `${settingPrefix(config, 'databaseUrl')}the database ${nameOf(config)} cannot be used`;
+  return new DataFolderError(`${what}: ${problem}`, cause === undefined ? {} : { cause });
+}
+
+function notStarted(config: Config): DataFolderError {
+  return new DataFolderError(
+    `${settingPrefix(config, 'databaseUrl')}there is no data in the database ${nameOf(config)} yet, or its first start was interrupted: run sallyport init or sallyport serve`,
+  );
+}
+
+function nameOf({ databaseUrl }: Config): string {
+  return databaseName(databaseUrl as Secret);
+}

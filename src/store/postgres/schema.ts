@@ -1,0 +1,98 @@
+/**
+ * The schema of a PostgreSQL database: created in an empty database, brought up by `sallyport migrate`, refused if this program is too old
+ * for it.
+ *
+ * After the first release, a change of schema.sql raises `SCHEMA_VERSION`, keeps the released file for a test, and adds a step to
+ * `MIGRATIONS`. A step must keep programs from its `oldestProgram` on working, because they run while it is taken.
+ */
+import { readAsset } from '../../kernel/assets.ts';
+import { VERSION } from '../../kernel/version.ts';
+import type { Database, Statement } from '../database.ts';
+import { LOCK_SCHEMA } from './partitions.ts';
+
+/** A step to `version` from the version before. Programs with a schema version from `oldestProgram` on still work after it. */
+export type Migration = { readonly version: number; readonly oldestProgram: number; readonly sql: string };
+
+/** The version of schema.sql. */
+export const SCHEMA_VERSION = 1;
+
+/** Empty until the first release: before that, schema.sql changes in place. */
+const MIGRATIONS: readonly Migration[] = [];
+
+/** The version that this program works with, and the steps to it. */
+export type SchemaHistory = { readonly version: number; readonly steps: readonly Migration[] };
+
+export const SCHEMA_HISTORY: SchemaHistory = { version: SCHEMA_VERSION, steps: MIGRATIONS };
+
+export type SchemaVerdict =
+  | { readonly ok: true; readonly state: 'empty' }
+  /** `version` may be a newer one that this program still works with. */
+  | { readonly ok: true; readonly state: 'current'; readonly version: number }
+  | {
+      readonly ok: true;
+      readonly state: 'older';
+      readonly version: number;
+      readonly path: readonly Migration[];
+    }
+  | { readonly ok: false; readonly description: string };
+
+const TABLES = `
+  SELECT count(*) AS tables, count(*) FILTER (WHERE c.relname IN ('schema_change', 'setting', 'audit', 'batch')) AS own
+  FROM pg_class AS c WHERE c.relnamespace = to_regnamespace(current_schema()) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')`;
+const LATEST = 'SELECT version, oldest_program FROM schema_change ORDER BY version DESC LIMIT 1';
+
+/** Examines the schema without writing. */
+export async function examineSchema(db: Database, history: SchemaHistory = SCHEMA_HISTORY): Promise<SchemaVerdict> {
+  const counted = await db.get(TABLES, {});
+  if (Number(counted?.tables) === 0) return { ok: true, state: 'empty' };
+  if (Number(counted?.own) !== 4) {
+    const description =
+      'it has tables of another program: create an empty database for Sallyport, or a schema of its own in the search_path of the role';
+    return { ok: false, description };
+  }
+  const latest = await db.get(LATEST, {});
+  const version = Number(latest?.version);
+  if (version > history.version && Number(latest?.oldest_program) > history.version) {
+    const description = `its schema is version ${version}, which Sallyport ${VERSION} is too old for: run the newer Sallyport that migrated it`;
+    return { ok: false, description };
+  }
+  if (version >= history.version) return { ok: true, state: 'current', version };
+  return { ok: true, state: 'older', version, path: history.steps.filter((step) => step.version > version) };
+}
+
+const SCHEMA_LOCK: Statement = { sql: LOCK_SCHEMA, params: {} };
+
+/**
+ * Creates the schema if the database is empty, in one transaction. Of several processes one creates it, and the others wait for it.
+ */
+export async function createSchema(db: Database): Promise<void> {
+  const create = block(
+    `IF to_regclass('schema_change') IS NULL THEN\n${execute(readAsset('postgres/schema.sql'))}\nEND IF;`,
+  );
+  await db.commit([SCHEMA_LOCK, create]);
+}
+
+/** Takes the steps in one transaction. Of several processes one takes them, and the others find them taken. */
+export async function migrate(db: Database, path: readonly Migration[]): Promise<void> {
+  const steps = path.map((step) =>
+    block(`IF NOT EXISTS (SELECT 1 FROM schema_change WHERE version >= ${step.version}) THEN
+${execute(step.sql)}
+${recordOf(step)}
+END IF;`),
+  );
+  await db.commit([SCHEMA_LOCK, ...steps]);
+}
+
+function recordOf({ version, oldestProgram }: Migration): string {
+  return `INSERT INTO schema_change (version, oldest_program, applied_at)
+  VALUES (${version}, ${oldestProgram}, floor(extract(epoch FROM clock_timestamp()) * 1000));`;
+}
+
+/** Statements as one, which is run like any other. */
+function block(body: string): Statement {
+  return { sql: `DO $block$\nBEGIN\n${body}\nEND\n$block$`, params: {} };
+}
+
+function execute(sql: string): string {
+  return `EXECUTE $sallyport$${sql}$sallyport$;`;
+}

@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { describe, it, type TestContext } from 'node:test';
+import { type Config, completeConfig } from '../../src/config/config.ts';
+import { type Data, DataFolderError, masterKeyPath } from '../../src/data/data.ts';
+import { makeFirstCredentials } from '../../src/data/first-start.ts';
+import { openData } from '../../src/data/open.ts';
+import { connect, migrateDatabase, openDatabase } from '../../src/data/postgres.ts';
+import { readAsset } from '../../src/kernel/assets.ts';
+import type { PostgresDatabase } from '../../src/store/postgres/driver/postgres.ts';
+import { examineSchema, type SchemaHistory } from '../../src/store/postgres/schema.ts';
+import { cleanUp } from '../support/cleanup.ts';
+import { unusedFolder } from '../support/command.ts';
+import { newDatabase } from '../support/postgres.ts';
+import '../support/password-cost.ts';
+
+function configOf(t: TestContext, databaseUrl: string): Config {
+  return completeConfig({ databaseUrl, dataDir: unusedFolder(t) });
+}
+
+/** The same database for another machine, which has a copy of the master key. */
+function otherInstance(t: TestContext, config: Config): Config {
+  const dataDir = unusedFolder(t);
+  mkdirSync(dataDir, { mode: 0o700 });
+  const other = { ...config, dataDir };
+  copyFileSync(masterKeyPath(config), masterKeyPath(other));
+  return other;
+}
+
+async function open(t: TestContext, config: Config, exclusive = true): Promise<Data> {
+  const data = await openData(config, { exclusive });
+  cleanUp(t, () => data.close());
+  return data;
+}
+
+async function refusal(config: Config, exclusive = true): Promise<string> {
+  try {
+    await (await openData(config, { exclusive })).close();
+  } catch (error) {
+    assert(error instanceof DataFolderError, String(error));
+    assert.doesNotMatch(error.message, /\n/);
+    return error.message;
+  }
+  return assert.fail('the database was opened');
+}
+
+async function raw(t: TestContext, config: Config): Promise<PostgresDatabase> {
+  const db = await connect(config);
+  cleanUp(t, () => db.close());
+  return db;
+}
+
+describe('a PostgreSQL database', () => {
+  it('gets everything at its first start, and the data folder the master key alone', async (t) => {
+    const config = configOf(t, await newDatabase(t));
+    const data = await open(t, config);
+    assert.equal(data.firstStart, true);
+    const credentials = await makeFirstCredentials(data);
+    assert.equal(credentials?.adminUserName, 'admin');
+    assert.deepEqual(readdirSync(config.dataDir), ['master.key']);
+    const { product, schemaVersion, location, logBytes } = await data.storage.facts();
+    assert.deepEqual([product, schemaVersion, logBytes], ['PostgreSQL', 1, null]);
+    assert.match(location ?? '', /^127\.0\.0\.1:\d+\/test_\w+$/);
+    assert.deepEqual([data.storage.downloads, data.storage.files, data.storage.hasOneServer], [null, null, false]);
+
+    const other = await open(t, otherInstance(t, config));
+    assert.deepEqual(await makeFirstCredentials(other), { ...credentials, dataDir: other.dataDir });
+    await other.firstCredentials.forget();
+    assert.equal((await open(t, config, false)).firstStart, false);
+  });
+
+  it('is set up once by instances that start at the same time, each with its own new key or the same one', async (t) => {
+    const url = await newDatabase(t);
+    const configs = [configOf(t, url), configOf(t, url), configOf(t, url)];
+    const outcomes = await Promise.allSettled(configs.map((config) => openData(config, { exclusive: true })));
+    const opened = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+    for (const data of opened) cleanUp(t, () => data.close());
+    assert.equal(opened.length, 1);
+    for (const [at, outcome] of outcomes.entries()) {
+      if (outcome.status === 'fulfilled') continue;
+      assert.match(
+        String(outcome.reason),
+        /DataFolderError: .*master\.key.*copy the master key of the other instances there/,
+      );
+      // A key that opens nothing must not stay behind.
+      assert.equal(existsSync(masterKeyPath(configs[at] as Config)), false);
+    }
+    const [first] = opened;
+    const config = configs.find((one) => existsSync(masterKeyPath(one))) as Config;
+    const more = await Promise.all([1, 2, 3].map(() => open(t, otherInstance(t, config))));
+    const shown = await Promise.all([first as Data, ...more].map((data) => makeFirstCredentials(data)));
+    for (const credentials of shown) assert.deepEqual({ ...credentials, dataDir: '' }, { ...shown[0], dataDir: '' });
+    assert.equal((await first?.store.users.list('', 10))?.length, 1);
+    assert.equal((await first?.store.applications.list('', 10))?.length, 1);
+  });
+
+  it('is refused without its master key and with another one, and stays as it is', async (t) => {
+    const config = configOf(t, await newDatabase(t));
+    await makeFirstCredentials(await open(t, config));
+    const without = { ...config, dataDir: unusedFolder(t) };
+    for (const exclusive of [true, false]) {
+      assert.match(
+        await refusal(without, exclusive),
+        /^there is no master key at .*, but the database .* has secrets that only its key can read: copy the master key/,
+      );
+    }
+    assert.equal(existsSync(without.dataDir), false);
+    const other = configOf(t, await newDatabase(t));
+    await open(t, other);
+    assert.match(
+      await refusal({ ...other, databaseUrl: config.databaseUrl }),
+      /master\.key: the master key is not the one that this database was made with, .*: copy the master key of the other/,
+    );
+    assert.match(readFileSync(masterKeyPath(other), 'utf8'), /^\S{44}\n$/);
+  });
+
+  it('is refused by commands before its first start, and nothing is made', async (t) => {
+    const config = configOf(t, await newDatabase(t));
+    assert.match(
+      await refusal(config, false),
+      /^there is no data in the database .* run sallyport init or sallyport serve/,
+    );
+    assert.equal(existsSync(config.dataDir), false);
+    assert.deepEqual(await examineSchema(await raw(t, config)), { ok: true, state: 'empty' });
+  });
+
+  it('is refused if it has tables of another program, and they stay as they are', async (t) => {
+    const config = configOf(t, await newDatabase(t));
+    const db = await raw(t, config);
+    await db.run('CREATE TABLE setting (name text); CREATE VIEW batch AS SELECT 1 AS one');
+    assert.match(await refusal(config), /cannot be used: it has tables of another program: create an empty database/);
+    const [row] = await db.all('SELECT count(*) AS tables FROM pg_tables WHERE schemaname = current_schema()', {});
+    assert.equal(row?.tables, 1);
+  });
+
+  it('is refused with advice if it cannot be reached, is read-only, or its role may not make tables', async (t) => {
+    const url = await newDatabase(t);
+    const at = (change: (url: URL) => void): Config => {
+      const changed = new URL(url);
+      change(changed);
+      return configOf(t, changed.href);
+    };
+    const cases: readonly (readonly [Config, RegExp])[] = [
+      [
+        at((one) => (one.port = '1')),
+        /cannot be reached \(connect ECONNREFUSED .*\): check that PostgreSQL runs there/,
+      ],
+      [at((one) => (one.pathname = '/nowhere')), /database "nowhere" does not exist: create it with createdb/],
+      [at((one) => (one.username = 'nobody')), /role "nobody" does not exist: correct the role in the URL/],
+      [
+        at((one) => one.searchParams.set('options', '-c default_transaction_read_only=on')),
+        /it is read-only: check default_transaction_read_only/,
+      ],
+      [
+        at((one) => one.searchParams.set('options', '-c search_path=nowhere')),
+        /the role sallyport may not create tables in it: GRANT CREATE/,
+      ],
+    ];
+    for (const [config, expected] of cases) {
+      assert.match(await refusal(config), expected);
+      assert.equal(existsSync(config.dataDir), false);
+    }
+  });
+
+  it('keeps an unfinished master key of another process, and finishes a rotation that had committed', async (t) => {
+    const config = configOf(t, await newDatabase(t));
+    await makeFirstCredentials(await open(t, config));
+    const next = `${masterKeyPath(config)}.next`;
+    writeFileSync(next, `${Buffer.alloc(32, 7).toString('base64')}\n`, { mode: 0o600 });
+    await open(t, config);
+    assert.equal(existsSync(next), true);
+  });
+});
+
+describe('the schema of a PostgreSQL database', () => {
+  const HISTORY: SchemaHistory = {
+    version: 2,
+    steps: [
+      { version: 2, oldestProgram: 1, sql: 'ALTER TABLE setting ADD COLUMN note text; CREATE TABLE extra (id bigint)' },
+    ],
+  };
+
+  it('is created by the first migration, and brought up by a later one, by one of several at the same time', async (t) => {
+    const config = configOf(t, await newDatabase(t));
+    assert.deepEqual(await migrateDatabase(config, Date.now()), { from: null, to: 1 });
+    assert.deepEqual(await migrateDatabase(config, Date.now()), { from: 1, to: 1 });
+    const db = await raw(t, config);
+    await assert.rejects(
+      openDatabase(config, { exclusive: true, history: HISTORY }),
+      /version 1, .* needs version 2: run sallyport migrate/,
+    );
+    const results = await Promise.all([1, 2, 3].map(() => migrateDatabase(config, Date.now(), HISTORY)));
+    assert.deepEqual(new Set(results.map(({ to }) => to)), new Set([2]));
+    const changes = await db.all('SELECT version, oldest_program FROM schema_change ORDER BY version', {});
+    assert.deepEqual(changes, [
+      { version: 1, oldest_program: 1 },
+      { version: 2, oldest_program: 1 },
+    ]);
+    // The version before still runs.
+    await open(t, config);
+  });
+
+  it('is unchanged after a step that fails', async (t) => {
+    const config = configOf(t, await newDatabase(t));
+    await migrateDatabase(config, Date.now());
+    const broken = {
+      version: 2,
+      steps: [{ version: 2, oldestProgram: 1, sql: 'CREATE TABLE extra (id bigint); SELECT wrong' }],
+    };
+    await assert.rejects(migrateDatabase(config, Date.now(), broken), /wrong/);
+    const db = await raw(t, config);
+    assert.deepEqual(await examineSchema(db), { ok: true, state: 'current', version: 1 });
+    assert.equal((await db.get("SELECT to_regclass('extra') AS extra", {}))?.extra, null);
+  });
+
+  it('is refused once a newer version no longer supports this program', async (t) => {
+    const config = configOf(t, await newDatabase(t));
+    await migrateDatabase(config, Date.now());
+    const db = await raw(t, config);
+    await db.run('INSERT INTO schema_change (version, oldest_program, applied_at) VALUES (9, 9, 0)');
+    assert.match(
+      await refusal(config),
+      /its schema is version 9, which Sallyport .* is too old for: run the newer Sallyport/,
+    );
+  });
+
+  it('has its own history on the page of the schema', () => {
+    assert.match(
+      readAsset('postgres/schema.sql'),
+      /INSERT INTO schema_change \(version, oldest_program, applied_at\)\nVALUES \(1, 1,/,
+    );
+  });
+});
