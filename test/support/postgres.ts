@@ -126,15 +126,29 @@ export const POSTGRES_SCHEMA: string = readFileSync(
   'utf8',
 );
 
-/** Opens a new database that holds only the schema, with partitions for rows from ten days before `now` to 400 days after. */
+/** A database with the schema and partitions from `now` on, of which each test gets a copy. By the day of `now`. */
+const templates = new Map<string, Promise<string>>();
+
+async function makeTemplate(now: number): Promise<string> {
+  const name = `template_${randomUUID().replaceAll('-', '')}`;
+  await administer(`CREATE DATABASE ${name} TEMPLATE template0`);
+  const database = await openPostgres({ connection: { connectionString: (await server())(name) } });
+  await database.run(POSTGRES_SCHEMA);
+  await ensurePartitions(database, { now, aheadMs: 60 * DAY_MS });
+  await database.close();
+  return name;
+}
+
+/** Opens a new database that holds only the schema, with partitions until sixty days after `now`. */
 export async function openTestPostgres(
   t: TestContext,
   now: number,
 ): Promise<{ readonly url: string; readonly database: PostgresDatabase }> {
-  const url = await newDatabase(t);
+  const day = new Date(now).toISOString().slice(0, 10);
+  const template = templates.get(day) ?? makeTemplate(now);
+  templates.set(day, template);
+  const url = await newDatabase(t, await template);
   const database = await openPostgres({ connection: { connectionString: url } });
   cleanUp(t, () => database.close());
-  await database.run(POSTGRES_SCHEMA);
-  await ensurePartitions(database, { now, aheadMs: 60 * DAY_MS });
   return { url, database };
 }

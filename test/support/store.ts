@@ -33,7 +33,7 @@ export type TestStore = {
   /** The file of SQLite, or the URL of the database. */
   readonly path: string;
   readonly database: Database;
-  /** The database for a test of SQLite. Throws on PostgreSQL. */
+  /** The database for a test of SQLite alone. There is none on PostgreSQL. */
   readonly sqlite: SqliteDatabase;
   readonly vault: Vault;
   readonly store: Store;
@@ -81,16 +81,11 @@ export async function openTestStore(
   const { path, database, store } = opened;
   await installBuiltInProducts(store, now);
   await installBuiltInEventTypes(store, now);
-  const sqlite = (): SqliteDatabase => {
-    if (opened.sqlite === null) throw new Error('this test needs SQLite');
-    return opened.sqlite;
-  };
+  const sqlite = opened.sqlite as SqliteDatabase;
   return {
     path,
     database,
-    get sqlite() {
-      return sqlite();
-    },
+    sqlite,
     vault,
     store,
     ids,
@@ -98,7 +93,7 @@ export async function openTestStore(
     advance: (ms) => {
       at += ms;
     },
-    rows: (sql) => sqlite().connection.prepare(sql).all() as Row[],
+    rows: (sql) => sqlite.connection.prepare(sql).all() as Row[],
     entry: () => ({ id: ids.uuid(), at, actor: 'service', action: 'webhook.update', target: 'webhook:1', changes: {} }),
   };
 }
