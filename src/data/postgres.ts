@@ -12,6 +12,7 @@ import { type Clock, createIds, randomBytes } from '../kernel/ids.ts';
 import type { Secret } from '../kernel/secret.ts';
 import { createVault } from '../kernel/vault.ts';
 import { ConstraintViolation, DatabaseUnavailable } from '../store/errors.ts';
+import { openDatabaseClock } from '../store/postgres/clock.ts';
 import type { PostgresDatabase } from '../store/postgres/driver/postgres.ts';
 import { ensurePartitions } from '../store/postgres/partitions.ts';
 import { createSchema, examineSchema, migrate, SCHEMA_HISTORY, type SchemaHistory } from '../store/postgres/schema.ts';
@@ -28,7 +29,8 @@ import { settleRotation } from './rotation.ts';
 type PostgresOpening = {
   /** Creates what is missing: for a process that serves. */
   readonly exclusive: boolean;
-  readonly clock?: Clock;
+  /** The default is the clock of the database. */
+  readonly clock?: Clock | undefined;
   readonly history?: SchemaHistory;
 };
 
@@ -41,17 +43,28 @@ const PARTITIONS_AHEAD_MS = 30 * 86_400_000;
  */
 export async function openDatabase(
   config: Config,
-  { exclusive, clock = Date.now, history = SCHEMA_HISTORY }: PostgresOpening,
+  { exclusive, clock: given, history = SCHEMA_HISTORY }: PostgresOpening,
 ): Promise<Data> {
   const db = await connect(config);
+  let stopClock = (): void => {};
   try {
     return await explained(config, async () => {
+      const { clock, stop } = given === undefined ? await openDatabaseClock(db) : { clock: given, stop: () => {} };
+      stopClock = stop;
       if (exclusive) await makeSchema(config, db, { history, now: clock() });
       else await requireSchema(config, db, history);
       await refuseUnfinishedMove(config, db);
-      return openStore(config, db, exclusive, clock);
+      const data = await openStore(config, db, exclusive, clock);
+      return {
+        ...data,
+        close: async () => {
+          stop();
+          await data.close();
+        },
+      };
     });
   } catch (error) {
+    stopClock();
     await db.close();
     throw error;
   }

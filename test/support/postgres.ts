@@ -113,11 +113,17 @@ async function administer(sql: string): Promise<void> {
   await client.query(sql).finally(() => client.end());
 }
 
-/** The URL of a new, empty database, which is dropped when the test ends. */
-export async function newDatabase(t: TestContext, template = 'template0'): Promise<string> {
+/** The URL of a new database, which is dropped when the test ends. It is empty, or a copy of another one that nobody uses now. */
+export async function newDatabase(t: TestContext, template?: string): Promise<string> {
+  const url = await createDatabase(template);
+  cleanUp(t, () => administer(`DROP DATABASE IF EXISTS ${url.split('/').at(-1)} WITH (FORCE)`));
+  return url;
+}
+
+/** The URL of a new database that lasts as long as the server. */
+export async function createDatabase(template = 'template0'): Promise<string> {
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   await administer(`CREATE DATABASE ${name} TEMPLATE ${template}`);
-  cleanUp(t, () => administer(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
   return (await server())(name);
 }
 

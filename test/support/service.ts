@@ -1,4 +1,7 @@
-/** Starts the whole service for a test: in this process, with a clock that the test can advance, or in a separate process. */
+/**
+ * Starts the whole service for a test: in this process, with a clock that the test can advance, or in a separate process. It uses an SQLite
+ * database in its data folder, or a new database of PostgreSQL if the environment says `TEST_DATABASE=postgres`.
+ */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,6 +18,8 @@ import { cleanUp } from './cleanup.ts';
 import { type ApiClient, createClient, tokenFor } from './client.ts';
 import { baseEnvironment } from './environment.ts';
 import { createLogReader, type LogReader } from './log-reader.ts';
+import { createDatabase, newDatabase } from './postgres.ts';
+import { onPostgres } from './store.ts';
 import './password-cost.ts';
 
 export type ServiceOptions = {
@@ -84,19 +89,38 @@ export async function startService(t: TestContext, options: ServiceOptions = {})
 
 let firstStarted: Promise<Pick<Service, 'dataDir' | 'credentials'>> | null = null;
 
+/** The URLs of the PostgreSQL databases, by the data folders that hold their master keys. */
+const databaseUrls = new Map<string, string>();
+
+/** The URL of the database whose master key is in this folder; null on SQLite. */
+export function databaseUrlOf(dataDir: string): string | null {
+  return databaseUrls.get(dataDir) ?? null;
+}
+
 /** Copies a data folder after its first start, which takes a third of a second and happens once per process. */
 async function freshFolder(t: TestContext): Promise<Pick<Service, 'dataDir' | 'credentials'>> {
   firstStarted ??= makeFirstStart();
   const { dataDir: original, credentials } = await firstStarted;
   const dataDir = join(temporaryFolder(t), 'data');
   cpSync(original, dataDir, { recursive: true });
+  const template = databaseUrlOf(original);
+  if (template !== null) databaseUrls.set(dataDir, await newDatabase(t, template.split('/').at(-1)));
   return { dataDir, credentials: { ...credentials, dataDir } };
+}
+
+/** An empty folder and, on PostgreSQL, an empty database. */
+async function emptyFolder(t: TestContext): Promise<string> {
+  const dataDir = temporaryFolder(t);
+  if (onPostgres) databaseUrls.set(dataDir, await newDatabase(t));
+  return dataDir;
 }
 
 async function makeFirstStart(): Promise<Pick<Service, 'dataDir' | 'credentials'>> {
   const dataDir = mkdtempSync(join(tmpdir(), 'sallyport-test-'));
   process.once('exit', () => rmSync(dataDir, { recursive: true, force: true }));
-  const sallyport = await createSallyport(readConfig({ SALLYPORT_DATA: dataDir }), createLog('silent'));
+  if (onPostgres) databaseUrls.set(dataDir, await createDatabase());
+  const config = readConfig({ SALLYPORT_DATA: dataDir, ...databaseEnvironment(dataDir) });
+  const sallyport = await createSallyport(config, createLog('silent'));
   const credentials = sallyport.firstCredentials;
   assert.ok(credentials);
   await sallyport.credentialsShown();
@@ -108,7 +132,7 @@ const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
 /** Starts `sallyport serve` in a separate process, which is killed when the test ends. */
 export async function spawnService(t: TestContext, options: ServiceOptions = {}): Promise<ServiceProcess> {
-  const dataDir = options.after?.dataDir ?? temporaryFolder(t);
+  const dataDir = options.after?.dataDir ?? (await emptyFolder(t));
   const command = [process.execPath, '--disable-warning=ExperimentalWarning', MAIN, 'serve', '--json'];
   const [program = '', ...args] = [...(options.through ?? []), ...command];
   const child = spawn(program, args, {
@@ -139,12 +163,19 @@ function environment(t: TestContext, dataDir: string, options: ServiceOptions): 
   const { ca, logLevel = 'debug', env = {} } = options;
   return {
     SALLYPORT_DATA: dataDir,
+    ...databaseEnvironment(dataDir),
     SALLYPORT_PORT: '0',
     SALLYPORT_EGRESS_ALLOW: '127.0.0.0/8,::1',
     SALLYPORT_LOG_LEVEL: logLevel,
     ...(ca === undefined ? {} : { SALLYPORT_CA_FILE: writeCaFile(t, ca) }),
     ...env,
   };
+}
+
+/** The setting of the database of a data folder, for commands too. */
+export function databaseEnvironment(dataDir: string): Readonly<Record<string, string>> {
+  const url = databaseUrlOf(dataDir);
+  return url === null ? {} : { SALLYPORT_DATABASE_URL: url };
 }
 
 export function writeCaFile(t: TestContext, ca: string): string {
