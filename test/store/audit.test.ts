@@ -4,7 +4,7 @@ import { AUDIT_EXAMINED_AT_ONCE } from '../../src/kernel/limits/log.ts';
 import type { AuditEntry } from '../../src/resources/audit.ts';
 import { ConstraintViolation } from '../../src/store/errors.ts';
 import { auditStatement, auditStore } from '../../src/store/sql/audit.ts';
-import { openTestStore, type TestStore } from '../support/store.ts';
+import { onSqlite, openTestStore, type TestStore } from '../support/store.ts';
 import { countTurns } from '../support/turns.ts';
 
 type Chain = TestStore & { readonly entries: readonly AuditEntry[] };
@@ -53,7 +53,7 @@ describe('the audit log', () => {
     assert.deepEqual(await store.audit.list('unknown', 3), []);
   });
 
-  it('reads every page and every entry through an index', async (t) => {
+  onSqlite('reads every page and every entry through an index', async (t) => {
     const { sqlite: database, entries } = await chainOf(t, 3);
     const asked: string[] = [];
     const store = auditStore({
@@ -151,7 +151,7 @@ describe('the audit log', () => {
     });
   }
 
-  it('reveals an entry with no longer any JSON in it', async (t) => {
+  onSqlite('reveals an entry with no longer any JSON in it', async (t) => {
     const { store, sqlite } = await chainOf(t, 8);
     sqlite.connection.pragma('ignore_check_constraints = ON');
     sqlite.connection.exec("UPDATE audit SET changes = 'x' WHERE number = 4");

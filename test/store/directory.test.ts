@@ -5,7 +5,7 @@ import type { WebhookFilter } from '../../src/store/directory.ts';
 import { claimNext, publishMany, run, settleBatch, settleNext } from '../support/batches.ts';
 import { subscribe } from '../support/events.ts';
 import { ACTOR, makeEndpoint, makeEventType, makeKey, makeWebhook, openTestServices } from '../support/services.ts';
-import { NOW, openTestStore, type TestStore } from '../support/store.ts';
+import { NOW, onSqlite, openTestStore, type TestStore } from '../support/store.ts';
 
 async function openDirectory(t: TestContext) {
   const s = await openTestServices(t);
@@ -212,7 +212,7 @@ describe('the history of a webhook', () => {
     assert.deepEqual(await s.store.stateHistory.ofWebhook('none', 10), []);
   });
 
-  it('uses its index, however many events there are', async (t) => {
+  onSqlite('uses its index, however many events there are', async (t) => {
     const { s } = await openDirectory(t);
     const plan = await s.rows(`
       EXPLAIN QUERY PLAN SELECT 1 FROM event INDEXED BY event_of_webhook
@@ -322,7 +322,7 @@ describe('the overview', () => {
     assert.ok(more && records >= 10_000);
   });
 
-  it('reads the health of webhooks, samples, volumes and valid tokens by indexes and limits', async (t) => {
+  onSqlite('reads the health of webhooks, samples, volumes and valid tokens by indexes and limits', async (t) => {
     const { sqlite: database, store } = await openTestStore(t);
     const prepare = database.connection.prepare.bind(database.connection);
     const plans: string[] = [];
@@ -350,7 +350,7 @@ describe('the overview', () => {
     assert.match(searched, /SEARCH event USING (COVERING )?INDEX event_of_type/);
   });
 
-  it('scans only the progress of webhooks', async (t) => {
+  onSqlite('scans only the progress of webhooks', async (t) => {
     const { sqlite: database, store } = await openTestStore(t);
     const prepare = database.connection.prepare.bind(database.connection);
     const plans: string[] = [];

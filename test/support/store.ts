@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
+import { it, type TestContext } from 'node:test';
 import { installBuiltInProducts } from '../../src/access/products.ts';
 import { installBuiltInEventTypes } from '../../src/events/built-in.ts';
 import { type Clock, createIds, type Ids, randomBytes } from '../../src/kernel/ids.ts';
@@ -28,6 +28,9 @@ export const NOW: number = Date.parse('2026-11-21T05:00:00.000Z');
 
 /** Whether this run of the tests uses PostgreSQL. */
 export const onPostgres: boolean = process.env.TEST_DATABASE === 'postgres';
+
+/** Defines a test of SQLite alone, for example of its query plans. */
+export const onSqlite: typeof it = onPostgres ? ((() => undefined) as unknown as typeof it) : it;
 
 export type TestStore = {
   /** The file of SQLite, or the URL of the database. */
@@ -81,11 +84,10 @@ export async function openTestStore(
   const { path, database, store } = opened;
   await installBuiltInProducts(store, now);
   await installBuiltInEventTypes(store, now);
-  const sqlite = opened.sqlite as SqliteDatabase;
   return {
     path,
     database,
-    sqlite,
+    sqlite: opened.sqlite ?? NEEDS_SQLITE,
     vault,
     store,
     ids,
@@ -93,10 +95,20 @@ export async function openTestStore(
     advance: (ms) => {
       at += ms;
     },
-    rows: (sql) => sqlite.connection.prepare(sql).all() as Row[],
+    rows: (sql) =>
+      opened.sqlite === null
+        ? (database.all(sql, {}) as unknown as Row[])
+        : (opened.sqlite.connection.prepare(sql).all() as Row[]),
     entry: () => ({ id: ids.uuid(), at, actor: 'service', action: 'webhook.update', target: 'webhook:1', changes: {} }),
   };
 }
+
+/** Throws once a test uses it. */
+const NEEDS_SQLITE: SqliteDatabase = new Proxy({} as SqliteDatabase, {
+  get: () => {
+    throw new Error('this test needs SQLite');
+  },
+});
 
 type Opened = {
   readonly path: string;
@@ -131,10 +143,26 @@ export function contents({ connection }: SqliteDatabase): Readonly<Record<string
   return Object.fromEntries(tables.map((table) => [table, sorted(table)]));
 }
 
+/** The same on PostgreSQL, as JSON. */
+async function contentsOnPostgres(database: Database): Promise<readonly Row[]> {
+  const tables = await database.all(
+    `SELECT relname AS name FROM pg_class
+     WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = CAST(current_schema AS regnamespace)`,
+    {},
+  );
+  const rows = tables.map(({ name }) => `SELECT '${name}' AS name, CAST(to_json(t) AS text) AS row FROM ${name} AS t`);
+  return database.all(`${rows.join(' UNION ALL ')} ORDER BY 1, 2`, {});
+}
+
 /** Runs `work` and asserts that it changed no table. */
-export async function leavingNothing<T>(s: Pick<TestStore, 'sqlite'>, work: () => Promise<T>): Promise<T> {
-  const before = contents(s.sqlite);
+export async function leavingNothing<T>(
+  s: Pick<TestStore, 'database'> | Pick<TestStore, 'sqlite'>,
+  work: () => Promise<T>,
+): Promise<T> {
+  const read = async (): Promise<unknown> =>
+    onPostgres && 'database' in s ? contentsOnPostgres(s.database) : contents((s as TestStore).sqlite);
+  const before = await read();
   const result = await work();
-  assert.deepEqual(contents(s.sqlite), before);
+  assert.deepEqual(await read(), before);
   return result;
 }
