@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { isDrained, offsets, openDispatching, takeRecords, until } from '../support/dispatching.ts';
+import { execute } from '../support/store.ts';
 
 it('a record that cannot be read fails the attempt without counting against the endpoint, is retried later, and delays no other webhook', async (t) => {
   const d = await openDispatching(t);
   const { at, webhook, number } = await d.connect({ webhook: { maxBatchRecords: 1 } });
-  d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+  await execute(d, `UPDATE webhook_progress SET state = 'running'`);
   let unreadable = true;
   let reads = 0;
   const { records } = d.store.dispatch;
@@ -28,8 +29,8 @@ it('a record that cannot be read fails the attempt without counting against the 
     d.rows(
       `SELECT kind, first_offset, attempt_number, error_class, error_message FROM attempt WHERE error_class IS NOT NULL`,
     );
-  await until('the attempt', () => attempts().length === 1);
-  assert.deepEqual(attempts(), [
+  await until('the attempt', async () => (await attempts()).length === 1);
+  assert.deepEqual(await attempts(), [
     {
       kind: 'delivery',
       first_offset: 3,
@@ -47,7 +48,7 @@ it('a record that cannot be read fails the attempt without counting against the 
   assert.equal(reads, 1);
   const { state, failureStreak, failingSinceAt } = (await d.webhooks.get(webhook.id)).progress;
   assert.deepEqual([state, failureStreak, failingSinceAt], ['running', 0, null]);
-  const [batch] = d.rows(
+  const [batch] = await d.rows(
     `SELECT attempt_count, next_attempt_at > ${d.clock()} AS later FROM batch WHERE first_offset = 3`,
   );
   assert.deepEqual(batch, { attempt_count: 1, later: 1 });
@@ -56,7 +57,7 @@ it('a record that cannot be read fails the attempt without counting against the 
   d.advance(10_000);
   await until('the end', () => isDrained(d));
   assert.equal(offsets(at).at(-1), 3);
-  assert.equal(d.rows(`SELECT 1 FROM attempt WHERE webhook_number = ${number}`).length, 16);
+  assert.equal((await d.rows(`SELECT 1 FROM attempt WHERE webhook_number = ${number}`)).length, 16);
 });
 
 it('a heartbeat that breaks off is not repeated before the next one is due', async (t) => {
@@ -74,16 +75,19 @@ it('a heartbeat that breaks off is not repeated before the next one is due', asy
     },
   });
   d.advance(60_000);
-  d.sqlite.connection.exec(`DELETE FROM subscription WHERE webhook_number = ${number}`);
+  await execute(d, `DELETE FROM subscription WHERE webhook_number = ${number}`);
   dispatcher.wake();
-  await until('the attempt', () => d.rows(`SELECT 1 FROM attempt WHERE webhook_number = ${number}`).length === 1);
+  await until(
+    'the attempt',
+    async () => (await d.rows(`SELECT 1 FROM attempt WHERE webhook_number = ${number}`)).length === 1,
+  );
   for (let more = 0; more < 5; more += 1) {
     await d.publishMany(1);
     dispatcher.wake();
     await other.at.next();
   }
   assert.equal(made, 1);
-  assert.deepEqual(d.rows('SELECT kind, error_class FROM attempt WHERE error_class IS NOT NULL'), [
+  assert.deepEqual(await d.rows('SELECT kind, error_class FROM attempt WHERE error_class IS NOT NULL'), [
     { kind: 'heartbeat', error_class: 'internal' },
   ]);
   ill = false;

@@ -19,8 +19,8 @@ import { ACTOR } from '../support/services.ts';
 const DAY_MS = 86_400_000;
 
 /** The progress of a webhook, as it is written. */
-function progress({ rows }: Dispatching, { number }: Connected) {
-  const [row] = rows(
+async function progress({ rows }: Dispatching, { number }: Connected) {
+  const [row] = await rows(
     `SELECT state, state_reason, wake_at, probe_at FROM webhook_progress WHERE webhook_number = ${number}`,
   );
   return row ?? assert.fail();
@@ -28,11 +28,13 @@ function progress({ rows }: Dispatching, { number }: Connected) {
 
 /** Waits until the dispatcher has decided that nothing is to be done for a webhook before that moment. */
 async function restsUntil(d: Dispatching, connected: Connected, at: number): Promise<void> {
-  await until('a rest', () => Number(progress(d, connected).wake_at) === at);
+  await until('a rest', async () => Number((await progress(d, connected)).wake_at) === at);
 }
 
-const retryAt = ({ rows }: Dispatching): number =>
-  Number(rows(`SELECT min(next_attempt_at) AS at FROM batch WHERE state = 'pending' AND lease_owner IS NULL`)[0]?.at);
+const retryAt = async ({ rows }: Dispatching): Promise<number> =>
+  Number(
+    (await rows(`SELECT min(next_attempt_at) AS at FROM batch WHERE state = 'pending' AND lease_owner IS NULL`))[0]?.at,
+  );
 
 /** A dispatcher that only its poll wakes, so that it learns of a change from the database alone. */
 async function open(t: TestContext): Promise<Dispatching> {
@@ -79,8 +81,8 @@ describe('a change of a running webhook takes effect at once', () => {
     await restsUntil(d, connected, d.clock() + DAY_MS);
     await d.webhooks.patch(connected.webhook.id, { endpointId: off.id }, ACTOR);
     d.advance(1);
-    await until('stopped', () => progress(d, connected).state === 'stopped');
-    assert.equal(progress(d, connected).state_reason, 'endpoint_disabled');
+    await until('stopped', async () => (await progress(d, connected)).state === 'stopped');
+    assert.equal((await progress(d, connected)).state_reason, 'endpoint_disabled');
   });
 
   it('when a low rate is removed or raised', async (t) => {
@@ -179,7 +181,7 @@ describe('a process that dies right after a change', () => {
     await d.start();
     assert.equal((await at.next()).records.length, 1);
     await until('all is done', () => isDrained(d));
-    assert.deepEqual(d.rows('SELECT 1 FROM webhook_progress WHERE resume_at IS NOT NULL'), []);
+    assert.deepEqual(await d.rows('SELECT 1 FROM webhook_progress WHERE resume_at IS NOT NULL'), []);
   });
 });
 
@@ -192,7 +194,10 @@ describe('a receiver that asked for a pause of a day', () => {
     await d.publishMany(3);
     await connected.at.next();
     await restsUntil(d, connected, d.clock() + DAY_MS);
-    assert.deepEqual([progress(d, connected).probe_at, retryAt(d)], [d.clock() + DAY_MS, d.clock() + DAY_MS]);
+    assert.deepEqual(
+      [(await progress(d, connected)).probe_at, await retryAt(d)],
+      [d.clock() + DAY_MS, d.clock() + DAY_MS],
+    );
     return [d, connected];
   }
 
@@ -240,7 +245,7 @@ describe('a receiver that asked for a pause of a day', () => {
       await takeRecords(elsewhere.at, 2);
       await until('the end', () => isDrained(d));
       assert.deepEqual(offsets(elsewhere.at), [0, 1]);
-      assert.equal(progress(d, connected).state, 'running');
+      assert.equal((await progress(d, connected)).state, 'running');
     });
 
   it('is obeyed if anything else changes', async (t) => {

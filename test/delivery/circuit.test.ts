@@ -10,13 +10,14 @@ import {
   takeRecords,
   until,
 } from '../support/dispatching.ts';
+import { execute } from '../support/store.ts';
 
 const SINGLE = { maxBatchRecords: 1 };
 const progressOf = async (d: Dispatching, { webhook }: Connected) => (await d.webhooks.get(webhook.id)).progress;
 
 /** Attempts that are settled, as the store has them. */
-const settled = ({ rows }: Dispatching, number: number): number =>
-  Number(rows(`SELECT count(*) AS n FROM attempt WHERE webhook_number = ${number}`)[0]?.n);
+const settled = async ({ rows }: Dispatching, number: number): Promise<number> =>
+  Number((await rows(`SELECT count(*) AS n FROM attempt WHERE webhook_number = ${number}`))[0]?.n);
 
 describe('while an endpoint fails', () => {
   it('it is probed one request at a time, ten at once, then after 1 s, 2 s, 4 s, …, and not in between', async (t) => {
@@ -34,19 +35,22 @@ describe('while an endpoint fails', () => {
     const dispatcher = await d.start();
     for (const [paced, waitMs] of [1000, 2000, 4000, 8000, 16_000].entries()) {
       const failures = PROBES_UNPACED + paced;
-      await until('a failure', () => settled(d, ill.number) === failures + 1);
+      await until('a failure', async () => (await settled(d, ill.number)) === failures + 1);
       assert.equal((await progressOf(d, ill)).probeAt, d.clock() + waitMs);
       d.advance(waitMs - 1);
       dispatcher.wake();
       // A retry and a new record are due now. Neither is sent before the probe.
-      await until('a look', () => Number(d.rows('SELECT wake_at FROM webhook_progress')[0]?.wake_at) === d.clock() + 1);
+      await until(
+        'a look',
+        async () => Number((await d.rows('SELECT wake_at FROM webhook_progress'))[0]?.wake_at) === d.clock() + 1,
+      );
       assert.equal(ill.at.deliveries.length, failures + 1);
       d.advance(1);
       dispatcher.wake();
     }
     // Batches claimed ahead were given back: nothing is leased while the webhook waits for its probe.
-    await until('the last failure', () => settled(d, ill.number) === PROBES_UNPACED + 6);
-    assert.deepEqual(d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL'), []);
+    await until('the last failure', async () => (await settled(d, ill.number)) === PROBES_UNPACED + 6);
+    assert.deepEqual(await d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL'), []);
   });
 
   it('it gets no record before the Retry-After of a 429 or 503, and all of them after it', async (t) => {
@@ -57,15 +61,16 @@ describe('while an endpoint fails', () => {
     await d.publishMany(20);
     const dispatcher = await d.start();
     await takeRecords(other.at, 20);
-    await until('a failure', () => settled(d, busy.number) === 1);
+    await until('a failure', async () => (await settled(d, busy.number)) === 1);
     for (const waitMs of [6000, 113_999]) {
       d.advance(waitMs);
       dispatcher.wake();
       await until(
         'a look',
-        () =>
-          Number(d.rows(`SELECT wake_at FROM webhook_progress WHERE webhook_number = ${busy.number}`)[0]?.wake_at) >
-          d.clock(),
+        async () =>
+          Number(
+            (await d.rows(`SELECT wake_at FROM webhook_progress WHERE webhook_number = ${busy.number}`))[0]?.wake_at,
+          ) > d.clock(),
       );
       assert.equal(busy.at.deliveries.length, 1);
     }
@@ -85,17 +90,17 @@ describe('while an endpoint fails', () => {
     await d.publishMany(100);
     await d.start();
     await takeRecords(well.at, 100);
-    await until('the neighbour', () => settled(d, neighbour.number) === 100);
+    await until('the neighbour', async () => (await settled(d, neighbour.number)) === 100);
     assert.equal((await progressOf(d, ill)).state, 'failing');
     assert.equal((await progressOf(d, neighbour)).state, 'running');
-    await until('the first paced probe', () => settled(d, ill.number) === PROBES_UNPACED + 1);
+    await until('the first paced probe', async () => (await settled(d, ill.number)) === PROBES_UNPACED + 1);
     assert.equal((await progressOf(d, ill)).probeAt, d.clock() + PROBE_FIRST_MS);
   });
 
   it('requests under way when it began to fail end, and then it gets one at a time', async (t) => {
     const d = await openDispatching(t);
     const ill = await d.connect({ webhook: SINGLE });
-    d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    await execute(d, `UPDATE webhook_progress SET state = 'running'`);
     const open = deferred();
     ill.at.answer(async () => {
       await open.promise;
@@ -105,10 +110,10 @@ describe('while an endpoint fails', () => {
     await d.start();
     await takeRecords(ill.at, DELIVERIES_IN_FLIGHT_PER_ENDPOINT);
     open.resolve();
-    await until('all of them', () => settled(d, ill.number) === PROBES_UNPACED + 1);
+    await until('all of them', async () => (await settled(d, ill.number)) === PROBES_UNPACED + 1);
     await until(
       'what was ahead is given back',
-      () => d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL').length === 0,
+      async () => (await d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL')).length === 0,
     );
     assert.equal(ill.at.deliveries.length, PROBES_UNPACED + 1);
     assert.equal((await progressOf(d, ill)).failureStreak, PROBES_UNPACED + 1);
@@ -137,7 +142,10 @@ describe('as soon as an endpoint answers again', () => {
     await takeRecords(at, 100);
     assert.equal(most, DELIVERIES_IN_FLIGHT_PER_ENDPOINT);
     // Only the one that failed waits for its own retry.
-    await until('all but that one', () => d.rows("SELECT 1 FROM batch WHERE state = 'delivered'").length === 99);
+    await until(
+      'all but that one',
+      async () => (await d.rows("SELECT 1 FROM batch WHERE state = 'delivered'")).length === 99,
+    );
     d.advance(5000);
     dispatcher.wake();
     await at.next();

@@ -11,15 +11,17 @@ import { housekeepingFor } from '../support/housekeeping.ts';
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-const attempts = ({ rows }: Dispatching, { number }: Connected): number =>
-  rows(`SELECT 1 FROM attempt WHERE webhook_number = ${number}`).length;
+const attempts = async ({ rows }: Dispatching, { number }: Connected): Promise<number> =>
+  (await rows(`SELECT 1 FROM attempt WHERE webhook_number = ${number}`)).length;
 const settledAttempts = (d: Dispatching, connected: Connected, count: number): Promise<void> =>
   until(
     `attempt ${count}`,
-    () => attempts(d, connected) === count && d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL').length === 0,
+    async () =>
+      (await attempts(d, connected)) === count &&
+      (await d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL')).length === 0,
   );
-const dueInMs = ({ rows, clock }: Dispatching): number =>
-  Number(rows("SELECT next_attempt_at AS at FROM batch WHERE state = 'pending'")[0]?.at) - clock();
+const dueInMs = async ({ rows, clock }: Dispatching): Promise<number> =>
+  Number((await rows("SELECT next_attempt_at AS at FROM batch WHERE state = 'pending'"))[0]?.at) - clock();
 const stateOf = async (d: Dispatching, { webhook }: Connected): Promise<string> =>
   (await d.webhooks.get(webhook.id)).progress.state;
 
@@ -42,14 +44,14 @@ describe('a failing webhook', () => {
     d.setClock(3 * DAY_MS);
     await settledAttempts(d, connected, 3);
     assert.equal(await stateOf(d, connected), 'failing');
-    const since = Number(d.rows('SELECT failing_since_at AS at FROM webhook_progress')[0]?.at);
+    const since = Number((await d.rows('SELECT failing_since_at AS at FROM webhook_progress'))[0]?.at);
     assert.equal(d.clock() - since, 10_000);
     // Housekeeping sees the same.
     await housekeepingFor(d).runOnce();
     assert.equal(await stateOf(d, connected), 'failing');
     d.advance(FAILING_LIMIT_MS - 10_000);
     await until('given up', async () => (await stateOf(d, connected)) === 'failed');
-    assert.equal(attempts(d, connected), 4);
+    assert.equal(await attempts(d, connected), 4);
   });
 
   it('is not given up because no process ran for days', async (t) => {
@@ -94,10 +96,10 @@ describe('when the clock is set back by hours', () => {
     const connected = await failing(d);
     await d.start();
     await settledAttempts(d, connected, 1);
-    const before = dueInMs(d);
+    const before = await dueInMs(d);
     d.setClock(-2 * HOUR_MS);
-    await until('the retry has moved', () => dueInMs(d) === before);
-    assert.equal(attempts(d, connected), 1);
+    await until('the retry has moved', async () => (await dueInMs(d)) === before);
+    assert.equal(await attempts(d, connected), 1);
     d.advance(before);
     await settledAttempts(d, connected, 2);
   });
@@ -108,9 +110,10 @@ describe('when the clock is set back by hours', () => {
     await d.start();
     await settledAttempts(d, connected, 1);
     d.setClock(-2 * HOUR_MS);
-    await until('the retry has moved', () => dueInMs(d) === 60_000);
-    const probeAt = (): number => Number(d.rows('SELECT probe_at AS at FROM webhook_progress')[0]?.at);
-    assert.equal(probeAt() - d.clock(), 60_000);
+    await until('the retry has moved', async () => (await dueInMs(d)) === 60_000);
+    const probeAt = async (): Promise<number> =>
+      Number((await d.rows('SELECT probe_at AS at FROM webhook_progress'))[0]?.at);
+    assert.equal((await probeAt()) - d.clock(), 60_000);
     d.advance(60_000);
     await settledAttempts(d, connected, 2);
   });
@@ -121,10 +124,10 @@ describe('when the clock is set back by hours', () => {
     const first = await d.start();
     await settledAttempts(d, connected, 1);
     await first.stop();
-    const before = dueInMs(d);
+    const before = await dueInMs(d);
     d.setClock(-2 * HOUR_MS);
     await d.start();
-    assert.equal(dueInMs(d), before);
+    assert.equal(await dueInMs(d), before);
     d.advance(before);
     await settledAttempts(d, connected, 2);
   });

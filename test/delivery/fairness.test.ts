@@ -17,6 +17,7 @@ import {
   takeRecords,
   until,
 } from '../support/dispatching.ts';
+import { execute } from '../support/store.ts';
 
 const STUCK = 500_000;
 /** Long enough that a response held back on a slow machine never times out. */
@@ -85,7 +86,7 @@ describe('a webhook with half a million stuck batches', () => {
     const [alone, beside] = [await without.connect({ webhook: SINGLE }), await stuck.connect({ webhook: SINGLE })];
     const ill = await stuck.connect({ webhook: SINGLE });
     ill.at.answer(() => ({ status: 503 }));
-    stuck.sqlite.connection.exec(`DELETE FROM subscription WHERE webhook_number = ${ill.number}`);
+    await execute(stuck, `DELETE FROM subscription WHERE webhook_number = ${ill.number}`);
     addBacklog(stuck, ill.number, { count: STUCK, state: 'pending' });
     const dispatchers = [await without.start(), await stuck.start()] as const;
     await ill.at.next();
@@ -123,20 +124,24 @@ describe('a webhook with half a million stuck batches', () => {
       return { status: 200 };
     });
     addBacklog(d, number, { count: STUCK, state: 'waiting' });
-    d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running' WHERE webhook_number = ${number}`);
+    await execute(d, `UPDATE webhook_progress SET state = 'running' WHERE webhook_number = ${number}`);
     const dispatcher = await d.start();
     await takeRecords(at, DELIVERIES_IN_FLIGHT_PER_ENDPOINT);
-    const claimed = (): number => Number(d.rows('SELECT count(*) AS n FROM batch WHERE lease_owner IS NOT NULL')[0]?.n);
-    await until('a full claim', () => claimed() === CLAIMED_PER_WEBHOOK);
+    const claimed = async (): Promise<number> =>
+      Number((await d.rows('SELECT count(*) AS n FROM batch WHERE lease_owner IS NOT NULL'))[0]?.n);
+    await until('a full claim', async () => (await claimed()) === CLAIMED_PER_WEBHOOK);
     d.advance(60_000);
     dispatcher.wake();
     await d.publishMany(1);
-    await until('another look', () => Number(d.rows('SELECT wake_at FROM webhook_progress')[0]?.wake_at) > d.clock());
-    assert.equal(claimed(), CLAIMED_PER_WEBHOOK);
+    await until(
+      'another look',
+      async () => Number((await d.rows('SELECT wake_at FROM webhook_progress'))[0]?.wake_at) > d.clock(),
+    );
+    assert.equal(await claimed(), CLAIMED_PER_WEBHOOK);
     assert.equal(at.deliveries.length, DELIVERIES_IN_FLIGHT_PER_ENDPOINT);
     open.resolve();
     await takeRecords(at, 2 * CLAIMED_PER_WEBHOOK);
-    assert.ok(claimed() <= CLAIMED_PER_WEBHOOK);
+    assert.ok((await claimed()) <= CLAIMED_PER_WEBHOOK);
   });
 });
 
@@ -146,7 +151,7 @@ describe('webhooks at one endpoint', () => {
     const first = await d.connect({ webhook: SINGLE });
     const all = [first];
     for (let n = 1; n < 10; n += 1) all.push(await beside(d, first, SINGLE));
-    d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    await execute(d, `UPDATE webhook_progress SET state = 'running'`);
     let underWay = 0;
     let most = 0;
     const full = deferred();
@@ -180,7 +185,7 @@ describe('an endpoint that never answers', () => {
     const slow = await d.connect({ webhook: SINGLE });
     const second = await beside(d, slow, SINGLE);
     const fast = await d.connect({ webhook: SINGLE });
-    d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    await execute(d, `UPDATE webhook_progress SET state = 'running'`);
     const open = deferred();
     slow.at.answer(async () => {
       await open.promise;
@@ -206,7 +211,7 @@ describe('endpoints that stop answering, more than there are slots', () => {
     for (let n = 0; n < count; n += 1)
       hanging.push(await d.connect({ webhook: { maxBatchRecords: 1, timeoutSeconds: 60 } }));
     const well = await d.connect({ webhook: { eventTypes: ['webhook.*'] } });
-    d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    await execute(d, `UPDATE webhook_progress SET state = 'running'`);
     const open = deferred();
     for (const { at } of hanging) {
       at.answer(async () => {

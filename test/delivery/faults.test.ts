@@ -6,12 +6,13 @@ import { deferred } from '../support/deferred.ts';
 import { isDrained, messageIds, openDispatching, TYPE, takeRecords, until } from '../support/dispatching.ts';
 import { connect, deliveriesOf, makeEventType, publish, startJourney } from '../support/journey.ts';
 import { holdLock } from '../support/lock-holder.ts';
+import { execute } from '../support/store.ts';
 
 describe('a database that another process holds for a while', () => {
   it('makes all work wait, and loses and repeats nothing: attempts under way are recorded, waiting records are sent', async (t) => {
     const d = await openDispatching(t);
     const { at } = await d.connect({ webhook: { maxBatchRecords: 1, timeoutSeconds: 60 } });
-    d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    await execute(d, `UPDATE webhook_progress SET state = 'running'`);
     const open = deferred();
     at.answer(async () => {
       await open.promise;
@@ -25,13 +26,13 @@ describe('a database that another process holds for a while', () => {
     // Claimed batches are sent all the same. Their outcomes cannot be recorded, and nothing else can be claimed or published.
     const more = d.publishMany(5);
     await takeRecords(at, 32);
-    assert.deepEqual(d.rows('SELECT count(*) AS n FROM attempt'), [{ n: 0 }]);
+    assert.deepEqual(await d.rows('SELECT count(*) AS n FROM attempt'), [{ n: 0 }]);
     await holder.release();
     ids.push(...(await more));
     await takeRecords(at, 5);
     await until('the end', () => isDrained(d));
     assert.deepEqual([...messageIds(at)].sort(), [...ids].sort());
-    assert.deepEqual(d.rows('SELECT count(*) AS n FROM attempt'), [{ n: 45 }]);
+    assert.deepEqual(await d.rows('SELECT count(*) AS n FROM attempt'), [{ n: 45 }]);
   });
 
   it('makes the requests of a server wait too, while it reads and answers as ever', async (t) => {

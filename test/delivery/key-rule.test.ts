@@ -37,7 +37,10 @@ async function withoutKey(d: Dispatching, { webhook }: Connected): Promise<void>
 async function stopped(d: Dispatching, { webhook }: Connected): Promise<void> {
   await until('stopped', async () => (await d.webhooks.get(webhook.id)).progress.state === 'stopped');
   assert.equal((await d.webhooks.get(webhook.id)).progress.stateReason, 'encryption_key_missing');
-  await until('all is given back', () => d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL').length === 0);
+  await until(
+    'all is given back',
+    async () => (await d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL')).length === 0,
+  );
 }
 
 for (const type of ['employee.created', SECRET_TYPE]) {
@@ -52,12 +55,14 @@ for (const type of ['employee.created', SECRET_TYPE]) {
       assert.partialDeepStrictEqual(record?.data, { reason: 'encryption_key_missing', previousState: 'started' });
       await stopped(d, hook);
       assert.equal(hook.at.deliveries.length, 0);
-      const attempts = d.rows('SELECT webhook_number AS number FROM attempt');
+      const attempts = await d.rows('SELECT webhook_number AS number FROM attempt');
       assert.deepEqual(
         attempts.map(({ number }) => number),
         [told.number],
       );
-      const [entry] = d.rows(`SELECT actor, changes FROM audit WHERE action = 'webhook.stop' ORDER BY number DESC`);
+      const [entry] = await d.rows(
+        `SELECT actor, changes FROM audit WHERE action = 'webhook.stop' ORDER BY number DESC`,
+      );
       assert.equal(entry?.actor, 'service');
       assert.match(String(entry?.changes), /encryption_key_missing/);
       const waiting = (await d.deliveries.list({ webhookId: hook.webhook.id }, null, 10)).items;
@@ -99,7 +104,7 @@ describe('a record that need not be encrypted', () => {
   it('is sent in clear after the key was removed', async (t) => {
     const { d, hook } = await withLogFromBefore(t, SECRET_TYPE);
     await withoutKey(d, hook);
-    const [secretType] = d.rows(`SELECT id FROM event_type WHERE name = '${SECRET_TYPE}'`);
+    const [secretType] = await d.rows(`SELECT id FROM event_type WHERE name = '${SECRET_TYPE}'`);
     await d.eventTypes.patch(String(secretType?.id), { encryptionRequired: false }, ACTOR);
     await d.webhooks.start(hook.webhook.id, ACTOR);
     await d.start();

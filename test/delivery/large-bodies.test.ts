@@ -11,6 +11,7 @@ import { decryptBinary } from '../../src/wire/pgp-decryption.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { pgpKeyPair } from '../support/pgp-keys.ts';
 import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';
+import { execute } from '../support/store.ts';
 import { countTurns } from '../support/turns.ts';
 import { pgpVector } from '../support/vectors.ts';
 
@@ -109,7 +110,8 @@ describe('a large body', () => {
   it('has the records that exist when it is made', async (t) => {
     const s = await opened(t);
     await s.bodies.make(s.request(1));
-    s.sqlite.connection.exec(
+    await execute(
+      s,
       'UPDATE event SET data = NULL, erased_at = 1 WHERE key IN (SELECT event_key FROM outbox WHERE record_offset IN (0, 2))',
     );
     const made = await s.bodies.make(s.request(4));
@@ -125,7 +127,7 @@ describe('a large body', () => {
   it('is not made in clear if one of its events must be encrypted', async (t) => {
     const s = await opened(t);
     await s.bodies.make(s.request(1));
-    s.sqlite.connection.exec(`UPDATE event_type SET encryption_required = 1 WHERE name = '${TYPE}'`);
+    await execute(s, `UPDATE event_type SET encryption_required = 1 WHERE name = '${TYPE}'`);
     assert.equal(await s.bodies.make(s.request(2)), 'clear');
   });
 });

@@ -3,6 +3,7 @@ import { it } from 'node:test';
 import { FULL_PAUSE_MS } from '../../src/kernel/limits/delivery.ts';
 import { deferred } from '../support/deferred.ts';
 import { messageIds, openDispatching, takeRecords, until } from '../support/dispatching.ts';
+import { execute } from '../support/store.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -10,7 +11,7 @@ it('a lease that a clock jump ends during its request costs a claim every few se
   const d = await openDispatching(t);
   const jumped = await d.connect({ webhook: { maxBatchRecords: 1 } });
   const other = await d.connect({ webhook: { eventTypes: ['webhook.*'] } });
-  d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+  await execute(d, `UPDATE webhook_progress SET state = 'running'`);
   const open = deferred();
   jumped.at.answer(async () => {
     await open.promise;
@@ -30,13 +31,13 @@ it('a lease that a clock jump ends during its request costs a claim every few se
   const ids = await d.publishMany(3);
   const dispatcher = await d.start({ store });
   await takeRecords(jumped.at, 3);
-  const wakeAt = (): number =>
-    Number(d.rows(`SELECT wake_at FROM webhook_progress WHERE webhook_number = ${jumped.number}`)[0]?.wake_at);
+  const wakeAt = async (): Promise<number> =>
+    Number((await d.rows(`SELECT wake_at FROM webhook_progress WHERE webhook_number = ${jumped.number}`))[0]?.wake_at);
   for (const jumpMs of [HOUR_MS, FULL_PAUSE_MS, FULL_PAUSE_MS]) {
     d.advance(jumpMs);
     claims = 0;
     dispatcher.wake();
-    await until('a look', () => claims > 0 && wakeAt() === d.clock() + FULL_PAUSE_MS);
+    await until('a look', async () => claims > 0 && (await wakeAt()) === d.clock() + FULL_PAUSE_MS);
     // Each of these takes a look of its own, at every webhook that is due.
     for (let looks = 0; looks < 10; looks += 1) {
       await d.connect();
@@ -52,8 +53,10 @@ it('a lease that a clock jump ends during its request costs a claim every few se
   open.resolve();
   await until(
     'the end',
-    () => d.rows(`SELECT 1 FROM batch WHERE state = 'delivered' AND webhook_number = ${jumped.number}`).length === 5,
+    async () =>
+      (await d.rows(`SELECT 1 FROM batch WHERE state = 'delivered' AND webhook_number = ${jumped.number}`)).length ===
+      5,
   );
   assert.deepEqual([...messageIds(jumped.at)].sort(), [...ids].sort());
-  assert.equal(d.rows(`SELECT 1 FROM attempt WHERE webhook_number = ${jumped.number}`).length, 5);
+  assert.equal((await d.rows(`SELECT 1 FROM attempt WHERE webhook_number = ${jumped.number}`)).length, 5);
 });

@@ -5,16 +5,21 @@ import type { Webhook } from '../../src/webhooks/webhook.ts';
 import { deferred } from '../support/deferred.ts';
 import { isDrained, openDispatching, TYPE, takeRecords, until } from '../support/dispatching.ts';
 import { ACTOR, makeKey, makeWebhook } from '../support/services.ts';
+import { execute } from '../support/store.ts';
 
-const attempts = (rows: (sql: string) => unknown[], number: number, kind: string): number =>
-  rows(`SELECT 1 FROM attempt WHERE webhook_number = ${number} AND kind = '${kind}'`).length;
+const attempts = async (
+  rows: (sql: string) => Promise<readonly unknown[]>,
+  number: number,
+  kind: string,
+): Promise<number> =>
+  (await rows(`SELECT 1 FROM attempt WHERE webhook_number = ${number} AND kind = '${kind}'`)).length;
 
 describe('a webhook that the service stops', () => {
   it('because its endpoint was disabled sends nothing more, notifies its subscribers, and is audited', async (t) => {
     const d = await openDispatching(t);
     const { at, webhook, number } = await d.connect({ webhook: { maxBatchRecords: 1 } });
     const told = await d.connect({ webhook: { eventTypes: ['webhook.stopped'] } });
-    d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    await execute(d, `UPDATE webhook_progress SET state = 'running'`);
     const open = deferred();
     at.answer(async () => {
       await open.promise;
@@ -36,16 +41,21 @@ describe('a webhook that the service stops', () => {
       reason: 'endpoint_disabled',
       at: new Date(d.clock()).toISOString(),
     });
-    await until('all is given back', () => d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL').length === 0);
+    await until(
+      'all is given back',
+      async () => (await d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL')).length === 0,
+    );
     assert.equal(at.deliveries.length, 8);
     assert.deepEqual(
-      d.rows(`SELECT state, attempt_count, count(*) AS n FROM batch WHERE webhook_number = ${number} GROUP BY state`),
+      await d.rows(
+        `SELECT state, attempt_count, count(*) AS n FROM batch WHERE webhook_number = ${number} GROUP BY state`,
+      ),
       [
         { state: 'delivered', attempt_count: 1, n: 8 },
         { state: 'pending', attempt_count: 0, n: 52 },
       ],
     );
-    const [entry] = d.rows(`SELECT actor, changes FROM audit WHERE action = 'webhook.stop'`);
+    const [entry] = await d.rows(`SELECT actor, changes FROM audit WHERE action = 'webhook.stop'`);
     assert.equal(entry?.actor, 'service');
     assert.match(String(entry?.changes), /endpoint_disabled/);
     // Once the endpoint is enabled again it goes on where it was.
@@ -90,10 +100,10 @@ describe('a webhook that the service stops', () => {
     assert.deepEqual(await states(), ['endpoint_disabled', byHand, byHand, 'stopped', 'started']);
 
     for (const round of [1, 2]) {
-      const audited = d.rows("SELECT 1 FROM audit WHERE action = 'webhook.start' AND actor = 'service'").length;
+      const audited = (await d.rows("SELECT 1 FROM audit WHERE action = 'webhook.start' AND actor = 'service'")).length;
       await switchTo(true);
       assert.deepEqual(await states(), ['started', byHand, byHand, 'stopped', 'started']);
-      const started = d.rows("SELECT target FROM audit WHERE action = 'webhook.start' AND actor = 'service'");
+      const started = await d.rows("SELECT target FROM audit WHERE action = 'webhook.start' AND actor = 'service'");
       assert.deepEqual(started.slice(audited), [{ target: `webhook:${webhook.id}` }]);
       if (round === 1) {
         await switchTo(false);
@@ -126,7 +136,7 @@ describe('a webhook that the service stops', () => {
     await d.start({ store });
     await at.next();
     assert.equal(raced, 1);
-    assert.deepEqual(d.rows("SELECT 1 FROM audit WHERE action LIKE 'webhook.%' AND actor = 'service'"), []);
+    assert.deepEqual(await d.rows("SELECT 1 FROM audit WHERE action LIKE 'webhook.%' AND actor = 'service'"), []);
   });
 
   it('because its endpoint was disabled stops at once, even with nothing to send', async (t) => {
@@ -170,7 +180,7 @@ describe('a webhook that the service stops', () => {
     };
     await d.start({ store });
     await other.at.next();
-    await until('it is settled', () => attempts(d.rows, other.number, 'delivery') === 1);
+    await until('it is settled', async () => (await attempts(d.rows, other.number, 'delivery')) === 1);
     assert.equal(claims, 1);
     assert.equal(at.deliveries.length, 0);
     const { state, wakeAt, cursorOffset } = (await d.webhooks.get(webhook.id)).progress;
@@ -185,7 +195,7 @@ describe('a webhook that the service stops', () => {
     const d = await openDispatching(t);
     const { name } = await makeKey(d, 'curve25519');
     const { at, webhook } = await d.connect({ webhook: { encryptionKeyName: name, maxBatchRecords: 1 } });
-    d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    await execute(d, `UPDATE webhook_progress SET state = 'running'`);
     await d.publishMany(20);
     const asked = deferred();
     const store = {
@@ -194,7 +204,7 @@ describe('a webhook that the service stops', () => {
         ...d.store.dispatch,
         claim: async (claim: Parameters<typeof d.store.dispatch.claim>[0]) => {
           await d.store.dispatch.claim(claim);
-          d.sqlite.connection.exec(`UPDATE pgp_key SET expires_at = ${d.clock()}, updated_at = updated_at + 1`);
+          await execute(d, `UPDATE pgp_key SET expires_at = ${d.clock()}, updated_at = updated_at + 1`);
           asked.resolve();
         },
       },
@@ -203,7 +213,10 @@ describe('a webhook that the service stops', () => {
     await asked.promise;
     await until('stopped', async () => (await d.webhooks.get(webhook.id)).progress.state === 'stopped');
     assert.equal((await d.webhooks.get(webhook.id)).progress.stateReason, 'encryption_key_expired');
-    await until('all is given back', () => d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL').length === 0);
+    await until(
+      'all is given back',
+      async () => (await d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL')).length === 0,
+    );
     assert.equal(d.receiver.requests.length, 0);
     assert.equal(at.deliveries.length, 0);
   });
@@ -247,7 +260,7 @@ describe('a heartbeat', () => {
     const d = await openDispatching(t);
     const { at, number } = await d.connect({ webhook: { heartbeatSeconds: 60 } });
     // So that it has places for more than one request.
-    d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    await execute(d, `UPDATE webhook_progress SET state = 'running'`);
     const open = deferred();
     at.answer(async ({ records }) => {
       if (records.length > 0) await open.promise;
@@ -259,19 +272,22 @@ describe('a heartbeat', () => {
     for (let minutes = 0; minutes < 5; minutes += 1) {
       d.advance(60_000);
       dispatcher.wake();
-      await until('a look', () => Number(d.rows('SELECT wake_at FROM webhook_progress')[0]?.wake_at) > d.clock());
+      await until(
+        'a look',
+        async () => Number((await d.rows('SELECT wake_at FROM webhook_progress'))[0]?.wake_at) > d.clock(),
+      );
     }
     assert.equal(d.receiver.requests.length, 1);
     open.resolve();
-    await until('the outcome', () => attempts(d.rows, number, 'delivery') === 1);
+    await until('the outcome', async () => (await attempts(d.rows, number, 'delivery')) === 1);
     // The silence began with the attempt, five minutes ago.
     assert.deepEqual((await at.next()).records, []);
-    await until('the heartbeat', () => attempts(d.rows, number, 'heartbeat') === 1);
+    await until('the heartbeat', async () => (await attempts(d.rows, number, 'heartbeat')) === 1);
     d.advance(59_999);
     dispatcher.wake();
     await d.publishMany(1);
     assert.equal((await at.next()).records.length, 1);
-    await until('the outcome', () => attempts(d.rows, number, 'delivery') === 2);
+    await until('the outcome', async () => (await attempts(d.rows, number, 'delivery')) === 2);
     d.advance(59_999);
     dispatcher.wake();
     d.advance(1);
@@ -286,7 +302,7 @@ describe('a webhook whose settings cannot be read', () => {
     const d = await openDispatching(t);
     const broken = await d.connect();
     const well = await d.connect({ webhook: { maxBatchRecords: 1 } });
-    const [{ secret } = {}] = d.rows(`SELECT secret FROM endpoint WHERE id = '${broken.webhook.endpointId}'`);
+    const [{ secret } = {}] = await d.rows(`SELECT secret FROM endpoint WHERE id = '${broken.webhook.endpointId}'`);
     const setSecret = d.sqlite.connection.prepare('UPDATE endpoint SET secret = ? WHERE id = ?');
     setSecret.run(Buffer.from('altered'), broken.webhook.endpointId);
     await d.publishMany(20);

@@ -110,10 +110,11 @@ describe('the response of a token endpoint', () => {
     });
     const { stateReason } = viewWebhook(await d.webhooks.get(webhook.id));
     assert.match(stateReason ?? '', /^oauth_token: the token endpoint answered 401: refused: Basic \[secret\]\n/);
-    const [attempt] = d.rows(`SELECT response_body, response_headers, error_message FROM attempt
+    const [attempt] = await d.rows(`SELECT response_body, response_headers, error_message FROM attempt
       WHERE webhook_number = ${number}`);
     assert.match(Buffer.from(attempt?.response_body as Uint8Array).toString('utf8'), /of the tenant Grünspan$/);
-    const kept = JSON.stringify(d.rows('SELECT * FROM attempt')) + JSON.stringify(d.rows('SELECT * FROM event'));
+    const kept =
+      JSON.stringify(await d.rows('SELECT * FROM attempt')) + JSON.stringify(await d.rows('SELECT * FROM event'));
     assertMasked(kept);
     assertMasked(stateReason ?? '');
   });

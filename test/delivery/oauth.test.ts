@@ -216,7 +216,9 @@ describe('deliveries with a token of an OpenID provider', () => {
       [`Bearer ${server.issued[0]}`, `Bearer ${server.issued[1]}`],
     );
     assert.equal(server.tokenRequests(), 2);
-    const attempts = d.rows(`SELECT response_status, request_headers FROM attempt WHERE webhook_number = ${number}`);
+    const attempts = await d.rows(
+      `SELECT response_status, request_headers FROM attempt WHERE webhook_number = ${number}`,
+    );
     assert.equal(attempts.length, 51);
     for (const { response_status, request_headers } of attempts) {
       assert.ok(response_status === 200 || response_status === 204);
@@ -243,8 +245,11 @@ describe('deliveries with a token of an OpenID provider', () => {
       ACTOR,
     );
     await d.publishMany(1);
-    await until('the refusal', () => d.rows(`SELECT 1 FROM attempt WHERE webhook_number = ${number}`).length === 2);
-    const [refused] = d.rows(
+    await until(
+      'the refusal',
+      async () => (await d.rows(`SELECT 1 FROM attempt WHERE webhook_number = ${number}`)).length === 2,
+    );
+    const [refused] = await d.rows(
       'SELECT error_class, error_message, response_status FROM attempt ORDER BY key DESC LIMIT 1',
     );
     assert.deepEqual([refused?.error_class, refused?.response_status], ['oauth_token', 401]);

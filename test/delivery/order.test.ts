@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { deferred } from '../support/deferred.ts';
 import { isDrained, messageIds, offsets, openDispatching, takeRecords, until } from '../support/dispatching.ts';
 import { ACTOR } from '../support/services.ts';
+import { execute } from '../support/store.ts';
 import { countTurns } from '../support/turns.ts';
 
 const ORDERED = { ordered: true, maxBatchRecords: 3 };
@@ -47,21 +48,21 @@ describe('an ordered webhook', () => {
     await d.publishMany(6);
     const first = await d.start();
     await at.next();
-    const retryAt = (): number =>
-      Number(d.rows(`SELECT next_attempt_at AS at FROM batch WHERE lease_owner IS NULL`)[0]?.at);
-    const wakeAt = (): number =>
-      Number(d.rows(`SELECT wake_at AS at FROM webhook_progress WHERE webhook_number = ${number}`)[0]?.at);
-    await until('the retry is due later', () => retryAt() > d.clock());
+    const retryAt = async (): Promise<number> =>
+      Number((await d.rows(`SELECT next_attempt_at AS at FROM batch WHERE lease_owner IS NULL`))[0]?.at);
+    const wakeAt = async (): Promise<number> =>
+      Number((await d.rows(`SELECT wake_at AS at FROM webhook_progress WHERE webhook_number = ${number}`))[0]?.at);
+    await until('the retry is due later', async () => (await retryAt()) > d.clock());
     for (const restart of [false, true]) {
       if (restart) await first.stop();
       const dispatcher = restart ? await d.start() : first;
       await d.publishMany(1);
       dispatcher.wake();
-      await until('a look', () => wakeAt() === retryAt());
+      await until('a look', async () => (await wakeAt()) === (await retryAt()));
       assert.deepEqual(offsets(at), [0]);
     }
     at.answer(() => ({ status: 200 }));
-    d.advance(retryAt() - d.clock());
+    d.advance((await retryAt()) - d.clock());
     await until('the end', () => isDrained(d));
     assert.deepEqual(offsets(at), [0, 0, 1, 2, 3, 4, 5, 6, 7]);
   });
@@ -105,7 +106,7 @@ describe('an ordered webhook', () => {
   it('that was unordered until now lets no batch that was claimed ahead overtake a failed one', async (t) => {
     const d = await openDispatching(t);
     const { at, webhook } = await d.connect({ webhook: { maxBatchRecords: 1 } });
-    d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    await execute(d, `UPDATE webhook_progress SET state = 'running'`);
     const open = deferred();
     at.answer(async ({ envelope, records }) => {
       if (envelope.attemptNumber > 1 || (records[0]?.offset ?? 0) >= 8) return { status: 200 };
@@ -115,13 +116,20 @@ describe('an ordered webhook', () => {
     await d.publishMany(40);
     await d.start();
     await takeRecords(at, 8);
-    assert.equal(d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL').length, 40, 'all of it is claimed');
+    assert.equal(
+      (await d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL')).length,
+      40,
+      'all of it is claimed',
+    );
     await d.webhooks.patch(webhook.id, { ordered: true }, ACTOR);
     open.resolve();
-    await until('all is given back', () => d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL').length === 0);
+    await until(
+      'all is given back',
+      async () => (await d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL')).length === 0,
+    );
     assert.equal(at.deliveries.length, 8);
     assert.deepEqual(
-      d.rows(`SELECT attempt_count, count(*) AS n FROM batch WHERE state = 'pending' GROUP BY attempt_count`),
+      await d.rows(`SELECT attempt_count, count(*) AS n FROM batch WHERE state = 'pending' GROUP BY attempt_count`),
       [
         { attempt_count: 0, n: 32 },
         { attempt_count: 1, n: 1 },
@@ -204,14 +212,14 @@ describe('an ordered webhook', () => {
     await d.publishMany(1);
     const dispatcher = await d.start({ store: { ...d.store, dispatch: { ...dispatch, claim } } });
     await at.next();
-    const wakeAt = (): unknown =>
-      d.rows(`SELECT wake_at FROM webhook_progress WHERE webhook_number = ${number}`)[0]?.wake_at;
-    const before = wakeAt();
+    const wakeAt = async (): Promise<unknown> =>
+      (await d.rows(`SELECT wake_at FROM webhook_progress WHERE webhook_number = ${number}`))[0]?.wake_at;
+    const before = await wakeAt();
     for (let n = 0; n < 5; n += 1) {
       await d.publishMany(1);
       dispatcher.wake();
     }
-    assert.equal(wakeAt(), before);
+    assert.equal(await wakeAt(), before);
     assert.equal(claims, 1);
     open.resolve();
     await takeRecords(at, 5);
@@ -235,12 +243,15 @@ describe('an ordered webhook', () => {
     };
     const dispatcher = await d.start({ store: { ...d.store, settlements: { ...settlements, settle } } });
     await at.next();
-    await until('the outcome', () => d.rows("SELECT 1 FROM batch WHERE state = 'delivered'").length === 1);
+    await until(
+      'the outcome',
+      async () => (await d.rows("SELECT 1 FROM batch WHERE state = 'delivered'")).length === 1,
+    );
     await dispatcher.stop();
     assert.equal(planned, 1);
     assert.deepEqual(offsets(at), [0]);
-    assert.equal(d.rows('SELECT 1 FROM batch').length, 1);
-    assert.deepEqual(d.rows('SELECT state, cursor_offset FROM webhook_progress'), [
+    assert.equal((await d.rows('SELECT 1 FROM batch')).length, 1);
+    assert.deepEqual(await d.rows('SELECT state, cursor_offset FROM webhook_progress'), [
       { state: 'stopped', cursor_offset: 1 },
     ]);
   });
@@ -265,7 +276,7 @@ describe('an ordered webhook', () => {
     await stopped;
     assert.deepEqual(offsets(at), [0]);
     assert.deepEqual(
-      d.rows('SELECT first_offset, state, attempt_count, lease_owner FROM batch ORDER BY first_offset'),
+      await d.rows('SELECT first_offset, state, attempt_count, lease_owner FROM batch ORDER BY first_offset'),
       [
         { first_offset: 0, state: 'delivered', attempt_count: 1, lease_owner: null },
         { first_offset: 1, state: 'pending', attempt_count: 0, lease_owner: null },
@@ -298,13 +309,16 @@ describe('a webhook that is not ordered', () => {
     await d.publishMany(200);
     await d.start();
     await takeRecords(at, 200);
-    await until('the others', () => d.rows("SELECT 1 FROM batch WHERE state = 'delivered'").length === 199);
+    await until(
+      'the others',
+      async () => (await d.rows("SELECT 1 FROM batch WHERE state = 'delivered'")).length === 199,
+    );
     // No moment of the clock was needed for that: nothing waited for the bad one.
     assert.deepEqual(
       [...offsets(at)].sort((a, b) => a - b),
       range(0, 200),
     );
-    const [bad] = d.rows("SELECT first_offset, attempt_count FROM batch WHERE state = 'pending'");
+    const [bad] = await d.rows("SELECT first_offset, attempt_count FROM batch WHERE state = 'pending'");
     assert.deepEqual(bad, { first_offset: 3, attempt_count: 1 });
     d.advance(10_000);
     assert.equal((await at.next()).envelope.attemptNumber, 2);

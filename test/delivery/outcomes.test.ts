@@ -36,7 +36,9 @@ describe('a 2xx answer', () => {
       await d.publishMany(1);
       await d.start();
       await until('the delivery', () => isDrained(d));
-      const kept = d.rows('SELECT response_status, CAST(response_body AS TEXT) AS body, error_class FROM attempt');
+      const kept = await d.rows(
+        'SELECT response_status, CAST(response_body AS TEXT) AS body, error_class FROM attempt',
+      );
       assert.deepEqual(kept, [{ response_status: 200, body: 'half', error_class: null }]);
       assert.equal((await d.webhooks.get(webhook.id)).progress.state, 'running');
 
@@ -58,7 +60,7 @@ it('410 stops the webhook also when its body never ends', async (t) => {
   await d.start();
   await until('the stop', async () => (await d.webhooks.get(webhook.id)).progress.state === 'stopped');
   assert.equal((await d.webhooks.get(webhook.id)).progress.stateReason, 'endpoint_gone');
-  assert.deepEqual(d.rows('SELECT state FROM batch'), [{ state: 'pending' }]);
+  assert.deepEqual(await d.rows('SELECT state FROM batch'), [{ state: 'pending' }]);
 });
 
 it('interim answers without end are a failed attempt, which is tried again', async (t) => {
@@ -72,9 +74,9 @@ it('interim answers without end are a failed attempt, which is tried again', asy
   });
   await d.publishMany(1);
   await d.start();
-  await until('the attempt', () => d.rows('SELECT 1 FROM attempt').length === 1);
-  assert.deepEqual(d.rows('SELECT error_class, response_status FROM attempt'), [
+  await until('the attempt', async () => (await d.rows('SELECT 1 FROM attempt')).length === 1);
+  assert.deepEqual(await d.rows('SELECT error_class, response_status FROM attempt'), [
     { error_class: 'malformed_response', response_status: null },
   ]);
-  assert.deepEqual(d.rows('SELECT state, attempt_count FROM batch'), [{ state: 'pending', attempt_count: 1 }]);
+  assert.deepEqual(await d.rows('SELECT state, attempt_count FROM batch'), [{ state: 'pending', attempt_count: 1 }]);
 });

@@ -66,7 +66,7 @@ async function toEndOfPause(
   d.advance(FAULT_PAUSE_MS - 1);
   dispatcher.wake();
   await until('a look', async () => (await progress()).wakeAt === d.clock() + 1);
-  assert.equal(attemptsOf(d, connected).length, attempts);
+  assert.equal((await attemptsOf(d, connected)).length, attempts);
   d.advance(1);
   dispatcher.wake();
 }
@@ -79,10 +79,10 @@ describe('while the process has no descriptor left', () => {
     await d.publishMany(RECORDS);
     const dispatcher = await d.startDispatcher();
     for (let round = 1; round <= 4; round += 1) await toEndOfPause(d, dispatcher, connected, round);
-    await until('the fifth', () => attemptsOf(d, connected).length === 5);
+    await until('the fifth', async () => (await attemptsOf(d, connected)).length === 5);
     const fault = { kind: 'delivery', attempt_number: 1, error_class: 'internal' };
     assert.deepEqual(
-      attemptsOf(d, connected),
+      await attemptsOf(d, connected),
       Array.from({ length: 5 }, () => fault),
     );
     assert.deepEqual(new Set(d.told), new Set(['this machine has no more of what a connection takes (EMFILE)']));
@@ -90,14 +90,14 @@ describe('while the process has no descriptor left', () => {
       .progress;
     assert.deepEqual([state, stateReason, failingSinceAt, failureStreak, deadStreak], ['started', null, null, 0, 0]);
     assert.deepEqual(
-      d.rows(`SELECT DISTINCT state, attempt_count, lease_owner FROM batch WHERE webhook_number = ${number}`),
+      await d.rows(`SELECT DISTINCT state, attempt_count, lease_owner FROM batch WHERE webhook_number = ${number}`),
       [{ state: 'pending', attempt_count: 0, lease_owner: null }],
     );
     d.recover();
     await toEndOfPause(d, dispatcher, connected, 5);
     await takeRecords(at, RECORDS);
     await until('the end', () => isDrained(d));
-    const arrived = attemptsOf(d, connected).slice(5);
+    const arrived = (await attemptsOf(d, connected)).slice(5);
     assert.deepEqual(new Set(arrived.map(({ attempt_number }) => attempt_number)), new Set([1]));
     assert.equal((await d.webhooks.get(webhook.id)).progress.state, 'running');
   });
@@ -108,11 +108,11 @@ describe('while the process has no descriptor left', () => {
     d.advance(1000);
     const dispatcher = await d.startDispatcher();
     for (let round = 1; round <= 3; round += 1) await toEndOfPause(d, dispatcher, connected, round);
-    await until('the fourth', () => attemptsOf(d, connected).length === 4);
+    await until('the fourth', async () => (await attemptsOf(d, connected)).length === 4);
     d.recover();
     await toEndOfPause(d, dispatcher, connected, 4);
     assert.deepEqual((await connected.at.next()).records, []);
-    assert.deepEqual(new Set(attemptsOf(d, connected).map(({ kind }) => kind)), new Set(['heartbeat']));
+    assert.deepEqual(new Set((await attemptsOf(d, connected)).map(({ kind }) => kind)), new Set(['heartbeat']));
   });
 
   it('a token request that cannot be sent does not count against the token server', async (t) => {
@@ -120,9 +120,9 @@ describe('while the process has no descriptor left', () => {
     const connected = await d.connect({ endpoint: { oauth: OAUTH } });
     await d.publishMany(1);
     await d.startDispatcher();
-    await until('the attempt', () => attemptsOf(d, connected).length === 1);
+    await until('the attempt', async () => (await attemptsOf(d, connected)).length === 1);
     assert.deepEqual(
-      attemptsOf(d, connected).map(({ error_class }) => error_class),
+      (await attemptsOf(d, connected)).map(({ error_class }) => error_class),
       ['internal'],
     );
     assert.equal((await d.webhooks.get(connected.webhook.id)).progress.state, 'started');
@@ -142,12 +142,12 @@ describe('a receiver whose answers make the HTTP client fail', () => {
     });
     await d.publishMany(1);
     const dispatcher = await d.start();
-    await until('the first attempt', () => attemptsOf(d, connected).length === 1);
+    await until('the first attempt', async () => (await attemptsOf(d, connected)).length === 1);
     d.advance(30_000);
     dispatcher.wake();
-    await until('dead', () => d.rows("SELECT 1 FROM batch WHERE state = 'dead'").length === 1);
+    await until('dead', async () => (await d.rows("SELECT 1 FROM batch WHERE state = 'dead'")).length === 1);
     assert.deepEqual(
-      attemptsOf(d, connected).map(({ attempt_number, error_class }) => [attempt_number, error_class]),
+      (await attemptsOf(d, connected)).map(({ attempt_number, error_class }) => [attempt_number, error_class]),
       [
         [1, 'malformed_response'],
         [2, 'malformed_response'],

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
 import { type Connected, type Dispatching, isDrained, openDispatching, until } from '../support/dispatching.ts';
 import type { ReceivingEndpoint } from '../support/receiver.ts';
+import { execute } from '../support/store.ts';
 
 /** When each record of a webhook arrived, by the clock of the test. */
 function arrivals(at: ReceivingEndpoint, clock: () => number): Map<string, number[]> {
@@ -19,10 +20,10 @@ const within = (times: readonly number[], from: number, to: number): number =>
   times.filter((at) => at >= from && at < to).length;
 
 /** Resolves when everything due was sent and settled. */
-function isIdle({ rows, clock }: Dispatching): boolean {
+async function isIdle({ rows, clock }: Dispatching): Promise<boolean> {
   return (
-    rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL LIMIT 1').length === 0 &&
-    rows(`SELECT 1 FROM webhook_progress WHERE wake_at <= ${clock()} LIMIT 1`).length === 0
+    (await rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL LIMIT 1')).length === 0 &&
+    (await rows(`SELECT 1 FROM webhook_progress WHERE wake_at <= ${clock()} LIMIT 1`)).length === 0
   );
 }
 
@@ -59,7 +60,7 @@ it('maxRecordsPerSecond holds within 5 % over 10 s for each of several webhooks 
     }
   }
   await dispatcher.stop();
-  assert.equal(isDrained(d), false);
+  assert.equal(await isDrained(d), false);
 });
 
 /** When each record of a webhook was sent, by the test's clock, which advances by `stepMs` each time everything due was sent. */
@@ -70,7 +71,7 @@ async function sendTimes(t: TestContext, webhook: Readonly<Record<string, unknow
   now = d.clock;
   await d.connect({ webhook: { maxBatchRecords: 1, ...webhook } });
   // So that it may have as many under way as there are places.
-  d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+  await execute(d, `UPDATE webhook_progress SET state = 'running'`);
   await d.publishMany(count);
   const dispatcher = await d.start({ pollMs: 1 });
   while (sent.length < count) {

@@ -14,6 +14,7 @@ import { BATCH_BYTES } from '../../src/kernel/limits/limits.ts';
 import { createTurns } from '../../src/kernel/turns.ts';
 import { isDrained, openDispatching, until } from '../support/dispatching.ts';
 import { makeKey } from '../support/services.ts';
+import { execute } from '../support/store.ts';
 import { countTurns } from '../support/turns.ts';
 
 describe('the turns in which jobs start', () => {
@@ -117,7 +118,7 @@ describe('batches of 1 MiB', () => {
       const { name } = await makeKey(d, 'rsa4096');
       const { at } = await d.connect({ webhook: { maxBatchRecords: 4, encryptionKeyName: encrypted ? name : null } });
       d.receiver.route(at.path, () => ({ status: 200 }));
-      d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+      await execute(d, `UPDATE webhook_progress SET state = 'running'`);
       await d.publishMany(4 * 12, { text: 'x'.repeat(250_000) });
       await d.start();
       await until('the end', () => isDrained(d));
@@ -133,7 +134,7 @@ describe('encrypted batches just too small for the thread', () => {
     const { name } = await makeKey(d);
     const { at } = await d.connect({ webhook: { maxBatchRecords: 1, encryptionKeyName: name } });
     d.receiver.route(at.path, () => ({ status: 200 }));
-    d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    await execute(d, `UPDATE webhook_progress SET state = 'running'`);
     const bytes = LARGE_BODY_BYTES - RECORD_OVERHEAD_BYTES - 1000;
     const count = Math.ceil((3 * DELIVERY_BYTES_PER_TURN) / bytes);
     await d.publishMany(count, { text: 'x'.repeat(bytes) });
@@ -151,7 +152,7 @@ describe('messages of one record', () => {
     const d = await openDispatching(t, { onPost });
     const { at } = await d.connect({ webhook: { maxBatchRecords: 1 } });
     d.receiver.route(at.path, () => ({ status: 200 }));
-    d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    await execute(d, `UPDATE webhook_progress SET state = 'running'`);
     await d.publishMany(40);
     await d.start({ answeredRequests, inFlightPerEndpoint: 64 });
     await until('the end', () => isDrained(d));

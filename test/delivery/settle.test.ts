@@ -17,6 +17,7 @@ import {
   until,
 } from '../support/dispatching.ts';
 import { ACTOR } from '../support/services.ts';
+import { execute } from '../support/store.ts';
 
 /** The store with its settlements in the hands of the test: `settle` is asked in place of the real one. */
 function withSettle(
@@ -27,9 +28,10 @@ function withSettle(
   return { ...store, settlements: { ...settlements, settle: (settlement) => settle(settlement, settlements) } };
 }
 
-const attempts = ({ rows }: Dispatching): number => Number(rows('SELECT count(*) AS n FROM attempt')[0]?.n);
-const states = ({ rows }: Dispatching): unknown[] =>
-  rows('SELECT state FROM batch ORDER BY webhook_number, first_offset').map(({ state }) => state);
+const attempts = async ({ rows }: Dispatching): Promise<number> =>
+  Number((await rows('SELECT count(*) AS n FROM attempt'))[0]?.n);
+const states = async ({ rows }: Dispatching): Promise<unknown[]> =>
+  (await rows('SELECT state FROM batch ORDER BY webhook_number, first_offset')).map(({ state }) => state);
 
 /** Each event arrived, and none of them twice. */
 function arrivedOnce({ at }: Connected, ids: readonly string[]): void {
@@ -56,14 +58,14 @@ describe('an outcome', () => {
     unwell = false;
     await until('the end', () => isDrained(d));
     arrivedOnce(connected, ids);
-    assert.equal(attempts(d), 20);
+    assert.equal(await attempts(d), 20);
     assert.match(d.log.text(), /cannot be written yet/);
   });
 
   it('that cannot be written holds back the batches claimed ahead, and keeps no more of its response in memory than is stored', async (t) => {
     const d = await openDispatching(t);
     const { at } = await d.connect({ webhook: { maxBatchRecords: 1 } });
-    d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    await execute(d, `UPDATE webhook_progress SET state = 'running'`);
     const [first, others] = [deferred(), deferred()];
     at.answer(async ({ records }) => {
       await (records[0]?.offset === 0 ? first : others).promise;
@@ -98,7 +100,7 @@ describe('an outcome', () => {
     unwell = false;
     await until('the end', () => isDrained(d));
     assert.deepEqual([...messageIds(at)].sort(), [...ids].sort());
-    assert.equal(attempts(d), 60);
+    assert.equal(await attempts(d), 60);
   });
 
   it('survives a storm of writes that turn out stale', async (t) => {
@@ -115,7 +117,7 @@ describe('an outcome', () => {
     await until('the end', () => isDrained(d));
     assert.ok(storm <= 0);
     arrivedOnce(connected, ids);
-    assert.equal(attempts(d), 30);
+    assert.equal(await attempts(d), 30);
   });
 
   it('whose neighbours cannot be written is written alone', async (t) => {
@@ -131,7 +133,7 @@ describe('an outcome', () => {
     });
     const ids = await d.publishMany(20);
     await d.start({ store });
-    await until('all but one', () => states(d).filter((state) => state === 'delivered').length === 19);
+    await until('all but one', async () => (await states(d)).filter((state) => state === 'delivered').length === 19);
     ill = false;
     await until('the end', () => isDrained(d));
     arrivedOnce(connected, ids);
@@ -155,7 +157,7 @@ describe('an outcome', () => {
     });
     const ids = await d.publishMany(20);
     await d.start({ store });
-    await until('all but one', () => states(d).filter((state) => state === 'delivered').length === 19);
+    await until('all but one', async () => (await states(d)).filter((state) => state === 'delivered').length === 19);
     ill = false;
     await until('the end', () => isDrained(d));
     arrivedOnce(connected, ids);
@@ -164,7 +166,7 @@ describe('an outcome', () => {
   it('that is written apart from its neighbours has the webhook looked at for its retry, although it sends one at a time by now', async (t) => {
     const d = await openDispatching(t);
     const connected = await d.connect({ webhook: { maxBatchRecords: 1 } });
-    d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    await execute(d, `UPDATE webhook_progress SET state = 'running'`);
     const rested = deferred();
     connected.at.answer(async ({ records }) => {
       if (records[0]?.offset !== 0) await rested.promise;
@@ -188,10 +190,11 @@ describe('an outcome', () => {
     });
     await d.publishMany(3);
     await d.start({ store, send });
-    const wakesAt = (at: string): boolean => d.rows(`SELECT 1 FROM webhook_progress WHERE wake_at ${at}`).length === 1;
+    const wakesAt = async (at: string): Promise<boolean> =>
+      (await d.rows(`SELECT 1 FROM webhook_progress WHERE wake_at ${at}`)).length === 1;
     await until('a rest', () => wakesAt(`= ${d.clock() + FULL_PAUSE_MS} AND state = 'failing'`));
     rested.resolve();
-    await until('all three', () => attempts(d) === 3);
+    await until('all three', async () => (await attempts(d)) === 3);
     assert.deepEqual(sizes, [1, 2, 1, 1]);
     await until('a look', () => wakesAt(`= (SELECT min(next_attempt_at) FROM batch WHERE state = 'pending')`));
   });
@@ -209,14 +212,14 @@ describe('an outcome', () => {
     await at.next();
     await d.webhooks.stop(webhook.id, ACTOR);
     open.resolve();
-    await until('the attempt', () => attempts(d) === 1);
+    await until('the attempt', async () => (await attempts(d)) === 1);
     const { progress } = await d.webhooks.get(webhook.id);
     assert.deepEqual(
       [progress.state, progress.stateReason, progress.wakeAt],
       ['stopped', 'stopped_by_administrator', null],
     );
-    assert.deepEqual(states(d), ['pending']);
-    assert.deepEqual(d.rows('SELECT lease_owner FROM batch'), [{ lease_owner: null }]);
+    assert.deepEqual(await states(d), ['pending']);
+    assert.deepEqual(await d.rows('SELECT lease_owner FROM batch'), [{ lease_owner: null }]);
     assert.equal(progress.failureStreak, 0);
   });
 
@@ -237,7 +240,7 @@ describe('an outcome', () => {
     await d.publishMany(1);
     await other.at.next();
     await dispatcher.stop();
-    assert.equal(d.rows(`SELECT 1 FROM attempt WHERE webhook_number = ${gone.number}`).length, 0);
+    assert.equal((await d.rows(`SELECT 1 FROM attempt WHERE webhook_number = ${gone.number}`)).length, 0);
     assert.equal(d.log.lines().filter(({ level }) => Number(level) >= 40).length, 0, d.log.text());
   });
 
@@ -253,15 +256,15 @@ describe('an outcome', () => {
     const dispatcher = await d.start();
     await at.next();
     // What another process does once the lease has ended.
-    d.sqlite.connection.exec(`UPDATE batch SET lease_owner = 'another', attempt_count = 2`);
+    await execute(d, `UPDATE batch SET lease_owner = 'another', attempt_count = 2`);
     open.resolve();
-    await until('the attempt', () => attempts(d) === 1);
+    await until('the attempt', async () => (await attempts(d)) === 1);
     await dispatcher.stop();
-    assert.deepEqual(d.rows('SELECT state, lease_owner, attempt_count FROM batch'), [
+    assert.deepEqual(await d.rows('SELECT state, lease_owner, attempt_count FROM batch'), [
       { state: 'pending', lease_owner: 'another', attempt_count: 2 },
     ]);
     assert.match(d.log.text(), /lease of a batch was lost/);
-    const [attempt] = d.rows('SELECT kind, first_offset, attempt_number FROM attempt');
+    const [attempt] = await d.rows('SELECT kind, first_offset, attempt_number FROM attempt');
     assert.deepEqual(attempt, { kind: 'delivery', first_offset: 0, attempt_number: 1 });
   });
 
@@ -270,7 +273,8 @@ describe('an outcome', () => {
     const { number } = await d.connect();
     await d.publishMany(1);
     const batch = batchOf(0, 0, { webhookNumber: number, id: 'b' });
-    d.sqlite.connection.exec(
+    await execute(
+      d,
       `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner)
        VALUES (${number}, 0, 0, 'b', 'pending', 2, 0, ${d.clock()}, 'me')`,
     );
@@ -284,13 +288,14 @@ describe('an outcome', () => {
       wakeAt: null,
       next: null,
     });
-    const audited = (): number => d.rows(`SELECT 1 FROM audit WHERE action = 'webhook.stop'`).length;
+    const audited = async (): Promise<number> =>
+      (await d.rows(`SELECT 1 FROM audit WHERE action = 'webhook.stop'`)).length;
     await assert.rejects(d.store.settlements.settle(settlement(1)), StaleWrite);
-    assert.deepEqual([states(d), audited()], [['pending'], 0]);
+    assert.deepEqual([await states(d), await audited()], [['pending'], 0]);
     assert.equal(await d.store.settlements.isLeased({ ...batch, attemptNumber: 1 }, 'me'), false);
     assert.equal(await d.store.settlements.isLeased({ ...batch, attemptNumber: 2 }, 'another'), false);
     assert.equal(await d.store.settlements.isLeased({ ...batch, attemptNumber: 2 }, 'me'), true);
     await d.store.settlements.settle(settlement(2));
-    assert.deepEqual([states(d), audited()], [['delivered'], 1]);
+    assert.deepEqual([await states(d), await audited()], [['delivered'], 1]);
   });
 });

@@ -64,19 +64,19 @@ describe('a receiver of these events that refuses some of them', () => {
       return { status: refuses ? 500 : 200 };
     });
     const dispatcher = await d.start();
-    const events = (): number =>
-      d.rows(`SELECT 1 FROM event WHERE type IN ('webhook.running', 'webhook.failing')`).length;
-    await until('the bound', () => events() === STATE_EVENTS_PER_MINUTE);
+    const events = async (): Promise<number> =>
+      (await d.rows(`SELECT 1 FROM event WHERE type IN ('webhook.running', 'webhook.failing')`)).length;
+    await until('the bound', async () => (await events()) === STATE_EVENTS_PER_MINUTE);
     const beginning = d.clock();
-    await until('all is taken', () => {
-      if (isDrained(d)) return true;
+    await until('all is taken', async () => {
+      if (await isDrained(d)) return true;
       // On to the retries, once nothing is under way.
-      if (d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL').length === 0) d.advance(50);
+      if ((await d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL')).length === 0) d.advance(50);
       dispatcher.wake();
       return false;
     });
     assert.ok(d.clock() - beginning < 60_000, 'within the minute');
-    assert.equal(events(), STATE_EVENTS_PER_MINUTE);
+    assert.equal(await events(), STATE_EVENTS_PER_MINUTE);
     assert.equal((await d.webhooks.get(webhook.id)).progress.failureStreak, 0);
   });
 });

@@ -5,6 +5,7 @@ import { isDrained, messageIds, openDispatching, takeRecords, until } from '../s
 import { sharedCertificates } from '../support/journey.ts';
 import { startOidcServer } from '../support/oidc-server.ts';
 import { ACTOR } from '../support/services.ts';
+import { execute } from '../support/store.ts';
 
 describe('when an administrator stops a webhook', () => {
   it('its attempt under way is ended and kept as one, and its records stay pending until it starts again', async (t) => {
@@ -27,8 +28,8 @@ describe('when an administrator stops a webhook', () => {
     await Promise.all([at.next(), other.at.next()]);
     await d.webhooks.stop(webhook.id, ACTOR);
     await closed.promise;
-    await until('the attempt is written', () => d.rows('SELECT 1 FROM attempt').length === 1);
-    assert.deepEqual(d.rows('SELECT webhook_number, error_class, error_message, attempt_number FROM attempt'), [
+    await until('the attempt is written', async () => (await d.rows('SELECT 1 FROM attempt')).length === 1);
+    assert.deepEqual(await d.rows('SELECT webhook_number, error_class, error_message, attempt_number FROM attempt'), [
       {
         webhook_number: number,
         error_class: 'internal',
@@ -37,12 +38,15 @@ describe('when an administrator stops a webhook', () => {
       },
     ]);
     const batch = `SELECT state, attempt_count, lease_owner FROM batch WHERE webhook_number = ${number}`;
-    assert.deepEqual(d.rows(batch), [{ state: 'pending', attempt_count: 0, lease_owner: null }]);
+    assert.deepEqual(await d.rows(batch), [{ state: 'pending', attempt_count: 0, lease_owner: null }]);
     const { progress } = await d.webhooks.get(webhook.id);
     assert.deepEqual([progress.state, progress.stateReason], ['stopped', 'stopped_by_administrator']);
     // No attempt of another webhook is ended.
     answer.resolve();
-    await until('the other delivery', () => d.rows(`SELECT 1 FROM batch WHERE state = 'delivered'`).length === 1);
+    await until(
+      'the other delivery',
+      async () => (await d.rows(`SELECT 1 FROM batch WHERE state = 'delivered'`)).length === 1,
+    );
     hangs = false;
     await d.webhooks.start(webhook.id, ACTOR);
     const { envelope } = await at.next();
@@ -67,13 +71,14 @@ describe('when an administrator stops a webhook', () => {
       await d.publishMany(1);
       const dispatcher = await d.start();
       await at.next();
-      d.sqlite.connection.exec(sql);
+      await execute(d, sql);
       const isEnded = sql.includes('administrator');
-      if (isEnded) await until('the attempt is written', () => d.rows('SELECT 1 FROM attempt').length === 1);
+      if (isEnded)
+        await until('the attempt is written', async () => (await d.rows('SELECT 1 FROM attempt')).length === 1);
       answer.resolve();
       // If the service stops a webhook itself, its attempts end normally.
-      await until('the attempt is written', () => d.rows('SELECT 1 FROM attempt').length === 1);
-      const kept = d.rows('SELECT error_class FROM attempt');
+      await until('the attempt is written', async () => (await d.rows('SELECT 1 FROM attempt')).length === 1);
+      const kept = await d.rows('SELECT error_class FROM attempt');
       assert.deepEqual(kept, [{ error_class: isEnded ? 'internal' : null }]);
       await dispatcher.stop();
     }
@@ -84,7 +89,7 @@ describe('when the dispatcher stops', () => {
   it('attempts that have not started are given back and do not count, and attempts under way are finished', async (t) => {
     const d = await openDispatching(t);
     const { at } = await d.connect({ webhook: { maxBatchRecords: 1 } });
-    d.sqlite.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    await execute(d, `UPDATE webhook_progress SET state = 'running'`);
     const open = deferred();
     at.answer(async () => {
       await open.promise;
@@ -93,14 +98,17 @@ describe('when the dispatcher stops', () => {
     await d.publishMany(40);
     const dispatcher = await d.start();
     await takeRecords(at, 8);
-    await until('a claim ahead', () => d.rows('SELECT 1 FROM batch').length === 40);
+    await until('a claim ahead', async () => (await d.rows('SELECT 1 FROM batch')).length === 40);
     const stopped = dispatcher.stop();
     open.resolve();
     await stopped;
-    assert.deepEqual(d.rows('SELECT state, attempt_count, lease_owner, count(*) AS n FROM batch GROUP BY state'), [
-      { state: 'delivered', attempt_count: 1, lease_owner: null, n: 8 },
-      { state: 'pending', attempt_count: 0, lease_owner: null, n: 32 },
-    ]);
+    assert.deepEqual(
+      await d.rows('SELECT state, attempt_count, lease_owner, count(*) AS n FROM batch GROUP BY state'),
+      [
+        { state: 'delivered', attempt_count: 1, lease_owner: null, n: 8 },
+        { state: 'pending', attempt_count: 0, lease_owner: null, n: 32 },
+      ],
+    );
     assert.equal(at.deliveries.length, 8);
   });
 
@@ -113,7 +121,7 @@ describe('when the dispatcher stops', () => {
     const dispatcher = await d.start({ drainMs: 20 });
     await at.next();
     await dispatcher.stop();
-    const [attempt, ...more] = d.rows(
+    const [attempt, ...more] = await d.rows(
       'SELECT error_class, error_message, attempt_number, response_status FROM attempt',
     );
     assert.deepEqual(more, []);
@@ -123,7 +131,7 @@ describe('when the dispatcher stops', () => {
       attempt_number: 1,
       response_status: null,
     });
-    const [batch] = d.rows('SELECT state, attempt_count, lease_owner, next_attempt_at FROM batch');
+    const [batch] = await d.rows('SELECT state, attempt_count, lease_owner, next_attempt_at FROM batch');
     assert.deepEqual(batch, { state: 'pending', attempt_count: 0, lease_owner: null, next_attempt_at: d.clock() });
     // It says nothing of the endpoint.
     const { progress } = await d.webhooks.get(webhook.id);
@@ -146,10 +154,10 @@ describe('when the dispatcher stops', () => {
     await until('a token is asked for', () => server.tokenRequests() === 1);
     await dispatcher.stop();
     assert.equal(at.deliveries.length, 0);
-    assert.deepEqual(d.rows('SELECT error_class, error_message FROM attempt'), [
+    assert.deepEqual(await d.rows('SELECT error_class, error_message FROM attempt'), [
       { error_class: 'internal', error_message: 'the service stopped before it had a token' },
     ]);
-    assert.deepEqual(d.rows('SELECT state, attempt_count FROM batch'), [{ state: 'pending', attempt_count: 0 }]);
+    assert.deepEqual(await d.rows('SELECT state, attempt_count FROM batch'), [{ state: 'pending', attempt_count: 0 }]);
   });
 
   it('an outcome that the store will not take does not keep the process from ending', async (t) => {
@@ -162,6 +170,6 @@ describe('when the dispatcher stops', () => {
     await at.next();
     await dispatcher.stop();
     assert.match(d.log.text(), /could not be written/);
-    assert.deepEqual(d.rows('SELECT state FROM batch'), [{ state: 'pending' }]);
+    assert.deepEqual(await d.rows('SELECT state FROM batch'), [{ state: 'pending' }]);
   });
 });

@@ -8,6 +8,7 @@ import { openDispatching } from '../support/dispatching.ts';
 import { connect, startJourney } from '../support/journey.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR } from '../support/services.ts';
+import { execute } from '../support/store.ts';
 
 const ATTEMPTS = "SELECT 1 FROM attempt WHERE kind = 'test'";
 
@@ -33,16 +34,16 @@ describe('test deliveries', () => {
     open.resolve();
     for (const { errorClass } of await Promise.all(sent)) assert.equal(errorClass, null);
     assert.equal((await test(webhook.id, ACTOR.actor)).responseStatus, 204);
-    assert.equal(d.rows(ATTEMPTS).length, 3);
+    assert.equal((await d.rows(ATTEMPTS)).length, 3);
   });
 
   it('that come to nothing give their place back', async (t) => {
     const d = await openDispatching(t);
     const { webhook } = await d.connect();
     const test = createTestDelivery({ ...d, inFlight: 1 });
-    d.sqlite.connection.exec('ALTER TABLE attempt RENAME TO attempt_away');
+    await execute(d, 'ALTER TABLE attempt RENAME TO attempt_away');
     await assert.rejects(test(webhook.id, ACTOR.actor), /no such table/);
-    d.sqlite.connection.exec('ALTER TABLE attempt_away RENAME TO attempt');
+    await execute(d, 'ALTER TABLE attempt_away RENAME TO attempt');
     assert.equal((await test(webhook.id, ACTOR.actor)).errorClass, null);
     await refused(() => test('none', ACTOR.actor), { code: 'not_found' });
     assert.equal((await test(webhook.id, ACTOR.actor)).errorClass, null);

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import type { LogRecord } from '../../src/delivery/batch.ts';
 import { DatabaseUnavailable } from '../../src/store/errors.ts';
 import { type Dispatching, offsets, openDispatching, until } from '../support/dispatching.ts';
+import { execute } from '../support/store.ts';
 
 const RECORDS = 20;
 const BAD = 7;
@@ -11,8 +12,8 @@ const others = Array.from({ length: RECORDS }, (_, offset) => offset).filter((of
 
 /** Nothing is to be done any more, and the offsets are without gaps. */
 async function drained(d: Dispatching): Promise<void> {
-  await until('the end', () => {
-    const rows = d.rows('SELECT first_offset, last_offset, state FROM batch ORDER BY first_offset');
+  await until('the end', async () => {
+    const rows = await d.rows('SELECT first_offset, last_offset, state FROM batch ORDER BY first_offset');
     let next = 0;
     for (const { first_offset, last_offset, state } of rows) {
       if (state === 'pending' || first_offset !== next) return false;
@@ -23,11 +24,11 @@ async function drained(d: Dispatching): Promise<void> {
 }
 
 /** The one record is dead, its attempt says why, the webhook is well, and every other record arrived once. */
-function onlyBadIsDead(d: Dispatching, message: RegExp): void {
-  assert.deepEqual(d.rows("SELECT first_offset, last_offset FROM batch WHERE state <> 'delivered'"), [
+async function onlyBadIsDead(d: Dispatching, message: RegExp): Promise<void> {
+  assert.deepEqual(await d.rows("SELECT first_offset, last_offset FROM batch WHERE state <> 'delivered'"), [
     { first_offset: BAD, last_offset: BAD },
   ]);
-  const told = d.rows(
+  const told = await d.rows(
     `SELECT error_class, error_message, response_status FROM attempt WHERE first_offset = ${BAD} AND last_offset = ${BAD}`,
   );
   assert.deepEqual(
@@ -35,7 +36,7 @@ function onlyBadIsDead(d: Dispatching, message: RegExp): void {
     [['internal', null]],
   );
   assert.match(String(told[0]?.error_message), message);
-  const [progress] = d.rows(
+  const [progress] = await d.rows(
     'SELECT state, failing_since_at, failure_streak, dead_streak, pending_records FROM webhook_progress',
   );
   assert.deepEqual(progress, {
@@ -47,10 +48,10 @@ function onlyBadIsDead(d: Dispatching, message: RegExp): void {
   });
 }
 
-const damaged = (d: Dispatching, sql: string): void => {
+const damaged = async (d: Dispatching, sql: string): Promise<void> => {
   d.sqlite.connection.pragma('foreign_keys = OFF');
   d.sqlite.connection.pragma('ignore_check_constraints = ON');
-  d.sqlite.connection.exec(sql.replace('#', `(SELECT event_key FROM outbox WHERE record_offset = ${BAD})`));
+  await execute(d, sql.replace('#', `(SELECT event_key FROM outbox WHERE record_offset = ${BAD})`));
 };
 
 const CASES: readonly [what: string, sql: string, message: RegExp][] = [
@@ -66,10 +67,10 @@ describe('a record that cannot be read', () => {
         const d = await openDispatching(t);
         const { at } = await d.connect({ webhook: { ordered } });
         await d.publishMany(RECORDS);
-        damaged(d, sql);
+        await damaged(d, sql);
         await d.start();
         await drained(d);
-        onlyBadIsDead(d, message);
+        await onlyBadIsDead(d, message);
         assert.deepEqual(ordered ? offsets(at) : [...offsets(at)].sort((a, b) => a - b), others);
         assert.match(d.log.text(), /a record cannot be read/);
       });
@@ -90,15 +91,15 @@ describe('a record that cannot be read', () => {
       }
     });
     await d.publishMany(RECORDS);
-    damaged(d, `UPDATE event SET data = '{"n":,}' WHERE key = #`);
+    await damaged(d, `UPDATE event SET data = '{"n":,}' WHERE key = #`);
     await d.start();
     await until(
       'the refusal',
-      () => d.rows('SELECT 1 FROM batch WHERE lease_owner IS NULL AND attempt_count = 1').length === 1,
+      async () => (await d.rows('SELECT 1 FROM batch WHERE lease_owner IS NULL AND attempt_count = 1')).length === 1,
     );
     d.advance(10_000);
     await drained(d);
-    onlyBadIsDead(d, /record 7 .*data is not JSON/);
+    await onlyBadIsDead(d, /record 7 .*data is not JSON/);
     assert.equal(refusals, 1);
   });
 
@@ -118,16 +119,16 @@ describe('a record that cannot be read', () => {
       await d.start({ store: { ...d.store, dispatch: { ...dispatch, records } } });
       if (reason === 'damaged') {
         await drained(d);
-        onlyBadIsDead(d, /records 7 to 7 cannot be read: the database is damaged/);
+        await onlyBadIsDead(d, /records 7 to 7 cannot be read: the database is damaged/);
         continue;
       }
       await until(
         'the fault',
-        () => d.rows('SELECT 1 FROM batch WHERE lease_owner IS NULL AND attempt_count = 1').length === 1,
+        async () => (await d.rows('SELECT 1 FROM batch WHERE lease_owner IS NULL AND attempt_count = 1')).length === 1,
       );
       d.advance(10_000);
       await drained(d);
-      assert.deepEqual(d.rows("SELECT 1 FROM batch WHERE state <> 'delivered'"), []);
+      assert.deepEqual(await d.rows("SELECT 1 FROM batch WHERE state <> 'delivered'"), []);
     }
   });
 
@@ -135,13 +136,14 @@ describe('a record that cannot be read', () => {
     const d = await openDispatching(t);
     const { at, number } = await d.connect();
     await d.publishMany(RECORDS);
-    damaged(d, `UPDATE event SET data = '{"n":' WHERE key = #`);
+    await damaged(d, `UPDATE event SET data = '{"n":' WHERE key = #`);
     const dispatcher = await d.start();
     await drained(d);
-    damaged(d, `UPDATE event SET data = '{"n":7}' WHERE key = #`);
-    d.sqlite.connection.exec(
-      `UPDATE batch SET state = 'pending', settled_at = NULL, next_attempt_at = ${d.clock()} WHERE state = 'dead';
-       UPDATE webhook_progress SET pending_records = 1, wake_at = ${d.clock()} WHERE webhook_number = ${number}`,
+    await damaged(d, `UPDATE event SET data = '{"n":7}' WHERE key = #`);
+    await execute(
+      d,
+      `UPDATE batch SET state = 'pending', settled_at = NULL, next_attempt_at = ${d.clock()} WHERE state = 'dead'`,
+      `UPDATE webhook_progress SET pending_records = 1, wake_at = ${d.clock()} WHERE webhook_number = ${number}`,
     );
     dispatcher.wake();
     await until('the last one', () => offsets(at).includes(BAD));

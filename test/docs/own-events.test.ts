@@ -30,7 +30,7 @@ describe('the events of Sallyport have the documented fields', () => {
     await makeEventType(s, 'order.placed');
     const { id } = await makeWebhook(s, ['order.placed']);
     await s.webhooks.start(id, ACTOR);
-    const [started] = s.rows("SELECT data FROM event WHERE type = 'webhook.started'");
+    const [started] = await s.rows("SELECT data FROM event WHERE type = 'webhook.started'");
     assert.deepEqual(fieldsOf(JSON.parse(String(started?.data))), saidOf('webhook.started'));
   });
 
@@ -40,7 +40,9 @@ describe('the events of Sallyport have the documented fields', () => {
     s.sqlite.connection.prepare('UPDATE pgp_key SET expires_at = ?').run(s.clock() + 5 * DAY_MS);
     await makeEndpoint(s, { clientCertificate: makeCertificates({ days: 20 }).client });
     await housekeepingFor(s).runOnce();
-    const told = s.rows("SELECT data FROM event WHERE type = 'webhook.key_expiring'").map(({ data }) => String(data));
+    const told = (await s.rows("SELECT data FROM event WHERE type = 'webhook.key_expiring'")).map(({ data }) =>
+      String(data),
+    );
     assert.deepEqual(
       told.map((data) => fieldsOf(JSON.parse(data))),
       [

@@ -48,7 +48,7 @@ describe('creating an employee', () => {
       { type: 'employee.created', subject: created.userId, actor_id: me.userId, data: view },
     ]);
     assert.deepEqual(
-      [...logs(s).values()].map((log) => log.length),
+      [...(await logs(s)).values()].map((log) => log.length),
       [1],
     );
     assert.equal(s.wakes(), 1);
@@ -69,7 +69,7 @@ describe('creating an employee', () => {
           says: 'is taken',
         }),
       );
-      assert.deepEqual([(await events(s)).length, [...logs(s).values()].flat().length, s.wakes()], [1, 1, 1]);
+      assert.deepEqual([(await events(s)).length, [...(await logs(s)).values()].flat().length, s.wakes()], [1, 1, 1]);
     });
   }
 

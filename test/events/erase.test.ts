@@ -59,7 +59,7 @@ describe('erasing a person’s data', () => {
   it('overwrites it in events and responses of attempts, discards pending deliveries, and changes nothing of others', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['order.*']);
-    run(s, number);
+    await run(s, number);
     const who = (n: number) => (n % 2 === 0 ? about('jane', `${SECRET} ${n}`, n) : about('john', `John ${n}`, n));
     await publishMany(s, 'order.placed', 12, who);
     await publishMany(s, 'stock.low', 1, () => about('jane', SECRET));
@@ -70,7 +70,7 @@ describe('erasing a person’s data', () => {
     await settleBatch(s, await claimNext(s, number, 2), retry, echo);
     await settleBatch(s, await claimNext(s, number, 2), { kind: 'dead', at: s.clock() }, { responseStatus: 503 });
     s.advance(1000);
-    const others = s.rows("SELECT * FROM event WHERE subject = 'john'");
+    const others = await s.rows("SELECT * FROM event WHERE subject = 'john'");
     assert.ok(found(s.path, SECRET) > 0);
 
     const { id, backups, ...erased } = await erasing(s)({ subject: 'jane' }, ACTOR);
@@ -79,10 +79,10 @@ describe('erasing a person’s data', () => {
     assert.deepEqual(erased, { subject: 'jane', state: 'finished', ...counts, startedAt: at, finishedAt: at });
     assert.match(backups, /made before 2026-11-21T05:00:02\.000Z .* out of reach/);
     assert.equal(found(s.path, SECRET), 0);
-    assert.equal(count(s, 'event', "subject = 'jane' AND data IS NULL"), 7);
-    assert.deepEqual(s.rows("SELECT * FROM event WHERE subject = 'john'"), others);
-    assert.equal(count(s, 'attempt', 'response_body IS NULL AND response_headers IS NULL'), 3);
-    assert.equal(count(s, 'attempt', 'response_status IS NOT NULL'), 3);
+    assert.equal(await count(s, 'event', "subject = 'jane' AND data IS NULL"), 7);
+    assert.deepEqual(await s.rows("SELECT * FROM event WHERE subject = 'john'"), others);
+    assert.equal(await count(s, 'attempt', 'response_body IS NULL AND response_headers IS NULL'), 3);
+    assert.equal(await count(s, 'attempt', 'response_status IS NOT NULL'), 3);
     assert.deepEqual(await states(s, number), [
       ...['delivered', 'delivered', 'delivered', 'delivered', 'discarded', 'pending'],
       ...['dead', 'dead', 'discarded', 'pending', 'discarded', 'pending'],
@@ -95,7 +95,7 @@ describe('erasing a person’s data', () => {
       sent.map(({ dataJson }) => dataJson === null),
       Array.from({ length: 12 }, (_, n) => n % 2 === 0),
     );
-    checkLog(s, number);
+    await checkLog(s, number);
   });
 
   it('writes audit entries with the subject and the actor before and after overwriting', async (t) => {
@@ -115,7 +115,7 @@ describe('erasing a person’s data', () => {
   it('finds nothing the second time, and nothing for an unknown person', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['*']);
-    run(s, number);
+    await run(s, number);
     await publishMany(s, 'order.placed', 3, () => about('jane', SECRET));
     await settleBatch(s, await claimNext(s, number, 1), { kind: 'delivered', at: s.clock() });
     const erase = erasing(s);
@@ -157,14 +157,14 @@ describe('erasing a person’s data', () => {
     const { events, deliveriesDiscarded } = await erase({ subject: 'jane' }, ACTOR);
     assert.deepEqual([events, deliveriesDiscarded], [100, 100]);
     assert.ok(pauses.length > 2 && pauses.every((ms) => ms >= 5), pauses.join(', '));
-    assert.equal(count(s, 'event', 'data IS NOT NULL'), 50);
+    assert.equal(await count(s, 'event', 'data IS NOT NULL'), 50);
     assert.equal((await states(s, number)).filter((state) => state === 'discarded').length, 100);
   });
 
   it('does not keep the response to a request under way, which may repeat the data, and keeps other responses', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['*']);
-    run(s, number);
+    await run(s, number);
     await publishMany(s, 'order.placed', 2, () => about('jane', SECRET));
     await publishMany(s, 'order.placed', 2, () => about('john', 'John'));
     const [hers, his] = [await claimNext(s, number, 2), await claimNext(s, number, 2)];
@@ -180,7 +180,7 @@ describe('erasing a person’s data', () => {
     await s.store.attempts.insert(attemptOf(s, hers));
     await s.store.erasures.forgetCopies();
     assert.equal(found(s.path, SECRET), 0);
-    const kept = s.rows('SELECT first_offset, response_body IS NULL AS gone FROM attempt ORDER BY key');
+    const kept = await s.rows('SELECT first_offset, response_body IS NULL AS gone FROM attempt ORDER BY key');
     assert.deepEqual(
       kept.map(({ first_offset, gone }) => [first_offset, gone]),
       [
@@ -199,7 +199,7 @@ describe('erasing a person’s data', () => {
       const { connection } = s.sqlite;
       connection.pragma('synchronous = OFF');
       const number = await subscribe(s, ['*']);
-      run(s, number);
+      await run(s, number);
       const random = randomNumbers(seed);
       const texts = Array.from({ length: 1000 }, (_, n) =>
         `<${n % 7 === 0 ? SECRET : 'somebody else'}>`.repeat(1 + random(40)),
@@ -213,18 +213,20 @@ describe('erasing a person’s data', () => {
       }
       for (const table of ['event', 'attempt']) {
         const take = connection.prepare(`DELETE FROM ${table} WHERE key = ?`);
-        for (const { key } of s.rows(`SELECT key FROM ${table} ORDER BY key`)) if (random(100) < 60) take.run(key);
+        for (const { key } of await s.rows(`SELECT key FROM ${table} ORDER BY key`))
+          if (random(100) < 60) take.run(key);
       }
       connection.exec('DELETE FROM outbox WHERE event_key NOT IN (SELECT key FROM event)');
-      const others = (): unknown[] => s.rows("SELECT * FROM event WHERE subject <> 'jane' ORDER BY key");
-      const attempts = (): unknown[] => s.rows('SELECT key, id, request_headers, timings FROM attempt ORDER BY key');
+      const others = (): Promise<unknown[]> => s.rows("SELECT * FROM event WHERE subject <> 'jane' ORDER BY key");
+      const attempts = (): Promise<unknown[]> =>
+        s.rows('SELECT key, id, request_headers, timings FROM attempt ORDER BY key');
       // Responses to removed records can no longer be matched to the subject; housekeeping deletes them with the record.
       connection.exec(`DELETE FROM attempt WHERE first_offset NOT IN (SELECT record_offset FROM outbox)`);
-      const [eventsBefore, attemptsBefore] = [others(), attempts()];
+      const [eventsBefore, attemptsBefore] = [await others(), await attempts()];
       assert.ok(found(s.path, SECRET) > 0);
       await erasing(s)({ subject: 'jane' }, ACTOR);
       assert.equal(found(s.path, SECRET), 0);
-      assert.deepEqual([others(), attempts()], [eventsBefore, attemptsBefore]);
+      assert.deepEqual([await others(), await attempts()], [eventsBefore, attemptsBefore]);
       assert.deepEqual(connection.pragma('integrity_check'), [{ integrity_check: 'ok' }]);
     });
   }
@@ -234,7 +236,7 @@ describe('an erasure that takes long', () => {
   const begun = async (t: TestContext) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['*']);
-    run(s, number);
+    await run(s, number);
     await publishMany(s, 'order.placed', 40, (n) => about(n % 2 === 0 ? 'jane' : 'john', `${SECRET} ${n}`));
     // No step but the first until the test says so.
     const goOn = deferred();
@@ -247,7 +249,7 @@ describe('an erasure that takes long', () => {
   it('is answered while it goes on, and no delivery reads the person’s events from then on', async (t) => {
     const { s, number, erased, erasures, goOn } = await begun(t);
     assert.deepEqual([erased.state, erased.finishedAt], ['overwriting', null]);
-    assert.ok(count(s, 'event', "subject = 'jane' AND data IS NOT NULL") > 0);
+    assert.ok((await count(s, 'event', "subject = 'jane' AND data IS NOT NULL")) > 0);
     const read = async (): Promise<boolean[]> =>
       (await s.store.dispatch.records(number, 0, 39)).map(({ dataJson }) => dataJson === null);
     assert.deepEqual(
@@ -279,8 +281,8 @@ describe('an erasure that takes long', () => {
     }
     await next.stop();
     assert.deepEqual([done.events, done.deliveriesDiscarded], [20, 20]);
-    assert.equal(count(s, 'event', "subject = 'jane' AND data IS NOT NULL"), 0);
-    assert.equal(count(s, 'event', "subject = 'john' AND data IS NOT NULL"), 20);
+    assert.equal(await count(s, 'event', "subject = 'jane' AND data IS NOT NULL"), 0);
+    assert.equal(await count(s, 'event', "subject = 'john' AND data IS NOT NULL"), 20);
     assert.deepEqual(
       await states(s, number),
       Array.from({ length: 40 }, (_, n) => (n % 2 === 0 ? 'discarded' : 'delivered')),

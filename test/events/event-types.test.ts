@@ -4,7 +4,7 @@ import { BUILT_IN_EVENT_TYPES, installBuiltInEventTypes } from '../../src/events
 import { viewEventType } from '../../src/events/event-types.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';
-import { leavingNothing, NOW } from '../support/store.ts';
+import { execute, leavingNothing, NOW } from '../support/store.ts';
 
 const idOf = async ({ store }: TestServices, name: string): Promise<string> =>
   (await store.eventTypes.getByName(name))?.id ?? '';
@@ -212,7 +212,7 @@ describe('the built-in event types', () => {
     const before = s.database.commits();
     await installBuiltInEventTypes(s.store, NOW + 5);
     assert.equal(s.database.commits(), before);
-    s.sqlite.connection.exec("UPDATE event_type SET description = 'old' WHERE name = 'webhook.failed'");
+    await execute(s, "UPDATE event_type SET description = 'old' WHERE name = 'webhook.failed'");
     await installBuiltInEventTypes(s.store, NOW + 9);
     const { description, createdAt, updatedAt } =
       (await s.store.eventTypes.getByName('webhook.failed')) ?? assert.fail();

@@ -29,7 +29,7 @@ describe('publishing an event', () => {
   it('appends it, returns its id, and wakes the dispatcher', async (t) => {
     const s = await openShop(t);
     const accepted = await s.publish(order({ subject: 'p', correlationId: 'c', actorId: 'a' }), ME);
-    const [event] = s.rows('SELECT id, type, data, subject, correlation_id, actor_id, created_at FROM event');
+    const [event] = await s.rows('SELECT id, type, data, subject, correlation_id, actor_id, created_at FROM event');
     assert.deepEqual(accepted, { accepted: 1, duplicates: 0, events: [{ id: event?.id, duplicate: false }] });
     const { id, ...rest } = event ?? {};
     assert.deepEqual(rest, {
@@ -40,17 +40,17 @@ describe('publishing an event', () => {
       actor_id: 'a',
       created_at: NOW,
     });
-    assert.deepEqual([...logs(s).values()], [[[0, id]]]);
+    assert.deepEqual([...(await logs(s)).values()], [[[0, id]]]);
     assert.equal(s.wakes(), 1);
   });
 
   it('gives it a correlation id if absent, and treats null as absent', async (t) => {
     const s = await openShop(t);
     await s.publish(order({ subject: null, correlationId: null, actorId: null, idempotencyKey: null }), ME);
-    const [event] = s.rows('SELECT subject, correlation_id, actor_id FROM event');
+    const [event] = await s.rows('SELECT subject, correlation_id, actor_id FROM event');
     assert.match(String(event?.correlation_id), /^[0-9a-f-]{36}$/);
     assert.deepEqual([event?.subject, event?.actor_id], [null, null]);
-    assert.deepEqual(s.rows('SELECT * FROM idempotency'), []);
+    assert.deepEqual(await s.rows('SELECT * FROM idempotency'), []);
   });
 
   it('uses the employee as the subject of an employee event', async (t) => {
@@ -65,7 +65,7 @@ describe('publishing an event', () => {
       ME,
     );
     assert.deepEqual(
-      s.rows('SELECT subject FROM event').map(({ subject }) => subject),
+      (await s.rows('SELECT subject FROM event')).map(({ subject }) => subject),
       ['u1', null],
     );
   });
@@ -74,9 +74,9 @@ describe('publishing an event', () => {
     const s = await openShop(t);
     const { accepted, events } = await s.publish({ events: [1, 2, 3].map((n) => order({ data: { n } })) }, ME);
     assert.equal(accepted, 3);
-    assert.deepEqual([...logs(s).values()], [events.map(({ id }, n) => [n, id])]);
+    assert.deepEqual([...(await logs(s)).values()], [events.map(({ id }, n) => [n, id])]);
     assert.deepEqual(
-      s.rows('SELECT data FROM event ORDER BY key').map(({ data }) => data),
+      (await s.rows('SELECT data FROM event ORDER BY key')).map(({ data }) => data),
       ['{"n":1}', '{"n":2}', '{"n":3}'],
     );
   });
@@ -151,7 +151,7 @@ describe('an idempotency key', () => {
       [1, 2].map((n) => s.publish(order({ idempotencyKey: 'k', data: { n } }), ME)),
     );
     assert.deepEqual(results.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected']);
-    assert.equal(s.rows('SELECT id FROM event').length, 1);
+    assert.equal((await s.rows('SELECT id FROM event')).length, 1);
   });
 
   it('may be used for other content once it has expired', async (t) => {
@@ -164,9 +164,9 @@ describe('an idempotency key', () => {
   it('of an erased event publishes nothing again, and no hash of the erased data is left', async (t) => {
     const s = await openShop(t);
     await s.publish(order({ idempotencyKey: 'k', subject: 'ada' }), ME);
-    assert.equal(s.rows('SELECT id FROM event WHERE content_hash IS NOT NULL').length, 1);
+    assert.equal((await s.rows('SELECT id FROM event WHERE content_hash IS NOT NULL')).length, 1);
     await s.erasures.erase({ subject: 'ada' }, ACTOR);
-    assert.equal(s.rows('SELECT id FROM event WHERE content_hash IS NOT NULL').length, 0);
+    assert.equal((await s.rows('SELECT id FROM event WHERE content_hash IS NOT NULL')).length, 0);
     await leavingNothing(s, async () => {
       for (const n of [1, 2]) {
         const again = await s.publish(order({ idempotencyKey: 'k', subject: 'ada', data: { n } }), ME);

@@ -60,7 +60,7 @@ describe('a row key that another process took in the same millisecond', () => {
       events.map(({ duplicate }) => duplicate),
       [false, false],
     );
-    assert.deepEqual([...logs(s).values()], [events.map(({ id }, n) => [n, id])]);
+    assert.deepEqual([...(await logs(s)).values()], [events.map(({ id }, n) => [n, id])]);
     assert.deepEqual((await s.publish({ ...order, idempotencyKey: 'k' }, actingAs('me'))).events, [
       { id: events[0]?.id, duplicate: true },
     ]);
@@ -77,7 +77,7 @@ describe('a row key that another process took in the same millisecond', () => {
     await other.employees.patch(userId, { division: 'y' }, caller);
     await other.webhooks.start(id, ACTOR);
     assert.deepEqual(
-      [...logs(s).values()].map((log) => log.length),
+      [...(await logs(s)).values()].map((log) => log.length),
       [2],
     );
     assert.equal((await s.webhooks.get(id)).progress.state, 'started');

@@ -4,13 +4,14 @@ import { describe, it } from 'node:test';
 import { RETRY_AFTER_MAX_MS } from '../../src/kernel/limits/limits.ts';
 import { type Connected, type Dispatching, openDispatching, until } from '../support/dispatching.ts';
 import { DAY_MS, housekeepingFor } from '../support/housekeeping.ts';
+import { execute } from '../support/store.ts';
 
 const AHEAD_MS = 2 * DAY_MS;
 
-const attempts = ({ rows }: Dispatching, { number }: Connected): number =>
-  rows(`SELECT 1 FROM attempt WHERE webhook_number = ${number}`).length;
-const dueAt = ({ rows }: Dispatching, { number }: Connected): unknown =>
-  rows(`SELECT next_attempt_at FROM batch WHERE webhook_number = ${number}`)[0]?.next_attempt_at;
+const attempts = async ({ rows }: Dispatching, { number }: Connected): Promise<number> =>
+  (await rows(`SELECT 1 FROM attempt WHERE webhook_number = ${number}`)).length;
+const dueAt = async ({ rows }: Dispatching, { number }: Connected): Promise<unknown> =>
+  (await rows(`SELECT next_attempt_at FROM batch WHERE webhook_number = ${number}`))[0]?.next_attempt_at;
 
 /** A webhook with a record that waits because its receiver sent Retry-After. */
 async function delayByReceiver(d: Dispatching, seconds: number): Promise<Connected> {
@@ -19,7 +20,7 @@ async function delayByReceiver(d: Dispatching, seconds: number): Promise<Connect
   await d.publishMany(1);
   const dispatcher = await d.start();
   await connected.at.next();
-  await until('the failure', () => attempts(d, connected) === 1);
+  await until('the failure', async () => (await attempts(d, connected)) === 1);
   await dispatcher.stop();
   connected.at.answer(() => ({ status: 204 }));
   return connected;
@@ -31,7 +32,7 @@ describe('after the clock was set back', () => {
     const connected = await delayByReceiver(d, 60);
     d.advance(-AHEAD_MS);
     await d.start();
-    assert.equal(Number(dueAt(d, connected)) - d.clock(), 60_000);
+    assert.equal(Number(await dueAt(d, connected)) - d.clock(), 60_000);
     d.advance(60_000);
     assert.equal((await connected.at.next()).records.length, 1);
   });
@@ -43,10 +44,8 @@ describe('after the clock was set back', () => {
     await d.publishMany(100);
     dispatcher.wake();
     for (let taken = 0; taken < 100; taken += 1) await connected.at.next();
-    await until('all is settled', () => attempts(d, connected) === 100);
-    d.sqlite.connection.exec(
-      `UPDATE batch SET state = 'pending', settled_at = NULL, next_attempt_at = ${d.clock() + 60_000}`,
-    );
+    await until('all is settled', async () => (await attempts(d, connected)) === 100);
+    await execute(d, `UPDATE batch SET state = 'pending', settled_at = NULL, next_attempt_at = ${d.clock() + 60_000}`);
     d.advance(-AHEAD_MS);
     const house = housekeepingFor(d, {}, { wake: dispatcher.wake });
     await house.runOnce();
@@ -65,8 +64,8 @@ describe('after the clock was set back', () => {
     await d.publishMany(1);
     dispatcher.wake();
     await connected.at.next();
-    await until('the delivery', () => attempts(d, connected) === 1);
-    d.sqlite.connection.exec(`UPDATE webhook_progress SET failing_since_at = ${d.clock()}`);
+    await until('the delivery', async () => (await attempts(d, connected)) === 1);
+    await execute(d, `UPDATE webhook_progress SET failing_since_at = ${d.clock()}`);
     d.advance(-AHEAD_MS);
     await housekeepingFor(d, {}, { wake: dispatcher.wake }).runOnce();
     const { sentAt, stateAt, sessionAt, failingSinceAt } = (await d.webhooks.get(connected.webhook.id)).progress;
@@ -82,19 +81,19 @@ describe('after the clock was set back', () => {
   it('pauses within the allowed limits stay, for example a Retry-After of a day', async (t) => {
     const d = await openDispatching(t);
     const connected = await delayByReceiver(d, RETRY_AFTER_MAX_MS / 1000);
-    const before = d.rows('SELECT * FROM webhook_progress');
+    const before = await d.rows('SELECT * FROM webhook_progress');
     await housekeepingFor(d).runOnce();
-    assert.equal(dueAt(d, connected), d.clock() + RETRY_AFTER_MAX_MS);
-    assert.deepEqual(d.rows('SELECT * FROM webhook_progress'), before);
+    assert.equal(await dueAt(d, connected), d.clock() + RETRY_AFTER_MAX_MS);
+    assert.deepEqual(await d.rows('SELECT * FROM webhook_progress'), before);
   });
 
   it('batches that are being sent are not changed', async (t) => {
     const d = await openDispatching(t);
     const connected = await delayByReceiver(d, 60);
-    d.sqlite.connection.exec("UPDATE batch SET lease_owner = 'somebody'");
-    const before = dueAt(d, connected);
+    await execute(d, "UPDATE batch SET lease_owner = 'somebody'");
+    const before = await dueAt(d, connected);
     d.advance(-AHEAD_MS);
     await housekeepingFor(d).runOnce();
-    assert.equal(dueAt(d, connected), before);
+    assert.equal(await dueAt(d, connected), before);
   });
 });

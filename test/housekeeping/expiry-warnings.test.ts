@@ -45,8 +45,8 @@ describe('a PGP key that expires', () => {
     const [first] = await warnings(s);
     const warning = { keyId: 'id of payroll', keyName: 'payroll', expiresAt: isoInstant(expiresAt), daysLeft: 30 };
     assert.deepEqual(first, { ...warning, webhookIds: [webhookId] });
-    assert.equal(count(s, 'outbox', `webhook_number = ${watcher}`), 3);
-    assert.equal(count(s, 'outbox', `webhook_number = ${user}`), 0);
+    assert.equal(await count(s, 'outbox', `webhook_number = ${watcher}`), 3);
+    assert.equal(await count(s, 'outbox', `webhook_number = ${user}`), 0);
     assert.equal(house.wakes(), 3);
     const logged = house.logged.filter(({ level }) => level === 40);
     assert.deepEqual(
@@ -98,7 +98,7 @@ describe('a PGP key that expires', () => {
     await housekeepingFor(s).runOnce();
     assert.equal((await warnings(s)).length, 1);
     assert.deepEqual(await s.rows('SELECT name, warned_days FROM pgp_key'), [{ name: 'renamed', warned_days: 7 }]);
-    assert.equal(count(s, 'audit', "action LIKE 'key.%' AND changes LIKE '%arned%'"), 0);
+    assert.equal(await count(s, 'audit', "action LIKE 'key.%' AND changes LIKE '%arned%'"), 0);
   });
 });
 
@@ -126,6 +126,6 @@ describe('a client certificate that expires', () => {
     s.advance(15 * DAY_MS);
     await housekeepingFor(s).runOnce();
     assert.equal((await warnings(s)).length, 2);
-    assert.equal(count(s, 'audit', "changes LIKE '%arned%'"), 0);
+    assert.equal(await count(s, 'audit', "changes LIKE '%arned%'"), 0);
   });
 });

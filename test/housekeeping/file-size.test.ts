@@ -8,7 +8,7 @@ import { openTestStore } from '../support/store.ts';
 it('the file stops growing once deletions balance additions, although a few records are kept longer', async (t) => {
   const s = await openTestStore(t);
   const number = await subscribe(s, ['order.placed']);
-  run(s, number);
+  await run(s, number);
   const house = housekeepingFor(s, { deliveredDays: 2, deadDays: 5, attemptsDays: 2 });
   const pages: number[] = [];
   for (let day = 0; day < 16; day++) {
@@ -29,7 +29,7 @@ it('the file stops growing once deletions balance additions, although a few reco
   const most = Math.max(...filling);
   assert.ok(Math.max(...steady) <= most * 1.03, `it went on growing: ${pages.join(', ')} pages`);
   // Keeps delivered records for two days, dead records for five, and events without subscribers for two.
-  assert.ok(count(s, 'outbox') <= 2 * 180 + 5 * 20);
-  assert.ok(count(s, 'event') <= 2 * 200 + 5 * 20);
+  assert.ok((await count(s, 'outbox')) <= 2 * 180 + 5 * 20);
+  assert.ok((await count(s, 'event')) <= 2 * 200 + 5 * 20);
   assert.equal(s.sqlite.connection.pragma('integrity_check', { simple: true }), 'ok');
 });

@@ -16,7 +16,7 @@ import { pgpVector } from '../support/vectors.ts';
 /** A webhook whose only attempt just failed, and the progress that the dispatcher would read next. */
 async function failing(s: TestStore, wakeAt: number): Promise<Progress> {
   const number = await subscribe(s, ['order.placed'], { heartbeatSeconds: 0 });
-  run(s, number);
+  await run(s, number);
   await publishMany(s, 'order.placed', 3);
   await settleBatch(s, await claimNext(s, number, 1), { kind: 'dead', at: s.clock() });
   s.sqlite.connection
@@ -44,10 +44,10 @@ describe('a failing webhook without planned attempts', () => {
     await house.runOnce();
     const { state, stateReason, wakeAt } = await progressOf(s, webhookNumber);
     assert.deepEqual([state, stateReason, wakeAt], ['failed', 'failing_too_long', null]);
-    assert.equal(count(s, 'outbox', `webhook_number = ${watcher}`), 1);
+    assert.equal(await count(s, 'outbox', `webhook_number = ${watcher}`), 1);
     const [entry] = await s.store.audit.list(null, 1);
     assert.deepEqual([entry?.actor, entry?.action], ['service', 'webhook.stop']);
-    assert.equal(count(s, 'outbox', `webhook_number = ${webhookNumber}`), 3);
+    assert.equal(await count(s, 'outbox', `webhook_number = ${webhookNumber}`), 3);
     assert.equal(house.wakes(), 1);
     await leavingNothing(s, () => house.runOnce());
   });

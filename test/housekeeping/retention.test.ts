@@ -6,12 +6,12 @@ import type { Delivery } from '../../src/webhooks/webhook.ts';
 import { attemptOf, checkLog, claimNext, publishMany, run, settleBatch, settleNext } from '../support/batches.ts';
 import { subscribe } from '../support/events.ts';
 import { count, DAY_MS, housekeepingFor } from '../support/housekeeping.ts';
-import { leavingNothing, openTestStore, type TestStore } from '../support/store.ts';
+import { execute, leavingNothing, openTestStore, type TestStore } from '../support/store.ts';
 
-const offsets = (s: TestStore, webhookNumber: number): number[] =>
-  s
-    .rows(`SELECT record_offset FROM outbox WHERE webhook_number = ${webhookNumber} ORDER BY record_offset`)
-    .map(({ record_offset }) => Number(record_offset));
+const offsets = async (s: TestStore, webhookNumber: number): Promise<number[]> =>
+  (await s.rows(`SELECT record_offset FROM outbox WHERE webhook_number = ${webhookNumber} ORDER BY record_offset`)).map(
+    ({ record_offset }) => Number(record_offset),
+  );
 
 async function everyDelivery(s: TestStore, limit: number): Promise<Delivery[]> {
   const found: Delivery[] = [];
@@ -26,7 +26,7 @@ describe('retention', () => {
   it('deletes a delivered record exactly 30 days after its delivery, with its event, batch and attempts', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['order.placed']);
-    run(s, number);
+    await run(s, number);
     await publishMany(s, 'order.placed', 5);
     s.advance(DAY_MS);
     await settleNext(s, number, [3, 2], 'delivered');
@@ -35,7 +35,7 @@ describe('retention', () => {
     await leavingNothing(s, () => house.runOnce());
     s.advance(1);
     await house.runOnce();
-    for (const table of ['outbox', 'batch', 'attempt', 'event']) assert.equal(count(s, table), 0, table);
+    for (const table of ['outbox', 'batch', 'attempt', 'event']) assert.equal(await count(s, table), 0, table);
     assert.deepEqual(
       house.logged.filter(({ msg }) => msg === 'housekeeping').map(({ job, rows }) => [job, rows]),
       [['records', 5]],
@@ -46,7 +46,7 @@ describe('retention', () => {
   it('keeps dead and discarded records for 90 days', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['order.placed']);
-    run(s, number);
+    await run(s, number);
     await publishMany(s, 'order.placed', 6);
     await settleNext(s, number, [2], 'dead');
     await settleNext(s, number, [2], 'delivered');
@@ -54,33 +54,33 @@ describe('retention', () => {
     const house = housekeepingFor(s);
     s.advance(90 * DAY_MS - 1);
     await house.runOnce();
-    assert.deepEqual(offsets(s, number), [0, 1, 4, 5]);
-    checkLog(s, number);
+    assert.deepEqual(await offsets(s, number), [0, 1, 4, 5]);
+    await checkLog(s, number);
     s.advance(1);
     await house.runOnce();
-    assert.deepEqual(offsets(s, number), []);
-    assert.equal(count(s, 'event'), 0);
+    assert.deepEqual(await offsets(s, number), []);
+    assert.equal(await count(s, 'event'), 0);
   });
 
   it('never deletes pending records, however old', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['order.placed']);
-    run(s, number);
+    await run(s, number);
     await publishMany(s, 'order.placed', 8);
     await settleBatch(s, await claimNext(s, number, 2), { kind: 'retry', at: s.clock() + 1000, contentRefusals: 0 });
     await claimNext(s, number, 2);
     s.advance(1000 * DAY_MS);
     await housekeepingFor(s, { deliveredDays: 1, deadDays: 1, attemptsDays: 1 }).runOnce();
-    assert.deepEqual(offsets(s, number), [0, 1, 2, 3, 4, 5, 6, 7]);
-    assert.equal(count(s, 'event', 'data IS NOT NULL'), 8);
-    assert.equal(count(s, 'attempt'), 0);
-    checkLog(s, number);
+    assert.deepEqual(await offsets(s, number), [0, 1, 2, 3, 4, 5, 6, 7]);
+    assert.equal(await count(s, 'event', 'data IS NOT NULL'), 8);
+    assert.equal(await count(s, 'attempt'), 0);
+    await checkLog(s, number);
   });
 
   it('counts from when a record was last settled, for example after a replay', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['order.placed']);
-    run(s, number);
+    await run(s, number);
     await publishMany(s, 'order.placed', 3);
     await settleNext(s, number, [3], 'delivered');
     s.advance(29 * DAY_MS);
@@ -89,15 +89,15 @@ describe('retention', () => {
     s.advance(DAY_MS);
     const house = housekeepingFor(s);
     await house.runOnce();
-    assert.deepEqual(offsets(s, number), [1]);
-    checkLog(s, number);
+    assert.deepEqual(await offsets(s, number), [1]);
+    await checkLog(s, number);
   });
 
   it('keeps an event while a log refers to it, and deletes events without subscribers after the retention time of delivered ones', async (t) => {
     const s = await openTestStore(t);
     const [quick, slow] = [await subscribe(s, ['order.placed']), await subscribe(s, ['order.*'])];
-    run(s, quick);
-    run(s, slow);
+    await run(s, quick);
+    await run(s, slow);
     await publishMany(s, 'order.placed', 4);
     await publishMany(s, 'stock.low', 4);
     await settleNext(s, quick, [4], 'delivered');
@@ -105,36 +105,36 @@ describe('retention', () => {
     const house = housekeepingFor(s);
     s.advance(30 * DAY_MS - 1);
     await house.runOnce();
-    assert.equal(count(s, 'event'), 8);
+    assert.equal(await count(s, 'event'), 8);
     s.advance(2);
     await house.runOnce();
-    assert.deepEqual([offsets(s, quick), offsets(s, slow)], [[], [0, 1, 2, 3]]);
-    assert.equal(count(s, 'event', "type = 'order.placed'"), 4);
-    assert.equal(count(s, 'event', "type = 'stock.low'"), 0);
+    assert.deepEqual([await offsets(s, quick), await offsets(s, slow)], [[], [0, 1, 2, 3]]);
+    assert.equal(await count(s, 'event', "type = 'order.placed'"), 4);
+    assert.equal(await count(s, 'event', "type = 'stock.low'"), 0);
     s.advance(60 * DAY_MS);
     await house.runOnce();
-    assert.deepEqual(offsets(s, slow), [3]);
-    assert.equal(count(s, 'event'), 1);
+    assert.deepEqual(await offsets(s, slow), [3]);
+    assert.equal(await count(s, 'event'), 1);
   });
 
   it('never reuses offsets of deleted records', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['order.placed']);
-    run(s, number);
+    await run(s, number);
     await publishMany(s, 'order.placed', 4);
     await settleNext(s, number, [4], 'delivered');
     s.advance(31 * DAY_MS);
     await housekeepingFor(s).runOnce();
     await publishMany(s, 'order.placed', 2);
-    assert.deepEqual(offsets(s, number), [4, 5]);
+    assert.deepEqual(await offsets(s, number), [4, 5]);
     await settleNext(s, number, [2], 'delivered');
-    checkLog(s, number);
+    await checkLog(s, number);
   });
 
   it('keeps records and attempts forever if the setting is 0 days', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['order.placed']);
-    run(s, number);
+    await run(s, number);
     await publishMany(s, 'order.placed', 4);
     await publishMany(s, 'stock.low', 1);
     await settleNext(s, number, [2], 'delivered');
@@ -142,14 +142,14 @@ describe('retention', () => {
     s.advance(1000 * DAY_MS);
     await leavingNothing(s, () => housekeepingFor(s, { deliveredDays: 0, deadDays: 0, attemptsDays: 0 }).runOnce());
     await housekeepingFor(s, { deliveredDays: 0, deadDays: 1, attemptsDays: 0 }).runOnce();
-    assert.deepEqual(offsets(s, number), [0, 1]);
-    assert.equal(count(s, 'event'), 3);
+    assert.deepEqual(await offsets(s, number), [0, 1]);
+    assert.equal(await count(s, 'event'), 3);
   });
 
   it('deletes attempts after their own retention time, and at the latest with their records', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['order.placed']);
-    run(s, number);
+    await run(s, number);
     await publishMany(s, 'order.placed', 8);
     // One attempt carried all four records. Then the batch was halved, and one half is dead.
     const whole = await claimNext(s, number, 4);
@@ -161,15 +161,15 @@ describe('retention', () => {
         .run(state, s.clock(), id, first);
     end(left, 0, 'delivered');
     end(right, 2, 'dead');
-    s.sqlite.connection.exec('UPDATE webhook_progress SET pending_records = pending_records - 4');
+    await execute(s, 'UPDATE webhook_progress SET pending_records = pending_records - 4');
     await settleNext(s, number, [2], 'delivered');
     const heartbeat = { kind: 'heartbeat', firstOffset: null, lastOffset: null, batchId: null } as const;
     await s.store.attempts.insert(attemptOf(s, whole, heartbeat));
     s.advance(31 * DAY_MS);
     await housekeepingFor(s, { attemptsDays: 0 }).runOnce();
-    assert.deepEqual(offsets(s, number), [2, 3, 6, 7]);
-    checkLog(s, number);
-    const left30 = s.rows('SELECT kind, first_offset FROM attempt ORDER BY key');
+    assert.deepEqual(await offsets(s, number), [2, 3, 6, 7]);
+    await checkLog(s, number);
+    const left30 = await s.rows('SELECT kind, first_offset FROM attempt ORDER BY key');
     assert.deepEqual(
       left30.map(({ kind, first_offset }) => [kind, first_offset]),
       [
@@ -180,15 +180,15 @@ describe('retention', () => {
     assert.equal((await s.store.attempts.ofRecord(number, 3, 10)).length, 1);
     s.advance(60 * DAY_MS);
     await housekeepingFor(s, { attemptsDays: 0 }).runOnce();
-    assert.deepEqual(s.rows('SELECT kind FROM attempt'), [{ kind: 'heartbeat' }]);
+    assert.deepEqual(await s.rows('SELECT kind FROM attempt'), [{ kind: 'heartbeat' }]);
     await housekeepingFor(s, { attemptsDays: 60 }).runOnce();
-    assert.equal(count(s, 'attempt'), 0);
+    assert.equal(await count(s, 'attempt'), 0);
   });
 
   it('deletes a large batch in parts, its attempts before its records, and stays consistent after each part', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['order.placed']);
-    run(s, number);
+    await run(s, number);
     await publishMany(s, 'order.placed', 100);
     const batch = await claimNext(s, number, 100);
     for (let n = 0; n < 40; n++) await s.store.attempts.insert(attemptOf(s, batch));
@@ -196,11 +196,11 @@ describe('retention', () => {
     const sweep = { webhookNumber: number, deliveredBy: s.clock(), deadBy: null };
     const first = await s.store.retention.records({ ...sweep, from: 0 }, 7);
     assert.deepEqual([first.next, first.rows], [7, 7]);
-    checkLog(s, number);
-    assert.equal(count(s, 'attempt'), 41);
+    await checkLog(s, number);
+    assert.equal(await count(s, 'attempt'), 41);
     const last = await s.store.retention.records({ ...sweep, from: 7 }, 200);
     assert.deepEqual([last.next, last.rows], [100, 93]);
-    for (const table of ['attempt', 'batch', 'outbox', 'event']) assert.equal(count(s, table), 0, table);
+    for (const table of ['attempt', 'batch', 'outbox', 'event']) assert.equal(await count(s, table), 0, table);
 
     await publishMany(s, 'order.placed', 10);
     const second = await claimNext(s, number, 10);
@@ -208,13 +208,13 @@ describe('retention', () => {
     await settleBatch(s, second, { kind: 'delivered', at: s.clock() });
     const attemptsFirst = await s.store.retention.records({ ...sweep, from: 0 }, 20);
     assert.deepEqual([attemptsFirst.next, attemptsFirst.rows], [100, 20]);
-    assert.deepEqual([count(s, 'attempt'), count(s, 'outbox')], [21, 10]);
+    assert.deepEqual([await count(s, 'attempt'), await count(s, 'outbox')], [21, 10]);
   });
 
   it('deletes at most a quarter of a megabyte of payload in a step', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['order.placed']);
-    run(s, number);
+    await run(s, number);
     await publishMany(s, 'order.placed', 12, () => ({ dataJson: JSON.stringify({ text: 'x'.repeat(100_000) }) }));
     await publishMany(s, 'stock.low', 12, () => ({ dataJson: JSON.stringify({ text: 'x'.repeat(100_000) }) }));
     await settleNext(s, number, [12], 'delivered');
@@ -226,7 +226,7 @@ describe('retention', () => {
   it('keeps records that are replayed between its read and its step', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['order.placed']);
-    run(s, number);
+    await run(s, number);
     await publishMany(s, 'order.placed', 4);
     await settleNext(s, number, [4], 'delivered');
     const sweep = { webhookNumber: number, from: 0, deliveredBy: s.clock(), deadBy: null };
@@ -236,18 +236,18 @@ describe('retention', () => {
     for (let n = 0; n < 50; n += 1) await null;
     const [step] = await Promise.all([s.store.retention.records(sweep, 100), replayed]);
     assert.deepEqual([step.rows, step.next], [0, 0]);
-    assert.deepEqual(offsets(s, number), [0, 1, 2, 3]);
-    checkLog(s, number);
+    assert.deepEqual(await offsets(s, number), [0, 1, 2, 3]);
+    await checkLog(s, number);
     await housekeepingFor(s, { deliveredDays: 1 }).runOnce();
     s.advance(DAY_MS);
     await housekeepingFor(s, { deliveredDays: 1 }).runOnce();
-    assert.deepEqual(offsets(s, number), [2]);
+    assert.deepEqual(await offsets(s, number), [2]);
   });
 
   it('does not break paging if the last record of a page was deleted in between', async (t) => {
     const s = await openTestStore(t);
     const [number, other] = [await subscribe(s, ['order.placed']), await subscribe(s, ['order.*'])];
-    run(s, number);
+    await run(s, number);
     for (let n = 0; n < 6; n++) {
       await publishMany(s, 'order.placed', 1);
       s.advance(DAY_MS);
@@ -271,7 +271,7 @@ describe('retention', () => {
   it('deletes exactly the due records and keeps every log consistent, in any order of settling', async (t) => {
     const s = await openTestStore(t);
     const numbers = [await subscribe(s, ['order.*']), await subscribe(s, ['order.placed'])];
-    for (const number of numbers) run(s, number);
+    for (const number of numbers) await run(s, number);
     const fate = fc.constantFrom('delivered', 'dead', 'discarded', 'retry', 'wait');
     const act = fc.record({
       webhook: fc.nat(1),
@@ -285,7 +285,7 @@ describe('retention', () => {
         for (const { webhook, publish, size, fate: kind, days } of acts) {
           await publishMany(s, webhook === 0 ? 'order.paid' : 'order.placed', publish);
           const number = numbers[webhook] as number;
-          const [row] = s.rows(
+          const [row] = await s.rows(
             `SELECT next_offset - cursor_offset AS n FROM webhook_progress WHERE webhook_number = ${number}`,
           );
           const taken = Math.min(size, Number(row?.n));
@@ -296,12 +296,12 @@ describe('retention', () => {
           }
           s.advance(days * DAY_MS);
           const due = `settled_at <= ${s.clock()} - (CASE state WHEN 'delivered' THEN 30 ELSE 90 END) * ${DAY_MS}`;
-          const kept = s.rows(
+          const kept = await s.rows(
             `SELECT * FROM batch WHERE NOT coalesce(${due}, 0) ORDER BY webhook_number, first_offset`,
           );
           await housekeepingFor(s).runOnce();
-          assert.deepEqual(s.rows('SELECT * FROM batch ORDER BY webhook_number, first_offset'), kept);
-          for (const each of numbers) checkLog(s, each);
+          assert.deepEqual(await s.rows('SELECT * FROM batch ORDER BY webhook_number, first_offset'), kept);
+          for (const each of numbers) await checkLog(s, each);
         }
       }),
       { numRuns: 25 },

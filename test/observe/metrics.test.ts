@@ -126,7 +126,7 @@ describe('the metrics', () => {
   it('show the pending records of each webhook and their age, from its progress', async (t) => {
     const s = await opened(t);
     const [number, idle] = [await subscribe(s, ['order.placed']), await subscribe(s, ['stock.low'])];
-    run(s, number);
+    await run(s, number);
     const [webhook, other] = (await s.store.webhooks.list('', 10)).map(({ id }) => id);
     assert.ok(idle > number);
     await publishMany(s, 'order.placed', 2);

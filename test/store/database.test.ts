@@ -54,16 +54,14 @@ describe('the settings', () => {
     const { setting } = contents(database);
     assert.equal(setting?.length, 1);
     assert.ok(!JSON.stringify(setting).includes(JSON.stringify([...key]).slice(1, -1)));
-    await leavingNothing({ sqlite: database }, () =>
-      settingStore(database, createVault(key, randomBytes)).checkMasterKey(),
-    );
+    await leavingNothing({ database }, () => settingStore(database, createVault(key, randomBytes)).checkMasterKey());
   });
 
   it('refuse another master key and change nothing', async (t) => {
     const { database } = openTestDatabase(t);
     await settingStore(database, createVault(randomBytes(32), randomBytes)).checkMasterKey();
     const other = settingStore(database, createVault(randomBytes(32), randomBytes));
-    await leavingNothing({ sqlite: database }, () =>
+    await leavingNothing({ database }, () =>
       assert.rejects(other.checkMasterKey(), {
         message: 'the master key is not the one that this database was made with',
       }),

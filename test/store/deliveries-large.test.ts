@@ -216,7 +216,7 @@ describe('among two hundred thousand records, failures', () => {
     const { deliveries, statements, seen } = watched(s);
     const { groups, isWhole } = await deliveries.failures(null);
     assert.equal(isWhole, false, 'the hopeless webhook has more than its share');
-    const numbers = s.rows('SELECT id, number FROM webhook');
+    const numbers = await s.rows('SELECT id, number FROM webhook');
     const nameOf = (id: string): unknown => numbers.find((row) => row.id === id)?.number;
     const told = groups.map(({ webhookId, cause, dead, retrying }) => [nameOf(webhookId), cause, dead, retrying]);
     const share = FAILURES_EXAMINED_MAX / 6;
@@ -275,7 +275,7 @@ describe('among two hundred thousand records, a replay', () => {
     assert.equal(await replays.count({ ...busy, states: ['dead'] }), 200);
     // One of them was erased, so it cannot be replayed.
     assert.equal(await replays.count({ ...busy, first: 50, states: ['dead', 'delivered'] }), EVENTS - 51);
-    const audited = Number(s.rows('SELECT count(*) AS n FROM audit')[0]?.n);
+    const audited = Number((await s.rows('SELECT count(*) AS n FROM audit'))[0]?.n);
     const turns = countTurns();
     const replay = { now: s.clock(), newId: s.ids.uuid };
     assert.equal(
@@ -285,10 +285,10 @@ describe('among two hundred thousand records, a replay', () => {
     assert.equal(await replays.replay({ ...all, ...replay }, s.entry()), EVENTS / 10);
     assert.ok(turns.stop() > 20, 'others had their turn');
     assert.equal(await replays.count(all), 0);
-    assert.deepEqual(s.rows(`SELECT count(*) - ${audited} AS n FROM audit`), [{ n: 2 }]);
+    assert.deepEqual(await s.rows(`SELECT count(*) - ${audited} AS n FROM audit`), [{ n: 2 }]);
     const progress = 'SELECT pending_records FROM webhook_progress WHERE webhook_number';
-    assert.deepEqual(s.rows(`${progress} = ${s.hopeless}`), [{ pending_records: EVENTS / 10 }]);
-    assert.deepEqual(s.rows(`${progress} = ${s.busy}`), [{ pending_records: 150 }]);
+    assert.deepEqual(await s.rows(`${progress} = ${s.hopeless}`), [{ pending_records: EVENTS / 10 }]);
+    assert.deepEqual(await s.rows(`${progress} = ${s.busy}`), [{ pending_records: 150 }]);
     for (const sql of statements) planOf(s, sql);
   });
 

@@ -5,7 +5,7 @@ import { deliveryId } from '../../src/kernel/ids.ts';
 import type { ReplayableState } from '../../src/store/deliveries.ts';
 import type { DeliveryState } from '../../src/webhooks/webhook.ts';
 import { newEvent, subscribe } from '../support/events.ts';
-import { NOW, openTestStore, type TestStore } from '../support/store.ts';
+import { execute, NOW, openTestStore, type TestStore } from '../support/store.ts';
 
 const RECORDS = 24;
 const settledStates = ['delivered', 'dead', 'discarded'] as const;
@@ -52,7 +52,7 @@ type BatchRow = {
 async function logOf(s: TestStore): Promise<number> {
   const number = await subscribe(s, ['*']);
   await s.store.events.publish(Array.from({ length: RECORDS }, () => newEvent(s, 'order.placed')));
-  s.sqlite.connection.exec("UPDATE webhook_progress SET state = 'running'");
+  await execute(s, "UPDATE webhook_progress SET state = 'running'");
   return number;
 }
 
@@ -88,7 +88,8 @@ function insertBatches(
   return model;
 }
 
-const batchesOf = ({ rows }: TestStore): BatchRow[] => rows('SELECT * FROM batch ORDER BY first_offset') as BatchRow[];
+const batchesOf = async ({ rows }: TestStore): Promise<BatchRow[]> =>
+  (await rows('SELECT * FROM batch ORDER BY first_offset')) as BatchRow[];
 
 const pendingIn = (model: readonly ModelRecord[]): number => model.filter(({ state }) => state === 'pending').length;
 
@@ -115,7 +116,9 @@ describe('replaying', () => {
         const model = insertBatches(s, number, batches);
         for (const step of todo) {
           if (step.kind === 'settle') {
-            const batch = batchesOf(s).find((row) => row.first_offset <= step.offset && row.last_offset >= step.offset);
+            const batch = (await batchesOf(s)).find(
+              (row) => row.first_offset <= step.offset && row.last_offset >= step.offset,
+            );
             if (batch === undefined) continue;
             s.sqlite.connection
               .prepare(
@@ -137,8 +140,8 @@ describe('replaying', () => {
           assert.equal(await s.store.replays.count(range), hit.length);
           assert.equal(await s.store.replays.replay(range, s.entry()), hit.length);
           for (const record of hit) Object.assign(record, { state: 'pending', attempts: 0 });
-          assertMatches(batchesOf(s), model);
-          assert.deepEqual(s.rows('SELECT pending_records FROM webhook_progress'), [
+          assertMatches(await batchesOf(s), model);
+          assert.deepEqual(await s.rows('SELECT pending_records FROM webhook_progress'), [
             { pending_records: pendingIn(model) },
           ]);
         }
@@ -158,7 +161,7 @@ describe('replaying', () => {
     const range = { webhookNumber: number, first: 2, last: 9, states: ['delivered', 'dead'] as const };
     await s.store.replays.replay({ ...range, now: NOW, newId: s.ids.uuid }, s.entry());
     const columns = 'first_offset, last_offset, state, content_refusals, next_attempt_at, settled_at';
-    assert.deepEqual(s.rows(`SELECT ${columns} FROM batch`).map(Object.values), [
+    assert.deepEqual((await s.rows(`SELECT ${columns} FROM batch`)).map(Object.values), [
       [0, 1, 'delivered', 1, null, NOW - 500],
       [2, 3, 'pending', 0, NOW, null],
       [4, 7, 'pending', 0, NOW, null],
@@ -173,11 +176,12 @@ describe('replaying', () => {
       [4, 'delivered'],
       [4, 'delivered'],
     ]);
-    const ids = (): unknown[] => s.rows('SELECT id FROM batch ORDER BY first_offset').map(({ id }) => id);
-    const before = ids();
+    const ids = async (): Promise<unknown[]> =>
+      (await s.rows('SELECT id FROM batch ORDER BY first_offset')).map(({ id }) => id);
+    const before = await ids();
     const range = { webhookNumber: number, first: 0, last: 2, states: ['delivered'] as const };
     await s.store.replays.replay({ ...range, now: NOW, newId: s.ids.uuid }, s.entry());
-    const [first, second, third] = ids();
+    const [first, second, third] = await ids();
     assert.equal(third, before[1]);
     assert.equal(new Set([first, second, ...before]).size, 4);
   });
@@ -198,23 +202,24 @@ describe('replaying', () => {
         { webhookNumber: number, first: 0, last: 1, states: ['dead'], now: NOW, newId: s.ids.uuid },
         s.entry(),
       );
-    const wakes = () =>
-      s.rows('SELECT wake_at FROM webhook_progress ORDER BY webhook_number').map(({ wake_at }) => wake_at);
-    s.sqlite.connection.exec(`UPDATE webhook_progress SET wake_at = NULL, probe_at = ${NOW + 1}`);
+    const wakes = async () =>
+      (await s.rows('SELECT wake_at FROM webhook_progress ORDER BY webhook_number')).map(({ wake_at }) => wake_at);
+    await execute(s, `UPDATE webhook_progress SET wake_at = NULL, probe_at = ${NOW + 1}`);
     assert.equal(await replay(), 2);
-    assert.deepEqual(wakes(), [NOW, null]);
+    assert.deepEqual(await wakes(), [NOW, null]);
     // A replay also sends to a failing endpoint at once, because its user expects the endpoint to work again.
     assert.deepEqual(
-      s.rows('SELECT probe_at FROM webhook_progress ORDER BY webhook_number').map(({ probe_at }) => probe_at),
+      (await s.rows('SELECT probe_at FROM webhook_progress ORDER BY webhook_number')).map(({ probe_at }) => probe_at),
       [null, NOW + 1],
     );
-    s.sqlite.connection.exec("UPDATE webhook_progress SET wake_at = NULL, state = 'stopped'");
-    s.sqlite.connection.exec("UPDATE batch SET state = 'dead', next_attempt_at = NULL, settled_at = 1");
+    await execute(s, "UPDATE webhook_progress SET wake_at = NULL, state = 'stopped'");
+    await execute(s, "UPDATE batch SET state = 'dead', next_attempt_at = NULL, settled_at = 1");
     assert.equal(await replay(), 2);
-    assert.deepEqual(wakes(), [null, null]);
-    assert.deepEqual(s.rows(`SELECT first_offset, last_offset, state FROM batch WHERE webhook_number = ${other}`), [
-      { first_offset: 0, last_offset: 3, state: 'dead' },
-    ]);
+    assert.deepEqual(await wakes(), [null, null]);
+    assert.deepEqual(
+      await s.rows(`SELECT first_offset, last_offset, state FROM batch WHERE webhook_number = ${other}`),
+      [{ first_offset: 0, last_offset: 3, state: 'dead' }],
+    );
   });
 
   it('makes the delivery pending with an attempt count of 0', async (t) => {
@@ -223,7 +228,7 @@ describe('replaying', () => {
     insertBatches(s, number, [[5, 'dead']]);
     const at = (position: number) => ({ createdAt: NOW, webhookNumber: number, offset: position });
     const get = async (position: number) => {
-      const [row] = s.rows(
+      const [row] = await s.rows(
         `SELECT event_key FROM outbox WHERE webhook_number = ${number} AND record_offset = ${position}`,
       );
       const address = { ...at(position), createdAt: Math.floor(Number(row?.event_key) / 2048) };

@@ -13,7 +13,7 @@ import type { Delivery } from '../../src/webhooks/webhook.ts';
 import { batchOf } from '../support/attempts.ts';
 import { attemptOf } from '../support/batches.ts';
 import { newEvent, subscribe } from '../support/events.ts';
-import { leavingNothing, NOW, openTestStore, type TestStore } from '../support/store.ts';
+import { execute, leavingNothing, NOW, openTestStore, type TestStore } from '../support/store.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -56,10 +56,13 @@ async function filled(t: TestContext): Promise<TestStore & { readonly all: numbe
       .run(4 * size, size, number);
   }
   // Only events that were erased before their delivery have discarded records, so erase them for both webhooks.
-  s.sqlite.connection.exec(`
+  await execute(
+    s,
+    `
     UPDATE event SET data = NULL, erased_at = ${NOW} WHERE key IN (
       SELECT o.event_key FROM outbox AS o JOIN batch AS b ON b.webhook_number = o.webhook_number
-      WHERE b.state = 'discarded' AND o.record_offset BETWEEN b.first_offset AND b.last_offset)`);
+      WHERE b.state = 'discarded' AND o.record_offset BETWEEN b.first_offset AND b.last_offset)`,
+  );
   return { ...s, all, some };
 }
 
@@ -220,7 +223,7 @@ describe('the deliveries', () => {
 
   it('are discarded after an erasure unless they were settled before', async (t) => {
     const s = await filled(t);
-    s.sqlite.connection.exec(`UPDATE event SET data = NULL, erased_at = ${NOW + MINUTE_MS} WHERE erased_at IS NULL`);
+    await execute(s, `UPDATE event SET data = NULL, erased_at = ${NOW + MINUTE_MS} WHERE erased_at IS NULL`);
     const every = (await s.store.deliveries.list({ webhookNumber: s.some }, null, 100)).items;
     const states = [
       'discarded',
@@ -244,7 +247,7 @@ describe('the deliveries', () => {
 
   it('are discarded after an erasure during their attempt, whatever its outcome', async (t) => {
     const s = await filled(t);
-    s.sqlite.connection.exec(`UPDATE event SET data = NULL, erased_at = ${NOW - 1}`);
+    await execute(s, `UPDATE event SET data = NULL, erased_at = ${NOW - 1}`);
     const every = (await s.store.deliveries.list({}, null, 1000)).items;
     assert.deepEqual(new Set(every.map(({ state }) => state)), new Set(['discarded']));
   });

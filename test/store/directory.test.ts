@@ -248,7 +248,7 @@ describe('the overview', () => {
       await subscribe(s, ['*'], { name: 'all' }),
       await subscribe(s, ['stock.low'], { name: 'idle' }),
     ];
-    for (const number of [orders, all, idle]) run(s, number);
+    for (const number of [orders, all, idle]) await run(s, number);
     await publishMany(s, 'order.placed', 2);
     s.advance(1000);
     await publishMany(s, 'stock.high', 3);
@@ -303,7 +303,7 @@ describe('the overview', () => {
   it('counts dead records up to a limit', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['*']);
-    run(s, number);
+    await run(s, number);
     assert.deepEqual(await s.store.overview.dead(), { records: 0, more: false });
     await publishMany(s, 'order.placed', 12);
     await settleNext(s, number, [3], 'delivered');

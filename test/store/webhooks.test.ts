@@ -62,7 +62,7 @@ describe('the webhook store', () => {
     await leavingNothing(s, () =>
       assert.rejects(s.store.webhooks.update({ ...after, name: 'x' }, before, s.entry()), StaleWrite),
     );
-    assert.equal(logs(s).get(progress.webhookNumber)?.length, 1);
+    assert.equal((await logs(s)).get(progress.webhookNumber)?.length, 1);
   });
 
   it('hides a removed webhook, leaves its log to housekeeping, and never reuses its number', async (t) => {
@@ -84,7 +84,7 @@ describe('the webhook store', () => {
     assert.equal(await s.store.deliveries.get({ createdAt: NOW, webhookNumber: number, offset: 0 }), null);
     assert.deepEqual((await s.store.deliveries.list({ webhookNumber: number }, null, 100)).items, []);
     await s.store.events.publish([newEvent(s, 'order.placed')]);
-    assert.equal(logs(s).get(number)?.length, 1);
+    assert.equal((await logs(s)).get(number)?.length, 1);
     assert.ok((await made(s, ['*'])).progress.webhookNumber > number);
     await leavingNothing(s, () => assert.rejects(s.store.webhooks.remove(gone.id, s.entry()), StaleWrite));
   });
@@ -97,7 +97,7 @@ describe('the webhook store', () => {
     const change = () => ({ progress, stateBefore: 'stopped' as const, event: newEvent(s, 'webhook.running') });
     await s.store.webhooks.setState(change(), s.entry());
     assert.deepEqual((await s.store.webhooks.get(webhook.id))?.progress, progress);
-    assert.equal(logs(s).get(watcher.progress.webhookNumber)?.length, 1);
+    assert.equal((await logs(s)).get(watcher.progress.webhookNumber)?.length, 1);
     await leavingNothing(s, () => assert.rejects(s.store.webhooks.setState(change(), s.entry()), StaleWrite));
   });
 

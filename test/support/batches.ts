@@ -5,7 +5,7 @@ import type { NewEvent } from '../../src/events/event.ts';
 import { NO_TIMINGS } from '../../src/outbound/outcome.ts';
 import { batchOf } from './attempts.ts';
 import { newEvent } from './events.ts';
-import type { TestStore } from './store.ts';
+import { execute, type TestStore } from './store.ts';
 
 const OWNER = 'test';
 const LEASE_MS = 60_000;
@@ -24,15 +24,13 @@ export async function publishMany(
 }
 
 /** Sets a webhook's state to running, which the dispatcher's store functions require. */
-export function run(s: TestStore, webhookNumber: number): void {
-  s.sqlite.connection
-    .prepare("UPDATE webhook_progress SET state = 'running' WHERE webhook_number = ?")
-    .run(webhookNumber);
+export async function run(s: TestStore, webhookNumber: number): Promise<void> {
+  await execute(s, `UPDATE webhook_progress SET state = 'running' WHERE webhook_number = ${webhookNumber}`);
 }
 
 /** Claims the next `size` waiting records as one batch with a lease. */
 export async function claimNext(s: TestStore, webhookNumber: number, size: number): Promise<Batch> {
-  const [row] = s.rows(`SELECT cursor_offset FROM webhook_progress WHERE webhook_number = ${webhookNumber}`);
+  const [row] = await s.rows(`SELECT cursor_offset FROM webhook_progress WHERE webhook_number = ${webhookNumber}`);
   const firstOffset = Number(row?.cursor_offset);
   const lastOffset = firstOffset + size - 1;
   const batch = batchOf(firstOffset, lastOffset, { webhookNumber, id: s.ids.uuid() });
@@ -111,10 +109,10 @@ export async function settleNext(
 }
 
 /** Throws unless the batches of a webhook cover every record below its cursor exactly once and the count of pending records is right. */
-export function checkLog(s: TestStore, webhookNumber: number): void {
-  const [progress] = s.rows(`SELECT * FROM webhook_progress WHERE webhook_number = ${webhookNumber}`);
-  const records = s.rows(`SELECT * FROM outbox WHERE webhook_number = ${webhookNumber} ORDER BY record_offset`);
-  const batches = s.rows(`SELECT * FROM batch WHERE webhook_number = ${webhookNumber} ORDER BY first_offset`);
+export async function checkLog(s: TestStore, webhookNumber: number): Promise<void> {
+  const [progress] = await s.rows(`SELECT * FROM webhook_progress WHERE webhook_number = ${webhookNumber}`);
+  const records = await s.rows(`SELECT * FROM outbox WHERE webhook_number = ${webhookNumber} ORDER BY record_offset`);
+  const batches = await s.rows(`SELECT * FROM batch WHERE webhook_number = ${webhookNumber} ORDER BY first_offset`);
   const covered: number[] = [];
   let pending = 0;
   for (const { first_offset, last_offset, state } of batches) {
@@ -128,7 +126,7 @@ export function checkLog(s: TestStore, webhookNumber: number): void {
   }
   if (pending !== progress?.pending_records)
     throw new Error(`${pending} pending, counted ${progress?.pending_records}`);
-  const lost = s.rows(
+  const lost = await s.rows(
     `SELECT record_offset FROM outbox WHERE webhook_number = ${webhookNumber} AND event_key NOT IN (SELECT key FROM event)`,
   );
   if (lost.length > 0) throw new Error(`records without their event: ${JSON.stringify(lost)}`);

@@ -167,7 +167,7 @@ export async function until(what: string, isSo: () => boolean | Promise<boolean>
 }
 
 /** Whether every record of every webhook is settled. */
-export function isDrained({ rows }: Pick<TestServices, 'rows'>): boolean {
+export async function isDrained({ rows }: Pick<TestServices, 'rows'>): Promise<boolean> {
   const sql = `SELECT (SELECT count(*) FROM batch WHERE state = 'pending') + (SELECT sum(next_offset - cursor_offset) FROM webhook_progress) AS n`;
-  return Number(rows(sql)[0]?.n) === 0;
+  return Number((await rows(sql))[0]?.n) === 0;
 }

@@ -28,16 +28,17 @@ export async function subscribe(
   eventTypes: readonly string[],
   more: Partial<WebhookConfiguration> = {},
 ): Promise<number> {
-  const { ids, clock, entry, sqlite: database, store } = testStore;
+  const { ids, clock, entry, database, store } = testStore;
   const id = ids.uuid();
   const now = clock();
-  database.connection
-    .prepare(
-      `INSERT INTO endpoint
-         (id, name, url, api_key, secret, secret_created_at, token_challenge, verified, enabled, enable_when_verified, created_at, updated_at)
-       VALUES (?, 'receiver', 'https://receiver.example/', x'00', x'00', ?, 0, 0, 1, 1, ?, ?)`,
-    )
-    .run(id, now, now, now);
+  await database.commit([
+    {
+      sql: `INSERT INTO endpoint
+          (id, name, url, api_key, secret, secret_created_at, token_challenge, verified, enabled, enable_when_verified, created_at, updated_at)
+        VALUES (@id, 'receiver', 'https://receiver.example/', @key, @key, @now, @no, @no, @yes, @yes, @now, @now)`,
+      params: { id, now, key: new Uint8Array(1), yes: true, no: false },
+    },
+  ]);
   const webhookId = ids.uuid();
   await store.webhooks.insert(
     {
@@ -67,11 +68,11 @@ export async function subscribe(
 }
 
 /** Returns the log of every webhook as offsets and event ids. */
-export function logs({ rows }: TestStore): Map<number, [offset: number, eventId: string][]> {
+export async function logs({ rows }: TestStore): Promise<Map<number, [offset: number, eventId: string][]>> {
   const found = new Map<number, [number, string][]>();
   const sql = `SELECT o.webhook_number, o.record_offset, e.id FROM outbox AS o LEFT JOIN event AS e ON e.key = o.event_key
     ORDER BY o.webhook_number, o.record_offset`;
-  for (const { webhook_number, record_offset, id } of rows(sql)) {
+  for (const { webhook_number, record_offset, id } of await rows(sql)) {
     const log = found.get(Number(webhook_number)) ?? [];
     log.push([Number(record_offset), String(id)]);
     found.set(Number(webhook_number), log);

@@ -42,6 +42,6 @@ export function housekeepingFor(
 }
 
 /** The number of rows in a table. */
-export function count(s: Pick<TestStore, 'rows'>, table: string, where = 'TRUE'): number {
-  return Number(s.rows(`SELECT count(*) AS n FROM ${table} WHERE ${where}`)[0]?.n);
+export async function count(s: Pick<TestStore, 'rows'>, table: string, where = 'TRUE'): Promise<number> {
+  return Number((await s.rows(`SELECT count(*) AS n FROM ${table} WHERE ${where}`))[0]?.n);
 }

@@ -44,8 +44,8 @@ export type TestStore = {
   readonly clock: Clock;
   /** Advances the clock, or sets it back with a negative number. */
   advance(ms: number): void;
-  /** Runs a query on the database behind the store, for a test of SQLite. */
-  rows(sql: string): Row[];
+  /** Runs a query on the database behind the store. */
+  rows(sql: string): Promise<Row[]>;
   /** Makes an audit entry for store functions that require one. */
   entry(): AuditEntry;
 };
@@ -95,10 +95,7 @@ export async function openTestStore(
     advance: (ms) => {
       at += ms;
     },
-    rows: (sql) =>
-      opened.sqlite === null
-        ? (database.all(sql, {}) as unknown as Row[])
-        : (opened.sqlite.connection.prepare(sql).all() as Row[]),
+    rows: async (sql) => database.all(sql, {}),
     entry: () => ({ id: ids.uuid(), at, actor: 'service', action: 'webhook.update', target: 'webhook:1', changes: {} }),
   };
 }
@@ -130,39 +127,45 @@ async function openPostgresStore(t: TestContext, now: number, vault: Vault, ids:
   return { path: url, database, sqlite: null, store };
 }
 
-/** Every row of every table, sorted by content. */
-export function contents({ connection }: SqliteDatabase): Readonly<Record<string, readonly unknown[]>> {
-  const tables = connection.prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").pluck().all();
-  const sorted = (table: unknown): unknown[] =>
-    connection
-      .prepare(`SELECT * FROM ${table}`)
-      .all()
-      .map((row) => [JSON.stringify(row), row] as const)
-      .toSorted(([one], [other]) => (one < other ? -1 : 1))
-      .map(([, row]) => row);
-  return Object.fromEntries(tables.map((table) => [table, sorted(table)]));
+/** Writes to the database behind the store: the statements are one transaction. */
+export async function execute({ database }: { readonly database: Database }, ...statements: string[]): Promise<void> {
+  await database.commit(statements.map((sql) => ({ sql, params: {} })));
 }
 
-/** The same on PostgreSQL, as JSON. */
-async function contentsOnPostgres(database: Database): Promise<readonly Row[]> {
-  const tables = await database.all(
-    `SELECT relname AS name FROM pg_class
-     WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = CAST(current_schema AS regnamespace)`,
-    {},
-  );
-  const rows = tables.map(({ name }) => `SELECT '${name}' AS name, CAST(to_json(t) AS text) AS row FROM ${name} AS t`);
-  return database.all(`${rows.join(' UNION ALL ')} ORDER BY 1, 2`, {});
+const TABLES = onPostgres
+  ? `SELECT relname AS name FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = current_schema()::regnamespace
+     ORDER BY relname`
+  : "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name";
+
+/** Every row of every table of an SQLite database, sorted by content. */
+export function contents({ connection }: SqliteDatabase): Readonly<Record<string, readonly unknown[]>> {
+  const tables = connection.prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").pluck().all();
+  return Object.fromEntries(tables.map((name) => [name, sorted(connection.prepare(`SELECT * FROM ${name}`).all())]));
+}
+
+/** Every row of every table of either database, sorted by content. */
+async function contentsOf(database: Pick<Database, 'all'>): Promise<Readonly<Record<string, readonly unknown[]>>> {
+  const found: Record<string, readonly unknown[]> = {};
+  for (const { name } of await database.all(TABLES, {})) {
+    found[String(name)] = sorted(await database.all(`SELECT * FROM ${name}`, {}));
+  }
+  return found;
+}
+
+function sorted(rows: readonly unknown[]): unknown[] {
+  return rows
+    .map((row) => [JSON.stringify(row), row] as const)
+    .toSorted(([one], [other]) => (one < other ? -1 : 1))
+    .map(([, row]) => row);
 }
 
 /** Runs `work` and asserts that it changed no table. */
 export async function leavingNothing<T>(
-  s: Pick<TestStore, 'database'> | Pick<TestStore, 'sqlite'>,
+  { database }: { readonly database: Pick<Database, 'all'> },
   work: () => Promise<T>,
 ): Promise<T> {
-  const read = async (): Promise<unknown> =>
-    onPostgres && 'database' in s ? contentsOnPostgres(s.database) : contents((s as TestStore).sqlite);
-  const before = await read();
+  const before = await contentsOf(database);
   const result = await work();
-  assert.deepEqual(await read(), before);
+  assert.deepEqual(await contentsOf(database), before);
   return result;
 }

@@ -152,7 +152,7 @@ describe('stopping a webhook', () => {
     await s.webhooks.stop(id, ACTOR);
     await s.publish({ events: [1, 2, 3].map((n) => ({ type: 'order.placed', data: { n } })) }, actingAs('me'));
     assert.deepEqual(
-      [...logs(s).values()].map((log) => log.map(([offset]) => offset)),
+      [...(await logs(s)).values()].map((log) => log.map(([offset]) => offset)),
       [[0, 1, 2]],
     );
     assert.deepEqual(

@@ -55,7 +55,7 @@ describe('after ten failures in a minute of one client id from one address', () 
     assert.equal(refused.status, 429);
     assert.equal(codeOf(refused), 'too_many_requests');
     assert.equal(refused.headers.get('retry-after'), '40');
-    assert.equal(service.rows('SELECT * FROM access_token').length, 0);
+    assert.equal((await service.rows('SELECT * FROM access_token')).length, 0);
     service.advance(FAILURE_WINDOW_MS - 20_501);
     assert.equal((await ask(service, client)).headers.get('retry-after'), '1');
     service.advance(1);

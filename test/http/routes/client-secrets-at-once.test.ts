@@ -45,7 +45,7 @@ function wrongSecrets(count: number): string[] {
 }
 
 const statusesOf = (answers: readonly Answer[]): number[] => answers.map(({ status }) => status);
-const tokensOf = (service: Service): number => service.rows('SELECT 1 FROM access_token').length;
+const tokensOf = async (service: Service): Promise<number> => (await service.rows('SELECT 1 FROM access_token')).length;
 
 describe('concurrent attempts with client secrets', () => {
   it('report ten failures, and afterwards not even the right secret', async (t) => {
@@ -63,7 +63,7 @@ describe('concurrent attempts with client secrets', () => {
     const ofWrong = bodyOf(answers[CLIENT_FAILURES_MAX] ?? assert.fail()) as { error: { description: string } };
     assert.deepEqual([codeOf(right), error.description], ['too_many_requests', ofWrong.error.description]);
     assert.match(right.headers.get('retry-after') ?? '', /^\d+$/);
-    assert.equal(tokensOf(service), 0);
+    assert.equal(await tokensOf(service), 0);
   });
 
   it('report no more as forms with Basic', async (t) => {
@@ -75,7 +75,7 @@ describe('concurrent attempts with client secrets', () => {
       answers.map((_, at) => (at < CLIENT_FAILURES_MAX ? 401 : 429)),
     );
     assert.equal(bodyOf(answers.at(-1) ?? assert.fail()).error, 'too_many_requests');
-    assert.equal(tokensOf(service), 0);
+    assert.equal(await tokensOf(service), 0);
   });
 
   it('accept the right secret among the first ten', async (t) => {
@@ -83,6 +83,6 @@ describe('concurrent attempts with client secrets', () => {
     const wrong = wrongSecrets(CLIENT_FAILURES_MAX - 1);
     const answers = await askAtOnce(t, service, [...wrong, service.client.clientSecret], asJson);
     assert.deepEqual(statusesOf(answers), [...wrong.map(() => 400), 200]);
-    assert.equal(tokensOf(service), 1);
+    assert.equal(await tokensOf(service), 1);
   });
 });

@@ -120,7 +120,7 @@ describe('a token request as a form', () => {
       const answer = await postForm(service, TOKEN, { ...GRANT, client_id: clientId }, headers);
       assertOAuthError(answer, 400, 'invalid_request', /^client_id differs from the client id in the Auth/, null);
     }
-    assert.equal(service.rows('SELECT * FROM access_token').length, 0);
+    assert.equal((await service.rows('SELECT * FROM access_token')).length, 0);
   });
 
   it('is refused for a secret in two places, whether the same or another', async (t) => {
@@ -132,7 +132,7 @@ describe('a token request as a form', () => {
         assertOAuthError(answer, 400, 'invalid_request', /both in the Authorization header and in the body/, null);
       }
     }
-    assert.equal(service.rows('SELECT * FROM access_token').length, 0);
+    assert.equal((await service.rows('SELECT * FROM access_token')).length, 0);
   });
 
   it('is refused for HTTP Basic that is malformed', async (t) => {
@@ -166,7 +166,7 @@ describe('a token request as a form', () => {
       const service = await start(t);
       const answer = await postForm(service, TOKEN, { ...GRANT, ...form }, inHeader(service));
       assertOAuthError(answer, status, error, says, null);
-      assert.equal(service.rows('SELECT * FROM access_token').length, 0);
+      assert.equal((await service.rows('SELECT * FROM access_token')).length, 0);
     });
   }
 
@@ -186,7 +186,7 @@ describe('a token request as a form', () => {
       const service = await start(t);
       const form = new URLSearchParams({ ...GRANT, ...inBody(service) }).toString() + more;
       assertOAuthError(await postForm(service, TOKEN, form), 400, 'invalid_request', /once|UTF-8/, null);
-      assert.equal(service.rows('SELECT * FROM access_token').length, 0);
+      assert.equal((await service.rows('SELECT * FROM access_token')).length, 0);
     });
   }
 

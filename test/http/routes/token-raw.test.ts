@@ -33,8 +33,8 @@ function statuses(text: string): number[] {
 const ONE_ANSWER = /\r\n\r\n\{.*\}$/s;
 const TWO_ANSWERS = /\r\n\r\n\{.*\}HTTP.*\r\n\r\n\{.*\}$/s;
 
-function issuedTokens({ rows }: OAuthService): number {
-  return rows('SELECT * FROM access_token').length;
+async function issuedTokens({ rows }: OAuthService): Promise<number> {
+  return (await rows('SELECT * FROM access_token')).length;
 }
 
 /** Checks that the connection still works. */
@@ -128,7 +128,7 @@ describe('on a raw connection', () => {
     connection.write(rawRequest(TOKEN, [FORM, `Content-Length: ${body.length + 1}`], body));
     connection.end();
     assert.deepEqual(statuses(await connection.closed()), [400]);
-    assert.equal(issuedTokens(service), 0);
+    assert.equal(await issuedTokens(service), 0);
   });
 
   it('a client that disconnects in the middle of its body is not an error of the service', async (t) => {
@@ -151,7 +151,7 @@ describe('on a raw connection', () => {
     // In order: the reply to the request itself, then the reply to the bytes after it.
     assert.deepEqual(statuses(text), [400, 400]);
     assert.match(text, /unsupported_grant_type.*(?:does not begin with a known method|is not valid HTTP)/s);
-    assert.equal(issuedTokens(service), 0);
+    assert.equal(await issuedTokens(service), 0);
   });
 
   it('a second Host is refused (RFC 9112 §3.2)', async (t) => {
@@ -161,7 +161,7 @@ describe('on a raw connection', () => {
     const text = await connection.received(ONE_ANSWER);
     assert.deepEqual(statuses(text), [400]);
     assert.match(text, /the Host header was sent more than once/);
-    assert.equal(issuedTokens(service), 0);
+    assert.equal(await issuedTokens(service), 0);
   });
 
   for (const [what, headers] of [
@@ -190,7 +190,7 @@ describe('on a raw connection', () => {
       const text = await connection.closed();
       assert.deepEqual(statuses(text), [400], text);
       assert.match(text, /Connection: close/);
-      assert.equal(issuedTokens(service), 0);
+      assert.equal(await issuedTokens(service), 0);
     });
   }
 
@@ -217,7 +217,7 @@ describe('on a raw connection', () => {
       connection.write(rawRequest(TOKEN, [FORM, 'Transfer-Encoding: chunked'], `${chunk}\r\n0\r\n\r\n`) + service.good);
       const text = await connection.closed();
       assert.deepEqual(statuses(text), [400], `${chunk} ${text}`);
-      assert.equal(issuedTokens(service), 0);
+      assert.equal(await issuedTokens(service), 0);
     }
   });
 });

@@ -28,8 +28,8 @@ function request({ client: { clientId, clientSecret } }: Service, more: Record<s
   return { clientId, clientSecret, grantType: 'client_credentials', scope: 'employees:view', ...more };
 }
 
-function issuedTokens({ rows }: OAuthService): number {
-  return rows('SELECT * FROM access_token').length;
+async function issuedTokens({ rows }: OAuthService): Promise<number> {
+  return (await rows('SELECT * FROM access_token')).length;
 }
 
 /** Exactly the error body of contract §1, and the log line of the request. */
@@ -129,7 +129,7 @@ describe('a token request in JSON', () => {
     assert.equal(bodyOf(await asked(names.slice(5).reverse().join(' '))).scope, names.slice(5).join(' '));
     const refused = await asked(names.slice(4).join(' '));
     assertErrorBody(service, refused, 400, 'invalid_scope', /more than 20.*'things:do-y'/);
-    assert.equal(issuedTokens(service), 2);
+    assert.equal(await issuedTokens(service), 2);
   });
 
   it('may use the names of RFC 6749, alone or with the JSON names', async (t) => {
@@ -173,7 +173,7 @@ describe('a token request in JSON', () => {
     it(`is refused for ${what}, and gets no token`, async (t) => {
       const service = await start(t);
       assertErrorBody(service, await postJson(service, TOKEN, request(service, more)), 400, code, says);
-      assert.equal(issuedTokens(service), 0);
+      assert.equal(await issuedTokens(service), 0);
     });
   }
 
@@ -199,7 +199,7 @@ describe('a token request in JSON', () => {
         assertErrorBody(service, answer, 400, 'invalid_request', /both in the Authorization header and in the body/);
       }
     }
-    assert.equal(issuedTokens(service), 0);
+    assert.equal(await issuedTokens(service), 0);
   });
 
   for (const scope of [undefined, '', 'all', 'employees:view']) {
@@ -207,7 +207,7 @@ describe('a token request in JSON', () => {
       const service = await start(t, []);
       const answer = await postJson(service, TOKEN, request(service, { scope }));
       assertErrorBody(service, answer, 400, 'invalid_scope', /^no scope is registered for this application$/);
-      assert.equal(issuedTokens(service), 0);
+      assert.equal(await issuedTokens(service), 0);
     });
   }
 
@@ -232,7 +232,7 @@ describe('a token request in JSON', () => {
       descriptions.add((bodyOf(answer).error as { description: string }).description);
     }
     assert.equal(descriptions.size, 1);
-    assert.equal(issuedTokens(service), 0);
+    assert.equal(await issuedTokens(service), 0);
   });
 
   it('is refused with 415 for another media type, 413 beyond 16 KiB, 405 for another method', async (t) => {
