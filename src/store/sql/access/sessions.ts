@@ -34,7 +34,8 @@ const END = 'DELETE FROM session WHERE id = @id AND user_id = @userId';
 const END_OTHERS = 'DELETE FROM session WHERE user_id = @userId AND id <> @keep';
 const END_OLDEST = `
   DELETE FROM session WHERE id IN (
-    SELECT id FROM session WHERE user_id = @userId ORDER BY seen_at DESC, id DESC LIMIT -1 OFFSET ${SESSIONS_PER_USER_MAX})`;
+    SELECT id FROM session WHERE user_id = @userId ORDER BY seen_at DESC, id DESC
+    LIMIT ${Number.MAX_SAFE_INTEGER} OFFSET ${SESSIONS_PER_USER_MAX})`;
 // Index: session_expiry.
 const PURGE = `
   DELETE FROM session WHERE id IN (SELECT id FROM session WHERE expires_at <= @now LIMIT ${SESSIONS_PURGED_AT_ONCE})`;

@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { copyFileSync, existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import BetterSqlite3 from 'better-sqlite3';
+import { MOVED_TABLES } from '../../src/data/move.ts';
+import { openPostgres, type PostgresDatabase } from '../../src/store/postgres/driver/postgres.ts';
+import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
+import { cleanUp } from '../support/cleanup.ts';
+import { commandLine, sallyport, sallyportJson, serve, unusedFolder } from '../support/command.ts';
+import { newDatabase } from '../support/postgres.ts';
+import { contents } from '../support/store.ts';
+
+/** Rows of every table, `@many` of the large ones. Managers come after their employees, and two manage each other. */
+const ROWS = `
+  CREATE TEMP TABLE n AS WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < @many) SELECT i FROM n;
+  INSERT INTO employee (user_id, external_id, user_name, first_name, last_name, email, division, manager_id, hire_date, active, created_at, updated_at)
+  VALUES ('a', NULL, 'a', 'Ann', 'O''Hara', 'a@x', 'sales', 'c', NULL, 1, 1, 1), ('b', 'B', 'b', 'Bo', 'ß€😀', 'b@x', 'sales', 'a', '2026-01-01', 0, 1, 1),
+         ('c', NULL, 'c', 'Cy', '\\ "quoted"', 'c@x', 'it', 'a', NULL, 1, 1, 1);
+  INSERT INTO endpoint (id, name, url, api_key, secret, secret_created_at, token_challenge, verified, enabled, enable_when_verified, created_at, updated_at)
+  VALUES ('e', 'Shop', 'https://shop.example/', x'00ff41', x'01', 1, 0, 1, 1, 0, 1, 1);
+  INSERT INTO pgp_key VALUES ('k', 'key', '-----BEGIN', 'ABC', 'rsa', NULL, NULL, 1, 1);
+  INSERT INTO webhook (number, id, name, endpoint_id, event_types, custom_headers, encryption_key_name, ordered, max_batch_records, max_records_per_second, retry_policy, max_attempts, standard_webhooks, heartbeat_seconds, timeout_seconds, created_at, updated_at)
+  VALUES (7, 'w', 'Orders', 'e', '["*"]', '[{"name": "x-a",  "value": "1"}]', 'key', 1, 100, 0.1, 'linear', 5, 0, 0, 10, 1, 1);
+  DELETE FROM sqlite_sequence WHERE name = 'webhook';
+  INSERT INTO sqlite_sequence (name, seq) VALUES ('webhook', 41);
+  INSERT INTO removed_webhook VALUES (3);
+  INSERT INTO webhook_progress (webhook_number, state, state_at, next_offset, cursor_offset, pending_records, wake_at, failure_streak, dead_streak)
+  VALUES (7, 'running', 1, 10, 2, 1, 123, 0, 0);
+  INSERT INTO subscription VALUES ('*', 7);
+  INSERT INTO event (key, id, type, data, subject, correlation_id, actor_id, created_at, erased_at, content_hash)
+  SELECT i, 'id' || i, 'order.created', json_object('text', 'a' || char(10) || '€"\\', 'i', i), NULL, 'c', NULL, i, NULL, randomblob(32) FROM n;
+  INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes) SELECT 7, i, i, 10 FROM n;
+  INSERT INTO batch VALUES (7, 0, 0, 'b0', 'delivered', 1, 0, NULL, NULL, 5), (7, 1, 1, 'b1', 'pending', 1, 0, 99, 'owner', NULL);
+  INSERT INTO attempt (key, id, webhook_number, kind, batch_id, first_offset, last_offset, attempt_number, started_at, request_headers, response_status, response_headers, response_body, error_class, error_message, timings)
+  SELECT i, 'a' || i, 7, 'delivery', 'b0', 0, 0, 1, i, 'h: 1', 200, NULL, randomblob(20), NULL, NULL, '{}' FROM n;
+  INSERT INTO access_token SELECT i, randomblob(32), 'app', 'a b', i FROM n WHERE i < 100;
+  INSERT INTO application_use SELECT id, 5 FROM application;
+  INSERT INTO erasure VALUES ('er', 'person', 'admin', -1, -1, 0, 0, 0, 1, 2);
+  INSERT INTO idempotency VALUES ('command-line', 'k', 'id1', 1, 99);
+  INSERT INTO kept_reply VALUES ('app', 'k', x'0102', 99);
+  INSERT INTO figure VALUES (60, 0, 60000, 1, 2, 3, 4, 5, '[1,2]', 6, 7, 8);
+  INSERT INTO invitation SELECT id, randomblob(32), 1, 2, NULL FROM user_account LIMIT 1;
+  INSERT INTO session SELECT 's', id, randomblob(32), 'viewer', 'password', '::1', 'Mozilla', 1, 2, 3 FROM user_account LIMIT 1;
+  INSERT INTO passkey SELECT 'p', id, x'01', x'02', 'localhost', 'Phone', 3, 1, NULL FROM user_account LIMIT 1;`;
+
+/** A data folder with rows in every table. */
+async function fullFolder(t: TestContext, many = 250): Promise<string> {
+  const dataDir = unusedFolder(t);
+  await sallyportJson(['init', '--data', dataDir]);
+  const connection = new BetterSqlite3(join(dataDir, 'sallyport.db'));
+  connection.pragma('foreign_keys = OFF');
+  connection.exec(`BEGIN; ${ROWS.replaceAll('@many', String(many))} COMMIT;`);
+  connection.pragma('journal_mode = DELETE');
+  connection.close();
+  return dataDir;
+}
+
+function rowsIn(dataDir: string): Readonly<Record<string, readonly unknown[]>> {
+  const db = openSqlite(join(dataDir, 'sallyport.db'), { readOnly: true });
+  const all = contents(db);
+  db.connection.close();
+  return all;
+}
+
+async function opened(t: TestContext, url: string): Promise<PostgresDatabase> {
+  const db = await openPostgres({ connection: { connectionString: url } });
+  cleanUp(t, () => db.close());
+  return db;
+}
+
+async function refused(args: readonly string[], expected: RegExp): Promise<void> {
+  const { status, stdout, stderr } = await sallyport(args);
+  assert.equal(status, 1, stderr);
+  assert.equal(stdout, '');
+  assert.match(stderr, expected);
+  assert.equal(stderr.trim().split('\n').length, 1, stderr);
+}
+
+describe('sallyport move', () => {
+  it('copies every table to PostgreSQL and back, and changes nothing in the source', async (t) => {
+    const dataDir = await fullFolder(t);
+    const before = rowsIn(dataDir);
+    for (const { name } of MOVED_TABLES) assert((before[name]?.length ?? 0) > 0, `no row in ${name}`);
+    const file = readFileSync(join(dataDir, 'sallyport.db'));
+    const url = await newDatabase(t);
+    const moved = await sallyportJson<{ rows: number; tables: Record<string, number> }>([
+      'move',
+      '--to',
+      url,
+      '--data',
+      dataDir,
+    ]);
+    for (const { name } of MOVED_TABLES) assert.equal(moved.tables[name], before[name]?.length, name);
+    assert.deepEqual(readFileSync(join(dataDir, 'sallyport.db')), file);
+
+    const db = await opened(t, url);
+    assert.deepEqual(await db.all('SELECT webhook_number, wake_at FROM webhook_wake', {}), [
+      { webhook_number: 7, wake_at: 123 },
+    ]);
+    assert.equal((await db.get("SELECT nextval('webhook_number_seq') AS next", {}))?.next, 42);
+    const settings = ['--database-url', url, '--data', dataDir];
+    assert.match((await sallyport(['user', 'list', ...settings])).stdout, /admin/);
+    assert.match((await sallyport(['audit', 'verify', '--database-url', url])).stdout, /The chain is intact/);
+
+    const back = unusedFolder(t);
+    await sallyportJson(['move', '--from', url, '--data', back]);
+    const after = rowsIn(back);
+    for (const { name } of MOVED_TABLES) {
+      if (name !== 'audit') assert.deepEqual(after[name], before[name], name);
+    }
+    assert.equal(after.audit?.length, (before.audit?.length ?? 0) + 2);
+    assert.deepEqual(readdirSync(back).sort(), ['sallyport.db', 'serve.lock']);
+    copyFileSync(join(dataDir, 'master.key'), join(back, 'master.key'));
+    assert.match((await sallyport(['user', 'list', '--data', back])).stdout, /admin/);
+  });
+
+  it('goes on after it was killed, and until then the database cannot be used', async (t) => {
+    const dataDir = await fullFolder(t, 40_000);
+    const url = await newDatabase(t);
+    const args = ['move', '--to', url, '--data', dataDir];
+    const db = await opened(t, url);
+    for (const table of ['event', 'outbox', 'attempt']) {
+      await killedWhile(args, async () => (await copyingOf(db)) === table);
+      const { status, stderr } = await sallyport(['user', 'list', '--database-url', url, '--data', dataDir]);
+      assert.equal(status, 1);
+      assert.match(stderr, /it holds an unfinished move: run the same sallyport move again/);
+    }
+    const other = await fullFolder(t);
+    await refused(
+      ['move', '--to', url, '--data', other],
+      /cannot receive the data: it holds an unfinished move from other data/,
+    );
+    const { tables } = await sallyportJson<{ tables: Record<string, number> }>(args);
+    assert.equal(tables.event, 40_000);
+    assert.equal(tables.attempt, 40_000);
+    assert.match((await sallyport(['user', 'list', '--database-url', url, '--data', dataDir])).stdout, /admin/);
+  });
+
+  it('finds that the source was changed between two runs', async (t) => {
+    const dataDir = await fullFolder(t, 40_000);
+    const url = await newDatabase(t);
+    const args = ['move', '--to', url, '--data', dataDir];
+    const db = await opened(t, url);
+    await killedWhile(args, async () => (await copyingOf(db)) === 'outbox');
+    await sallyportJson(['user', 'create', '--user-name', 'late', '--data', dataDir]);
+    const { status, stderr } = await sallyport(args);
+    assert.equal(status, 1);
+    assert.match(
+      stderr,
+      /its table user_account differs \(1 rows, the source has 2\): the source was changed since the move began/,
+    );
+  });
+
+  it('is refused for a folder in use, without its key or without data, and for a target with data', async (t) => {
+    const dataDir = await fullFolder(t);
+    const url = await newDatabase(t);
+    const empty = unusedFolder(t);
+    await refused(['move', '--to', url, '--data', empty], /there is no data in .* yet/);
+    const copy = unusedFolder(t);
+    await sallyportJson(['init', '--data', copy]);
+    const { end } = await serve(t, copy);
+    await refused(['move', '--to', url, '--data', copy], /the data folder .* is in use: stop the server first/);
+    await end('SIGTERM');
+    await refused(
+      ['move', '--to', url, '--data', copy, '--master-key-file', join(empty, 'no.key')],
+      /there is no master key at/,
+    );
+    const key = join(dataDir, 'master.key');
+    await refused(
+      ['move', '--to', url, '--data', copy, '--master-key-file', key],
+      /is not the master key that the database was made/,
+    );
+    const db = await opened(t, url);
+    const [row] = await db.all('SELECT count(*) AS tables FROM pg_tables WHERE schemaname = current_schema()', {});
+    assert.equal(row?.tables, 0, 'a refused move leaves the target empty');
+
+    await sallyportJson(['move', '--to', url, '--data', copy]);
+    await refused(
+      ['move', '--to', url, '--data', dataDir],
+      /cannot receive the data: it already has data: move into an empty database/,
+    );
+    await refused(['move', '--from', url, '--data', dataDir], /already contains data: name an empty folder/);
+    await db.commit([
+      {
+        sql: `INSERT INTO instance (name, version, started_at, seen_at, expires_at) VALUES ('one', '1', 0, 0, 9000000000000)`,
+        params: {},
+      },
+    ]);
+    await refused(['move', '--from', url, '--data', empty], /an instance uses the database .*: stop them first/);
+    assert.equal(existsSync(empty), false);
+  });
+
+  it('needs a direction and a URL of PostgreSQL', async () => {
+    for (const args of [[], ['--to', 'postgres://a/b', '--from', 'postgres://a/b'], ['--to', 'mysql://a/b']]) {
+      const { status, stderr } = await sallyport(['move', ...args]);
+      assert.equal(status, 2, stderr);
+      assert.match(stderr, /Give either --to or --from|--to must be the URL of a PostgreSQL database/);
+    }
+  });
+});
+
+/** The table that an unfinished move copies; null before it begins and after its end. */
+async function copyingOf(db: PostgresDatabase): Promise<string | null> {
+  const exists = await db.get("SELECT to_regclass('setting') AS found", {});
+  if (exists?.found === null) return null;
+  const row = await db.get("SELECT convert_from(value, 'UTF8') AS state FROM setting WHERE name = 'move'", {});
+  return row === undefined ? null : (JSON.parse(String(row.state)) as { table: string }).table;
+}
+
+/** Runs the command and kills it once the condition holds. */
+async function killedWhile(args: readonly string[], holds: () => Promise<boolean>): Promise<void> {
+  const [program = '', ...rest] = commandLine(args);
+  const child = spawn(program, rest, { stdio: 'ignore' });
+  const ended = new Promise<NodeJS.Signals | null>((resolve) => child.once('exit', (_, signal) => resolve(signal)));
+  while (child.exitCode === null && !(await holds())) await new Promise(setImmediate);
+  child.kill('SIGKILL');
+  assert.equal(await ended, 'SIGKILL', 'the command ended before it was killed');
+}

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import type { FirstCredentials } from '../../src/data/data.ts';
+import { type CommandResult, sallyport, sallyportJson, serve, unusedFolder } from '../support/command.ts';
+import { newDatabase } from '../support/postgres.ts';
+
+type Database = { readonly dataDir: string; readonly env: Readonly<Record<string, string>>; readonly url: string };
+
+/** A new, empty database and an unused folder for its master key. */
+async function emptyDatabase(t: TestContext): Promise<Database> {
+  const [dataDir, url] = [unusedFolder(t), await newDatabase(t)];
+  return { dataDir, url, env: { SALLYPORT_DATA: dataDir, SALLYPORT_DATABASE_URL: url } };
+}
+
+async function initialised(t: TestContext): Promise<Database> {
+  const database = await emptyDatabase(t);
+  await sallyportJson(['init'], database);
+  return database;
+}
+
+/** The settings of another instance, with a copy of the master key. */
+function otherInstance(t: TestContext, { dataDir, url, env }: Database): Database {
+  const other = unusedFolder(t);
+  mkdirSync(other, { mode: 0o700 });
+  copyFileSync(join(dataDir, 'master.key'), join(other, 'master.key'));
+  return { dataDir: other, url, env: { ...env, SALLYPORT_DATA: other } };
+}
+
+function failed({ status, stdout, stderr }: CommandResult, expected: RegExp): void {
+  assert.equal(status, 1, stderr);
+  assert.equal(stdout, '');
+  assert.match(stderr, expected);
+  assert.equal(stderr.trim().split('\n').length, 1, stderr);
+  assert.doesNotMatch(stderr, /hunter2|internal error/);
+}
+
+describe('commands on PostgreSQL', () => {
+  it('init shows the credentials once, and says where the data and the master key are', async (t) => {
+    const { dataDir, env, url } = await emptyDatabase(t);
+    const { status, stdout } = await sallyport(['init'], { env });
+    assert.equal(status, 0);
+    const place = url.replace(/^.*@/, '');
+    assert.match(
+      stdout,
+      new RegExp(`The data is in the database ${place}\\. Every further instance needs a copy of the master`),
+    );
+    assert.deepEqual(readdirSync(dataDir), ['master.key']);
+    failed(await sallyport(['init'], { env }), /is already initialised, and its credentials were shown then/);
+  });
+
+  it('change what another instance serves, with the same master key', async (t) => {
+    const one = await initialised(t);
+    const other = otherInstance(t, one);
+    await sallyportJson(['user', 'create', '--user-name', 'jane'], one);
+    assert.match((await sallyport(['user', 'list'], other)).stdout, /jane/);
+    const { stdout } = await sallyport(['audit', 'verify'], { env: { SALLYPORT_DATABASE_URL: one.url } });
+    assert.match(stdout, /The chain is intact/);
+    // A wrong key.
+    writeFileSync(join(other.dataDir, 'master.key'), `${Buffer.alloc(32, 9).toString('base64')}\n`);
+    failed(
+      await sallyport(['user', 'list'], other),
+      /the master key is not the one .*: copy the master key of the other/,
+    );
+  });
+
+  it('instances lists who serves, and forgets who stopped', async (t) => {
+    const one = await initialised(t);
+    const other = otherInstance(t, one);
+    const services = await Promise.all([serve(t, one.dataDir, one), serve(t, other.dataDir, other)]);
+    const { items } = await sallyportJson<{ items: Record<string, unknown>[] }>(['instances'], one);
+    assert.deepEqual(
+      items.map(({ alive }) => alive),
+      [true, true],
+    );
+    assert.deepEqual(
+      items.map(({ address }) => address).sort(),
+      services.map(({ announcement }) => announcement.address).sort(),
+    );
+    assert.deepEqual(Object.keys(items[0] ?? {}).sort(), [
+      'address',
+      'alive',
+      'duties',
+      'expiresAt',
+      'name',
+      'number',
+      'seenAt',
+      'startedAt',
+      'version',
+      'webhooks',
+    ]);
+    assert.match(
+      (await sallyport(['instances'], one)).stdout,
+      /^number +name +address +version +alive +startedAt +seenAt +webhooks +duties\n/,
+    );
+    failed(
+      await sallyport(['rotate-master-key'], one),
+      /stop all instances of .* first; still running: \d+ \(.+\), \d+ \(/,
+    );
+    await Promise.all(services.map(({ end }) => end('SIGTERM')));
+    assert.equal((await sallyport(['instances'], one)).stdout, 'None.\n');
+    // Nothing was left beside the key: commands find the database by their settings.
+    assert.deepEqual(readdirSync(other.dataDir), ['master.key']);
+  });
+
+  it('instances that start together on an empty database show the same credentials', async (t) => {
+    const one = await emptyDatabase(t);
+    mkdirSync(one.dataDir, { mode: 0o700 });
+    writeFileSync(join(one.dataDir, 'master.key'), `${Buffer.alloc(32, 5).toString('base64')}\n`, { mode: 0o600 });
+    const all = [one, otherInstance(t, one), otherInstance(t, one)];
+    const services = await Promise.all(all.map((database) => serve(t, database.dataDir, database)));
+    const shown = services.flatMap(({ announcement }) =>
+      announcement.clientId === undefined ? [] : [announcement as FirstCredentials],
+    );
+    assert(shown.length > 0);
+    assert.equal(new Set(shown.map(({ clientSecret }) => clientSecret)).size, 1);
+    const { items } = await sallyportJson<{ items: unknown[] }>(['user', 'list'], one);
+    assert.equal(items.length, 1);
+    for (const { end } of services) assert.deepEqual(await end('SIGTERM'), { status: 0, signal: null });
+  });
+
+  it('rotate-master-key encrypts everything again, and the other instances need the new key', async (t) => {
+    const one = await initialised(t);
+    const other = otherInstance(t, one);
+    const { stdout } = await sallyport(['rotate-master-key'], one);
+    assert.match(stdout, /Copy the new one to every other instance before you start it/);
+    assert.match((await sallyport(['user', 'list'], one)).stdout, /admin/);
+    failed(await sallyport(['user', 'list'], other), /the master key is not the one that this database was made with/);
+  });
+
+  it('migrate creates the schema of an empty database, and has nothing to do later', async (t) => {
+    const { env, dataDir } = await emptyDatabase(t);
+    assert.deepEqual(await sallyportJson(['migrate'], { env }), { from: null, to: 1 });
+    assert.match((await sallyport(['migrate'], { env })).stdout, /^The schema of .* is up to date: version 1\.\n$/);
+    assert.equal(existsSync(dataDir), false);
+    failed(
+      await sallyport(['migrate']),
+      /SALLYPORT_DATABASE_URL is not set: sallyport serve migrates an SQLite database/,
+    );
+  });
+
+  it('leave backups to the database server', async (t) => {
+    const { env, dataDir } = await initialised(t);
+    const file = join(dataDir, 'backup.db');
+    for (const command of ['backup', 'restore']) {
+      failed(
+        await sallyport([command, file], { env }),
+        /works on an SQLite data folder.*pg_dump.*point-in-time.*docs\/how-to\//,
+      );
+    }
+    assert.deepEqual(readdirSync(dataDir), ['master.key']);
+  });
+
+  it('say in one sentence why a database cannot be used, without the password', async (t) => {
+    const dataDir = unusedFolder(t);
+    const url = 'postgres://user:hunter2@127.0.0.1:1/edge';
+    for (const command of [['init'], ['serve'], ['user', 'list'], ['audit', 'verify'], ['migrate'], ['instances']]) {
+      const env = { SALLYPORT_DATA: dataDir, SALLYPORT_DATABASE_URL: url };
+      failed(
+        await sallyport(command, { env }),
+        /^sallyport: SALLYPORT_DATABASE_URL: the database 127\.0\.0\.1:1\/edge cannot be used: it cannot be reached/,
+      );
+    }
+    assert.equal(existsSync(dataDir), false);
+  });
+});
