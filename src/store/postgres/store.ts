@@ -11,13 +11,18 @@ import { finishResuming } from '../sql/delivery/resume.ts';
 import { settlementStatements } from '../sql/delivery/settlement.ts';
 import { createStore } from '../sql/store.ts';
 import type { Store } from '../store.ts';
-import { tokenStore, watchAccess } from './access.ts';
+import { type PostgresAccessVersion, tokenStore, watchAccess } from './access.ts';
 import { createLeases, type Leases } from './instances.ts';
 import { eventStore } from './publish.ts';
 import { stateHistoryStore } from './state-history.ts';
 
-export function createPostgresStore(db: Database, vault: Vault, ids: Ids): Store {
-  const access = watchAccess(db);
+/** `access.changed` is to be called when another instance may have written. */
+export function createPostgresStore(
+  db: Database,
+  vault: Vault,
+  ids: Ids,
+  access: PostgresAccessVersion = watchAccess(db),
+): Store {
   const shared = createStore(db, vault, ids, access);
   const leases = createLeases(db);
   return {
