@@ -32,6 +32,8 @@ const CODE = 'lib';
 const MAIN = 'main';
 /** Packages of types that this package's declarations import. */
 const TYPES = '@types/better-sqlite3';
+/** Only who uses PostgreSQL installs it. */
+const OPTIONAL = 'pg';
 
 const folder = resolve(process.argv[2] ?? join(root, 'dist', 'sallyport'));
 const project = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Project;
@@ -51,7 +53,8 @@ unlinkMissing(folder);
 // The portal serves it.
 mkdirSync(join(folder, 'dist'));
 packReceiver(join(folder, 'dist'));
-const { name, version, description, license, type, keywords, engines, dependencies } = project;
+const { name, version, description, license, type, keywords, engines } = project;
+const { [OPTIONAL]: optional = '', ...dependencies } = project.dependencies;
 writeJson(join(folder, 'package.json'), {
   ...{ name, version, description, license, type, keywords },
   exports: {
@@ -63,6 +66,8 @@ writeJson(join(folder, 'package.json'), {
   ...PUBLISHED,
   engines,
   dependencies: { ...dependencies, [TYPES]: project.devDependencies[TYPES] },
+  peerDependencies: { [OPTIONAL]: `^${optional}` },
+  peerDependenciesMeta: { [OPTIONAL]: { optional: true } },
 });
 process.stdout.write(`${relative(process.cwd(), process.argv[2] === undefined ? pack(folder) : folder) || '.'}\n`);
 

@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import type { FirstCredentials } from '../../src/data/data.ts';
-import { type CommandResult, sallyport, sallyportJson, serve, unusedFolder } from '../support/command.ts';
+import {
+  type CommandResult,
+  sallyport,
+  sallyportJson,
+  sallyportProcess,
+  serve,
+  unusedFolder,
+} from '../support/command.ts';
 import { newDatabase } from '../support/postgres.ts';
 
 type Database = { readonly dataDir: string; readonly env: Readonly<Record<string, string>>; readonly url: string };
@@ -163,5 +170,30 @@ describe('commands on PostgreSQL', () => {
       );
     }
     assert.equal(existsSync(dataDir), false);
+  });
+});
+
+/** Lists the packages of PostgreSQL's client that the program has loaded when it exits. */
+const LOADED = `
+  process.once('exit', () => {
+    const files = Object.keys(require.cache).filter((file) => /node_modules.(pg|pg-\\w+).lib/.test(file));
+    require('node:fs').writeFileSync(process.env.LOADED_FILE, JSON.stringify(files));
+  });`;
+
+describe('the client of PostgreSQL', () => {
+  it('is loaded only if a URL is given', async (t) => {
+    const folder = unusedFolder(t);
+    mkdirSync(folder, { recursive: true });
+    const [preload, loaded] = [join(folder, 'preload.cjs'), join(folder, 'loaded.json')];
+    writeFileSync(preload, LOADED);
+    const hook = { NODE_OPTIONS: `--require ${preload}`, LOADED_FILE: loaded };
+    const files = async (command: string, env: Readonly<Record<string, string>>): Promise<number> => {
+      const { status, stderr } = await sallyportProcess([command, '--json'], { env: { ...env, ...hook } });
+      assert.equal(status, 0, stderr);
+      return (JSON.parse(readFileSync(loaded, 'utf8')) as unknown[]).length;
+    };
+    assert.equal(await files('init', { SALLYPORT_DATA: join(folder, 'data') }), 0);
+    const { env } = await emptyDatabase(t);
+    assert((await files('init', env)) > 0);
   });
 });

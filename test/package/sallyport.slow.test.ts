@@ -126,16 +126,29 @@ describe('the package sallyport', () => {
     assert.deepEqual(deadLinks(project, 'sallyport'), []);
   });
 
-  it('has the dependencies of the project, except Node', () => {
+  it('has the dependencies of the project, except Node, and the client of PostgreSQL only for who installs it', () => {
     const description = JSON.parse(readFileSync(installed('package.json'), 'utf8'));
     const root = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
     const types = '@types/better-sqlite3';
-    const { version, dependencies, optionalDependencies, engines } = description;
+    const { version, dependencies, optionalDependencies, engines, peerDependencies, peerDependenciesMeta } =
+      description;
+    const { pg, ...required } = root.dependencies;
     assert.deepEqual(
       [version, optionalDependencies, engines, dependencies],
-      [VERSION, undefined, root.engines, { ...root.dependencies, [types]: root.devDependencies[types] }],
+      [VERSION, undefined, root.engines, { ...required, [types]: root.devDependencies[types] }],
     );
-    assert.ok(!readdirSync(join(project.folder, 'node_modules')).some((name) => name.startsWith('node-linux')));
+    assert.deepEqual([peerDependencies, peerDependenciesMeta], [{ pg: `^${pg}` }, { pg: { optional: true } }]);
+    assert.ok(!readdirSync(join(project.folder, 'node_modules')).some((name) => /^node-linux|^pg$/.test(name)));
+  });
+
+  it('says what to install for PostgreSQL', () => {
+    const program = `
+import { createSallyport } from 'sallyport';
+await createSallyport({ databaseUrl: 'postgres://localhost/sallyport' }).catch(({ name, message }) => console.log(name, message));`;
+    assert.match(
+      runFile(project, 'postgres.mjs', program),
+      /^DataFolderError .*the package pg is not installed: npm install pg@8$/m,
+    );
   });
 
   it('can be embedded in a JavaScript program, with all its exports', () => {
