@@ -1,14 +1,16 @@
 /** `sallyport doctor`: finds problems early. Changes nothing, and may run next to a server. */
-import { SETTING_NAMES } from '../config/names.ts';
+import { type Config, SETTING_NAMES } from '../config/names.ts';
 import type { CommandGroup } from './command.ts';
+import type { Finding } from './doctor/finding.ts';
 import { printable } from './output.ts';
 
 export const doctorCommands: CommandGroup = [
   {
     name: 'doctor',
-    summary: 'Check the data folder and the settings',
+    summary: 'Check the data folder or the database, and the settings',
     examples: ['sallyport doctor', 'sallyport doctor --quiet'],
-    explanation: 'Fails (exit status 1) if there is a problem, but not for a warning. Reads the whole database file.',
+    explanation:
+      'Fails (exit status 1) if there is a problem, but not for a warning. Reads the whole SQLite file; on PostgreSQL it also checks the\nserver, its replication and what keeps it from removing old rows.',
     options: {
       quiet: { description: 'Print only warnings and problems, so that cron sends mail only then' },
     },
@@ -16,7 +18,7 @@ export const doctorCommands: CommandGroup = [
     json: true,
     run: async (invocation) => {
       const config = await invocation.config();
-      const { examineDatabase, examineFiles } = await import('./doctor-checks.ts');
+      const { examineFiles } = await import('./doctor/files.ts');
       const now = Date.now();
       const checks = [...(await examineFiles(config, now)), ...(await examineDatabase(config, now))];
       const healthy = checks.every(({ status }) => status !== 'problem');
@@ -28,3 +30,8 @@ export const doctorCommands: CommandGroup = [
     },
   },
 ];
+
+async function examineDatabase(config: Config, now: number): Promise<Finding[]> {
+  if (config.databaseUrl === null) return (await import('./doctor/sqlite.ts')).examineSqlite(config, now);
+  return (await import('./doctor/postgres.ts')).examinePostgres(config, now);
+}

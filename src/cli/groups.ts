@@ -99,7 +99,7 @@ export const GROUPS: readonly GroupEntry[] = [
   },
   {
     name: 'doctor',
-    summary: 'Check the data folder and the settings',
+    summary: 'Check the data folder or the database, and the settings',
     load: async () => (await import('./doctor.ts')).doctorCommands,
   },
   {

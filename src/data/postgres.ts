@@ -150,7 +150,8 @@ async function makeSchema(
   await ensurePartitions(db, { now, aheadMs: PARTITIONS_AHEAD_MS });
 }
 
-async function refuseUnfinishedMove(config: Config, db: PostgresDatabase): Promise<void> {
+/** Throws `DataFolderError` while `sallyport move` has begun and not finished. */
+export async function refuseUnfinishedMove(config: Config, db: PostgresDatabase): Promise<void> {
   const row = await db.get('SELECT 1 AS found FROM setting WHERE name = @name', { name: MOVE_SETTING });
   if (row === undefined) return;
   throw unusable(

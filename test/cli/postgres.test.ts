@@ -3,6 +3,8 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFi
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import type { FirstCredentials } from '../../src/data/data.ts';
+import { openPostgres } from '../../src/store/postgres/driver/postgres.ts';
+import { cleanUp } from '../support/cleanup.ts';
 import {
   type CommandResult,
   sallyport,
@@ -170,6 +172,67 @@ describe('commands on PostgreSQL', () => {
       );
     }
     assert.equal(existsSync(dataDir), false);
+  });
+});
+
+type Finding = { readonly check: string; readonly status: string; readonly detail: string };
+
+async function findings(env: Readonly<Record<string, string>>): Promise<Readonly<Record<string, Finding>>> {
+  const { checks } = JSON.parse((await sallyport(['doctor', '--json'], { env })).stdout) as { checks: Finding[] };
+  return Object.fromEntries(checks.map((finding) => [finding.check, finding]));
+}
+
+describe('doctor on PostgreSQL', () => {
+  it('checks the server, the schema and the contents', async (t) => {
+    const { env } = await initialised(t);
+    const found = await findings(env);
+    const fine = [
+      'master key',
+      'database',
+      'schema',
+      'privileges',
+      'vacuum',
+      'partitions',
+      'connections',
+      'pooler',
+      'audit log',
+      'clock',
+      'secrets',
+    ];
+    for (const check of fine) assert.equal(found[check]?.status, 'ok', JSON.stringify(found[check]));
+    assert.equal(found['data folder'], undefined);
+    assert.match(
+      found.replication?.detail ?? '',
+      /no standby confirms commits .* the last acknowledged events, tokens and revocations are lost/,
+    );
+    // The server of the tests runs without fsync.
+    assert.match(found.commits?.detail ?? '', /fsync is off/);
+  });
+
+  it('reports missing partitions', async (t) => {
+    const { env, url } = await initialised(t);
+    const db = await openPostgres({ connection: { connectionString: url } });
+    cleanUp(t, () => db.close());
+    const partitions = await db.all("SELECT relname FROM pg_class WHERE relname ~ '^event_p\\d' AND relkind = 'r'", {});
+    for (const { relname } of partitions) await db.run(`DROP TABLE ${relname}`);
+    const found = await findings(env);
+    assert.deepEqual(
+      [found.partitions?.status, found.partitions?.detail],
+      ['problem', 'event cannot take new rows: start an instance, which makes partitions'],
+    );
+  });
+
+  it('says why it cannot look, in one sentence', async (t) => {
+    const empty = await emptyDatabase(t);
+    assert.match(
+      (await findings(empty.env)).schema?.detail ?? '',
+      /there is no data in the database .* run sallyport init/,
+    );
+    const env = { ...empty.env, SALLYPORT_DATABASE_URL: 'postgres://a:hunter2@127.0.0.1:1/b' };
+    const { status, stdout } = await sallyport(['doctor'], { env });
+    assert.equal(status, 1);
+    assert.match(stdout, /^problem {2}database: .*cannot be reached \(connect ECONNREFUSED/m);
+    assert.doesNotMatch(stdout, /hunter2/);
   });
 });
 

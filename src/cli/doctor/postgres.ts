@@ -1,0 +1,171 @@
+/** The checks of `sallyport doctor` on a PostgreSQL database. */
+import { type Config, databaseName } from '../../config/config.ts';
+import { connect, refuseUnfinishedMove, requireSchema } from '../../data/postgres.ts';
+import { rowKeyTime } from '../../kernel/ids.ts';
+import { CLOCK_BEHIND_MAX_MS } from '../../kernel/limits/limits.ts';
+import { POSTGRES_WRITERS } from '../../kernel/limits/postgres.ts';
+import type { Secret } from '../../kernel/secret.ts';
+import type { Database } from '../../store/database.ts';
+import type { PostgresDatabase } from '../../store/postgres/driver/postgres.ts';
+import { isPooled, type ServerHealth, serverHealth } from '../../store/postgres/health.ts';
+import { serverFacts } from '../../store/postgres/server.ts';
+import { examineContents } from './contents.ts';
+import { type Finding, finding, findings, ok, problem, warning } from './finding.ts';
+
+/** A snapshot of this age keeps the versions that updates leave behind, which slows claims down. */
+const SNAPSHOT_OLD_MS = 5 * 60_000;
+const PARTITIONS_AHEAD_MIN_MS = 2 * 86_400_000;
+/** The connections of one more instance: writers, the reader, and the thread for large bodies. */
+const INSTANCE_CONNECTIONS: number = POSTGRES_WRITERS + 2;
+
+export async function examinePostgres(config: Config, now: number): Promise<Finding[]> {
+  let db: PostgresDatabase;
+  try {
+    db = await connect(config);
+  } catch (error) {
+    return [problem('database', (error as Error).message)];
+  }
+  try {
+    return await examineConnected(config, db, now);
+  } finally {
+    await db.close();
+  }
+}
+
+async function examineConnected(config: Config, db: PostgresDatabase, now: number): Promise<Finding[]> {
+  const url = config.databaseUrl as Secret;
+  const { version, role } = await serverFacts(db);
+  const database = ok('database', `${databaseName(url)}, PostgreSQL ${version}, as ${role}`);
+  const schema = await finding('schema', async () => {
+    await requireSchema(config, db);
+    await refuseUnfinishedMove(config, db);
+    return ok('schema', 'the schema is current');
+  });
+  if (schema.status === 'problem') return [database, schema];
+  const health = await serverHealth(db);
+  return [
+    database,
+    schema,
+    examineOwners(health, role),
+    ...examineDurability(health),
+    ...examineVacuum(health),
+    examinePartitions(health),
+    examineConnections(health),
+    await finding('pooler', () => examinePooler(url)),
+    examineMachineClock(health, now),
+    ...(await findings('instances', async () => [await examineInstances(db)])),
+    ...(await examineContents(config, db, health.now)),
+  ];
+}
+
+function examineOwners({ foreignTables }: ServerHealth, role: string): Finding {
+  const check = 'privileges';
+  if (foreignTables.length === 0) return ok(check, `${role} owns all tables`);
+  const shown = foreignTables.slice(0, 3).join(', ');
+  return problem(
+    check,
+    `${role} does not own ${foreignTables.length} tables (${shown}), so it cannot make partitions or migrate: use the role that owns them, or GRANT that role TO ${role}`,
+  );
+}
+
+/** What an answer 202 promises, and what the server must do for it. */
+function examineDurability({ fsync, synchronousCommit, synchronousStandbys }: ServerHealth): Finding[] {
+  const commit = 'commits';
+  const findingOfCommit = !fsync
+    ? problem(commit, 'fsync is off: a crash of the server can destroy the database; set fsync = on')
+    : synchronousCommit === 'off'
+      ? problem(commit, 'synchronous_commit is off: a crash of the server loses events that were acknowledged with 202')
+      : ok(commit, `they are on disk before they are acknowledged (synchronous_commit = ${synchronousCommit})`);
+  const replication = 'replication';
+  const isLocal = ['off', 'local'].includes(synchronousCommit);
+  const findingOfReplication =
+    synchronousStandbys === ''
+      ? warning(
+          replication,
+          'no standby confirms commits (synchronous_standby_names is empty): if this server is lost, and a standby or a backup takes over, the last acknowledged events, tokens and revocations are lost',
+        )
+      : isLocal
+        ? warning(
+            replication,
+            `synchronous_commit = ${synchronousCommit} does not wait for the standbys (${synchronousStandbys}): set it to on`,
+          )
+        : ok(replication, `commits wait for ${synchronousStandbys}`);
+  return [findingOfCommit, findingOfReplication];
+}
+
+function examineVacuum({ autovacuum, oldestSnapshot, preparedTransactions, idleSlots }: ServerHealth): Finding[] {
+  const check = 'vacuum';
+  const found = [
+    ...(autovacuum ? [] : [problem(check, 'autovacuum is off: tables grow and slow down; set autovacuum = on')]),
+    ...(oldestSnapshot !== null && oldestSnapshot.ageMs > SNAPSHOT_OLD_MS
+      ? [
+          warning(
+            check,
+            `process ${oldestSnapshot.process} has held a transaction open for ${Math.round(oldestSnapshot.ageMs / 60_000)} minutes, so old versions of rows are kept and deliveries slow down: end it`,
+          ),
+        ]
+      : []),
+    ...(preparedTransactions > 0
+      ? [
+          warning(
+            check,
+            `${preparedTransactions} prepared transactions keep locks and old versions of rows: commit or roll them back`,
+          ),
+        ]
+      : []),
+    ...(idleSlots.length > 0
+      ? [warning(check, `replication slots that nobody reads keep the write-ahead log: ${idleSlots.join(', ')}`)]
+      : []),
+  ];
+  return found.length > 0 ? found : [ok(check, 'autovacuum is on, and no old transaction keeps it from its work')];
+}
+
+function examinePartitions({ partitionsEnd, now }: ServerHealth): Finding {
+  const check = 'partitions';
+  const ends = Object.entries(partitionsEnd).map(([table, key]) => ({ table, endAt: rowKeyTime(key) }));
+  const missing = ends.filter(({ endAt }) => endAt <= now).map(({ table }) => table);
+  if (missing.length > 0)
+    return problem(check, `${missing.join(', ')} cannot take new rows: start an instance, which makes partitions`);
+  const soon = ends.filter(({ endAt }) => endAt - now < PARTITIONS_AHEAD_MIN_MS).map(({ table }) => table);
+  if (soon.length > 0)
+    return warning(check, `${soon.join(', ')} have partitions for less than two days: see the log of the instances`);
+  const end = Math.min(...ends.map(({ endAt }) => endAt));
+  return ok(check, `there are partitions until ${new Date(end).toISOString().slice(0, 10)}`);
+}
+
+function examineConnections({ connections, connectionsMax }: ServerHealth): Finding {
+  const detail = `${connections} of ${connectionsMax} connections are used`;
+  return connectionsMax - connections < INSTANCE_CONNECTIONS
+    ? warning('connections', `${detail}: another instance needs ${INSTANCE_CONNECTIONS}; raise max_connections`)
+    : ok('connections', detail);
+}
+
+async function examinePooler(url: Secret): Promise<Finding> {
+  return (await isPooled(url))
+    ? warning(
+        'pooler',
+        'the URL leads to a pooler such as PgBouncer: its pools must keep prepared statements (PgBouncer 1.21 or newer with max_prepared_statements), or use session mode',
+      )
+    : ok('pooler', 'connections lead to the server itself');
+}
+
+/** Instances use the clock of the database, but certificates are judged by the clock of the machine. */
+function examineMachineClock({ now: theirs }: ServerHealth, own: number): Finding {
+  const check = 'clock of this machine';
+  const differenceMs = own - theirs;
+  const shown = `${Math.abs(Math.round(differenceMs / 1000))} s ${differenceMs > 0 ? 'ahead of' : 'behind'} the clock of the database`;
+  return Math.abs(differenceMs) > CLOCK_BEHIND_MAX_MS
+    ? warning(check, `it is ${shown}: synchronise both with NTP`)
+    : ok(check, 'it agrees with the clock of the database');
+}
+
+const INSTANCES = `
+  SELECT count(*) AS listed, count(*) FILTER (WHERE expires_at > extract(epoch FROM clock_timestamp()) * 1000) AS alive FROM instance`;
+
+async function examineInstances(db: Database): Promise<Finding> {
+  const row = await db.get(INSTANCES, {});
+  const [listed, alive] = [Number(row?.listed), Number(row?.alive)];
+  if (listed > alive && alive === 0)
+    return warning('instances', 'none is running, and the last one did not stop in order');
+  return ok('instances', `${alive} running`);
+}

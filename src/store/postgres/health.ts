@@ -1,0 +1,84 @@
+/** What an operator should know about the PostgreSQL server behind a database. Only reads. */
+import type { Secret } from '../../kernel/secret.ts';
+import type { Database } from '../database.ts';
+
+export type ServerHealth = {
+  /** Tables that the role does not own, so that it cannot make partitions of them or migrate them. */
+  readonly foreignTables: readonly string[];
+  readonly synchronousCommit: string;
+  /** Empty: a commit waits for no standby. */
+  readonly synchronousStandbys: string;
+  readonly fsync: boolean;
+  readonly autovacuum: boolean;
+  /** The age of the oldest transaction that keeps old versions of rows, and its process; null without one. */
+  readonly oldestSnapshot: { readonly ageMs: number; readonly process: number } | null;
+  readonly preparedTransactions: number;
+  /** Replication slots that nobody reads: they keep all of the write-ahead log since then. */
+  readonly idleSlots: readonly string[];
+  readonly connections: number;
+  readonly connectionsMax: number;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  /** The first row key for which each partitioned table has no partition. */
+  readonly partitionsEnd: Readonly<Record<string, number>>;
+};
+
+const HEALTH = `
+  SELECT current_setting('synchronous_commit') AS synchronous_commit,
+    current_setting('synchronous_standby_names') AS synchronous_standbys,
+    current_setting('fsync') = 'on' AS fsync, current_setting('autovacuum') = 'on' AS autovacuum,
+    (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
+    CAST(current_setting('max_connections') AS bigint) - CAST(current_setting('superuser_reserved_connections') AS bigint) AS connections_max,
+    (SELECT count(*) FROM pg_prepared_xacts WHERE database = current_database()) AS prepared,
+    floor(extract(epoch FROM clock_timestamp()) * 1000) AS now`;
+const FOREIGN = `
+  SELECT c.relname AS name FROM pg_class AS c
+  WHERE c.relnamespace = to_regnamespace(current_schema()) AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+    AND NOT pg_has_role(current_user, c.relowner, 'MEMBER') ORDER BY c.relname`;
+// Its own snapshot is always new. A standby with feedback and a slot hold snapshots too.
+const SNAPSHOT = `
+  SELECT pid, floor(extract(epoch FROM clock_timestamp() - xact_start) * 1000) AS age FROM pg_stat_activity
+  WHERE backend_xmin IS NOT NULL AND xact_start IS NOT NULL AND pid <> pg_backend_pid() ORDER BY xact_start LIMIT 1`;
+const SLOTS = 'SELECT slot_name AS name FROM pg_replication_slots WHERE NOT active ORDER BY slot_name';
+// A bound reads FOR VALUES FROM ('1') TO ('2').
+const PARTITIONS = `
+  SELECT p.relname AS name, max(CAST(substring(pg_get_expr(c.relpartbound, c.oid) FROM 'TO \\(''(\\d+)''\\)') AS bigint)) AS until
+  FROM pg_class AS p LEFT JOIN pg_inherits AS i ON i.inhparent = p.oid LEFT JOIN pg_class AS c ON c.oid = i.inhrelid
+  WHERE p.relkind = 'p' AND p.relnamespace = to_regnamespace(current_schema()) GROUP BY p.relname`;
+
+export async function serverHealth(db: Database): Promise<ServerHealth> {
+  const [row, foreign, snapshot, slots, partitions] = await Promise.all([
+    db.get(HEALTH, {}),
+    db.all(FOREIGN, {}),
+    db.get(SNAPSHOT, {}),
+    db.all(SLOTS, {}),
+    db.all(PARTITIONS, {}),
+  ]);
+  return {
+    foreignTables: foreign.map(({ name }) => String(name)),
+    synchronousCommit: String(row?.synchronous_commit),
+    synchronousStandbys: String(row?.synchronous_standbys),
+    fsync: row?.fsync === 1,
+    autovacuum: row?.autovacuum === 1,
+    oldestSnapshot: snapshot === undefined ? null : { ageMs: Number(snapshot.age), process: Number(snapshot.pid) },
+    preparedTransactions: Number(row?.prepared),
+    idleSlots: slots.map(({ name }) => String(name)),
+    connections: Number(row?.connections),
+    connectionsMax: Number(row?.connections_max),
+    now: Number(row?.now),
+    partitionsEnd: Object.fromEntries(partitions.map(({ name, until }) => [String(name), Number(until ?? 0)])),
+  };
+}
+
+/** Whether the URL leads to a pooler such as PgBouncer. It gives clients a process number of its own. */
+export async function isPooled(url: Secret): Promise<boolean> {
+  const { Client } = (await import('pg')).default;
+  const client = new Client({ connectionString: url.reveal(), connectionTimeoutMillis: 5000 });
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    return rows[0]?.pid !== (client as unknown as { readonly processID: number }).processID;
+  } finally {
+    await client.end();
+  }
+}
