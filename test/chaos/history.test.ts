@@ -189,6 +189,14 @@ describe('the checker of the kill test', () => {
     assert.deepEqual(violations({ ...RIGHT, ...unconfirmed, erasures: [{ subject: 'jane', repliedAtMs: null }] }), []);
   });
 
+  it('allows a late repeat by an instance that was paused, and no first arrival out of order', () => {
+    const repeat = [...RIGHT.arrivals, arrival('ordered', [1])];
+    assert.deepEqual(violations({ ...RIGHT, arrivals: repeat, paused: true }), []);
+    const overtaken = [...RIGHT.arrivals.slice(0, 3), ...[1, 0, 3].map((offset) => arrival('ordered', [offset]))];
+    const kinds = violations({ ...RIGHT, arrivals: overtaken, paused: true }).map(({ kind }) => kind);
+    assert.ok(kinds.includes('reordered'));
+  });
+
   for (const [what, kind, wrong] of WRONG) {
     it(`finds ${what}: ${kind}`, () => {
       const kinds = violations({ ...RIGHT, ...wrong }).map((violation) => violation.kind);

@@ -45,6 +45,8 @@ export type History = {
   readonly publishes: readonly Publish[];
   readonly arrivals: readonly Arrival[];
   readonly erasures: readonly Erasure[];
+  /** Instances were paused while others went on. What one was about to send may arrive late, as a repeat. */
+  readonly paused?: boolean;
 };
 
 export type Violation = {
@@ -148,7 +150,7 @@ function* gaps({ webhooks, arrivals }: History): Generator<Violation> {
  * in the order in which they were acknowledged. An erasure may remove the last records of a batch that has gone out: the batch then goes
  * out again without them.
  */
-function* reordered({ webhooks, publishes, arrivals }: History): Generator<Violation> {
+function* reordered({ webhooks, publishes, arrivals, paused = false }: History): Generator<Violation> {
   for (const { name, kept } of webhooks.filter(({ ordered }) => ordered)) {
     const discarded = new Set(kept.filter(({ state }) => state === 'discarded').map(({ offset }) => offset));
     const settled = new Set(discarded);
@@ -166,7 +168,8 @@ function* reordered({ webhooks, publishes, arrivals }: History): Generator<Viola
       while (settled.has(next)) next += 1;
       if (first > next)
         yield { kind: 'reordered', detail: `${name}: offset ${first} came before ${next} was accepted` };
-      if (before < highest)
+      const isLateRepeat = paused && records.every(({ offset }) => settled.has(offset));
+      if (before < highest && !isLateRepeat)
         yield { kind: 'reordered', detail: `${name}: offset ${before} came again after ${highest}` };
       for (const { offset } of records) if (!discarded.has(offset)) highest = Math.max(highest, offset);
       if (accepted) for (const { offset } of records) settled.add(offset);

@@ -286,7 +286,7 @@ export function reportText({ seed, kills, violations: broken, faults, ...counts 
 }
 
 /** The same numbers in [0, 1) for the same seed (mulberry32). */
-function randomNumbers(seed: number): () => number {
+export function randomNumbers(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
@@ -297,7 +297,7 @@ function randomNumbers(seed: number): () => number {
 }
 
 /** Waits until nothing of the webhook is pending; answers a delivery that still is when it has waited long enough. */
-async function stillPending(admin: ApiClient, webhookId: string): Promise<DeliveryView | null> {
+export async function stillPending(admin: ApiClient, webhookId: string): Promise<DeliveryView | null> {
   const giveUpAt = performance.now() + SETTLED_WITHIN_MS;
   for (;;) {
     const path = `deliveries?webhookId=${webhookId}&state=pending&limit=1`;
@@ -308,7 +308,7 @@ async function stillPending(admin: ApiClient, webhookId: string): Promise<Delive
   }
 }
 
-async function listed(admin: ApiClient, webhookId: string): Promise<Kept[]> {
+export async function listed(admin: ApiClient, webhookId: string): Promise<Kept[]> {
   const kept: Kept[] = [];
   for (let cursor: string | null = ''; cursor !== null; ) {
     const after: string = cursor === '' ? '' : `&cursor=${cursor}`;

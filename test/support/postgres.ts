@@ -22,6 +22,8 @@ export type Cluster = {
   /** The URL of a database with the role that owns everything. */
   url(database: string): string;
   stop(): void;
+  /** Ends the server without a checkpoint, as a crash does, and starts it again. */
+  crash(): Promise<void>;
 };
 
 /** The folder of PostgreSQL's programs, or null. */
@@ -62,9 +64,21 @@ export async function startCluster(settings: Readonly<Record<string, string>> = 
     spawnSync(join(programs, 'pg_ctl'), ['stop', '-D', data, '-m', 'immediate', '-w'], { ...user, cwd: folder });
     rmSync(folder, { recursive: true, force: true });
   };
+  const control = (...args: string[]): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const child = spawn(join(programs, 'pg_ctl'), ['-D', data, '-w', '-s', ...args], {
+        ...user,
+        cwd: folder,
+        stdio: 'ignore',
+      });
+      child.once('exit', (code) =>
+        code === 0 ? resolve() : reject(new Error(`pg_ctl ${args[0]} ended with ${code}`)),
+      );
+    });
+  const crash = (): Promise<void> => control('restart', '-m', 'immediate', '-l', join(folder, 'log'));
   const url = (database: string): string => `postgres://${ROLE}@127.0.0.1:${port}/${database}`;
   await untilReady(url('postgres'), server);
-  return { host: '127.0.0.1', port, url, stop };
+  return { host: '127.0.0.1', port, url, stop, crash };
 }
 
 function userNamed(name: string): { uid: number; gid: number } {

@@ -1,0 +1,18 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { clusterReportText, FAULTS, runCluster } from './cluster.ts';
+
+/** `CHAOS_SEED` repeats the choices of a run, `CHAOS_SECONDS` makes it shorter or longer. */
+const { CHAOS_SEED, CHAOS_SECONDS } = process.env;
+const seed = Number(CHAOS_SEED ?? Date.now() % 1_000_000);
+const durationMs = Number(CHAOS_SECONDS ?? 60) * 1000;
+
+it('keeps every promise with three instances while faults happen at random', { timeout: 3_600_000 }, async (t) => {
+  const tell = (text: string): void => void process.stdout.write(`${text}\n`);
+  tell(`seed ${seed}: repeat with CHAOS_SEED=${seed}`);
+  const report = await runCluster(t, { seed, durationMs, tell });
+  tell(clusterReportText(report));
+  assert.deepEqual([report.violations, report.problems], [[], []]);
+  assert.ok(report.acknowledged > 0 && report.revoked > 0);
+  if (durationMs >= 300_000) for (const fault of FAULTS) assert.ok(report.faults[fault] > 0, fault);
+});

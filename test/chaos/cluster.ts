@@ -1,0 +1,261 @@
+/**
+ * The test of several instances: three of them work on one PostgreSQL database while faults happen at random, and what publishers, receivers
+ * and clients saw is checked against the promises (history.ts). The same seed makes the same choices; the machine's own timing stays.
+ */
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import type { FirstCredentials } from '../../src/data/data.ts';
+import { cleanUp } from '../support/cleanup.ts';
+import { type ApiClient, createClient, tokenFor } from '../support/client.ts';
+import { makeEndpoint, makeEventType, makeWebhook, sharedCertificates, startWebhook } from '../support/journey.ts';
+import { pgpKeyPair } from '../support/pgp-keys.ts';
+import { type Cluster, startCluster } from '../support/postgres.ts';
+import { temporaryFolder, writeCaFile } from '../support/service.ts';
+import { type History, type Kept, type Violation, violations } from './history.ts';
+import { type Program, runSallyport } from './life.ts';
+import { createPublisher } from './publisher.ts';
+import { type Kind, startReceivers } from './receivers.ts';
+import { listed, randomNumbers, stillPending } from './run.ts';
+
+export const FAULTS = ['kill', 'stop', 'pause', 'connections', 'database'] as const;
+export type Fault = (typeof FAULTS)[number];
+
+export type ClusterReport = {
+  readonly seed: number;
+  readonly durationMs: number;
+  readonly faults: Readonly<Record<Fault, number>>;
+  readonly acknowledged: number;
+  readonly records: number;
+  readonly repeats: number;
+  /** Tokens that were revoked on one instance and then tried on another. */
+  readonly revoked: number;
+  readonly violations: readonly (Violation | { readonly kind: 'revoked'; readonly detail: string })[];
+  /** What must not happen besides: 500s, deliveries that do not verify, records that stay. */
+  readonly problems: readonly string[];
+};
+
+export type ClusterOptions = { readonly seed: number; readonly durationMs: number; tell(text: string): void };
+
+const TYPE = 'chaos.happened';
+const KINDS: readonly Kind[] = ['plain', 'ordered', 'batched', 'standard'];
+const INSTANCES = 3;
+/** Longer and shorter than a lease. */
+const PAUSED_MAX_MS = 12_000;
+const BETWEEN_FAULTS_MAX_MS = 3000;
+const STARTED_WITHIN_MS = 60_000;
+
+type Instance = { readonly env: Readonly<Record<string, string>>; program: Program; url: string };
+
+export async function runCluster(t: TestContext, { seed, durationMs, tell }: ClusterOptions): Promise<ClusterReport> {
+  const random = randomNumbers(seed);
+  const below = (end: number): number => Math.floor(random() * end);
+  const cluster = await startCluster({ synchronous_commit: 'on', full_page_writes: 'on' });
+  cleanUp(t, cluster.stop);
+  const { privateKey } = await pgpKeyPair();
+  const receivers = await startReceivers(t, { privateKey, random });
+  const publisher = createPublisher(TYPE, random);
+  const folder = temporaryFolder(t);
+  const instances: Instance[] = [];
+  cleanUp(t, () => {
+    for (const { program } of instances) program.kill('SIGKILL');
+  });
+  const problems: string[] = [];
+  const found: ClusterReport['violations'][number][] = [];
+  const counts = Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Record<Fault, number>;
+
+  const environment = (n: number): Record<string, string> => ({
+    SALLYPORT_DATA: join(folder, `instance-${n}`),
+    SALLYPORT_MASTER_KEY_FILE: join(folder, 'master.key'),
+    SALLYPORT_DATABASE_URL: cluster.url('postgres'),
+    SALLYPORT_PORT: '0',
+    SALLYPORT_EGRESS_ALLOW: '127.0.0.0/8,::1',
+    SALLYPORT_LOG_LEVEL: 'warn',
+    SALLYPORT_CA_FILE: writeCaFile(t, sharedCertificates().ca),
+    NODE_COMPILE_CACHE: join(folder, 'compiled'),
+  });
+  const start = async (
+    env: Instance['env'],
+  ): Promise<{ program: Program; announced: FirstCredentials & { url: string } }> => {
+    const giveUpAt = performance.now() + STARTED_WITHIN_MS;
+    for (;;) {
+      const program = runSallyport(['serve', '--json'], env);
+      const line = await program.firstLine;
+      if (line !== null) return { program, announced: JSON.parse(line) };
+      // The database may be gone for a moment.
+      if (performance.now() > giveUpAt) throw new Error(`an instance does not start: ${program.log()}`);
+      await sleep(200);
+    }
+  };
+
+  const first = await start(environment(0));
+  instances.push({ env: environment(0), program: first.program, url: first.announced.url });
+  for (let n = 1; n < INSTANCES; n += 1) {
+    const { program, announced } = await start(environment(n));
+    instances.push({ env: environment(n), program, url: announced.url });
+  }
+  const credentials = first.announced;
+  const token = await tokenFor(first.announced.url, credentials);
+  const admin = (): ApiClient => createClient((instances[below(INSTANCES)] as Instance).url, token);
+  const webhooks = await subscribe(admin(), receivers);
+
+  const over = new AbortController();
+  const publishing = (async () => {
+    while (!over.signal.aborted) {
+      const { url } = instances[below(INSTANCES)] as Instance;
+      await publisher.publishUntil({ url, token }, over.signal);
+      await sleep(50);
+    }
+  })();
+  let revoked = 0;
+  const revoking = (async () => {
+    while (!over.signal.aborted) {
+      const [one, other] = [below(INSTANCES), below(INSTANCES)].map((at) => (instances[at] as Instance).url);
+      const passed = await passesRevoked(String(one), String(other), credentials).catch(() => null);
+      if (passed !== null) revoked += 1;
+      if (passed === true)
+        found.push({ kind: 'revoked', detail: `a token revoked at ${one} was accepted at ${other}` });
+      await sleep(100);
+    }
+  })();
+
+  const begunAt = performance.now();
+  while (performance.now() - begunAt < durationMs) {
+    await sleep(below(BETWEEN_FAULTS_MAX_MS));
+    const fault = FAULTS[below(FAULTS.length)] as Fault;
+    await happen(fault, instances[below(INSTANCES)] as Instance, { cluster, start, below });
+    counts[fault] += 1;
+    const { length } = publisher.publishes;
+    tell(`${Math.round((performance.now() - begunAt) / 1000)} s: ${fault}; ${length} events published`);
+  }
+  over.abort();
+  await Promise.all([publishing, revoking]);
+
+  receivers.acceptAll();
+  await publisher.finish({ url: (instances[0] as Instance).url, token });
+  const kept = new Map<Kind, Kept[]>();
+  for (const [kind, id] of webhooks) {
+    const waiting = await stillPending(admin(), id);
+    if (waiting !== null) problems.push(`${kind} stays pending: ${JSON.stringify(waiting)}`);
+    kept.set(kind, await listed(admin(), id));
+  }
+  for (const { program } of instances) {
+    program.kill('SIGTERM');
+    const { code } = await program.exited;
+    if (code !== 0) problems.push(`a stop ended with ${code}: ${program.log().slice(-2000)}`);
+  }
+  problems.push(...publisher.faults, ...receivers.problems);
+  const history: History = {
+    webhooks: KINDS.map((name) => ({ name, ordered: name === 'ordered', kept: kept.get(name) ?? [] })),
+    publishes: publisher.publishes,
+    arrivals: receivers.arrivals,
+    erasures: [],
+    paused: true,
+  };
+  const accepted = history.arrivals.filter((arrival) => arrival.accepted);
+  const records = accepted.flatMap(({ webhook, records: all }) =>
+    all.map(({ messageId }) => `${webhook} ${messageId}`),
+  );
+  return {
+    ...{ seed, durationMs, faults: counts, revoked, problems },
+    acknowledged: history.publishes.filter(({ acknowledgements }) => acknowledgements.length > 0).length,
+    records: records.length,
+    repeats: records.length - new Set(records).size,
+    violations: [...violations(history), ...found],
+  };
+}
+
+async function subscribe(
+  admin: ApiClient,
+  receivers: Awaited<ReturnType<typeof startReceivers>>,
+): Promise<ReadonlyMap<Kind, string>> {
+  await makeEventType(admin, TYPE);
+  const made = new Map<Kind, string>();
+  for (const kind of KINDS) {
+    const { secrets, ...rest } = receivers.add(kind);
+    const endpoint = await makeEndpoint(admin, { ...rest, secret: secrets[0] ?? '' }, {});
+    const webhook = await makeWebhook(admin, endpoint, [TYPE], {
+      name: kind,
+      ordered: kind === 'ordered',
+      maxBatchRecords: kind === 'plain' ? 1 : kind === 'ordered' ? 5 : 50,
+      standardWebhooks: kind === 'standard',
+    });
+    await startWebhook(admin, webhook);
+    made.set(kind, webhook.id);
+  }
+  return made;
+}
+
+type Means = {
+  readonly cluster: Cluster;
+  readonly start: (env: Instance['env']) => Promise<{ program: Program; announced: { url: string } }>;
+  readonly below: (end: number) => number;
+};
+
+/** Resolves when the fault is over. */
+async function happen(fault: Fault, instance: Instance, { cluster, start, below }: Means): Promise<void> {
+  if (fault === 'kill' || fault === 'stop') {
+    instance.program.kill(fault === 'kill' ? 'SIGKILL' : 'SIGTERM');
+    await instance.program.exited;
+    const { program, announced } = await start(instance.env);
+    Object.assign(instance, { program, url: announced.url });
+  } else if (fault === 'pause') {
+    instance.program.kill('SIGSTOP');
+    await sleep(below(PAUSED_MAX_MS));
+    instance.program.kill('SIGCONT');
+  } else if (fault === 'database') await cluster.crash();
+  else await endConnections(cluster, below);
+}
+
+/** Ends a random half of the connections of the instances. */
+async function endConnections(cluster: Cluster, below: Means['below']): Promise<void> {
+  const client = new pg.Client({ connectionString: cluster.url('postgres') });
+  await client.connect();
+  const { rows } = await client.query(
+    'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND usename IS NOT NULL',
+  );
+  for (const { pid } of rows) if (below(2) === 0) await client.query('SELECT pg_terminate_backend($1)', [pid]);
+  await client.end();
+}
+
+/** Whether a token that was revoked at one instance is accepted at another one. Rejects if a request was not answered. */
+async function passesRevoked(one: string, other: string, credentials: FirstCredentials): Promise<boolean> {
+  const token = await tokenFor(one, credentials);
+  const call = (url: string) =>
+    fetch(`${url}/services/api/x/edge/v1/event-types?limit=1`, { headers: { authorization: `Bearer ${token}` } });
+  const before = await call(other);
+  if (before.status !== 200) throw new Error(`the token was answered with ${before.status}`);
+  const { clientId, clientSecret } = credentials;
+  const revoked = await fetch(`${one}/services/api/oauth2/revoke`, {
+    method: 'POST',
+    headers: { authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}` },
+    body: new URLSearchParams({ token }),
+  });
+  if (revoked.status !== 200) throw new Error(`the revocation was answered with ${revoked.status}`);
+  return (await call(other)).status === 200;
+}
+
+/** The counts as a person reads them. */
+export function clusterReportText({
+  seed,
+  durationMs,
+  faults,
+  violations: broken,
+  problems,
+  ...counts
+}: ClusterReport): string {
+  const { acknowledged, records, repeats, revoked } = counts;
+  const kinds = ['lost', 'reordered', 'gap', 'duplicate', 'unknown', 'revoked'] as const;
+  const found = kinds.map((kind) => `${kind} ${broken.filter((one) => one.kind === kind).length}`).join(', ');
+  return [
+    `seed ${seed}, ${Math.round(durationMs / 1000)} s, ${INSTANCES} instances`,
+    `faults: ${FAULTS.map((fault) => `${fault} ${faults[fault]}`).join(', ')}`,
+    `${acknowledged} events acknowledged, ${revoked} tokens revoked and tried elsewhere`,
+    `${records} records accepted, ${repeats} of them repeats`,
+    `broken promises: ${found}; other problems: ${problems.length}`,
+    ...broken.slice(0, 20).map(({ kind, detail }) => `  ${kind}: ${detail}`),
+    ...problems.slice(0, 20).map((problem) => `  ${problem.slice(0, 600)}`),
+    '',
+  ].join('\n');
+}
