@@ -10,6 +10,7 @@ import { type ApiClient, EMPLOYEES, type Page, succeeded, tokenFor } from '../su
 import { registerApplication } from '../support/journey.ts';
 import { startService } from '../support/service.ts';
 import { makeApplication, openTestServices, tokenOf } from '../support/services.ts';
+import { onSqlite } from '../support/store.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -86,43 +87,46 @@ describe('lastUsedAt', () => {
     assert.equal(status, 400);
   });
 
-  it('costs no write for a call, none beside its row for a token, and one in a batch that empties no cache', async (t) => {
-    const s = await openTestServices(t);
-    const { application, clientSecret } = await makeApplication(s);
-    const other = await makeApplication(s);
-    await tokenOf(s, other.application.clientId, other.clientSecret);
-    const total = async (): Promise<number> => Number((await s.rows('SELECT total_changes() AS total'))[0]?.total);
-    const parts = { ...s, random: randomBytes };
-    const tokens = createTokens(parts);
-    const gate = createGate({ ...parts, catalogue: s.products.compiled });
-    const before = await total();
-    const client = await tokens.authenticate({ clientId: application.clientId, clientSecret });
-    const { accessToken } = await tokens.issue(client, undefined);
-    assert.equal(await total(), before + 1);
-    for (let n = 0; n < 100; n++) await gate.authenticate([`Bearer ${accessToken}`]);
-    assert.equal(await total(), before + 1);
-    assert.deepEqual(await s.rows('SELECT * FROM application_use'), []);
+  onSqlite(
+    'costs no write for a call, none beside its row for a token, and one in a batch that empties no cache',
+    async (t) => {
+      const s = await openTestServices(t);
+      const { application, clientSecret } = await makeApplication(s);
+      const other = await makeApplication(s);
+      await tokenOf(s, other.application.clientId, other.clientSecret);
+      const total = async (): Promise<number> => Number((await s.rows('SELECT total_changes() AS total'))[0]?.total);
+      const parts = { ...s, random: randomBytes };
+      const tokens = createTokens(parts);
+      const gate = createGate({ ...parts, catalogue: s.products.compiled });
+      const before = await total();
+      const client = await tokens.authenticate({ clientId: application.clientId, clientSecret });
+      const { accessToken } = await tokens.issue(client, undefined);
+      assert.equal(await total(), before + 1);
+      for (let n = 0; n < 100; n++) await gate.authenticate([`Bearer ${accessToken}`]);
+      assert.equal(await total(), before + 1);
+      assert.deepEqual(await s.rows('SELECT * FROM application_use'), []);
 
-    s.advance(5000);
-    await gate.authenticate([`Bearer ${accessToken}`]);
-    const version = await s.store.tokens.version();
-    const step = applicationUsesJob(s.store.applicationUses).begin(s.clock());
-    while (!(await step(1)).done);
-    const written = await s.rows('SELECT * FROM application_use ORDER BY last_used_at DESC');
-    assert.deepEqual(
-      written.map((row) => ({ ...row })),
-      [
-        { application_id: application.id, last_used_at: s.clock() },
-        { application_id: other.application.id, last_used_at: s.clock() - 5000 },
-      ],
-    );
-    assert.equal(await total(), before + 3);
-    assert.equal(await s.store.tokens.version(), version);
-    assert.equal((await s.store.applications.get(application.id))?.lastUsedAt, s.clock());
-    const again = applicationUsesJob(s.store.applicationUses).begin(s.clock());
-    assert.equal((await again(16)).done, true);
-    assert.equal(await total(), before + 3, 'nothing was used, nothing is written');
-  });
+      s.advance(5000);
+      await gate.authenticate([`Bearer ${accessToken}`]);
+      const version = await s.store.tokens.version();
+      const step = applicationUsesJob(s.store.applicationUses).begin(s.clock());
+      while (!(await step(1)).done);
+      const written = await s.rows('SELECT * FROM application_use ORDER BY last_used_at DESC');
+      assert.deepEqual(
+        written.map((row) => ({ ...row })),
+        [
+          { application_id: application.id, last_used_at: s.clock() },
+          { application_id: other.application.id, last_used_at: s.clock() - 5000 },
+        ],
+      );
+      assert.equal(await total(), before + 3);
+      assert.equal(await s.store.tokens.version(), version);
+      assert.equal((await s.store.applications.get(application.id))?.lastUsedAt, s.clock());
+      const again = applicationUsesJob(s.store.applicationUses).begin(s.clock());
+      assert.equal((await again(16)).done, true);
+      assert.equal(await total(), before + 3, 'nothing was used, nothing is written');
+    },
+  );
 
   it('of an application that is used all the time keeps no other from being written', async (t) => {
     const s = await openTestServices(t);

@@ -9,7 +9,7 @@ import { StaleWrite } from '../../src/store/errors.ts';
 import { holdLock } from '../support/lock-holder.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, makeApplication, openTestServices, type TestServices } from '../support/services.ts';
-import { leavingNothing } from '../support/store.ts';
+import { leavingNothing, onSqlite } from '../support/store.ts';
 
 type Holder = {
   readonly s: TestServices;
@@ -58,7 +58,7 @@ describe('a revocation that waits for its commit', () => {
     ],
   ];
   for (const [what, revoke] of ways) {
-    it(`ends what another process issued meanwhile, whose keys are above its own: ${what}`, async (t) => {
+    onSqlite(`ends what another process issued meanwhile, whose keys are above its own: ${what}`, async (t) => {
       const holder = await startHolding(t);
       const { s, application } = holder;
       const { token, sql } = tokenAt(s.ids.rowKey() + 10_000_000, application);
@@ -138,21 +138,24 @@ describe('credentials', () => {
     assert.equal((await enter(holder, accessToken)).applicationId, application.id);
   });
 
-  it('get a token with the current scopes if another process revokes the tokens of the application', async (t) => {
-    const holder = await startHolding(t);
-    const { s, application, credentials } = holder;
-    const again = () => s.tokens.authenticate(credentials);
-    const other = await holdLock(
-      t,
-      s.path,
-      `UPDATE application SET tokens_revoked_through = ${s.ids.rowKey() + 10_000_000}, scopes = '["employees:edit"]'`,
-    );
-    const issued = s.tokens.issue(await again(), undefined, again);
-    await other.release();
-    const { accessToken, scope } = await issued;
-    assert.equal(scope, 'employees:edit');
-    assert.equal((await enter(holder, accessToken)).applicationId, application.id);
-  });
+  onSqlite(
+    'get a token with the current scopes if another process revokes the tokens of the application',
+    async (t) => {
+      const holder = await startHolding(t);
+      const { s, application, credentials } = holder;
+      const again = () => s.tokens.authenticate(credentials);
+      const other = await holdLock(
+        t,
+        s.path,
+        `UPDATE application SET tokens_revoked_through = ${s.ids.rowKey() + 10_000_000}, scopes = '["employees:edit"]'`,
+      );
+      const issued = s.tokens.issue(await again(), undefined, again);
+      await other.release();
+      const { accessToken, scope } = await issued;
+      assert.equal(scope, 'employees:edit');
+      assert.equal((await enter(holder, accessToken)).applicationId, application.id);
+    },
+  );
 
   const ends: readonly [what: string, end: (holder: Holder) => Promise<unknown>][] = [
     [
