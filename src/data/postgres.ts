@@ -296,8 +296,8 @@ async function explained<T>(config: Config, work: () => Promise<T>): Promise<T> 
 /** Null for a fault of the program, and for an error that says what to do. */
 function advice(error: unknown): string | null {
   if (!(error instanceof Error) || error instanceof DataFolderError) return null;
-  const cause = error instanceof DatabaseUnavailable && error.cause instanceof Error ? error.cause : error;
-  const { code, message } = cause as NodeJS.ErrnoException;
+  if (causeOf(error).name === 'DatabaseUrlError') return causeOf(error).message;
+  const { code, message } = causeOf(error) as NodeJS.ErrnoException;
   if (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND')
     return 'the package pg is not installed: npm install pg@8';
   const known = ADVICE[code ?? ''];
@@ -306,11 +306,16 @@ function advice(error: unknown): string | null {
   return `it cannot be reached (${oneLine(message)}): check that PostgreSQL runs there and accepts connections from this machine`;
 }
 
+function causeOf(error: Error): Error {
+  return error instanceof DatabaseUnavailable && error.cause instanceof Error ? error.cause : error;
+}
+
 /** By PostgreSQL's codes (Appendix A, "PostgreSQL Error Codes"). */
 const ADVICE: Readonly<Record<string, string>> = {
   '28P01': 'correct the password in the URL, or in the file that PGPASSFILE names',
   '28000': 'correct the role in the URL, or pg_hba.conf of the server',
   '3D000': 'create it with createdb, or correct its name in the URL',
+  '25006': 'name the primary, or all servers, in the URL',
   '42501': 'the role must own the tables, or have all privileges on them',
   '53300': 'raise max_connections of the server, or run fewer instances',
 };

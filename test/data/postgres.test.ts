@@ -145,14 +145,16 @@ describe('a PostgreSQL database', () => {
         at((one) => (one.port = '1')),
         /cannot be reached \(connect ECONNREFUSED .*\): check that PostgreSQL runs there/,
       ],
+      [at((one) => (one.search = '?sslmode=require')), /The server does not support SSL connections/],
+      [at((one) => (one.search = '?sslmode=maybe')), /sslmode must be one of disable, allow, prefer/],
       [at((one) => (one.pathname = '/nowhere')), /database "nowhere" does not exist: create it with createdb/],
       [at((one) => (one.username = 'nobody')), /role "nobody" does not exist: correct the role in the URL/],
       [
-        at((one) => one.searchParams.set('options', '-c default_transaction_read_only=on')),
+        at((one) => (one.search = '?options=-c%20default_transaction_read_only%3Don')),
         /it is read-only: check default_transaction_read_only/,
       ],
       [
-        at((one) => one.searchParams.set('options', '-c search_path=nowhere')),
+        at((one) => (one.search = '?options=-c%20search_path%3Dnowhere')),
         /the role sallyport may not create tables in it: GRANT CREATE/,
       ],
     ];

@@ -1,6 +1,7 @@
 /** What an operator should know about the PostgreSQL server behind a database. Only reads. */
 import type { Secret } from '../../kernel/secret.ts';
 import type { Database } from '../database.ts';
+import { createConnection } from './driver/connection.ts';
 
 export type ServerHealth = {
   /** Tables that the role does not own, so that it cannot make partitions of them or migrate them. */
@@ -72,13 +73,12 @@ export async function serverHealth(db: Database): Promise<ServerHealth> {
 
 /** Whether the URL leads to a pooler such as PgBouncer. It gives clients a process number of its own. */
 export async function isPooled(url: Secret): Promise<boolean> {
-  const { Client } = (await import('pg')).default;
-  const client = new Client({ connectionString: url.reveal(), connectionTimeoutMillis: 5000 });
+  const connection = createConnection({ connection: { connectionString: url.reveal() } });
   try {
-    await client.connect();
+    const client = await connection.client();
     const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
     return rows[0]?.pid !== (client as unknown as { readonly processID: number }).processID;
   } finally {
-    await client.end();
+    await connection.close();
   }
 }

@@ -4,9 +4,10 @@ import type pg from 'pg';
 import { POSTGRES_ANSWER_MS, POSTGRES_CONNECT_MS } from '../../../kernel/limits/postgres.ts';
 import type { Parameters, Row } from '../../database.ts';
 import { postgresText, postgresValue, typesOf } from './dialect.ts';
+import { type Attempt, type ConnectionPlan, planConnections } from './url.ts';
 
 export type ConnectionOptions = {
-  /** What the client needs to connect: host, port, user, password, database, TLS. */
+  /** A URL (`connectionString`), or what the client needs to connect: host, port, user, password, database, TLS. */
   readonly connection: pg.ClientConfig;
   /** Whether statements are prepared once a connection. Not behind a pool that gives each transaction another connection. */
   readonly prepares?: boolean;
@@ -51,26 +52,18 @@ const TYPES = { getTypeParser: (oid: number) => PARSERS[oid] ?? asText } as unkn
 
 export function createConnection({ connection, prepares = true }: ConnectionOptions): Connection {
   let current: Promise<pg.Client> | null = null;
+  let established: pg.Client | null = null;
   let isClosed = false;
 
   const connect = async (): Promise<pg.Client> => {
-    const { Client } = (await import('pg')).default;
-    const client = new Client({
-      connectionTimeoutMillis: POSTGRES_CONNECT_MS,
-      query_timeout: POSTGRES_ANSWER_MS,
-      keepAlive: true,
-      application_name: 'sallyport',
-      ...connection,
-      types: TYPES,
-      pipeline: true,
-    } as pg.ClientConfig);
+    const connected = await connectFirst(planOf(connection));
     const forget = (): void => {
-      current = null;
+      if (established === connected) current = null;
     };
-    client.on('error', forget);
-    client.on('end', forget);
-    await client.connect();
-    return client;
+    established = connected;
+    connected.on('error', forget);
+    connected.on('end', forget);
+    return connected;
   };
 
   const client = (): Promise<pg.Client> => {
@@ -97,4 +90,76 @@ export function createConnection({ connection, prepares = true }: ConnectionOpti
       await open?.then((connected) => connected.end()).catch(() => undefined);
     },
   };
+}
+
+function planOf({ connectionString, ...config }: pg.ClientConfig): ConnectionPlan {
+  if (connectionString === undefined) return { attempts: [{ config, isFallback: false }], needsPrimary: false };
+  const plan = planConnections(connectionString);
+  return {
+    ...plan,
+    attempts: plan.attempts.map((attempt) => ({ ...attempt, config: { ...attempt.config, ...config } })),
+  };
+}
+
+/** Connects by the first way that works. Throws the error of the first server that could be asked, or else of the last one. */
+async function connectFirst({ attempts, needsPrimary }: ConnectionPlan): Promise<pg.Client> {
+  const failures: Error[] = [];
+  for (const attempt of attempts) {
+    if (attempt.isFallback && !lacksTls(failures.at(-1))) continue;
+    try {
+      const client = await connectOnce(attempt);
+      if (!needsPrimary || (await isWritable(client))) return client;
+      await client.end();
+      failures.push(new StandbyError());
+    } catch (error) {
+      failures.push(error as Error);
+    }
+  }
+  throw (
+    failures.find((failure) => /^[0-9A-Z]{5}$/.test(String((failure as { code?: unknown }).code))) ??
+    failures.at(-1) ??
+    new Error('the URL has no host')
+  );
+}
+
+/** The servers that answered cannot be written. The code is PostgreSQL's for a read-only transaction. */
+class StandbyError extends Error {
+  readonly code = '25006';
+  constructor() {
+    super('none of the servers that answered is the primary');
+  }
+}
+
+async function connectOnce({ config }: Attempt): Promise<pg.Client> {
+  const { Client } = (await import('pg')).default;
+  const client = new Client({
+    connectionTimeoutMillis: POSTGRES_CONNECT_MS,
+    query_timeout: POSTGRES_ANSWER_MS,
+    keepAlive: true,
+    application_name: 'sallyport',
+    ...config,
+    types: TYPES,
+    pipeline: true,
+  } as pg.ClientConfig);
+  // Without a listener, a connection that breaks while it is made would end the process.
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return client;
+  } catch (error) {
+    await client.end().catch(() => undefined);
+    throw error;
+  }
+}
+
+async function isWritable(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query<{ off: number }>(
+    "SELECT NOT pg_is_in_recovery() AND current_setting('default_transaction_read_only') = 'off' AS off",
+  );
+  return rows[0]?.off === 1;
+}
+
+/** As the client reports a server without TLS. */
+function lacksTls(error: Error | undefined): boolean {
+  return error?.message === 'The server does not support SSL connections';
 }
