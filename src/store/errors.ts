@@ -104,8 +104,11 @@ const DESCRIPTIONS: Readonly<Record<UnavailableReason, string>> = {
 export class DatabaseUnavailable extends Refusal {
   readonly reason: UnavailableReason;
 
-  constructor(reason: UnavailableReason, options: ErrorOptions = {}) {
-    super('unavailable', DESCRIPTIONS[reason], { headers: { 'Retry-After': String(DATABASE_RETRY_SECONDS) } });
+  /** `description` replaces the text for an SQLite file. */
+  constructor(reason: UnavailableReason, options: ErrorOptions & { readonly description?: string | undefined } = {}) {
+    super('unavailable', options.description ?? DESCRIPTIONS[reason], {
+      headers: { 'Retry-After': String(DATABASE_RETRY_SECONDS) },
+    });
     this.name = 'DatabaseUnavailable';
     this.reason = reason;
     // The stack would show where the error was noticed, not its cause.

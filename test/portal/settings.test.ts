@@ -5,6 +5,8 @@ import { describe, it } from 'node:test';
 import { SETTINGS } from '../../src/config/names.ts';
 import { examineBackup } from '../../src/data/backup.ts';
 import { startPortal } from '../support/browser.ts';
+import { databaseUrlOf } from '../support/service.ts';
+import { onPostgres } from '../support/store.ts';
 
 describe('settings', () => {
   it('shows each setting and its source, those that were changed first', async (t) => {
@@ -25,24 +27,38 @@ describe('settings', () => {
     assert.equal(await page.getByRole('button', { name: 'Download a backup' }).count(), 0);
   });
 
-  it('gives an administrator a backup that is whole, and leaves nothing of it behind', async (t) => {
-    const portal = await startPortal(t);
-    const { page, open } = await portal.signIn('administrator');
-    await open('/settings');
-    const [download] = await Promise.all([
-      page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Download a backup' }).click(),
-    ]);
-    assert.match(download.suggestedFilename(), /^sallyport-\d{8}T\d{6}Z\.db$/);
-    const verdict = await examineBackup(await download.path());
-    assert.equal(verdict.ok, true, JSON.stringify(verdict));
-    assert.equal(verdict.ok && verdict.facts.withMasterKey, false);
-    const { dataDir } = portal.service;
-    assert.deepEqual(
-      readdirSync(dataDir).filter((name) => name.includes('download')),
-      [],
-    );
-    await open('/audit?action=backup.download');
-    await page.getByRole('row').filter({ hasText: 'backup' }).first().waitFor();
-  });
+  if (onPostgres) {
+    it('shows the host and the name of a PostgreSQL database, and leaves backups to its server', async (t) => {
+      const portal = await startPortal(t);
+      const { page, open } = await portal.signIn('administrator');
+      await open('/settings');
+      const [, place = ''] = /@(.*)$/.exec(databaseUrlOf(portal.service.dataDir) ?? '') ?? [];
+      const text = await page.locator('main').innerText();
+      assert.match(text, /PostgreSQL\s+15/);
+      assert.ok(text.includes(`${place}, `), text);
+      assert.ok(!text.includes('sallyport@'), text);
+      assert.equal(await page.getByRole('button', { name: 'Download a backup' }).count(), 0);
+    });
+  } else {
+    it('gives an administrator a backup that is whole, and leaves nothing of it behind', async (t) => {
+      const portal = await startPortal(t);
+      const { page, open } = await portal.signIn('administrator');
+      await open('/settings');
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name: 'Download a backup' }).click(),
+      ]);
+      assert.match(download.suggestedFilename(), /^sallyport-\d{8}T\d{6}Z\.db$/);
+      const verdict = await examineBackup(await download.path());
+      assert.equal(verdict.ok, true, JSON.stringify(verdict));
+      assert.equal(verdict.ok && verdict.facts.withMasterKey, false);
+      const { dataDir } = portal.service;
+      assert.deepEqual(
+        readdirSync(dataDir).filter((name) => name.includes('download')),
+        [],
+      );
+      await open('/audit?action=backup.download');
+      await page.getByRole('row').filter({ hasText: 'backup' }).first().waitFor();
+    });
+  }
 });

@@ -41,8 +41,18 @@ export function portError(error: unknown): unknown {
   const kind = KINDS[code];
   if (kind !== undefined) return new ConstraintViolation(kind, columnsOf(table, detail, column), { cause: error });
   const reason = REASONS.find(([prefix]) => code.startsWith(prefix))?.[1];
-  return reason === undefined ? error : new DatabaseUnavailable(reason, { cause: error });
+  if (reason === undefined) return error;
+  return new DatabaseUnavailable(reason, { cause: error, description: DESCRIPTIONS[reason] });
 }
+
+/** The files are the server's. */
+const DESCRIPTIONS: Readonly<Partial<Record<UnavailableReason, string>>> = {
+  full: 'the database cannot be written: the disk of its server is full',
+  read_only: 'the database cannot be written: its server is read-only or a standby',
+  locked: 'the database did not answer in time: another transaction holds a lock',
+  damaged: 'the database server reports an internal error: see its log',
+  failed: 'the database server lacks a resource: see its log',
+};
 
 /** Errors of this program, such as a missing parameter. Everything else without a code comes from the connection. */
 function isServerError(error: Error): boolean {
