@@ -27,14 +27,25 @@ import {
 } from '../support/journey.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, openTestServices } from '../support/services.ts';
-import { leavingNothing, openTestStore, type TestStore } from '../support/store.ts';
+import { leavingNothing, onPostgres, openTestStore, type TestStore } from '../support/store.ts';
 
 const SECRET = 'Jane-Doe-of-Elm-Street';
 /** Long enough for any erasure here to finish. */
 const PATIENCE_MS = 60_000;
 
 /** The occurrences of a text in the files of a database. */
-function found(path: string, text: string): number {
+/** How often the text is in the files of SQLite; on PostgreSQL in how many rows. */
+async function found({ path, database }: TestStore, text: string): Promise<number> {
+  if (onPostgres) {
+    const columns = ['data FROM event', "concat(response_headers, convert_from(response_body, 'UTF8')) FROM attempt"];
+    const sql = `SELECT count(*) AS n FROM (${columns.map((column) => `SELECT ${column}`).join(' UNION ALL ')}) AS t (kept)
+      WHERE strpos(kept, @text) > 0`;
+    return Number((await database.get(sql, { text }))?.n);
+  }
+  return foundInFiles(path, text);
+}
+
+function foundInFiles(path: string, text: string): number {
   return [path, `${path}-wal`].reduce(
     (sum, file) => sum + (existsSync(file) ? occurrences(readFileSync(file), text) : 0),
     0,
@@ -71,14 +82,14 @@ describe('erasing a person’s data', () => {
     await settleBatch(s, await claimNext(s, number, 2), { kind: 'dead', at: s.clock() }, { responseStatus: 503 });
     s.advance(1000);
     const others = await s.rows("SELECT * FROM event WHERE subject = 'john'");
-    assert.ok(found(s.path, SECRET) > 0);
+    assert.ok((await found(s, SECRET)) > 0);
 
     const { id, backups, ...erased } = await erasing(s)({ subject: 'jane' }, ACTOR);
     const at = '2026-11-21T05:00:02.000Z';
     const counts = { events: 7, deliveriesDiscarded: 3, attempts: 3 };
     assert.deepEqual(erased, { subject: 'jane', state: 'finished', ...counts, startedAt: at, finishedAt: at });
     assert.match(backups, /made before 2026-11-21T05:00:02\.000Z .* out of reach/);
-    assert.equal(found(s.path, SECRET), 0);
+    assert.equal(await found(s, SECRET), 0);
     assert.equal(await count(s, 'event', "subject = 'jane' AND data IS NULL"), 7);
     assert.deepEqual(await s.rows("SELECT * FROM event WHERE subject = 'john'"), others);
     assert.equal(await count(s, 'attempt', 'response_body IS NULL AND response_headers IS NULL'), 3);
@@ -179,7 +190,7 @@ describe('erasing a person’s data', () => {
     s.advance(DAY_MS);
     await s.store.attempts.insert(attemptOf(s, hers));
     await s.store.erasures.forgetCopies();
-    assert.equal(found(s.path, SECRET), 0);
+    assert.equal(await found(s, SECRET), 0);
     const kept = await s.rows('SELECT first_offset, response_body IS NULL AS gone FROM attempt ORDER BY key');
     assert.deepEqual(
       kept.map(({ first_offset, gone }) => [first_offset, gone]),
@@ -193,7 +204,7 @@ describe('erasing a person’s data', () => {
 
   // Where two half-empty pages were put together, SQLite leaves copies of moved rows that it never overwrites by itself. With these
   // seeds it does so, in the table of events and in that of attempts.
-  for (const seed of [2, 7, 11]) {
+  for (const seed of onPostgres ? [] : [2, 7, 11]) {
     it(`leaves nothing in a file from which rows between others have been taken (${seed})`, async (t) => {
       const s = await openTestStore(t);
       const { connection } = s.sqlite;
@@ -223,9 +234,9 @@ describe('erasing a person’s data', () => {
       // Responses to removed records can no longer be matched to the subject; housekeeping deletes them with the record.
       connection.exec(`DELETE FROM attempt WHERE first_offset NOT IN (SELECT record_offset FROM outbox)`);
       const [eventsBefore, attemptsBefore] = [await others(), await attempts()];
-      assert.ok(found(s.path, SECRET) > 0);
+      assert.ok((await found(s, SECRET)) > 0);
       await erasing(s)({ subject: 'jane' }, ACTOR);
-      assert.equal(found(s.path, SECRET), 0);
+      assert.equal(await found(s, SECRET), 0);
       assert.deepEqual([await others(), await attempts()], [eventsBefore, attemptsBefore]);
       assert.deepEqual(connection.pragma('integrity_check'), [{ integrity_check: 'ok' }]);
     });
@@ -297,7 +308,7 @@ describe('an erasure that takes long', () => {
     goOn.resolve();
     while ((await erasures.get(second.id)).state !== 'finished') await sleep(5);
     assert.deepEqual([(await erasures.get(erased.id)).events, (await erasures.get(second.id)).events], [20, 1]);
-    assert.equal(found(s.path, SECRET), 20);
+    assert.equal(await found(s, SECRET), 20);
   });
 
   it('is done once if two processes work on it', async (t) => {
@@ -347,8 +358,8 @@ describe('POST /events/erase', () => {
     assert.ok(finishedAt !== null && finishedAt >= startedAt);
     assert.deepEqual(await succeeded(api.get(`erasures/${id}`)), body);
     assert.match(backups, /^Backups and copies of the database made before/);
-    assert.equal(found(join(service.dataDir, DATABASE_FILE), `{"text":"${SECRET}`), 0);
-    assert.equal(found(join(service.dataDir, DATABASE_FILE), `jane ${SECRET}`), 0);
+    assert.equal(foundInFiles(join(service.dataDir, DATABASE_FILE), `{"text":"${SECRET}`), 0);
+    assert.equal(foundInFiles(join(service.dataDir, DATABASE_FILE), `jane ${SECRET}`), 0);
 
     await startWebhook(admin, webhook);
     assert.deepEqual(
@@ -374,26 +385,28 @@ describe('POST /events/erase', () => {
     assert.equal((await admin.post('events/erase', { who: 'jane' })).status, 400);
   });
 
-  it('answers 202 and goes on by itself while another process reads the database', async (t) => {
-    const { service, admin } = await startJourney(t);
-    await makeEventType(admin, 'order.placed');
-    await succeeded(admin.post('events', { type: 'order.placed', data: { text: SECRET }, subject: 'jane' }));
-    const reader = openSqlite(join(service.dataDir, DATABASE_FILE));
-    cleanUp(t, () => reader.close());
-    reader.connection.exec('BEGIN');
-    assert.equal(reader.connection.prepare('SELECT count(*) FROM event WHERE subject = ?').pluck().get('jane'), 1);
-    const { status, headers, body } = await admin.post<ErasedView>('events/erase', { subject: 'jane' });
-    assert.deepEqual([status, body.state, body.events, body.finishedAt], [202, 'removing_copies', 1, null]);
-    const location = headers.get('location') ?? '';
-    assert.equal(location, `${EDGE}/erasures/${body.id}`);
-    assert.equal((await succeeded<ErasedView>(admin.get(location))).state, 'removing_copies');
-    // A long read delays no other erasure.
-    await succeeded(admin.post('events', { type: 'order.placed', data: { text: 'Joe' }, subject: 'joe' }));
-    assert.equal((await succeeded<ErasedView>(admin.post('events/erase', { subject: 'joe' }))).events, 1);
-    reader.connection.exec('COMMIT');
-    await finished(admin, location);
-    assert.equal(found(join(service.dataDir, DATABASE_FILE), SECRET), 0);
-  });
+  // A snapshot of SQLite keeps the log.
+  if (!onPostgres)
+    it('answers 202 and goes on by itself while another process reads the database', async (t) => {
+      const { service, admin } = await startJourney(t);
+      await makeEventType(admin, 'order.placed');
+      await succeeded(admin.post('events', { type: 'order.placed', data: { text: SECRET }, subject: 'jane' }));
+      const reader = openSqlite(join(service.dataDir, DATABASE_FILE));
+      cleanUp(t, () => reader.close());
+      reader.connection.exec('BEGIN');
+      assert.equal(reader.connection.prepare('SELECT count(*) FROM event WHERE subject = ?').pluck().get('jane'), 1);
+      const { status, headers, body } = await admin.post<ErasedView>('events/erase', { subject: 'jane' });
+      assert.deepEqual([status, body.state, body.events, body.finishedAt], [202, 'removing_copies', 1, null]);
+      const location = headers.get('location') ?? '';
+      assert.equal(location, `${EDGE}/erasures/${body.id}`);
+      assert.equal((await succeeded<ErasedView>(admin.get(location))).state, 'removing_copies');
+      // A long read delays no other erasure.
+      await succeeded(admin.post('events', { type: 'order.placed', data: { text: 'Joe' }, subject: 'joe' }));
+      assert.equal((await succeeded<ErasedView>(admin.post('events/erase', { subject: 'joe' }))).events, 1);
+      reader.connection.exec('COMMIT');
+      await finished(admin, location);
+      assert.equal(foundInFiles(join(service.dataDir, DATABASE_FILE), SECRET), 0);
+    });
 
   it('aborts a request with the person’s events, and sends the rest of its batch again', async (t) => {
     const { service, admin, receiver } = await startJourney(t);

@@ -10,7 +10,7 @@ import { cleanUp } from '../support/cleanup.ts';
 import { subscribe } from '../support/events.ts';
 import { count, DAY_MS, housekeepingFor } from '../support/housekeeping.ts';
 import { connect, importKey, makeEventType, publish, readWebhook, startJourney } from '../support/journey.ts';
-import { leavingNothing, openTestStore, type TestStore } from '../support/store.ts';
+import { execute, leavingNothing, openTestStore, type TestStore } from '../support/store.ts';
 import { pgpVector } from '../support/vectors.ts';
 
 /** A webhook whose only attempt just failed, and the progress that the dispatcher would read next. */
@@ -19,11 +19,11 @@ async function failing(s: TestStore, wakeAt: number): Promise<Progress> {
   await run(s, number);
   await publishMany(s, 'order.placed', 3);
   await settleBatch(s, await claimNext(s, number, 1), { kind: 'dead', at: s.clock() });
-  s.sqlite.connection
-    .prepare(
-      "UPDATE webhook_progress SET state = 'failing', state_reason = 'connect', failing_since_at = ?, wake_at = ? WHERE webhook_number = ?",
-    )
-    .run(s.clock(), wakeAt, number);
+  await execute(
+    s,
+    `UPDATE webhook_progress SET state = 'failing', state_reason = 'connect', failing_since_at = ${s.clock()}, wake_at = ${wakeAt}
+     WHERE webhook_number = ${number}`,
+  );
   return progressOf(s, number);
 }
 

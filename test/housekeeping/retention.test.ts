@@ -155,12 +155,9 @@ describe('retention', () => {
     const whole = await claimNext(s, number, 4);
     const [left, right] = [s.ids.uuid(), s.ids.uuid()];
     await settleBatch(s, whole, { kind: 'halve', at: s.clock(), halfIds: [left, right] });
-    const end = (id: string, first: number, state: string): void =>
-      void s.sqlite.connection
-        .prepare('UPDATE batch SET state = ?, next_attempt_at = NULL, settled_at = ? WHERE id = ? AND first_offset = ?')
-        .run(state, s.clock(), id, first);
-    end(left, 0, 'delivered');
-    end(right, 2, 'dead');
+    const end = (id: string, state: string): string =>
+      `UPDATE batch SET state = '${state}', next_attempt_at = NULL, settled_at = ${s.clock()} WHERE id = '${id}'`;
+    await execute(s, end(left, 'delivered'), end(right, 'dead'));
     await execute(s, 'UPDATE webhook_progress SET pending_records = pending_records - 4');
     await settleNext(s, number, [2], 'delivered');
     const heartbeat = { kind: 'heartbeat', firstOffset: null, lastOffset: null, batchId: null } as const;
@@ -295,9 +292,9 @@ describe('retention', () => {
             await settleBatch(s, batch, kind === 'retry' ? { kind, at, contentRefusals: 0 } : { kind, at });
           }
           s.advance(days * DAY_MS);
-          const due = `settled_at <= ${s.clock()} - (CASE state WHEN 'delivered' THEN 30 ELSE 90 END) * ${DAY_MS}`;
+          const due = `settled_at <= ${s.clock()} - (CASE state WHEN 'delivered' THEN 30 ELSE 90 END) * CAST(${DAY_MS} AS BIGINT)`;
           const kept = await s.rows(
-            `SELECT * FROM batch WHERE NOT coalesce(${due}, 0) ORDER BY webhook_number, first_offset`,
+            `SELECT * FROM batch WHERE (${due}) IS NOT TRUE ORDER BY webhook_number, first_offset`,
           );
           await housekeepingFor(s).runOnce();
           assert.deepEqual(await s.rows('SELECT * FROM batch ORDER BY webhook_number, first_offset'), kept);

@@ -56,35 +56,28 @@ async function logOf(s: TestStore): Promise<number> {
   return number;
 }
 
-function insertBatches(
-  { sqlite: database, ids }: TestStore,
+async function insertBatches(
+  s: TestStore,
   number: number,
   batches: readonly (readonly [number, DeliveryState])[],
-): ModelRecord[] {
-  database.connection.prepare('DELETE FROM batch').run();
+): Promise<ModelRecord[]> {
+  const statements = ['DELETE FROM batch'];
   const model: ModelRecord[] = [];
-  const insert = database.connection.prepare(
-    `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, settled_at)
-     VALUES (?, ?, ?, ?, ?, 3, 1, ?, ?)`,
-  );
   for (const [size, state] of batches) {
     const first = model.length;
     const last = Math.min(first + size, RECORDS) - 1;
     if (last < first) break;
-    insert.run(
-      number,
-      first,
-      last,
-      ids.uuid(),
-      state,
-      state === 'pending' ? NOW + 500 : null,
-      state === 'pending' ? null : NOW - 500,
+    const times = state === 'pending' ? `${NOW + 500}, NULL` : `NULL, ${NOW - 500}`;
+    statements.push(
+      `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, settled_at)
+       VALUES (${number}, ${first}, ${last}, '${s.ids.uuid()}', '${state}', 3, 1, ${times})`,
     );
     for (let at = first; at <= last; at++) model.push({ state, attempts: 3 });
   }
-  database.connection
-    .prepare('UPDATE webhook_progress SET cursor_offset = ?, pending_records = ? WHERE webhook_number = ?')
-    .run(model.length, pendingIn(model), number);
+  statements.push(
+    `UPDATE webhook_progress SET cursor_offset = ${model.length}, pending_records = ${pendingIn(model)} WHERE webhook_number = ${number}`,
+  );
+  await execute(s, ...statements);
   return model;
 }
 
@@ -113,23 +106,24 @@ describe('replaying', () => {
     const number = await logOf(s);
     await fc.assert(
       fc.asyncProperty(layout, steps, async (batches, todo) => {
-        const model = insertBatches(s, number, batches);
+        const model = await insertBatches(s, number, batches);
         for (const step of todo) {
           if (step.kind === 'settle') {
             const batch = (await batchesOf(s)).find(
               (row) => row.first_offset <= step.offset && row.last_offset >= step.offset,
             );
             if (batch === undefined) continue;
-            s.sqlite.connection
-              .prepare(
-                'UPDATE batch SET state = ?, next_attempt_at = NULL, settled_at = ?, attempt_count = 3 WHERE first_offset = ?',
-              )
-              .run(step.state, NOW, batch.first_offset);
+            await execute(
+              s,
+              `UPDATE batch SET state = '${step.state}', next_attempt_at = NULL, settled_at = ${NOW}, attempt_count = 3
+               WHERE first_offset = ${batch.first_offset}`,
+            );
             for (let at = batch.first_offset; at <= batch.last_offset; at++)
               model[at] = { state: step.state, attempts: 3 };
-            s.sqlite.connection
-              .prepare('UPDATE webhook_progress SET pending_records = ? WHERE webhook_number = ?')
-              .run(pendingIn(model), number);
+            await execute(
+              s,
+              `UPDATE webhook_progress SET pending_records = ${pendingIn(model)} WHERE webhook_number = ${number}`,
+            );
             continue;
           }
           const [first, last] = [step.first, step.first + step.length - 1];
@@ -153,7 +147,7 @@ describe('replaying', () => {
   it('makes them due at once and resets their count of content refusals', async (t) => {
     const s = await openTestStore(t);
     const number = await logOf(s);
-    insertBatches(s, number, [
+    await insertBatches(s, number, [
       [4, 'delivered'],
       [4, 'dead'],
       [4, 'pending'],
@@ -161,7 +155,7 @@ describe('replaying', () => {
     const range = { webhookNumber: number, first: 2, last: 9, states: ['delivered', 'dead'] as const };
     await s.store.replays.replay({ ...range, now: NOW, newId: s.ids.uuid }, s.entry());
     const columns = 'first_offset, last_offset, state, content_refusals, next_attempt_at, settled_at';
-    assert.deepEqual((await s.rows(`SELECT ${columns} FROM batch`)).map(Object.values), [
+    assert.deepEqual((await s.rows(`SELECT ${columns} FROM batch ORDER BY first_offset`)).map(Object.values), [
       [0, 1, 'delivered', 1, null, NOW - 500],
       [2, 3, 'pending', 0, NOW, null],
       [4, 7, 'pending', 0, NOW, null],
@@ -172,7 +166,7 @@ describe('replaying', () => {
   it('gives both parts of a split batch new ids, so that an id always has the same records', async (t) => {
     const s = await openTestStore(t);
     const number = await logOf(s);
-    insertBatches(s, number, [
+    await insertBatches(s, number, [
       [4, 'delivered'],
       [4, 'delivered'],
     ]);
@@ -190,13 +184,12 @@ describe('replaying', () => {
     const s = await openTestStore(t);
     const number = await logOf(s);
     const other = await subscribe(s, ['*']);
-    insertBatches(s, number, [[4, 'dead']]);
-    s.sqlite.connection
-      .prepare(
-        `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at)
-         VALUES (?, 0, 3, 'x', 'dead', 1, 0, 1)`,
-      )
-      .run(other);
+    await insertBatches(s, number, [[4, 'dead']]);
+    await execute(
+      s,
+      `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at)
+       VALUES (${other}, 0, 3, 'x', 'dead', 1, 0, 1)`,
+    );
     const replay = () =>
       s.store.replays.replay(
         { webhookNumber: number, first: 0, last: 1, states: ['dead'], now: NOW, newId: s.ids.uuid },
@@ -225,7 +218,7 @@ describe('replaying', () => {
   it('makes the delivery pending with an attempt count of 0', async (t) => {
     const s = await openTestStore(t);
     const number = await logOf(s);
-    insertBatches(s, number, [[5, 'dead']]);
+    await insertBatches(s, number, [[5, 'dead']]);
     const at = (position: number) => ({ createdAt: NOW, webhookNumber: number, offset: position });
     const get = async (position: number) => {
       const [row] = await s.rows(

@@ -29,10 +29,6 @@ async function filled(t: TestContext): Promise<TestStore & { readonly all: numbe
     await s.store.events.publish([newEvent(s, n % 3 === 0 ? 'order.placed' : 'stock.low', { id, subject })]);
     s.advance(MINUTE_MS);
   }
-  const batch = s.sqlite.connection.prepare(
-    `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, settled_at)
-     VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?)`,
-  );
   const states = ['delivered', 'dead', 'pending', 'discarded'] as const;
   for (const [number, size] of [
     [all, 5],
@@ -40,20 +36,17 @@ async function filled(t: TestContext): Promise<TestStore & { readonly all: numbe
   ] as const) {
     for (const [n, state] of states.entries()) {
       const pending = state === 'pending';
-      batch.run(
-        number,
-        n * size,
-        (n + 1) * size - 1,
-        s.ids.uuid(),
-        state,
-        n,
-        pending ? NOW : null,
-        pending ? null : NOW + n,
+      await execute(
+        s,
+        `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, settled_at)
+         VALUES (${number}, ${n * size}, ${(n + 1) * size - 1}, '${s.ids.uuid()}', '${state}', ${n}, 0, ${pending ? NOW : 'NULL'},
+           ${pending ? 'NULL' : NOW + n})`,
       );
     }
-    s.sqlite.connection
-      .prepare('UPDATE webhook_progress SET cursor_offset = ?, pending_records = ? WHERE webhook_number = ?')
-      .run(4 * size, size, number);
+    await execute(
+      s,
+      `UPDATE webhook_progress SET cursor_offset = ${4 * size}, pending_records = ${size} WHERE webhook_number = ${number}`,
+    );
   }
   // Only events that were erased before their delivery have discarded records, so erase them for both webhooks.
   await execute(
@@ -289,22 +282,7 @@ const log: fc.Arbitrary<Log> = fc.record({
 
 it('deliveries of all webhooks in one state are ordered by event time, without gaps or repeats', async (t) => {
   const s = await openTestStore(t);
-  s.sqlite.connection.pragma('synchronous = OFF');
   for (let n = 0; n < WEBHOOKS; n++) await subscribe(s, ['*']);
-  const { connection } = s.sqlite;
-  const event = connection.prepare(
-    `INSERT OR IGNORE INTO event (key, id, type, data, correlation_id, created_at) VALUES (?, 'id', 'order.placed', '{}', 'c', ?)`,
-  );
-  const outbox = connection.prepare(
-    'INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes) VALUES (?, ?, ?, 2)',
-  );
-  const batch = connection.prepare(
-    `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, settled_at)
-     VALUES (?, ?, ?, 'id', ?, 1, 0, ?, ?)`,
-  );
-  const progress = connection.prepare(
-    'UPDATE webhook_progress SET next_offset = ?, cursor_offset = ?, pending_records = ? WHERE webhook_number = ?',
-  );
   await fc.assert(
     fc.asyncProperty(
       fc.array(log, { minLength: WEBHOOKS, maxLength: WEBHOOKS }),
@@ -312,7 +290,7 @@ it('deliveries of all webhooks in one state are ordered by event time, without g
       fc.option(fc.nat(400), { nil: undefined }),
       fc.integer({ min: 1, max: 40 }),
       async (logs, state, until, limit) => {
-        connection.exec('DELETE FROM event; DELETE FROM outbox; DELETE FROM batch');
+        const statements = ['DELETE FROM event', 'DELETE FROM outbox', 'DELETE FROM batch'];
         const wanted: { moment: number; webhookNumber: number; offset: number }[] = [];
         for (const [index, { moments, batches }] of logs.entries()) {
           const webhookNumber = index + 1;
@@ -320,24 +298,35 @@ it('deliveries of all webhooks in one state are ordered by event time, without g
           let pending = 0;
           const states: string[] = moments.map(() => 'pending');
           for (const [offset, moment] of moments.entries()) {
-            event.run(firstRowKeyAt(NOW + moment * 100), NOW + moment * 100);
-            outbox.run(webhookNumber, offset, firstRowKeyAt(NOW + moment * 100));
+            const key = firstRowKeyAt(NOW + moment * 100);
+            statements.push(
+              `INSERT INTO event (key, id, type, data, correlation_id, created_at)
+               VALUES (${key}, 'id', 'order.placed', '{}', 'c', ${NOW + moment * 100}) ON CONFLICT DO NOTHING`,
+              `INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes) VALUES (${webhookNumber}, ${offset}, ${key}, 2)`,
+            );
           }
           for (const [size, of] of batches) {
             const end = Math.min(cursor + size, moments.length);
             if (end === cursor) break;
             const isPending = of === 'pending';
-            batch.run(webhookNumber, cursor, end - 1, of, isPending ? NOW : null, isPending ? null : NOW);
+            statements.push(
+              `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, settled_at)
+               VALUES (${webhookNumber}, ${cursor}, ${end - 1}, 'id', '${of}', 1, 0, ${isPending ? `${NOW}, NULL` : `NULL, ${NOW}`})`,
+            );
             states.fill(of, cursor, end);
             pending += isPending ? end - cursor : 0;
             cursor = end;
           }
-          progress.run(moments.length, cursor, pending, webhookNumber);
+          statements.push(
+            `UPDATE webhook_progress SET next_offset = ${moments.length}, cursor_offset = ${cursor}, pending_records = ${pending}
+             WHERE webhook_number = ${webhookNumber}`,
+          );
           for (const [offset, moment] of moments.entries()) {
             if (states[offset] === state && (until === undefined || moment < until))
               wanted.push({ moment, webhookNumber, offset });
           }
         }
+        await execute(s, ...statements);
         wanted.sort((a, b) => b.moment - a.moment || b.webhookNumber - a.webhookNumber || b.offset - a.offset);
         const filter = { state, ...(until === undefined ? {} : { until: NOW + until * 100 }) };
         const found = await listAll(s, filter, limit);
@@ -436,7 +425,6 @@ describe('the attempts', () => {
 
   it('of a webhook are newest first, with heartbeats and tests, however many attempts others made', async (t) => {
     const s = await openTestStore(t);
-    s.sqlite.connection.pragma('synchronous = OFF');
     const [quiet, busy] = [await subscribe(s, ['*']), await subscribe(s, ['*'])];
     const [some, other] = [
       { firstOffset: 0, lastOffset: 0 },
@@ -465,7 +453,6 @@ describe('the attempts', () => {
 
   it('tell the last delivery and the last error of several webhooks, without heartbeats and tests', async (t) => {
     const s = await openTestStore(t);
-    s.sqlite.connection.pragma('synchronous = OFF');
     const [quiet, busy, silent] = [await subscribe(s, ['*']), await subscribe(s, ['*']), await subscribe(s, ['*'])];
     const at = (number: number, offset: number, more: Partial<AttemptRecord> = {}): AttemptRecord => {
       s.advance(1000);

@@ -5,7 +5,7 @@ import type { NewEvent } from '../../src/events/event.ts';
 import { ConstraintViolation } from '../../src/store/errors.ts';
 import { publishStatements } from '../../src/store/sql/events.ts';
 import { idempotency, logs, newEvent, subscribe } from '../support/events.ts';
-import { leavingNothing, openTestStore } from '../support/store.ts';
+import { execute, leavingNothing, openTestStore } from '../support/store.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -121,7 +121,7 @@ describe('publishing', () => {
     });
     await leavingNothing(s, async () => {
       const broken = { sql: 'INSERT INTO setting (name, value) VALUES (NULL, NULL)', params: {} };
-      await assert.rejects(s.database.commit([...publishStatements(event), broken]), /NOT NULL/);
+      await assert.rejects(s.database.commit([...publishStatements(event), broken]), /NOT NULL|check constraint/);
     });
     await leavingNothing(s, async () => {
       const taken = newEvent(s, 'order.placed', { id: event.id, idempotency: null });
@@ -137,16 +137,16 @@ describe('publishing', () => {
       [['order.*'], ['order.*'], ['order.*'], ['order.*'], ['stock.*']].map((patterns) => subscribe(s, patterns)),
     );
     const now = s.clock();
-    const run = s.sqlite.connection.prepare(
-      "UPDATE webhook_progress SET state = 'running', wake_at = ? WHERE webhook_number = ?",
-    );
     for (const [number, wakeAt] of [
       [sooner, now - 5],
       [later, now + 5],
       [idle, null],
       [untouched, now + 5],
     ])
-      run.run(wakeAt, number);
+      await execute(
+        s,
+        `UPDATE webhook_progress SET state = 'running', wake_at = ${wakeAt ?? 'NULL'} WHERE webhook_number = ${number}`,
+      );
     await s.store.events.publish([newEvent(s, 'order.placed')]);
     assert.deepEqual(
       (await s.rows('SELECT wake_at FROM webhook_progress ORDER BY webhook_number')).map(({ wake_at }) => wake_at),

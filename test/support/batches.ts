@@ -5,7 +5,7 @@ import type { NewEvent } from '../../src/events/event.ts';
 import { NO_TIMINGS } from '../../src/outbound/outcome.ts';
 import { batchOf } from './attempts.ts';
 import { newEvent } from './events.ts';
-import { execute, type TestStore } from './store.ts';
+import { execute, onPostgres, type TestStore } from './store.ts';
 
 const OWNER = 'test';
 const LEASE_MS = 60_000;
@@ -28,6 +28,13 @@ export async function run(s: TestStore, webhookNumber: number): Promise<void> {
   await execute(s, `UPDATE webhook_progress SET state = 'running' WHERE webhook_number = ${webhookNumber}`);
 }
 
+/** On PostgreSQL an instance takes a due webhook before it claims. */
+async function hold({ store, clock }: TestStore, webhookNumber: number): Promise<void> {
+  if (!onPostgres) return;
+  await store.dispatch.wake(webhookNumber, clock());
+  await store.dispatch.dueWebhooks(clock(), 1000);
+}
+
 /** Claims the next `size` waiting records as one batch with a lease. */
 export async function claimNext(s: TestStore, webhookNumber: number, size: number): Promise<Batch> {
   const [row] = await s.rows(`SELECT cursor_offset FROM webhook_progress WHERE webhook_number = ${webhookNumber}`);
@@ -35,6 +42,7 @@ export async function claimNext(s: TestStore, webhookNumber: number, size: numbe
   const lastOffset = firstOffset + size - 1;
   const batch = batchOf(firstOffset, lastOffset, { webhookNumber, id: s.ids.uuid() });
   const now = s.clock();
+  await hold(s, webhookNumber);
   await s.store.dispatch.claim({
     webhookNumber,
     owner: OWNER,

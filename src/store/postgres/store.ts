@@ -12,6 +12,7 @@ import { settlementStatements } from '../sql/delivery/settlement.ts';
 import { createStore } from '../sql/store.ts';
 import type { Store } from '../store.ts';
 import { type PostgresAccessVersion, tokenStore, watchAccess } from './access.ts';
+import { erasureStore } from './erasure.ts';
 import { createLeases, type Leases } from './instances.ts';
 import { eventStore } from './publish.ts';
 import { stateHistoryStore } from './state-history.ts';
@@ -28,6 +29,7 @@ export function createPostgresStore(
   return {
     ...shared,
     tokens: tokenStore(db, access),
+    erasures: erasureStore(db),
     events: eventStore(db),
     stateHistory: stateHistoryStore(db),
     instances: leases.instances,

@@ -2,7 +2,7 @@
 
 import { ERASURE_UNDER_WAY_MS } from '../../kernel/limits/housekeeping.ts';
 import { BATCH_RECORDS_MAX } from '../../kernel/limits/limits.ts';
-import type { Database, RowLayout } from '../database.ts';
+import type { Database, RowLayout, Statement } from '../database.ts';
 import type { Erasure, ErasureStore } from '../events.ts';
 import { measured, type StepResult } from '../steps.ts';
 import { auditStatement } from './audit.ts';
@@ -66,7 +66,8 @@ export const CARRIED_ERASED = `
     WHERE o.event_key = e.key AND e.erased_at >= @startedAt - ${ERASURE_UNDER_WAY_MS}
       AND o.webhook_number = @webhookNumber AND o.record_offset BETWEEN @firstOffset AND @lastOffset)`;
 
-export function erasureStore(database: Database): ErasureStore {
+/** `first`: statements at the beginning of each step, for a database that runs several writers at once. */
+export function erasureStore(database: Database, first: readonly Statement[] = []): ErasureStore {
   return {
     begin: async (erasure, audit) =>
       void (await database.commit([{ sql: BEGIN, params: erasure }, auditStatement(audit)])),
@@ -75,7 +76,7 @@ export function erasureStore(database: Database): ErasureStore {
       return row === undefined ? null : readRow(row);
     },
     open: async () => (await database.all(OPEN, {})).map((row) => readRow(row)),
-    step: (erasure, limit) => measured(database, (db) => step(db, erasure, limit)),
+    step: (erasure, limit) => measured(database, (db) => step(db, erasure, limit, first)),
     finish: async (id, at, audit) =>
       void (await database.commit([{ sql: FINISH, params: { id, at }, expectChanges: 1 }, auditStatement(audit)])),
     forgetCopies: async () => database.forgetOverwritten(),
@@ -86,6 +87,7 @@ async function step(
   db: Database,
   { id, subject, after, through, startedAt: at }: Erasure,
   limit: number,
+  first: readonly Statement[],
 ): Promise<Omit<StepResult, 'took'>> {
   const found = await db.all(EVENTS, { subject, after, through, limit });
   const keys = found.map(({ key }) => Number(key));
@@ -95,6 +97,7 @@ async function step(
   const erased = found.filter(({ erased_at }) => erased_at === null).map(({ key }) => Number(key));
   const reached = done ? through : (keys.at(-1) ?? through);
   await db.commit([
+    ...first,
     { sql: COUNT, params: { ...params, id, after, reached, at }, expectChanges: 1 },
     { sql: ERASE, params: { ...params, at } },
     { sql: ERASE_ANSWERS, params },

@@ -1,0 +1,16 @@
+/**
+ * Erasure on PostgreSQL. An erased value stays in the old version of its row until VACUUM, which `forgetCopies` runs: the erasure counts as
+ * finished after it. VACUUM frees the space of old versions but does not overwrite it, and keeps versions that a transaction older than the
+ * erasure may still read. The write-ahead log, replicas and backups have their own life.
+ */
+import type { Database, Statement } from '../database.ts';
+import type { ErasureStore } from '../events.ts';
+import { erasureStore as sharedErasureStore } from '../sql/erasure.ts';
+
+// An attempt may be written at the same time as its event is erased. Neither transaction would see the rows of the other, and the response,
+// which may repeat the data, would stay. So a step waits for the attempts that are being written, and later ones wait for the step.
+const LOCK_ATTEMPTS: Statement = { sql: 'LOCK TABLE attempt IN SHARE ROW EXCLUSIVE MODE', params: {} };
+
+export function erasureStore(db: Database): ErasureStore {
+  return sharedErasureStore(db, [LOCK_ATTEMPTS]);
+}
