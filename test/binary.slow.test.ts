@@ -11,6 +11,7 @@ import { promisify } from 'node:util';
 import { VERSION } from '../src/kernel/version.ts';
 import { cleanUp } from './support/cleanup.ts';
 import { testEndToEnd } from './support/command-circle.ts';
+import { newDatabase } from './support/postgres.ts';
 
 const BUILD = fileURLToPath(new URL('../scripts/build-binary.ts', import.meta.url));
 const NAME = 'sallyport';
@@ -57,6 +58,15 @@ describe('the single binary', () => {
     await testEndToEnd(t, { file: join(folder, NAME), folder, env: environment() });
     assert.deepEqual(readdirSync(folder).sort(), ['data', NAME]);
     assert.deepEqual(readdirSync(join(folder, 'data')).sort(), ['master.key', 'sallyport.db', 'serve.lock']);
+  });
+
+  it('brings the client of PostgreSQL', async (t) => {
+    const env = environment({ SALLYPORT_DATABASE_URL: await newDatabase(t), SALLYPORT_DATA: join(folder, 'key') });
+    await run(join(folder, NAME), ['init'], { cwd: folder, env });
+    const { stdout } = await run(join(folder, NAME), ['user', 'list'], { cwd: folder, env });
+    assert.match(stdout, /admin/);
+    assert.deepEqual(readdirSync(join(folder, 'key')), ['master.key']);
+    rmSync(join(folder, 'key'), { recursive: true });
   });
 
   it('leaves nothing but its data folder when it is killed, either', async (t) => {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { type BatchBody, type BatchBodyRequest, encryptionLookup, makeBatchBody } from '../../src/delivery/body.ts';
 import { createLargeBodies, type LargeBodies } from '../../src/delivery/large-bodies.ts';
@@ -11,7 +12,7 @@ import { decryptBinary } from '../../src/wire/pgp-decryption.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { pgpKeyPair } from '../support/pgp-keys.ts';
 import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';
-import { execute } from '../support/store.ts';
+import { execute, temporaryFolder } from '../support/store.ts';
 import { countTurns } from '../support/turns.ts';
 import { pgpVector } from '../support/vectors.ts';
 
@@ -33,14 +34,14 @@ async function opened(t: TestContext, program?: string | URL, answerMs?: number)
   const faults: string[] = [];
   const refusals: string[] = [];
   const s = await openTestServices(t);
-  const { store, path } = s;
+  const { store, source } = s;
   await makeEventType(s, TYPE);
   const { id } = await makeWebhook(s, [TYPE]);
   const { progress } = await s.webhooks.start(id, ACTOR);
   const events = Array.from({ length: 10 }, (_, n) => ({ type: TYPE, data: { n, text: 'ä'.repeat(50_000) } }));
   await s.publish({ events }, ACTOR);
   const bodies = createLargeBodies({
-    ...{ source: { file: path }, onFault: ({ message }: Error) => void faults.push(message) },
+    ...{ source, onFault: ({ message }: Error) => void faults.push(message) },
     onCannotGiveWay: ({ message }) => void refusals.push(message),
     ...(program !== undefined && { program }),
     ...(answerMs !== undefined && { answerMs }),
@@ -127,7 +128,7 @@ describe('a large body', () => {
   it('is not made in clear if one of its events must be encrypted', async (t) => {
     const s = await opened(t);
     await s.bodies.make(s.request(1));
-    await execute(s, `UPDATE event_type SET encryption_required = 1 WHERE name = '${TYPE}'`);
+    await execute(s, `UPDATE event_type SET encryption_required = true WHERE name = '${TYPE}'`);
     assert.equal(await s.bodies.make(s.request(2)), 'clear');
   });
 });
@@ -138,13 +139,14 @@ describe('the thread that makes large bodies', () => {
 
   it('may end: the next thread makes the bodies that it had in hand', async (t) => {
     // The first thread leaves a file behind and ends; every other one answers.
+    const mark = JSON.stringify(join(temporaryFolder(t), 'ended'));
     const s = await opened(
       t,
-      `const { parentPort, workerData } = require('node:worker_threads');
+      `const { parentPort } = require('node:worker_threads');
        const { existsSync, writeFileSync } = require('node:fs');
        parentPort.on('message', ({ number }) => {
-         if (existsSync(workerData.source.file + '.ended')) return parentPort.postMessage({ number, body: 'erased' });
-         writeFileSync(workerData.source.file + '.ended', '');
+         if (existsSync(${mark})) return parentPort.postMessage({ number, body: 'erased' });
+         writeFileSync(${mark}, '');
          process.exit(1);
        });`,
     );
@@ -201,10 +203,10 @@ describe('the thread that makes large bodies', () => {
 
   it('goes on if a filter of system calls refuses it a lower priority, and reports it', async (t) => {
     if (process.platform !== 'linux' || process.versions.deno !== undefined) return;
-    const { path } = await opened(t);
+    const { source } = await opened(t);
     const program = `
       const thread = new (require('node:worker_threads').Worker)(new URL(${JSON.stringify(threadProgram('largeBodies'))}), {
-        workerData: { source: { file: ${JSON.stringify(path)} } },
+        workerData: { source: ${JSON.stringify(source)} },
       });
       thread.on('message', ({ cannotGiveWay }) => {
         process.stdout.write(cannotGiveWay.message);

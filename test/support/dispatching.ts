@@ -70,7 +70,7 @@ export async function openDispatching(
   };
   const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }) });
   const largeBodies = createLargeBodies({
-    source: { file: services.path },
+    source: services.source,
     onFault: assert.ifError,
     onCannotGiveWay: assert.ifError,
   });

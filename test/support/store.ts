@@ -12,7 +12,7 @@ import { installBuiltInEventTypes } from '../../src/events/built-in.ts';
 import { type Clock, createIds, type Ids, randomBytes } from '../../src/kernel/ids.ts';
 import { createVault, MASTER_KEY_BYTES, type Vault } from '../../src/kernel/vault.ts';
 import type { AuditEntry } from '../../src/resources/audit.ts';
-import type { Database, Row } from '../../src/store/database.ts';
+import type { Database, DatabaseSource, Row } from '../../src/store/database.ts';
 import { createPostgresStore } from '../../src/store/postgres/store.ts';
 import { createStore } from '../../src/store/sql/store.ts';
 import { createSchema } from '../../src/store/sqlite/driver/schema.ts';
@@ -35,6 +35,8 @@ export const onSqlite: typeof it = onPostgres ? ((() => undefined) as unknown as
 export type TestStore = {
   /** The file of SQLite, or the URL of the database. */
   readonly path: string;
+  /** Where a thread opens the database. */
+  readonly source: DatabaseSource;
   readonly database: Database;
   /** The database for a test of SQLite alone. There is none on PostgreSQL. */
   readonly sqlite: SqliteDatabase;
@@ -86,6 +88,7 @@ export async function openTestStore(
   await installBuiltInEventTypes(store, now);
   return {
     path,
+    source: onPostgres ? { url: path } : { file: path },
     database,
     sqlite: opened.sqlite ?? NEEDS_SQLITE,
     vault,
