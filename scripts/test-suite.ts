@@ -3,6 +3,8 @@
  * `*.slow.test.ts`, which need tools of other languages or take more than about ten seconds. Arguments (test files or folders) select
  * tests, including slow ones. `--coverage` also measures the coverage of src/ and fails below the thresholds.
  *
+ * The tests of some folders run a second time on PostgreSQL, if its programs are installed. `TEST_DATABASE=postgres` runs selected ones there.
+ *
  * Several test files share a process, because starting one and loading the modules takes longer than most files' tests.
  */
 
@@ -21,6 +23,7 @@ import { stripTypeScriptTypes } from 'node:module';
 import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { postgresPrograms, startCluster } from '../test/support/postgres.ts';
 
 const LINES_PERCENT = 92;
 const BRANCHES_PERCENT = 85;
@@ -37,6 +40,10 @@ const MEASURES_ITS_PROCESS = /process\.(memoryUsage|resourceUsage|getActiveResou
 /** The fast tests store temporary files in memory, where an fsync is free. */
 const MEMORY = '/dev/shm';
 const MEMORY_FREE_BYTES = 4 * 1024 ** 3;
+
+/** The folders whose tests run on both databases, except files that speak of SQLite. */
+const ON_BOTH = ['access', 'e2e', 'employees', 'events', 'http', 'portal', 'store', 'webhooks'];
+const SPEAKS_OF_SQLITE = /sqlite|DATABASE_FILE|\.rows\(/i;
 
 type Job = {
   readonly name: string;
@@ -73,7 +80,9 @@ const checks: Job[] = [
 ];
 const covered = join(temporary, 'coverage');
 const env = options.coverage === true ? { NODE_V8_COVERAGE: covered } : {};
-const results = await runAll([...(isWhole ? checks : []), ...grouped(files).map((group) => testJob(group, env))]);
+const onPostgres = isWhole ? await postgresJobs(env) : [];
+const jobs = [...(isWhole ? checks : []), ...grouped(files).map((group) => testJob(group, env)), ...onPostgres];
+const results = await runAll(jobs);
 const failed = results.filter(({ problem }) => problem !== null);
 if (failed.length === 0 && options.coverage === true) {
   const result = await run({ name: 'coverage', args: ['node_modules/c8/bin/c8.js', 'report', ...coverageArgs()] });
@@ -85,6 +94,25 @@ const tests = results.reduce((sum, { output }) => sum + testsIn(output), 0);
 const summary = `${tests} tests of ${files.length} files in ${seconds(startedAt)}`;
 if (failed.length > 0) stop(`\n${summary}. Failed:\n${failed.map(({ name }) => `  ${name}\n`).join('')}`);
 process.stdout.write(`\n${summary}. All passed.\n`);
+
+/** The second run of the tests that both databases must pass, on one server for all. */
+async function postgresJobs(given: Readonly<Record<string, string>>): Promise<Job[]> {
+  if (postgresPrograms() === null) {
+    const problem = 'PostgreSQL is not installed: the tests run on SQLite alone (apt-get install postgresql-15).';
+    if (process.env.CI !== undefined) stop(problem);
+    process.stdout.write(`${problem}\n`);
+    return [];
+  }
+  const cluster = await startCluster({}, temporary);
+  process.once('exit', cluster.stop);
+  const env = { ...given, TEST_DATABASE: 'postgres', TEST_POSTGRES: cluster.url('').replace(/\/$/, '') };
+  const chosen = testFiles(ON_BOTH.map((folder) => join(root, 'test', folder)))
+    .filter((file) => !isSlowFile(file))
+    .filter((file) => !SPEAKS_OF_SQLITE.test(readFileSync(file, 'utf8')));
+  return grouped(chosen)
+    .map((group) => testJob(group, env))
+    .map((job) => ({ ...job, name: `${job.name} on PostgreSQL` }));
+}
 
 /** Runs the jobs concurrently and prints the result of each. Prints the complete output if tests were selected by name. */
 async function runAll(jobs: readonly Job[]): Promise<Result[]> {

@@ -33,10 +33,13 @@ export function postgresPrograms(): string | null {
 }
 
 /** Starts a server with an empty database cluster in a temporary folder, as another user if this one is root. */
-export async function startCluster(settings: Readonly<Record<string, string>> = {}): Promise<Cluster> {
+export async function startCluster(
+  settings: Readonly<Record<string, string>> = {},
+  within: string = tmpdir(),
+): Promise<Cluster> {
   const programs = postgresPrograms();
   if (programs === null) throw new Error('PostgreSQL is not installed: apt-get install postgresql-15');
-  const folder = mkdtempSync(join(tmpdir(), 'sallyport-postgres-'));
+  const folder = mkdtempSync(join(within, 'sallyport-postgres-'));
   const user = process.getuid?.() === 0 ? userNamed('postgres') : null;
   if (user !== null) chownSync(folder, user.uid, user.gid);
   const data = join(folder, 'data');
