@@ -1,9 +1,10 @@
 /** A service with an invited user, and the page that the invitation opens. */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
+import { openPostgres } from '../../src/store/postgres/driver/postgres.ts';
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { type ApiClient, succeeded } from './client.ts';
-import { type Service, type ServiceInProcess, startService } from './service.ts';
+import { databaseUrlOf, type Service, type ServiceInProcess, startService } from './service.ts';
 
 export const PASSWORD = 'seventeen badgers at dawn';
 
@@ -38,10 +39,14 @@ export function choose(url: string, password: string, passwordAgain = password):
 
 /** Reads a user's stored password hash directly from the database. */
 export async function storedHash({ dataDir }: Service, user: string): Promise<string | null> {
-  const database = openSqlite(`${dataDir}/sallyport.db`);
+  const url = databaseUrlOf(dataDir);
+  const database =
+    url === null
+      ? openSqlite(`${dataDir}/sallyport.db`)
+      : await openPostgres({ connection: { connectionString: url } });
   try {
-    const row = database.connection.prepare('SELECT password_hash AS hash FROM user_account WHERE id = ?').get(user);
-    return (row as { hash: string | null }).hash;
+    const row = await database.get('SELECT password_hash AS hash FROM user_account WHERE id = @user', { user });
+    return row?.hash === null ? null : String(row?.hash);
   } finally {
     await database.close();
   }

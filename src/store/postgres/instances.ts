@@ -57,6 +57,7 @@ const GIVE_BACK = `
   WHERE holder = @number AND webhook_number IN (SELECT given.value FROM numbers(@given) AS given)`;
 const GIVE_ALL_BACK = 'UPDATE webhook_progress SET holder = NULL WHERE holder = @number';
 // An update, not a read: it locks the row, so no other instance takes the webhook before this transaction ends.
+const EPOCH = 'SELECT epoch FROM webhook_progress WHERE webhook_number = @webhookNumber AND holder = @number';
 const GUARD = `
   UPDATE webhook_progress SET epoch = epoch WHERE webhook_number = @webhookNumber AND holder = @number AND epoch = @epoch`;
 
@@ -66,9 +67,9 @@ export type Leases = {
   /** The due webhooks that this instance holds, and those that nobody held and it takes now. */
   dueWebhooks(now: number, limit: number): Promise<number[]>;
   nextWakeAt(): Promise<number | null>;
-  /** The condition of every write about a webhook's deliveries. Throws `StaleWrite` if this instance does not hold the webhook. */
-  guard(webhookNumber: number): Statement;
-  /** A write was refused: the webhook may be held by another instance. */
+  /** The condition of every write about a webhook's deliveries, or null if this instance does not hold the webhook. */
+  guard(webhookNumber: number): Promise<Statement | null>;
+  /** A write was refused: the webhook may be held by another instance. The next `guard` reads who holds it. */
   forget(webhookNumber: number): void;
   /** This instance's number and the epoch in which it holds the webhook, or null. */
   lease(webhookNumber: number): { readonly number: number; readonly epoch: number } | null;
@@ -180,9 +181,14 @@ export function createLeases(db: Database): Leases {
       const row = await db.get(NEXT_WAKE, { number });
       return row === undefined ? null : Number(row.wake_at);
     },
-    guard: (webhookNumber) => {
-      const epoch = epochs.get(webhookNumber);
-      if (number === null || epoch === undefined) throw new StaleWrite(GUARD, 1, 0);
+    guard: async (webhookNumber) => {
+      if (number === null) return null;
+      if (!epochs.has(webhookNumber)) {
+        const row = await db.get(EPOCH, { webhookNumber, number });
+        if (row === undefined) return null;
+        epochs.set(webhookNumber, Number(row.epoch));
+      }
+      const epoch = epochs.get(webhookNumber) ?? 0;
       return { sql: GUARD, params: { webhookNumber, number, epoch }, expectChanges: 1 };
     },
     forget: (webhookNumber) => void epochs.delete(webhookNumber),

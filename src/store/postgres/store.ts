@@ -43,8 +43,12 @@ function leasedDispatch(db: Database, shared: DispatchStore, leases: Leases): Di
     ...shared,
     dueWebhooks: leases.dueWebhooks,
     nextWakeAt: leases.nextWakeAt,
-    claim: (claim) =>
-      held(leases, claim.webhookNumber, async (guard) => void (await db.commit([guard, ...claimStatements(claim)]))),
+    claim: async (claim) => {
+      const { webhookNumber } = claim;
+      const guard = await leases.guard(webhookNumber);
+      if (guard === null) throw new StaleWrite('a claim of a webhook that another instance holds', 1, 0);
+      await underLease(leases, webhookNumber, db.commit([guard, ...claimStatements(claim)]));
+    },
     // What an expired instance held is given back by another one.
     releaseAll: (now) => finishResuming(db, now),
   };
@@ -53,14 +57,17 @@ function leasedDispatch(db: Database, shared: DispatchStore, leases: Leases): Di
 function leasedSettlements(db: Database, shared: SettlementStore, leases: Leases): SettlementStore {
   return {
     ...shared,
-    settle: (settlement) =>
-      changesNothing(settlement)
-        ? shared.settle(settlement)
-        : held(
-            leases,
-            settlement.webhookNumber,
-            async (guard) => void (await db.commit([guard, ...settlementStatements(settlement)])),
-          ),
+    settle: async (settlement) => {
+      const { webhookNumber, batches } = settlement;
+      const guard = changesNothing(settlement) ? null : await leases.guard(webhookNumber);
+      if (guard !== null) {
+        return underLease(leases, webhookNumber, db.commit([guard, ...settlementStatements(settlement)]));
+      }
+      // Batches tell by their own lease that they are lost; a heartbeat has none.
+      const isLost = !changesNothing(settlement) && batches.some(({ batch }) => batch !== null);
+      if (isLost) throw new StaleWrite('a settlement of a webhook that another instance holds', 1, 0);
+      await shared.settle({ ...settlement, health: null, changes: [], audit: null, wakeAt: null, next: null });
+    },
   };
 }
 
@@ -70,14 +77,10 @@ function changesNothing({ batches, health, changes, wakeAt, next }: Settlement):
   return isFree && health === null && changes.length === 0 && wakeAt === null && next === null;
 }
 
-/** Runs a write under the lease of a webhook. After a stale one the lease is read again before the next. */
-async function held(
-  leases: Leases,
-  webhookNumber: number,
-  write: (guard: ReturnType<Leases['guard']>) => Promise<void>,
-): Promise<void> {
+/** After a refused write the lease is read again before the next. */
+async function underLease(leases: Leases, webhookNumber: number, written: Promise<unknown>): Promise<void> {
   try {
-    await write(leases.guard(webhookNumber));
+    await written;
   } catch (error) {
     if (error instanceof StaleWrite) leases.forget(webhookNumber);
     throw error;
