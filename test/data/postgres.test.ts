@@ -164,6 +164,17 @@ describe('a PostgreSQL database', () => {
     }
   });
 
+  it('refuses a row that no partition takes as unavailable, not as wrong', async (t) => {
+    const config = configOf(t, await newDatabase(t));
+    const { db } = await open(t, config);
+    const sql =
+      "INSERT INTO access_token (key, hash, application_id, scope, expires_at) VALUES (@key, @hash, 'a', 'b', 1)";
+    await assert.rejects(db.commit([{ sql, params: { key: Number.MAX_SAFE_INTEGER, hash: Buffer.alloc(32) } }]), {
+      name: 'DatabaseUnavailable',
+      message: 'the database cannot be written: it has no partition for new rows; see sallyport doctor',
+    });
+  });
+
   it('keeps an unfinished master key of another process, and finishes a rotation that had committed', async (t) => {
     const config = configOf(t, await newDatabase(t));
     await makeFirstCredentials(await open(t, config));

@@ -172,8 +172,8 @@ function environment(t: TestContext, dataDir: string, options: ServiceOptions): 
   };
 }
 
-/** The setting of the database of a data folder, for commands too. */
-export function databaseEnvironment(dataDir: string): Readonly<Record<string, string>> {
+/** The setting of the database of a data folder. */
+function databaseEnvironment(dataDir: string): Readonly<Record<string, string>> {
   const url = databaseUrlOf(dataDir);
   return url === null ? {} : { SALLYPORT_DATABASE_URL: url };
 }

@@ -14,7 +14,7 @@ import { LOCK_SCHEMA } from './partitions.ts';
 export type Migration = { readonly version: number; readonly oldestProgram: number; readonly sql: string };
 
 /** The version of schema.sql. */
-export const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 1;
 
 /** Empty until the first release: before that, schema.sql changes in place. */
 const MIGRATIONS: readonly Migration[] = [];

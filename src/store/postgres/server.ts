@@ -1,7 +1,7 @@
 /** The PostgreSQL server behind a database: what it is, and why Sallyport cannot use it. */
 import type { Database } from '../database.ts';
 
-export const OLDEST_POSTGRES = 15;
+const OLDEST_POSTGRES = 15;
 
 export type ServerFacts = {
   /** The major version, such as 15, and the full text. */

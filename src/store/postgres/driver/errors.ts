@@ -33,10 +33,13 @@ const REASONS: readonly (readonly [code: string, reason: UnavailableReason])[] =
 /** Translates an error of the client into one of the port; returns errors of the statement itself unchanged. */
 export function portError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
-  const { code, detail, table, column } = error as ServerError;
+  const { code, detail, table, column, constraint } = error as ServerError;
   // Errors of the system, such as EPIPE, are no codes of PostgreSQL: none of its classes begins with E.
   if (code === undefined || !/^[0-9A-DF-Z][0-9A-Z]{4}$/.test(code)) {
     return isServerError(error) ? error : new DatabaseUnavailable('unreachable', { cause: error });
+  }
+  if (code === '23514' && constraint === undefined) {
+    return new DatabaseUnavailable('failed', { cause: error, description: NO_PARTITION });
   }
   const kind = KINDS[code];
   if (kind !== undefined) return new ConstraintViolation(kind, columnsOf(table, detail, column), { cause: error });
@@ -44,6 +47,9 @@ export function portError(error: unknown): unknown {
   if (reason === undefined) return error;
   return new DatabaseUnavailable(reason, { cause: error, description: DESCRIPTIONS[reason] });
 }
+
+/** A row that no partition takes is no fault of the row. */
+const NO_PARTITION = 'the database cannot be written: it has no partition for new rows; see sallyport doctor';
 
 /** The files are the server's. */
 const DESCRIPTIONS: Readonly<Partial<Record<UnavailableReason, string>>> = {
