@@ -44,6 +44,8 @@ const MEMORY_FREE_BYTES = 4 * 1024 ** 3;
 /** The folders whose tests run on both databases, except files that speak of SQLite. */
 const ON_BOTH = ['access', 'e2e', 'employees', 'events', 'http', 'portal', 'store', 'webhooks'];
 const SPEAKS_OF_SQLITE = /sqlite|DATABASE_FILE|\.rows\(/i;
+/** Its tests of SQLite alone are marked, and the others run on both. */
+const MARKS_SQLITE = /\bonSqlite\b/;
 
 type Job = {
   readonly name: string;
@@ -108,10 +110,14 @@ async function postgresJobs(given: Readonly<Record<string, string>>): Promise<Jo
   const env = { ...given, TEST_DATABASE: 'postgres', TEST_POSTGRES: cluster.url('').replace(/\/$/, '') };
   const chosen = testFiles(ON_BOTH.map((folder) => join(root, 'test', folder)))
     .filter((file) => !isSlowFile(file))
-    .filter((file) => !SPEAKS_OF_SQLITE.test(readFileSync(file, 'utf8')));
+    .filter((file) => runsOnPostgres(readFileSync(file, 'utf8')));
   return grouped(chosen)
     .map((group) => testJob(group, env))
     .map((job) => ({ ...job, name: `${job.name} on PostgreSQL` }));
+}
+
+function runsOnPostgres(source: string): boolean {
+  return MARKS_SQLITE.test(source) || !SPEAKS_OF_SQLITE.test(source);
 }
 
 /** Runs the jobs concurrently and prints the result of each. Prints the complete output if tests were selected by name. */
