@@ -88,6 +88,7 @@ const PAGES_ELSEWHERE: Readonly<Record<string, string>> = {
   'docs/how-to/back-up-and-restore.md':
     'test/docs/operate.test.ts runs the drill; test/cli/backup.test.ts verifies backups',
   'docs/how-to/recover-the-database.md': 'test/data/data-folder.test.ts',
+  'docs/how-to/run-on-postgresql.md': 'test/cli/postgres.test.ts and test/cli/move.test.ts',
 };
 
 for (const { pages, prepare = [] } of JOURNEYS) {
