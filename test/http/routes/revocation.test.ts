@@ -58,12 +58,12 @@ describe('revocation', () => {
 
   it('answers 200 for an invalid token, and changes nothing', async (t) => {
     const service = await start(t);
-    const before = service.rows('SELECT * FROM access_token');
+    const before = await service.rows('SELECT * FROM access_token');
     const { token } = service;
     for (const text of ['x', 'é', 'x'.repeat(8192), token.slice(0, -1), `${token}x`, service.client.clientSecret]) {
       assert.equal((await postForm(service, REVOKE, { token: text }, headersOf(service.client))).status, 200);
     }
-    assert.deepEqual(service.rows('SELECT * FROM access_token'), before);
+    assert.deepEqual(await service.rows('SELECT * FROM access_token'), before);
   });
 
   it('answers 200 a second time', async (t) => {
