@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { viewApplication } from '../../src/access/applications.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, makeApplication, makeUser, openTestServices } from '../support/services.ts';
-import { leavingNothing, NOW } from '../support/store.ts';
+import { leavingNothing, NOW, onSqlite } from '../support/store.ts';
 
 const UNKNOWN = '0193a1f0-0000-7000-8000-00000000ffff';
 
@@ -26,7 +26,7 @@ describe('applications', () => {
     assert.deepEqual(await s.applications.get(id), application);
   });
 
-  it('do not store the secret in any table or in the audit log', async (t) => {
+  onSqlite('do not store the secret in any table or in the audit log', async (t) => {
     const s = await openTestServices(t);
     const { application, clientSecret } = await makeApplication(s);
     const { clientSecret: second } = await s.applications.regenerateSecret(

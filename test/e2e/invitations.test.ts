@@ -5,6 +5,7 @@ import { verifyPassword } from '../../src/access/password.ts';
 import { refusalOf, succeeded, tokenFor } from '../support/client.ts';
 import { sallyportJson } from '../support/command.ts';
 import { choose, invite, isUnusable, open, PASSWORD, storedHash } from '../support/invitations.ts';
+import { onSqlite } from '../support/store.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -137,18 +138,21 @@ describe('an invitation', () => {
     assert.equal((await choose(url, PASSWORD)).status, 200);
   });
 
-  it('is printed by the command for a user’s name, with the address of the running server whatever the settings say', async (t) => {
-    const { service, user } = await invite(t);
-    const env = { SALLYPORT_DATA: service.dataDir, SALLYPORT_PUBLIC_URL: service.url };
-    const made = await sallyportJson<{ url: string; expiresAt: string }>(['user', 'invite', 'grace'], { env });
-    assert.deepEqual(Object.keys(made), ['url', 'expiresAt']);
-    assert.equal((await open(made.url)).status, 200);
-    const again = await sallyportJson<{ url: string }>(['user', 'invite', user], {
-      env: { SALLYPORT_DATA: service.dataDir, SALLYPORT_HOST: '0.0.0.0', SALLYPORT_PORT: '8443' },
-    });
-    assert.ok(again.url.startsWith(`${service.url}/invitations/spi_`), again.url);
-    assert.ok(isUnusable(await open(made.url)));
-    assert.equal((await choose(again.url, PASSWORD)).status, 200);
-    assert.ok(await verifyPassword(PASSWORD, await storedHash(service, user)));
-  });
+  onSqlite(
+    'is printed by the command for a user’s name, with the address of the running server whatever the settings say',
+    async (t) => {
+      const { service, user } = await invite(t);
+      const env = { SALLYPORT_DATA: service.dataDir, SALLYPORT_PUBLIC_URL: service.url };
+      const made = await sallyportJson<{ url: string; expiresAt: string }>(['user', 'invite', 'grace'], { env });
+      assert.deepEqual(Object.keys(made), ['url', 'expiresAt']);
+      assert.equal((await open(made.url)).status, 200);
+      const again = await sallyportJson<{ url: string }>(['user', 'invite', user], {
+        env: { SALLYPORT_DATA: service.dataDir, SALLYPORT_HOST: '0.0.0.0', SALLYPORT_PORT: '8443' },
+      });
+      assert.ok(again.url.startsWith(`${service.url}/invitations/spi_`), again.url);
+      assert.ok(isUnusable(await open(made.url)));
+      assert.equal((await choose(again.url, PASSWORD)).status, 200);
+      assert.ok(await verifyPassword(PASSWORD, await storedHash(service, user)));
+    },
+  );
 });

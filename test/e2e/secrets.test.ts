@@ -16,6 +16,7 @@ import {
 } from '../support/journey.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { spawnService } from '../support/service.ts';
+import { onSqlite } from '../support/store.ts';
 
 const TYPE = 'order.placed';
 
@@ -38,7 +39,7 @@ function assertAbsent(place: string, bytes: Buffer, secrets: Readonly<Record<str
   }
 }
 
-test('no secret of a run appears in its log at level trace, in its files, or in replies of the API', async (t) => {
+onSqlite('no secret of a run appears in its log at level trace, in its files, or in replies of the API', async (t) => {
   const { ca, server, client: identity } = sharedCertificates();
   const service = await spawnService(t, { ca, logLevel: 'trace' });
   const { admin, credentials, dataDir } = service;

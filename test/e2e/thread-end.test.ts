@@ -15,6 +15,7 @@ import { refusalOf, succeeded } from '../support/client.ts';
 import { makeEventType, publish } from '../support/journey.ts';
 import { holdLock } from '../support/lock-holder.ts';
 import { spawnService, temporaryFolder } from '../support/service.ts';
+import { onSqlite } from '../support/store.ts';
 
 const TYPE = 'order.placed';
 const END_THREAD = new URL('../support/end-thread.mjs', import.meta.url).href;
@@ -22,23 +23,26 @@ const LAUNCH = new URL('../../scripts/launch.mjs', import.meta.url).href;
 const LAST_LINE =
   'sallyport: a thread of the database ended (the thread ended), so the service stopped; nothing that was acknowledged is lost; systemd, Docker or npm start starts it again';
 
-test('serve refuses requests under way, says why and exits with 1; the next start has all acknowledged data', async (t) => {
-  const service = await spawnService(t, { env: { NODE_OPTIONS: `--import=${END_THREAD}` } });
-  const { admin, url } = service;
-  await makeEventType(admin, TYPE);
-  const holder = await holdLock(t, join(service.dataDir, 'sallyport.db'));
-  const refused = refusalOf(admin.post('event-types', { name: 'order.shipped' }), 503);
-  // Answered after the request above was read.
-  for (let n = 0; n < 3; n += 1) await (await fetch(`${url}/livez`)).text();
-  service.kill('SIGUSR2');
-  assert.match((await refused).description, /the thread that writes it ended/);
-  assert.deepEqual(await service.exited, { code: 1, signal: null });
-  assert.equal(service.log.text().trimEnd().split('\n').at(-1), LAST_LINE);
-  await holder.release();
-  const again = await spawnService(t, { after: service });
-  await publish(again.admin, TYPE, { n: 1 });
-  await succeeded(again.admin.post('event-types', { name: 'order.shipped' }));
-});
+onSqlite(
+  'serve refuses requests under way, says why and exits with 1; the next start has all acknowledged data',
+  async (t) => {
+    const service = await spawnService(t, { env: { NODE_OPTIONS: `--import=${END_THREAD}` } });
+    const { admin, url } = service;
+    await makeEventType(admin, TYPE);
+    const holder = await holdLock(t, join(service.dataDir, 'sallyport.db'));
+    const refused = refusalOf(admin.post('event-types', { name: 'order.shipped' }), 503);
+    // Answered after the request above was read.
+    for (let n = 0; n < 3; n += 1) await (await fetch(`${url}/livez`)).text();
+    service.kill('SIGUSR2');
+    assert.match((await refused).description, /the thread that writes it ended/);
+    assert.deepEqual(await service.exited, { code: 1, signal: null });
+    assert.equal(service.log.text().trimEnd().split('\n').at(-1), LAST_LINE);
+    await holder.release();
+    const again = await spawnService(t, { after: service });
+    await publish(again.admin, TYPE, { n: 1 });
+    await succeeded(again.admin.post('event-types', { name: 'order.shipped' }));
+  },
+);
 
 test('an embedding program is notified, and may create another Sallyport on the folder after stopping this one', async (t) => {
   const config = readConfig({ SALLYPORT_DATA: join(temporaryFolder(t), 'data') });

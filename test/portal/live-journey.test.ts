@@ -110,11 +110,15 @@ describe('the page of a delivery', () => {
     });
     const unchanged = await notReloaded(page);
     await page.route(`**/deliveries/${id}/live`, (route) => route.fulfill({ status: 503 }));
-    await page.evaluate(`for (const hidden of [true, false]) {
-      Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden });
-      document.dispatchEvent(new Event('visibilitychange'));
-    }`);
-    await page.getByRole('alert').filter({ hasText: 'Not connected' }).waitFor();
+    const alert = page.getByRole('alert').filter({ hasText: 'Not connected' });
+    // While the first stream is still opening, the page does not open another one.
+    while (!(await alert.isVisible())) {
+      await page.evaluate(`for (const hidden of [true, false]) {
+        Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden });
+        document.dispatchEvent(new Event('visibilitychange'));
+      }`);
+      await alert.waitFor({ timeout: 3000 }).catch(() => undefined);
+    }
     at.answer(() => ({ status: 204 }));
     await portal.service.services.deliveries.replay(id, ACTOR);
     await portal.service.log.nextAttempt(webhook.id);

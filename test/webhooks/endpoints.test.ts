@@ -5,7 +5,7 @@ import { isoInstant } from '../../src/kernel/schemas.ts';
 import { viewEndpoint } from '../../src/webhooks/endpoint-schema.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, makeEndpoint, makeWebhook, openTestServices } from '../support/services.ts';
-import { leavingNothing, NOW } from '../support/store.ts';
+import { leavingNothing, NOW, onSqlite } from '../support/store.ts';
 
 const URL = 'https://receiver.example/hook';
 const OAUTH = { clientId: 'me', clientSecret: 'hunter2-oauth', tokenUrl: 'https://login.example/token' };
@@ -53,7 +53,7 @@ describe('endpoints', () => {
     assert.equal(endpoint.oauthClientSecret?.reveal(), clientSecret);
   });
 
-  it('have no secret in clear in the database or the audit log', async (t) => {
+  onSqlite('have no secret in clear in the database or the audit log', async (t) => {
     const s = await openTestServices(t);
     const texts = { apiKey: 'aaaabbbbccccddddeeeeffff00001111', secret: 'hunter2-secret' };
     const { id } = await s.endpoints.create({ name: 'Receiver', url: URL, ...texts, oauth: OAUTH }, ACTOR);
