@@ -6,7 +6,6 @@
  */
 import { hostname } from 'node:os';
 import { createGate } from './access/gate.ts';
-import { createThrottle } from './access/throttle.ts';
 import { type Composed, type ComposeOptions, compose } from './compose.ts';
 import { type Config, completeConfig, listeningUrl, type Options } from './config/config.ts';
 import { type Announcement, announceServer } from './data/announcements.ts';
@@ -155,7 +154,7 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
   const issuer = (): string => config.publicUrl ?? address ?? refuseUnknownAddress();
   const knownAddress = (): string | null => config.publicUrl ?? address;
   const testOauth = createTestOauth({ ...doors, endpoints: services.endpoints });
-  const beside = { config, testOauth, throttle: createThrottle(), publicUrl: knownAddress };
+  const beside = { config, testOauth, throttle: store.failures.throttle('sign-in'), publicUrl: knownAddress };
   const portal = createPortal({ ...doors, metrics, figures, feed, ...beside });
   // The portal is not served in the server of an embedding program.
   const signInPath = (): string | null => (address === null ? null : '/sign-in');

@@ -2,6 +2,8 @@
  * Protection against brute force (contract §2): counts failed authentications of the last minute by network. Ten failures of one client
  * id block that client id, and a hundred of any block everyone, from that network only.
  *
+ * The failures are in memory here (SQLite), and in a table on PostgreSQL (`store/postgres/failures.ts`).
+ *
  * One log per network serves both bounds. Blocked attempts are not recorded, so a log holds at most a hundred failures, and a client id
  * that is blocked does not use up the hundred of others.
  */
@@ -14,29 +16,18 @@ import {
 } from '../kernel/limits/limits.ts';
 import { createLru } from '../kernel/lru.ts';
 import { Refusal } from '../kernel/refusal.ts';
+import type { Attempt, Throttle } from '../store/failures.ts';
 
-/** An attempt to authenticate. `network` identifies one subscriber: an IPv4 address, or the /64 of an IPv6 address. */
-export type Attempt = {
-  readonly network: string;
-  /** As it was sent, even if no such client exists. */
-  readonly clientId: string;
-};
+export type { Attempt, Throttle };
 
-/**
- * Call `blockedForMs` before checking the credentials. Afterwards call it again, or `countFailure`, in the same turn as the outcome is
- * used. The second call bounds concurrent attempts: however many were admitted together, only the outcomes of the first ten (or hundred)
- * failures are revealed, and a success after them is not. Counting attempts in advance would bound that too, but would refuse a client
- * that makes eleven valid requests at once.
- */
-export type Throttle = {
-  /** Milliseconds until such an attempt is admitted again, or null if it is admitted now. */
+/** Answers at once. */
+export type MemoryThrottle = {
   blockedForMs(attempt: Attempt, now: number): number | null;
-  /** Counts a failure and returns null. If the attempt is blocked by now, counts nothing and returns as `blockedForMs`. */
   countFailure(attempt: Attempt, now: number): number | null;
 };
 
 /** `remembered` bounds the failures in memory, of all networks together. */
-export function createThrottle(remembered: number = FAILURES_REMEMBERED_MAX): Throttle {
+export function createThrottle(remembered: number = FAILURES_REMEMBERED_MAX): MemoryThrottle {
   const logs = createLru<string, readonly Failure[]>({
     max: Number.POSITIVE_INFINITY,
     maxWeight: remembered,
@@ -45,15 +36,7 @@ export function createThrottle(remembered: number = FAILURES_REMEMBERED_MAX): Th
 
   const blockedForMs = ({ network, clientId }: Attempt, now: number): number | null => {
     const log = logs.get(network);
-    if (log === undefined) return null;
-    const recent = recentOf(log, now);
-    const client = digest(clientId);
-    const ofClient = recent.filter((failure) => failure.client === client);
-    const waitMs = Math.max(
-      untilBelow(CLIENT_FAILURES_MAX, ofClient, now),
-      untilBelow(NETWORK_FAILURES_MAX, recent, now),
-    );
-    return waitMs === 0 ? null : waitMs;
+    return log === undefined ? null : waitMsOf(log, clientDigest(clientId), now);
   };
 
   return {
@@ -62,7 +45,7 @@ export function createThrottle(remembered: number = FAILURES_REMEMBERED_MAX): Th
       const waitMs = blockedForMs(attempt, now);
       if (waitMs !== null) return waitMs;
       const { network, clientId } = attempt;
-      logs.set(network, [...recentOf(logs.get(network) ?? [], now), { at: now, client: digest(clientId) }]);
+      logs.set(network, [...recentOf(logs.get(network) ?? [], now), { at: now, client: clientDigest(clientId) }]);
       return null;
     },
   };
@@ -76,10 +59,21 @@ export function refuseBlocked(waitMs: number | null, says: (seconds: number) => 
 }
 
 /** `client` is a digest, since the client id of a request may be long. */
-type Failure = { readonly at: number; readonly client: string };
+export type Failure = { readonly at: number; readonly client: string };
 
-function digest(clientId: string): string {
+export function clientDigest(clientId: string): string {
   return hash('sha256', clientId, 'base64');
+}
+
+/** How long an attempt waits with this log of its network, oldest failure first. Null if it is admitted now. */
+export function waitMsOf(log: readonly Failure[], client: string, now: number): number | null {
+  const recent = recentOf(log, now);
+  const ofClient = recent.filter((failure) => failure.client === client);
+  const waitMs = Math.max(
+    untilBelow(CLIENT_FAILURES_MAX, ofClient, now),
+    untilBelow(NETWORK_FAILURES_MAX, recent, now),
+  );
+  return waitMs === 0 ? null : waitMs;
 }
 
 /** A clock that was set back leaves failures in the future. They count for at most a minute too. */

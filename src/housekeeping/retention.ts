@@ -78,11 +78,17 @@ export function retentionJobs(
   ];
 }
 
-type Expiring = Pick<RetentionStore, 'tokens' | 'idempotencyKeys' | 'keptReplies' | 'erasures'>;
+type Expiring = Pick<RetentionStore, 'tokens' | 'idempotencyKeys' | 'keptReplies' | 'erasures' | 'shortLived'>;
 
 /** Deletes expired access tokens, idempotency keys, kept replies and finished erasures. */
 export function expiredJobs(store: Expiring): Job[] {
+  const { shortLived } = store;
+  const removing: Job[] =
+    shortLived === null
+      ? []
+      : [{ name: 'short-lived', everyMs: EXPIRED_EVERY_MS, begin: (now) => (size) => shortLived(now, size) }];
   return [
+    ...removing,
     {
       // Walks the whole table, because tokens with a long validity can come before expired ones.
       name: 'tokens',

@@ -1,6 +1,5 @@
 /** Composes the routes of the API, without those of the portal, metrics and OpenAPI. */
 import type { Gate } from '../access/gate.ts';
-import { createThrottle } from '../access/throttle.ts';
 import type { Composed } from '../compose.ts';
 import type { Dispatcher } from '../delivery/dispatcher.ts';
 import type { TestDelivery } from '../delivery/test-delivery.ts';
@@ -38,7 +37,7 @@ export function authorizationServer({
   readonly signInInvited: SignInInvited;
   readonly stylesheet: string;
 }): Route[] {
-  const throttle = createThrottle();
+  const throttle = store.failures.throttle('client');
   const authentication = createClientAuthentication({ tokens, throttle, clock });
   return [
     ...tokenRoutes({ tokens, authentication }),

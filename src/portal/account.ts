@@ -108,15 +108,15 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
 function throttledConfirm({ throttle, clock, services: { sessions } }: PageDependencies): Sessions['confirm'] {
   return async (userId, password, field) => {
     const attempt = { network: 'account', clientId: userId };
-    refuseBlocked(throttle.blockedForMs(attempt, clock()), tooOften);
+    refuseBlocked(await throttle.blockedForMs(attempt, clock()), tooOften);
     try {
       const confirmed = await sessions.confirm(userId, password, field);
       // It was a guess as any other if those beside it were wrong.
-      refuseBlocked(throttle.blockedForMs(attempt, clock()), tooOften);
+      refuseBlocked(await throttle.blockedForMs(attempt, clock()), tooOften);
       return confirmed;
     } catch (error) {
       const isWrong = error instanceof Refusal && error.code === 'validation_failed';
-      if (isWrong) refuseBlocked(throttle.countFailure(attempt, clock()), tooOften);
+      if (isWrong) refuseBlocked(await throttle.countFailure(attempt, clock()), tooOften);
       throw error;
     }
   };

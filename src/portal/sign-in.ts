@@ -1,6 +1,6 @@
 /** Signing in, with a password or a passkey, and out. */
 import type { NewSession, Visitor } from '../access/sessions.ts';
-import { type Attempt, createThrottle, refuseBlocked } from '../access/throttle.ts';
+import { type Attempt, refuseBlocked } from '../access/throttle.ts';
 import { userNameKey } from '../access/user-name.ts';
 import { type Html, html } from '../http/html.ts';
 import { networkOf } from '../http/request.ts';
@@ -23,7 +23,7 @@ import { submitButton } from './parts/header.ts';
 import { icon, notice } from './parts/mark.ts';
 
 export function signInPages(dependencies: PageDependencies): PageRoute[] {
-  const { pages, services, publicUrl } = dependencies;
+  const { pages, services, store, publicUrl } = dependencies;
   const { sessions, passkeys } = services;
   const show = (call: OpenCall, state: FormState): View =>
     signInView(call, state, {
@@ -34,7 +34,7 @@ export function signInPages(dependencies: PageDependencies): PageRoute[] {
     show(call, refusedForm(call.form, refusal));
   const throttled = throttledBy(dependencies);
   /** Each challenge counts like a failure: many of them would push out the challenges of others. */
-  const questions = createThrottle(CHALLENGES_MAX);
+  const questions = store.failures.throttle('challenge', CHALLENGES_MAX);
   const enter = async (call: OpenCall, who: string, prove: Proof, refused: string): Promise<Redirect> => {
     const begun = await throttled({ network: networkOf(call.remoteAddress), clientId: who }, prove, refused);
     if (call.session !== null) await sessions.end(call.session.userId, call.session.id);
@@ -71,7 +71,10 @@ export function signInPages(dependencies: PageDependencies): PageRoute[] {
       path: '/sign-in/passkey/options',
       maxBytes: SIGN_IN_REQUEST_BYTES,
       respond: async ({ request, visitor, remoteAddress, now }) => {
-        refuseBlocked(questions.countFailure({ network: networkOf(remoteAddress), clientId: visitor }, now), tooOften);
+        refuseBlocked(
+          await questions.countFailure({ network: networkOf(remoteAddress), clientId: visitor }, now),
+          tooOften,
+        );
         return { reply: { status: 200, body: await passkeys.beginSignIn({ origin: originOf(request), visitor }) } };
       },
     }),
@@ -134,13 +137,13 @@ type Proof = () => Promise<NewSession | null>;
  */
 function throttledBy({ throttle, clock, services: { sessions } }: PageDependencies) {
   return async (attempt: Attempt, prove: Proof, refused: string): Promise<NewSession> => {
-    refuseBlocked(throttle.blockedForMs(attempt, clock()), tooOften);
+    refuseBlocked(await throttle.blockedForMs(attempt, clock()), tooOften);
     const begun = await prove();
     if (begun === null) {
-      refuseBlocked(throttle.countFailure(attempt, clock()), tooOften);
+      refuseBlocked(await throttle.countFailure(attempt, clock()), tooOften);
       throw new Refusal('unauthorized', refused);
     }
-    const waitMs = throttle.blockedForMs(attempt, clock());
+    const waitMs = await throttle.blockedForMs(attempt, clock());
     if (waitMs !== null) await sessions.end(begun.session.userId, begun.session.id);
     refuseBlocked(waitMs, tooOften);
     return begun;

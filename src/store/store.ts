@@ -15,6 +15,7 @@ import type { DirectoryStore, RegistryStore, UseStore } from './directory.ts';
 import type { DispatchStore, SettlementStore } from './dispatch.ts';
 import type { EmployeeStore } from './employees.ts';
 import type { ErasureStore, EventStore, EventTypeStore } from './events.ts';
+import type { FailureStore } from './failures.ts';
 import type { FigureStore } from './figures.ts';
 import type { ClockLeadStore, ExpiryStore, RemovalStore, RetentionStore } from './housekeeping.ts';
 import type { InstanceStore } from './instances.ts';
@@ -31,6 +32,7 @@ export type Store = {
   readonly applications: ApplicationStore;
   readonly applicationUses: ApplicationUseStore;
   readonly tokens: TokenStore;
+  readonly failures: FailureStore;
   readonly employees: EmployeeStore;
   readonly endpoints: EndpointStore;
   readonly keys: KeyStore;

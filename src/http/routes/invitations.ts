@@ -54,13 +54,13 @@ export function invitationRoutes(dependencies: Dependencies): Route[] {
   /** The invited user. Throws 404 without the reason, and 429 after many attempts. */
   const invited = async (call: Call): Promise<User> => {
     const attempt: Attempt = { network: networkOf(call.remoteAddress), clientId: tokenOf(call) };
-    refuseBlocked(throttle.blockedForMs(attempt, clock()), tooMany);
+    refuseBlocked(await throttle.blockedForMs(attempt, clock()), tooMany);
     const user = await invitations.find(tokenOf(call));
     if (user !== null) {
-      refuseBlocked(throttle.blockedForMs(attempt, clock()), tooMany);
+      refuseBlocked(await throttle.blockedForMs(attempt, clock()), tooMany);
       return user;
     }
-    refuseBlocked(throttle.countFailure(attempt, clock()), tooMany);
+    refuseBlocked(await throttle.countFailure(attempt, clock()), tooMany);
     throw new Refusal('not_found', 'this invitation cannot be used');
   };
   const page: Pick<Route, 'path' | 'access' | 'tag' | 'refuse'> = {

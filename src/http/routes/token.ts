@@ -139,12 +139,12 @@ type AuthenticationParts = {
 /** Authentication behind the throttle (contract §2 "Brute force"). All routes share one, so that guesses at one count for all. */
 export function createClientAuthentication({ tokens, throttle, clock }: AuthenticationParts): ClientAuthentication {
   const authenticate = async (credentials: ClientCredentials, attempt: Attempt): Promise<Client> => {
-    refuseBlocked(throttle.blockedForMs(attempt, clock()), tooMany);
-    const client = await tokens.authenticate(credentials).catch((error: unknown) => {
-      if (isFailedAuthentication(error)) refuseBlocked(throttle.countFailure(attempt, clock()), tooMany);
+    refuseBlocked(await throttle.blockedForMs(attempt, clock()), tooMany);
+    const client = await tokens.authenticate(credentials).catch(async (error: unknown) => {
+      if (isFailedAuthentication(error)) refuseBlocked(await throttle.countFailure(attempt, clock()), tooMany);
       throw error;
     });
-    refuseBlocked(throttle.blockedForMs(attempt, clock()), tooMany);
+    refuseBlocked(await throttle.blockedForMs(attempt, clock()), tooMany);
     return client;
   };
   return {

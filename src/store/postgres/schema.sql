@@ -532,3 +532,22 @@ CREATE TABLE duty (
   holder   bigint NOT NULL REFERENCES instance (number) ON DELETE CASCADE,
   taken_at bigint NOT NULL
 );
+
+-- What instances share for minutes. A crash of the server empties these tables, which harms nobody.
+
+-- Failed authentications of the last minute, by the purpose and the network that they came from.
+CREATE UNLOGGED TABLE authentication_failure (
+  network text COLLATE "C" NOT NULL,
+  client  text COLLATE "C" NOT NULL,  -- SHA-256 of the client id
+  at      bigint NOT NULL
+);
+CREATE INDEX authentication_failure_network ON authentication_failure (network, at);
+CREATE INDEX authentication_failure_at ON authentication_failure (at);
+
+-- Passkey challenges, and results of forms that show a secret.
+CREATE UNLOGGED TABLE short_lived (
+  name       text COLLATE "C" PRIMARY KEY,
+  value      bytea NOT NULL,  -- sealed
+  expires_at bigint NOT NULL
+);
+CREATE INDEX short_lived_expiry ON short_lived (expires_at);

@@ -13,8 +13,10 @@ import { createStore } from '../sql/store.ts';
 import type { Store } from '../store.ts';
 import { type PostgresAccessVersion, tokenStore, watchAccess } from './access.ts';
 import { erasureStore } from './erasure.ts';
+import { failureStore } from './failures.ts';
 import { createLeases, type Leases } from './instances.ts';
 import { eventStore } from './publish.ts';
+import { removeShortLived } from './short-lived.ts';
 import { stateHistoryStore } from './state-history.ts';
 
 /** `access.changed` is to be called when another instance may have written. */
@@ -29,8 +31,10 @@ export function createPostgresStore(
   return {
     ...shared,
     tokens: tokenStore(db, access),
+    failures: failureStore(db),
     erasures: erasureStore(db),
     events: eventStore(db),
+    retention: { ...shared.retention, shortLived: removeShortLived(db) },
     stateHistory: stateHistoryStore(db),
     instances: leases.instances,
     dispatch: leasedDispatch(db, shared.dispatch, leases),

@@ -93,6 +93,7 @@ export function retentionStore(database: Database): RetentionStore {
     idempotencyKeys: (now, limit) => remove(OLD_KEYS, { now }, limit),
     erasures: (before, limit) => remove(OLD_ERASURES, { before }, limit),
     keptReplies: (now, limit) => remove(OLD_REPLIES, { now }, limit),
+    shortLived: null,
   };
 }
 

@@ -1,5 +1,6 @@
 /** The store: one record of verbs per subject, each verb one transaction. Both databases run these; PostgreSQL replaces some. */
 
+import { createThrottle } from '../../access/throttle.ts';
 import type { Ids } from '../../kernel/ids.ts';
 import type { Vault } from '../../kernel/vault.ts';
 import type { Database } from '../database.ts';
@@ -43,6 +44,7 @@ export function createStore(db: Database, vault: Vault, ids: Ids, access: Access
     applications: applicationStore(db, application, applicationUses),
     applicationUses,
     tokens: tokenStore(db, access),
+    failures: { throttle: (_, remembered) => createThrottle(remembered) },
     employees: employeeStore(db),
     endpoints: endpointStore(db, vault),
     keys: keyStore(db),

@@ -1,0 +1,34 @@
+/** Failed authentications of the last minute (contract §2 "Brute force"). In memory on SQLite, shared by all instances on PostgreSQL. */
+import type { Answer } from './database.ts';
+
+/** An attempt to authenticate. `network` identifies one subscriber: an IPv4 address, or the /64 of an IPv6 address. */
+export type Attempt = {
+  readonly network: string;
+  /** As it was sent, even if no such client exists. */
+  readonly clientId: string;
+};
+
+/**
+ * Call `blockedForMs` before checking the credentials. Afterwards call it again, or `countFailure`, and use the outcome as soon as it
+ * answers. The second call bounds concurrent attempts: however many were admitted together, only the outcomes of the first ten (or hundred)
+ * failures are revealed. Counting attempts in advance would bound that too, but would refuse a client that makes eleven valid requests at
+ * once.
+ *
+ * A success is not revealed if the failures that were counted before it block the attempt. In memory nothing happens between the second
+ * call and the use of its answer. On PostgreSQL failures that are counted while the answer is under way do not hold the success back: at
+ * most those of one round trip.
+ */
+export type Throttle = {
+  /** Milliseconds until such an attempt is admitted again, or null if it is admitted now. */
+  blockedForMs(attempt: Attempt, now: number): Answer<number | null>;
+  /** Counts a failure and returns null. If the attempt is blocked by now, counts nothing and returns as `blockedForMs`. */
+  countFailure(attempt: Attempt, now: number): Answer<number | null>;
+};
+
+/** Failures of one purpose do not block attempts of another. */
+export type FailurePurpose = 'client' | 'sign-in' | 'challenge';
+
+export type FailureStore = {
+  /** `remembered` bounds the failures in memory, of all networks together. */
+  throttle(purpose: FailurePurpose, remembered?: number): Throttle;
+};

@@ -1,0 +1,85 @@
+/** Failed authentications on PostgreSQL (`authentication_failure`), which all instances share. */
+import { clientDigest, type Failure, waitMsOf } from '../../access/throttle.ts';
+import { CLIENT_FAILURES_MAX, FAILURE_WINDOW_MS, NETWORK_FAILURES_MAX } from '../../kernel/limits/limits.ts';
+import type { Database, Row, Statement } from '../database.ts';
+import type { Attempt, FailurePurpose, FailureStore, Throttle } from '../failures.ts';
+import { together } from './together.ts';
+
+const READS_UNDER_WAY = 4;
+const READS_MAX = 1000;
+/** Each holds the locks of its networks until the transaction ends, which is not more than some milliseconds. */
+const COUNTS_MAX = 100;
+
+// Index: authentication_failure_network. At most a hundred rows a network, because blocked attempts are not recorded.
+const LOGS = `
+  SELECT network, client, at FROM authentication_failure
+  WHERE network IN (SELECT wanted.value FROM texts(@networks) AS wanted) AND at > @since ORDER BY at`;
+// Failures of a network are counted one after another. Each later statement sees what the holder of the lock before has committed.
+const LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('authentication_failure ' || @network, 0))";
+const RECENT = 'SELECT count(*) FROM authentication_failure WHERE network = @network AND at > @since AND at < @until';
+const COUNT = `
+  INSERT INTO authentication_failure (network, client, at)
+  SELECT @network, @client, @now
+  WHERE (${RECENT}) < ${NETWORK_FAILURES_MAX} AND (${RECENT} AND client = @client) < ${CLIENT_FAILURES_MAX}`;
+
+type Asked = { readonly network: string; readonly client: string; readonly now: number };
+
+export function failureStore(db: Database): FailureStore {
+  const blocked = together<Asked, number | null>(
+    async (asked) => {
+      const rows = await db.all(LOGS, logsOf(asked));
+      return waits(asked, rows);
+    },
+    { underWayMax: READS_UNDER_WAY, callsMax: READS_MAX },
+  );
+  const count = together<Asked, number | null>((asked) => countAll(db, asked), {
+    underWayMax: 1,
+    callsMax: COUNTS_MAX,
+  });
+  return {
+    throttle: (purpose): Throttle => ({
+      blockedForMs: (attempt, now) => blocked(askedBy(purpose, attempt, now)),
+      countFailure: (attempt, now) => count(askedBy(purpose, attempt, now)),
+    }),
+  };
+}
+
+function askedBy(purpose: FailurePurpose, { network, clientId }: Attempt, now: number): Asked {
+  return { network: `${purpose} ${network}`, client: clientDigest(clientId), now };
+}
+
+/** Counts failures in one transaction. The result of a blocked one is its wait, as before it. */
+async function countAll(db: Database, asked: readonly Asked[]): Promise<(number | null)[]> {
+  // In one order, so that two instances cannot deadlock.
+  const networks = networksOf(asked);
+  const locks = networks.map((network): Statement => ({ sql: LOCK, params: { network } }));
+  const counts = asked.map(({ network, client, now }): Statement => {
+    const [since, until] = [now - FAILURE_WINDOW_MS, now + FAILURE_WINDOW_MS];
+    return { sql: COUNT, params: { network, client, now, since, until } };
+  });
+  const results = await db.commit([...locks, ...counts, { sql: LOGS, params: logsOf(asked) }]);
+  const found = waits(asked, results.at(-1)?.rows ?? []);
+  // A later failure of the same transaction may be in the log, but a blocked attempt stays blocked.
+  return asked.map((_, at) => (results[locks.length + at]?.changes === 1 ? null : (found[at] ?? 1)));
+}
+
+function networksOf(asked: readonly Asked[]): string[] {
+  return [...new Set(asked.map(({ network }) => network))].sort();
+}
+
+function logsOf(asked: readonly Asked[]) {
+  const since = Math.min(...asked.map(({ now }) => now)) - FAILURE_WINDOW_MS;
+  return { networks: JSON.stringify(networksOf(asked)), since };
+}
+
+function waits(asked: readonly Asked[], rows: readonly Row[]): (number | null)[] {
+  const logs = Map.groupBy(
+    rows.map((row): Failure & { readonly network: string } => ({
+      network: String(row.network),
+      client: String(row.client),
+      at: Number(row.at),
+    })),
+    ({ network }) => network,
+  );
+  return asked.map(({ network, client, now }) => waitMsOf(logs.get(network) ?? [], client, now));
+}

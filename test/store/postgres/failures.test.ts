@@ -1,0 +1,93 @@
+/** Failed authentications that are counted over several instances on one PostgreSQL database (contract §2, §9). */
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { createThrottle } from '../../../src/access/throttle.ts';
+import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
+import { CLIENT_FAILURES_MAX, FAILURE_WINDOW_MS, NETWORK_FAILURES_MAX } from '../../../src/kernel/limits/limits.ts';
+import { createVault, MASTER_KEY_BYTES } from '../../../src/kernel/vault.ts';
+import type { Attempt, Throttle } from '../../../src/store/failures.ts';
+import { openPostgres } from '../../../src/store/postgres/driver/postgres.ts';
+import { createPostgresStore } from '../../../src/store/postgres/store.ts';
+import { cleanUp } from '../../support/cleanup.ts';
+import { openTestPostgres } from '../../support/postgres.ts';
+import { NOW } from '../../support/store.ts';
+
+const ada: Attempt = { network: '203.0.113.1', clientId: 'ada' };
+
+async function openStores(t: TestContext) {
+  const first = await openTestPostgres(t, NOW);
+  const second = await openPostgres({ connection: { connectionString: first.url } });
+  cleanUp(t, () => second.close());
+  const vault = createVault(randomBytes(MASTER_KEY_BYTES), randomBytes);
+  const ids = createIds(() => NOW, randomBytes);
+  return [first.database, second].map((database) => ({ database, store: createPostgresStore(database, vault, ids) }));
+}
+
+async function openThrottles(t: TestContext): Promise<readonly [Throttle, Throttle]> {
+  const [one, other] = (await openStores(t)).map(({ store }) => store.failures.throttle('client'));
+  assert.ok(one && other);
+  return [one, other];
+}
+
+/** How many of these failures are admitted if they are counted at once on both instances. */
+async function admitted(throttles: readonly Throttle[], attempts: readonly Attempt[]): Promise<number> {
+  const waits = await Promise.all(
+    attempts.map((attempt, at) => throttles[at % throttles.length]?.countFailure(attempt, NOW)),
+  );
+  return waits.filter((wait) => wait === null).length;
+}
+
+describe('failures on several instances', () => {
+  it('admit ten of one client, and block it on each of them', async (t) => {
+    const throttles = await openThrottles(t);
+    assert.equal(await admitted(throttles, Array<Attempt>(60).fill(ada)), CLIENT_FAILURES_MAX);
+    for (const throttle of throttles) {
+      assert.equal(await throttle.blockedForMs(ada, NOW), FAILURE_WINDOW_MS);
+      assert.equal(await throttle.blockedForMs({ ...ada, clientId: 'ben' }, NOW), null);
+      assert.equal(await throttle.blockedForMs({ ...ada, network: '203.0.113.2' }, NOW), null);
+      assert.equal(await throttle.blockedForMs(ada, NOW + FAILURE_WINDOW_MS), null);
+    }
+  });
+
+  it('admit a hundred of one network', async (t) => {
+    const throttles = await openThrottles(t);
+    const guesses = Array.from({ length: 300 }, (_, at) => ({ ...ada, clientId: `guess ${at}` }));
+    assert.equal(await admitted(throttles, guesses), NETWORK_FAILURES_MAX);
+    for (const throttle of throttles) assert.equal(await throttle.blockedForMs(ada, NOW), FAILURE_WINDOW_MS);
+  });
+
+  it('answer as they do in memory', async (t) => {
+    const throttles = await openThrottles(t);
+    const memory = createThrottle();
+    for (let step = 0; step < 120; step += 1) {
+      const now = NOW + step * 1500;
+      const attempt = { network: `net ${step % 2}`, clientId: step % 5 === 0 ? 'other' : 'one' };
+      const throttle = throttles[step % 2] as Throttle;
+      assert.equal(await throttle.blockedForMs(attempt, now), memory.blockedForMs(attempt, now), `step ${step}`);
+      assert.equal(await throttle.countFailure(attempt, now), memory.countFailure(attempt, now), `step ${step}`);
+    }
+  });
+
+  it('do not block attempts of another purpose', async (t) => {
+    const [one, other] = await openStores(t);
+    assert.ok(one && other);
+    const throttles = [one, other].map(({ store }) => store.failures.throttle('sign-in'));
+    assert.equal(await admitted(throttles, Array<Attempt>(20).fill(ada)), CLIENT_FAILURES_MAX);
+    assert.equal(await one.store.failures.throttle('client').blockedForMs(ada, NOW), null);
+  });
+
+  it('are deleted by housekeeping after a minute', async (t) => {
+    const [one] = await openStores(t);
+    assert.ok(one);
+    const throttle = one.store.failures.throttle('client');
+    for (let at = 0; at < 5; at += 1) await throttle.countFailure(ada, NOW + at);
+    const removed = await one.store.retention.shortLived?.(NOW + 2 + FAILURE_WINDOW_MS, 100);
+    assert.equal(removed?.rows, 3);
+    assert.equal(removed?.done, true);
+    const left = await one.database.all('SELECT at FROM authentication_failure ORDER BY at', {});
+    assert.deepEqual(
+      left.map(({ at }) => at),
+      [NOW + 3, NOW + 4],
+    );
+  });
+});
