@@ -296,7 +296,7 @@ async function explained<T>(config: Config, work: () => Promise<T>): Promise<T> 
 /** Null for a fault of the program, and for an error that says what to do. */
 function advice(error: unknown): string | null {
   if (!(error instanceof Error) || error instanceof DataFolderError) return null;
-  if (causeOf(error).name === 'DatabaseUrlError') return causeOf(error).message;
+  if (['DatabaseUrlError', 'NotWritableError'].includes(causeOf(error).name)) return causeOf(error).message;
   const { code, message } = causeOf(error) as NodeJS.ErrnoException;
   if (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND')
     return 'the package pg is not installed: npm install pg@8';
@@ -315,7 +315,6 @@ const ADVICE: Readonly<Record<string, string>> = {
   '28P01': 'correct the password in the URL, or in the file that PGPASSFILE names',
   '28000': 'correct the role in the URL, or pg_hba.conf of the server',
   '3D000': 'create it with createdb, or correct its name in the URL',
-  '25006': 'name the primary, or all servers, in the URL',
   '42501': 'the role must own the tables, or have all privileges on them',
   '53300': 'raise max_connections of the server, or run fewer instances',
 };

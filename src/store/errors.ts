@@ -69,7 +69,8 @@ export class KeyConflict extends Error {
 
 /**
  * `locked`: another process held the lock for longer than a request may wait. `missing`: the data folder or one of the database's
- * files is no longer at its path. `replaced`: another file is. `unreachable`: the database does not answer. `overloaded`: too many writes are queued. `stopped`: a
+ * files is no longer at its path. `replaced`: another file is. `unreachable`: the database does not answer. `unknown`: it did not
+ * say whether it committed the write. `overloaded`: too many writes are queued. `stopped`: a
  * database thread ended, and this process can write nothing more. `failed`: any other disk error.
  */
 export type UnavailableReason =
@@ -80,6 +81,7 @@ export type UnavailableReason =
   | 'replaced'
   | 'damaged'
   | 'unreachable'
+  | 'unknown'
   | 'overloaded'
   | 'stopped'
   | 'failed';
@@ -92,14 +94,16 @@ const DESCRIPTIONS: Readonly<Record<UnavailableReason, string>> = {
   replaced: 'the database cannot be written: other files are in their place: restart Sallyport',
   damaged: 'the database is damaged: restore a backup with sallyport restore <backup> --force',
   unreachable: 'the database cannot be reached',
+  unknown: 'the database did not say whether it kept the write: read it before you repeat it',
   overloaded: 'the database cannot be written: too many requests are waiting for it',
   stopped: 'the database cannot be written: the thread that writes it ended: restart Sallyport',
   failed: 'the database cannot be used: the disk reports an error',
 };
 
 /**
- * The database cannot be used for now. A write was not applied, with two exceptions: if the files disappeared during its commit, it is in
- * those files; if the writing thread ended (`stopped`), nobody knows whether it had committed the write.
+ * The database cannot be used for now. A write was not applied, with these exceptions: if the files disappeared during its commit, it is in
+ * those files; if the writing thread ended (`stopped`), or PostgreSQL was lost between COMMIT and its answer (`unknown`), nobody knows
+ * whether the write was committed.
  */
 export class DatabaseUnavailable extends Refusal {
   readonly reason: UnavailableReason;

@@ -25,6 +25,13 @@ export type Cluster = {
   stop(): void;
   /** Ends the server without a checkpoint, as a crash does, and starts it again. */
   crash(): Promise<void>;
+  /** Ends the server without a checkpoint. `start` starts it again. */
+  kill(): Promise<void>;
+  start(): Promise<void>;
+  /** Starts a server that follows this one. */
+  addStandby(): Promise<Cluster>;
+  /** Makes a standby the primary. */
+  promote(): Promise<void>;
 };
 
 /** The folder of PostgreSQL's programs, or null. */
@@ -49,40 +56,81 @@ export async function startCluster(
     { ...user, cwd: folder, encoding: 'utf8' },
   );
   if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
+  return runServer({ programs, user, folder }, { ...FAST, ...settings });
+}
+
+/** For tests: nothing outlasts a crash of the machine. */
+const FAST: Readonly<Record<string, string>> = {
+  listen_addresses: '127.0.0.1',
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  max_connections: '300',
+};
+
+type Place = {
+  readonly programs: string;
+  /** Null: the user of this process. */
+  readonly user: { readonly uid: number; readonly gid: number } | null;
+  /** Holds the cluster in `data`. */
+  readonly folder: string;
+};
+
+/** Runs the server of an existing cluster. */
+async function runServer(place: Place, settings: Readonly<Record<string, string>>): Promise<Cluster> {
+  const { programs, user, folder } = place;
+  const data = join(folder, 'data');
   const port = await freePort();
-  const all = {
-    listen_addresses: '127.0.0.1',
-    port: String(port),
-    unix_socket_directories: folder,
-    fsync: 'off',
-    synchronous_commit: 'off',
-    full_page_writes: 'off',
-    max_connections: '300',
-    ...settings,
-  };
+  const all = { ...settings, port: String(port), unix_socket_directories: folder };
   const options = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  const server = spawn(join(programs, 'postgres'), ['-D', data, ...options], { ...user, cwd: folder, stdio: 'ignore' });
-  // The process may end while the server runs.
-  server.unref();
+  const url = (database: string): string => `postgres://${ROLE}@127.0.0.1:${port}/${database}`;
+  const start = async (): Promise<void> => {
+    const server = spawn(join(programs, 'postgres'), ['-D', data, ...options], {
+      ...user,
+      cwd: folder,
+      stdio: 'ignore',
+    });
+    // The process may end while the server runs.
+    server.unref();
+    await untilReady(url('postgres'), server);
+  };
   const stop = (): void => {
     spawnSync(join(programs, 'pg_ctl'), ['stop', '-D', data, '-m', 'immediate', '-w'], { ...user, cwd: folder });
     rmSync(folder, { recursive: true, force: true });
   };
-  const control = (...args: string[]): Promise<void> =>
+  const run = (program: string, ...args: string[]): Promise<void> =>
     new Promise((resolve, reject) => {
-      const child = spawn(join(programs, 'pg_ctl'), ['-D', data, '-w', '-s', ...args], {
-        ...user,
-        cwd: folder,
-        stdio: 'ignore',
-      });
+      const child = spawn(join(programs, program), args, { ...user, cwd: folder, stdio: 'ignore' });
       child.once('exit', (code) =>
-        code === 0 ? resolve() : reject(new Error(`pg_ctl ${args[0]} ended with ${code}`)),
+        code === 0 ? resolve() : reject(new Error(`${program} ${args.join(' ')} ended with ${code}`)),
       );
     });
-  const crash = (): Promise<void> => control('restart', '-m', 'immediate', '-l', join(folder, 'log'));
-  const url = (database: string): string => `postgres://${ROLE}@127.0.0.1:${port}/${database}`;
-  await untilReady(url('postgres'), server);
-  return { host: '127.0.0.1', port, url, stop, crash };
+  const control = (...args: string[]): Promise<void> => run('pg_ctl', '-D', data, '-w', '-s', ...args);
+  const addStandby = async (): Promise<Cluster> => {
+    const other = mkdtempSync(`${folder}-standby-`);
+    if (user !== null) chownSync(other, user.uid, user.gid);
+    await run(
+      'pg_basebackup',
+      '-D',
+      join(other, 'data'),
+      '-d',
+      url('postgres'),
+      '-R',
+      '-X',
+      'stream',
+      '-c',
+      'fast',
+      '-N',
+    );
+    return runServer({ ...place, folder: other }, settings);
+  };
+  await start();
+  return {
+    ...{ host: '127.0.0.1', port, url, stop, start, addStandby },
+    crash: () => control('restart', '-m', 'immediate', '-l', join(folder, 'log')),
+    kill: () => control('stop', '-m', 'immediate'),
+    promote: () => control('promote'),
+  };
 }
 
 function userNamed(name: string): { uid: number; gid: number } {

@@ -3,7 +3,7 @@ import { type Config, databaseName } from '../../config/config.ts';
 import { connect, refuseUnfinishedMove, requireSchema } from '../../data/postgres.ts';
 import { rowKeyTime } from '../../kernel/ids.ts';
 import { CLOCK_BEHIND_MAX_MS } from '../../kernel/limits/limits.ts';
-import { POSTGRES_WRITERS } from '../../kernel/limits/postgres.ts';
+import { POSTGRES_CONNECTIONS } from '../../kernel/limits/postgres.ts';
 import type { Secret } from '../../kernel/secret.ts';
 import type { Database } from '../../store/database.ts';
 import type { PostgresDatabase } from '../../store/postgres/driver/postgres.ts';
@@ -15,8 +15,6 @@ import { type Finding, finding, findings, ok, problem, warning } from './finding
 /** A snapshot of this age keeps the versions that updates leave behind, which slows claims down. */
 const SNAPSHOT_OLD_MS = 5 * 60_000;
 const PARTITIONS_AHEAD_MIN_MS = 2 * 86_400_000;
-/** The connections of one more instance: writers, the reader, and the thread for large bodies. */
-const INSTANCE_CONNECTIONS: number = POSTGRES_WRITERS + 2;
 
 export async function examinePostgres(config: Config, now: number): Promise<Finding[]> {
   let db: PostgresDatabase;
@@ -135,8 +133,8 @@ function examinePartitions({ partitionsEnd, now }: ServerHealth): Finding {
 
 function examineConnections({ connections, connectionsMax }: ServerHealth): Finding {
   const detail = `${connections} of ${connectionsMax} connections are used`;
-  return connectionsMax - connections < INSTANCE_CONNECTIONS
-    ? warning('connections', `${detail}: another instance needs ${INSTANCE_CONNECTIONS}; raise max_connections`)
+  return connectionsMax - connections < POSTGRES_CONNECTIONS
+    ? warning('connections', `${detail}: another instance needs ${POSTGRES_CONNECTIONS}; raise max_connections`)
     : ok('connections', detail);
 }
 

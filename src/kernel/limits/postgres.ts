@@ -2,17 +2,44 @@
 
 /** Connections that write; each has one transaction at a time. */
 export const POSTGRES_WRITERS = 4;
-/** A connection that is not made by then, and a statement that is not answered by then, end the connection. */
+/** Connections that read. All reads share the first one unless a statement keeps it busy for `POSTGRES_READER_BUSY_MS`. */
+export const POSTGRES_READERS = 2;
+export const POSTGRES_READER_BUSY_MS = 5;
+/** The connections of an instance: those above, one that listens, and one of the thread for large bodies. */
+export const POSTGRES_CONNECTIONS: number = POSTGRES_WRITERS + POSTGRES_READERS + 2;
+
+/** The time limit of a connection attempt, unless the URL sets `connect_timeout`. */
 export const POSTGRES_CONNECT_MS = 5000;
-export const POSTGRES_ANSWER_MS = 10_000;
-/** The pause before another attempt to connect. */
+/** How long a read or a write waits for a connection. The attempt goes on. */
+export const POSTGRES_CONNECT_WAIT_MS = 1800;
+/** The pause before another attempt to connect, and after the server refused the role. */
 export const POSTGRES_RECONNECT_MS = 250;
+export const POSTGRES_REFUSED_MS = 5000;
+
+/** The time limit of a statement. Then its connection is closed. */
+export const POSTGRES_ANSWER_MS = 10_000;
+/** How long a statement waits for a lock, and how long the server keeps a transaction whose client sends nothing more. */
+export const POSTGRES_LOCK_MS = 5000;
+export const POSTGRES_IDLE_TRANSACTION_MS = 5000;
+/**
+ * How often connections are examined. If a statement has not been answered for `POSTGRES_SILENT_MS`, another connection asks the server
+ * whether it still works on it. Together less than two seconds.
+ */
+export const POSTGRES_WATCH_EVERY_MS = 150;
+export const POSTGRES_SILENT_MS = 800;
+export const POSTGRES_PROBE_MS = 900;
+/** An answer that was sent before the server called a connection idle arrives within this time. */
+export const POSTGRES_LATE_ANSWER_MS = 200;
+/** How often the listening connection is examined: nothing else is sent on it. */
+export const POSTGRES_LISTENING_EVERY_MS = 5000;
+/** How long an orderly end of a connection may take. */
+export const POSTGRES_END_MS = 500;
+
 /** How often a transaction is run again that others kept from finishing. */
 export const POSTGRES_ROUNDS = 20;
+/** How often a read, or a transaction that did not commit, is run again after its connection was lost. */
+export const POSTGRES_LOST_ROUNDS = 2;
+/** How long the driver asks whether a transaction committed whose COMMIT was not answered. */
+export const POSTGRES_OUTCOME_MS = 5000;
 /** How often the difference to the database's clock is measured. */
 export const POSTGRES_CLOCK_EVERY_MS = 5000;
-/**
- * Lists that share a transaction. Several would lock the rows of webhooks in the order in which they came, and so deadlock with a publisher,
- * who locks them in the order of their numbers; each deadlock takes a second.
- */
-export const POSTGRES_LISTS_TOGETHER = 1;

@@ -1,7 +1,8 @@
 /** What an operator should know about the PostgreSQL server behind a database. Only reads. */
 import type { Secret } from '../../kernel/secret.ts';
 import type { Database } from '../database.ts';
-import { createConnection } from './driver/connection.ts';
+import { connectFirst } from './driver/connect.ts';
+import { planConnections } from './driver/url.ts';
 
 export type ServerHealth = {
   /** Tables that the role does not own, so that it cannot make partitions of them or migrate them. */
@@ -71,14 +72,9 @@ export async function serverHealth(db: Database): Promise<ServerHealth> {
   };
 }
 
-/** Whether the URL leads to a pooler such as PgBouncer. It gives clients a process number of its own. */
+/** Whether the URL leads to a pooler such as PgBouncer. */
 export async function isPooled(url: Secret): Promise<boolean> {
-  const connection = createConnection({ connection: { connectionString: url.reveal() } });
-  try {
-    const client = await connection.client();
-    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-    return rows[0]?.pid !== (client as unknown as { readonly processID: number }).processID;
-  } finally {
-    await connection.close();
-  }
+  const session = await connectFirst(planConnections(url.reveal()));
+  await session.end();
+  return session.process === null;
 }

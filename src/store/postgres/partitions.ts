@@ -1,6 +1,6 @@
 /** Partitions of the large tables. Each holds the rows of some days by their row keys, which are ordered by time. */
 import { firstRowKeyAt } from '../../kernel/ids.ts';
-import type { PostgresDatabase } from './driver/postgres.ts';
+import type { Database } from '../database.ts';
 
 /**
  * Makes changes of the schema come one after another. The number is any that every Sallyport uses. The lock ends with the transaction, so it
@@ -37,7 +37,7 @@ function partitionsOf({ table, days }: Partitioned, now: number, aheadMs: number
 
 /** Makes the partitions for rows from now until `aheadMs` later, if they are missing. Several instances may do this at once. */
 export async function ensurePartitions(
-  db: Pick<PostgresDatabase, 'all' | 'run'>,
+  db: Pick<Database, 'all'> & { run(sql: string): Promise<void> },
   { now, aheadMs }: { readonly now: number; readonly aheadMs: number },
 ): Promise<void> {
   const rows = await db.all("SELECT relname FROM pg_class WHERE relispartition AND relkind = 'r'", {});

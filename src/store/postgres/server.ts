@@ -42,13 +42,16 @@ export async function serverFacts(db: Database): Promise<ServerFacts> {
   };
 }
 
+export const STANDBY = 'it is a standby, which cannot be written: name the primary, or all hosts, in the URL';
+export const READ_ONLY =
+  'it is read-only: check default_transaction_read_only of the database and of the role, and the free disk space of the server';
+
 /** Why Sallyport cannot use the server, and what to do; null if it can. */
 export function serverProblem({ major, version, encoding, isStandby, isReadOnly }: ServerFacts): string | null {
   if (major < OLDEST_POSTGRES)
     return `it is PostgreSQL ${version}, and Sallyport needs ${OLDEST_POSTGRES} or newer: upgrade the server`;
-  if (isStandby) return 'it is a standby, which cannot be written: name the primary, or all hosts, in the URL';
-  if (isReadOnly)
-    return 'it is read-only: check default_transaction_read_only of the database and of the role, and the free disk space of the server';
+  if (isStandby) return STANDBY;
+  if (isReadOnly) return READ_ONLY;
   if (encoding !== 'UTF8')
     return `its encoding is ${encoding}: create one with UTF8, such as createdb -E UTF8 -T template0 sallyport`;
   return null;

@@ -34,9 +34,8 @@ const REASONS: readonly (readonly [code: string, reason: UnavailableReason])[] =
 export function portError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const { code, detail, table, column, constraint } = error as ServerError;
-  // Errors of the system, such as EPIPE, are no codes of PostgreSQL: none of its classes begins with E.
-  if (code === undefined || !/^[0-9A-DF-Z][0-9A-Z]{4}$/.test(code)) {
-    return isServerError(error) ? error : new DatabaseUnavailable('unreachable', { cause: error });
+  if (!isServerCode(code)) {
+    return isOwnError(error) ? error : new DatabaseUnavailable('unreachable', { cause: error });
   }
   if (code === '23514' && constraint === undefined) {
     return new DatabaseUnavailable('failed', { cause: error, description: NO_PARTITION });
@@ -51,6 +50,11 @@ export function portError(error: unknown): unknown {
 /** A row that no partition takes is no fault of the row. */
 const NO_PARTITION = 'the database cannot be written: it has no partition for new rows; see sallyport doctor';
 
+/** Errors of the system, such as EPIPE, are no codes of PostgreSQL: none of its classes begins with E. */
+function isServerCode(code: string | undefined): code is string {
+  return code !== undefined && /^[0-9A-DF-Z][0-9A-Z]{4}$/.test(code);
+}
+
 /** The files are the server's. */
 const DESCRIPTIONS: Readonly<Partial<Record<UnavailableReason, string>>> = {
   full: 'the database cannot be written: the disk of its server is full',
@@ -61,8 +65,36 @@ const DESCRIPTIONS: Readonly<Partial<Record<UnavailableReason, string>>> = {
 };
 
 /** Errors of this program, such as a missing parameter. Everything else without a code comes from the connection. */
-function isServerError(error: Error): boolean {
+function isOwnError(error: Error): boolean {
   return [RangeError, TypeError, StaleWrite, DatabaseUnavailable].some((kind) => error instanceof kind);
+}
+
+/** The connection is lost, the server is about to close it, or it leads to a server that can no longer be written. */
+export function isLost(error: unknown): boolean {
+  if (!(error instanceof Error) || isOwnError(error)) return false;
+  const { code } = error as ServerError;
+  return !isServerCode(code) || startsWithOne(code, ['57P', '08', '25006', '25P03']);
+}
+
+/** An answer to COMMIT that does not say whether the transaction was committed. */
+export function leavesOutcomeOpen(error: unknown): boolean {
+  const { code = '' } = error as ServerError;
+  return isLost(error) || startsWithOne(code, ['53', '58', 'XX']);
+}
+
+function startsWithOne(code: string, prefixes: readonly string[]): boolean {
+  return prefixes.some((prefix) => code.startsWith(prefix));
+}
+
+/** Statements that the server prepared earlier no longer fit the tables, or are gone. A new connection helps. */
+export function isStaleSession(error: unknown): boolean {
+  const { code, message } = error as ServerError;
+  return code === '26000' || (code === '0A000' && message.includes('cached plan'));
+}
+
+/** Whether an error of `portError` says that no partition takes a row. */
+export function lacksPartition(error: unknown): boolean {
+  return error instanceof DatabaseUnavailable && error.message === NO_PARTITION;
 }
 
 /** A transaction that another one kept from finishing; run again, it may finish. */

@@ -1,37 +1,150 @@
 /**
- * The driver of PostgreSQL. Reads of one turn of the event loop go out together on one connection. Lists that come in one turn share a
- * transaction; if it is refused, each runs alone, so that a stale list refuses no other.
+ * The driver of PostgreSQL. Reads of one turn of the event loop go out together on one connection. Each list is a transaction of its own:
+ * several in one would lock the rows of webhooks in the order in which they came, and so deadlock with a publisher, who locks them in the
+ * order of their numbers. Each deadlock takes a second.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import type pg from 'pg';
 import { BYTES_WAITING_MAX, LISTS_WAITING_MAX } from '../../../kernel/limits/database.ts';
-import { POSTGRES_LISTS_TOGETHER, POSTGRES_ROUNDS, POSTGRES_WRITERS } from '../../../kernel/limits/postgres.ts';
+import {
+  POSTGRES_LOST_ROUNDS,
+  POSTGRES_READER_BUSY_MS,
+  POSTGRES_READERS,
+  POSTGRES_WRITERS,
+} from '../../../kernel/limits/postgres.ts';
 import type { Database, Parameters, Row, Statement, StatementResult, WriteTime } from '../../database.ts';
-import { DatabaseUnavailable, StaleWrite } from '../../errors.ts';
-import { type Connection, type ConnectionOptions, createConnection } from './connection.ts';
-import { isWorthAnother, portError } from './errors.ts';
+import { DatabaseUnavailable } from '../../errors.ts';
+import { ensurePartitions } from '../partitions.ts';
+import { type Connection, createConnection } from './connection.ts';
+import { isLost, isStaleSession, lacksPartition, portError } from './errors.ts';
+import { createListener, type OnMessage } from './listen.ts';
+import { createRoute, type Route } from './route.ts';
+import type { Session } from './session.ts';
+import { runTransaction } from './transaction.ts';
+import { planConnections } from './url.ts';
+import { watch } from './watch.ts';
+
+export type PostgresOptions = {
+  /** `connectionString`: the URL. */
+  readonly connection: { readonly connectionString: string };
+  /** The URL for notifications, if the other one leads through a pooler that gives each transaction another connection. */
+  readonly listenUrl?: string | undefined;
+};
 
 export type PostgresDatabase = Database & {
-  /** Runs SQL as it is, for the schema and administration. Several statements run in one transaction. */
+  /**
+   * Runs SQL as it is on a connection of its own and without a time limit, for the schema and administration. Several statements run in one
+   * transaction.
+   */
   run(sql: string): Promise<void>;
+  /** Calls back with each notification of a channel. Returns a function that ends it. */
+  listen(channel: string, onMessage: OnMessage): () => void;
+  /** Notifies all instances soon; equal notifications of a turn of the event loop go out once. It can be lost. */
+  notify(channel: string, payload: string): void;
 };
 
 type List = {
   readonly statements: readonly Statement[];
-  readonly since: number;
   readonly bytes: number;
   readonly onWritten: ((took: WriteTime) => void) | undefined;
   readonly resolve: (results: readonly StatementResult[]) => void;
   readonly reject: (error: unknown) => void;
 };
 
-/** Opens connections to the database. Throws `DatabaseUnavailable` if it cannot be reached. */
-export async function openPostgres(options: ConnectionOptions): Promise<PostgresDatabase> {
-  const reader = createConnection(options);
-  const writers = Array.from({ length: POSTGRES_WRITERS }, () => createConnection(options));
-  await reader.client().catch((error: unknown) => {
+/** Opens connections to the database. Throws `DatabaseUnavailable` if it cannot be reached, with the reason as its cause. */
+export async function openPostgres({ connection, listenUrl }: PostgresOptions): Promise<PostgresDatabase> {
+  const url = connection.connectionString;
+  const route = createRoute({ plan: () => planConnections(url), prepares: listenUrl === undefined });
+  const [reader, ...otherReaders] = manyConnections(route, POSTGRES_READERS);
+  const readers = [reader as Connection, ...otherReaders];
+  const writers = manyConnections(route, POSTGRES_WRITERS);
+  await (reader as Connection).session().catch((error: unknown) => {
     throw portError(error);
   });
+  const watching = [watch([...readers, ...writers], route)];
+  const reads = createReads(readers);
+  const run = (sql: string): Promise<void> => runAlone(route, sql);
+  const repair = (error: unknown): Promise<boolean> => makePartitions({ all: reads, run }, error);
+  const writes = createWrites(writers, repair);
+
+  const listenRoute =
+    listenUrl === undefined ? route : createRoute({ plan: () => planConnections(listenUrl), prepares: false });
+  const listening = createConnection(listenRoute);
+  const listener = createListener(listening);
+  watching.push(watch([listening], listenRoute));
+
+  return {
+    get: async (sql, params) => (await reads(sql, params))[0],
+    all: reads,
+    // Every read sees all commits.
+    readAnew: () => {},
+    commits: writes.commits,
+    onCommit: writes.onCommit,
+    commit: writes.commit,
+    // Old versions of rows are removed by VACUUM, not by this transaction.
+    overwriteCopies: async () => [],
+    // It makes their place free for new rows, which overwrite them. Until then their bytes remain in the files of the server, as they do in
+    // its write-ahead log and in its backups.
+    forgetOverwritten: async () => {
+      for (const table of ['event', 'attempt']) await run(`VACUUM ${table}`);
+      return true;
+    },
+    run,
+    listen: listener.listen,
+    notify: createNotify(reads),
+    close: async () => {
+      await writes.close();
+      for (const one of watching) one.stop();
+      await Promise.all([listener, ...readers, ...writers].map((one) => one.close()));
+      await Promise.all([route, listenRoute].map((one) => one.close()));
+    },
+  };
+}
+
+function manyConnections(route: Route, count: number): Connection[] {
+  return Array.from({ length: count }, () => createConnection(route));
+}
+
+async function runAlone(route: Route, sql: string): Promise<void> {
+  let session: Session | null = null;
+  try {
+    session = await route.connect();
+    await session.query(sql);
+  } catch (error) {
+    throw portError(error);
+  } finally {
+    await session?.end();
+  }
+}
+
+type Reads = (sql: string, params: Parameters) => Promise<Row[]>;
+
+/** Reads on the first connection that answers quickly. A read whose connection is lost is repeated. */
+function createReads(readers: readonly Connection[]): Reads {
+  const chosen = (): Connection => {
+    const waits = readers.map((reader) => reader.current()?.silentMs() ?? 0);
+    const free = waits.findIndex((silentMs) => silentMs < POSTGRES_READER_BUSY_MS);
+    return readers[free === -1 ? waits.indexOf(Math.min(...waits)) : free] as Connection;
+  };
+  return async (sql, params) => {
+    for (let round = 1; ; round += 1) {
+      let session: Session | null = null;
+      try {
+        const reader = chosen();
+        session = reader.current() ?? (await reader.session());
+        return (await session.run(sql, params)).rows;
+      } catch (error) {
+        const isUseless = isLost(error) || isStaleSession(error);
+        if (isUseless) session?.destroy();
+        if (!isUseless || session === null || round > POSTGRES_LOST_ROUNDS) throw portError(error);
+      }
+    }
+  };
+}
+
+type Writes = Pick<Database, 'commit' | 'commits' | 'onCommit'> & { close(): Promise<void> };
+
+/** Runs lists as transactions, at most one on each connection. `repair` returns whether the list that failed should be run again. */
+function createWrites(writers: readonly Connection[], repair: (error: unknown) => Promise<boolean>): Writes {
   const free = [...writers];
   const waiting: List[] = [];
   const listeners: (() => void)[] = [];
@@ -41,38 +154,36 @@ export async function openPostgres(options: ConnectionOptions): Promise<Postgres
   let isScheduled = false;
   let isClosed = false;
 
-  const read = async (sql: string, params: Parameters): Promise<pg.QueryResult<Row>> => {
-    try {
-      return await reader.query(sql, params);
-    } catch (error) {
-      throw portError(error);
-    }
-  };
-
-  const settled = (lists: readonly List[], answer: (list: List) => void): void => {
+  const settled = (list: List, answer: () => void): void => {
     commits += 1;
     for (const listener of listeners) listener();
-    for (const list of lists) {
-      waitingLists -= 1;
-      waitingBytes -= list.bytes;
-      answer(list);
-    }
+    waitingLists -= 1;
+    waitingBytes -= list.bytes;
+    answer();
   };
 
-  const write = async (writer: Connection, lists: readonly List[]): Promise<void> => {
+  const write = async (writer: Connection, list: List): Promise<void> => {
     const beganAt = performance.now();
     try {
-      const results = await transaction(writer, lists);
+      const results = await runRepaired(writer, list.statements);
       const took = { statementsMs: performance.now() - beganAt, commitMs: 0 };
-      settled(lists, (list) => {
+      settled(list, () => {
         list.onWritten?.(took);
-        list.resolve(results.get(list) ?? []);
+        list.resolve(results);
       });
     } catch (error) {
-      if (lists.length === 1 || error instanceof DatabaseUnavailable) {
-        return settled(lists, (list) => list.reject(error));
-      }
-      for (const list of lists) await write(writer, [list]);
+      settled(list, () => list.reject(error));
+    }
+  };
+  const runRepaired = async (
+    writer: Connection,
+    statements: readonly Statement[],
+  ): Promise<readonly StatementResult[]> => {
+    try {
+      return await runTransaction(writer, statements);
+    } catch (error) {
+      if (!(await repair(error))) throw error;
+      return runTransaction(writer, statements);
     }
   };
 
@@ -81,8 +192,7 @@ export async function openPostgres(options: ConnectionOptions): Promise<Postgres
     while (waiting.length > 0) {
       const writer = free.pop();
       if (writer === undefined) return;
-      const lists = waiting.splice(0, POSTGRES_LISTS_TOGETHER);
-      void write(writer, lists).finally(() => {
+      void write(writer, waiting.shift() as List).finally(() => {
         free.push(writer);
         pump();
       });
@@ -90,10 +200,6 @@ export async function openPostgres(options: ConnectionOptions): Promise<Postgres
   };
 
   return {
-    get: async (sql, params) => (await read(sql, params)).rows[0],
-    all: async (sql, params) => (await read(sql, params)).rows,
-    // Every read sees all commits.
-    readAnew: () => {},
     commits: () => commits,
     onCommit: (listener) => void listeners.push(listener),
     commit: (statements, onWritten) =>
@@ -105,75 +211,49 @@ export async function openPostgres(options: ConnectionOptions): Promise<Postgres
         }
         waitingLists += 1;
         waitingBytes += bytes;
-        waiting.push({ statements, since: performance.now(), bytes, onWritten, resolve, reject });
+        waiting.push({ statements, bytes, onWritten, resolve, reject });
         if (isScheduled) return;
         isScheduled = true;
         setImmediate(pump);
       }),
-    // Old versions of rows are removed by VACUUM, not by this transaction.
-    overwriteCopies: async () => [],
-    forgetOverwritten: async () => {
-      for (const table of ['event', 'attempt']) await read(`VACUUM ${table}`, {});
-      return true;
-    },
-    run: async (sql) => {
-      await (await writers[0]?.client())?.query(sql);
-    },
     close: async () => {
       isClosed = true;
       while (waitingLists > 0) await pause(1);
-      await Promise.all([reader, ...writers].map((connection) => connection.close()));
     },
   };
 }
 
-/** Runs the lists as one transaction. Throws `StaleWrite`, `ConstraintViolation` or `DatabaseUnavailable`, with nothing kept. */
-async function transaction(
-  writer: Connection,
-  lists: readonly List[],
-): Promise<ReadonlyMap<List, readonly StatementResult[]>> {
-  for (let round = 1; ; round += 1) {
-    try {
-      return await transactionOnce(writer, lists);
-    } catch (error) {
-      if (!isWorthAnother(error) || round === POSTGRES_ROUNDS) throw portError(error);
-      await pause(Math.random() * 10 * round);
-    }
-  }
-}
+const NOW = 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000) AS now';
 
-const LOCK_AUDIT: Statement = { sql: 'LOCK TABLE audit IN EXCLUSIVE MODE', params: {} };
-
-async function transactionOnce(
-  writer: Connection,
-  lists: readonly List[],
-): Promise<ReadonlyMap<List, readonly StatementResult[]>> {
-  const statements = lists.flatMap((list) => list.statements);
-  // Administrative changes come one after another: each entry of the audit log needs the one before.
-  const locks = statements.some(({ sql }) => sql.includes('INSERT INTO audit ')) ? [LOCK_AUDIT] : [];
-  const client = await writer.client();
-  const begun = client.query('BEGIN');
-  const answers = [...locks, ...statements].map(({ sql, params }) => writer.query(sql, params));
-  const outcomes = await Promise.allSettled([begun, ...answers]);
+/**
+ * Makes the partitions for new rows if a row found none. Housekeeping makes them ahead of time; this is for an instance whose housekeeping
+ * failed for weeks. Returns whether to write again.
+ */
+async function makePartitions(db: Pick<PostgresDatabase, 'all' | 'run'>, error: unknown): Promise<boolean> {
+  if (!lacksPartition(error)) return false;
   try {
-    const failed = outcomes.find((outcome) => outcome.status === 'rejected');
-    if (failed !== undefined) throw failed.reason;
-    const results = outcomes
-      .slice(1 + locks.length)
-      .map((outcome) => (outcome as PromiseFulfilledResult<pg.QueryResult<Row>>).value)
-      .map(({ rowCount, rows }): StatementResult => ({ changes: rowCount ?? 0, rows }));
-    for (const [at, { sql, expectChanges }] of statements.entries()) {
-      const { changes = 0 } = results[at] ?? {};
-      if (expectChanges !== undefined && changes !== expectChanges) throw new StaleWrite(sql, expectChanges, changes);
-    }
-    await client.query('COMMIT');
-    const rest = [...results];
-    return new Map(lists.map((list) => [list, rest.splice(0, list.statements.length)]));
-  } catch (error) {
-    await client.query('ROLLBACK').catch(() => undefined);
-    throw error;
+    const [row] = await db.all(NOW, {});
+    await ensurePartitions(db, { now: Number(row?.now), aheadMs: 0 });
+    return true;
+  } catch {
+    return false;
   }
 }
+
+function createNotify(reads: Reads): PostgresDatabase['notify'] {
+  const waiting = new Set<string>();
+  const send = (): void => {
+    const sent = [...waiting].join(',');
+    waiting.clear();
+    reads(NOTIFY, { list: `[${sent}]` }).catch(() => undefined);
+  };
+  return (channel, payload) => {
+    if (waiting.size === 0) setImmediate(send);
+    waiting.add(JSON.stringify([channel, payload]));
+  };
+}
+
+const NOTIFY = 'SELECT pg_notify(m.value ->> 0, m.value ->> 1) FROM tuples(@list) AS m';
 
 function bytesOf(statements: readonly Statement[]): number {
   let bytes = 0;

@@ -1,0 +1,101 @@
+/** Connects to the first server of a URL that can be written. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type pg from 'pg';
+import { READ_ONLY, STANDBY } from '../server.ts';
+import { createSession, greet, type Session, TYPES } from './session.ts';
+import type { ConnectionPlan } from './url.ts';
+
+/**
+ * Tries all servers at once, so that one that does not answer delays nothing. If none can be used, throws the error of the first one that
+ * answered, or else of the first one.
+ */
+export async function connectFirst(plan: ConnectionPlan, prepares = true): Promise<Session> {
+  const attempts = plan.servers.map((server) => connectServer(server, plan, prepares));
+  try {
+    const first = await Promise.any(attempts);
+    for (const attempt of attempts)
+      attempt.then((one) => (one === first ? undefined : one.end())).catch(() => undefined);
+    return first;
+  } catch (error) {
+    const failures = (error as AggregateError).errors as readonly Error[];
+    throw failures.find(isAnswer) ?? failures[0] ?? new Error('the URL names no server');
+  }
+}
+
+/** Whether a server answered: its errors have codes of five characters. */
+function isAnswer({ code }: { readonly code?: unknown } & Error): boolean {
+  return /^[0-9A-Z]{5}$/.test(String(code));
+}
+
+/** The server cannot be written. The code is PostgreSQL's for a read-only transaction; the message says what to do. */
+export class NotWritableError extends Error {
+  override readonly name = 'NotWritableError';
+  readonly code = '25006';
+}
+
+/** Tries the ways to connect to one server in turn: with and without TLS. */
+async function connectServer(
+  ways: readonly pg.ClientConfig[],
+  { needsPrimary, connectMs }: ConnectionPlan,
+  prepares: boolean,
+): Promise<Session> {
+  let failure: unknown = new Error('the URL names no server');
+  for (const way of ways) {
+    try {
+      return await within(connectMs, (signal) => connectOnce(way, { needsPrimary, prepares, signal }));
+    } catch (error) {
+      failure = error;
+      if (!wantsAnotherWay(error as Error)) break;
+    }
+  }
+  throw failure;
+}
+
+/** The server has no TLS, or its pg_hba.conf wants or forbids it for this role. */
+function wantsAnotherWay({ message, code }: Error & { readonly code?: string }): boolean {
+  return message === 'The server does not support SSL connections' || code === '28000';
+}
+
+type Wanted = { readonly needsPrimary: boolean; readonly prepares: boolean; readonly signal: AbortSignal };
+
+async function connectOnce(config: pg.ClientConfig, { needsPrimary, prepares, signal }: Wanted): Promise<Session> {
+  const { Client } = (await import('pg')).default;
+  const client = new Client({ ...config, keepAlive: true, types: TYPES, pipeline: true } as pg.ClientConfig);
+  const { stream } = (
+    client as unknown as { readonly connection: { readonly stream: { destroy(error: Error): void } } }
+  ).connection;
+  // Without a listener, a connection that breaks while it is made would end the process.
+  client.on('error', () => {});
+  signal.addEventListener('abort', () => stream.destroy(signal.reason as Error));
+  try {
+    await client.connect();
+    const greeting = await greet(client);
+    if (needsPrimary && greeting.isStandby) throw new NotWritableError(STANDBY);
+    if (needsPrimary && greeting.isReadOnly) throw new NotWritableError(READ_ONLY);
+    return createSession(client, greeting, prepares);
+  } catch (error) {
+    // An answer in order may never come.
+    stream.destroy(error as Error);
+    throw error;
+  }
+}
+
+/** Ends `work` with an error after a time limit. What arrived before the limit counts, even if this process was busy. */
+export async function within<T>(limitMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const ending = new AbortController();
+  const timeout = new Error(`no answer within ${limitMs} ms`);
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      void nextTurn().then(() => {
+        reject(timeout);
+        ending.abort(timeout);
+      });
+    }, limitMs);
+  });
+  try {
+    return await Promise.race([work(ending.signal), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,102 @@
+/**
+ * The way to the server that can be written. While there is none, everything that needs a connection is refused at once, and one loop tries
+ * to connect. So an outage ends a quarter of a second after the server is back, or after a standby was promoted.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import {
+  POSTGRES_CONNECT_WAIT_MS,
+  POSTGRES_RECONNECT_MS,
+  POSTGRES_REFUSED_MS,
+} from '../../../kernel/limits/postgres.ts';
+import { connectFirst, within } from './connect.ts';
+import type { Session } from './session.ts';
+import type { ConnectionPlan } from './url.ts';
+
+export type Route = {
+  /** A new session. Rejects at once during an outage, and after `POSTGRES_CONNECT_WAIT_MS`. */
+  connect(): Promise<Session>;
+  /** A new session that tells nothing about outages. */
+  probe(): Promise<Session>;
+  /** Begins an outage. */
+  lost(reason: Error): void;
+  close(): Promise<void>;
+};
+
+export type RouteOptions = {
+  /** Read again before each attempt, because files that it names may change. Throws `DatabaseUrlError`. */
+  readonly plan: () => ConnectionPlan;
+  readonly prepares: boolean;
+};
+
+export function createRoute({ plan, prepares }: RouteOptions): Route {
+  let outage: Error | null = null;
+  /** The session that ended an outage, for the next caller. */
+  let spare: Session | null = null;
+  let isClosed = false;
+
+  const attempt = async (): Promise<Session> => connectFirst(plan(), prepares);
+  const recover = async (): Promise<void> => {
+    while (!isClosed && outage !== null) {
+      const pauseMs = isRefusal(outage) ? POSTGRES_REFUSED_MS : POSTGRES_RECONNECT_MS;
+      await pause(pauseMs, undefined, { ref: false });
+      try {
+        spare = await attempt();
+        outage = null;
+      } catch (error) {
+        outage = error as Error;
+      }
+    }
+    if (isClosed) await spare?.end();
+  };
+  const lost = (reason: Error): void => {
+    const isNew = outage === null;
+    outage = reason;
+    if (isNew) void recover();
+  };
+  const connect = async (): Promise<Session> => {
+    if (outage !== null) throw outage;
+    const found = spare;
+    spare = null;
+    if (found?.isOpen() === true) return found;
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!isBusy(error as Error)) lost(error as Error);
+      throw error;
+    }
+  };
+
+  return {
+    connect: async () => {
+      const connecting = connect();
+      try {
+        return await within(POSTGRES_CONNECT_WAIT_MS, () => connecting);
+      } catch (error) {
+        // It may still succeed, for the next caller.
+        connecting.then(keep, () => undefined);
+        throw error;
+      }
+    },
+    probe: attempt,
+    lost,
+    close: async () => {
+      isClosed = true;
+      await spare?.end();
+    },
+  };
+
+  async function keep(session: Session): Promise<void> {
+    if (isClosed || spare?.isOpen() === true) return session.end();
+    spare = session;
+  }
+}
+
+/** The server answered and refused the role: soon asked again, it would only fill its log. */
+function isRefusal({ code }: Error & { readonly code?: string }): boolean {
+  return code?.startsWith('28') === true || code === '3D000';
+}
+
+/** The server has no connection left, but those that this process has are good. */
+function isBusy({ code }: Error & { readonly code?: string }): boolean {
+  return code?.startsWith('53') === true;
+}

@@ -1,0 +1,72 @@
+/**
+ * Finds connections that no longer work although nobody closed them: a cut network, a firewall that forgot them, a server that stopped.
+ * The client itself would wait for minutes.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import {
+  POSTGRES_ANSWER_MS,
+  POSTGRES_LATE_ANSWER_MS,
+  POSTGRES_PROBE_MS,
+  POSTGRES_SILENT_MS,
+  POSTGRES_WATCH_EVERY_MS,
+} from '../../../kernel/limits/postgres.ts';
+import { within } from './connect.ts';
+import type { Connection } from './connection.ts';
+import type { Route } from './route.ts';
+import type { Session } from './session.ts';
+
+/**
+ * Watches the connections until `stop`. If a statement has not been answered for `POSTGRES_SILENT_MS`, it asks the server on another
+ * connection: a process that does not work on it never got it. If the server does not answer either, an outage begins. Behind a pooler the
+ * process is not known, and only `POSTGRES_ANSWER_MS` ends the wait.
+ */
+export function watch(connections: readonly Connection[], route: Route): { stop(): void } {
+  let isExamining = false;
+
+  const silent = (limitMs: number): Session[] =>
+    connections
+      .map((one) => one.current())
+      .filter((session) => session !== null && session.silentMs() >= limitMs) as Session[];
+  const tick = (): void => {
+    for (const session of silent(POSTGRES_ANSWER_MS)) session.destroy();
+    const suspects = silent(POSTGRES_SILENT_MS);
+    if (isExamining || suspects.length === 0) return;
+    isExamining = true;
+    void examine(suspects, route).finally(() => {
+      isExamining = false;
+    });
+  };
+  // After the answers that arrived while this process was busy.
+  const timer = setInterval(() => setImmediate(tick), POSTGRES_WATCH_EVERY_MS).unref();
+  return { stop: () => clearInterval(timer) };
+}
+
+const WORKING = "SELECT pid FROM pg_stat_activity WHERE state = 'active'";
+
+/** Destroys the sessions on which the server does not work, all of them if it does not answer. */
+async function examine(suspects: readonly Session[], route: Route): Promise<void> {
+  const silences = suspects.map((session) => performance.now() - session.silentMs());
+  let probe: Session | null = null;
+  const asking = route.probe();
+  try {
+    const asked = await within(POSTGRES_PROBE_MS, async () => {
+      probe = await asking;
+      const { rows } = await probe.query(WORKING);
+      return { serverRun: probe.serverRun, working: rows.map(({ pid }) => pid) };
+    });
+    await pause(POSTGRES_LATE_ANSWER_MS);
+    for (const [at, session] of suspects.entries()) {
+      const isSame = session.silentMs() > 0 && performance.now() - session.silentMs() - (silences[at] ?? 0) < 1;
+      const works = session.process === null || asked.working.includes(session.process);
+      if (isSame && !(works && session.serverRun === asked.serverRun)) session.destroy();
+    }
+    // At most one examination a second while a statement takes long.
+    await pause(POSTGRES_SILENT_MS, undefined, { ref: false });
+  } catch (error) {
+    if ((error as { code?: string }).code?.startsWith('53') === true) return;
+    for (const session of suspects) if (session.silentMs() > 0) session.destroy();
+    route.lost(error as Error);
+  } finally {
+    asking.then((session) => session.end()).catch(() => undefined);
+  }
+}
