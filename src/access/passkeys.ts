@@ -2,6 +2,7 @@
  * Passkeys (WebAuthn Level 3): signing in with a key that stays on the user's device. A passkey replaces the password, so user
  * verification is required.
  */
+import { hash } from 'node:crypto';
 import type {
   AuthenticationResponseJSON,
   PublicKeyCredentialCreationOptionsJSON,
@@ -19,6 +20,7 @@ import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { isObject } from '../kernel/validation.ts';
 import type { Actor, AuditAction, AuditEntry } from '../resources/audit.ts';
 import { ConstraintViolation, retryStale, StaleWrite } from '../store/errors.ts';
+import type { ShortLivedValues } from '../store/short-lived.ts';
 import type { Store } from '../store/store.ts';
 import type { Passkey, User } from './user.ts';
 
@@ -55,7 +57,7 @@ export type Passkeys = {
 type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly random: Random };
 
 export function createPasskeys({ store, clock, ids, random }: Dependencies): Passkeys {
-  const challenges = createChallenges(random);
+  const challenges = createChallenges(random, store.shortLived.values('passkey challenge', CHALLENGES_MAX));
   const entry = (action: AuditAction, userId: string, at: number, changes: AuditEntry['changes']): AuditEntry => {
     const actor: Actor = `user:${userId}`;
     return { id: ids.uuid(), at, actor, action, target: actor, changes };
@@ -86,7 +88,7 @@ export function createPasskeys({ store, clock, ids, random }: Dependencies): Pas
         userName,
         userDisplayName: displayName ?? userName,
         userID: Uint8Array.from(Buffer.from(id)),
-        challenge: challenges.put(visitor, clock()),
+        challenge: await challenges.put(visitor, clock()),
         attestationType: 'none',
         supportedAlgorithmIDs: ALGORITHMS,
         excludeCredentials: existing.map(({ credentialId }) => ({ id: base64url(credentialId) })),
@@ -94,7 +96,7 @@ export function createPasskeys({ store, clock, ids, random }: Dependencies): Pas
       });
     },
     register: async (userId, { origin, visitor }, name, response) => {
-      const expectedChallenge = challenges.take(visitor, clock());
+      const expectedChallenge = await challenges.take(visitor, clock());
       const label = readName(name);
       const host = requireHost(origin);
       const { verifyRegistrationResponse } = await import('@simplewebauthn/server');
@@ -130,12 +132,12 @@ export function createPasskeys({ store, clock, ids, random }: Dependencies): Pas
       const { generateAuthenticationOptions } = await import('@simplewebauthn/server');
       return generateAuthenticationOptions({
         rpID: requireHost(origin),
-        challenge: challenges.put(visitor, clock()),
+        challenge: await challenges.put(visitor, clock()),
         userVerification: 'required',
       });
     },
     verify: async ({ origin, visitor, address }, response) => {
-      const expectedChallenge = challenges.take(visitor, clock());
+      const expectedChallenge = await challenges.take(visitor, clock());
       const answer = readJson(response) as AuthenticationResponseJSON;
       const credentialId =
         isObject(answer) && typeof answer.id === 'string' ? Buffer.from(answer.id, 'base64url') : null;
@@ -226,29 +228,20 @@ function base64url(bytes: Uint8Array): string {
 /** Challenges that wait for a browser's answer. Each is answered once, by its visitor, within CHALLENGE_MS. */
 type Challenges = {
   /** Makes a challenge. It replaces the visitor's earlier one. */
-  put(visitor: string, now: number): Uint8Array<ArrayBuffer>;
+  put(visitor: string, now: number): Promise<Uint8Array<ArrayBuffer>>;
   /** Removes the visitor's challenge and returns it in Base64url; null if there is none or it has expired. */
-  take(visitor: string, now: number): string | null;
+  take(visitor: string, now: number): Promise<string | null>;
 };
 
-export function createChallenges(random: Random, remembered: number = CHALLENGES_MAX): Challenges {
-  /** Oldest first. */
-  const open = new Map<string, { readonly challenge: string; readonly until: number }>();
+export function createChallenges(random: Random, open: ShortLivedValues): Challenges {
+  // A visitor is a secret, and names are stored as they are.
+  const nameOf = (visitor: string): string => hash('sha256', visitor, 'base64url');
   return {
-    put: (visitor, now) => {
+    put: async (visitor, now) => {
       const bytes = Uint8Array.from(random(32));
-      open.delete(visitor);
-      open.set(visitor, { challenge: Buffer.from(bytes).toString('base64url'), until: now + CHALLENGE_MS });
-      for (const [oldest, { until }] of open) {
-        if (now < until && open.size <= remembered) break;
-        open.delete(oldest);
-      }
+      await open.put(nameOf(visitor), base64url(bytes), { now, until: now + CHALLENGE_MS });
       return bytes;
     },
-    take: (visitor, now) => {
-      const found = open.get(visitor);
-      open.delete(visitor);
-      return found !== undefined && now < found.until ? found.challenge : null;
-    },
+    take: async (visitor, now) => open.take(nameOf(visitor), now),
   };
 }

@@ -9,6 +9,11 @@ export type HtmlValue = string | number | Html | null | readonly HtmlValue[];
 /** The template must have attribute values in double quotes. */
 export function html(strings: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   const markup = strings.reduce((before, text, at) => before + toMarkup(values[at - 1] ?? null) + text);
+  return storedHtml(markup);
+}
+
+/** Markup of `html` that was stored. Only for markup that nobody else can have changed, for example because it was sealed. */
+export function storedHtml(markup: string): Html {
   const made: Html = Object.freeze({ markup });
   templates.add(made);
   return made;

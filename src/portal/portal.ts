@@ -2,6 +2,7 @@
 import { createSessionWatch } from '../access/session-watch.ts';
 import type { Route } from '../http/route.ts';
 import type { SignInInvited } from '../http/routes/invitations.ts';
+import { RESULTS_MAX } from '../kernel/limits/portal.ts';
 import { accountPages, sessionPages, themePages } from './account.ts';
 import { applicationPages } from './applications/pages.ts';
 import { createAssets } from './asset-routes.ts';
@@ -82,7 +83,8 @@ export function createPortal(dependencies: PortalDependencies): Portal {
   };
   const sessionWatch = createSessionWatch({ sessions, store: store.sessions, clock });
   const pages = createPages({ sessions, sessionWatch, clock, random, layout, publicHost });
-  const registered = allPages({ ...dependencies, pages, results: createResults(clock), hasPage });
+  const results = createResults(clock, store.shortLived.values('result', RESULTS_MAX));
+  const registered = allPages({ ...dependencies, pages, results, hasPage });
   for (const { method, path } of registered) if (method === 'GET') paths.add(path);
   const { elsewhere } = pages;
   const signInInvited = createSignInInvited(dependencies);

@@ -1,14 +1,17 @@
 /**
  * Results of forms that show a secret. Each has a page of its own behind a redirect, so that a reload does not send the form again.
- * They are kept in memory for the session that sent the form, for a few minutes.
+ * The pages are kept for the session that sent the form, for a few minutes. On PostgreSQL every instance shows them.
  */
 import { createHash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { storedHtml } from '../http/html.ts';
 import type { Clock } from '../kernel/ids.ts';
-import { RESULT_MS, RESULTS_MAX } from '../kernel/limits/portal.ts';
+import { RESULT_LOOK_MS, RESULT_MS, RESULT_WORK_MS } from '../kernel/limits/portal.ts';
+import type { ShortLivedValues } from '../store/short-lived.ts';
 import { type OpenCall, type PageCall, pathId, type Redirect, redirectTo, type View } from './call.ts';
 
 /** The page of a result. */
-export type Result = (call: PageCall) => View;
+export type Result = Pick<View, 'title' | 'content'>;
 
 export type Results = {
   /**
@@ -22,39 +25,54 @@ export type Results = {
 
 export const RESULTS_PATH = '/results';
 
-type Kept = { readonly result: Promise<Result>; readonly visitor: string; readonly until: number };
+/** The value of a form while it is processed. */
+const UNDER_WAY = 'under way';
 
-export function createResults(clock: Clock): Results {
-  /** Oldest first. */
-  const kept = new Map<string, Kept>();
+type Kept = { readonly visitor: string; readonly title: string; readonly markup: string };
 
-  const makeRoom = (now: number): void => {
-    for (const [id, { until }] of kept) {
-      if (until > now && kept.size < RESULTS_MAX) return;
-      kept.delete(id);
+export function createResults(clock: Clock, values: ShortLivedValues): Results {
+  /** The forms that this process works on, so that a second one of them gets the same error. */
+  const underWay = new Map<string, Promise<void>>();
+
+  /** Whether this call is to do the work. Waits while another instance does it. */
+  const begin = async (id: string): Promise<boolean> => {
+    for (;;) {
+      const now = clock();
+      if (await values.putIfAbsent(id, UNDER_WAY, { now, until: now + RESULT_WORK_MS })) return true;
+      const found = await values.get(id, clock());
+      if (found !== null && found !== UNDER_WAY) return false;
+      if (found !== null) await pause(RESULT_LOOK_MS);
     }
   };
-  const isKept = (one: Kept | undefined): one is Kept => one !== undefined && one.until > clock();
+  const process = async (id: string, visitor: string, work: () => Promise<Result>): Promise<void> => {
+    if (!(await begin(id))) return;
+    try {
+      const { title, content } = await work();
+      const kept: Kept = { visitor, title, markup: content.markup };
+      const now = clock();
+      await values.put(id, JSON.stringify(kept), { now, until: now + RESULT_MS });
+    } catch (error) {
+      // If this fails too, the form may be sent again after RESULT_WORK_MS.
+      await Promise.resolve(values.take(id, clock())).catch(() => undefined);
+      throw error;
+    }
+  };
   return {
     once: async (call, work) => {
       const id = idOf(call);
-      let mine = kept.get(id);
-      if (!isKept(mine)) {
-        makeRoom(clock());
-        mine = { result: work(), visitor: call.visitor, until: clock() + RESULT_MS };
-        kept.set(id, mine);
+      let mine = underWay.get(id);
+      if (mine === undefined) {
+        mine = process(id, call.visitor, work).finally(() => underWay.delete(id));
+        underWay.set(id, mine);
       }
-      try {
-        await mine.result;
-      } catch (error) {
-        if (kept.get(id) === mine) kept.delete(id);
-        throw error;
-      }
+      await mine;
       return redirectTo(`${RESULTS_PATH}/${id}`);
     },
     find: async (call) => {
-      const one = kept.get(pathId(call));
-      return isKept(one) && one.visitor === call.visitor ? (await one.result)(call) : null;
+      const found = await values.get(pathId(call), clock());
+      if (found === null || found === UNDER_WAY) return null;
+      const { visitor, title, markup } = JSON.parse(found) as Kept;
+      return visitor === call.visitor ? { title, content: storedHtml(markup) } : null;
     },
   };
 }

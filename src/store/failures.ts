@@ -14,9 +14,9 @@ export type Attempt = {
  * failures are revealed. Counting attempts in advance would bound that too, but would refuse a client that makes eleven valid requests at
  * once.
  *
- * A success is not revealed if the failures that were counted before it block the attempt. In memory nothing happens between the second
- * call and the use of its answer. On PostgreSQL failures that are counted while the answer is under way do not hold the success back: at
- * most those of one round trip.
+ * A success is not revealed if the failures before it block the attempt. This holds for all failures of the same process: the second call
+ * waits for those that are being counted. On PostgreSQL, failures that other instances are counting at that moment do not hold the success
+ * back.
  */
 export type Throttle = {
   /** Milliseconds until such an attempt is admitted again, or null if it is admitted now. */

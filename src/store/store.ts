@@ -23,6 +23,7 @@ import type { KeptReplyStore } from './kept-replies.ts';
 import type { OverviewStore, QueueStore } from './overview.ts';
 import type { SearchStore } from './search.ts';
 import type { SettingStore } from './settings.ts';
+import type { ShortLivedStore } from './short-lived.ts';
 import type { EndpointStore, KeyStore, StateHistoryStore, WebhookStore } from './webhooks.ts';
 
 export type Store = {
@@ -33,6 +34,7 @@ export type Store = {
   readonly applicationUses: ApplicationUseStore;
   readonly tokens: TokenStore;
   readonly failures: FailureStore;
+  readonly shortLived: ShortLivedStore;
   readonly employees: EmployeeStore;
   readonly endpoints: EndpointStore;
   readonly keys: KeyStore;

@@ -6,6 +6,7 @@ import type { Passkey } from '../../src/access/user.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
 import { CHALLENGE_MS, PASSKEYS_PER_USER_MAX } from '../../src/kernel/limits/portal.ts';
 import { SERVICE } from '../../src/resources/acting.ts';
+import { createMemoryValues } from '../../src/store/sql/short-lived.ts';
 import { refused } from '../support/refusals.ts';
 import { makeUser, openTestServices, type TestServices } from '../support/services.ts';
 
@@ -29,35 +30,35 @@ async function addPasskey(services: TestServices, userId: string, more: Partial<
   return passkey;
 }
 
-describe('a passkey challenge', () => {
-  it('can be answered once, by its visitor, within five minutes', () => {
-    const challenges = createChallenges(randomBytes);
-    const question = Buffer.from(challenges.put('one', 0)).toString('base64url');
-    assert.equal(challenges.take('other', 0), null);
-    assert.equal(challenges.take('one', CHALLENGE_MS - 1), question);
-    assert.equal(challenges.take('one', 0), null);
-    challenges.put('one', 0);
-    assert.equal(challenges.take('one', CHALLENGE_MS), null);
+describe('a passkey challenge', async () => {
+  it('can be answered once, by its visitor, within five minutes', async () => {
+    const challenges = createChallenges(randomBytes, createMemoryValues(100));
+    const question = Buffer.from(await challenges.put('one', 0)).toString('base64url');
+    assert.equal(await challenges.take('other', 0), null);
+    assert.equal(await challenges.take('one', CHALLENGE_MS - 1), question);
+    assert.equal(await challenges.take('one', 0), null);
+    await challenges.put('one', 0);
+    assert.equal(await challenges.take('one', CHALLENGE_MS), null);
   });
 
-  it('is dropped after it has expired, when the next one is made', () => {
-    const challenges = createChallenges(randomBytes);
-    challenges.put('late', 0);
-    const still = Buffer.from(challenges.put('in time', 1)).toString('base64url');
-    challenges.put('next', CHALLENGE_MS);
-    assert.equal(challenges.take('late', 0), null);
-    assert.equal(challenges.take('in time', 0), still);
+  it('is dropped after it has expired, when the next one is made', async () => {
+    const challenges = createChallenges(randomBytes, createMemoryValues(100));
+    await challenges.put('late', 0);
+    const still = Buffer.from(await challenges.put('in time', 1)).toString('base64url');
+    await challenges.put('next', CHALLENGE_MS);
+    assert.equal(await challenges.take('late', 0), null);
+    assert.equal(await challenges.take('in time', 0), still);
   });
 
-  it('replaces the earlier one of its visitor, and is dropped for many newer ones', () => {
-    const challenges = createChallenges(randomBytes, 2);
-    challenges.put('one', 0);
-    const second = Buffer.from(challenges.put('one', 0)).toString('base64url');
-    challenges.put('two', 0);
-    assert.equal(challenges.take('one', 0), second);
-    for (const visitor of ['a', 'b', 'c']) challenges.put(visitor, 0);
-    assert.equal(challenges.take('a', 0), null);
-    assert.notEqual(challenges.take('b', 0), null);
+  it('replaces the earlier one of its visitor, and is dropped for many newer ones', async () => {
+    const challenges = createChallenges(randomBytes, createMemoryValues(2));
+    await challenges.put('one', 0);
+    const second = Buffer.from(await challenges.put('one', 0)).toString('base64url');
+    await challenges.put('two', 0);
+    assert.equal(await challenges.take('one', 0), second);
+    for (const visitor of ['a', 'b', 'c']) await challenges.put(visitor, 0);
+    assert.equal(await challenges.take('a', 0), null);
+    assert.notEqual(await challenges.take('b', 0), null);
   });
 });
 

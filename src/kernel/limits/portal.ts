@@ -52,6 +52,9 @@ export const SESSION_WATCH_MS = 250;
 /** How long a result is shown to its session, and how many are kept, some kilobytes each; the oldest go first. */
 export const RESULT_MS: number = 10 * 60_000;
 export const RESULTS_MAX = 500;
+/** How long a form that another instance processes keeps a repeat of it waiting, and how often the repeat looks. */
+export const RESULT_WORK_MS = 60_000;
+export const RESULT_LOOK_MS = 100;
 
 // Passkeys.
 /** Lifetime of a passkey challenge. */

@@ -86,7 +86,7 @@ export function applicationPages(dependencies: PageDependencies): PageRoute[] {
         respond: (call, input) =>
           results.once(call, async () => {
             const made = await registerApplication(dependencies, call, input);
-            return () => registeredView(made, publicUrl());
+            return registeredView(made, publicUrl());
           }),
       },
       change: { lead: 'Removing a scope takes effect immediately, also for tokens that already have it.' },

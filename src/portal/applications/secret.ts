@@ -28,7 +28,7 @@ export function secretPages({ pages, results, services: { applications }, public
             throw refuseField('overlapSeconds', 'must be chosen: immediately, or after an overlap');
           const input = validate(regenerateInput, { overlapSeconds, revokeTokens: call.form.has('revokeTokens') });
           const made = await applications.regenerateSecret(call.params.id ?? '', input, call.acting);
-          return () => secretView(made, publicUrl());
+          return secretView(made, publicUrl());
         }),
     }),
   );

@@ -68,7 +68,7 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
         respond: (call, input) =>
           results.once(call, async () => {
             const endpoint = await endpoints.create(input, call.acting);
-            return (shownTo) => createdView(shownTo, endpoint, input.secret === undefined);
+            return createdView(call, endpoint, input.secret === undefined);
           }),
       },
       change: {

@@ -36,7 +36,7 @@ export function rotationPages({ pages, results, services: { endpoints }, clock }
         validate(rotateInput, body),
         call.acting,
       );
-      return (shownTo) => newSecretView(shownTo, endpoint, body.secret === undefined ? newSecret.reveal() : null);
+      return newSecretView(call, endpoint, body.secret === undefined ? newSecret.reveal() : null);
     });
   const apiKeyDone: PageDefinition<PageCall>['respond'] = async (call) => {
     const input = validate(rotateApiKeyInput, readForm(rotationFields(API_KEY), call.form));

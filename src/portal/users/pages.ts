@@ -97,7 +97,7 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
           return await results.once(call, async () => {
             const { token, expiresAt } = await invitations.invite(id, call.acting);
             const link = invitationUrl(url, token);
-            return (shownTo) => invitedView(shownTo, { id, userName, link, expiresAt });
+            return invitedView(call, { id, userName, link, expiresAt });
           });
         } catch (error) {
           if (!(error instanceof Refusal)) throw error;

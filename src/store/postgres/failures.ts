@@ -36,10 +36,26 @@ export function failureStore(db: Database): FailureStore {
     underWayMax: 1,
     callsMax: COUNTS_MAX,
   });
+  /** The last count under way of each network. Counts end in the order in which they begin. */
+  const counting = new Map<string, Promise<unknown>>();
   return {
     throttle: (purpose): Throttle => ({
-      blockedForMs: (attempt, now) => blocked(askedBy(purpose, attempt, now)),
-      countFailure: (attempt, now) => count(askedBy(purpose, attempt, now)),
+      blockedForMs: async (attempt, now) => {
+        const asked = askedBy(purpose, attempt, now);
+        // A read is faster than a count. Without this wait, a success would overtake the failures of a burst that came before it.
+        await counting.get(asked.network)?.catch(() => undefined);
+        return blocked(asked);
+      },
+      countFailure: async (attempt, now) => {
+        const asked = askedBy(purpose, attempt, now);
+        const counted = count(asked);
+        counting.set(asked.network, counted);
+        try {
+          return await counted;
+        } finally {
+          if (counting.get(asked.network) === counted) counting.delete(asked.network);
+        }
+      },
     }),
   };
 }

@@ -1,8 +1,17 @@
 /** Values that live for minutes on PostgreSQL (`authentication_failure`, `short_lived`). */
 import { FAILURE_WINDOW_MS } from '../../kernel/limits/limits.ts';
-import type { Database } from '../database.ts';
+import type { Vault } from '../../kernel/vault.ts';
+import type { Database, Row } from '../database.ts';
 import type { RetentionStore } from '../housekeeping.ts';
+import type { ShortLivedStore } from '../short-lived.ts';
 import { measured } from '../steps.ts';
+
+const GET = 'SELECT value FROM short_lived WHERE name = @name AND expires_at > @now';
+const PUT = `
+  INSERT INTO short_lived (name, value, expires_at) VALUES (@name, @value, @until)
+  ON CONFLICT (name) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at`;
+const PUT_IF_ABSENT = `${PUT} WHERE short_lived.expires_at <= @now`;
+const TAKE = 'DELETE FROM short_lived WHERE name = @name AND expires_at > @now RETURNING value';
 
 // Index: authentication_failure_at.
 const OLD_FAILURES = `
@@ -12,6 +21,43 @@ const OLD_FAILURES = `
 const EXPIRED = `
   DELETE FROM short_lived WHERE name IN (
     SELECT name FROM short_lived WHERE expires_at <= @now ORDER BY expires_at LIMIT @limit)`;
+
+export function shortLivedStore(db: Database, vault: Vault): ShortLivedStore {
+  const placeOf = (name: string): string => `short_lived.value:${name}`;
+  const sealed = (name: string, value: string, until: number) => ({
+    name,
+    value: vault.seal(value, placeOf(name)),
+    until,
+  });
+  const unsealed = (name: string, row: Row | undefined): string | null => {
+    if (row === undefined) return null;
+    try {
+      return vault.unseal(row.value as Uint8Array, placeOf(name));
+    } catch {
+      // The master key has changed since. The value counts as expired.
+      return null;
+    }
+  };
+  return {
+    values: (kind) => {
+      const full = (name: string): string => `${kind} ${name}`;
+      return {
+        get: async (name, now) => unsealed(full(name), await db.get(GET, { name: full(name), now })),
+        put: async (name, value, { until }) =>
+          void (await db.commit([{ sql: PUT, params: sealed(full(name), value, until) }])),
+        putIfAbsent: async (name, value, { now, until }) => {
+          const params = { ...sealed(full(name), value, until), now };
+          const [written] = await db.commit([{ sql: PUT_IF_ABSENT, params }]);
+          return written?.changes === 1;
+        },
+        take: async (name, now) => {
+          const [taken] = await db.commit([{ sql: TAKE, params: { name: full(name), now } }]);
+          return unsealed(full(name), taken?.rows[0]);
+        },
+      };
+    },
+  };
+}
 
 /** One step of housekeeping: deletes up to `limit` failures and `limit` values that have expired. */
 export function removeShortLived(database: Database): RetentionStore['shortLived'] {

@@ -16,7 +16,7 @@ import { erasureStore } from './erasure.ts';
 import { failureStore } from './failures.ts';
 import { createLeases, type Leases } from './instances.ts';
 import { eventStore } from './publish.ts';
-import { removeShortLived } from './short-lived.ts';
+import { removeShortLived, shortLivedStore } from './short-lived.ts';
 import { stateHistoryStore } from './state-history.ts';
 
 /** `access.changed` is to be called when another instance may have written. */
@@ -32,6 +32,7 @@ export function createPostgresStore(
     ...shared,
     tokens: tokenStore(db, access),
     failures: failureStore(db),
+    shortLived: shortLivedStore(db, vault),
     erasures: erasureStore(db),
     events: eventStore(db),
     retention: { ...shared.retention, shortLived: removeShortLived(db) },

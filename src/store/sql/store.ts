@@ -30,6 +30,7 @@ import { overviewStore } from './overview.ts';
 import { removalStore, retentionStore } from './retention.ts';
 import { searchStore } from './search.ts';
 import { settingStore } from './settings.ts';
+import { createMemoryValues } from './short-lived.ts';
 import { endpointStore } from './webhooks/endpoints.ts';
 import { keyStore } from './webhooks/keys.ts';
 import { stateHistoryStore, webhookStore } from './webhooks/webhooks.ts';
@@ -44,6 +45,7 @@ export function createStore(db: Database, vault: Vault, ids: Ids, access: Access
     applications: applicationStore(db, application, applicationUses),
     applicationUses,
     tokens: tokenStore(db, access),
+    shortLived: { values: (_, remembered) => createMemoryValues(remembered) },
     failures: { throttle: (_, remembered) => createThrottle(remembered) },
     employees: employeeStore(db),
     endpoints: endpointStore(db, vault),

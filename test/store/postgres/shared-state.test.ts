@@ -1,6 +1,7 @@
-/** Failed authentications that are counted over several instances on one PostgreSQL database (contract §2, §9). */
+/** Failed authentications and values of minutes, which several instances on one PostgreSQL database share (contract §2). */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import { createChallenges } from '../../../src/access/passkeys.ts';
 import { createThrottle } from '../../../src/access/throttle.ts';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
 import { CLIENT_FAILURES_MAX, FAILURE_WINDOW_MS, NETWORK_FAILURES_MAX } from '../../../src/kernel/limits/limits.ts';
@@ -89,5 +90,48 @@ describe('failures on several instances', () => {
       left.map(({ at }) => at),
       [NOW + 3, NOW + 4],
     );
+  });
+});
+
+describe('a value that lives for minutes', () => {
+  const span = { now: NOW, until: NOW + 1000 };
+
+  it('is written by one instance and taken once by another', async (t) => {
+    const [one, other] = (await openStores(t)).map(({ store }) => store.shortLived.values('result', 100));
+    assert.ok(one && other);
+    await one.put('name', 'value', span);
+    assert.equal(await other.get('name', NOW), 'value');
+    assert.equal(await other.get('name', NOW + 1000), null);
+    const taken = await Promise.all([one.take('name', NOW), other.take('name', NOW)]);
+    assert.deepEqual(taken.toSorted(), [null, 'value'].toSorted());
+    assert.equal(await one.get('name', NOW), null);
+  });
+
+  it('is written by one of several that write it if absent, and again after it has expired', async (t) => {
+    const values = (await openStores(t)).map(({ store }) => store.shortLived.values('result', 100));
+    const puts = Array.from({ length: 20 }, (_, at) => values[at % 2]?.putIfAbsent('name', `${at}`, span));
+    assert.equal((await Promise.all(puts)).filter((written) => written === true).length, 1);
+    assert.equal(await values[0]?.putIfAbsent('name', 'late', { now: NOW + 1000, until: NOW + 2000 }), true);
+    assert.equal(await values[1]?.get('name', NOW + 1000), 'late');
+  });
+
+  it('is a passkey challenge that another instance takes', async (t) => {
+    const [one, other] = (await openStores(t)).map(({ store }) =>
+      createChallenges(randomBytes, store.shortLived.values('passkey challenge', 100)),
+    );
+    assert.ok(one && other);
+    const challenge = Buffer.from(await one.put('visitor', NOW)).toString('base64url');
+    assert.equal(await other.take('visitor', NOW), challenge);
+    assert.equal(await one.take('visitor', NOW), null);
+  });
+
+  it('is stored sealed, and deleted by housekeeping after it has expired', async (t) => {
+    const [one] = await openStores(t);
+    assert.ok(one);
+    await one.store.shortLived.values('result', 100).put('name', 'a secret', span);
+    const [row] = await one.database.all('SELECT value FROM short_lived', {});
+    assert.ok(!Buffer.from(row?.value as Uint8Array).includes('a secret'));
+    assert.equal((await one.store.retention.shortLived?.(NOW + 1000, 100))?.rows, 1);
+    assert.deepEqual(await one.database.all('SELECT name FROM short_lived', {}), []);
   });
 });

@@ -1,0 +1,102 @@
+/** What one instance writes counts on the other one from the next call on. */
+import assert from 'node:assert/strict';
+import { describe } from 'node:test';
+import { CLIENT_FAILURES_MAX } from '../../src/kernel/limits/limits.ts';
+import { FORGERY_FIELD, formToken } from '../../src/portal/forgery.ts';
+import { createClient, EMPLOYEES, TOKEN, tokenFor } from '../support/client.ts';
+import { onInstances, startInstances } from '../support/instances.ts';
+import { newSession, request } from '../support/portal-requests.ts';
+import { ACTOR } from '../support/services.ts';
+
+const PASSWORD = 'correct horse battery staple';
+
+describe('two instances', () => {
+  onInstances('refuse a token that the other one revoked', async (t) => {
+    const [one, other] = await startInstances(t);
+    const { clientId, clientSecret } = one.credentials;
+    const token = await tokenFor(one.url, one.credentials);
+    const client = createClient(other.url, token);
+    assert.equal((await client.get('users')).status, 200);
+    const revoked = await fetch(`${one.url}/services/api/oauth2/revoke`, {
+      method: 'POST',
+      body: new URLSearchParams({ token, client_id: clientId, client_secret: clientSecret }),
+    });
+    assert.equal(revoked.status, 200);
+    assert.equal((await client.get('users')).status, 401);
+  });
+
+  onInstances('refuse the tokens of a user that the other one deactivated', async (t) => {
+    const [one, other] = await startInstances(t);
+    const user = await one.services.users.create({ userName: 'kim', permissions: ['employees:view'] }, ACTOR);
+    const made = await one.services.applications.create(
+      { name: 'Shop', userId: user.id, scopes: ['employees:view'] },
+      ACTOR,
+    );
+    const token = await tokenFor(one.url, {
+      ...one.credentials,
+      clientId: made.application.clientId,
+      clientSecret: made.clientSecret,
+    });
+    const client = createClient(other.url, token);
+    assert.equal((await client.get(EMPLOYEES)).status, 200);
+    await one.services.users.patch(user.id, { active: false }, ACTOR);
+    assert.equal((await client.get(EMPLOYEES)).status, 401);
+  });
+
+  onInstances('end a session for each other', async (t) => {
+    const [one, other] = await startInstances(t);
+    const { token, userId, sessionId } = await newSession(one, 'viewer');
+    assert.equal((await request(`${other.url}/webhooks`, { token })).status, 200);
+    await one.services.sessions.end(userId, sessionId);
+    assert.equal((await request(`${other.url}/webhooks`, { token })).status, 303);
+  });
+
+  onInstances('count failures together, and block a client on both', async (t) => {
+    const instances = await startInstances(t);
+    const [one] = instances;
+    const { clientId } = one.credentials;
+    const guess = (at: number) =>
+      fetch(`${instances[at % 2]?.url}${TOKEN}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ clientId, clientSecret: `guess ${at}`, grantType: 'client_credentials' }),
+      });
+    const replies = await Promise.all(Array.from({ length: 40 }, (_, at) => guess(at)));
+    assert.equal(replies.filter(({ status }) => status === 400).length, CLIENT_FAILURES_MAX);
+    for (const at of [0, 1]) assert.equal((await guess(at)).status, 429);
+  });
+
+  onInstances('show the result of a form, and process it once', async (t) => {
+    const [one, other] = await startInstances(t);
+    const { token } = await newSession(one, 'administrator');
+    const chosen = { accessTokenValiditySeconds: '3600', scopes: 'employees:view' };
+    const fields = { name: 'Shop', actsAs: 'new', accountName: 'shop', ...chosen };
+    const form = { [FORGERY_FIELD]: formToken(token), ...fields };
+    const send = ({ url }: { readonly url: string }) => request(`${url}/applications/new`, { token, form });
+    const replies = [...(await Promise.all([send(one), send(other)])), await send(other)];
+    const places = new Set(replies.map(({ status, headers }) => `${status} ${headers.get('location')}`));
+    assert.equal(places.size, 1, [...places].join());
+    const [place = ''] = places;
+    for (const { url } of [one, other]) {
+      assert.match((await request(url + place.slice('303 '.length), { token })).text, /sps_\w+/);
+    }
+    const stranger = await newSession(other, 'administrator');
+    assert.equal((await request(other.url + place.slice('303 '.length), { token: stranger.token })).status, 404);
+    const made = (await one.services.applications.list('', 100)).filter(({ name }) => name === 'Shop');
+    assert.equal(made.length, 1);
+  });
+
+  onInstances('accept an invitation once', async (t) => {
+    const [one, other] = await startInstances(t);
+    const user = await one.services.users.create({ userName: 'kim', role: 'viewer' }, ACTOR);
+    const { token } = await one.services.invitations.invite(user.id, ACTOR);
+    const accept = ({ url }: { readonly url: string }) =>
+      fetch(`${url}/invitations/${token}`, {
+        method: 'POST',
+        body: new URLSearchParams({ password: PASSWORD, passwordAgain: PASSWORD }),
+      });
+    const replies = await Promise.all([accept(one), accept(other)]);
+    const good = replies.filter(({ status }) => status < 400);
+    assert.equal(good.length, 1, replies.map(({ status }) => status).join());
+  });
+});
