@@ -1,21 +1,29 @@
 /**
  * `npm run test:chaos -- [--seed <number>] [--kills <number>]`: kills the service at random moments (default: 200 times)
- * and checks its guarantees. Prints the counts, and the seed, which repeats a run's random choices.
+ * and checks its guarantees. `--seconds <number>` instead runs three instances on PostgreSQL for that long while faults happen. Prints
+ * the counts, and the seed, which repeats a run's random choices.
  */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
-const { values } = parseArgs({ options: { seed: { type: 'string' }, kills: { type: 'string' } } });
-const root = join(import.meta.dirname, '..');
-const test = join(root, 'test', 'chaos', 'chaos.slow.test.ts');
-const { status } = spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', test], {
-  cwd: root,
-  stdio: 'inherit',
-  env: {
-    ...process.env,
-    ...(values.seed === undefined ? {} : { CHAOS_SEED: values.seed }),
-    ...(values.kills === undefined ? {} : { CHAOS_KILLS: values.kills }),
-  },
+const { values } = parseArgs({
+  options: { seed: { type: 'string' }, kills: { type: 'string' }, seconds: { type: 'string' } },
 });
+const root = join(import.meta.dirname, '..');
+const file = values.seconds === undefined ? 'chaos.slow.test.ts' : 'cluster.slow.test.ts';
+const { status } = spawnSync(
+  process.execPath,
+  ['--disable-warning=ExperimentalWarning', join(root, 'test/chaos', file)],
+  {
+    cwd: root,
+    stdio: 'inherit',
+    env: {
+      ...process.env,
+      ...(values.seed === undefined ? {} : { CHAOS_SEED: values.seed }),
+      ...(values.kills === undefined ? {} : { CHAOS_KILLS: values.kills }),
+      ...(values.seconds === undefined ? {} : { CHAOS_SECONDS: values.seconds }),
+    },
+  },
+);
 process.exitCode = status ?? 1;

@@ -5,7 +5,7 @@ import { clusterReportText, FAULTS, runCluster } from './cluster.ts';
 /** `CHAOS_SEED` repeats the choices of a run, `CHAOS_SECONDS` makes it shorter or longer. */
 const { CHAOS_SEED, CHAOS_SECONDS } = process.env;
 const seed = Number(CHAOS_SEED ?? Date.now() % 1_000_000);
-const durationMs = Number(CHAOS_SECONDS ?? 60) * 1000;
+const durationMs = Number(CHAOS_SECONDS ?? 30) * 1000;
 
 it('keeps every promise with three instances while faults happen at random', { timeout: 3_600_000 }, async (t) => {
   const tell = (text: string): void => void process.stdout.write(`${text}\n`);
