@@ -44,6 +44,7 @@ const READERS: { readonly [Name in SettingName]: Reader<Config[Name]> } = {
   egressProxy: { read: readProxy, fallback: null },
   trustedProxies: { read: readCidrs, fallback: '' },
   databaseUrl: { read: readDatabaseUrl, fallback: null },
+  databaseListenUrl: { read: readDatabaseUrl, fallback: null },
   retentionDeliveredDays: { read: readDays, fallback: '30' },
   retentionDeadDays: { read: readDays, fallback: '90' },
   retentionAttemptsDays: { read: readDays, fallback: '30' },
@@ -109,9 +110,11 @@ function readOption(name: SettingName, value: unknown): unknown {
   if (typeof value === 'number' && /^\d+$/.test(fallback ?? '')) return readText(String(value));
   if (Array.isArray(value) && (name === 'egressAllow' || name === 'trustedProxies'))
     return value.flatMap((block: unknown) => (isCidr(block) ? block : readText(String(block)))) as unknown;
-  if ((name === 'egressProxy' || name === 'databaseUrl') && isSecret(value)) return value;
+  if (isSecret(value) && SECRETS.includes(name)) return value;
   throw new ConfigurationError(`${name} must not be ${inspect(value, { depth: -1 })}`);
 }
+
+const SECRETS: readonly SettingName[] = ['egressProxy', 'databaseUrl', 'databaseListenUrl'];
 
 function isCidr(value: unknown): value is Cidr {
   return value !== null && typeof value === 'object' && 'bytes' in value && 'prefixLength' in value;

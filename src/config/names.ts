@@ -25,6 +25,8 @@ export type Config = {
   readonly trustedProxies: readonly Cidr[];
   /** A PostgreSQL database; null: an SQLite file in the data folder. The URL may contain a password. */
   readonly databaseUrl: Secret | null;
+  /** The database for LISTEN if `databaseUrl` leads through a pooler that gives each transaction another connection. */
+  readonly databaseListenUrl: Secret | null;
   /** Retention of delivered events, of dead and discarded events, and of attempts; 0: forever. Pending events are always kept. */
   readonly retentionDeliveredDays: number;
   readonly retentionDeadDays: number;
@@ -80,6 +82,11 @@ export const SETTINGS: Readonly<Record<SettingName, SettingText>> = {
     'database-url',
     '<url>',
     'A PostgreSQL database for several instances, as postgres://user[:password]@host[:port]/database (default: SQLite in the data folder)',
+  ),
+  databaseListenUrl: setting(
+    'database-listen-url',
+    '<url>',
+    'The same database without a pooler, for notifications, if --database-url leads through PgBouncer in transaction mode',
   ),
   retentionDeliveredDays: setting(
     'retention-delivered-days',

@@ -75,7 +75,10 @@ export async function connect(config: Config): Promise<PostgresDatabase> {
   const url = config.databaseUrl as Secret;
   const db = await explained(config, async () => {
     const { openPostgres } = await import('../store/postgres/driver/postgres.ts');
-    return openPostgres({ connection: { connectionString: url.reveal() } });
+    return openPostgres({
+      connection: { connectionString: url.reveal() },
+      listenUrl: config.databaseListenUrl?.reveal(),
+    });
   });
   try {
     const problem = await explained(config, async () => serverProblem(await serverFacts(db)));

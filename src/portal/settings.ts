@@ -116,7 +116,7 @@ const GROUPS: readonly { readonly title: string; readonly names: readonly Settin
   },
   { title: 'Outbound requests', names: ['caFile', 'egressAllow', 'egressProxy'] },
   { title: 'Retention', names: ['retentionDeliveredDays', 'retentionDeadDays', 'retentionAttemptsDays'] },
-  { title: 'Data and log', names: ['dataDir', 'masterKeyFile', 'databaseUrl', 'logLevel'] },
+  { title: 'Data and log', names: ['dataDir', 'masterKeyFile', 'databaseUrl', 'databaseListenUrl', 'logLevel'] },
 ];
 
 function backup(call: PageCall): Html | null {

@@ -40,6 +40,7 @@ test('the defaults are those of the contract', () => {
     egressProxy: null,
     trustedProxies: [],
     databaseUrl: null,
+    databaseListenUrl: null,
     retentionDeliveredDays: 30,
     retentionDeadDays: 90,
     retentionAttemptsDays: 30,
@@ -50,7 +51,7 @@ test('the defaults are those of the contract', () => {
 test('every variable of the contract is a setting with a flag of the same name', () => {
   const variables = [
     ...['DATA', 'HOST', 'PORT', 'PUBLIC_URL', 'TLS_CERT_FILE', 'TLS_KEY_FILE', 'MASTER_KEY_FILE', 'CA_FILE'],
-    ...['EGRESS_ALLOW', 'EGRESS_PROXY', 'TRUSTED_PROXIES', 'DATABASE_URL'],
+    ...['EGRESS_ALLOW', 'EGRESS_PROXY', 'TRUSTED_PROXIES', 'DATABASE_URL', 'DATABASE_LISTEN_URL'],
     ...['RETENTION_DELIVERED_DAYS', 'RETENTION_DEAD_DAYS', 'RETENTION_ATTEMPTS_DAYS', 'LOG_LEVEL'],
   ];
   assert.deepEqual(
@@ -93,6 +94,7 @@ test('valid values are read from variables', () => {
     masterKeyFile: '/etc/master.key',
     caFile: resolve('ca.pem'),
     databaseUrl: null,
+    databaseListenUrl: null,
     retentionDeliveredDays: 7,
     retentionDeadDays: 0,
     retentionAttemptsDays: 365,

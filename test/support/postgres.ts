@@ -47,7 +47,7 @@ export async function startCluster(
   const programs = postgresPrograms();
   if (programs === null) throw new Error('PostgreSQL is not installed: apt-get install postgresql-15');
   const folder = mkdtempSync(join(within, 'sallyport-postgres-'));
-  const user = process.getuid?.() === 0 ? userNamed('postgres') : null;
+  const user = serverUser();
   if (user !== null) chownSync(folder, user.uid, user.gid);
   const data = join(folder, 'data');
   const made = spawnSync(
@@ -131,6 +131,11 @@ async function runServer(place: Place, settings: Readonly<Record<string, string>
     kill: () => control('stop', '-m', 'immediate'),
     promote: () => control('promote'),
   };
+}
+
+/** The user who runs the server: it refuses to run as root. Null: the user of this process. */
+export function serverUser(): Place['user'] {
+  return process.getuid?.() === 0 ? userNamed('postgres') : null;
 }
 
 function userNamed(name: string): { uid: number; gid: number } {

@@ -49,7 +49,7 @@ async function examineConnected(config: Config, db: PostgresDatabase, now: numbe
     ...examineVacuum(health),
     examinePartitions(health),
     examineConnections(health),
-    await finding('pooler', () => examinePooler(url)),
+    await finding('pooler', () => examinePooler(config)),
     examineMachineClock(health, now),
     ...(await findings('instances', async () => [await examineInstances(db)])),
     ...(await examineContents(config, db, health.now)),
@@ -138,13 +138,18 @@ function examineConnections({ connections, connectionsMax }: ServerHealth): Find
     : ok('connections', detail);
 }
 
-async function examinePooler(url: Secret): Promise<Finding> {
-  return (await isPooled(url))
-    ? warning(
-        'pooler',
-        'the URL leads to a pooler such as PgBouncer: its pools must keep prepared statements (PgBouncer 1.21 or newer with max_prepared_statements), or use session mode',
-      )
-    : ok('pooler', 'connections lead to the server itself');
+async function examinePooler({ databaseUrl, databaseListenUrl }: Config): Promise<Finding> {
+  const check = 'pooler';
+  if (!(await isPooled(databaseUrl as Secret))) return ok(check, 'connections lead to the server itself');
+  if (databaseListenUrl === null) {
+    return warning(
+      check,
+      'the URL leads to a pooler such as PgBouncer: in transaction mode it passes no notifications on, so set SALLYPORT_DATABASE_LISTEN_URL to the server itself',
+    );
+  }
+  return (await isPooled(databaseListenUrl))
+    ? warning(check, 'SALLYPORT_DATABASE_LISTEN_URL leads to a pooler too: name the server itself')
+    : ok(check, 'connections lead through a pooler, and notifications to the server itself');
 }
 
 /** Instances use the clock of the database, but certificates are judged by the clock of the machine. */
