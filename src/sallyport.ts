@@ -148,7 +148,9 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
     ...(membership === null ? {} : { hasDuty: membership.hasDuty }),
     observe: metrics.observeStep,
   });
-  const gate = createGate({ store, clock, catalogue: services.products.compiled });
+  const { compiled: catalogue, refreshIfChanged } = services.products;
+  const refreshCatalogue = instances === null ? undefined : refreshIfChanged;
+  const gate = createGate({ store, clock, catalogue, refreshCatalogue });
   const remoteAddress = createRemoteAddress(config.trustedProxies);
   let address: string | null = null;
   const issuer = (): string => config.publicUrl ?? address ?? refuseUnknownAddress();

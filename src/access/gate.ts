@@ -22,9 +22,16 @@ export type Gate = {
   authorize(caller: Caller, method: string, segments: readonly string[]): RuleMatch;
 };
 
-type Dependencies = { readonly store: Store; readonly clock: Clock; readonly catalogue: () => Catalogue };
+type Dependencies = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly catalogue: () => Catalogue;
+  /** Reads the catalogue again if another instance has changed it. Left out if this process has the database for itself. */
+  readonly refreshCatalogue?: (() => Promise<void>) | undefined;
+};
 
-export function createGate({ store, clock, catalogue }: Dependencies): Gate {
+export function createGate({ store, clock, catalogue, refreshCatalogue }: Dependencies): Gate {
+  const refreshAt = refreshCatalogue === undefined ? null : oncePerVersion(refreshCatalogue);
   // By the SHA-256 of the token, so that tokens are not stored and look-up times reveal no part of one.
   const callers = createCallers();
   return {
@@ -33,6 +40,7 @@ export function createGate({ store, clock, catalogue }: Dependencies): Gate {
       const digest = hash('sha256', token, 'base64');
       const answer = store.tokens.version();
       const version = typeof answer === 'number' ? answer : await answer;
+      if (refreshAt !== null) await refreshAt(version);
       const now = clock();
       const caller = callers.find(digest, version);
       if (caller !== null && caller.expiresAt > now) {
@@ -52,6 +60,30 @@ export function createGate({ store, clock, catalogue }: Dependencies): Gate {
       requireScope(caller, rule);
       return rule;
     },
+  };
+}
+
+/** Runs `work` before the first call with a version, which all calls with this version wait for. After a failure the next call tries again. */
+function oncePerVersion(work: () => Promise<void>): (version: number) => Promise<void> | undefined {
+  let done = Number.NEGATIVE_INFINITY;
+  let underWay: { readonly version: number; readonly work: Promise<void> } | null = null;
+  const begin = (version: number): Promise<void> => {
+    const mine = {
+      version,
+      work: work()
+        .then(() => {
+          done = Math.max(done, version);
+        })
+        .finally(() => {
+          if (underWay === mine) underWay = null;
+        }),
+    };
+    underWay = mine;
+    return mine.work;
+  };
+  return (version) => {
+    if (version <= done) return undefined;
+    return underWay !== null && underWay.version >= version ? underWay.work : begin(version);
   };
 }
 

@@ -96,7 +96,10 @@ export type Products = Administration<ApiProduct, ProductBody, ProductInput> & {
   scopeNames(): readonly string[];
   /** Reads and compiles the catalogue again. */
   refresh(): Promise<void>;
-  /** The same if another process has changed it, such as a command beside a running server. Called every second. */
+  /**
+   * The same if another process has changed it, such as a command beside a running server. A server on SQLite calls it every second; on PostgreSQL the gate
+   * also calls it after any change of access, so a changed product counts from the next call on.
+   */
   refreshIfChanged(): Promise<void>;
 };
 
@@ -104,9 +107,17 @@ export function createProducts({ store, clock, ids }: { store: Store; clock: Clo
   let catalogue: Catalogue = compileCatalogue([]);
   let scopeNames: readonly string[] = [];
   let compiledVersion = '';
+  let begun = 0;
+  let compiled = 0;
   const refresh = async (): Promise<void> => {
-    compiledVersion = await store.products.version();
+    begun += 1;
+    const turn = begun;
+    const version = await store.products.version();
     const products = await store.products.all();
+    // A refresh that began later has read the same or newer products.
+    if (turn < compiled) return;
+    compiled = turn;
+    compiledVersion = version;
     catalogue = compileCatalogue(products);
     scopeNames = products.flatMap(({ scopes }) => scopes.map(({ name }) => name)).sort();
   };

@@ -43,6 +43,36 @@ describe('two instances', () => {
     assert.equal((await client.get(EMPLOYEES)).status, 401);
   });
 
+  onInstances('apply a rule that the other one added or removed', async (t) => {
+    const [one, other] = await startInstances(t);
+    const rule = { methods: ['GET'], path: '/services/api/x/files/{id}', scope: 'files:view' };
+    const input = { name: 'Files', scopes: [{ name: 'files:view' }], rules: [rule] };
+    const product = await one.services.products.create(input, ACTOR);
+    const user = await one.services.users.create({ userName: 'kim', permissions: ['files:view'] }, ACTOR);
+    const made = await one.services.applications.create(
+      { name: 'Shop', userId: user.id, scopes: ['files:view'] },
+      ACTOR,
+    );
+    const { clientId } = made.application;
+    const credentials = { ...one.credentials, clientId, clientSecret: made.clientSecret };
+    const token = await tokenFor(one.url, credentials);
+    const ask = async (): Promise<number> => {
+      const headers = {
+        authorization: `Bearer ${token}`,
+        'x-forwarded-method': 'GET',
+        'x-forwarded-uri': '/services/api/x/files/1',
+      };
+      return (await fetch(`${other.url}/services/api/oauth2/forward-auth`, { headers })).status;
+    };
+    assert.equal(await ask(), 200);
+    for (let round = 0; round < 5; round += 1) {
+      await one.services.products.patch(product.id, { rules: [] }, ACTOR);
+      assert.equal(await ask(), 401);
+      await one.services.products.patch(product.id, { rules: [rule] }, ACTOR);
+      assert.equal(await ask(), 200);
+    }
+  });
+
   onInstances('end a session for each other', async (t) => {
     const [one, other] = await startInstances(t);
     const { token, userId, sessionId } = await newSession(one, 'viewer');

@@ -145,8 +145,8 @@ CREATE TABLE access_token (
   expires_at     bigint NOT NULL
 ) PARTITION BY RANGE (key);
 
--- A counter of changes to tokens, applications and users and of ended sessions, by any program. Cached grants and sessions are valid while
--- it stays the same. New tokens and sessions change no existing ones, so they do not count.
+-- A counter of changes to tokens, applications, users and products and of ended sessions, by any program. Cached grants, sessions and the
+-- compiled catalogue are valid while it stays the same. New tokens and sessions change no existing ones, so they do not count.
 CREATE TABLE access_version (
   value bigint NOT NULL
 );
@@ -168,6 +168,12 @@ CREATE TRIGGER user_account_delete AFTER DELETE ON user_account
 CREATE TRIGGER access_token_update AFTER UPDATE ON access_token
   REFERENCING OLD TABLE AS before EXECUTE FUNCTION raise_access_version();
 CREATE TRIGGER access_token_delete AFTER DELETE ON access_token
+  REFERENCING OLD TABLE AS before EXECUTE FUNCTION raise_access_version();
+CREATE TRIGGER product_insert AFTER INSERT ON product
+  REFERENCING NEW TABLE AS before EXECUTE FUNCTION raise_access_version();
+CREATE TRIGGER product_update AFTER UPDATE ON product
+  REFERENCING OLD TABLE AS before EXECUTE FUNCTION raise_access_version();
+CREATE TRIGGER product_delete AFTER DELETE ON product
   REFERENCING OLD TABLE AS before EXECUTE FUNCTION raise_access_version();
 CREATE TRIGGER session_delete AFTER DELETE ON session
   REFERENCING OLD TABLE AS before EXECUTE FUNCTION raise_access_version();
