@@ -67,7 +67,11 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
       log.warn({ err }, 'the system does not let the thread that makes large bodies give way to calls (setpriority)'),
   });
   let listener: WorkListener | null = null;
-  const wake = (): void => listener?.wake();
+  const { signals } = data.storage;
+  const wake = (): void => {
+    listener?.wake();
+    signals?.work();
+  };
   const recall = (subject: string): void => listener?.recall(subject);
   const close = async (): Promise<void> => {
     await transport.close();
@@ -93,6 +97,7 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
       wake,
       onWork: (next) => {
         listener = next;
+        signals?.onWork(next.wake);
       },
       close,
     };

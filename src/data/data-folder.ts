@@ -153,6 +153,7 @@ function storageOf(db: SqliteDatabase, vault: Vault): Storage {
       logBytes: sizeOf(`${path}-wal`),
     }),
     downloads: createDownloads(path, vault),
+    signals: null,
     files: { problem: db.filesProblem, saveLog: db.saveLog },
     hasOneServer: true,
     explained: (error) => damageBehind(error, db),

@@ -35,6 +35,8 @@ export type Storage = {
   readonly files: StorageFiles | null;
   /** Whether one server uses the data at a time. It announces its settings to the commands beside it. */
   readonly hasOneServer: boolean;
+  /** Hints between the instances; null if there is one process. */
+  readonly signals: Signals | null;
   /** Returns an error that names the damage if damaged data may have caused `error`, and `error` otherwise. */
   explained(error: unknown): unknown;
 };
@@ -48,6 +50,13 @@ export type StorageFacts = {
   readonly bytes: number;
   /** Null if the database server has the write-ahead log. */
   readonly logBytes: number | null;
+};
+
+/** Tells other instances that there may be work. It can be lost, so they look at intervals too. */
+export type Signals = {
+  work(): void;
+  /** Calls back when another process, or this one, told so. */
+  onWork(listener: () => void): void;
 };
 
 export type StorageFiles = {

@@ -21,7 +21,7 @@ import { createPostgresStore } from '../store/postgres/store.ts';
 import { largestRowKey } from '../store/sql/row-keys.ts';
 import { firstCredentialStore } from '../store/sql/settings.ts';
 import type { Store } from '../store/store.ts';
-import { type Data, DataFolderError, masterKeyPath, masterKeyPrefix, type Storage } from './data.ts';
+import { type Data, DataFolderError, masterKeyPath, masterKeyPrefix, type Signals, type Storage } from './data.ts';
 import { makeMasterKey, readMasterKey } from './master-key.ts';
 import { MOVE_SETTING } from './move.ts';
 import { settleRotation } from './rotation.ts';
@@ -217,8 +217,29 @@ function storageOf(config: Config, db: PostgresDatabase): Storage {
     },
     downloads: null,
     files: null,
+    signals: signalsOf(db),
     hasOneServer: false,
     explained: (error) => error,
+  };
+}
+
+const WORK_CHANNEL = 'sallyport_work';
+
+/** One notification in this time is enough: it makes an instance look for all work. */
+const TOLD_EVERY_MS = 10;
+
+function signalsOf(db: PostgresDatabase): Signals {
+  let isTold = false;
+  return {
+    work: () => {
+      if (isTold) return;
+      isTold = true;
+      setTimeout(() => {
+        isTold = false;
+        db.notify(WORK_CHANNEL, '');
+      }, TOLD_EVERY_MS);
+    },
+    onWork: (listener) => void db.listen(WORK_CHANNEL, listener),
   };
 }
 
