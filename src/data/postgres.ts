@@ -324,7 +324,8 @@ function advice(error: unknown): string | null {
   const { code, message } = causeOf(error) as NodeJS.ErrnoException;
   if (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND')
     return 'the package pg is not installed: npm install pg@8';
-  const known = ADVICE[code ?? ''];
+  const known =
+    ADVICE[code ?? ''] ?? (message === NO_TLS ? 'set ssl = on there, or sslmode=prefer in the URL' : undefined);
   if (known !== undefined) return `${oneLine(message)}: ${known}`;
   if (!(error instanceof DatabaseUnavailable)) return null;
   return `it cannot be reached (${oneLine(message)}): check that PostgreSQL runs there and accepts connections from this machine`;
@@ -334,12 +335,24 @@ function causeOf(error: Error): Error {
   return error instanceof DatabaseUnavailable && error.cause instanceof Error ? error.cause : error;
 }
 
-/** By PostgreSQL's codes (Appendix A, "PostgreSQL Error Codes"). */
+/** As the client says it. */
+const NO_TLS = 'The server does not support SSL connections';
+
+const AUTHORITY = 'name the certificate authority of the server with sslrootcert in the URL';
+
+/** By PostgreSQL's codes (Appendix A, "PostgreSQL Error Codes"), and by OpenSSL's. */
 const ADVICE: Readonly<Record<string, string>> = {
   '28P01': 'correct the password in the URL, or in the file that PGPASSFILE names',
   '28000': 'correct the role in the URL, or pg_hba.conf of the server',
   '3D000': 'create it with createdb, or correct its name in the URL',
   '42501': 'the role must own the tables, or have all privileges on them',
+  DEPTH_ZERO_SELF_SIGNED_CERT: AUTHORITY,
+  SELF_SIGNED_CERT_IN_CHAIN: AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: AUTHORITY,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: AUTHORITY,
+  CERT_SIGNATURE_FAILURE: AUTHORITY,
+  CERT_HAS_EXPIRED: 'renew the certificate of the server',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'use a host in the URL that the certificate of the server names, or sslmode=verify-ca',
   '53300': 'raise max_connections of the server, or run fewer instances',
 };
 

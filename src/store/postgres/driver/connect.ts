@@ -2,6 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type pg from 'pg';
 import { READ_ONLY, STANDBY } from '../server.ts';
+import { isServerCode, type ServerError } from './errors.ts';
 import { createSession, greet, type Session, TYPES } from './session.ts';
 import type { ConnectionPlan } from './url.ts';
 
@@ -17,14 +18,9 @@ export async function connectFirst(plan: ConnectionPlan, prepares = true): Promi
       attempt.then((one) => (one === first ? undefined : one.end())).catch(() => undefined);
     return first;
   } catch (error) {
-    const failures = (error as AggregateError).errors as readonly Error[];
-    throw failures.find(isAnswer) ?? failures[0] ?? new Error('the URL names no server');
+    const failures = (error as AggregateError).errors as readonly ServerError[];
+    throw failures.find(({ code }) => isServerCode(code)) ?? failures[0] ?? new Error('the URL names no server');
   }
-}
-
-/** Whether a server answered: its errors have codes of five characters. */
-function isAnswer({ code }: { readonly code?: unknown } & Error): boolean {
-  return /^[0-9A-Z]{5}$/.test(String(code));
 }
 
 /** The server cannot be written. The code is PostgreSQL's for a read-only transaction; the message says what to do. */
@@ -44,8 +40,9 @@ async function connectServer(
     try {
       return await within(connectMs, (signal) => connectOnce(way, { needsPrimary, prepares, signal }));
     } catch (error) {
-      failure = error;
-      if (!wantsAnotherWay(error as Error)) break;
+      // A name with several addresses; the error itself has no message.
+      failure = error instanceof AggregateError ? error.errors[0] : error;
+      if (!wantsAnotherWay(failure as Error)) break;
     }
   }
   throw failure;

@@ -51,7 +51,7 @@ export function portError(error: unknown): unknown {
 const NO_PARTITION = 'the database cannot be written: it has no partition for new rows; see sallyport doctor';
 
 /** Errors of the system, such as EPIPE, are no codes of PostgreSQL: none of its classes begins with E. */
-function isServerCode(code: string | undefined): code is string {
+export function isServerCode(code: string | undefined): code is string {
   return code !== undefined && /^[0-9A-DF-Z][0-9A-Z]{4}$/.test(code);
 }
 

@@ -54,10 +54,9 @@ type List = {
 export async function openPostgres({ connection, listenUrl }: PostgresOptions): Promise<PostgresDatabase> {
   const url = connection.connectionString;
   const route = createRoute({ plan: () => planConnections(url), prepares: listenUrl === undefined });
-  const [reader, ...otherReaders] = manyConnections(route, POSTGRES_READERS);
-  const readers = [reader as Connection, ...otherReaders];
+  const readers = manyConnections(route, POSTGRES_READERS);
   const writers = manyConnections(route, POSTGRES_WRITERS);
-  await (reader as Connection).session().catch((error: unknown) => {
+  await route.open().catch((error: unknown) => {
     throw portError(error);
   });
   const watching = [watch([...readers, ...writers], route)];

@@ -13,6 +13,8 @@ import type { Session } from './session.ts';
 import type { ConnectionPlan } from './url.ts';
 
 export type Route = {
+  /** Makes the session that `connect` will return first. Rejects when the time limit of an attempt has passed. */
+  open(): Promise<void>;
   /** A new session. Rejects at once during an outage, and after `POSTGRES_CONNECT_WAIT_MS`. */
   connect(): Promise<Session>;
   /** A new session that tells nothing about outages. */
@@ -67,6 +69,7 @@ export function createRoute({ plan, prepares }: RouteOptions): Route {
   };
 
   return {
+    open: async () => keep(await attempt()),
     connect: async () => {
       const connecting = connect();
       try {
