@@ -128,8 +128,8 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
   const { store, clock, services } = composed;
   const metrics = createMetrics({ queues: store.queues, clock });
   const figures = createFigures({ store: store.figures, clock });
-  const feed = createAttemptFeed();
   const { instances } = store;
+  const feed = createAttemptFeed(instances === null ? null : store.attempts.live);
   // Several instances agree on the clock of their database, which none of them watches.
   const checkClock =
     instances === null ? createClockWatch({ clockLead: store.clockLead, clock, stopwatch, log }) : async () => {};

@@ -1,14 +1,19 @@
-/** Streams settled attempts to readers, for live pages. Without readers it costs nothing. A slow reader misses some and learns how many. */
+/**
+ * Streams settled attempts to readers, for live pages. Without readers it costs nothing. A slow reader misses some and learns how many.
+ * Attempts of other instances are read from the database once a second, while there are readers.
+ */
 
 import type { AttemptRecord, BatchFate } from '../delivery/batch.ts';
 import type { ObserveSettled } from '../delivery/settle.ts';
 import type { TestDelivery } from '../delivery/test-delivery.ts';
-import { FEED_BUFFERED } from '../kernel/limits/portal.ts';
+import { FEED_BUFFERED, FEED_OTHERS_EVERY_MS, FEED_SEEN_MAX } from '../kernel/limits/portal.ts';
+import { createLru } from '../kernel/lru.ts';
+import type { LiveAttempt } from '../store/deliveries.ts';
 
 export type FeedItem = {
   readonly webhookId: string;
   readonly attempt: AttemptRecord;
-  /** The outcome for the records; null for a heartbeat or a test. */
+  /** The outcome for the records; null for a heartbeat, a test, or an attempt of another instance. */
   readonly fate: BatchFate['kind'] | null;
 };
 
@@ -25,8 +30,26 @@ export type AttemptFeed = {
 
 type Reader = { readonly webhookId: string | null; items: FeedItem[]; dropped: number; wake: () => void };
 
-export function createAttemptFeed(): AttemptFeed {
+/** `readNewest` reads the newest attempts of all instances, newest first. Null if this process has the database for itself. */
+export function createAttemptFeed(
+  readNewest: ((limit: number) => Promise<readonly LiveAttempt[]>) | null = null,
+): AttemptFeed {
   const readers = new Set<Reader>();
+  const push = (item: FeedItem): void => {
+    for (const reader of readers) {
+      if (reader.webhookId !== null && reader.webhookId !== item.webhookId) continue;
+      reader.items.push(item);
+      if (reader.items.length > FEED_BUFFERED) {
+        reader.items.shift();
+        reader.dropped += 1;
+      }
+      reader.wake();
+    }
+  };
+  const others = readNewest === null ? null : watchOthers(readNewest, push);
+  const leave = (reader: Reader): void => {
+    if (readers.delete(reader) && readers.size === 0) others?.stop();
+  };
 
   async function* read(reader: Reader, signal: AbortSignal): AsyncGenerator<FeedPiece> {
     try {
@@ -43,22 +66,14 @@ export function createAttemptFeed(): AttemptFeed {
         }
       }
     } finally {
-      readers.delete(reader);
+      leave(reader);
     }
   }
 
   const feed: AttemptFeed = {
     observeSettled: (webhookId, { attempt, fate }) => {
       if (readers.size === 0 || attempt === null) return;
-      for (const reader of readers) {
-        if (reader.webhookId !== null && reader.webhookId !== webhookId) continue;
-        reader.items.push({ webhookId, attempt, fate: fate?.kind ?? null });
-        if (reader.items.length > FEED_BUFFERED) {
-          reader.items.shift();
-          reader.dropped += 1;
-        }
-        reader.wake();
-      }
+      if (others === null || others.isNew(attempt.id)) push({ webhookId, attempt, fate: fate?.kind ?? null });
     },
     observed: (testDelivery) => async (webhookId, actorId) => {
       const attempt = await testDelivery(webhookId, actorId);
@@ -67,14 +82,65 @@ export function createAttemptFeed(): AttemptFeed {
     },
     subscribe: (webhookId, signal) => {
       const reader: Reader = { webhookId, items: [], dropped: 0, wake: () => undefined };
+      if (readers.size === 0) others?.start();
       readers.add(reader);
       // Also for a reader that never starts to read.
       signal.addEventListener('abort', () => {
-        readers.delete(reader);
+        leave(reader);
         reader.wake();
       });
       return read(reader, signal);
     },
   };
   return feed;
+}
+
+type Others = {
+  start(): void;
+  stop(): void;
+  /** Whether neither a look nor this function has seen the attempt before. */
+  isNew(attemptId: string): boolean;
+};
+
+function watchOthers(
+  readNewest: (limit: number) => Promise<readonly LiveAttempt[]>,
+  push: (item: FeedItem) => void,
+): Others {
+  const seen = createLru<string, true>({ max: FEED_SEEN_MAX });
+  let timer: NodeJS.Timeout | null = null;
+  let isFirst = true;
+  let isLooking = false;
+  const isNew = (id: string): boolean => {
+    if (seen.get(id) !== undefined) return false;
+    seen.set(id, true);
+    return true;
+  };
+  const look = async (): Promise<void> => {
+    if (isLooking) return;
+    isLooking = true;
+    try {
+      const newest = await readNewest(FEED_BUFFERED);
+      for (const { webhookId, attempt } of newest.toReversed()) {
+        // The first look only finds out what is old.
+        if (isNew(attempt.id) && !isFirst) push({ webhookId, attempt, fate: null });
+      }
+      isFirst = false;
+    } catch {
+      // The next look tries again.
+    } finally {
+      isLooking = false;
+    }
+  };
+  return {
+    isNew,
+    start: () => {
+      isFirst = true;
+      timer = setInterval(() => void look(), FEED_OTHERS_EVERY_MS).unref();
+      void look();
+    },
+    stop: () => {
+      if (timer !== null) clearInterval(timer);
+      timer = null;
+    },
+  };
 }

@@ -109,7 +109,12 @@ export type AttemptStore = {
    * recent attempts, older ones may be missing.
    */
   lastOutcomes(webhookNumbers: readonly number[]): Promise<ReadonlyMap<number, LastOutcomes>>;
+  /** The last attempts of all existing webhooks, by any instance, newest first. */
+  live(limit: number): Promise<LiveAttempt[]>;
 };
+
+/** An attempt and the id of its webhook. */
+export type LiveAttempt = { readonly webhookId: string; readonly attempt: AttemptRecord };
 
 export type LastOutcomes = {
   readonly deliveredAt: number | null;

@@ -1,11 +1,18 @@
 /** What one instance writes counts on the other one from the next call on. */
 import assert from 'node:assert/strict';
-import { describe } from 'node:test';
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
+import { describe, type TestContext } from 'node:test';
 import { CLIENT_FAILURES_MAX } from '../../src/kernel/limits/limits.ts';
+import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
 import { FORGERY_FIELD, formToken } from '../../src/portal/forgery.ts';
+import { COMMAND_LINE } from '../../src/resources/acting.ts';
+import { cleanUp } from '../support/cleanup.ts';
 import { createClient, EMPLOYEES, TOKEN, tokenFor } from '../support/client.ts';
 import { onInstances, startInstances } from '../support/instances.ts';
+import { connect, makeEventType, startJourney } from '../support/journey.ts';
 import { newSession, request } from '../support/portal-requests.ts';
+import { type ServiceInProcess, startService } from '../support/service.ts';
 import { ACTOR } from '../support/services.ts';
 
 const PASSWORD = 'correct horse battery staple';
@@ -129,4 +136,45 @@ describe('two instances', () => {
     const good = replies.filter(({ status }) => status < 400);
     assert.equal(good.length, 1, replies.map(({ status }) => status).join());
   });
+
+  onInstances('show each other’s attempts on live pages', async (t) => {
+    const { service: one, admin, receiver } = await startJourney(t);
+    const other = await startService(t, { after: one });
+    await makeEventType(admin, 'order.created');
+    await connect({ admin, receiver }, ['order.created']);
+    const streams = await Promise.all([one, other].map((service) => openTail(t, service)));
+    // Ends once both pages have shown an attempt; the suite's time limit ends it otherwise.
+    const shown = Promise.all(streams.map(({ attempted }) => attempted));
+    const timer = setInterval(() => void one.services.publish({ type: 'order.created', data: {} }, COMMAND_LINE), 200);
+    cleanUp(t, () => clearInterval(timer));
+    await shown;
+    const rows = streams[1]?.text().match(/id="attempt-[^"]+"/g) ?? [];
+    assert.equal(new Set(rows).size, rows.length);
+  });
+
+  onInstances('end the live pages of a session that ended on the other one', async (t) => {
+    const [one, other] = await startInstances(t);
+    const session = await newSession(one, 'viewer');
+    const { ended } = await openTail(t, other, session.token);
+    await one.services.sessions.end(session.userId, session.sessionId);
+    assert.match(await ended, /event: signed-out/);
+  });
 });
+
+/** Opens the live list of attempts. */
+async function openTail(t: TestContext, service: ServiceInProcess, given?: string) {
+  const token = given ?? (await newSession(service, 'viewer')).token;
+  const headers = { cookie: `${SESSION_COOKIE}=${token}` };
+  const asked = get(`${service.url}/deliveries/live`, { headers, agent: false });
+  cleanUp(t, () => asked.destroy());
+  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  let text = '';
+  const { promise: attempted, resolve } = Promise.withResolvers<void>();
+  response.setEncoding('utf8').on('data', (piece: string) => {
+    text += piece;
+    if (text.includes('id="attempt-')) resolve();
+  });
+  response.on('error', () => {});
+  const ended = new Promise<string>((done) => response.once('end', () => done(text)));
+  return { text: () => text, attempted, ended };
+}

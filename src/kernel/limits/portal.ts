@@ -71,6 +71,9 @@ export const FIGURES_EVERY_MS = 30_000;
 export const FIGURE_WEBHOOKS_MAX = 1000;
 /** Attempts buffered for a slow reader of a live tail; the oldest go first. */
 export const FEED_BUFFERED = 200;
+/** How often attempts of other instances are read, and the ids of shown attempts that are remembered. */
+export const FEED_OTHERS_EVERY_MS = 1000;
+export const FEED_SEEN_MAX = 10_000;
 
 // The overview.
 /** How often the overview is sent, by period, and how long one reading is shared. */

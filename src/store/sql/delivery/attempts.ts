@@ -28,6 +28,9 @@ const OF_RECORD = `
   ORDER BY key DESC LIMIT @limit`;
 // The newest attempts of all, and those of one webhook among them, which are enough for a busy webhook.
 const LATEST = `SELECT ${ATTEMPT_COLUMNS} FROM attempt ORDER BY key DESC LIMIT @limit`;
+const LIVE = `
+  SELECT w.id AS live_webhook_id, a.* FROM (SELECT ${ATTEMPT_COLUMNS} FROM attempt ORDER BY key DESC LIMIT @limit) AS a
+  JOIN webhook AS w ON w.number = a.webhook_number`;
 const LATEST_OF_OUTCOME = `
   SELECT key FROM (SELECT key, error_class FROM attempt ORDER BY key DESC LIMIT ${ATTEMPTS_LOOKED_THROUGH}) AS newest
   WHERE (error_class IS NOT NULL) = @failed ORDER BY key DESC LIMIT @limit`;
@@ -85,6 +88,15 @@ export function attemptStore(db: Database): AttemptStore {
       if (outcome === null) return (await db.all(LATEST, { limit })).map(read);
       const rows = await db.all(LATEST_OF_OUTCOME, { limit, failed: failedOf(outcome) });
       return withKeys(db, rows);
+    },
+    live: async (limit) => {
+      const rows = await db.all(LIVE, { limit });
+      const found = rows.map(({ live_webhook_id, ...row }) => ({
+        webhookId: String(live_webhook_id),
+        attempt: read(row),
+      }));
+      // The ids of attempts are ordered by time, as their keys.
+      return found.sort((one, other) => (one.attempt.id < other.attempt.id ? 1 : -1));
     },
     latestOf: async (webhookNumber, limit, outcome = null) => {
       const params = { webhookNumber, limit };
