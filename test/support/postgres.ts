@@ -198,10 +198,7 @@ export async function createDatabase(template = 'template0'): Promise<string> {
   return (await server())(name);
 }
 
-export const POSTGRES_SCHEMA: string = readFileSync(
-  new URL('../../src/store/postgres/schema.sql', import.meta.url),
-  'utf8',
-);
+const POSTGRES_SCHEMA: string = readFileSync(new URL('../../src/store/postgres/schema.sql', import.meta.url), 'utf8');
 
 /** A database with the schema and partitions from `now` on, of which each test gets a copy. By the day of `now`. */
 const templates = new Map<string, Promise<string>>();

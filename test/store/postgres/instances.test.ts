@@ -1,0 +1,165 @@
+/** Instances on one PostgreSQL database and the webhooks that they hold. */
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { createMembership, shareOf } from '../../../src/delivery/membership.ts';
+import { createLog } from '../../../src/observe/log.ts';
+import { createLeases, type Leases } from '../../../src/store/postgres/instances.ts';
+import { cleanUp } from '../../support/cleanup.ts';
+import { until } from '../../support/dispatching.ts';
+import { openTestPostgres } from '../../support/postgres.ts';
+import { NOW } from '../../support/store.ts';
+
+const HOUR_MS = 3_600_000;
+const instance = (name: string) => ({ name, version: '0', address: null });
+
+/** A database with this many running webhooks that are due, and two instances on it that have joined. */
+async function start(t: TestContext, webhooks: number) {
+  const { database } = await openTestPostgres(t, NOW);
+  await database.run(`
+    INSERT INTO endpoint (id, name, url, api_key, secret, secret_created_at, token_challenge, verified, enabled, enable_when_verified,
+      created_at, updated_at) VALUES ('e', 'e', 'https://a.example', '', '', 0, false, false, true, false, 0, 0);
+    INSERT INTO webhook (number, id, name, endpoint_id, event_types, custom_headers, ordered, max_batch_records, retry_policy,
+      max_attempts, standard_webhooks, heartbeat_seconds, timeout_seconds, created_at, updated_at)
+    SELECT n, n, n, 'e', '[]', '[]', false, 1, 'linear', 5, false, 0, 10, 0, 0 FROM generate_series(1, ${webhooks}) AS n;
+    INSERT INTO webhook_progress (webhook_number, state, state_at, next_offset, cursor_offset, failure_streak, dead_streak)
+    SELECT n, 'running', 0, 1, 0, 0, 0 FROM generate_series(1, ${webhooks}) AS n;
+    UPDATE webhook_progress SET wake_at = ${NOW}`);
+  const [one, other] = [createLeases(database), createLeases(database)];
+  for (const [at, leases] of [one, other].entries()) await leases.instances.join(instance(`i${at}`), HOUR_MS);
+  const expireNow = (number: number): Promise<void> =>
+    database.run(`UPDATE instance SET expires_at = 0 WHERE number = ${number}`);
+  return { database, one, other, expireNow };
+}
+
+const due = (leases: Leases, now = NOW): Promise<number[]> => leases.dueWebhooks(now, 100);
+
+describe('the leases of webhooks', () => {
+  it('are taken by the first instance that sees a due webhook, and by no other', async (t) => {
+    const { one, other } = await start(t, 3);
+    assert.deepEqual((await due(one)).sort(), [1, 2, 3]);
+    assert.deepEqual(await due(other), []);
+    assert.equal(await other.guard(1), null);
+    assert.deepEqual((await due(one)).sort(), [1, 2, 3]);
+  });
+
+  it('are each taken once by instances that look at the same moment', async (t) => {
+    const { one, other } = await start(t, 50);
+    const [mine, theirs] = await Promise.all([due(one), due(other)]);
+    assert.deepEqual(
+      [...mine, ...theirs].sort((a, b) => a - b),
+      Array.from({ length: 50 }, (_, at) => at + 1),
+    );
+  });
+
+  it('refuse a write of an instance that has expired, and of the one before in an earlier epoch', async (t) => {
+    const { database, one, other, expireNow } = await start(t, 1);
+    await due(one);
+    const guard = await one.guard(1);
+    assert.ok(guard);
+    await database.commit([guard]);
+    assert.equal(await other.instances.expire(1), false);
+    await expireNow(1);
+    assert.equal(await other.instances.expire(1), true);
+    assert.deepEqual(await due(other), [1]);
+    await assert.rejects(database.commit([guard]), { name: 'StaleWrite' });
+    one.forget(1);
+    assert.equal(await one.guard(1), null);
+    assert.equal(await one.instances.renew(HOUR_MS), null);
+    await one.instances.join(instance('again'), HOUR_MS);
+    await other.instances.giveBack([1]);
+    assert.deepEqual(await due(one), [1]);
+    await assert.rejects(database.commit([guard]), { name: 'StaleWrite' });
+  });
+
+  it('cannot be taken under a number that was expired', async (t) => {
+    const { one, other, expireNow } = await start(t, 1);
+    await expireNow(1);
+    await other.instances.expire(1);
+    assert.deepEqual(await due(one), []);
+    assert.deepEqual(await due(other), [1]);
+  });
+
+  it('stay with an instance that renews late, while nobody has expired it', async (t) => {
+    const { one, other, expireNow } = await start(t, 1);
+    await due(one);
+    await expireNow(1);
+    assert.notEqual(await one.instances.renew(HOUR_MS), null);
+    assert.equal(await other.instances.expire(1), false);
+    assert.notEqual(await one.guard(1), null);
+  });
+
+  it('give the batches of an expired instance back too', async (t) => {
+    const { database, one, other, expireNow } = await start(t, 1);
+    await due(one);
+    await database.run(`INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals,
+      next_attempt_at, lease_owner) VALUES (1, 0, 0, 'b', 'pending', 1, 0, 9000000000000, 'one')`);
+    await expireNow(1);
+    await other.instances.expire(1);
+    const batch = await database.get('SELECT lease_owner, next_attempt_at < 9000000000000 AS due FROM batch', {});
+    assert.deepEqual(batch, { lease_owner: null, due: 1 });
+  });
+
+  it('leave what is beyond an instance’s share to others for a moment, and no longer', async (t) => {
+    const { one } = await start(t, 3);
+    one.instances.limitTo(1);
+    assert.equal((await due(one)).length, 1);
+    assert.equal((await due(one, NOW + 1001)).length, 3);
+  });
+});
+
+describe('a duty', () => {
+  it('belongs to one instance, and passes on when that has expired', async (t) => {
+    const { one, other, expireNow } = await start(t, 0);
+    assert.deepEqual([await one.instances.takeDuty('x'), await other.instances.takeDuty('x')], [true, false]);
+    assert.deepEqual([await one.instances.takeDuty('x'), await other.instances.takeDuty('x')], [true, false]);
+    await expireNow(1);
+    assert.equal(await other.instances.takeDuty('x'), true);
+  });
+});
+
+describe('the share of an instance', () => {
+  for (const [what, renewal, held, expected] of [
+    ['alone it takes all', { alive: 1, webhooks: 9 }, 9, { most: Number.POSITIVE_INFINITY, excess: 0 }],
+    ['one that joins takes up to its share', { alive: 2, webhooks: 10 }, 0, { most: 6, excess: 0 }],
+    ['one that holds all gives the rest back', { alive: 2, webhooks: 10 }, 10, { most: 6, excess: 5 }],
+    ['a little more than its share is fine', { alive: 2, webhooks: 100 }, 55, { most: 55, excess: 0 }],
+  ] as const) {
+    it(`${what}`, () => assert.deepEqual(shareOf(renewal, held), expected));
+  }
+});
+
+describe('the membership', () => {
+  it('hands webhooks over to an instance that joins, and takes all back when that has left', async (t) => {
+    const { database } = await start(t, 10);
+    await database.run('DELETE FROM instance');
+    const join = async (name: string) => {
+      const leases = createLeases(database);
+      const membership = createMembership({
+        ...{ instances: leases.instances, instance: () => instance(name), log: createLog('silent'), leaseMs: 1500 },
+      });
+      const handOver = (numbers: readonly number[]): void => {
+        for (const number of numbers) void membership.handedOver(number);
+      };
+      await membership.start({ lost: () => {}, wake: () => {}, handOver });
+      let isLeft = false;
+      const stop = async (): Promise<void> => {
+        if (!isLeft) await membership.stop();
+        isLeft = true;
+      };
+      cleanUp(t, stop);
+      return { leases, membership, stop };
+    };
+    const first = await join('first');
+    assert.equal((await due(first.leases)).length, 10);
+    assert.equal(first.membership.hasDuty(), true);
+    const second = await join('second');
+    await until('the second has its share', async () => {
+      await due(second.leases, NOW + 1);
+      return second.leases.instances.held() >= 5;
+    });
+    assert.equal(second.membership.hasDuty(), false);
+    await first.stop();
+    await until('the second has all', async () => (await due(second.leases, NOW + 5000)).length === 10);
+    await until('the second has the duty', () => second.membership.hasDuty());
+  });
+});
