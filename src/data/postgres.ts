@@ -14,7 +14,7 @@ import { createVault } from '../kernel/vault.ts';
 import { ConstraintViolation, DatabaseUnavailable } from '../store/errors.ts';
 import { openDatabaseClock } from '../store/postgres/clock.ts';
 import type { PostgresDatabase } from '../store/postgres/driver/postgres.ts';
-import { ensurePartitions } from '../store/postgres/partitions.ts';
+import { ensurePartitions, PARTITIONS_AHEAD_MS } from '../store/postgres/partitions.ts';
 import { createSchema, examineSchema, migrate, SCHEMA_HISTORY, type SchemaHistory } from '../store/postgres/schema.ts';
 import { serverFacts, serverProblem } from '../store/postgres/server.ts';
 import { createPostgresStore } from '../store/postgres/store.ts';
@@ -33,9 +33,6 @@ type PostgresOpening = {
   readonly clock?: Clock | undefined;
   readonly history?: SchemaHistory;
 };
-
-/** How far ahead a start makes partitions; housekeeping makes the later ones. */
-const PARTITIONS_AHEAD_MS = 30 * 86_400_000;
 
 /**
  * Opens the database of `config`, whose URL is set. With `exclusive` it creates what is missing: schema, partitions, master key, built-in

@@ -2,6 +2,7 @@
 import {
   ERASURE_KEPT_MS,
   EXPIRED_EVERY_MS,
+  PARTITIONS_EVERY_MS,
   REMOVAL_EVERY_MS,
   RETENTION_EVERY_MS,
 } from '../kernel/limits/housekeeping.ts';
@@ -30,6 +31,7 @@ export function retentionJobs(
 ): Job[] {
   const before = (now: number, kept: number): number | null => (kept === 0 ? null : now - kept * DAY_MS);
   return [
+    { name: 'partitions', everyMs: PARTITIONS_EVERY_MS, begin: (now) => () => store.prepare(now) },
     { name: 'removed-webhooks', everyMs: REMOVAL_EVERY_MS, begin: () => removals.step },
     {
       name: 'attempts',

@@ -34,6 +34,8 @@ export type RetentionStore = {
   erasures(before: number, limit: number): Promise<StepResult>;
   /** Expired kept replies. */
   keptReplies(now: number, limit: number): Promise<StepResult>;
+  /** Makes room for the rows of the next weeks, in a database whose tables need it. */
+  prepare(now: number): Promise<StepResult>;
   /** Failed authentications and values that live for minutes. Null if they are in memory. */
   readonly shortLived: ((now: number, limit: number) => Promise<StepResult>) | null;
 };

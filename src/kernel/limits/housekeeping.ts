@@ -26,6 +26,8 @@ export const STEP_PAUSE_MIN_MS = 5;
 export const EXPIRED_EVERY_MS = 60_000;
 export const REMOVAL_EVERY_MS = 5000;
 export const RETENTION_EVERY_MS = 600_000;
+/** How often the partitions of the next weeks are made, where the database needs them. */
+export const PARTITIONS_EVERY_MS = 3_600_000;
 export const HOUSEKEEPING_LOOK_MS = 1000;
 /** How often the last uses of applications are written, and how many per statement at a stop. */
 export const APPLICATION_USES_EVERY_MS = 60_000;

@@ -10,6 +10,9 @@ export const LOCK_SCHEMA = 'SELECT pg_advisory_xact_lock(CAST(7365161907 AS bigi
 
 const DAY_MS = 86_400_000;
 
+/** How far ahead a start and housekeeping make partitions. */
+export const PARTITIONS_AHEAD_MS: number = 30 * DAY_MS;
+
 type Partitioned = { readonly table: string; readonly days: number };
 
 /** Tokens live for a day at most; the others for weeks. */

@@ -10,18 +10,21 @@ import { claimStatements } from '../sql/delivery/dispatch.ts';
 import { finishResuming } from '../sql/delivery/resume.ts';
 import { settlementStatements } from '../sql/delivery/settlement.ts';
 import { createStore } from '../sql/store.ts';
+import { NO_TIME } from '../steps.ts';
 import type { Store } from '../store.ts';
 import { type PostgresAccessVersion, tokenStore, watchAccess } from './access.ts';
+import type { PostgresDatabase } from './driver/postgres.ts';
 import { erasureStore } from './erasure.ts';
 import { failureStore } from './failures.ts';
 import { createLeases, type Leases } from './instances.ts';
+import { ensurePartitions, PARTITIONS_AHEAD_MS } from './partitions.ts';
 import { eventStore } from './publish.ts';
 import { removeShortLived, shortLivedStore } from './short-lived.ts';
 import { stateHistoryStore } from './state-history.ts';
 
 /** `access.changed` is to be called when another instance may have written. */
 export function createPostgresStore(
-  db: Database,
+  db: PostgresDatabase,
   vault: Vault,
   ids: Ids,
   access: PostgresAccessVersion = watchAccess(db),
@@ -35,7 +38,14 @@ export function createPostgresStore(
     shortLived: shortLivedStore(db, vault),
     erasures: erasureStore(db),
     events: eventStore(db),
-    retention: { ...shared.retention, shortLived: removeShortLived(db) },
+    retention: {
+      ...shared.retention,
+      shortLived: removeShortLived(db),
+      prepare: async (now) => {
+        await ensurePartitions(db, { now, aheadMs: PARTITIONS_AHEAD_MS });
+        return { done: true, rows: 0, took: NO_TIME };
+      },
+    },
     stateHistory: stateHistoryStore(db),
     instances: leases.instances,
     dispatch: leasedDispatch(db, shared.dispatch, leases),

@@ -9,7 +9,7 @@ import { BATCH_RECORDS_MAX } from '../../kernel/limits/limits.ts';
 import type { Database, Statement } from '../database.ts';
 import { StaleWrite } from '../errors.ts';
 import type { RecordSweep, RemovalStore, RetentionStore, SweepStep } from '../housekeeping.ts';
-import { measured, type StepResult } from '../steps.ts';
+import { measured, NO_TIME, type StepResult } from '../steps.ts';
 import { purgeTokens } from './access/tokens.ts';
 
 // Reads the log in its order. An index by age would cost a write for every settled batch.
@@ -93,6 +93,7 @@ export function retentionStore(database: Database): RetentionStore {
     idempotencyKeys: (now, limit) => remove(OLD_KEYS, { now }, limit),
     erasures: (before, limit) => remove(OLD_ERASURES, { before }, limit),
     keptReplies: (now, limit) => remove(OLD_REPLIES, { now }, limit),
+    prepare: async () => ({ done: true, rows: 0, took: NO_TIME }),
     shortLived: null,
   };
 }
