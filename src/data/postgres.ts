@@ -9,6 +9,7 @@ import { type Config, databaseName, settingPrefix } from '../config/config.ts';
 import { installBuiltInEventTypes } from '../events/built-in.ts';
 import { makePrivateFolder } from '../kernel/folder.ts';
 import { type Clock, createIds, randomBytes } from '../kernel/ids.ts';
+import { POSTGRES_ANSWER_MS } from '../kernel/limits/postgres.ts';
 import type { Secret } from '../kernel/secret.ts';
 import { createVault } from '../kernel/vault.ts';
 import { ConstraintViolation, DatabaseUnavailable } from '../store/errors.ts';
@@ -42,7 +43,7 @@ export async function openDatabase(
   config: Config,
   { exclusive, clock: given, history = SCHEMA_HISTORY }: PostgresOpening,
 ): Promise<Data> {
-  const db = await connect(config);
+  const db = await connect(config, exclusive ? POSTGRES_ANSWER_MS : undefined);
   let stopClock = (): void => {};
   try {
     return await explained(config, async () => {
@@ -67,14 +68,18 @@ export async function openDatabase(
   }
 }
 
-/** Connects to the database of `config`, whose URL is set, and checks that Sallyport can use the server. Throws `DataFolderError`. */
-export async function connect(config: Config): Promise<PostgresDatabase> {
+/**
+ * Connects to the database of `config`, whose URL is set, and checks that Sallyport can use the server. `answerMs`: the time limit of a
+ * statement; those of commands have none. Throws `DataFolderError`.
+ */
+export async function connect(config: Config, answerMs = Number.POSITIVE_INFINITY): Promise<PostgresDatabase> {
   const url = config.databaseUrl as Secret;
   const db = await explained(config, async () => {
     const { openPostgres } = await import('../store/postgres/driver/postgres.ts');
     return openPostgres({
       connection: { connectionString: url.reveal() },
       listenUrl: config.databaseListenUrl?.reveal(),
+      answerMs,
     });
   });
   try {

@@ -191,6 +191,13 @@ export async function newDatabase(t: TestContext, template?: string): Promise<st
   return url;
 }
 
+/** Opens a database until the test ends. */
+export async function openAt(t: TestContext, url: string): Promise<PostgresDatabase> {
+  const database = await openPostgres({ connection: { connectionString: url } });
+  cleanUp(t, () => database.close());
+  return database;
+}
+
 /** The URL of a new database that lasts as long as the server. */
 export async function createDatabase(template = 'template0'): Promise<string> {
   const name = `test_${randomUUID().replaceAll('-', '')}`;
@@ -229,7 +236,5 @@ export async function openTestPostgres(
   const template = templates.get(day) ?? makeTemplate(now);
   templates.set(day, template);
   const url = await newDatabase(t, await template);
-  const database = await openPostgres({ connection: { connectionString: url } });
-  cleanUp(t, () => database.close());
-  return { url, database };
+  return { url, database: await openAt(t, url) };
 }

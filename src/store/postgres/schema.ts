@@ -7,7 +7,7 @@
  */
 import { readAsset } from '../../kernel/assets.ts';
 import { VERSION } from '../../kernel/version.ts';
-import type { Database, Statement } from '../database.ts';
+import type { Database } from '../database.ts';
 import { LOCK_SCHEMA } from './partitions.ts';
 
 /** A step to `version` from the version before. Programs with a schema version from `oldestProgram` on still work after it. */
@@ -60,27 +60,28 @@ export async function examineSchema(db: Database, history: SchemaHistory = SCHEM
   return { ok: true, state: 'older', version, path: history.steps.filter((step) => step.version > version) };
 }
 
-const SCHEMA_LOCK: Statement = { sql: LOCK_SCHEMA, params: {} };
+/** Runs statements in one transaction, without a time limit. */
+type Runner = { run(sql: string): Promise<void> };
 
 /**
  * Creates the schema if the database is empty, in one transaction. Of several processes one creates it, and the others wait for it.
  */
-export async function createSchema(db: Database): Promise<void> {
+export async function createSchema(db: Runner): Promise<void> {
   const create = block(
     `IF to_regclass('schema_change') IS NULL THEN\n${execute(readAsset('postgres/schema.sql'))}\nEND IF;`,
   );
-  await db.commit([SCHEMA_LOCK, create]);
+  await db.run([LOCK_SCHEMA, create].join(';\n'));
 }
 
 /** Takes the steps in one transaction. Of several processes one takes them, and the others find them taken. */
-export async function migrate(db: Database, path: readonly Migration[]): Promise<void> {
+export async function migrate(db: Runner, path: readonly Migration[]): Promise<void> {
   const steps = path.map((step) =>
     block(`IF NOT EXISTS (SELECT 1 FROM schema_change WHERE version >= ${step.version}) THEN
 ${execute(step.sql)}
 ${recordOf(step)}
 END IF;`),
   );
-  await db.commit([SCHEMA_LOCK, ...steps]);
+  await db.run([LOCK_SCHEMA, ...steps].join(';\n'));
 }
 
 function recordOf({ version, oldestProgram }: Migration): string {
@@ -88,9 +89,8 @@ function recordOf({ version, oldestProgram }: Migration): string {
   VALUES (${version}, ${oldestProgram}, floor(extract(epoch FROM clock_timestamp()) * 1000));`;
 }
 
-/** Statements as one, which is run like any other. */
-function block(body: string): Statement {
-  return { sql: `DO $block$\nBEGIN\n${body}\nEND\n$block$`, params: {} };
+function block(body: string): string {
+  return `DO $block$\nBEGIN\n${body}\nEND\n$block$`;
 }
 
 function execute(sql: string): string {

@@ -6,7 +6,7 @@ import type { Statement } from '../../../src/store/database.ts';
 import { DatabaseUnavailable } from '../../../src/store/errors.ts';
 import { openPostgres, type PostgresDatabase } from '../../../src/store/postgres/driver/postgres.ts';
 import { cleanUp } from '../../support/cleanup.ts';
-import { type Cluster, startCluster } from '../../support/postgres.ts';
+import { type Cluster, openAt, startCluster } from '../../support/postgres.ts';
 import { startTcpProxy } from '../../support/tcp-proxy.ts';
 
 const insert = (name: string): Statement => ({ sql: 'INSERT INTO entry (name) VALUES (@name)', params: { name } });
@@ -43,11 +43,7 @@ describe('the driver of PostgreSQL', () => {
   });
   after(() => cluster.stop());
 
-  const open = async (t: TestContext, url = cluster.url('postgres')): Promise<PostgresDatabase> => {
-    const database = await openPostgres({ connection: { connectionString: url } });
-    cleanUp(t, () => database.close());
-    return database;
-  };
+  const open = (t: TestContext, url = cluster.url('postgres')): Promise<PostgresDatabase> => openAt(t, url);
   const throughProxy = async (t: TestContext) => {
     const proxy = await startTcpProxy(t, cluster);
     const url = `postgres://sallyport@127.0.0.1:${proxy.port}/postgres?sslmode=disable`;

@@ -9,7 +9,7 @@ import { openPostgres } from '../../../src/store/postgres/driver/postgres.ts';
 import { isPooled } from '../../../src/store/postgres/health.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { startPgBouncer } from '../../support/pgbouncer.ts';
-import { type Cluster, startCluster } from '../../support/postgres.ts';
+import { type Cluster, openAt, startCluster } from '../../support/postgres.ts';
 import { startTcpProxy } from '../../support/tcp-proxy.ts';
 
 const insert = (name: string): Statement => ({ sql: 'INSERT INTO entry (name) VALUES (@name)', params: { name } });
@@ -51,8 +51,7 @@ describe('through PgBouncer', () => {
 
   it('needs no setting to leave prepared statements out', async (t) => {
     const pooler = await startPgBouncer(t, cluster);
-    const database = await openPostgres({ connection: { connectionString: pooler.url('postgres') } });
-    cleanUp(t, () => database.close());
+    const database = await openAt(t, pooler.url('postgres'));
     for (let round = 0; round < 10; round += 1) {
       await Promise.all([1, 2, 3, 4].map((one) => database.commit([insert(`no setting ${round} ${one}`)])));
     }
@@ -99,8 +98,7 @@ describe('through PgBouncer', () => {
     const { hostname: host, port } = new URL(pooler.url('postgres'));
     const proxy = await startTcpProxy(t, { host, port: Number(port) });
     const url = `postgres://sallyport@127.0.0.1:${proxy.port}/postgres?sslmode=disable`;
-    const database = await openPostgres({ connection: { connectionString: url } });
-    cleanUp(t, () => database.close());
+    const database = await openAt(t, url);
     for (const what of ['answer', 'request'] as const) {
       const lost = proxy.loseNext('COMMIT\0', what);
       await database.commit([insert(`${what} was lost`)]);
@@ -114,8 +112,7 @@ describe('the listener', () => {
   it('says that it connected again, because notifications may be lost', async (t) => {
     const cluster = await startCluster();
     cleanUp(t, cluster.stop);
-    const database = await openPostgres({ connection: { connectionString: cluster.url('postgres') } });
-    cleanUp(t, () => database.close());
+    const database = await openAt(t, cluster.url('postgres'));
     const heard: (string | null)[] = [];
     let crashed: Promise<void> | undefined;
     await new Promise<void>((resolve) => {

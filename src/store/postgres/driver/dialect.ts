@@ -36,7 +36,7 @@ type Elements = (list: string, name: string) => string;
 
 function castOf(value: SqlValue | undefined): string {
   if (typeof value === 'bigint') return '::bigint';
-  if (typeof value === 'number') return Number.isInteger(value) ? '::bigint' : '::double precision';
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? '::bigint' : '::double precision';
   return value instanceof Uint8Array ? '::bytea' : '';
 }
 

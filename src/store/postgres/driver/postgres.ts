@@ -6,6 +6,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { BYTES_WAITING_MAX, LISTS_WAITING_MAX } from '../../../kernel/limits/database.ts';
 import {
+  POSTGRES_ANSWER_MS,
   POSTGRES_LOST_ROUNDS,
   POSTGRES_READER_BUSY_MS,
   POSTGRES_READERS,
@@ -28,6 +29,8 @@ export type PostgresOptions = {
   readonly connection: { readonly connectionString: string };
   /** The URL for notifications, if the other one leads through a pooler that gives each transaction another connection. */
   readonly listenUrl?: string | undefined;
+  /** The time limit of a statement of a read or a write. The default is `POSTGRES_ANSWER_MS`. */
+  readonly answerMs?: number;
 };
 
 export type PostgresDatabase = Database & {
@@ -51,7 +54,11 @@ type List = {
 };
 
 /** Opens connections to the database. Throws `DatabaseUnavailable` if it cannot be reached, with the reason as its cause. */
-export async function openPostgres({ connection, listenUrl }: PostgresOptions): Promise<PostgresDatabase> {
+export async function openPostgres({
+  connection,
+  listenUrl,
+  answerMs = POSTGRES_ANSWER_MS,
+}: PostgresOptions): Promise<PostgresDatabase> {
   const url = connection.connectionString;
   const route = createRoute({ plan: () => planConnections(url), prepares: listenUrl === undefined });
   const readers = manyConnections(route, POSTGRES_READERS);
@@ -59,7 +66,7 @@ export async function openPostgres({ connection, listenUrl }: PostgresOptions): 
   await route.open().catch((error: unknown) => {
     throw portError(error);
   });
-  const watching = [watch([...readers, ...writers], route)];
+  const watching = [watch([...readers, ...writers], route, answerMs)];
   const reads = createReads(readers);
   const run = (sql: string): Promise<void> => runAlone(route, sql);
   const repair = (error: unknown): Promise<boolean> => makePartitions({ all: reads, run }, error);
@@ -69,7 +76,7 @@ export async function openPostgres({ connection, listenUrl }: PostgresOptions): 
     listenUrl === undefined ? route : createRoute({ plan: () => planConnections(listenUrl), prepares: false });
   const listening = createConnection(listenRoute);
   const listener = createListener(listening);
-  watching.push(watch([listening], listenRoute));
+  watching.push(watch([listening], listenRoute, answerMs));
 
   return {
     get: async (sql, params) => (await reads(sql, params))[0],

@@ -4,7 +4,6 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import {
-  POSTGRES_ANSWER_MS,
   POSTGRES_LATE_ANSWER_MS,
   POSTGRES_PROBE_MS,
   POSTGRES_SILENT_MS,
@@ -18,9 +17,9 @@ import type { Session } from './session.ts';
 /**
  * Watches the connections until `stop`. If a statement has not been answered for `POSTGRES_SILENT_MS`, it asks the server on another
  * connection: a process that does not work on it never got it. If the server does not answer either, an outage begins. Behind a pooler the
- * process is not known, and only `POSTGRES_ANSWER_MS` ends the wait.
+ * process is not known, and only `answerMs` ends the wait.
  */
-export function watch(connections: readonly Connection[], route: Route): { stop(): void } {
+export function watch(connections: readonly Connection[], route: Route, answerMs: number): { stop(): void } {
   let isExamining = false;
 
   const silent = (limitMs: number): Session[] =>
@@ -28,7 +27,7 @@ export function watch(connections: readonly Connection[], route: Route): { stop(
       .map((one) => one.current())
       .filter((session) => session !== null && session.silentMs() >= limitMs) as Session[];
   const tick = (): void => {
-    for (const session of silent(POSTGRES_ANSWER_MS)) session.destroy();
+    for (const session of silent(answerMs)) session.destroy();
     const suspects = silent(POSTGRES_SILENT_MS);
     if (isExamining || suspects.length === 0) return;
     isExamining = true;
