@@ -3,7 +3,7 @@
  * `licences.txt` with the full text of every licence, to distribute with the binary.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { root } from './build/package.ts';
 
@@ -55,10 +55,18 @@ function titleOf({ group, name, version, licenses = [] }: Component): string {
   return `${group === undefined ? '' : `${group}/`}${name} ${version}: ${names.join(', ')}`;
 }
 
-function textsOf({ evidence }: Component): string[] {
-  return (evidence?.licenses ?? []).flatMap((entry) =>
+function textsOf(component: Component): string[] {
+  const found = (component.evidence?.licenses ?? []).flatMap((entry) =>
     'license' in entry && entry.license.text !== undefined
       ? [Buffer.from(entry.license.text.content, 'base64').toString('utf8')]
       : [],
   );
+  return found.length > 0 ? found : textsInReadme(component);
+}
+
+/** The licence of a package that has no file for it, from the section of its README. */
+function textsInReadme({ group, name }: Component): string[] {
+  const path = join(root, 'node_modules', group ?? '', name, 'README.md');
+  const [, section] = existsSync(path) ? readFileSync(path, 'utf8').split(/^#+ *licen[cs]e.*$/im) : [];
+  return section === undefined ? [] : [section.trim()];
 }
