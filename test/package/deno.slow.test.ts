@@ -11,6 +11,7 @@ import { GROUPS } from '../../src/cli/groups.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { testEndToEnd } from '../support/command-circle.ts';
 import { creationOf } from '../support/command-folder.ts';
+import { newDatabase } from '../support/postgres.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/service.ts';
 import { makeCertificates } from '../support/tls.ts';
@@ -210,6 +211,11 @@ async function runEveryCommand(t: TestContext, { folder, env }: Clone, file: str
   await run('restore', backup, '--force');
   await run('rotate-master-key');
   await run('doctor');
+
+  const database = ['--database-url', await newDatabase(t)];
+  await run('migrate', ...database);
+  await ending('move', ['--to', database[1] ?? '']).then(({ code, stderr: told }) => assert.equal(code, 0, told));
+  assert.equal(await run('instances', ...database, '--json'), '{"instances":[]}\n');
 
   const listening = await started(
     t,

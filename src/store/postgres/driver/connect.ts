@@ -24,7 +24,7 @@ export async function connectFirst(plan: ConnectionPlan, prepares = true): Promi
 }
 
 /** The server cannot be written. The code is PostgreSQL's for a read-only transaction; the message says what to do. */
-export class NotWritableError extends Error {
+class NotWritableError extends Error {
   override readonly name = 'NotWritableError';
   readonly code = '25006';
 }
