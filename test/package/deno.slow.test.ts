@@ -215,7 +215,7 @@ async function runEveryCommand(t: TestContext, { folder, env }: Clone, file: str
   const database = ['--database-url', await newDatabase(t)];
   await run('migrate', ...database);
   await ending('move', ['--to', database[1] ?? '']).then(({ code, stderr: told }) => assert.equal(code, 0, told));
-  assert.equal(await run('instances', ...database, '--json'), '{"instances":[]}\n');
+  assert.equal(await run('instances', ...database, '--json'), '{"items":[]}\n');
 
   const listening = await started(
     t,
