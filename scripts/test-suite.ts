@@ -106,7 +106,8 @@ async function postgresJobs(given: Readonly<Record<string, string>>): Promise<Jo
     return [];
   }
   const cluster = await startCluster({}, temporary);
-  process.once('exit', cluster.stop);
+  // Before the folder is removed in which it works.
+  process.prependOnceListener('exit', cluster.stop);
   const env = { ...given, TEST_DATABASE: 'postgres', TEST_POSTGRES: cluster.url('').replace(/\/$/, '') };
   const chosen = testFiles(ON_BOTH.map((folder) => join(root, 'test', folder)))
     .filter((file) => !isSlowFile(file))
