@@ -3,14 +3,19 @@
  * event a request and one record a POST. With two or more folders of the project, it measures each in turn in every round, so that what else
  * the machine does disturbs all of them alike.
  *
- *     node scripts/bench/cost.ts [--rounds 5] [--only steady] [--profile <folder>] [folder …]
+ * With `--instances`, it measures so many instances on a PostgreSQL server of its own, which syncs every commit to the disk, and that
+ * server's CPU time as well.
+ *
+ *     node scripts/bench/cost.ts [--rounds 5] [--only steady] [--instances 2] [--profile <folder>] [folder …]
  */
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import pg from 'pg';
 import { Pool } from 'undici';
+import { startCluster } from '../../test/support/postgres.ts';
 import { makeCertificates } from '../../test/support/tls.ts';
-import { cpuMillisByThread } from './harness/cpu.ts';
+import { cpuMillisByThread, cpuMillisOfPostgres } from './harness/cpu.ts';
 import {
   type Drained,
   differences,
@@ -29,6 +34,13 @@ import { median } from './report/statistics.ts';
 /** Rounds that do not count, until most functions are compiled. */
 const WARMING_ROUNDS = 2;
 const PUBLISHERS = 16;
+/** PostgreSQL as it comes. */
+const DURABLE = {
+  fsync: 'on',
+  synchronous_commit: 'on',
+  full_page_writes: 'on',
+  shared_preload_libraries: 'pg_stat_statements',
+};
 /** Events a second in the measurement at a low rate. */
 const PACED = 300;
 const RECORDS = { publish: 3000, deliver: 6000, steady: 6000, paced: 900, ordered: 800 } as const;
@@ -37,13 +49,17 @@ const PARTS = Object.keys(RECORDS) as Part[];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { rounds: { type: 'string', default: '5' }, only: { type: 'string' }, profile: { type: 'string' } },
+  options: {
+    ...{ rounds: { type: 'string', default: '5' }, only: { type: 'string' }, profile: { type: 'string' } },
+    instances: { type: 'string' },
+  },
 });
+const instances = values.instances === undefined ? null : Number(values.instances);
 const rounds = Number(values.rounds);
 const parts = PARTS.filter((part) => values.only?.split(',').includes(part) ?? true);
 const folders = (positionals.length === 0 ? ['.'] : positionals).map((folder) => resolve(folder));
 
-type Cost = { readonly threads: ReadonlyMap<string, number>; readonly perSecond: number };
+type Cost = { readonly threads: ReadonlyMap<string, number>; readonly postgres: number; readonly perSecond: number };
 type Measured = Pick<Drained, 'ms' | 'cpuMsByThread'>;
 type Contender = { readonly folder: string; measure(part: Part): Promise<Cost>; stop(): Promise<void> };
 
@@ -77,27 +93,41 @@ async function startContender(folder: string, work: string): Promise<Contender> 
   mkdirSync(work);
   const shared = { certificates, batchRecords: 1, main: join(folder, 'src/main.ts') };
   const nodeFlags = values.profile === undefined ? [] : profilingFlags(values.profile);
-  const some = await startDelivering({ ...shared, nodeFlags, dataDir: join(work, 'some'), receiver: receivers.quick });
+  const server = instances === null ? null : await startCluster(DURABLE, '/var/tmp');
+  const on = async (name: string) =>
+    server === null || instances === null
+      ? {}
+      : { cluster: { databaseUrl: await newDatabase(server.url, name), instances } };
+  const some = await startDelivering({
+    ...{ ...shared, nodeFlags, dataDir: join(work, 'some'), receiver: receivers.quick, ...(await on('some')) },
+  });
   const ordered = await startDelivering({
     ...{ ...shared, ordered: true, dataDir: join(work, 'ordered'), receiver: receivers.slow },
+    ...(await on('in_order')),
   });
-  const { url, adminToken } = some.service;
-  const pool = new Pool(url, { connections: PUBLISHERS });
+  const { adminToken } = some.service;
+  const pools = some.instances.map(({ url }) => new Pool(url, { connections: PUBLISHERS }));
+  const cpu = async (pids: readonly number[]): Promise<Map<string, number>> => {
+    const sum = new Map<string, number>();
+    for (const pid of pids) for (const [name, ms] of cpuMillisByThread(pid)) sum.set(name, (sum.get(name) ?? 0) + ms);
+    return sum;
+  };
   const publishOne = async (n: number): Promise<void> => {
     const body = JSON.stringify({ type: eventType(n % ENDPOINTS), data: { text: 'x'.repeat(EVENT_BYTES - 11) } });
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${adminToken}` };
+    const pool = pools[n % pools.length] as Pool;
     const answer = await pool.request({ method: 'POST', path: `${EDGE}/events`, headers, body });
     await answer.body.dump();
     if (answer.statusCode !== 202) throw new Error(`publishing was answered with ${answer.statusCode}`);
   };
   const measures: Record<Part, (records: number) => Promise<Measured>> = {
     publish: async (records) => {
-      const { pid } = some.service;
-      const before = cpuMillisByThread(pid);
+      const pids = some.instances.map(({ pid }) => pid);
+      const before = await cpu(pids);
       const from = performance.now();
       await publishAll(records, publishOne);
       const ms = performance.now() - from;
-      const cpuMsByThread = differences(cpuMillisByThread(pid), before);
+      const cpuMsByThread = differences(await cpu(pids), before);
       await some.deliver(records);
       return { ms, cpuMsByThread };
     },
@@ -117,16 +147,30 @@ async function startContender(folder: string, work: string): Promise<Contender> 
     folder,
     measure: async (part) => {
       const records = RECORDS[part];
+      const postgresBefore = server === null ? 0 : await cpuMillisOfPostgres(server.url('postgres'));
       const { ms, cpuMsByThread } = await measures[part](records);
+      const postgresMs = server === null ? 0 : (await cpuMillisOfPostgres(server.url('postgres'))) - postgresBefore;
       const threads = Array.from(cpuMsByThread, ([name, cpuMs]) => [name, (cpuMs * 1000) / records] as const);
-      return { threads: new Map(threads), perSecond: (records * 1000) / ms };
+      return {
+        threads: new Map(threads),
+        postgres: (postgresMs * 1000) / records,
+        perSecond: (records * 1000) / ms,
+      };
     },
     stop: async () => {
-      await pool.close();
+      for (const pool of pools) await pool.close();
       await some.stop();
       await ordered.stop();
+      server?.stop();
     },
   };
+}
+
+async function newDatabase(url: (database: string) => string, name: string): Promise<string> {
+  const client = new pg.Client({ connectionString: url('postgres') });
+  await client.connect();
+  await client.query(`CREATE DATABASE "${name}"`).finally(() => client.end());
+  return url(name);
 }
 
 async function publishAll(records: number, publishOne: (n: number) => Promise<void>): Promise<void> {
@@ -156,9 +200,11 @@ function report(costs: ReadonlyMap<string, readonly Cost[]>): void {
     const split = names.map(
       (thread) => `${thread} ${median(all.map(({ threads }) => threads.get(thread) ?? 0)).toFixed(0)}`,
     );
+    const server =
+      instances === null ? '' : `  PostgreSQL ${median(all.map(({ postgres }) => postgres)).toFixed(0)} µs`;
     const rate = median(all.map(({ perSecond }) => perSecond)).toFixed(0);
     process.stdout.write(
-      `${name.padEnd(36)} ${median(totals).toFixed(0).padStart(5)} (${Math.min(...totals).toFixed(0)})  ${rate.padStart(6)}/s  ${split.join(', ')}\n`,
+      `${name.padEnd(36)} ${median(totals).toFixed(0).padStart(5)} (${Math.min(...totals).toFixed(0)})  ${rate.padStart(6)}/s${server}  ${split.join(', ')}\n`,
     );
   }
 }

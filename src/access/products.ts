@@ -7,6 +7,7 @@ import { type FieldProblem, Refusal, refuseFields } from '../kernel/refusal.ts';
 import { displayName, id, instant, isoInstant, text } from '../kernel/schemas.ts';
 import { type Administration, administer } from '../resources/administration.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
+import { ConstraintViolation } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
 import { BUILT_IN_PREFIXES, BUILT_IN_PRODUCTS } from './built-in.ts';
 import {
@@ -181,8 +182,11 @@ export function createProducts({ store, clock, ids }: { store: Store; clock: Clo
   };
 }
 
-/** Writes the built-in products of this version unless they are there, and keeps their creation times. */
-export async function installBuiltInProducts(store: Store, now: number): Promise<void> {
+/**
+ * Writes the built-in products of this version unless they are there, and keeps their creation times. `isFirst`: if another instance writes
+ * them at the same moment, it looks again.
+ */
+export async function installBuiltInProducts(store: Store, now: number, isFirst = true): Promise<void> {
   const installed = (await store.products.all()).filter(({ builtIn }) => builtIn);
   const known = new Map(installed.map((product) => [product.id, product]));
   const current = BUILT_IN_PRODUCTS.map((product: Product) => {
@@ -191,7 +195,13 @@ export async function installBuiltInProducts(store: Store, now: number): Promise
       before !== undefined && isDeepStrictEqual([before.scopes, before.rules], [product.scopes, product.rules]);
     return { ...product, builtIn: true, createdAt: before?.createdAt ?? now, updatedAt: same ? before.updatedAt : now };
   });
-  if (!isDeepStrictEqual(installed, current)) await store.products.replaceBuiltIn(current);
+  if (isDeepStrictEqual(installed, current)) return;
+  try {
+    await store.products.replaceBuiltIn(current);
+  } catch (error) {
+    if (!isFirst || !(error instanceof ConstraintViolation)) throw error;
+    await installBuiltInProducts(store, now, false);
+  }
 }
 
 export function viewProduct({ scopes, rules, createdAt, updatedAt, ...product }: ApiProduct): ProductView {

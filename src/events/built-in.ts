@@ -1,5 +1,6 @@
 /** Sallyport's own event types (contract §4): read-only, compared with the stored ones at every start. */
 import { isDeepStrictEqual } from 'node:util';
+import { ConstraintViolation } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
 import { EMPLOYEE_CATEGORY, type EventType } from './event.ts';
 
@@ -24,8 +25,11 @@ export const BUILT_IN_EVENT_TYPES: readonly BuiltInEventType[] = DESCRIPTIONS.ma
   encryptionRequired: name.startsWith(EMPLOYEE_CATEGORY),
 }));
 
-/** Writes the built-in event types of this version unless they are there. They keep their `createdAt`. */
-export async function installBuiltInEventTypes(store: Store, now: number): Promise<void> {
+/**
+ * Writes the built-in event types of this version unless they are there. They keep their `createdAt`. `isFirst`: if another instance writes
+ * them at the same moment, it looks again.
+ */
+export async function installBuiltInEventTypes(store: Store, now: number, isFirst = true): Promise<void> {
   const installed = (await store.eventTypes.all()).filter(({ builtIn }) => builtIn);
   const known = new Map(installed.map((eventType) => [eventType.id, eventType]));
   const current = BUILT_IN_EVENT_TYPES.map((eventType): EventType => {
@@ -39,5 +43,11 @@ export async function installBuiltInEventTypes(store: Store, now: number): Promi
       updatedAt: same ? before.updatedAt : now,
     };
   });
-  if (!isDeepStrictEqual(installed, current)) await store.eventTypes.replaceBuiltIn(current);
+  if (isDeepStrictEqual(installed, current)) return;
+  try {
+    await store.eventTypes.replaceBuiltIn(current);
+  } catch (error) {
+    if (!isFirst || !(error instanceof ConstraintViolation)) throw error;
+    await installBuiltInEventTypes(store, now, false);
+  }
 }

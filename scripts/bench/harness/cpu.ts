@@ -1,5 +1,6 @@
 /** What a process has used so far, as Linux tells it. */
 import { readdirSync, readFileSync } from 'node:fs';
+import pg from 'pg';
 
 /** CPU time of all the threads that it has. */
 export function cpuMillis(pid: number): number {
@@ -20,6 +21,36 @@ export function cpuMillisByThread(pid: number): Map<string, number> {
     }
   }
   return found;
+}
+
+/** CPU time of all processes of the PostgreSQL server at a URL, which must be on this machine. */
+export async function cpuMillisOfPostgres(url: string): Promise<number> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const { rows } = await client.query('SELECT pg_backend_pid() AS pid');
+  const server = parentOf(Number(rows[0]?.pid));
+  await client.end();
+  const children = readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => pid > 0 && parentOf(pid) === server);
+  return [server, ...children].reduce((sum, pid) => sum + schedulerMillis(`/proc/${pid}`), 0);
+}
+
+/** 0: there is no such process any more. */
+function parentOf(pid: number): number {
+  return Number(/^PPid:\s+(\d+)$/m.exec(readIfThere(`/proc/${pid}/status`))?.[1] ?? 0);
+}
+
+function schedulerMillis(process: string): number {
+  return Number(readIfThere(`${process}/schedstat`).split(' ')[0] ?? 0) / 1e6;
+}
+
+function readIfThere(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
 }
 
 /** Resident memory. */

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import BetterSqlite3 from 'better-sqlite3';
+import pg from 'pg';
 import { DATABASE_FILE } from '../../../src/data/data-folder.ts';
 import type { Certificates } from '../../../test/support/tls.ts';
 import type { Receiver } from '../receiver-process.ts';
@@ -30,6 +31,8 @@ export type Drained = {
 
 export type Delivering = {
   readonly service: Service;
+  /** The first is `service`. */
+  readonly instances: readonly Service[];
   /** Starts the webhooks and waits until `meanwhile` is over and all that was published is delivered, which must be so many records. */
   deliver(records: number, meanwhile?: () => Promise<void>): Promise<Drained>;
   stop(): Promise<void>;
@@ -52,50 +55,93 @@ export type DeliveringOptions = {
   /** The single binary, in place of the sources. */
   readonly binary?: string;
   readonly nodeFlags?: readonly string[];
+  /** Instances on a PostgreSQL database, in place of one on SQLite. */
+  readonly cluster?: { readonly databaseUrl: string; readonly instances: number };
 };
 
 /** The service with webhooks to the receiver, all stopped. */
 export async function startDelivering({ dataDir, certificates, ...options }: DeliveringOptions): Promise<Delivering> {
   const env = { ...receiverSettings(`${dataDir}.ca.pem`, certificates), ...options.env };
-  const { binary, main, nodeFlags } = options;
-  const service = await startService({ dataDir, env, nodeFlags, binary, main });
+  const { binary, main, nodeFlags, cluster } = options;
+  const instances = await startInstances({ dataDir, env, nodeFlags, binary, main }, cluster);
+  const [service] = instances as [Service];
   const webhooks = await makeWebhooks(service, options);
-  const database = new BetterSqlite3(join(dataDir, DATABASE_FILE), { readonly: true });
-  const waiting = database
-    .prepare(
-      `SELECT (SELECT count(*) FROM batch WHERE state = 'pending')
-            + (SELECT coalesce(sum(next_offset - cursor_offset), 0) FROM webhook_progress)`,
-    )
-    .pluck();
-  const delivered = database.prepare(
-    `SELECT coalesce(sum(last_offset - first_offset + 1), 0) FROM batch WHERE state = 'delivered'`,
-  );
+  const log = cluster === undefined ? openLog(join(dataDir, DATABASE_FILE)) : await connectLog(cluster.databaseUrl);
+  const cpuOfAll = (): Map<string, number> => {
+    const sum = new Map<string, number>();
+    for (const { pid } of instances)
+      for (const [name, ms] of cpuMillisByThread(pid)) sum.set(name, (sum.get(name) ?? 0) + ms);
+    return sum;
+  };
   const all = async (action: 'start' | 'stop'): Promise<unknown> =>
     Promise.all(webhooks.map((id) => service.admin.call(200, 'POST', `${EDGE}/webhooks/${id}/${action}`)));
   return {
-    service,
+    ...{ service, instances },
     deliver: async (records, meanwhile = async () => {}) => {
-      const deliveredBefore = Number(delivered.pluck().get());
+      const deliveredBefore = await log.delivered();
       const { requests: requestsBefore } = await options.receiver.received();
-      const cpuBefore = cpuMillisByThread(service.pid);
+      const cpuBefore = cpuOfAll();
       const from = monotonicMicros();
       await all('start');
       await meanwhile();
-      while (Number(waiting.get()) > 0) await sleep(10);
+      while ((await log.waiting()) > 0) await sleep(10);
       const to = monotonicMicros();
-      const cpuMsByThread = differences(cpuMillisByThread(service.pid), cpuBefore);
+      const cpuMsByThread = differences(cpuOfAll(), cpuBefore);
       const cpuMs = [...cpuMsByThread.values()].reduce((sum, ms) => sum + ms, 0);
       const requests = (await options.receiver.received()).requests - requestsBefore;
       await all('stop');
-      const came = Number(delivered.pluck().get()) - deliveredBefore;
+      const came = (await log.delivered()) - deliveredBefore;
       if (came !== records) throw new Error(`${came} of ${records} records were delivered`);
       return { records, requests, ms: (to - from) / 1000, cpuMs, cpuMsByThread, span: { from, to } };
     },
     stop: async () => {
-      database.close();
-      await service.stop();
+      await log.close();
+      for (const instance of instances) await instance.stop();
     },
   };
+}
+
+async function startInstances(
+  options: Parameters<typeof startService>[0],
+  cluster: DeliveringOptions['cluster'],
+): Promise<Service[]> {
+  if (cluster === undefined) return [await startService(options)];
+  const { dataDir } = options;
+  const env = {
+    ...options.env,
+    SALLYPORT_DATABASE_URL: cluster.databaseUrl,
+    SALLYPORT_MASTER_KEY_FILE: `${dataDir}.master.key`,
+  };
+  const instances: Service[] = [];
+  for (let n = 0; n < cluster.instances; n += 1) {
+    const credentials = instances[0]?.credentials;
+    const known = credentials === undefined ? {} : { credentials };
+    instances.push(await startService({ ...options, ...known, env, dataDir: `${dataDir}.${n}` }));
+  }
+  return instances;
+}
+
+/** What the database says about the records. */
+type DeliveryLog = { waiting(): Promise<number>; delivered(): Promise<number>; close(): Promise<void> };
+
+const WAITING = 'SELECT sum(pending_records + next_offset - cursor_offset) AS number FROM webhook_progress';
+const DELIVERED = `SELECT coalesce(sum(last_offset - first_offset + 1), 0) AS number FROM batch WHERE state = 'delivered'`;
+
+function openLog(file: string): DeliveryLog {
+  const database = new BetterSqlite3(file, { readonly: true });
+  const [waiting, delivered] = [WAITING, DELIVERED].map((sql) => database.prepare(sql).pluck());
+  return {
+    waiting: async () => Number(waiting?.get()),
+    delivered: async () => Number(delivered?.get()),
+    close: async () => void database.close(),
+  };
+}
+
+async function connectLog(databaseUrl: string): Promise<DeliveryLog> {
+  const client = new pg.Client({ connectionString: databaseUrl });
+  await client.connect();
+  const ask = async (sql: string): Promise<number> => Number((await client.query(sql)).rows[0]?.number);
+  return { waiting: () => ask(WAITING), delivered: () => ask(DELIVERED), close: () => client.end() };
 }
 
 export function differences(

@@ -2,10 +2,10 @@
 
 import type { TokenGrant } from '../../access/application.ts';
 import type { TokenStore } from '../access.ts';
-import type { Database, Parameters as SqlParameters } from '../database.ts';
+import type { Database } from '../database.ts';
 import { StaleWrite } from '../errors.ts';
 import { type AccessVersion, grantsOf, readGrant, tokenStore as sharedTokenStore } from '../sql/access/tokens.ts';
-import { arrayText, byteArray, numberArray } from './arrays.ts';
+import { numberArray, rowsOf } from './arrays.ts';
 import { together } from './together.ts';
 
 /** Reads under way at once. A query takes less than a millisecond, so more would only make each of them smaller. */
@@ -67,12 +67,14 @@ export function watchAccess(db: Database): PostgresAccessVersion {
 
 // A shared lock on the application keeps revocations out until the tokens are committed: a revocation covers all tokens that were issued
 // before it, and later ones fail on the watermark. Tokens that are missing from the result were refused.
+const WANTED = rowsOf<IssuedToken>('wanted', {
+  ...{ key: 'BIGINT', hash: 'BYTEA', applicationId: 'TEXT', scope: 'TEXT', expiresAt: 'BIGINT' },
+  tokensRevokedThrough: 'BIGINT',
+});
 const issueSql = (whenLocked: '' | 'SKIP LOCKED'): string => `
   INSERT INTO access_token (key, hash, application_id, scope, expires_at)
   SELECT wanted.key, wanted.hash, a.id, wanted.scope, wanted.expires_at
-  FROM unnest(CAST(@keys AS BIGINT[]), CAST(@hashes AS BYTEA[]), CAST(@applicationIds AS TEXT[]), CAST(@scopes AS TEXT[]),
-              CAST(@expiries AS BIGINT[]), CAST(@watermarks AS BIGINT[]))
-    AS wanted (key, hash, application_id, scope, expires_at, tokens_revoked_through)
+  FROM ${WANTED.from}
   JOIN application AS a ON a.id = wanted.application_id JOIN user_account AS u ON u.id = a.user_id
   WHERE a.active AND u.active AND a.tokens_revoked_through = wanted.tokens_revoked_through
   FOR SHARE OF a ${whenLocked}
@@ -90,7 +92,7 @@ export function tokenStore(db: Database, access: Pick<AccessVersion, 'current'>)
   const issueBy = (sql: string, underWayMax: number): ((token: IssuedToken) => Promise<boolean>) =>
     together<IssuedToken, boolean>(
       async (tokens) => {
-        const [issued] = await db.commit([{ sql, params: tokenParameters(tokens) }]);
+        const [issued] = await db.commit([{ sql, params: WANTED.parameters(tokens) }]);
         const keys = new Set(issued?.rows.map(({ key }) => Number(key)));
         return tokens.map(({ key }) => keys.has(key));
       },
@@ -119,14 +121,3 @@ export function tokenStore(db: Database, access: Pick<AccessVersion, 'current'>)
 }
 
 type IssuedToken = Parameters<TokenStore['issue']>[0];
-
-function tokenParameters(tokens: readonly IssuedToken[]): SqlParameters {
-  return {
-    keys: numberArray(tokens.map(({ key }) => key)),
-    hashes: byteArray(tokens.map(({ hash }) => hash)),
-    applicationIds: arrayText(tokens.map(({ applicationId }) => applicationId)),
-    scopes: arrayText(tokens.map(({ scope }) => scope)),
-    expiries: numberArray(tokens.map(({ expiresAt }) => expiresAt)),
-    watermarks: numberArray(tokens.map(({ tokensRevokedThrough }) => tokensRevokedThrough)),
-  };
-}

@@ -1,12 +1,72 @@
-/** Arrays as PostgreSQL reads them from a parameter. */
+/** Rows as parameters of a statement: an array for each column. */
+import type { Parameters } from '../database.ts';
 
-/** For `CAST(@list AS TEXT[])`, or another type by the text of its values: `{"a",NULL,"b"}`. */
-export function arrayText(values: readonly (string | null)[]): string {
+/** The types of columns: an integer, a text, bytes, and the text of a JSON value. */
+type ColumnType = 'BIGINT' | 'TEXT' | 'BYTEA' | 'JSON';
+type Value = string | number | Uint8Array | null;
+
+/** Rows of a statement. */
+export type Rows<Row> = {
+  /** An item for FROM, with columns named like the fields, in snake case. */
+  readonly from: string;
+  /** The parameters of `from`. */
+  parameters(rows: readonly Row[]): Parameters;
+};
+
+/**
+ * Describes rows that a statement reads from its parameters. `name` is their alias in FROM, and the parameters begin with it. With
+ * `place`, they have one more column of this name, which numbers them from 1.
+ */
+export function rowsOf<Row extends Readonly<Record<string, Value>>>(
+  name: string,
+  types: { readonly [Field in keyof Row & string]: ColumnType },
+  place?: string,
+): Rows<Row> {
+  const columns = Object.entries<ColumnType>(types).map(([field, type]) => ({
+    ...{ field, parameter: `${name}_${field}` },
+    ...{ write: WRITERS[type], source: SOURCES[type](`@${name}_${field}`) },
+    column: field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+  }));
+  const names = [...columns.map(({ column }) => column), ...(place === undefined ? [] : [place])];
+  const ordinality = place === undefined ? '' : ' WITH ORDINALITY';
+  return {
+    from: `ROWS FROM (${columns.map(({ source }) => source).join(', ')})${ordinality} AS ${name} (${names.join(', ')})`,
+    parameters: (rows) =>
+      Object.fromEntries(
+        columns.map(({ field, parameter, write }) => [parameter, write(rows.map((row) => row[field] ?? null))]),
+      ),
+  };
+}
+
+const SOURCES: Readonly<Record<ColumnType, (parameter: string) => string>> = {
+  BIGINT: (parameter) => `unnest(CAST(${parameter} AS BIGINT[]))`,
+  TEXT: (parameter) => `unnest(CAST(${parameter} AS TEXT[]))`,
+  BYTEA: (parameter) => `unnest(CAST(${parameter} AS BYTEA[]))`,
+  // No JSON text is empty or contains U+001F, because JSON escapes it. Escaping the quotes of JSON in an array would cost more than everything
+  // else about a parameter.
+  JSON: (parameter) => `unnest(string_to_array(${parameter}, chr(31), ''))`,
+};
+
+const WRITERS: Readonly<Record<ColumnType, (values: readonly Value[]) => string>> = {
+  BIGINT: (values) => `{${values.map((value) => value ?? 'NULL').join(',')}}`,
+  TEXT: arrayText,
+  BYTEA: (values) =>
+    arrayText(
+      values.map((value) => (value === null ? null : `\\x${Buffer.from(value as Uint8Array).toString('hex')}`)),
+    ),
+  JSON: (values) => values.map((value) => value ?? '').join('\u001f'),
+};
+
+/** For `CAST(@list AS TEXT[])`: `{"a",NULL,"b"}`. */
+function arrayText(values: readonly Value[]): string {
   let text = '{';
   for (const value of values) {
     if (text.length > 1) text += ',';
     if (value === null) text += 'NULL';
-    else text += SPECIAL.test(value) ? `"${value.replaceAll(ESCAPED, '\\$&')}"` : `"${value}"`;
+    else {
+      const written = String(value);
+      text += SPECIAL.test(written) ? `"${written.replaceAll(ESCAPED, '\\$&')}"` : `"${written}"`;
+    }
   }
   return `${text}}`;
 }
@@ -16,19 +76,5 @@ export function numberArray(values: readonly number[]): string {
   return `{${values.join(',')}}`;
 }
 
-/** For `CAST(@list AS BYTEA[])`. */
-export function byteArray(values: readonly (Uint8Array | null)[]): string {
-  return arrayText(values.map((value) => (value === null ? null : `\\x${Buffer.from(value).toString('hex')}`)));
-}
-
 const SPECIAL = /["\\]/;
 const ESCAPED = /["\\]/g;
-
-/**
- * JSON texts in one parameter, for `string_to_array(@list, JSON_SEPARATOR)`. No JSON text contains the separator, because JSON escapes it.
- * Escaping the quotes of JSON in an array would cost more than everything else about a parameter.
- */
-export function jsonList(texts: readonly string[]): string {
-  return texts.join('\u001f');
-}
-export const JSON_SEPARATOR = 'chr(31)';

@@ -56,10 +56,10 @@ const GIVE_BACK = `
   UPDATE webhook_progress SET holder = NULL
   WHERE holder = @number AND webhook_number IN (SELECT given.value FROM numbers(@given) AS given)`;
 const GIVE_ALL_BACK = 'UPDATE webhook_progress SET holder = NULL WHERE holder = @number';
-// An update, not a read: it locks the row, so no other instance takes the webhook before this transaction ends.
 const EPOCH = 'SELECT epoch FROM webhook_progress WHERE webhook_number = @webhookNumber AND holder = @number';
+// It locks the row, so no other instance takes the webhook before this transaction ends.
 const GUARD = `
-  UPDATE webhook_progress SET epoch = epoch WHERE webhook_number = @webhookNumber AND holder = @number AND epoch = @epoch`;
+  SELECT 1 FROM webhook_progress WHERE webhook_number = @webhookNumber AND holder = @instance AND epoch = @epoch FOR NO KEY UPDATE`;
 
 /** What this process holds. */
 export type Leases = {
@@ -67,13 +67,19 @@ export type Leases = {
   /** The due webhooks that this instance holds, and those that nobody held and it takes now. */
   dueWebhooks(now: number, limit: number): Promise<number[]>;
   nextWakeAt(): Promise<number | null>;
-  /** The condition of every write about a webhook's deliveries, or null if this instance does not hold the webhook. */
-  guard(webhookNumber: number): Promise<Statement | null>;
-  /** A write was refused: the webhook may be held by another instance. The next `guard` reads who holds it. */
+  /** The hold that every write about the webhook's deliveries names, or null if this instance does not hold the webhook. */
+  hold(webhookNumber: number): Promise<Hold | null>;
+  /** A write was refused: the webhook may be held by another instance. The next `hold` reads who holds it. */
   forget(webhookNumber: number): void;
-  /** This instance's number and the epoch in which it holds the webhook, or null. */
-  lease(webhookNumber: number): { readonly number: number; readonly epoch: number } | null;
 };
+
+/** An instance holds a webhook in an epoch. */
+export type Hold = { readonly webhookNumber: number; readonly instance: number; readonly epoch: number };
+
+/** Refuses a transaction if the hold is over, and otherwise keeps it until the transaction ends. */
+export function guardStatement({ webhookNumber, instance, epoch }: Hold): Statement {
+  return { sql: GUARD, params: { webhookNumber, instance, epoch }, expectChanges: 1 };
+}
 
 export function createLeases(db: Database): Leases {
   let number: number | null = null;
@@ -181,20 +187,15 @@ export function createLeases(db: Database): Leases {
       const row = await db.get(NEXT_WAKE, { number });
       return row === undefined ? null : Number(row.wake_at);
     },
-    guard: async (webhookNumber) => {
+    hold: async (webhookNumber) => {
       if (number === null) return null;
       if (!epochs.has(webhookNumber)) {
         const row = await db.get(EPOCH, { webhookNumber, number });
         if (row === undefined) return null;
         epochs.set(webhookNumber, Number(row.epoch));
       }
-      const epoch = epochs.get(webhookNumber) ?? 0;
-      return { sql: GUARD, params: { webhookNumber, number, epoch }, expectChanges: 1 };
+      return { webhookNumber, instance: number, epoch: epochs.get(webhookNumber) ?? 0 };
     },
     forget: (webhookNumber) => void epochs.delete(webhookNumber),
-    lease: (webhookNumber) => {
-      const epoch = epochs.get(webhookNumber);
-      return number === null || epoch === undefined ? null : { number, epoch };
-    },
   };
 }

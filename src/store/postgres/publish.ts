@@ -10,7 +10,7 @@ import type { Database, Parameters, Row } from '../database.ts';
 import { ConstraintViolation, DatabaseUnavailable, KeyConflict } from '../errors.ts';
 import type { EventStore } from '../events.ts';
 import { IS_RUNNABLE } from '../sql/delivery/wake.ts';
-import { arrayText, byteArray, JSON_SEPARATOR, jsonList, numberArray } from './arrays.ts';
+import { rowsOf } from './arrays.ts';
 import { together } from './together.ts';
 
 /** Requests that are published together. */
@@ -19,22 +19,41 @@ const REQUESTS_MAX = 1000;
 const EVENTS_MAX = EVENTS_PER_REQUEST;
 const BYTES_MAX = 8 * 1024 * 1024;
 
-const EVENTS = `
-  wanted AS MATERIALIZED (
-    SELECT * FROM ROWS FROM (
-      unnest(CAST(@keys AS BIGINT[]), CAST(@ids AS TEXT[]), CAST(@types AS TEXT[]), CAST(@subjects AS TEXT[]),
-        CAST(@correlationIds AS TEXT[]), CAST(@actorIds AS TEXT[]), CAST(@createdAts AS BIGINT[])),
-      unnest(string_to_array(@data, ${JSON_SEPARATOR})))
-    WITH ORDINALITY AS w (key, id, type, subject, correlation_id, actor_id, created_at, data, place))`;
+type WantedEvent = Pick<NewEvent, 'id' | 'type' | 'subject' | 'correlationId' | 'actorId' | 'createdAt'> & {
+  readonly key: number;
+  readonly data: string;
+};
+const WANTED = rowsOf<WantedEvent>(
+  'w',
+  {
+    ...{ key: 'BIGINT', id: 'TEXT', type: 'TEXT', subject: 'TEXT', correlationId: 'TEXT', actorId: 'TEXT' },
+    ...{ createdAt: 'BIGINT', data: 'JSON' },
+  },
+  'place',
+);
+type WantedKey = {
+  readonly request: number;
+  readonly publisher: string | null;
+  readonly idempotencyKey: string | null;
+  readonly expiresAt: number | null;
+  readonly contentHash: Uint8Array | null;
+};
+const KEYED = rowsOf<WantedKey>(
+  'k',
+  {
+    ...{ request: 'BIGINT', publisher: 'TEXT', idempotencyKey: 'TEXT', expiresAt: 'BIGINT' },
+    contentHash: 'BYTEA',
+  },
+  'place',
+);
+
+const EVENTS = `wanted AS MATERIALIZED (SELECT * FROM ${WANTED.from})`;
 const WITHOUT_KEYS = `
   fresh AS MATERIALIZED (SELECT *, CAST(NULL AS BYTEA) AS content_hash FROM wanted)`;
 // A key that another event holds: the event repeats that one, or its whole request is refused. An erased or deleted event has no hash, so
 // repeating its key publishes nothing, whatever the content is.
 const WITH_KEYS = `
-  keyed AS MATERIALIZED (
-    SELECT * FROM unnest(CAST(@requests AS BIGINT[]), CAST(@publishers AS TEXT[]), CAST(@idempotencyKeys AS TEXT[]),
-      CAST(@expiries AS BIGINT[]), CAST(@hashes AS BYTEA[]))
-    WITH ORDINALITY AS k (request, publisher, idempotency_key, expires_at, content_hash, place)),
+  keyed AS MATERIALIZED (SELECT * FROM ${KEYED.from}),
   held AS MATERIALIZED (
     SELECT k.place, k.request, i.event_id, e.content_hash IS NULL OR e.content_hash = k.content_hash AS is_same
     FROM keyed AS k JOIN idempotency AS i ON i.publisher = k.publisher AND i.key = k.idempotency_key AND i.expires_at > @now
@@ -218,25 +237,18 @@ function outcomeOf(
 }
 
 function parametersOf(events: readonly NewEvent[]): Parameters {
-  return {
-    keys: numberArray(events.map(({ id }) => rowKeyOf(id))),
-    ids: arrayText(events.map(({ id }) => id)),
-    types: arrayText(events.map(({ type }) => type)),
-    subjects: arrayText(events.map(({ subject }) => subject)),
-    correlationIds: arrayText(events.map(({ correlationId }) => correlationId)),
-    actorIds: arrayText(events.map(({ actorId }) => actorId)),
-    createdAts: numberArray(events.map(({ createdAt }) => createdAt)),
-    data: jsonList(events.map(({ dataJson }) => dataJson)),
-    now: Math.max(...events.map(({ createdAt }) => createdAt)),
-  };
+  const rows = events.map((event) => ({ ...event, key: rowKeyOf(event.id), data: event.dataJson }));
+  return { ...WANTED.parameters(rows), now: Math.max(...events.map(({ createdAt }) => createdAt)) };
 }
 
 function keyParametersOf(events: readonly NewEvent[], requests: readonly number[]): Parameters {
-  return {
-    requests: numberArray(requests),
-    publishers: arrayText(events.map(({ idempotency }) => idempotency?.publisher ?? null)),
-    idempotencyKeys: arrayText(events.map(({ idempotency }) => idempotency?.key ?? null)),
-    expiries: arrayText(events.map(({ idempotency }) => (idempotency === null ? null : String(idempotency.expiresAt)))),
-    hashes: byteArray(events.map(({ idempotency }) => idempotency?.contentHash ?? null)),
-  };
+  return KEYED.parameters(
+    events.map(({ idempotency }, at) => ({
+      request: requests[at] ?? 0,
+      publisher: idempotency?.publisher ?? null,
+      idempotencyKey: idempotency?.key ?? null,
+      expiresAt: idempotency?.expiresAt ?? null,
+      contentHash: idempotency?.contentHash ?? null,
+    })),
+  );
 }

@@ -61,10 +61,17 @@ const ERASE_ANSWERS = `
  * Whether an attempt carried an event that was erased after its records had been read. Its response may repeat the data and is then not
  * stored. Parameters as in the insertion of an attempt. Index: event_erased.
  */
-export const CARRIED_ERASED = `
+export function carriedErased(attempt: {
+  readonly startedAt: string;
+  readonly webhookNumber: string;
+  readonly firstOffset: string;
+  readonly lastOffset: string;
+}): string {
+  return `
   EXISTS (SELECT 1 FROM event AS e CROSS JOIN outbox AS o
-    WHERE o.event_key = e.key AND e.erased_at >= @startedAt - ${ERASURE_UNDER_WAY_MS}
-      AND o.webhook_number = @webhookNumber AND o.record_offset BETWEEN @firstOffset AND @lastOffset)`;
+    WHERE o.event_key = e.key AND e.erased_at >= ${attempt.startedAt} - ${ERASURE_UNDER_WAY_MS}
+      AND o.webhook_number = ${attempt.webhookNumber} AND o.record_offset BETWEEN ${attempt.firstOffset} AND ${attempt.lastOffset})`;
+}
 
 /** `first`: statements at the beginning of each step, for a database that runs several writers at once. */
 export function erasureStore(database: Database, first: readonly Statement[] = []): ErasureStore {

@@ -5,6 +5,7 @@ import type { Application } from '../../../src/access/application.ts';
 import { BUILT_IN_SCOPES } from '../../../src/access/built-in.ts';
 import { installBuiltInProducts } from '../../../src/access/products.ts';
 import type { User } from '../../../src/access/user.ts';
+import { installBuiltInEventTypes } from '../../../src/events/built-in.ts';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
 import { SESSIONS_PER_USER_MAX } from '../../../src/kernel/limits/portal.ts';
 import { createVault, MASTER_KEY_BYTES } from '../../../src/kernel/vault.ts';
@@ -107,6 +108,7 @@ describe('two instances', () => {
   it('install the built-in products and the check of the master key when they start at once', async (t) => {
     const { instances } = await openInstances(t);
     await Promise.all(instances.map(({ store }) => installBuiltInProducts(store, NOW)));
+    await Promise.all(instances.map(({ store }) => installBuiltInEventTypes(store, NOW)));
     await Promise.all(instances.map(({ store }) => store.settings.checkMasterKey()));
     const counts = await Promise.all(instances.map(async ({ store }) => (await store.products.all()).length));
     assert.ok(counts[0] !== undefined && counts[0] > 0 && counts[0] === counts[1]);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { createMembership, shareOf } from '../../../src/delivery/membership.ts';
 import { createLog } from '../../../src/observe/log.ts';
-import { createLeases, type Leases } from '../../../src/store/postgres/instances.ts';
+import { createLeases, guardStatement, type Leases } from '../../../src/store/postgres/instances.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { until } from '../../support/dispatching.ts';
 import { openTestPostgres } from '../../support/postgres.ts';
@@ -38,7 +38,7 @@ describe('the leases of webhooks', () => {
     const { one, other } = await start(t, 3);
     assert.deepEqual((await due(one)).sort(), [1, 2, 3]);
     assert.deepEqual(await due(other), []);
-    assert.equal(await other.guard(1), null);
+    assert.equal(await other.hold(1), null);
     assert.deepEqual((await due(one)).sort(), [1, 2, 3]);
   });
 
@@ -54,21 +54,21 @@ describe('the leases of webhooks', () => {
   it('refuse a write of an instance that has expired, and of the one before in an earlier epoch', async (t) => {
     const { database, one, other, expireNow } = await start(t, 1);
     await due(one);
-    const guard = await one.guard(1);
-    assert.ok(guard);
-    await database.commit([guard]);
+    const hold = await one.hold(1);
+    assert.ok(hold);
+    await database.commit([guardStatement(hold)]);
     assert.equal(await other.instances.expire(1), false);
     await expireNow(1);
     assert.equal(await other.instances.expire(1), true);
     assert.deepEqual(await due(other), [1]);
-    await assert.rejects(database.commit([guard]), { name: 'StaleWrite' });
+    await assert.rejects(database.commit([guardStatement(hold)]), { name: 'StaleWrite' });
     one.forget(1);
-    assert.equal(await one.guard(1), null);
+    assert.equal(await one.hold(1), null);
     assert.equal(await one.instances.renew(HOUR_MS), null);
     await one.instances.join(instance('again'), HOUR_MS);
     await other.instances.giveBack([1]);
     assert.deepEqual(await due(one), [1]);
-    await assert.rejects(database.commit([guard]), { name: 'StaleWrite' });
+    await assert.rejects(database.commit([guardStatement(hold)]), { name: 'StaleWrite' });
   });
 
   it('cannot be taken under a number that was expired', async (t) => {
@@ -85,7 +85,7 @@ describe('the leases of webhooks', () => {
     await expireNow(1);
     assert.notEqual(await one.instances.renew(HOUR_MS), null);
     assert.equal(await other.instances.expire(1), false);
-    assert.notEqual(await one.guard(1), null);
+    assert.notEqual(await one.hold(1), null);
   });
 
   it('give the batches of an expired instance back too', async (t) => {

@@ -6,7 +6,7 @@ import type { Vault } from '../../../kernel/vault.ts';
 import type { Endpoint } from '../../../webhooks/endpoint.ts';
 
 import type { PgpKey, WebhookConfiguration } from '../../../webhooks/webhook.ts';
-import type { Database, Statement } from '../../database.ts';
+import type { Answer, Database, Row, Statement } from '../../database.ts';
 import { type DispatchStore, NEVER, type ReadRecords } from '../../dispatch.ts';
 import { clockLeadStore } from '../clock-lead.ts';
 import { readOne, readRow } from '../table.ts';
@@ -85,7 +85,7 @@ export function dispatchStore(db: Database, vault: Vault): DispatchStore {
       (await db.all(STOPPED_AMONG, { webhookNumbers: JSON.stringify(webhookNumbers) })).map((row) =>
         Number(row.number),
       ),
-    target: targetReader(db, vault),
+    target: targetReader(db, vault, (webhookNumber) => db.get(CURRENT, { webhookNumber })),
     dueBatches: async (webhookNumber, now, limit) =>
       (await db.all(DUE_BATCHES, { webhookNumber, now, limit })).map((row) => readRow<Batch>(row)),
     firstPending: async (webhookNumber, settling) => {
@@ -161,23 +161,31 @@ type Settings = {
   readonly key: PgpKey | null;
 };
 
-// Three look-ups by primary key: the webhook's progress, and the version of its settings.
-const CURRENT = `
+/** The progress of webhooks and the version of their settings: look-ups by primary key. */
+export function currentTarget(condition: string): string {
+  return `
   SELECT ${PROGRESS.columns('p')},
          w.id || ' ' || w.updated_at || ' ' || e.id || ' ' || e.updated_at || ' ' || coalesce(k.id || ' ' || k.updated_at, '') AS version
   FROM webhook AS w
   JOIN webhook_progress AS p ON p.webhook_number = w.number
   JOIN endpoint AS e ON e.id = w.endpoint_id
   LEFT JOIN pgp_key AS k ON k.name = w.encryption_key_name
-  WHERE w.number = @webhookNumber`;
+  WHERE ${condition}`;
+}
+
+const CURRENT = currentTarget('w.number = @webhookNumber');
 const CONFIGURATION = `SELECT ${WEBHOOK.columns()} FROM webhook WHERE number = @webhookNumber`;
 const KEY = `SELECT ${PGP_KEY.columns()} FROM pgp_key WHERE name = @name`;
 
 /**
  * Returns the current target of a webhook, or null if there is none. Unsealing the secrets takes 40 µs, so settings are cached until the
- * version of a row changes: every write changes its `updated_at`.
+ * version of a row changes: every write changes its `updated_at`. `current` reads the row of `currentTarget`.
  */
-function targetReader(db: Database, vault: Vault): (webhookNumber: number) => Promise<DeliveryTarget | null> {
+export function targetReader(
+  db: Database,
+  vault: Vault,
+  current: (webhookNumber: number) => Answer<Row | undefined>,
+): (webhookNumber: number) => Promise<DeliveryTarget | null> {
   const endpoints = endpointTable(vault);
   const endpointSql = `SELECT ${endpoints.columns()} FROM endpoint WHERE id = @id`;
   const cached = createLru<number, Settings>({ max: TARGETS_CACHED });
@@ -201,7 +209,7 @@ function targetReader(db: Database, vault: Vault): (webhookNumber: number) => Pr
   };
 
   return async (webhookNumber) => {
-    const row = await db.get(CURRENT, { webhookNumber });
+    const row = await current(webhookNumber);
     if (row === undefined) return null;
     const version = String(row.version);
     const known = cached.get(webhookNumber);
@@ -212,13 +220,14 @@ function targetReader(db: Database, vault: Vault): (webhookNumber: number) => Pr
   };
 }
 
-// The columns are named like the fields of `LogRecord`, so that a row is a record. The subquery is served by erasure_open, and asked only
-// about events that have a subject.
+/** Whether an event `e` must no longer be sent. Served by erasure_open, and asked only about events that have a subject. */
+export const IS_UNDER_ERASURE = `e.subject IS NOT NULL AND EXISTS (SELECT 1 FROM erasure AS r INDEXED BY erasure_open
+      WHERE r.subject = e.subject AND r.through_key >= e.key AND r.finished_at IS NULL)`;
+// The columns are named like the fields of `LogRecord`, so that a row is a record.
 const RECORDS = `
   SELECT o.record_offset AS "offset", e.created_at AS "createdAt", e.correlation_id AS "correlationId", e.id AS "messageId",
     e.type AS "eventType", e.actor_id AS "actorId", e.subject,
-    CASE WHEN e.subject IS NOT NULL AND EXISTS (SELECT 1 FROM erasure AS r INDEXED BY erasure_open
-      WHERE r.subject = e.subject AND r.through_key >= e.key AND r.finished_at IS NULL) THEN NULL ELSE e.data END AS "dataJson"
+    CASE WHEN ${IS_UNDER_ERASURE} THEN NULL ELSE e.data END AS "dataJson"
   FROM outbox AS o CROSS JOIN event AS e
   WHERE e.key = o.event_key AND o.webhook_number = @webhookNumber AND o.record_offset BETWEEN @first AND @last
   ORDER BY o.record_offset`;

@@ -5,7 +5,7 @@ import { rowKeyOf } from '../../../kernel/ids.ts';
 import type { Database, Statement } from '../../database.ts';
 import type { SettlementStore } from '../../dispatch.ts';
 import { auditStatement } from '../audit.ts';
-import { ATTEMPT_COLUMNS, CARRIED_ERASED } from '../erasure.ts';
+import { ATTEMPT_COLUMNS, carriedErased } from '../erasure.ts';
 import { stateStatements } from '../webhooks/webhooks.ts';
 import { claimStatements } from './dispatch.ts';
 import { IS_RUNNABLE, WAKE } from './wake.ts';
@@ -40,6 +40,14 @@ const HEALTH = `
       failure_streak = @failureStreak, probe_at = @probeAt, dead_streak = @deadStreak
   WHERE webhook_number = @webhookNumber AND state = @state AND ${IS_RUNNABLE}`;
 
+const CARRIED_ERASED = carriedErased({
+  ...{
+    startedAt: '@startedAt',
+    webhookNumber: '@webhookNumber',
+    firstOffset: '@firstOffset',
+    lastOffset: '@lastOffset',
+  },
+});
 // Without a body there is nothing to leave out. PostgreSQL would take a null among its conditions for a text.
 const INSERT_ATTEMPT = insertAttemptSql('CASE WHEN carried.erased THEN NULL ELSE @responseBody END');
 const INSERT_ATTEMPT_WITHOUT_BODY = insertAttemptSql('NULL');
@@ -112,7 +120,7 @@ function deliveredStatements(batches: readonly SettledBatch[], owner: string): S
 }
 
 /** Records that are no longer pending. */
-function settledRecords({ batch, fate }: SettledBatch): number {
+export function settledRecords({ batch, fate }: SettledBatch): number {
   const isSettled = fate?.kind === 'delivered' || fate?.kind === 'dead' || fate?.kind === 'discarded';
   return batch !== null && isSettled ? batch.lastOffset - batch.firstOffset + 1 : 0;
 }

@@ -3,9 +3,9 @@
 /** The SQL condition of a webhook that sends; the states of `isRunnable`. */
 export const IS_RUNNABLE = "state IN ('started', 'running', 'failing')";
 
-/** The SQL value of `wake_at` that moves it to `at` unless it is earlier. */
-export function wokenBy(at: string): string {
-  return `least(coalesce(wake_at, ${at}), ${at})`;
+/** The SQL value of `wake_at` that moves it to `at` unless it is earlier. `column`: how the statement names `wake_at`. */
+export function wokenBy(at: string, column = 'wake_at'): string {
+  return `least(coalesce(${column}, ${at}), ${at})`;
 }
 
 /** Schedules a runnable webhook (`@webhookNumber`) for `@at` at the latest. */
