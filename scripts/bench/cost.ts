@@ -6,7 +6,7 @@
  * With `--instances`, it measures so many instances on a PostgreSQL server of its own, which syncs every commit to the disk, and that
  * server's CPU time as well.
  *
- *     node scripts/bench/cost.ts [--rounds 5] [--only steady] [--instances 2] [--profile <folder>] [folder …]
+ *     node scripts/bench/cost.ts [--rounds 5] [--only steady] [--publishers 16] [--instances 2] [--profile <folder>] [folder …]
  */
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -33,7 +33,6 @@ import { median } from './report/statistics.ts';
 
 /** Rounds that do not count, until most functions are compiled. */
 const WARMING_ROUNDS = 2;
-const PUBLISHERS = 16;
 /** PostgreSQL as it comes. */
 const DURABLE = {
   fsync: 'on',
@@ -52,8 +51,10 @@ const { values, positionals } = parseArgs({
   options: {
     ...{ rounds: { type: 'string', default: '5' }, only: { type: 'string' }, profile: { type: 'string' } },
     instances: { type: 'string' },
+    publishers: { type: 'string', default: '16' },
   },
 });
+const publishers = Number(values.publishers);
 const instances = values.instances === undefined ? null : Number(values.instances);
 const rounds = Number(values.rounds);
 const parts = PARTS.filter((part) => values.only?.split(',').includes(part) ?? true);
@@ -106,7 +107,7 @@ async function startContender(folder: string, work: string): Promise<Contender> 
     ...(await on('in_order')),
   });
   const { adminToken } = some.service;
-  const pools = some.instances.map(({ url }) => new Pool(url, { connections: PUBLISHERS }));
+  const pools = some.instances.map(({ url }) => new Pool(url, { connections: publishers }));
   const cpu = async (pids: readonly number[]): Promise<Map<string, number>> => {
     const sum = new Map<string, number>();
     for (const pid of pids) for (const [name, ms] of cpuMillisByThread(pid)) sum.set(name, (sum.get(name) ?? 0) + ms);
@@ -178,7 +179,7 @@ async function publishAll(records: number, publishOne: (n: number) => Promise<vo
   const publisher = async (): Promise<void> => {
     while (at < records) await publishOne(at++);
   };
-  await Promise.all(Array.from({ length: PUBLISHERS }, publisher));
+  await Promise.all(Array.from({ length: publishers }, publisher));
 }
 
 async function publishPaced(records: number, publishOne: (n: number) => Promise<void>): Promise<void> {
