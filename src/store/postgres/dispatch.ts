@@ -7,7 +7,7 @@ import { StaleWrite } from '../errors.ts';
 import { currentTarget, dispatchStore, IS_UNDER_ERASURE, targetReader } from '../sql/delivery/dispatch.ts';
 import { finishResuming } from '../sql/delivery/resume.ts';
 import { settlementStatements, settlementStore } from '../sql/delivery/settlement.ts';
-import { numberArray, rowsOf } from './arrays.ts';
+import { rowsOf } from './arrays.ts';
 import { guardStatement, type Leases } from './instances.ts';
 import { isPlain, writeTurns } from './settlements.ts';
 import { together } from './together.ts';
@@ -15,7 +15,8 @@ import { together } from './together.ts';
 /** Reads under way at once. A query takes less than a millisecond, so more would only make each of them smaller. */
 const READS = { underWayMax: 2, callsMax: 200 };
 
-const CURRENT = currentTarget('w.number = ANY (CAST(@webhookNumbers AS BIGINT[]))');
+const WANTED = rowsOf<{ readonly webhookNumber: number }>('wanted', { webhookNumber: 'BIGINT' });
+const CURRENT = currentTarget(`w.number IN (SELECT webhook_number FROM ${WANTED.from})`);
 
 type Stretch = { readonly webhookNumber: number; readonly first: number; readonly last: number };
 const STRETCHES = rowsOf<Stretch>('s', { webhookNumber: 'BIGINT', first: 'BIGINT', last: 'BIGINT' }, 'place');
@@ -101,7 +102,7 @@ function changesNothing({ batches, health, changes, wakeAt, next }: Settlement):
 
 function currentReader(db: Database): (webhookNumber: number) => Promise<Row | undefined> {
   return together<number, Row | undefined>(async (webhookNumbers) => {
-    const rows = await db.all(CURRENT, { webhookNumbers: numberArray([...new Set(webhookNumbers)]) });
+    const rows = await db.all(CURRENT, WANTED.parameters(webhookNumbers.map((webhookNumber) => ({ webhookNumber }))));
     const byNumber = new Map(rows.map((row) => [Number(row.webhook_number), row]));
     return webhookNumbers.map((webhookNumber) => byNumber.get(webhookNumber));
   }, READS);

@@ -9,6 +9,7 @@ import { type PostgresAccessVersion, tokenStore, watchAccess } from './access.ts
 import { deliveryStores } from './dispatch.ts';
 import type { PostgresDatabase } from './driver/postgres.ts';
 import { erasureStore } from './erasure.ts';
+import { eventTypeReads } from './event-types.ts';
 import { failureStore } from './failures.ts';
 import { createLeases } from './instances.ts';
 import { ensurePartitions, PARTITIONS_AHEAD_MS } from './partitions.ts';
@@ -32,6 +33,7 @@ export function createPostgresStore(
     shortLived: shortLivedStore(db, vault),
     erasures: erasureStore(db),
     events: eventStore(db),
+    eventTypes: { ...shared.eventTypes, ...eventTypeReads(db) },
     retention: {
       ...shared.retention,
       shortLived: removeShortLived(db),

@@ -152,7 +152,7 @@ async function conflictsOf(db: Database, events: readonly NewEvent[]): Promise<n
   return found;
 }
 
-const EVENT_TYPE = table<EventType>('event_type', 'id', {
+export const EVENT_TYPE = table<EventType>('event_type', 'id', {
   id: text,
   name: text,
   description: text,

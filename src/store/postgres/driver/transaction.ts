@@ -43,9 +43,21 @@ export async function runTransaction(
   }
 }
 
+const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED';
 // If this process stops or is cut off, the server gives its locks free soon.
-const BEGIN = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = ${POSTGRES_LOCK_MS};
-  SET LOCAL idle_in_transaction_session_timeout = ${POSTGRES_IDLE_TRANSACTION_MS}`;
+const limits = (set: 'SET' | 'SET LOCAL'): string => `${set} lock_timeout = ${POSTGRES_LOCK_MS};
+  ${set} idle_in_transaction_session_timeout = ${POSTGRES_IDLE_TRANSACTION_MS}`;
+
+/** Sessions that have their limits. */
+const limited = new WeakSet<Session>();
+
+/** Begins a transaction with limits. Behind a pooler, a session is on another connection in each transaction. */
+function begin(session: Session): Promise<pg.QueryResult<Row>>[] {
+  if (session.process === null) return [session.query(`${BEGIN}; ${limits('SET LOCAL')}`)];
+  if (limited.has(session)) return [session.query(BEGIN)];
+  limited.add(session);
+  return [session.query(limits('SET')), session.query(BEGIN)];
+}
 const LOCK_AUDIT: Statement = { sql: 'LOCK TABLE audit IN EXCLUSIVE MODE', params: {} };
 
 async function runOnce(
@@ -55,14 +67,15 @@ async function runOnce(
 ): Promise<readonly StatementResult[]> {
   // Administrative changes come one after another: each entry of the audit log needs the one before.
   const locks = statements.some(({ sql }) => sql.includes('INSERT INTO audit ')) ? [LOCK_AUDIT] : [];
+  const begun = begin(session);
   const answers = await allOf([
-    session.query(BEGIN),
+    ...begun,
     ...[...locks, ...statements].map(({ sql, params }) => session.run(sql, params)),
     session.run(TRANSACTION_NUMBER, {}),
   ]);
   const failed = answers.find((answer) => answer instanceof Failure);
   const results = answers
-    .slice(1 + locks.length, -1)
+    .slice(begun.length + locks.length, -1)
     .map((answer): StatementResult => (answer instanceof Failure ? NOTHING : resultOf(answer)));
   const refusal = failed === undefined ? staleWrite(statements, results) : failed.error;
   if (refusal !== null) {
