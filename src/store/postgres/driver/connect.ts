@@ -53,6 +53,12 @@ function wantsAnotherWay({ message, code }: Error & { readonly code?: string }):
   return message === 'The server does not support SSL connections' || code === '28000';
 }
 
+/**
+ * The shared statements are written for look-ups in indexes, which is all that SQLite does. PostgreSQL keeps the plan of a prepared statement,
+ * and might choose to read whole tables while they are small or have no statistics yet.
+ */
+const PLANS = 'SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off';
+
 type Wanted = { readonly needsPrimary: boolean; readonly prepares: boolean; readonly signal: AbortSignal };
 
 async function connectOnce(config: pg.ClientConfig, { needsPrimary, prepares, signal }: Wanted): Promise<Session> {
@@ -69,7 +75,10 @@ async function connectOnce(config: pg.ClientConfig, { needsPrimary, prepares, si
     const greeting = await greet(client);
     if (needsPrimary && greeting.isStandby) throw new NotWritableError(STANDBY);
     if (needsPrimary && greeting.isReadOnly) throw new NotWritableError(READ_ONLY);
-    return createSession(client, greeting, prepares);
+    const session = createSession(client, greeting, prepares);
+    // A pooler would give them to other clients too.
+    if (session.process !== null) await client.query(PLANS);
+    return session;
   } catch (error) {
     // An answer in order may never come.
     stream.destroy(error as Error);
