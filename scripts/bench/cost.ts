@@ -38,7 +38,6 @@ const DURABLE = {
   fsync: 'on',
   synchronous_commit: 'on',
   full_page_writes: 'on',
-  shared_preload_libraries: 'pg_stat_statements',
 };
 /** Events a second in the measurement at a low rate. */
 const PACED = 300;
