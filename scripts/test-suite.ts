@@ -42,8 +42,20 @@ const MEMORY = '/dev/shm';
 const MEMORY_FREE_BYTES = 4 * 1024 ** 3;
 
 /** The folders whose tests run on both databases, except files that speak of SQLite. */
-const ON_BOTH = ['access', 'e2e', 'employees', 'events', 'http', 'instances', 'portal', 'store', 'webhooks'];
-const SPEAKS_OF_SQLITE = /sqlite|DATABASE_FILE|\.rows\(/i;
+const ON_BOTH = [
+  'access',
+  'delivery',
+  'e2e',
+  'employees',
+  'events',
+  'housekeeping',
+  'http',
+  'instances',
+  'portal',
+  'store',
+  'webhooks',
+];
+const SPEAKS_OF_SQLITE = /sqlite|DATABASE_FILE/i;
 /** Its tests of SQLite alone are marked, and the others run on both. */
 const MARKS_SQLITE = /\bonSqlite\b/;
 

@@ -45,6 +45,8 @@ export type Claim = {
   /** The next look if no record waits: for a heartbeat or the renewal of the session. */
   readonly idleAt: number;
   readonly session: { readonly id: string; readonly at: number };
+  /** The version of the settings that the claim was planned with. If it is no longer the current one, the dispatcher looks again at once. */
+  readonly settingsVersion: number;
 };
 
 /** The fate of a batch after an attempt. `release` gives the batch back: the attempt does not count. */

@@ -87,6 +87,7 @@ export async function planClaim(
     notBefore: notBefore(next),
     idleAt: isHeartbeat ? leaseExpiresAt : Math.min(heartbeatAt, session.at + SESSION_MS),
     session,
+    settingsVersion: progress.settingsVersion,
   };
   const batches: (Batch | null)[] = isHeartbeat ? [null] : [...retries, ...fresh];
   const jobs = batches.map((batch) => ({ webhookNumber, endpointId: endpoint.id, batch, ordered, leaseExpiresAt }));

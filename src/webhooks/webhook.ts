@@ -41,6 +41,8 @@ export type Progress = {
   readonly failureStreak: number;
   readonly probeAt: number | null;
   readonly deadStreak: number;
+  /** Grows with each change of the settings of the webhook or its endpoint. */
+  readonly settingsVersion: number;
 };
 
 export type Webhook = WebhookConfiguration & { readonly progress: Progress };

@@ -138,7 +138,7 @@ function newProgress(now: number): Progress {
   return {
     ...HEALTHY,
     ...{ webhookNumber: 0, state: 'stopped', stateAt: now, sessionId: null, sessionAt: null },
-    ...{ nextOffset: 0, cursorOffset: 0, wakeAt: null, sentAt: null },
+    ...{ nextOffset: 0, cursorOffset: 0, wakeAt: null, sentAt: null, settingsVersion: 0 },
   };
 }
 

@@ -17,7 +17,7 @@ import {
   takeRecords,
   until,
 } from '../support/dispatching.ts';
-import { execute } from '../support/store.ts';
+import { execute, onSqlite } from '../support/store.ts';
 
 const STUCK = 500_000;
 /** Long enough that a response held back on a slow machine never times out. */
@@ -40,7 +40,7 @@ function explain({ sqlite: database }: Dispatching, sql: string): { detail: stri
 }
 
 describe('a webhook with half a million stuck batches', () => {
-  it('is never scanned: an index serves every statement on a table that grows', async (t) => {
+  onSqlite('is never scanned: an index serves every statement on a table that grows', async (t) => {
     const d = await openDispatching(t);
     const seen = new Set<string>();
     const { connection } = d.sqlite;
@@ -80,7 +80,7 @@ describe('a webhook with half a million stuck batches', () => {
     for (const index of indexes) assert.match(used, new RegExp(index));
   });
 
-  it('does not delay another webhook: p99 is under twice the p99 without it', async (t) => {
+  onSqlite('does not delay another webhook: p99 is under twice the p99 without it', async (t) => {
     const without = await openDispatching(t, { now: Date.now() });
     const stuck = await openDispatching(t, { now: Date.now() });
     const [alone, beside] = [await without.connect({ webhook: SINGLE }), await stuck.connect({ webhook: SINGLE })];
@@ -115,7 +115,7 @@ describe('a webhook with half a million stuck batches', () => {
     assert.ok(ill.at.deliveries.length > 1, 'the stuck one was probed');
   });
 
-  it('takes a bounded share of memory: the rest stays in the file', async (t) => {
+  onSqlite('takes a bounded share of memory: the rest stays in the file', async (t) => {
     const d = await openDispatching(t);
     const { at, number } = await d.connect({ webhook: SINGLE });
     const open = deferred();

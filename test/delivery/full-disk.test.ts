@@ -3,7 +3,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, type TestContext } from 'node:test';
 import type { AcceptedView } from '../../src/events/publish.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { deferred } from '../support/deferred.ts';
@@ -11,6 +11,7 @@ import { messageIds, TYPE, takeRecords, until } from '../support/dispatching.ts'
 import { connect, deliveriesOf, makeEventType, publish, sharedCertificates } from '../support/journey.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { startService, temporaryFolder } from '../support/service.ts';
+import { onSqlite } from '../support/store.ts';
 
 /** Set in the process that has a mount table of its own. */
 const MAY_MOUNT = 'FULL_DISK_MAY_MOUNT';
@@ -75,57 +76,60 @@ function fillUp(disk: string): string {
 }
 
 describe('a disk that is full', () => {
-  it('refuses events that cannot be stored, loses no accepted one, and repeats none once there is space', async (t) => {
-    const disk = mountSmallDisk(t, 12);
-    if (disk === null) return runWhereDisksCanBeMounted(t);
-    const first = await startService(t);
-    await first.stop();
-    const dataDir = join(disk, 'data');
-    cpSync(first.dataDir, dataDir, { recursive: true });
-    const { ca, server } = sharedCertificates();
-    const service = await startService(t, { ca, after: { dataDir, credentials: first.credentials } });
-    const { admin } = service;
-    const receiver = await startReceiver(t, server, { clock: service.clock });
-    await makeEventType(admin, TYPE);
-    const { at, webhook } = await connect({ admin, receiver }, [TYPE], {
-      webhook: { maxBatchRecords: 1, timeoutSeconds: 60 },
-    });
-    const accepted = await publish(admin, TYPE, { n: 0 });
-    await at.next();
-    await service.log.nextAttempt(webhook.id);
+  onSqlite(
+    'refuses events that cannot be stored, loses no accepted one, and repeats none once there is space',
+    async (t) => {
+      const disk = mountSmallDisk(t, 12);
+      if (disk === null) return runWhereDisksCanBeMounted(t);
+      const first = await startService(t);
+      await first.stop();
+      const dataDir = join(disk, 'data');
+      cpSync(first.dataDir, dataDir, { recursive: true });
+      const { ca, server } = sharedCertificates();
+      const service = await startService(t, { ca, after: { dataDir, credentials: first.credentials } });
+      const { admin } = service;
+      const receiver = await startReceiver(t, server, { clock: service.clock });
+      await makeEventType(admin, TYPE);
+      const { at, webhook } = await connect({ admin, receiver }, [TYPE], {
+        webhook: { maxBatchRecords: 1, timeoutSeconds: 60 },
+      });
+      const accepted = await publish(admin, TYPE, { n: 0 });
+      await at.next();
+      await service.log.nextAttempt(webhook.id);
 
-    // Eight are under way, more wait, and then the disk is full before any is answered.
-    const open = deferred();
-    at.answer(async () => {
-      await open.promise;
-      return { status: 200 };
-    });
-    accepted.push(...(await publish(admin, TYPE, ...Array.from({ length: 30 }, (_, n) => ({ n })))));
-    await takeRecords(at, 8);
-    const filler = fillUp(disk);
-    let refused = 0;
-    while (refused < 3) {
-      const event = { type: TYPE, data: { text: 'x'.repeat(200_000) } };
-      const reply = await admin.post<AcceptedView>('events', event);
-      if (reply.status === 202) accepted.push(...reply.body.events.map(({ id }) => id));
-      else {
-        assert.equal(reply.status, 503);
-        assert.ok(Number(reply.headers.get('retry-after')) > 0);
-        refused += 1;
+      // Eight are under way, more wait, and then the disk is full before any is answered.
+      const open = deferred();
+      at.answer(async () => {
+        await open.promise;
+        return { status: 200 };
+      });
+      accepted.push(...(await publish(admin, TYPE, ...Array.from({ length: 30 }, (_, n) => ({ n })))));
+      await takeRecords(at, 8);
+      const filler = fillUp(disk);
+      let refused = 0;
+      while (refused < 3) {
+        const event = { type: TYPE, data: { text: 'x'.repeat(200_000) } };
+        const reply = await admin.post<AcceptedView>('events', event);
+        if (reply.status === 202) accepted.push(...reply.body.events.map(({ id }) => id));
+        else {
+          assert.equal(reply.status, 503);
+          assert.ok(Number(reply.headers.get('retry-after')) > 0);
+          refused += 1;
+        }
       }
-    }
-    open.resolve();
-    await service.log.line(({ msg }) => msg === 'the outcome of an attempt cannot be written yet');
-    assert.equal((await fetch(`${service.url}/livez`)).status, 200);
-    assert.equal((await fetch(`${service.url}/readyz`)).status, 503);
+      open.resolve();
+      await service.log.line(({ msg }) => msg === 'the outcome of an attempt cannot be written yet');
+      assert.equal((await fetch(`${service.url}/livez`)).status, 200);
+      assert.equal((await fetch(`${service.url}/readyz`)).status, 503);
 
-    rmSync(filler);
-    await until('everything', async () =>
-      (await deliveriesOf(admin, webhook)).every(({ state }) => state === 'delivered'),
-    );
-    assert.deepEqual([...messageIds(at)].sort(), [...accepted].sort());
-    await until('ready again', async () => (await fetch(`${service.url}/readyz`)).status === 200);
-    accepted.push(...(await publish(admin, TYPE, { n: 99 })));
-    await until('the last', () => messageIds(at).length === accepted.length);
-  });
+      rmSync(filler);
+      await until('everything', async () =>
+        (await deliveriesOf(admin, webhook)).every(({ state }) => state === 'delivered'),
+      );
+      assert.deepEqual([...messageIds(at)].sort(), [...accepted].sort());
+      await until('ready again', async () => (await fetch(`${service.url}/readyz`)).status === 200);
+      accepted.push(...(await publish(admin, TYPE, { n: 99 })));
+      await until('the last', () => messageIds(at).length === accepted.length);
+    },
+  );
 });

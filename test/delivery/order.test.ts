@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { deferred } from '../support/deferred.ts';
 import { isDrained, messageIds, offsets, openDispatching, takeRecords, until } from '../support/dispatching.ts';
 import { ACTOR } from '../support/services.ts';
-import { execute } from '../support/store.ts';
+import { execute, onSqlite } from '../support/store.ts';
 import { countTurns } from '../support/turns.ts';
 
 const ORDERED = { ordered: true, maxBatchRecords: 3 };
@@ -67,7 +67,8 @@ describe('an ordered webhook', () => {
     assert.deepEqual(offsets(at), [0, 0, 1, 2, 3, 4, 5, 6, 7]);
   });
 
-  it('continues in order after a process died with leases, and repeats only unrecorded records', async (t) => {
+  // On PostgreSQL another instance waits until the lease of this one ends (test/chaos).
+  onSqlite('continues in order after a process died with leases, and repeats only unrecorded records', async (t) => {
     const d = await openDispatching(t);
     const { at } = await d.connect({ webhook: { ...ORDERED, maxBatchRecords: 1 } });
     const ids = await d.publishMany(6);
@@ -176,7 +177,7 @@ describe('an ordered webhook', () => {
     assert.deepEqual(commits, Array(50).fill(1));
   });
 
-  it('sends in the turn in which the previous outcome was written', async (t) => {
+  onSqlite('sends in the turn in which the previous outcome was written', async (t) => {
     const turn = countTurns(t);
     const left: number[] = [];
     const d = await openDispatching(t, { onPost: () => left.push(turn()) });

@@ -6,6 +6,7 @@ import type { SettlementStore } from '../../src/store/dispatch.ts';
 import { StaleWrite } from '../../src/store/errors.ts';
 import type { Store } from '../../src/store/store.ts';
 import { batchOf } from '../support/attempts.ts';
+import { hold } from '../support/batches.ts';
 import { deferred } from '../support/deferred.ts';
 import {
   type Connected,
@@ -290,6 +291,7 @@ describe('an outcome', () => {
     });
     const audited = async (): Promise<number> =>
       (await d.rows(`SELECT 1 FROM audit WHERE action = 'webhook.stop'`)).length;
+    await hold(d, number);
     await assert.rejects(d.store.settlements.settle(settlement(1)), StaleWrite);
     assert.deepEqual([await states(d), await audited()], [['pending'], 0]);
     assert.equal(await d.store.settlements.isLeased({ ...batch, attemptNumber: 1 }, 'me'), false);

@@ -103,7 +103,9 @@ describe('when the dispatcher stops', () => {
     open.resolve();
     await stopped;
     assert.deepEqual(
-      await d.rows('SELECT state, attempt_count, lease_owner, count(*) AS n FROM batch GROUP BY state'),
+      await d.rows(
+        'SELECT state, attempt_count, lease_owner, count(*) AS n FROM batch GROUP BY state, attempt_count, lease_owner ORDER BY state',
+      ),
       [
         { state: 'delivered', attempt_count: 1, lease_owner: null, n: 8 },
         { state: 'pending', attempt_count: 0, lease_owner: null, n: 32 },

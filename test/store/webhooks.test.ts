@@ -232,7 +232,7 @@ it('the second of two claims of the same records is a stale write and changes no
   const second = d.store.dispatch.claim({
     ...{ webhookNumber, now, owner: 'another', leaseExpiresAt: now + 1000, retries: [], notBefore: 0, idleAt: now },
     fresh: [batchOf(0, 1, { webhookNumber, id: d.ids.uuid() }), batchOf(2, 2, { webhookNumber, id: d.ids.uuid() })],
-    ...{ cursorBefore: 0, cursorAfter: 3, session: { id: 'session', at: now } },
+    ...{ cursorBefore: 0, cursorAfter: 3, session: { id: 'session', at: now }, settingsVersion: 0 },
   });
   await assert.rejects(second, StaleWrite);
   assert.deepEqual(await d.rows('SELECT id FROM batch'), [{ id: first.id }]);

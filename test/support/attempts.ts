@@ -56,6 +56,7 @@ export function progressOf(more: Partial<Progress> = {}): Progress {
     nextOffset: 0,
     cursorOffset: 0,
     wakeAt: null,
+    settingsVersion: 0,
     ...more,
   };
 }

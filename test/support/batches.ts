@@ -29,7 +29,8 @@ export async function run(s: TestStore, webhookNumber: number): Promise<void> {
 }
 
 /** On PostgreSQL an instance takes a due webhook before it claims. */
-async function hold({ store, clock }: TestStore, webhookNumber: number): Promise<void> {
+/** Makes this process the holder of the webhook, as a look of the dispatcher does. */
+export async function hold({ store, clock }: TestStore, webhookNumber: number): Promise<void> {
   if (!onPostgres) return;
   await store.dispatch.wake(webhookNumber, clock());
   await store.dispatch.dueWebhooks(clock(), 1000);
@@ -55,6 +56,7 @@ export async function claimNext(s: TestStore, webhookNumber: number, size: numbe
     notBefore: 0,
     idleAt: now + LEASE_MS,
     session: { id: 'session', at: now },
+    settingsVersion: 0,
   });
   return batch;
 }

@@ -34,7 +34,7 @@ const progress = (more: Partial<Progress> = {}): Progress => ({
     sessionId: 'old',
   },
   ...{ sessionAt: 1, nextOffset: 9, cursorOffset: 5, wakeAt: 3, sentAt: 2, failingSinceAt: 1, failureStreak: 4 },
-  ...{ probeAt: 8, deadStreak: 3 },
+  ...{ probeAt: 8, deadStreak: 3, settingsVersion: 2 },
   ...more,
 });
 

@@ -4,6 +4,7 @@ import type { Vault } from '../../kernel/vault.ts';
 import type { Database, Row } from '../database.ts';
 import type { DispatchStore, SettlementStore } from '../dispatch.ts';
 import { StaleWrite } from '../errors.ts';
+import { clockLeadStore } from '../sql/clock-lead.ts';
 import { currentTarget, dispatchStore, IS_UNDER_ERASURE, targetReader } from '../sql/delivery/dispatch.ts';
 import { finishResuming } from '../sql/delivery/resume.ts';
 import { settlementStatements, settlementStore } from '../sql/delivery/settlement.ts';
@@ -40,6 +41,7 @@ export function deliveryStores(
   const dispatch = dispatchStore(db, vault);
   const settlements = settlementStore(db);
   const write = writeTurns(db);
+  const clockLead = clockLeadStore(db);
   /** After a refused write the lease is read again before the next. */
   const underLease = async (webhookNumber: number, written: Promise<unknown>): Promise<void> => {
     try {
@@ -63,8 +65,14 @@ export function deliveryStores(
         if (hold === null) throw new StaleWrite('a claim of a webhook that another instance holds', 1, 0);
         await underLease(webhookNumber, write({ hold, settlement: null, claim }));
       },
-      // What an expired instance held is given back by another one.
-      releaseAll: (now) => finishResuming(db, now),
+      // What an expired instance held is given back by another one. The first instance after a pause of all corrects times.
+      releaseAll: async (now) => {
+        if (await leases.isAlone()) {
+          await clockLead.resume(now);
+          await clockLead.take(now);
+        }
+        await finishResuming(db, now);
+      },
     },
     settlements: {
       ...settlements,

@@ -36,6 +36,7 @@ const TAKE_DUTY = `
   ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, taken_at = excluded.taken_at
   WHERE duty.holder <> @number AND NOT EXISTS (SELECT 1 FROM instance AS i WHERE i.number = duty.holder AND i.expires_at > ${NOW})`;
 const HAS_DUTY = 'SELECT 1 FROM duty WHERE name = @name AND holder = @number';
+const OTHER = `SELECT 1 FROM instance WHERE number <> @number AND expires_at > ${NOW} LIMIT 1`;
 const LIST = `
   SELECT i.number, i.name, i.version, i.address, i.webhooks, i.started_at, i.seen_at, i.expires_at, i.expires_at > ${NOW} AS alive,
     (SELECT coalesce(json_agg(d.name ORDER BY d.name), '[]') FROM duty AS d WHERE d.holder = i.number) AS duties
@@ -64,6 +65,8 @@ const GUARD = `
 /** What this process holds. */
 export type Leases = {
   readonly instances: InstanceStore;
+  /** Whether no other instance is alive. */
+  isAlone(): Promise<boolean>;
   /** The due webhooks that this instance holds, and those that nobody held and it takes now. */
   dueWebhooks(now: number, limit: number): Promise<number[]>;
   nextWakeAt(): Promise<number | null>;
@@ -170,6 +173,7 @@ export function createLeases(db: Database): Leases {
 
   return {
     instances,
+    isAlone: async () => (await db.get(OTHER, { number: joined() })) === undefined,
     dueWebhooks: async (now, limit) => {
       if (number === null) return [];
       const rows = await db.all(DUE, { now, number, limit });

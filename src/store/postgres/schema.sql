@@ -319,6 +319,7 @@ CREATE TABLE webhook_progress (
   probe_at           bigint,           -- while failing: no attempt before this time
   dead_streak        bigint NOT NULL,  -- consecutive batches that used up their attempts
   resume_at          bigint,           -- since then waiting retries are being made due, after a start or a new address
+  settings_version   bigint NOT NULL DEFAULT 0,  -- grows with each change of settings, so that a claim planned before it looks again
   -- The instance that sends for this webhook. `epoch` grows whenever another one takes it: claims and settlements hold only in their epoch.
   holder             bigint REFERENCES instance (number),
   epoch              bigint NOT NULL DEFAULT 0,

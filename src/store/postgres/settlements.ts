@@ -170,12 +170,14 @@ type Step = {
   readonly claimedAt: number | null;
   readonly sessionId: string | null;
   readonly sessionAt: number | null;
+  readonly settingsVersion: number | null;
 };
 const STEPS = rowsOf<Step>('step', {
   ...{ webhookNumber: 'BIGINT', settledRecords: 'BIGINT', wakeAt: 'BIGINT', healthState: 'TEXT', stateReason: 'TEXT' },
   ...{ stateDetail: 'TEXT', sentAt: 'BIGINT', failingSinceAt: 'BIGINT', failureStreak: 'BIGINT', probeAt: 'BIGINT' },
   ...{ deadStreak: 'BIGINT', cursorBefore: 'BIGINT', cursorAfter: 'BIGINT', notBefore: 'BIGINT', idleAt: 'BIGINT' },
   ...{ claimedAt: 'BIGINT', sessionId: 'TEXT', sessionAt: 'BIGINT' },
+  settingsVersion: 'BIGINT',
 });
 const ifHealth = (column: string, written = `step.${column}`): string =>
   `${column} = CASE WHEN step.health_state IS NULL THEN p.${column} ELSE ${written} END`;
@@ -188,6 +190,7 @@ const ADVANCE = `
     cursor_offset = coalesce(step.cursor_after, p.cursor_offset),
     session_id = coalesce(step.session_id, p.session_id), session_at = coalesce(step.session_at, p.session_at),
     wake_at = CASE
+      WHEN step.settings_version <> p.settings_version THEN step.claimed_at
       WHEN step.cursor_before IS NOT NULL THEN nullif(greatest(step.not_before,
         CASE WHEN step.cursor_after < p.next_offset THEN step.claimed_at
           ELSE least(step.idle_at, (SELECT min(next_attempt_at) FROM batch WHERE batch.webhook_number = p.webhook_number AND batch.state = 'pending'))
@@ -281,5 +284,6 @@ function stepOf({ hold, settlement, claim }: TurnWork): Step | null {
     claimedAt: claim?.now ?? null,
     sessionId: claim?.session.id ?? null,
     sessionAt: claim?.session.at ?? null,
+    settingsVersion: claim?.settingsVersion ?? null,
   };
 }

@@ -110,6 +110,7 @@ const happening = fc.record({
       fresh: fc.nat(5),
       notBefore: fc.constantFrom(0, NOW + 3),
       idleAt: fc.constantFrom(NOW + 9, 9_000_000_000_000),
+      isOutdated: fc.boolean(),
     }),
   ),
 });
@@ -121,6 +122,7 @@ function workOf(webhookNumber: number, { outcomes, health: changed, wakeAt, clai
       ? null
       : {
           ...{ webhookNumber, owner: OWNER, now: NOW, leaseExpiresAt: NOW + 1000, session: { id: 's', at: NOW } },
+          settingsVersion: claim.isOutdated ? -1 : 0,
           retries: Array.from({ length: claim.retries }, (_, n) => {
             const batch = batchAt(webhookNumber, 5 + n);
             return { ...batch, attemptNumber: batch.attemptNumber + 1 };
@@ -167,7 +169,11 @@ describe('claims and settlements of a turn', () => {
     const { database, rowsOf, write } = await open(t, 4);
     const all: Happening = {
       outcomes: [{ fate: { kind: 'delivered', at: NOW }, attempt: null }],
-      ...{ health: null, wakeAt: null, claim: { retries: 1, fresh: 1, notBefore: 0, idleAt: NOW + 9 } },
+      ...{
+        health: null,
+        wakeAt: null,
+        claim: { retries: 1, fresh: 1, notBefore: 0, idleAt: NOW + 9, isOutdated: false },
+      },
     };
     await database.run(`
       UPDATE batch SET lease_owner = 'another' WHERE webhook_number = 1 AND first_offset = 0;

@@ -62,9 +62,10 @@ const MOVE_CURSOR = `
   UPDATE webhook_progress
   SET cursor_offset = @cursorAfter, session_id = @sessionId, session_at = @sessionAt,
       pending_records = pending_records + @cursorAfter - @cursorBefore,
-      wake_at = nullif(greatest(@notBefore, CASE WHEN @cursorAfter < next_offset THEN @now ELSE least(@idleAt, coalesce(
-        (SELECT min(next_attempt_at) FROM batch WHERE batch.webhook_number = @webhookNumber AND batch.state = 'pending'),
-        @idleAt)) END), ${NEVER})
+      wake_at = CASE WHEN settings_version <> @settingsVersion THEN @now ELSE
+        nullif(greatest(@notBefore, CASE WHEN @cursorAfter < next_offset THEN @now ELSE least(@idleAt, coalesce(
+          (SELECT min(next_attempt_at) FROM batch WHERE batch.webhook_number = @webhookNumber AND batch.state = 'pending'),
+          @idleAt)) END), ${NEVER}) END
   WHERE webhook_number = @webhookNumber AND cursor_offset = @cursorBefore AND ${IS_RUNNABLE}`;
 const POSTPONE = 'UPDATE webhook_progress SET wake_at = @at WHERE webhook_number = @webhookNumber AND wake_at < @at';
 // Served by batch_leased, so that a start does not scan every waiting batch.
@@ -143,6 +144,7 @@ export function claimStatements(claim: Claim): Statement[] {
         idleAt,
         sessionId: claim.session.id,
         sessionAt: claim.session.at,
+        settingsVersion: claim.settingsVersion,
       },
       expectChanges: 1,
     },

@@ -19,10 +19,11 @@ const NUMBERS = {
   endpoint: 'SELECT number FROM webhook WHERE endpoint_id = @id',
 } as const;
 
-// Without this, an idle webhook would be looked at only at its next heartbeat or retry, which may be a day away.
+// Without this, an idle webhook would be looked at only at its next heartbeat or retry, which may be a day away. A claim that was planned
+// with the old settings and is written later finds another version, and makes the dispatcher look again.
 const look = (of: ChangedSettings['of']): string => `
   UPDATE webhook_progress
-  SET wake_at = ${wokenBy('@at')}, probe_at = CASE WHEN @isMoved THEN NULL ELSE probe_at END,
+  SET wake_at = ${wokenBy('@at')}, settings_version = settings_version + 1, probe_at = CASE WHEN @isMoved THEN NULL ELSE probe_at END,
       resume_at = CASE WHEN @isMoved THEN @at ELSE resume_at END
   WHERE webhook_number IN (${NUMBERS[of]}) AND ${IS_RUNNABLE}`;
 const LOOK = { webhook: look('webhook'), endpoint: look('endpoint') } as const;
@@ -32,13 +33,8 @@ export function changedSettingsStatement({ of, id, at, isMoved }: ChangedSetting
   return { sql: LOOK[of], params: { id, at, isMoved } };
 }
 
-/**
- * Call this after the change is written. The dispatcher may have written a later `wake_at` that it computed with the old settings, and
- * waiting retries still wait for the old receiver.
- */
-export async function afterChangedSettings(db: Database, change: ChangedSettings): Promise<void> {
-  const { of, id, at, isMoved } = change;
-  await db.commit([changedSettingsStatement(change)]);
+/** Call this after the change is written. If deliveries now go to another address, their retries no longer wait for the old one. */
+export async function resumeMoved(db: Database, { of, id, at, isMoved }: ChangedSettings): Promise<void> {
   if (!isMoved) return;
   for (const { number } of await db.all(NUMBERS[of], { id })) await resume(db, Number(number), at);
 }

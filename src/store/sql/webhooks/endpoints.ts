@@ -19,7 +19,7 @@ import {
   text,
   textOrNull,
 } from '../table.ts';
-import { afterChangedSettings, type ChangedSettings, changedSettingsStatement } from './changed-settings.ts';
+import { type ChangedSettings, changedSettingsStatement, resumeMoved } from './changed-settings.ts';
 import { stateStatements } from './webhooks.ts';
 
 export function endpointTable(vault: Vault): Table<Endpoint> {
@@ -75,7 +75,7 @@ export function endpointStore(db: Database, vault: Vault): EndpointStore {
         ...updateStatements(endpoint, before, audit),
         ...starts.flatMap((start) => [...stateStatements(start.change), auditStatement(start.audit)]),
       ]);
-      for (const change of changesOf(endpoint, before)) await afterChangedSettings(db, change);
+      for (const change of changesOf(endpoint, before)) await resumeMoved(db, change);
     },
   };
 }

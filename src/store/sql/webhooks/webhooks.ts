@@ -28,7 +28,7 @@ import {
   textOrNull,
   unchanged,
 } from '../table.ts';
-import { afterChangedSettings, type ChangedSettings, changedSettingsStatement } from './changed-settings.ts';
+import { type ChangedSettings, changedSettingsStatement, resumeMoved } from './changed-settings.ts';
 
 export const WEBHOOK: Table<WebhookConfiguration> = table<WebhookConfiguration>('webhook', 'id', {
   id: text,
@@ -65,6 +65,7 @@ export const PROGRESS: Table<Progress> = table<Progress>('webhook_progress', 'we
   failureStreak: number,
   probeAt: numberOrNull,
   deadStreak: number,
+  settingsVersion: number,
 });
 
 const SELECT = `
@@ -117,7 +118,7 @@ const SET_STATE = `
 
 /** The statements of a state change, for the transaction of its cause. */
 export function stateStatements({ progress, stateBefore, event }: StateChange): Statement[] {
-  const { nextOffset, cursorOffset, ...written } = progress;
+  const { nextOffset, cursorOffset, settingsVersion, ...written } = progress;
   const told = event === null ? [] : publishStatements(event);
   const { webhookNumber, state, stateAt } = progress;
   const resumed = state === 'started' && stateBefore !== state ? [resumeStatement(webhookNumber, stateAt)] : [];
@@ -155,7 +156,7 @@ export function webhookStore(db: Database): WebhookStore {
     insert: store.insert,
     update: async (webhook, before, audit) => {
       await store.update(webhook, before, audit);
-      await afterChangedSettings(db, changeOf(webhook, before));
+      await resumeMoved(db, changeOf(webhook, before));
     },
     remove: store.remove,
     setState: async (change, audit, configuration) => {
