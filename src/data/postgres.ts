@@ -167,7 +167,11 @@ export async function refuseUnfinishedMove(config: Config, db: PostgresDatabase)
 
 /** Makes schema and partitions in an empty database, so that data can be moved into it. An unfinished move may already be in it. */
 export async function prepareTarget(config: Config, db: PostgresDatabase, now: number): Promise<void> {
-  await explained(config, () => makeSchema(config, db, { history: SCHEMA_HISTORY, now }));
+  await explained(config, async () => {
+    await makeSchema(config, db, { history: SCHEMA_HISTORY, now });
+    // Instances that ran before may have dropped the partition for rows from before their start.
+    await ensurePartitions(db, { now, aheadMs: 0, hasPast: true });
+  });
 }
 
 async function openStore(config: Config, db: PostgresDatabase, exclusive: boolean, clock: Clock): Promise<Data> {

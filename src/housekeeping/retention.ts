@@ -6,7 +6,7 @@ import {
   REMOVAL_EVERY_MS,
   RETENTION_EVERY_MS,
 } from '../kernel/limits/housekeeping.ts';
-import type { RetentionStore } from '../store/housekeeping.ts';
+import type { KeptSince, PartitionsByAge, RetentionStore, RowsByAge } from '../store/housekeeping.ts';
 import { NO_TIME, type StepResult } from '../store/steps.ts';
 import type { Store } from '../store/store.ts';
 import type { Job } from './scheduler.ts';
@@ -29,18 +29,8 @@ export function retentionJobs(
   { retention: store, removals }: Pick<Store, 'retention' | 'removals'>,
   days: Retention,
 ): Job[] {
-  const before = (now: number, kept: number): number | null => (kept === 0 ? null : now - kept * DAY_MS);
   return [
-    { name: 'partitions', everyMs: PARTITIONS_EVERY_MS, begin: (now) => () => store.prepare(now) },
     { name: 'removed-webhooks', everyMs: REMOVAL_EVERY_MS, begin: () => removals.step },
-    {
-      name: 'attempts',
-      everyMs: RETENTION_EVERY_MS,
-      begin: (now) => {
-        const oldest = before(now, days.attemptsDays);
-        return async (size) => (oldest === null ? NOTHING : store.attempts(oldest, size));
-      },
-    },
     {
       name: 'records',
       everyMs: RETENTION_EVERY_MS,
@@ -62,6 +52,40 @@ export function retentionJobs(
         };
       },
     },
+    ...(store.byAge.kind === 'rows' ? rowJobs(store.byAge, days) : [partitionJob(store.byAge, days)]),
+  ];
+}
+
+function before(now: number, keptDays: number): number | null {
+  return keptDays === 0 ? null : now - keptDays * DAY_MS;
+}
+
+function partitionJob({ step }: PartitionsByAge, { deliveredDays, deadDays, attemptsDays }: Retention): Job {
+  return {
+    name: 'partitions',
+    everyMs: PARTITIONS_EVERY_MS,
+    begin: (now) => {
+      const recordsDays = deliveredDays === 0 || deadDays === 0 ? 0 : Math.max(deliveredDays, deadDays);
+      const kept: KeptSince = {
+        deliveredSince: before(now, deliveredDays),
+        recordsSince: before(now, recordsDays),
+        attemptsSince: before(now, attemptsDays),
+      };
+      return () => step(kept, now);
+    },
+  };
+}
+
+function rowJobs(store: RowsByAge, days: Retention): Job[] {
+  return [
+    {
+      name: 'attempts',
+      everyMs: RETENTION_EVERY_MS,
+      begin: (now) => {
+        const oldest = before(now, days.attemptsDays);
+        return async (size) => (oldest === null ? NOTHING : store.attempts(oldest, size));
+      },
+    },
     {
       // No webhook subscribed to these events, so they count as delivered when they happened.
       name: 'unwanted-events',
@@ -77,20 +101,6 @@ export function retentionJobs(
         };
       },
     },
-  ];
-}
-
-type Expiring = Pick<RetentionStore, 'tokens' | 'idempotencyKeys' | 'keptReplies' | 'erasures' | 'shortLived'>;
-
-/** Deletes expired access tokens, idempotency keys, kept replies and finished erasures. */
-export function expiredJobs(store: Expiring): Job[] {
-  const { shortLived } = store;
-  const removing: Job[] =
-    shortLived === null
-      ? []
-      : [{ name: 'short-lived', everyMs: EXPIRED_EVERY_MS, begin: (now) => (size) => shortLived(now, size) }];
-  return [
-    ...removing,
     {
       // Walks the whole table, because tokens with a long validity can come before expired ones.
       name: 'tokens',
@@ -104,6 +114,20 @@ export function expiredJobs(store: Expiring): Job[] {
         };
       },
     },
+  ];
+}
+
+type Expiring = Pick<RetentionStore, 'idempotencyKeys' | 'keptReplies' | 'erasures' | 'shortLived'>;
+
+/** Deletes expired idempotency keys, kept replies, finished erasures and values that live for minutes. */
+export function expiredJobs(store: Expiring): Job[] {
+  const { shortLived } = store;
+  const removing: Job[] =
+    shortLived === null
+      ? []
+      : [{ name: 'short-lived', everyMs: EXPIRED_EVERY_MS, begin: (now) => (size) => shortLived(now, size) }];
+  return [
+    ...removing,
     {
       name: 'idempotency-keys',
       everyMs: EXPIRED_EVERY_MS,

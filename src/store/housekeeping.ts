@@ -22,22 +22,40 @@ export type RetentionStore = {
   /** The next webhook number after `after`, or null. */
   nextWebhook(after: number): Promise<number | null>;
   records(sweep: RecordSweep, limit: number): Promise<SweepStep>;
-  /** Attempts of any kind from before `before`. */
-  attempts(before: number, limit: number): Promise<StepResult>;
-  /** Events from before `before` that are in no webhook's log. `after` is an event's key. */
-  unwantedEvents(range: { readonly after: number; readonly before: number }, limit: number): Promise<SweepStep>;
-  /** Expired access tokens with keys after `after`; examines up to `limit` tokens. */
-  tokens(range: { readonly after: number; readonly now: number }, limit: number): Promise<SweepStep>;
+  /** What is deleted by its age alone: row by row, or with the partition that holds it. */
+  readonly byAge: RowsByAge | PartitionsByAge;
   /** Expired idempotency keys. */
   idempotencyKeys(now: number, limit: number): Promise<StepResult>;
   /** Erasures that finished before `before`. */
   erasures(before: number, limit: number): Promise<StepResult>;
   /** Expired kept replies. */
   keptReplies(now: number, limit: number): Promise<StepResult>;
-  /** Makes room for the rows of the next weeks, in a database whose tables need it. */
-  prepare(now: number): Promise<StepResult>;
   /** Failed authentications and values that live for minutes. Null if they are in memory. */
   readonly shortLived: ((now: number, limit: number) => Promise<StepResult>) | null;
+};
+
+export type RowsByAge = {
+  readonly kind: 'rows';
+  /** Attempts of any kind from before `before`. */
+  attempts(before: number, limit: number): Promise<StepResult>;
+  /** Events from before `before` that are in no webhook's log. `after` is an event's key. */
+  unwantedEvents(range: { readonly after: number; readonly before: number }, limit: number): Promise<SweepStep>;
+  /** Expired access tokens with keys after `after`; examines up to `limit` tokens. */
+  tokens(range: { readonly after: number; readonly now: number }, limit: number): Promise<SweepStep>;
+};
+
+export type PartitionsByAge = {
+  readonly kind: 'partitions';
+  /** Makes the partitions of the next weeks, and drops those whose rows have all passed their retention. */
+  step(kept: KeptSince, now: number): Promise<StepResult>;
+};
+
+/** What is older is deleted; null: nothing is. Records also wait until their batch is settled. */
+export type KeptSince = {
+  readonly deliveredSince: number | null;
+  /** The older of the limits for delivered records and for dead and discarded ones. */
+  readonly recordsSince: number | null;
+  readonly attemptsSince: number | null;
 };
 
 /** Deletes the logs of deleted webhooks (`removed_webhook`) in steps. */

@@ -1,20 +1,19 @@
 /** The checks of `sallyport doctor` on a PostgreSQL database. */
 import { type Config, databaseName } from '../../config/config.ts';
 import { connect, refuseUnfinishedMove, requireSchema } from '../../data/postgres.ts';
-import { rowKeyTime } from '../../kernel/ids.ts';
 import { CLOCK_BEHIND_MAX_MS } from '../../kernel/limits/limits.ts';
 import { POSTGRES_CONNECTIONS } from '../../kernel/limits/postgres.ts';
 import type { Secret } from '../../kernel/secret.ts';
 import type { Database } from '../../store/database.ts';
 import type { PostgresDatabase } from '../../store/postgres/driver/postgres.ts';
 import { isPooled, type ServerHealth, serverHealth } from '../../store/postgres/health.ts';
+import { PARTITIONS_AHEAD_MIN_MS } from '../../store/postgres/partitions.ts';
 import { serverFacts } from '../../store/postgres/server.ts';
 import { examineContents } from './contents.ts';
 import { type Finding, finding, findings, ok, problem, warning } from './finding.ts';
 
 /** A snapshot of this age keeps the versions that updates leave behind, which slows claims down. */
 const SNAPSHOT_OLD_MS = 5 * 60_000;
-const PARTITIONS_AHEAD_MIN_MS = 2 * 86_400_000;
 
 export async function examinePostgres(config: Config, now: number): Promise<Finding[]> {
   let db: PostgresDatabase;
@@ -118,15 +117,15 @@ function examineVacuum({ autovacuum, oldestSnapshot, preparedTransactions, idleS
   return found.length > 0 ? found : [ok(check, 'autovacuum is on, and no old transaction keeps it from its work')];
 }
 
-function examinePartitions({ partitionsEnd, now }: ServerHealth): Finding {
+function examinePartitions({ partitionsEndAt, now }: ServerHealth): Finding {
   const check = 'partitions';
-  const ends = Object.entries(partitionsEnd).map(([table, key]) => ({ table, endAt: rowKeyTime(key) }));
+  const ends = Object.entries(partitionsEndAt).map(([table, endAt]) => ({ table, endAt }));
   const missing = ends.filter(({ endAt }) => endAt <= now).map(({ table }) => table);
   if (missing.length > 0)
     return problem(check, `${missing.join(', ')} cannot take new rows: start an instance, which makes partitions`);
   const soon = ends.filter(({ endAt }) => endAt - now < PARTITIONS_AHEAD_MIN_MS).map(({ table }) => table);
   if (soon.length > 0)
-    return warning(check, `${soon.join(', ')} have partitions for less than two days: see the log of the instances`);
+    return warning(check, `${soon.join(', ')} have partitions for less than a week: see the log of the instances`);
   const end = Math.min(...ends.map(({ endAt }) => endAt));
   return ok(check, `there are partitions until ${new Date(end).toISOString().slice(0, 10)}`);
 }

@@ -35,6 +35,9 @@ export const POSTGRES_LISTENING_EVERY_MS = 5000;
 /** How long an orderly end of a connection may take. */
 export const POSTGRES_END_MS = 500;
 
+/** How long dropping a partition waits for its lock, while all other statements on the table wait too. */
+export const PARTITION_LOCK_MS = 300;
+
 /** How often a transaction is run again that others kept from finishing. */
 export const POSTGRES_ROUNDS = 20;
 /** How often a read, or a transaction that did not commit, is run again after its connection was lost. */

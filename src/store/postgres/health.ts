@@ -3,6 +3,7 @@ import type { Secret } from '../../kernel/secret.ts';
 import type { Database } from '../database.ts';
 import { connectFirst } from './driver/connect.ts';
 import { planConnections } from './driver/url.ts';
+import { listPartitions, partitionsEndAt } from './partitions.ts';
 
 export type ServerHealth = {
   /** Tables that the role does not own, so that it cannot make partitions of them or migrate them. */
@@ -21,8 +22,8 @@ export type ServerHealth = {
   readonly connectionsMax: number;
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** The first row key for which each partitioned table has no partition. */
-  readonly partitionsEnd: Readonly<Record<string, number>>;
+  /** When each partitioned table runs out of partitions, in milliseconds since 1970. */
+  readonly partitionsEndAt: Readonly<Record<string, number>>;
 };
 
 const HEALTH = `
@@ -42,11 +43,6 @@ const SNAPSHOT = `
   SELECT pid, floor(extract(epoch FROM clock_timestamp() - xact_start) * 1000) AS age FROM pg_stat_activity
   WHERE backend_xmin IS NOT NULL AND xact_start IS NOT NULL AND pid <> pg_backend_pid() ORDER BY xact_start LIMIT 1`;
 const SLOTS = 'SELECT slot_name AS name FROM pg_replication_slots WHERE NOT active ORDER BY slot_name';
-// A bound reads FOR VALUES FROM ('1') TO ('2').
-const PARTITIONS = `
-  SELECT p.relname AS name, max(CAST(substring(pg_get_expr(c.relpartbound, c.oid) FROM 'TO \\(''(\\d+)''\\)') AS bigint)) AS until
-  FROM pg_class AS p LEFT JOIN pg_inherits AS i ON i.inhparent = p.oid LEFT JOIN pg_class AS c ON c.oid = i.inhrelid
-  WHERE p.relkind = 'p' AND p.relnamespace = to_regnamespace(current_schema()) GROUP BY p.relname`;
 
 export async function serverHealth(db: Database): Promise<ServerHealth> {
   const [row, foreign, snapshot, slots, partitions] = await Promise.all([
@@ -54,7 +50,7 @@ export async function serverHealth(db: Database): Promise<ServerHealth> {
     db.all(FOREIGN, {}),
     db.get(SNAPSHOT, {}),
     db.all(SLOTS, {}),
-    db.all(PARTITIONS, {}),
+    listPartitions(db),
   ]);
   return {
     foreignTables: foreign.map(({ name }) => String(name)),
@@ -68,7 +64,7 @@ export async function serverHealth(db: Database): Promise<ServerHealth> {
     connections: Number(row?.connections),
     connectionsMax: Number(row?.connections_max),
     now: Number(row?.now),
-    partitionsEnd: Object.fromEntries(partitions.map(({ name, until }) => [String(name), Number(until ?? 0)])),
+    partitionsEndAt: partitionsEndAt(partitions),
   };
 }
 

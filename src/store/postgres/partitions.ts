@@ -1,6 +1,14 @@
-/** Partitions of the large tables. Each holds the rows of some days by their row keys, which are ordered by time. */
-import { firstRowKeyAt } from '../../kernel/ids.ts';
+/**
+ * Partitions of the large tables. Each holds the rows of some days by their row keys, which are ordered by time. Old rows go with their
+ * partition, which takes no time and leaves no free space to reuse.
+ */
+import { firstRowKeyAt, rowKeyTime } from '../../kernel/ids.ts';
+import { TOKEN_VALIDITY_MAX_SECONDS } from '../../kernel/limits/limits.ts';
+import { PARTITION_LOCK_MS } from '../../kernel/limits/postgres.ts';
 import type { Database } from '../database.ts';
+import { DatabaseUnavailable } from '../errors.ts';
+import type { KeptSince, PartitionsByAge } from '../housekeeping.ts';
+import { NO_TIME } from '../steps.ts';
 
 /**
  * Makes changes of the schema come one after another. The number is any that every Sallyport uses. The lock ends with the transaction, so it
@@ -10,27 +18,64 @@ export const LOCK_SCHEMA = 'SELECT pg_advisory_xact_lock(CAST(7365161907 AS bigi
 
 const DAY_MS = 86_400_000;
 
-/** How far ahead a start and housekeeping make partitions. */
-export const PARTITIONS_AHEAD_MS: number = 30 * DAY_MS;
+/** How far ahead a start and housekeeping make partitions. A statement locks every partition that it might read, so more would cost. */
+export const PARTITIONS_AHEAD_MS: number = 14 * DAY_MS;
+/** Nobody has made partitions for a week. */
+export const PARTITIONS_AHEAD_MIN_MS: number = 7 * DAY_MS;
 
-type Partitioned = { readonly table: string; readonly days: number };
+type Table = 'access_token' | 'event' | 'outbox' | 'attempt';
 
 /** Tokens live for a day at most; the others for weeks. */
-const PARTITIONED: readonly Partitioned[] = [
-  { table: 'access_token', days: 1 },
-  { table: 'event', days: 7 },
-  { table: 'outbox', days: 7 },
-  { table: 'attempt', days: 7 },
-];
+const DAYS: Readonly<Record<Table, number>> = { access_token: 1, event: 7, outbox: 7, attempt: 7 };
+const TABLES = Object.keys(DAYS) as Table[];
 
-/** Rows from `from`, before `to`, by their keys; null: no bound. */
-type Partition = { readonly name: string; readonly table: string; readonly from: number | null; readonly to: number };
+/** Holds rows from key `from`, before key `to`. `from` is null for the first one. */
+export type Partition = {
+  readonly name: string;
+  readonly table: string;
+  readonly from: number | null;
+  readonly to: number;
+};
 
-/** The partitions of a table for rows from `now` until `aheadMs` later, and the one before them, which has no beginning. */
-function partitionsOf({ table, days }: Partitioned, now: number, aheadMs: number): Partition[] {
-  const span = days * DAY_MS;
+type Runner = Pick<Database, 'all' | 'get'> & {
+  /** Runs statements as one transaction, without a time limit. */
+  run(sql: string): Promise<void>;
+};
+
+// A bound reads FOR VALUES FROM ('1') TO ('2').
+const PARTITIONS = `
+  SELECT c.relname AS name, p.relname AS table, pg_get_expr(c.relpartbound, c.oid) AS bound
+  FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid JOIN pg_class AS p ON p.oid = i.inhparent
+  WHERE p.relkind = 'p' AND p.relnamespace = to_regnamespace(current_schema())`;
+const BOUND = /FROM \((?:MINVALUE|'(\d+)')\) TO \('(\d+)'\)/;
+
+/** All partitions, the oldest of each table first. */
+export async function listPartitions(db: Pick<Database, 'all'>): Promise<Partition[]> {
+  const rows = await db.all(PARTITIONS, {});
+  const found = rows.flatMap(({ name, table, bound }) => {
+    const [, from, to] = BOUND.exec(String(bound)) ?? [];
+    if (to === undefined) return [];
+    return [
+      { name: String(name), table: String(table), from: from === undefined ? null : Number(from), to: Number(to) },
+    ];
+  });
+  return found.sort((one, other) => one.to - other.to);
+}
+
+/** When each table runs out of partitions, in milliseconds since 1970. */
+export function partitionsEndAt(partitions: readonly Partition[]): Record<string, number> {
+  const ends = TABLES.map((table) => {
+    const last = partitions.findLast((one) => one.table === table);
+    return [table, last === undefined ? 0 : rowKeyTime(last.to)];
+  });
+  return Object.fromEntries(ends) as Record<string, number>;
+}
+
+/** The partitions of a table for rows from `now` until `aheadMs` later, and one for all rows before `oldest`. */
+function partitionsOf(table: Table, oldest: number | null, now: number, aheadMs: number): Partition[] {
+  const span = DAYS[table] * DAY_MS;
   const first = Math.floor(now / span) * span;
-  const partitions: Partition[] = [{ name: `${table}_p0`, table, from: null, to: firstRowKeyAt(first) }];
+  const partitions: Partition[] = [{ name: `${table}_p0`, table, from: null, to: oldest ?? firstRowKeyAt(first) }];
   for (let at = first; at <= now + aheadMs; at += span) {
     const day = new Date(at).toISOString().slice(0, 10).replaceAll('-', '');
     partitions.push({ name: `${table}_p${day}`, table, from: firstRowKeyAt(at), to: firstRowKeyAt(at + span) });
@@ -38,21 +83,100 @@ function partitionsOf({ table, days }: Partitioned, now: number, aheadMs: number
   return partitions;
 }
 
-/** Makes the partitions for rows from now until `aheadMs` later, if they are missing. Several instances may do this at once. */
+/**
+ * Makes the partitions for rows from now until `aheadMs` later, if they are missing. `hasPast`: also for all earlier rows, which a new table
+ * takes in any case. Several instances may do this at once.
+ */
 export async function ensurePartitions(
-  db: Pick<Database, 'all'> & { run(sql: string): Promise<void> },
-  { now, aheadMs }: { readonly now: number; readonly aheadMs: number },
+  db: Pick<Runner, 'all' | 'run'>,
+  { now, aheadMs, hasPast = false }: { readonly now: number; readonly aheadMs: number; readonly hasPast?: boolean },
 ): Promise<void> {
-  const rows = await db.all("SELECT relname FROM pg_class WHERE relispartition AND relkind = 'r'", {});
-  const known = new Set(rows.map(({ relname }) => String(relname)));
-  const missing = PARTITIONED.flatMap((one) => {
-    const isNew = ![...known].some((name) => name.startsWith(`${one.table}_p`));
-    return partitionsOf(one, now, aheadMs).filter(({ name, from }) => !known.has(name) && (isNew || from !== null));
+  const known = await listPartitions(db);
+  const names = new Set(known.map(({ name }) => name));
+  const missing = TABLES.flatMap((table) => {
+    const first = known.find((one) => one.table === table);
+    const isPastMissing = first === undefined || (hasPast && first.from !== null);
+    return partitionsOf(table, first?.from ?? null, now, aheadMs).filter(
+      ({ name, from }) => !names.has(name) && (from !== null || isPastMissing),
+    );
   });
   if (missing.length === 0) return;
-  const create = missing.map(
-    ({ name, table, from, to }) =>
-      `CREATE TABLE IF NOT EXISTS ${name} PARTITION OF ${table} FOR VALUES FROM (${from ?? 'MINVALUE'}) TO (${to})`,
-  );
+  const create = missing.map(createStatement);
   await db.run([LOCK_SCHEMA, ...create].join(';\n'));
+}
+
+// Attaching an empty table lets others read and write the partitioned one meanwhile. CREATE TABLE … PARTITION OF would wait for all of them, for
+// example for pg_dump, and keep everybody else waiting.
+function createStatement({ name, table, from, to }: Partition): string {
+  return `DO $create$ BEGIN IF to_regclass('${name}') IS NULL THEN
+    CREATE TABLE ${name} (LIKE ${table} INCLUDING ALL);
+    ALTER TABLE ${table} ATTACH PARTITION ${name} FOR VALUES FROM (${from ?? 'MINVALUE'}) TO (${to});
+  END IF; END $create$`;
+}
+
+export function partitionsByAge(db: Runner): PartitionsByAge {
+  return {
+    kind: 'partitions',
+    step: async (kept, now) => {
+      await preparePartitions(db, now);
+      return { done: true, rows: await dropPartitions(db, kept, now), took: NO_TIME };
+    },
+  };
+}
+
+/** Makes the partitions of the next weeks. If that fails for a week, the error says how long the rest will last. */
+async function preparePartitions(db: Runner, now: number): Promise<void> {
+  try {
+    await ensurePartitions(db, { now, aheadMs: PARTITIONS_AHEAD_MS });
+  } catch (error) {
+    const endAt = Math.min(...Object.values(partitionsEndAt(await listPartitions(db))));
+    if (endAt - now >= PARTITIONS_AHEAD_MIN_MS) throw error;
+    const days = Math.max(0, Math.floor((endAt - now) / DAY_MS));
+    throw new Error(`there are partitions for ${days} more days, and no new ones can be made: see sallyport doctor`, {
+      cause: error,
+    });
+  }
+}
+
+/**
+ * Drops the partitions whose rows have all passed their retention, and returns how many. Those of a table that somebody reads, for example
+ * pg_dump, are left for the next run: whoever waits for the lock makes all others wait too.
+ */
+async function dropPartitions(db: Runner, kept: KeptSince, now: number): Promise<number> {
+  const partitions = await listPartitions(db);
+  let dropped = 0;
+  for (const table of TABLES) {
+    const over: string[] = [];
+    for (const one of partitions) if (one.table === table && (await isOver(db, one, kept, now))) over.push(one.name);
+    if (over.length === 0) continue;
+    const drop = `DROP TABLE IF EXISTS ${over.join(', ')}`;
+    try {
+      await db.run([`SET LOCAL lock_timeout = ${PARTITION_LOCK_MS}`, LOCK_SCHEMA, drop].join(';\n'));
+      dropped += over.length;
+    } catch (error) {
+      if (!(error instanceof DatabaseUnavailable && error.reason === 'locked')) throw error;
+    }
+  }
+  return dropped;
+}
+
+// Index: outbox_event. Records of old events are only deleted, never added.
+const RECORD_WITHIN = 'SELECT 1 FROM outbox WHERE event_key >= @from AND event_key < @to LIMIT 1';
+
+async function isOver(db: Runner, { table, from, to }: Partition, kept: KeptSince, now: number): Promise<boolean> {
+  const endedAt = rowKeyTime(to);
+  const isEmptied = async (first: number | null): Promise<boolean> =>
+    (await db.get(RECORD_WITHIN, { from: first ?? 0, to })) === undefined;
+  switch (table as Table) {
+    case 'access_token':
+      return endedAt + TOKEN_VALIDITY_MAX_SECONDS * 1000 <= now;
+    case 'event':
+      return kept.deliveredSince !== null && endedAt <= kept.deliveredSince && (await isEmptied(from));
+    case 'outbox':
+      return endedAt + DAY_MS <= now && (await isEmptied(from));
+    case 'attempt':
+      if (kept.attemptsSince !== null && endedAt <= kept.attemptsSince) return true;
+      // Attempts are deleted with their records at the latest, and an attempt comes after the events of its records.
+      return kept.recordsSince !== null && endedAt <= kept.recordsSince && (await isEmptied(null));
+  }
 }

@@ -2,8 +2,8 @@
 
 import type { Ids } from '../../kernel/ids.ts';
 import type { Vault } from '../../kernel/vault.ts';
+import { removalStore, retentionStore } from '../sql/retention.ts';
 import { createStore } from '../sql/store.ts';
-import { NO_TIME } from '../steps.ts';
 import type { Store } from '../store.ts';
 import { type PostgresAccessVersion, tokenStore, watchAccess } from './access.ts';
 import { deliveryStores } from './dispatch.ts';
@@ -12,7 +12,7 @@ import { erasureStore } from './erasure.ts';
 import { eventTypeReads } from './event-types.ts';
 import { failureStore } from './failures.ts';
 import { createLeases } from './instances.ts';
-import { ensurePartitions, PARTITIONS_AHEAD_MS } from './partitions.ts';
+import { partitionsByAge } from './partitions.ts';
 import { eventStore } from './publish.ts';
 import { removeShortLived, shortLivedStore } from './short-lived.ts';
 import { stateHistoryStore } from './state-history.ts';
@@ -26,6 +26,7 @@ export function createPostgresStore(
 ): Store {
   const shared = createStore(db, vault, ids, access);
   const leases = createLeases(db);
+  const byAge = partitionsByAge(db);
   return {
     ...shared,
     tokens: tokenStore(db, access),
@@ -34,14 +35,8 @@ export function createPostgresStore(
     erasures: erasureStore(db),
     events: eventStore(db),
     eventTypes: { ...shared.eventTypes, ...eventTypeReads(db) },
-    retention: {
-      ...shared.retention,
-      shortLived: removeShortLived(db),
-      prepare: async (now) => {
-        await ensurePartitions(db, { now, aheadMs: PARTITIONS_AHEAD_MS });
-        return { done: true, rows: 0, took: NO_TIME };
-      },
-    },
+    retention: { ...retentionStore(db, byAge), shortLived: removeShortLived(db) },
+    removals: removalStore(db, byAge),
     stateHistory: stateHistoryStore(db),
     instances: leases.instances,
     ...deliveryStores(db, vault, leases),

@@ -8,8 +8,15 @@ import { STEP_PAYLOAD_BYTES } from '../../kernel/limits/housekeeping.ts';
 import { BATCH_RECORDS_MAX } from '../../kernel/limits/limits.ts';
 import type { Database, Statement } from '../database.ts';
 import { StaleWrite } from '../errors.ts';
-import type { RecordSweep, RemovalStore, RetentionStore, SweepStep } from '../housekeeping.ts';
-import { measured, NO_TIME, type StepResult } from '../steps.ts';
+import type {
+  PartitionsByAge,
+  RecordSweep,
+  RemovalStore,
+  RetentionStore,
+  RowsByAge,
+  SweepStep,
+} from '../housekeeping.ts';
+import { measured, type StepResult } from '../steps.ts';
 import { purgeTokens } from './access/tokens.ts';
 
 // Reads the log in its order. An index by age would cost a write for every settled batch.
@@ -61,8 +68,12 @@ const OLD_REPLIES = `
   DELETE FROM kept_reply WHERE (application_id, key) IN (
     SELECT application_id, key FROM kept_reply WHERE expires_at <= @now ORDER BY expires_at LIMIT @limit)`;
 
-export function retentionStore(database: Database): RetentionStore {
-  const remove = (sql: string, params: Readonly<Record<string, number>>, limit: number): Promise<StepResult> =>
+/**
+ * `byAge` replaces the deletion of single events, attempts and tokens. A record then leaves its event and its attempts to it.
+ */
+export function retentionStore(database: Database, byAge: PartitionsByAge | null = null): RetentionStore {
+  const ofRecords = byAge === null ? ALL_OF_RECORD : ONLY_RECORD;
+  const remove: Remove = (sql, params, limit) =>
     measured(database, async (db) => {
       const [deleted] = await db.commit([{ sql, params: { ...params, limit } }]);
       const rows = deleted?.changes ?? 0;
@@ -73,7 +84,20 @@ export function retentionStore(database: Database): RetentionStore {
       const row = await database.get(NEXT_WEBHOOK, { after });
       return row?.number == null ? null : Number(row.number);
     },
-    records: (sweep, limit) => measured(database, (db) => sweepRecords(db, sweep, limit)),
+    records: (sweep, limit) => measured(database, (db) => sweepRecords(db, sweep, limit, ofRecords)),
+    byAge: byAge ?? rowsByAge(database, remove),
+    idempotencyKeys: (now, limit) => remove(OLD_KEYS, { now }, limit),
+    erasures: (before, limit) => remove(OLD_ERASURES, { before }, limit),
+    keptReplies: (now, limit) => remove(OLD_REPLIES, { now }, limit),
+    shortLived: null,
+  };
+}
+
+type Remove = (sql: string, params: Readonly<Record<string, number>>, limit: number) => Promise<StepResult>;
+
+function rowsByAge(database: Database, remove: Remove): RowsByAge {
+  return {
+    kind: 'rows',
     attempts: (before, limit) => remove(OLD_ATTEMPTS, { before: firstRowKeyAt(before) }, limit),
     unwantedEvents: ({ after, before }, limit) =>
       measured(database, async (db) => {
@@ -90,11 +114,6 @@ export function retentionStore(database: Database): RetentionStore {
         const { next, purged } = await purgeTokens(db, range, limit);
         return { done: next === null, next, rows: purged };
       }),
-    idempotencyKeys: (now, limit) => remove(OLD_KEYS, { now }, limit),
-    erasures: (before, limit) => remove(OLD_ERASURES, { before }, limit),
-    keptReplies: (now, limit) => remove(OLD_REPLIES, { now }, limit),
-    prepare: async () => ({ done: true, rows: 0, took: NO_TIME }),
-    shortLived: null,
   };
 }
 
@@ -108,7 +127,9 @@ const REMOVED_BATCHES = `
       SELECT first_offset FROM batch WHERE webhook_number = @webhookNumber ORDER BY first_offset LIMIT @limit) AS oldest)`;
 const FORGET_NUMBER = 'DELETE FROM removed_webhook WHERE number = @webhookNumber';
 
-export function removalStore(database: Database): RemovalStore {
+/** `byAge`: as for `retentionStore`. */
+export function removalStore(database: Database, byAge: PartitionsByAge | null = null): RemovalStore {
+  const ofRecords = byAge === null ? ALL_OF_RECORD : ONLY_RECORD;
   return {
     step: (limit) =>
       measured(database, async (db) => {
@@ -123,7 +144,7 @@ export function removalStore(database: Database): RemovalStore {
         const within = records.slice(0, withinBytes(records.map(({ bytes }) => Number(bytes))));
         const [first, last] = [Number(within[0]?.record_offset), Number(within.at(-1)?.record_offset)];
         const forget: Statement = { sql: FORGET_NUMBER, params: { webhookNumber } };
-        await db.commit(within.length === 0 ? [forget] : recordStatements({ webhookNumber, first, last }));
+        await db.commit(within.length === 0 ? [forget] : recordStatements({ webhookNumber, first, last }, ofRecords));
         return { done: false, rows: within.length };
       }),
   };
@@ -132,7 +153,7 @@ export function removalStore(database: Database): RemovalStore {
 type Swept = Omit<SweepStep, 'took'>;
 
 /** Deletes the first stretch of due records from offset `from`, as much of it as fits in one step. */
-async function sweepRecords(db: Database, sweep: RecordSweep, limit: number): Promise<Swept> {
+async function sweepRecords(db: Database, sweep: RecordSweep, limit: number, of: OfRecord): Promise<Swept> {
   const { webhookNumber, from, deliveredBy, deadBy } = sweep;
   const seen = (await db.all(BATCHES, { webhookNumber, from, limit })).map((row) => ({
     first: Number(row.first_offset),
@@ -149,7 +170,7 @@ async function sweepRecords(db: Database, sweep: RecordSweep, limit: number): Pr
   if (beginning === -1) return { done: false, next: (seen.at(-1)?.last ?? from) + 1, rows: 0 };
   const ending = seen.findIndex(({ due }, at) => at > beginning && !due);
   const batches = seen.slice(beginning, ending === -1 ? undefined : ending);
-  return deleteStretch(db, webhookNumber, batches, limit);
+  return deleteStretch(db, webhookNumber, batches, limit, of);
 }
 
 const END: Swept = { done: true, next: null, rows: 0 };
@@ -161,12 +182,13 @@ async function deleteStretch(
   webhookNumber: number,
   batches: readonly Stretch[],
   limit: number,
+  of: OfRecord,
 ): Promise<Swept> {
   const first = batches[0]?.first ?? 0;
   const sizes = await db.all(SIZES, { webhookNumber, first, last: batches.at(-1)?.last ?? 0, limit });
   const last = Number(sizes[withinBytes(sizes.map(({ bytes }) => Number(bytes))) - 1]?.record_offset ?? first);
   const stretch = { webhookNumber, first, last };
-  const attempts = (await db.all(ATTEMPTS_OF, { ...stretch, limit })).length;
+  const attempts = of.attempts ? (await db.all(ATTEMPTS_OF, { ...stretch, limit })).length : 0;
   const deleteAttempts: Statement = { sql: DELETE_ATTEMPTS_OF, params: { ...stretch, limit } };
   try {
     if (attempts === limit) {
@@ -181,7 +203,7 @@ async function deleteStretch(
       { sql: DELETE_BATCHES, params: stretch, expectChanges: whole },
       { sql: SHORTEN_BATCH, params: stretch, expectChanges: cut },
       ...(attempts === 0 ? [] : [deleteAttempts]),
-      ...recordStatements(stretch),
+      ...recordStatements(stretch, of),
     ]);
     return { done: false, next: last + 1, rows: last - first + 1 };
   } catch (error) {
@@ -190,12 +212,14 @@ async function deleteStretch(
   }
 }
 
+/** Which rows are deleted together with a record. */
+type OfRecord = { readonly events: boolean; readonly attempts: boolean };
+const ALL_OF_RECORD: OfRecord = { events: true, attempts: true };
+const ONLY_RECORD: OfRecord = { events: false, attempts: false };
+
 /** Deletes records, and the events that are in no other log. */
-function recordStatements(params: { readonly webhookNumber: number } & Stretch): Statement[] {
-  return [
-    { sql: DELETE_EVENTS, params },
-    { sql: DELETE_RECORDS, params },
-  ];
+function recordStatements(params: { readonly webhookNumber: number } & Stretch, of: OfRecord): Statement[] {
+  return [...(of.events ? [{ sql: DELETE_EVENTS, params }] : []), { sql: DELETE_RECORDS, params }];
 }
 
 /** How many of the first sizes fit in one step; at least one. */

@@ -1,14 +1,8 @@
 /** The driver of PostgreSQL on a real server. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
-import { createVault, MASTER_KEY_BYTES } from '../../../src/kernel/vault.ts';
 import { ConstraintViolation, StaleWrite } from '../../../src/store/errors.ts';
-import { openPostgres } from '../../../src/store/postgres/driver/postgres.ts';
-import { createPostgresStore } from '../../../src/store/postgres/store.ts';
-import { cleanUp } from '../../support/cleanup.ts';
-import { newDatabase, openTestPostgres } from '../../support/postgres.ts';
+import { openTestPostgres } from '../../support/postgres.ts';
 import { NOW } from '../../support/store.ts';
 
 describe('the driver of PostgreSQL', () => {
@@ -40,26 +34,5 @@ describe('the driver of PostgreSQL', () => {
     assert.ok(violation instanceof ConstraintViolation);
     assert.deepEqual([violation.kind, violation.columns], ['unique', ['setting.name']]);
     assert.deepEqual(await database.all('SELECT name FROM setting', {}), [{ name: 'a' }]);
-  });
-
-  it('has partitions for the next weeks made by housekeeping', async (t) => {
-    const url = await newDatabase(t);
-    const database = await openPostgres({ connection: { connectionString: url } });
-    cleanUp(t, () => database.close());
-    await database.run(readFileSync(new URL('../../../src/store/postgres/schema.sql', import.meta.url), 'utf8'));
-    const store = createPostgresStore(
-      database,
-      createVault(randomBytes(MASTER_KEY_BYTES), randomBytes),
-      createIds(() => NOW, randomBytes),
-    );
-    const partitions = async (): Promise<number> =>
-      Number((await database.get("SELECT count(*) AS n FROM pg_class WHERE relispartition AND relkind = 'r'", {}))?.n);
-    await store.retention.prepare(NOW);
-    const made = await partitions();
-    assert.ok(made > 30);
-    await store.retention.prepare(NOW);
-    assert.equal(await partitions(), made);
-    await store.retention.prepare(NOW + 8 * 86_400_000);
-    assert.equal(await partitions(), made + 8 + 3);
   });
 });
