@@ -51,7 +51,7 @@ export type Database = {
    * erases the rows with these keys. `erasing` has the new values of the erased columns.
    */
   overwriteCopies(layout: RowLayout, keys: readonly number[], erasing: ErasedColumns): Promise<Statement[]>;
-  /** Removes old versions of rows outside the tables (SQLite: in the write-ahead log). False if another process is reading them. */
+  /** Removes old versions of rows: from the write-ahead log (SQLite), or by VACUUM. False if another process may still read them. */
   forgetOverwritten(): Answer<boolean>;
   close(): Answer<void>;
 };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { idempotency, newEvent } from '../support/events.ts';
 import { count, housekeepingFor } from '../support/housekeeping.ts';
-import { leavingNothing, openTestStore, type TestStore } from '../support/store.ts';
+import { leavingNothing, onSqlite, openTestStore, type TestStore } from '../support/store.ts';
 
 async function issue({ database, ids, clock }: TestStore, lifetimesMs: readonly number[]): Promise<void> {
   const sql = `
@@ -18,7 +18,7 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
 describe('expired access tokens', () => {
-  it('are deleted, and valid ones are kept, also if long-lived ones come before short-lived ones', async (t) => {
+  onSqlite('are deleted, and valid ones are kept, also if long-lived ones come before short-lived ones', async (t) => {
     const s = await openTestStore(t);
     await issue(s, Array(500).fill(DAY_MS));
     await issue(s, Array(500).fill(5 * MINUTE_MS));
@@ -34,7 +34,7 @@ describe('expired access tokens', () => {
     assert.equal(await count(s, 'access_token'), 0);
   });
 
-  it('do not accumulate: the size of the table follows the valid ones', async (t) => {
+  onSqlite('do not accumulate: the size of the table follows the valid ones', async (t) => {
     const s = await openTestStore(t);
     const house = housekeepingFor(s);
     const sizes: number[] = [];

@@ -4,7 +4,7 @@ import { StaleWrite } from '../../src/store/errors.ts';
 import { attemptOf, checkLog, claimNext, publishMany, run, settleBatch, settleNext } from '../support/batches.ts';
 import { newEvent, subscribe } from '../support/events.ts';
 import { count, housekeepingFor } from '../support/housekeeping.ts';
-import { openTestStore, type TestStore } from '../support/store.ts';
+import { onPostgres, onSqlite, openTestStore, type TestStore } from '../support/store.ts';
 
 async function idOf(s: TestStore, number: number): Promise<string> {
   const found = (await s.store.webhooks.list('', 100)).find(({ progress }) => progress.webhookNumber === number);
@@ -37,7 +37,9 @@ describe('a deleted webhook', () => {
 
     await s.store.events.publish([newEvent(s, 'order.placed')]);
     assert.equal(await count(s, 'outbox'), 30);
-    await settleBatch(s, underWay, { kind: 'delivered', at: s.clock() });
+    const settled = settleBatch(s, underWay, { kind: 'delivered', at: s.clock() });
+    // No instance holds the webhook any more.
+    await (onPostgres ? assert.rejects(settled, StaleWrite) : settled);
     assert.equal(await s.store.webhooks.get(id), null);
   });
 
@@ -51,7 +53,7 @@ describe('a deleted webhook', () => {
     assert.equal(await count(s, 'endpoint'), 0);
   });
 
-  it('has only its own log deleted, in steps of a bounded number of rows', async (t) => {
+  onSqlite('has only its own log deleted, in steps of a bounded number of rows', async (t) => {
     const s = await openTestStore(t);
     const [kept, gone] = [await subscribe(s, ['order.placed']), await subscribe(s, ['*'])];
     await run(s, kept);
@@ -90,6 +92,8 @@ describe('a deleted webhook', () => {
     await publishMany(s, 'order.placed', 300);
     for (const number of numbers) await s.store.webhooks.remove(await idOf(s, number), s.entry());
     await housekeepingFor(s).runOnce();
-    for (const table of [...LOG, 'event', 'removed_webhook']) assert.equal(await count(s, table), 0, table);
+    // On PostgreSQL events go with their partition.
+    const events = onPostgres ? [] : ['event'];
+    for (const table of [...LOG, ...events, 'removed_webhook']) assert.equal(await count(s, table), 0, table);
   });
 });

@@ -63,6 +63,7 @@ export async function startCluster(
 const FAST: Readonly<Record<string, string>> = {
   listen_addresses: '127.0.0.1',
   fsync: 'off',
+  max_prepared_transactions: '4',
   synchronous_commit: 'off',
   full_page_writes: 'off',
   max_connections: '300',

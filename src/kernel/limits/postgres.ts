@@ -38,6 +38,10 @@ export const POSTGRES_END_MS = 500;
 /** How long dropping a partition waits for its lock, while all other statements on the table wait too. */
 export const PARTITION_LOCK_MS = 300;
 
+/** How often, and with which pause, the end of an erasure looks whether older transactions have ended. Most take milliseconds. */
+export const ERASURE_SNAPSHOT_LOOKS = 20;
+export const ERASURE_SNAPSHOT_LOOK_MS = 50;
+
 /** How often a transaction is run again that others kept from finishing. */
 export const POSTGRES_ROUNDS = 20;
 /** How often a read, or a transaction that did not commit, is run again after its connection was lost. */

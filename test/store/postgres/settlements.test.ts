@@ -243,6 +243,34 @@ describe('claims and settlements of a turn', () => {
     );
   });
 
+  it('update the progress of webhooks on their page, so that indexes and tables do not grow', async (t) => {
+    const { database, write } = await open(t, 8);
+    const hot = async (): Promise<{ updates: number; onPage: number }> => {
+      const row = await database.get(
+        `SELECT n_tup_upd AS updates, n_tup_hot_upd AS on_page FROM pg_stat_user_tables WHERE relname = 'webhook_progress'`,
+        {},
+      );
+      return { updates: Number(row?.updates), onPage: Number(row?.on_page) };
+    };
+    const flush = { sql: 'SELECT pg_stat_force_next_flush()', params: {} };
+    const before = await hot();
+    const nothing: Happening = { outcomes: [], health: null, wakeAt: null, claim: null };
+    for (let round = 0; round < 200; round += 1) {
+      const wakeAt = NOW - round;
+      await Promise.all(
+        Array.from({ length: 8 }, (_, at) => write(workOf(at + 1, { ...nothing, wakeAt, outcomes: [] }))),
+      );
+    }
+    let after = await hot();
+    // Each connection reports its own figures.
+    while (after.updates - before.updates < 1600) {
+      await Promise.all(Array.from({ length: 8 }, () => database.commit([flush])));
+      after = await hot();
+    }
+    const share = (after.onPage - before.onPage) / (after.updates - before.updates);
+    assert.ok(share > 0.9, `only ${share} of the updates are HOT`);
+  });
+
   it('exclude changes of state and halved batches', () => {
     const batch = batchAt(1, 0);
     const settlement = {

@@ -15,6 +15,7 @@ import {
 import type { Database, Parameters, Row, Statement, StatementResult, WriteTime } from '../../database.ts';
 import { DatabaseUnavailable } from '../../errors.ts';
 import { ensurePartitions } from '../partitions.ts';
+import { vacuumErased } from '../vacuum.ts';
 import { type Connection, createConnection } from './connection.ts';
 import { isLost, isStaleSession, lacksPartition, portError } from './errors.ts';
 import { createListener, type OnMessage } from './listen.ts';
@@ -88,12 +89,7 @@ export async function openPostgres({
     commit: writes.commit,
     // Old versions of rows are removed by VACUUM, not by this transaction.
     overwriteCopies: async () => [],
-    // It makes their place free for new rows, which overwrite them. Until then their bytes remain in the files of the server, as they do in
-    // its write-ahead log and in its backups.
-    forgetOverwritten: async () => {
-      for (const table of ['event', 'attempt']) await run(`VACUUM ${table}`);
-      return true;
-    },
+    forgetOverwritten: () => vacuumErased({ get: async (sql, params) => (await reads(sql, params))[0], run }),
     run,
     listen: listener.listen,
     notify: createNotify(reads),

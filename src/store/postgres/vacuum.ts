@@ -1,0 +1,33 @@
+/** Removes the versions of rows that an erasure has replaced. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ERASURE_SNAPSHOT_LOOK_MS, ERASURE_SNAPSHOT_LOOKS } from '../../kernel/limits/postgres.ts';
+import type { Database } from '../database.ts';
+
+type Runner = Pick<Database, 'get'> & { run(sql: string): Promise<void> };
+
+// The transaction that replaced the rows has a lower number.
+const NUMBER = 'SELECT CAST(CAST(pg_current_xact_id() AS xid) AS text) AS number';
+// Whoever began before transaction @number may still see what it replaced: a transaction, a standby with feedback, a prepared transaction, or
+// a replication slot. `age` counts back from the newest transaction.
+const HOLDER = `
+  SELECT 1 FROM (
+    SELECT backend_xmin AS oldest FROM pg_stat_activity
+    WHERE (datname = current_database() OR backend_type = 'walsender') AND pid <> pg_backend_pid() AND backend_type <> 'autovacuum worker'
+    UNION ALL SELECT transaction FROM pg_prepared_xacts WHERE database = current_database()
+    UNION ALL SELECT xmin FROM pg_replication_slots) AS holding
+  WHERE oldest IS NOT NULL AND age(oldest) >= age(CAST(@number AS xid)) LIMIT 1`;
+
+/**
+ * Makes the place of replaced versions free for new rows, which overwrite them. Until then their bytes remain in the files of the server, as
+ * they do in its write-ahead log and in its backups. Returns false, and does nothing, while an older transaction can still read them.
+ */
+export async function vacuumErased(db: Runner): Promise<boolean> {
+  const row = await db.get(NUMBER, {});
+  const number = String(row?.number);
+  for (let looks = 1; (await db.get(HOLDER, { number })) !== undefined; looks += 1) {
+    if (looks === ERASURE_SNAPSHOT_LOOKS) return false;
+    await sleep(ERASURE_SNAPSHOT_LOOK_MS);
+  }
+  for (const table of ['event', 'attempt']) await db.run(`VACUUM ${table}`);
+  return true;
+}
