@@ -3,7 +3,7 @@ import type { BenchResult, Row } from './result.ts';
 import { spread } from './statistics.ts';
 import { formatNumber, withUnit } from './table.ts';
 
-const WIDTH = 760;
+export const WIDTH = 760;
 const STYLE = `
   text { font: 12px system-ui, sans-serif; fill: #24292f; }
   .small { font-size: 11px; fill: #57606a; }
@@ -16,7 +16,7 @@ const STYLE = `
     .spread, .axis { stroke: #9198a1; } .goal { stroke: #f85149; }
   }`;
 /** Of lines, told apart on either ground. */
-const COLOURS = ['#0969da', '#bf8700', '#1a7f37', '#8250df', '#cf222e', '#6e7781'];
+export const COLOURS = ['#0969da', '#bf8700', '#1a7f37', '#8250df', '#cf222e', '#6e7781'];
 
 export function chartOf(result: BenchResult): string {
   return result.chart.kind === 'bars' ? bars(result) : lines(result, result.chart);
@@ -97,15 +97,15 @@ function pointsOf({ values }: Row, figures: BenchResult['figures'], isRelative: 
   return isRelative ? medians.map((value) => value / (medians[0] ?? 1)) : medians;
 }
 
-function svg(title: string, height: number, parts: readonly string[]): string {
+export function svg(title: string, height: number, parts: readonly string[]): string {
   const head = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img">`;
   return `${[head, `<title>${escaped(title)}</title>`, `<style>${STYLE}\n</style>`, ...parts, '</svg>'].join('\n')}\n`;
 }
 
-function fixed(value: number): string {
+export function fixed(value: number): string {
   return formatNumber(value).includes('–') ? '0' : value.toFixed(1);
 }
 
-function escaped(text: string): string {
+export function escaped(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }
