@@ -126,9 +126,9 @@ type Surroundings = {
 
 function assemble(composed: Composed, { config, log, certificate, stopwatch, failed }: Surroundings): Sallyport {
   const { store, clock, services } = composed;
-  const metrics = createMetrics({ queues: store.queues, clock });
-  const figures = createFigures({ store: store.figures, clock });
   const { instances } = store;
+  const metrics = createMetrics({ queues: store.queues, clock, instances });
+  const figures = createFigures({ store: store.figures, clock });
   const feed = createAttemptFeed(instances === null ? null : store.attempts.live);
   // Several instances agree on the clock of their database, which none of them watches.
   const checkClock =

@@ -65,6 +65,41 @@ export const GAUGES = {
     help: 'The age of the oldest pending record, also while the webhook is stopped; 0 without pending records.',
     labelNames: ['webhook'],
   },
+  instances: {
+    name: 'sallyport_instances',
+    help: 'Instances on the PostgreSQL database, by state: alive, or expired and not yet replaced.',
+    labelNames: ['state'],
+  },
+  webhooksHeld: {
+    name: 'sallyport_webhooks_held',
+    help: 'The webhooks that this instance sends for.',
+    labelNames: [],
+  },
+  roundTrip: {
+    name: 'sallyport_database_round_trip_seconds',
+    help: 'The time of a query that does nothing.',
+    labelNames: [],
+  },
+  clockDifference: {
+    name: 'sallyport_database_clock_difference_seconds',
+    help: 'The clock of this machine minus the clock of the database.',
+    labelNames: [],
+  },
+  standbyLag: {
+    name: 'sallyport_database_standby_lag_seconds',
+    help: 'How far the replay of a standby is behind. `synchronous` tells whether commits wait for it.',
+    labelNames: ['standby', 'synchronous'],
+  },
+  oldestSnapshot: {
+    name: 'sallyport_database_oldest_snapshot_seconds',
+    help: 'The age of the oldest transaction that keeps old versions of rows; 0 without one.',
+    labelNames: [],
+  },
+  partitions: {
+    name: 'sallyport_database_partitions_days',
+    help: 'The days until the first table runs out of partitions. Housekeeping keeps it above 14.',
+    labelNames: [],
+  },
 } as const;
 
 export const HISTOGRAMS = {

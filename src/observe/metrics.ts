@@ -16,6 +16,7 @@ import type { ObserveRequest } from '../http/server.ts';
 import type { Clock } from '../kernel/ids.ts';
 import { METRICS_WEBHOOKS_MAX } from '../kernel/limits/limits.ts';
 import { VERSION } from '../kernel/version.ts';
+import type { InstanceStore } from '../store/instances.ts';
 import type { QueueStore } from '../store/overview.ts';
 import { standardError } from './log-destination.ts';
 import { COUNTERS, GAUGES, HISTOGRAMS } from './metric-names.ts';
@@ -31,9 +32,14 @@ export type Metrics = {
   readonly observeStep: ObserveStep;
 };
 
-type Dependencies = { readonly queues: QueueStore; readonly clock: Clock };
+type Dependencies = {
+  readonly queues: QueueStore;
+  readonly clock: Clock;
+  /** Null on SQLite, which has no metrics of instances. */
+  readonly instances?: Pick<InstanceStore, 'list' | 'held' | 'database'> | null;
+};
 
-export function createMetrics({ queues, clock }: Dependencies): Metrics {
+export function createMetrics({ queues, clock, instances = null }: Dependencies): Metrics {
   const own = new Registry();
   const registers = [own];
   const build = new Gauge({ ...GAUGES.build, registers });
@@ -59,6 +65,7 @@ export function createMetrics({ queues, clock }: Dependencies): Metrics {
       this.inc(standardError.droppedLines());
     },
   });
+  const readInstances = instances === null ? async () => {} : measureInstances(own, instances, clock);
   let answered = 0;
   ofProcess ??= measureProcess();
   const registry = Registry.merge([ofProcess, own]);
@@ -100,7 +107,7 @@ export function createMetrics({ queues, clock }: Dependencies): Metrics {
   return {
     contentType: registry.contentType,
     render: async () => {
-      await readQueues();
+      await Promise.all([readQueues(), readInstances()]);
       return registry.metrics();
     },
     answeredRequests: () => answered,
@@ -127,6 +134,37 @@ export function createMetrics({ queues, clock }: Dependencies): Metrics {
       housekeptRows.inc({ task: job }, rows);
       stepSeconds.observe((took.statementsMs + took.commitMs) / 1000);
     },
+  };
+}
+
+/** Returns the function that reads the metrics of the instances and of their database. */
+function measureInstances(
+  register: Registry,
+  store: NonNullable<Dependencies['instances']>,
+  clock: Clock,
+): () => Promise<void> {
+  const registers = [register];
+  const count = new Gauge({ ...GAUGES.instances, registers });
+  const held = new Gauge({ ...GAUGES.webhooksHeld, registers });
+  const roundTrip = new Gauge({ ...GAUGES.roundTrip, registers });
+  const clockDifference = new Gauge({ ...GAUGES.clockDifference, registers });
+  const standbyLag = new Gauge({ ...GAUGES.standbyLag, registers });
+  const oldestSnapshot = new Gauge({ ...GAUGES.oldestSnapshot, registers });
+  const partitions = new Gauge({ ...GAUGES.partitions, registers });
+  return async () => {
+    const [all, database] = await Promise.all([store.list(), store.database()]);
+    const alive = all.filter((one) => one.alive).length;
+    count.set({ state: 'alive' }, alive);
+    count.set({ state: 'expired' }, all.length - alive);
+    held.set(store.held());
+    roundTrip.set(database.roundTripMs / 1000);
+    clockDifference.set(database.clockAheadMs / 1000);
+    standbyLag.reset();
+    for (const { name, isSynchronous, lagMs } of database.standbys) {
+      if (lagMs !== null) standbyLag.set({ standby: name, synchronous: String(isSynchronous) }, lagMs / 1000);
+    }
+    oldestSnapshot.set(database.oldestSnapshotMs / 1000);
+    partitions.set((database.partitionsEndAt - clock()) / 86_400_000);
   };
 }
 

@@ -145,6 +145,7 @@ const GROUPS: readonly NavigationGroup[] = [
     label: 'Operate',
     items: [
       { path: '/audit', label: 'Audit log', icon: 'audit', key: 'l' },
+      { path: '/instances', label: 'Instances', icon: 'instances', key: 'i' },
       { path: '/settings', label: 'Settings', icon: 'settings', key: 's' },
       { path: '/docs', label: 'Documentation', icon: 'book', key: 'h' },
     ],

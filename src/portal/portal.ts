@@ -15,6 +15,7 @@ import { deliveryReplayPages } from './deliveries/replay.ts';
 import { documentationPages } from './documentation.ts';
 import { endpointPages } from './endpoints/pages.ts';
 import { eventTypePages } from './event-types.ts';
+import { instancePages } from './instances.ts';
 import { keyPages } from './keys.ts';
 import { createLayout, navigationOf } from './layout.ts';
 import { overviewPages } from './overview.ts';
@@ -63,6 +64,7 @@ function allPages(dependencies: PageDependencies): PageRoute[] {
     ...productPages(dependencies),
     ...testerPages(dependencies),
     ...auditPages(dependencies),
+    ...instancePages(dependencies),
     ...settingsPages(dependencies),
     ...searchPages(dependencies),
     ...resultPages(dependencies),

@@ -30,6 +30,31 @@ export type Renewal = {
   readonly expired: readonly number[];
 };
 
+/** A standby of the database. Null: the role may not see it (`pg_read_all_stats`). */
+export type Standby = {
+  readonly name: string;
+  /** As PostgreSQL calls it, for example `streaming`. */
+  readonly state: string | null;
+  /** Whether commits wait for it. */
+  readonly isSynchronous: boolean;
+  /** How far its replay is behind. */
+  readonly lagMs: number | null;
+};
+
+/** The database as this instance sees it. */
+export type DatabaseStatus = {
+  readonly roundTripMs: number;
+  /** The clock of this machine minus that of the database. */
+  readonly clockAheadMs: number;
+  /** Whether commits wait for a standby. */
+  readonly isSynchronous: boolean;
+  readonly standbys: readonly Standby[];
+  /** The age of the oldest transaction that keeps old versions of rows; 0 without one. */
+  readonly oldestSnapshotMs: number;
+  /** When the first table runs out of partitions. */
+  readonly partitionsEndAt: number;
+};
+
 /** The instances on one database. */
 export type InstanceStore = {
   /** Joins under a new number, which all verbs of this store use from then on. */
@@ -52,4 +77,6 @@ export type InstanceStore = {
   giveBack(webhookNumbers: readonly number[]): Promise<void>;
   /** All instances, oldest first, expired ones included. */
   list(): Promise<Instance[]>;
+  /** Reads the state of the database. */
+  database(): Promise<DatabaseStatus>;
 };

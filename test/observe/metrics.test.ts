@@ -55,6 +55,42 @@ describe('the metrics', () => {
     assert.deepEqual(await read(second.metrics, 'sallyport_http_requests_total'), {});
   });
 
+  it('of instances and their database are read with each request for them, and only if there are several instances', async (t) => {
+    const s = await opened(t);
+    assert.doesNotMatch(await s.metrics.render(), /sallyport_(instances|database|webhooks_held)/);
+    const database = {
+      ...{ roundTripMs: 2, clockAheadMs: -30, isSynchronous: true, oldestSnapshotMs: 4000 },
+      standbys: [
+        { name: 'near', state: 'streaming', isSynchronous: true, lagMs: 5 },
+        { name: 'hidden', state: null, isSynchronous: false, lagMs: null },
+      ],
+      partitionsEndAt: s.clock() + 14.5 * 86_400_000,
+    };
+    const one = { number: 1, name: 'a', version: '1', address: null, webhooks: 3, duties: [] };
+    const times = { startedAt: 0, seenAt: 0, expiresAt: 0 };
+    const instances = {
+      list: async () => [true, true, false].map((alive) => ({ ...one, ...times, alive })),
+      held: () => 3,
+      database: async () => database,
+    };
+    const metrics = createMetrics({ queues: s.store.queues, clock: s.clock, instances });
+    const found: Record<string, number> = {};
+    for (const line of (await metrics.render()).split('\n')) {
+      const [, name, value] = /^(sallyport_(?:instances|webhooks_held|database)\S*) (\S+)$/.exec(line) ?? [];
+      if (name !== undefined) found[name.replace('sallyport_', '')] = Number(value);
+    }
+    assert.deepEqual(found, {
+      'instances{state="alive"}': 2,
+      'instances{state="expired"}': 1,
+      webhooks_held: 3,
+      database_round_trip_seconds: 0.002,
+      database_clock_difference_seconds: -0.03,
+      'database_standby_lag_seconds{standby="near",synchronous="true"}': 0.005,
+      database_oldest_snapshot_seconds: 4,
+      database_partitions_days: 14.5,
+    });
+  });
+
   it('count requests by route, method and status, without labels that a client can invent', async (t) => {
     const { metrics } = await opened(t);
     metrics.observeRequest(REQUEST);

@@ -2,6 +2,7 @@
 import { defaultConfig } from '../../src/config/config.ts';
 import type { PageRoute, PortalDependencies } from '../../src/portal/page.ts';
 import { createPortal } from '../../src/portal/portal.ts';
+import { onPostgres } from './store.ts';
 
 /** Returns the pages without working services. Tests can read their descriptions but not render them. */
 export function portalPages(): readonly PageRoute[] {
@@ -25,8 +26,9 @@ export function filledPath(path: string, value = '01933f2a-0000-7000-8000-000000
 
 const DEPENDENCIES: { readonly [Name in keyof PortalDependencies]: unknown } = {
   services: NOTHING,
-  store: NOTHING,
-  storage: NOTHING,
+  // Only a PostgreSQL database has a page of its instances, and only an SQLite file a backup to download.
+  store: new Proxy({}, { get: (_, name) => (name === 'instances' && !onPostgres ? null : NOTHING) }),
+  storage: onPostgres ? { downloads: null } : NOTHING,
   clock: NOTHING,
   ids: NOTHING,
   random: NOTHING,

@@ -36,6 +36,9 @@ const STATES: Readonly<Record<string, readonly [tone: Tone, shape?: IconName]>> 
   expired: ['negative', 'cross'],
   expiring: ['caution', 'clock'],
   valid: ['positive', 'check'],
+  // Instances and standbys.
+  alive: ['positive', 'dot'],
+  streaming: ['positive', 'dot'],
 };
 
 /** The badge of a state by its name: `running`, `delivered`, `verified`, `expired`… */
@@ -90,6 +93,7 @@ const PATHS = {
   user: 'M10 10a3.500 3.500 0 1 0 0-7 3.500 3.500 0 0 0 0 7zM3.500 17.500a6.500 6.500 0 0 1 13 0',
   product: 'M3 6l7-3.500L17 6v8l-7 3.500L3 14zM3 6l7 3.500L17 6M10 9.500v8',
   tester: 'M8 7.500a2.200 2.200 0 1 1 3 2c-.7.400-1 .9-1 1.700M10 14.300h.01M10 18a8 8 0 1 0 0-16 8 8 0 0 0 0 16z',
+  instances: 'M3 3h14v5H3zM3 12h14v5H3zM6 5.500h.01M6 14.500h.01',
   audit: 'M5 2.500h10v15H5zM7.500 6.500h5M7.500 10h5M7.500 13.500h3',
   settings:
     'M4 5.500h7m4 0h1M4 14.500h1m4 0h7M13 7.500a2 2 0 1 0 0-4 2 2 0 0 0 0 4zM7 16.500a2 2 0 1 0 0-4 2 2 0 0 0 0 4z',

@@ -7,6 +7,7 @@ import type { Database, Row, Statement } from '../database.ts';
 import { ConstraintViolation, StaleWrite } from '../errors.ts';
 import type { Instance, InstanceStore } from '../instances.ts';
 import { readRow } from '../sql/table.ts';
+import { databaseStatus } from './status.ts';
 
 /** The clock of the database, in epoch milliseconds. It also runs within a transaction. */
 const NOW = 'CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS bigint)';
@@ -162,6 +163,7 @@ export function createLeases(db: Database): Leases {
       for (const webhookNumber of webhookNumbers) epochs.delete(webhookNumber);
       await db.commit([{ sql: GIVE_BACK, params: { number: joined(), given: JSON.stringify(webhookNumbers) } }]);
     },
+    database: () => databaseStatus(db),
     list: async () =>
       (await db.all(LIST, {})).map((row) =>
         readRow<Instance>(row, {
