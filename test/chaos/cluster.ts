@@ -11,15 +11,16 @@ import { cleanUp } from '../support/cleanup.ts';
 import { type ApiClient, createClient, tokenFor } from '../support/client.ts';
 import { makeEndpoint, makeEventType, makeWebhook, sharedCertificates, startWebhook } from '../support/journey.ts';
 import { pgpKeyPair } from '../support/pgp-keys.ts';
-import { type Cluster, startCluster } from '../support/postgres.ts';
+import type { Cluster } from '../support/postgres.ts';
 import { temporaryFolder, writeCaFile } from '../support/service.ts';
 import { type History, type Kept, type Violation, violations } from './history.ts';
 import { type Program, runSallyport } from './life.ts';
 import { createPublisher } from './publisher.ts';
 import { type Kind, startReceivers } from './receivers.ts';
 import { listed, randomNumbers, stillPending } from './run.ts';
+import { type Servers, startServers } from './servers.ts';
 
-export const FAULTS = ['kill', 'stop', 'pause', 'connections', 'database'] as const;
+export const FAULTS = ['kill', 'stop', 'pause', 'connections', 'crash', 'failover', 'network', 'pooler'] as const;
 export type Fault = (typeof FAULTS)[number];
 
 export type ClusterReport = {
@@ -31,6 +32,8 @@ export type ClusterReport = {
   readonly repeats: number;
   /** Tokens that were revoked on one instance and then tried on another. */
   readonly revoked: number;
+  /** From each promotion to the next acknowledged event. */
+  readonly reconnectedMs: readonly number[];
   readonly violations: readonly (Violation | { readonly kind: 'revoked'; readonly detail: string })[];
   /** What must not happen besides: 500s, deliveries that do not verify, records that stay. */
   readonly problems: readonly string[];
@@ -43,6 +46,7 @@ const KINDS: readonly Kind[] = ['plain', 'ordered', 'batched', 'standard'];
 const INSTANCES = 3;
 /** Longer and shorter than a lease. */
 const PAUSED_MAX_MS = 12_000;
+const CUT_MAX_MS = 8000;
 const BETWEEN_FAULTS_MAX_MS = 3000;
 const STARTED_WITHIN_MS = 60_000;
 
@@ -51,8 +55,7 @@ type Instance = { readonly env: Readonly<Record<string, string>>; program: Progr
 export async function runCluster(t: TestContext, { seed, durationMs, tell }: ClusterOptions): Promise<ClusterReport> {
   const random = randomNumbers(seed);
   const below = (end: number): number => Math.floor(random() * end);
-  const cluster = await startCluster({ synchronous_commit: 'on', full_page_writes: 'on' });
-  cleanUp(t, cluster.stop);
+  const servers = await startServers(t);
   const { privateKey } = await pgpKeyPair();
   const receivers = await startReceivers(t, { privateKey, random });
   const publisher = createPublisher(TYPE, random);
@@ -68,7 +71,7 @@ export async function runCluster(t: TestContext, { seed, durationMs, tell }: Clu
   const environment = (n: number): Record<string, string> => ({
     SALLYPORT_DATA: join(folder, `instance-${n}`),
     SALLYPORT_MASTER_KEY_FILE: join(folder, 'master.key'),
-    SALLYPORT_DATABASE_URL: cluster.url('postgres'),
+    ...servers.ways[n],
     SALLYPORT_PORT: '0',
     SALLYPORT_EGRESS_ALLOW: '127.0.0.0/8,::1',
     SALLYPORT_LOG_LEVEL: 'warn',
@@ -120,11 +123,23 @@ export async function runCluster(t: TestContext, { seed, durationMs, tell }: Clu
     }
   })();
 
+  const reconnectedMs: number[] = [];
+  const acknowledged = (): number =>
+    publisher.publishes.filter(({ acknowledgements }) => acknowledgements.length > 0).length;
+  const promoted = async (): Promise<void> => {
+    const [from, before] = [performance.now(), acknowledged()];
+    while (acknowledged() === before) await sleep(10);
+    reconnectedMs.push(Math.round(performance.now() - from));
+  };
+
+  const waiting: Fault[] = [];
   const begunAt = performance.now();
   while (performance.now() - begunAt < durationMs) {
     await sleep(below(BETWEEN_FAULTS_MAX_MS));
-    const fault = FAULTS[below(FAULTS.length)] as Fault;
-    await happen(fault, instances[below(INSTANCES)] as Instance, { cluster, start, below });
+    // Each of them once before any comes again.
+    if (waiting.length === 0) waiting.push(...FAULTS);
+    const [fault] = waiting.splice(below(waiting.length), 1) as [Fault];
+    await happen(fault, instances[below(INSTANCES)] as Instance, { servers, start, below, promoted });
     counts[fault] += 1;
     const { length } = publisher.publishes;
     tell(`${Math.round((performance.now() - begunAt) / 1000)} s: ${fault}; ${length} events published`);
@@ -158,8 +173,8 @@ export async function runCluster(t: TestContext, { seed, durationMs, tell }: Clu
     all.map(({ messageId }) => `${webhook} ${messageId}`),
   );
   return {
-    ...{ seed, durationMs, faults: counts, revoked, problems },
-    acknowledged: history.publishes.filter(({ acknowledgements }) => acknowledgements.length > 0).length,
+    ...{ seed, durationMs, faults: counts, revoked, reconnectedMs, problems },
+    acknowledged: acknowledged(),
     records: records.length,
     repeats: records.length - new Set(records).size,
     violations: [...violations(history), ...found],
@@ -188,13 +203,16 @@ async function subscribe(
 }
 
 type Means = {
-  readonly cluster: Cluster;
+  readonly servers: Servers;
+  /** Resolves when an event is acknowledged after a promotion. */
+  readonly promoted: () => Promise<void>;
   readonly start: (env: Instance['env']) => Promise<{ program: Program; announced: { url: string } }>;
   readonly below: (end: number) => number;
 };
 
 /** Resolves when the fault is over. */
-async function happen(fault: Fault, instance: Instance, { cluster, start, below }: Means): Promise<void> {
+async function happen(fault: Fault, instance: Instance, means: Means): Promise<void> {
+  const { servers, start, below, promoted } = means;
   if (fault === 'kill' || fault === 'stop') {
     instance.program.kill(fault === 'kill' ? 'SIGKILL' : 'SIGTERM');
     await instance.program.exited;
@@ -204,8 +222,11 @@ async function happen(fault: Fault, instance: Instance, { cluster, start, below 
     instance.program.kill('SIGSTOP');
     await sleep(below(PAUSED_MAX_MS));
     instance.program.kill('SIGCONT');
-  } else if (fault === 'database') await cluster.crash();
-  else await endConnections(cluster, below);
+  } else if (fault === 'crash') await servers.primary().crash();
+  else if (fault === 'failover') await servers.failOver(promoted);
+  else if (fault === 'network') await servers.cutNetwork(below(CUT_MAX_MS));
+  else if (fault === 'pooler') await servers.pooler.restart();
+  else await endConnections(servers.primary(), below);
 }
 
 /** Ends a random half of the connections of the instances. */
@@ -245,7 +266,7 @@ export function clusterReportText({
   problems,
   ...counts
 }: ClusterReport): string {
-  const { acknowledged, records, repeats, revoked } = counts;
+  const { acknowledged, records, repeats, revoked, reconnectedMs } = counts;
   const kinds = ['lost', 'reordered', 'gap', 'duplicate', 'unknown', 'revoked'] as const;
   const found = kinds.map((kind) => `${kind} ${broken.filter((one) => one.kind === kind).length}`).join(', ');
   return [
@@ -253,6 +274,7 @@ export function clusterReportText({
     `faults: ${FAULTS.map((fault) => `${fault} ${faults[fault]}`).join(', ')}`,
     `${acknowledged} events acknowledged, ${revoked} tokens revoked and tried elsewhere`,
     `${records} records accepted, ${repeats} of them repeats`,
+    `from a promotion to the next acknowledged event: ${reconnectedMs.length === 0 ? 'none' : `at most ${Math.max(...reconnectedMs)} ms (${reconnectedMs.join(', ')})`}`,
     `broken promises: ${found}; other problems: ${problems.length}`,
     ...broken.slice(0, 20).map(({ kind, detail }) => `  ${kind}: ${detail}`),
     ...problems.slice(0, 20).map((problem) => `  ${problem.slice(0, 600)}`),

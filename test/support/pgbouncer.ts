@@ -19,7 +19,7 @@ export type PgBouncer = {
   restart(): Promise<void>;
 };
 
-export async function startPgBouncer(t: TestContext, cluster: Cluster): Promise<PgBouncer> {
+export async function startPgBouncer(t: TestContext, cluster: Pick<Cluster, 'host' | 'port'>): Promise<PgBouncer> {
   const program = PROGRAMS.find((path) => existsSync(path));
   if (program === undefined) throw new Error('PgBouncer is not installed: apt-get install pgbouncer');
   const folder = mkdtempSync(join(tmpdir(), 'pgbouncer-'));
@@ -39,6 +39,7 @@ unix_socket_dir =
 auth_type = any
 pool_mode = transaction
 default_pool_size = 3
+server_login_retry = 1
 `,
   );
   let running: ChildProcess;
