@@ -12,7 +12,11 @@ const durationMs = Number(CHAOS_SECONDS ?? 30) * 1000;
 it('keeps every promise with three instances while faults happen at random', { timeout: 3_600_000 }, async (t) => {
   const tell = (text: string): void => void process.stdout.write(`${text}\n`);
   tell(`seed ${seed}: repeat with CHAOS_SEED=${seed}`);
-  const report = await runCluster(t, { seed, durationMs, tell });
+  const report = await runCluster(t, { seed, durationMs, tell }).catch((error: Error) => {
+    // What still runs delays the report of the test.
+    tell(String(error.stack));
+    throw error;
+  });
   tell(clusterReportText(report));
   if (CHAOS_REPORT !== undefined) writeFileSync(CHAOS_REPORT, clusterReportPage(report));
   assert.deepEqual([report.violations, report.problems], [[], []]);

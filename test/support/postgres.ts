@@ -3,7 +3,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import pg from 'pg';
 import { firstRowKeyAt } from '../../src/kernel/ids.ts';
@@ -108,7 +108,8 @@ async function runServer(place: Place, settings: Readonly<Record<string, string>
     });
   const control = (...args: string[]): Promise<void> => run('pg_ctl', '-D', data, '-w', '-s', ...args);
   const addStandby = async (): Promise<Cluster> => {
-    const other = mkdtempSync(`${folder}-standby-`);
+    // Beside it: the path of a socket has at most 107 bytes.
+    const other = mkdtempSync(join(dirname(folder), 'sallyport-postgres-'));
     if (user !== null) chownSync(other, user.uid, user.gid);
     await run(
       'pg_basebackup',
