@@ -1,7 +1,7 @@
 /**
- * CPU time of the service for each record, by thread: publishing alone, delivering alone, both at once, and one ordered webhook. It uses one
- * event a request and one record a POST. With two or more folders of the project, it measures each in turn in every round, so that what else
- * the machine does disturbs all of them alike.
+ * CPU time of the service for each token, guarded call and record, by thread: publishing alone, delivering alone, both at once, batches of 100,
+ * and one ordered webhook. It uses one event a request, and one record a POST unless it says otherwise. With two or more folders of the
+ * project, it measures each in turn in every round, so that what else the machine does disturbs all of them alike.
  *
  * With `--instances`, it measures so many instances on a PostgreSQL server of its own, which syncs every commit to the disk, and that
  * server's CPU time as well.
@@ -12,9 +12,10 @@ import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
-import { Pool } from 'undici';
+import { type Dispatcher, Pool } from 'undici';
 import { startCluster } from '../../test/support/postgres.ts';
 import { makeCertificates } from '../../test/support/tls.ts';
+import { requestToken } from '../demo/api.ts';
 import { cpuMillisByThread, cpuMillisOfPostgres } from './harness/cpu.ts';
 import {
   type Drained,
@@ -26,7 +27,7 @@ import {
   startDelivering,
 } from './harness/deliveries.ts';
 import { profilingFlags } from './harness/profile.ts';
-import { EDGE } from './harness/service.ts';
+import { type Credentials, createEmployee, EDGE, registerReaders, TOKEN_PATH } from './harness/service.ts';
 import { makeWorkFolder, removeFolder } from './harness/work-folder.ts';
 import { startReceiver } from './receiver-process.ts';
 import { median } from './report/statistics.ts';
@@ -41,7 +42,11 @@ const DURABLE = {
 };
 /** Events a second in the measurement at a low rate. */
 const PACED = 300;
-const RECORDS = { publish: 3000, deliver: 6000, steady: 6000, paced: 900, ordered: 800 } as const;
+const RECORDS = {
+  ...{ token: 6000, guard: 12_000, publish: 3000, deliver: 6000, batches: 30_000, steady: 6000, paced: 900 },
+  ordered: 800,
+} as const;
+const READERS = 20;
 type Part = keyof typeof RECORDS;
 const PARTS = Object.keys(RECORDS) as Part[];
 
@@ -105,7 +110,14 @@ async function startContender(folder: string, work: string): Promise<Contender> 
     ...{ ...shared, ordered: true, dataDir: join(work, 'ordered'), receiver: receivers.slow },
     ...(await on('in_order')),
   });
+  const batched = await startDelivering({
+    ...{ ...shared, batchRecords: 100, dataDir: join(work, 'batched'), receiver: receivers.quick },
+    ...(await on('batched')),
+  });
   const { adminToken } = some.service;
+  const readers = await registerReaders(some.service, READERS);
+  const employee = await createEmployee(some.service);
+  const tokens = await Promise.all(readers.map((reader) => requestToken(some.service.url, reader)));
   const pools = some.instances.map(({ url }) => new Pool(url, { connections: publishers }));
   const cpu = async (pids: readonly number[]): Promise<Map<string, number>> => {
     const sum = new Map<string, number>();
@@ -120,16 +132,38 @@ async function startContender(folder: string, work: string): Promise<Contender> 
     await answer.body.dump();
     if (answer.statusCode !== 202) throw new Error(`publishing was answered with ${answer.statusCode}`);
   };
+  const requestOne = async (n: number, what: Dispatcher.RequestOptions): Promise<void> => {
+    const answer = await (pools[n % pools.length] as Pool).request(what);
+    await answer.body.dump();
+    if (answer.statusCode !== 200) throw new Error(`${what.path} was answered with ${answer.statusCode}`);
+  };
+  const issueOne = async (n: number): Promise<void> => {
+    const { clientId, clientSecret } = readers[n % READERS] as Credentials;
+    const body = JSON.stringify({ grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret });
+    await requestOne(n, { method: 'POST', path: TOKEN_PATH, headers: { 'content-type': 'application/json' }, body });
+  };
+  const guardOne = async (n: number): Promise<void> => {
+    const headers = { authorization: `Bearer ${tokens[n % READERS]?.access_token}` };
+    await requestOne(n, { method: 'GET', path: employee.path, headers });
+  };
+  const requests = async (count: number, one: (n: number) => Promise<void>): Promise<Measured> => {
+    const pids = some.instances.map(({ pid }) => pid);
+    const before = await cpu(pids);
+    const from = performance.now();
+    await publishAll(count, one);
+    return { ms: performance.now() - from, cpuMsByThread: differences(await cpu(pids), before) };
+  };
   const measures: Record<Part, (records: number) => Promise<Measured>> = {
+    token: (count) => requests(count, issueOne),
+    guard: (count) => requests(count, guardOne),
     publish: async (records) => {
-      const pids = some.instances.map(({ pid }) => pid);
-      const before = await cpu(pids);
-      const from = performance.now();
-      await publishAll(records, publishOne);
-      const ms = performance.now() - from;
-      const cpuMsByThread = differences(await cpu(pids), before);
+      const measured = await requests(records, publishOne);
       await some.deliver(records);
-      return { ms, cpuMsByThread };
+      return measured;
+    },
+    batches: async (records) => {
+      await publish(batched.service, records);
+      return batched.deliver(records);
     },
     deliver: async (records) => {
       await publish(some.service, records);
@@ -161,6 +195,7 @@ async function startContender(folder: string, work: string): Promise<Contender> 
       for (const pool of pools) await pool.close();
       await some.stop();
       await ordered.stop();
+      await batched.stop();
       server?.stop();
     },
   };
