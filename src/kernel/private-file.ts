@@ -15,6 +15,8 @@ import { dirname } from 'node:path';
 
 const PRIVATE_MODE = 0o600;
 const OTHERS = 0o077;
+/** As in libpq: a group may read a file of root, as it is mounted from a secret of Kubernetes, for a process of another user. */
+const OTHERS_BUT_READING_GROUP = 0o037;
 
 /**
  * The file or folder whose owner gets a file that root creates, so that the user of the service can use it. Null: root keeps it.
@@ -59,11 +61,14 @@ export function moveFile(from: string, to: string): void {
   syncFolder(dirname(to));
 }
 
-/** The octal mode of a file, such as `0644`, if others than its owner have permissions; else null. */
+/** The octal mode of a file or folder, such as `0644`, if others have permissions that they must not have; else null. */
 export function exposedMode(path: string): string | null {
   // Windows has no such bits.
-  const mode = process.platform === 'win32' ? 0 : statSync(path).mode;
-  return (mode & OTHERS) === 0 ? null : (mode & 0o777).toString(8).padStart(4, '0');
+  if (process.platform === 'win32') return null;
+  const stat = statSync(path);
+  const isOfRoot = stat.isFile() && stat.uid === 0 && (currentUid() ?? 0) !== 0;
+  const others = isOfRoot ? OTHERS_BUT_READING_GROUP : OTHERS;
+  return (stat.mode & others) === 0 ? null : (stat.mode & 0o777).toString(8).padStart(4, '0');
 }
 
 /**

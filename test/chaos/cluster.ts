@@ -32,7 +32,7 @@ export type ClusterReport = {
   readonly repeats: number;
   /** Tokens that were revoked on one instance and then tried on another. */
   readonly revoked: number;
-  /** From each promotion to the next acknowledged event. */
+  /** From each promotion until each instance issued a token again. */
   readonly reconnectedMs: readonly number[];
   readonly violations: readonly (Violation | { readonly kind: 'revoked'; readonly detail: string })[];
   /** What must not happen besides: 500s, deliveries that do not verify, records that stay. */
@@ -127,9 +127,12 @@ export async function runCluster(t: TestContext, { seed, durationMs, tell }: Clu
   const acknowledged = (): number =>
     publisher.publishes.filter(({ acknowledgements }) => acknowledgements.length > 0).length;
   const promoted = async (): Promise<void> => {
-    const [from, before] = [performance.now(), acknowledged()];
-    while (acknowledged() === before) await sleep(10);
-    reconnectedMs.push(Math.round(performance.now() - from));
+    const from = performance.now();
+    const times = instances.map(async ({ url }) => {
+      while (!(await issuesToken(url, credentials))) await sleep(20);
+      return Math.round(performance.now() - from);
+    });
+    reconnectedMs.push(...(await Promise.all(times)));
   };
 
   const waiting: Fault[] = [];
@@ -204,7 +207,7 @@ async function subscribe(
 
 type Means = {
   readonly servers: Servers;
-  /** Resolves when an event is acknowledged after a promotion. */
+  /** Resolves when every instance issues tokens after a promotion. */
   readonly promoted: () => Promise<void>;
   readonly start: (env: Instance['env']) => Promise<{ program: Program; announced: { url: string } }>;
   readonly below: (end: number) => number;
@@ -238,6 +241,13 @@ async function endConnections(cluster: Cluster, below: Means['below']): Promise<
   );
   for (const { pid } of rows) if (below(2) === 0) await client.query('SELECT pg_terminate_backend($1)', [pid]);
   await client.end();
+}
+
+function issuesToken(url: string, credentials: FirstCredentials): Promise<boolean> {
+  return tokenFor(url, credentials).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** Whether a token that was revoked at one instance is accepted at another one. Rejects if a request was not answered. */
@@ -274,7 +284,7 @@ export function clusterReportText({
     `faults: ${FAULTS.map((fault) => `${fault} ${faults[fault]}`).join(', ')}`,
     `${acknowledged} events acknowledged, ${revoked} tokens revoked and tried elsewhere`,
     `${records} records accepted, ${repeats} of them repeats`,
-    `from a promotion to the next acknowledged event: ${reconnectedMs.length === 0 ? 'none' : `at most ${Math.max(...reconnectedMs)} ms (${reconnectedMs.join(', ')})`}`,
+    `from a promotion until an instance issues tokens again: ${reconnectedMs.length === 0 ? 'none' : `at most ${Math.max(...reconnectedMs)} ms (${reconnectedMs.join(', ')})`}`,
     `broken promises: ${found}; other problems: ${problems.length}`,
     ...broken.slice(0, 20).map(({ kind, detail }) => `  ${kind}: ${detail}`),
     ...problems.slice(0, 20).map((problem) => `  ${problem.slice(0, 600)}`),

@@ -62,7 +62,7 @@ ${Object.entries(PROMISES)
 ${numbers(repeats)} of the records arrived a second time. Delivery is at least once: a request whose outcome a fault kept from being recorded is sent
 again, with the same \`webhook-id\`.
 
-After a promotion the next event was acknowledged within ${times[0]} to ${times.at(-1)} ms, without a restart of an instance.
+Every instance issued tokens again ${times[0]} to ${times.at(-1)} ms after a promotion, without a restart.
 
 Repeat it with \`npm run test:chaos -- --seconds 600\`. \`npm run test:slow\` includes a run of half a minute.
 `;

@@ -5,7 +5,8 @@
 import assert from 'node:assert/strict';
 import { chmodSync, chownSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext, test } from 'node:test';
+import { makeMasterKey, readMasterKey } from '../../src/data/master-key.ts';
 import { sallyport, unusedFolder } from '../support/command.ts';
 import { type Folder, initialised } from '../support/command-folder.ts';
 import { configOf, open, refusal, startedFolder } from '../support/data-folder.ts';
@@ -152,4 +153,24 @@ describe('a file or folder of another user', () => {
       `problem  file owners: ${theirs}, the folder to root; run as root: chown 0:${gid} ${files.join(' ')}, or, if the service runs as uid ${SERVICE}: chown ${SERVICE} ${dataDir}\n`,
     );
   });
+});
+
+test('a key of root may be read by the group of the service, and by nobody else', AS_ROOT, async (t) => {
+  const { beside } = serviceFolder(t);
+  const key = join(beside, 'master.key');
+  makeMasterKey(key, (length) => new Uint8Array(length), null);
+  const group = statSync(beside).gid;
+  const verdict = async (mode: number): Promise<string> => {
+    chownSync(key, SELF, group);
+    chmodSync(key, mode);
+    return asService(async () => {
+      const read = readMasterKey(key);
+      return read.ok ? 'read' : read.code;
+    });
+  };
+  assert.equal(await verdict(0o644), 'exposed');
+  assert.equal(await verdict(0o460), 'exposed');
+  assert.equal(await verdict(0o440), 'read');
+  giveToService(key);
+  assert.equal((await asService(async () => readMasterKey(key))).ok, false, 'its own key is for itself alone');
 });

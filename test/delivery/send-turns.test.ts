@@ -144,6 +144,7 @@ describe('encrypted batches just too small for the thread', () => {
   });
 });
 
+// On SQLite: a read ends in the turn in which it begins. On PostgreSQL the reads of several turns may be answered together.
 describe('messages of one record', () => {
   async function mostInATurn(t: TestContext, answeredRequests: () => number): Promise<number> {
     const turn = countTurns(t);

@@ -77,3 +77,28 @@ describe('docs/examples/compose.yaml', () => {
     }
   });
 });
+
+describe('docs/examples/kubernetes.yaml', () => {
+  const text = readFileSync(new URL('../../docs/examples/kubernetes.yaml', import.meta.url), 'utf8');
+
+  it('uses settings and paths that exist', () => {
+    const names = new Set([...text.matchAll(/SALLYPORT_(?!PORT\b)[A-Z_]+/g)].map(([name]) => name));
+    const reference = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8');
+    for (const name of names) assert.ok(reference.includes(`\`${name}\``), name);
+    assert.deepEqual(
+      new Set([...text.matchAll(/path: (\/\w+)/g)].map(([, path]) => path)),
+      new Set(['/livez', '/readyz']),
+    );
+  });
+
+  it('starts every container with the same settings and rights', () => {
+    const ways = ['image', 'envFrom', 'volumeMounts', '    securityContext'].map((name) =>
+      [...text.matchAll(new RegExp(`^ {6,8}(?: {2}|- )?${name}: .*$`, 'gm'))].map(([line]) => line.trim()),
+    );
+    for (const [name, lines] of Object.entries(ways)) {
+      const containers = lines.filter((line) => !line.includes('fsGroup'));
+      assert.equal(containers.length, 3, name);
+      assert.equal(new Set(containers).size, 1, name);
+    }
+  });
+});
