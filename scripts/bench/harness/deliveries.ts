@@ -35,9 +35,9 @@ export type Delivering = {
   readonly instances: readonly Service[];
   /**
    * Starts the webhooks and waits until `meanwhile` is over and all that was published is delivered, which must be so many records, or as
-   * many as `meanwhile` says.
+   * many as the number that `meanwhile` resolves to.
    */
-  deliver(records: number, meanwhile?: () => Promise<number | undefined>): Promise<Drained>;
+  deliver(records: number, meanwhile?: () => Promise<unknown>): Promise<Drained>;
   stop(): Promise<void>;
 };
 
@@ -86,7 +86,8 @@ export async function startDelivering({ dataDir, certificates, ...options }: Del
       const cpuBefore = cpuOfAll();
       const from = monotonicMicros();
       await all('start');
-      const wanted = (await meanwhile()) ?? records;
+      const published = await meanwhile();
+      const wanted = typeof published === 'number' ? published : records;
       while ((await log.waiting()) > 0) await sleep(10);
       const to = monotonicMicros();
       const cpuMsByThread = differences(cpuOfAll(), cpuBefore);
