@@ -206,6 +206,10 @@ CREATE TABLE event_type (
   encryption_required INTEGER NOT NULL CHECK (encryption_required IN (0, 1)),
   built_in            INTEGER NOT NULL CHECK (built_in IN (0, 1)),
   data_schema         TEXT CHECK (data_schema IS NULL OR json_valid(data_schema)),  -- JSON Schema of the event's data
+  sample              TEXT CHECK (sample IS NULL OR json_valid(sample)),            -- data of an example
+  group_name          TEXT,                                                         -- where the event catalogue lists it
+  deprecated          INTEGER NOT NULL CHECK (deprecated IN (0, 1)),
+  public              INTEGER NOT NULL CHECK (public IN (0, 1)),                    -- whether everybody sees it in the event catalogue
   created_at          INTEGER NOT NULL,
   updated_at          INTEGER NOT NULL
 ) STRICT;

@@ -25,6 +25,7 @@ import type { Retention } from './housekeeping/retention.ts';
 import { watchStorage } from './housekeeping/storage-watch.ts';
 import { administration, authorizationServer } from './http/api-routes.ts';
 import { createRemoteAddress } from './http/request.ts';
+import { eventCatalogueRoutes } from './http/routes/event-catalogue.ts';
 import { metricsRoutes } from './http/routes/metrics.ts';
 import { openApiRoutes } from './http/routes/openapi.ts';
 import { createListener, createRequestHandler } from './http/server.ts';
@@ -167,6 +168,7 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
     }),
     ...administration(doors),
     ...metricsRoutes({ metrics, gate }),
+    ...eventCatalogueRoutes({ eventTypes: store.eventTypes, gate }),
   ];
   // The paths of styles contain a hash, so no embedding program has the same ones.
   const routes = [...described, ...openApiRoutes({ routes: described, publicUrl: issuer }), ...portal.assets];

@@ -19,7 +19,7 @@ const ROOMS: Readonly<Record<string, readonly [imports: string, types: string]>>
   store: ['access kernel webhooks', 'delivery employees events outbound resources wire'],
   resources: ['kernel store', 'access'],
   access: ['kernel resources store', ''],
-  events: ['kernel resources store', 'observe'],
+  events: ['kernel resources store wire', 'observe'],
   employees: ['access events kernel resources store', ''],
   webhooks: ['events kernel outbound resources store wire', 'delivery'],
   delivery: ['events kernel outbound store webhooks wire', 'observe resources'],

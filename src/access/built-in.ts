@@ -3,6 +3,7 @@ import type { Product } from './catalogue.ts';
 
 const EDGE = '/services/api/x/edge/v1';
 const EMPLOYEES = '/services/api/x/users/v1/employees';
+const CATALOGUE = '/services/api/event-catalogue';
 
 type BuiltInProduct = Omit<Product, 'id'> & { readonly id: string };
 
@@ -64,6 +65,7 @@ const ADMINISTRATION: BuiltInProduct = {
     { methods: ['GET'], path: `${EDGE}/audit`, scope: 'audit:view' },
     { methods: ['GET'], path: `${EDGE}/audit/{id}`, scope: 'audit:view' },
     { methods: ['GET'], path: '/metrics', scope: 'edge:metrics' },
+    { methods: ['GET'], path: CATALOGUE, scope: 'webhooks:view' },
   ],
 };
 
@@ -86,7 +88,7 @@ const EMPLOYEES_API: BuiltInProduct = {
 export const BUILT_IN_PRODUCTS: readonly Product[] = [ADMINISTRATION, EMPLOYEES_API];
 
 /** Paths under these are served here, and only the rules above may match them. */
-export const BUILT_IN_PREFIXES: readonly string[] = [EDGE, EMPLOYEES, '/services/api/oauth2', '/metrics'];
+export const BUILT_IN_PREFIXES: readonly string[] = [EDGE, EMPLOYEES, CATALOGUE, '/services/api/oauth2', '/metrics'];
 
 /** The scopes of the first application. The first administrator has these permissions and those of the employees API. */
 export const ADMINISTRATION_SCOPES: readonly string[] = ADMINISTRATION.scopes.map(({ name }) => name);

@@ -31,6 +31,9 @@ export const eventTypeCommands: CommandGroup = [
       description: { value: '<text>', description: 'When such an event happens' },
       'encryption-required': { description: 'Send such events only encrypted' },
       'data-schema': { value: '<json|@file|->', description: 'A JSON Schema for the data' },
+      sample: { value: '<json|@file|->', description: 'The data of an example, for the event catalogue' },
+      'group-name': { value: '<text>', description: 'The heading in the event catalogue' },
+      internal: { description: 'Leave it out of the public event catalogue' },
     },
     run: async ({ services }, invocation) => {
       const body = definedFields({
@@ -38,6 +41,9 @@ export const eventTypeCommands: CommandGroup = [
         description: invocation.text('description'),
         encryptionRequired: invocation.given('encryption-required'),
         dataSchema: await readJsonObject(invocation, 'data-schema'),
+        sample: await readJsonObject(invocation, 'sample'),
+        group: invocation.text('group-name'),
+        public: invocation.given('internal') ? false : undefined,
       });
       return { record: viewEventType(await services.eventTypes.create(eventTypeReader.create(body), COMMAND_LINE)) };
     },

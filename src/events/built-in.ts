@@ -4,7 +4,7 @@ import { ConstraintViolation } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
 import { EMPLOYEE_CATEGORY, type EventType } from './event.ts';
 
-type BuiltInEventType = Pick<EventType, 'id' | 'name' | 'description' | 'encryptionRequired'>;
+type BuiltInEventType = Omit<EventType, 'builtIn' | 'createdAt' | 'updatedAt'>;
 
 const DESCRIPTIONS: readonly (readonly [number: string, name: string, description: string])[] = [
   ['01', 'employee.created', 'An employee was created.'],
@@ -18,12 +18,50 @@ const DESCRIPTIONS: readonly (readonly [number: string, name: string, descriptio
   ['17', 'webhook.test', 'A test that an administrator asked for.'],
 ];
 
+const AT = '2026-11-21T05:00:00.000Z';
+const [WEBHOOK_ID, ENDPOINT_ID, KEY_ID, EMPLOYEE_ID] = [5, 6, 7, 8].map(
+  (n) => `0193a1f0-0000-7000-8000-00000000000${n}`,
+);
+const EMPLOYEE = {
+  ...{
+    userId: EMPLOYEE_ID,
+    externalId: null,
+    userName: 'ada',
+    firstName: 'Ada',
+    lastName: 'Byron',
+    email: 'ada@example.com',
+  },
+  ...{ division: 'sales', managerId: null, hireDate: '2026-11-01', active: true, createdAt: AT, updatedAt: AT },
+};
+
 export const BUILT_IN_EVENT_TYPES: readonly BuiltInEventType[] = DESCRIPTIONS.map(([number, name, description]) => ({
   id: `0193a1f0-0000-7000-8000-0000000001${number}`,
   name,
   description,
   encryptionRequired: name.startsWith(EMPLOYEE_CATEGORY),
+  dataSchema: null,
+  sample: sampleOf(name),
+  group: name.startsWith(EMPLOYEE_CATEGORY) ? 'Employees' : 'Webhooks',
+  deprecated: false,
+  public: true,
 }));
+
+/** The data of an example, as the service publishes it. */
+function sampleOf(name: string): EventType['sample'] {
+  if (name.startsWith(EMPLOYEE_CATEGORY)) return EMPLOYEE;
+  if (name === 'webhook.test') return { webhookId: WEBHOOK_ID, webhookName: 'orders', at: AT };
+  if (name === 'webhook.key_expiring')
+    return {
+      keyId: KEY_ID,
+      keyName: 'customer',
+      expiresAt: '2026-12-21T05:00:00.000Z',
+      daysLeft: 30,
+      webhookIds: [WEBHOOK_ID],
+    };
+  const [, state] = name.split('.');
+  const change = { state, previousState: state === 'running' ? 'started' : 'running', reason: null, at: AT };
+  return { webhookId: WEBHOOK_ID, webhookName: 'orders', endpointId: ENDPOINT_ID, ...change };
+}
 
 /**
  * Writes the built-in event types of this version unless they are there. They keep their `createdAt`. `isFirst`: if another instance writes
@@ -38,7 +76,6 @@ export async function installBuiltInEventTypes(store: Store, now: number, isFirs
     return {
       ...eventType,
       builtIn: true,
-      dataSchema: null,
       createdAt: before?.createdAt ?? now,
       updatedAt: same ? before.updatedAt : now,
     };

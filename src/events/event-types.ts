@@ -5,10 +5,15 @@ import { Ajv, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { z } from 'zod';
 import type { Clock, Ids } from '../kernel/ids.ts';
-import { EVENT_TYPE_SCHEMAS_CACHED, SCHEMA_CHECK_MS, SCHEMA_COMPILE_MS } from '../kernel/limits/limits.ts';
+import {
+  EVENT_SAMPLE_BYTES,
+  EVENT_TYPE_SCHEMAS_CACHED,
+  SCHEMA_CHECK_MS,
+  SCHEMA_COMPILE_MS,
+} from '../kernel/limits/limits.ts';
 import { createLru } from '../kernel/lru.ts';
 import { type FieldProblem, Refusal, refuseField } from '../kernel/refusal.ts';
-import { EVENT_TYPE_NAME, id, instant, isoInstant, text } from '../kernel/schemas.ts';
+import { displayName, EVENT_TYPE_NAME, id, instant, isoInstant, text } from '../kernel/schemas.ts';
 import { fieldName } from '../kernel/validation.ts';
 import { type Administration, administer } from '../resources/administration.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
@@ -27,6 +32,19 @@ export const eventTypeInput = z
       description:
         'A JSON Schema (2020-12, or draft-07 where `$schema` says so) that `data` of such events must satisfy.',
     }),
+    sample: z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .default(null)
+      .meta({
+        description: `The \`data\` of an example, at most ${EVENT_SAMPLE_BYTES} bytes of JSON. It must satisfy \`dataSchema\`.`,
+      }),
+    group: displayName
+      .nullable()
+      .default(null)
+      .meta({ description: 'The heading under which the event catalogue lists it.' }),
+    deprecated: z.boolean().default(false).meta({ description: 'Receivers should not subscribe to it any more.' }),
+    public: z.boolean().default(true).meta({ description: 'Whether everybody sees it in the event catalogue.' }),
   })
   .meta({ id: 'EventTypeInput', description: "A kind of event of the company's own." });
 export const eventTypePatch = eventTypeInput
@@ -43,6 +61,10 @@ export const eventTypeView = z
     encryptionRequired: z.boolean(),
     builtIn: z.boolean(),
     dataSchema: z.record(z.string(), z.unknown()).nullable(),
+    sample: z.record(z.string(), z.unknown()).nullable(),
+    group: z.string().nullable(),
+    deprecated: z.boolean(),
+    public: z.boolean(),
     createdAt: instant,
     updatedAt: instant,
   })
@@ -67,17 +89,13 @@ export function createEventTypes({ store, clock, ids }: { store: Store; clock: C
         name: 'event-type',
         store: store.eventTypes,
         reader: eventTypeReader,
-        writable: ({ name, description, encryptionRequired, dataSchema }) => ({
-          name,
-          description,
-          encryptionRequired,
-          dataSchema,
-        }),
+        writable: ({ id: _id, builtIn: _builtIn, createdAt: _createdAt, updatedAt: _updatedAt, ...input }) => input,
         shown: viewEventType,
         build: async (input, before, stamp) => {
           if (input.name.startsWith(STATUS_CATEGORY))
             throw refuseField('name', `is in the category ${STATUS_CATEGORY}* of the service itself`);
           if (input.dataSchema !== null) schemas.refuseInvalid(input.dataSchema);
+          refuseUnfit(schemas, input);
           const encryptionRequired = input.encryptionRequired || input.name.startsWith(EMPLOYEE_CATEGORY);
           if (encryptionRequired && before?.encryptionRequired !== true) await refuseUnencrypted(store, input.name);
           return { ...stamp, ...input, encryptionRequired, builtIn: false };
@@ -109,6 +127,16 @@ export function createEventTypes({ store, clock, ids }: { store: Store; clock: C
       return problems;
     },
   };
+}
+
+/** A sample must satisfy the schema, also when the schema is what changes. */
+function refuseUnfit(schemas: DataSchemas, { sample, dataSchema }: EventTypeInput): void {
+  if (sample === null) return;
+  if (Buffer.byteLength(JSON.stringify(sample)) > EVENT_SAMPLE_BYTES)
+    throw refuseField('sample', `must be at most ${EVENT_SAMPLE_BYTES} bytes of JSON`);
+  const problem = dataSchema === null ? null : schemas.problemOf(dataSchema, sample);
+  if (problem === null) return;
+  throw refuseField(problem.field.replace(/^data/, 'sample'), `does not satisfy dataSchema: ${problem.problem}`);
 }
 
 function typeProblem(type: string, eventType: EventType | null): FieldProblem | null {
@@ -148,6 +176,8 @@ type JsonSchema = Readonly<Record<string, unknown>>;
 type DataSchemas = {
   /** Throws a refusal of `dataSchema` that gives the reason. */
   refuseInvalid(schema: JsonSchema): void;
+  /** The first problem of `data`, or null, by a schema of no stored event type. */
+  problemOf(schema: JsonSchema, data: unknown): FieldProblem | null;
   /**
    * The first problem of each, or null. A check that takes too long is a problem too, because the size of a schema does not bound its
    * work. The checks after it are skipped.
@@ -190,6 +220,13 @@ function createDataSchemas(): DataSchemas {
         throw refuseField('dataSchema', `is not a JSON Schema: ${why}`);
       }
       if (!inTime) throw refuseField('dataSchema', `takes more than ${SCHEMA_COMPILE_MS} ms to be compiled`);
+    },
+    problemOf: (schema, data) => {
+      let problem: FieldProblem | null = TOO_SLOW;
+      endsWithin(SCHEMA_CHECK_MS, () => {
+        problem = dataProblem(compile(schema), data);
+      });
+      return problem;
     },
     problemsOf: (checks) => {
       if (checks.length === 0) return [];

@@ -65,6 +65,14 @@ export type EventType = {
   readonly builtIn: boolean;
   /** A JSON Schema that the data of such an event must satisfy. */
   readonly dataSchema: Readonly<Record<string, unknown>> | null;
+  /** The data of an example. It satisfies the schema. */
+  readonly sample: Readonly<Record<string, unknown>> | null;
+  /** The heading under which the event catalogue lists it. */
+  readonly group: string | null;
+  /** Receivers should not subscribe to it any more. */
+  readonly deprecated: boolean;
+  /** Whether everybody sees it in the event catalogue. */
+  readonly public: boolean;
   readonly createdAt: number;
   readonly updatedAt: number;
 };

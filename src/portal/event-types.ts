@@ -41,8 +41,15 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
       choices: async () => null,
       fields: eventTypeFields,
       layout: ({ group }) =>
-        html`${group('Event type', null, 'name', 'description')}${group('Rules', null, 'encryptionRequired', 'dataSchema')}`,
-      adjust: (body, before) => (before === null ? body : { ...body, dataSchema: schemaPatch(before, body) }),
+        html`${group('Event type', null, 'name', 'description')}${group('Rules', null, 'encryptionRequired', 'dataSchema')}${group(
+          'Event catalogue',
+          'What receivers see.',
+          'group',
+          'sample',
+          'deprecated',
+          'public',
+        )}`,
+      adjust: (body, before) => (before === null ? body : { ...body, ...jsonPatches(before, body) }),
       shown: (eventType) => {
         if (eventType.builtIn)
           throw new Refusal('read_only', `the event type ${eventType.name} is built in and stays as it is`);
@@ -132,14 +139,17 @@ function volumeText(volume: number): Html {
   return html`${volume > EVENTS_COUNTED ? `more than ${countOf(EVENTS_COUNTED, 'event')}` : countOf(volume, 'event')}`;
 }
 
-function sampleSection({ now }: PageCall, { encryptionRequired }: EventType, sample: EventSample | null): Html {
-  const content = encryptionRequired
-    ? html`<p class="quiet">Its events must be encrypted, so no data is shown here.</p>`
-    : sample === null
+function sampleSection({ now }: PageCall, eventType: EventType, latest: EventSample | null): Html {
+  const { encryptionRequired, sample } = eventType;
+  const latestData = encryptionRequired
+    ? html`<p class="quiet">Its events must be encrypted, so no data of an event is shown here.</p>`
+    : latest === null
       ? html`<p class="quiet">No event with data yet.</p>`
-      : codeBlock({ code: JSON.stringify(JSON.parse(sample.dataJson), null, 2), label: 'Data of the latest event' });
-  const lead = sample === null ? undefined : html`Published ${relativeTime(sample.createdAt, now)}.`;
-  return section({ title: 'Sample', lead, content });
+      : codeBlock({ code: JSON.stringify(JSON.parse(latest.dataJson), null, 2), label: 'Data of the latest event' });
+  const lead = latest === null ? undefined : html`The latest was published ${relativeTime(latest.createdAt, now)}.`;
+  const own =
+    sample === null ? null : codeBlock({ code: JSON.stringify(sample, null, 2), label: 'In the event catalogue' });
+  return section({ title: 'Sample', lead, content: html`<div class="stack">${own}${latestData}</div>` });
 }
 
 function publishing({ name, builtIn }: EventType): Html {
@@ -238,9 +248,12 @@ function listTable(
   });
 }
 
-function eventTypeBadges({ builtIn, encryptionRequired, dataSchema }: EventType): Html[] {
+function eventTypeBadges(eventType: EventType): Html[] {
+  const { builtIn, encryptionRequired, dataSchema, deprecated, public: isPublic } = eventType;
   return [
     ...(builtIn ? [badge('neutral', 'built in')] : []),
+    ...(deprecated ? [badge('caution', 'deprecated')] : []),
+    ...(isPublic ? [] : [badge('neutral', 'internal')]),
     ...(encryptionRequired ? [badge('info', 'encrypted only', 'key')] : []),
     ...(dataSchema === null ? [] : [badge('info', 'schema', 'check')]),
   ];
@@ -258,7 +271,7 @@ function newButton(): Html {
   return linkButton({ href: `${PATH}/new`, label: 'New event type', kind: 'primary', icon: 'plus' });
 }
 
-type Schema = Readonly<Body> | null;
+type JsonObject = Readonly<Body>;
 
 export function eventTypeFields(before: EventType | null): FieldTable {
   return {
@@ -277,6 +290,38 @@ export function eventTypeFields(before: EventType | null): FieldTable {
       title: 'Encryption',
       hint: 'For data that only the customer may read. Webhooks that receive it need a key. Employee types always require it.',
     }),
+    group: text({
+      label: 'Group',
+      title: 'Group',
+      placeholder: 'Orders',
+      hint: 'The heading under which the catalogue lists it.',
+    }),
+    deprecated: tick({
+      label: 'Deprecated',
+      title: 'Use',
+      hint: 'Tells receivers not to subscribe to it any more. Events of this type are still published and delivered.',
+    }),
+    public: tick(
+      {
+        label: 'Internal',
+        title: 'Visibility',
+        hint: 'The event catalogue shows it only to callers with a token. Everybody sees the others.',
+      },
+      false,
+      true,
+    ),
+    sample: lines(
+      {
+        label: 'Sample of its data',
+        title: 'Sample',
+        isCode: true,
+        rows: 8,
+        placeholder: '{"orderId": 17}',
+        takesFile: '.json',
+        hint: 'The data of an example, as receivers get it. It must satisfy the JSON Schema.',
+      },
+      jsonField('sample'),
+    ),
     dataSchema: lines(
       {
         label: 'JSON Schema of its data',
@@ -287,25 +332,38 @@ export function eventTypeFields(before: EventType | null): FieldTable {
         takesFile: '.json',
         hint: 'Version 2020-12, or draft-07 if $schema says so. Publishing an event with other data is refused, with the field named.',
       },
-      {
-        read: (sent, name) => readSchema(linesOf(sent, name)),
-        fill: (value, name) => ({ [name]: isObject(value) ? JSON.stringify(value, null, 2) : '' }),
-        compare: linesOf,
-      },
+      jsonField('dataSchema'),
     ),
   };
 }
 
-/** The patch (RFC 7396) that changes the schema of `before` to the entered one. */
-export function schemaPatch(before: { readonly dataSchema: Schema }, { dataSchema: entered }: Body): unknown {
-  if (!isObject(entered) || before.dataSchema === null) return entered;
-  if (holdsNull(entered)) {
+/** How a field with a JSON object is read, filled in and compared. */
+function jsonField(field: string) {
+  return {
+    read: (sent: Parameters<typeof linesOf>[0], name: string) => readObject(field, linesOf(sent, name)),
+    fill: (value: unknown, name: string) => ({ [name]: isObject(value) ? JSON.stringify(value, null, 2) : '' }),
+    compare: linesOf,
+  };
+}
+
+type JsonFields = Pick<EventType, 'dataSchema' | 'sample'>;
+
+/** The patches (RFC 7396) that change the schema and the sample of `before` to the entered ones. */
+export function jsonPatches(before: JsonFields, entered: Body): Body {
+  return {
+    dataSchema: patchOf('dataSchema', before.dataSchema, entered.dataSchema),
+    sample: patchOf('sample', before.sample, entered.sample),
+  };
+}
+
+function patchOf(field: string, before: JsonObject | null, entered: unknown): unknown {
+  if (!isObject(entered) || before === null) return entered;
+  if (holdsNull(entered))
     throw refuseField(
-      'dataSchema',
-      'cannot be changed to one with a member that is null: make a new event type for it',
+      field,
+      'cannot be changed to one with a member that is null: empty the field, save, and enter it again',
     );
-  }
-  return patchBetween(before.dataSchema, entered);
+  return patchBetween(before, entered);
 }
 
 /** The merge patch from `from` to `to`. A merge patch cannot set a member to null, so `to` must not hold one. */
@@ -327,16 +385,16 @@ function holdsNull(value: unknown): boolean {
 /** The body is one more level. */
 const DEPTH_MAX: number = JSON_DEPTH_MAX - 1;
 
-function readSchema(text: string | undefined): Schema | undefined {
+function readObject(field: string, text: string | undefined): JsonObject | undefined {
   if (text === undefined) return undefined;
-  let schema: unknown;
+  let value: unknown;
   try {
-    schema = JSON.parse(text);
+    value = JSON.parse(text);
   } catch (error) {
     // The message of the parser tells the place.
-    throw refuseField('dataSchema', `is not JSON: ${(error as Error).message.slice(0, 200)}`);
+    throw refuseField(field, `is not JSON: ${(error as Error).message.slice(0, 200)}`);
   }
-  if (!isObject(schema)) throw refuseField('dataSchema', 'must be a JSON object');
-  if (isDeeperThan(DEPTH_MAX, schema)) throw refuseField('dataSchema', `must not be nested deeper than ${DEPTH_MAX}`);
-  return schema;
+  if (!isObject(value)) throw refuseField(field, 'must be a JSON object');
+  if (isDeeperThan(DEPTH_MAX, value)) throw refuseField(field, `must not be nested deeper than ${DEPTH_MAX}`);
+  return value;
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { BUILT_IN_EVENT_TYPES, installBuiltInEventTypes } from '../../src/events/built-in.ts';
 import { viewEventType } from '../../src/events/event-types.ts';
+import { EVENT_SAMPLE_BYTES } from '../../src/kernel/limits/limits.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';
 import { execute, leavingNothing, NOW } from '../support/store.ts';
@@ -17,9 +18,29 @@ describe('event types', () => {
     const at = '2026-11-21T05:00:00.000Z';
     assert.deepEqual(view, {
       ...{ name: 'order.placed', description: '', encryptionRequired: false, builtIn: false, dataSchema },
+      ...{ sample: null, group: null, deprecated: false, public: true },
       ...{ createdAt: at, updatedAt: at },
     });
     assert.deepEqual((await s.eventTypes.get(id)).dataSchema, dataSchema);
+  });
+
+  it('have a sample that satisfies the schema, whichever of them is changed', async (t) => {
+    const s = await openTestServices(t);
+    const dataSchema = { type: 'object', properties: { n: { type: 'integer' } } };
+    const { id } = await s.eventTypes.create(
+      { name: 'order.placed', sample: { n: 1 }, dataSchema, group: 'Orders' },
+      ACTOR,
+    );
+    const refusedFor = (patch: object, field: string, says: RegExp) =>
+      refused(() => s.eventTypes.patch(id, patch, ACTOR), { code: 'validation_failed', fields: [field], says });
+    await refusedFor({ sample: { n: 'one' } }, 'sample.n', /does not satisfy dataSchema: must be integer/);
+    await refusedFor({ dataSchema: { required: ['m'] } }, 'sample', /does not satisfy dataSchema: .*'m'/);
+    await refusedFor({ sample: { text: 'x'.repeat(EVENT_SAMPLE_BYTES) } }, 'sample', /at most 16384 bytes/);
+    const changed = await s.eventTypes.patch(id, { sample: null, deprecated: true, public: false }, ACTOR);
+    assert.deepEqual(
+      [changed.sample, changed.group, changed.deprecated, changed.public],
+      [null, 'Orders', true, false],
+    );
   });
 
   it('of employees always require encryption', async (t) => {

@@ -110,7 +110,10 @@ const GUARDED: readonly Line[] = [
 ];
 
 /** Open operations, and their replies to anonymous callers. */
-const OPEN: readonly (readonly [operation: Operation, answers: number])[] = [
+const OPEN: readonly (readonly [operation: Operation, answers: number, scope?: string])[] = [
+  // More with a token that holds the scope.
+  ['GET /services/api/event-catalogue', 200, 'webhooks:view'],
+  ['GET /services/api/asyncapi.json', 200, 'webhooks:view'],
   ['GET /services/api/openapi.json', 200],
   ['GET /.well-known/oauth-authorization-server', 200],
   ['GET /livez', 200],
@@ -147,7 +150,7 @@ test('the operations of the API', async (t) => {
     });
     const told = [
       ...GUARDED.map(([operation, scope]) => [inFull(operation), scope]),
-      ...OPEN.map(([operation]) => [inFull(operation)]),
+      ...OPEN.map(([operation, , ...scope]) => [inFull(operation), ...scope]),
     ];
     assert.deepEqual(described.sort(), told.sort());
   });

@@ -9,6 +9,9 @@ import { execute, leavingNothing, openTestStore } from '../support/store.ts';
 
 const HOUR_MS = 3_600_000;
 
+/** Of an event type without rules. */
+const RULES = { dataSchema: null, sample: null, group: null, deprecated: false, public: true };
+
 describe('publishing', () => {
   it('appends an event once to the log of each webhook that subscribes by name, category or wildcard, or by several of them', async (t) => {
     const s = await openTestStore(t);
@@ -173,7 +176,7 @@ describe('the events of a type', () => {
   it('have the latest data as a sample, but no long, encrypted or erased data', async (t) => {
     const s = await openTestStore(t);
     const now = s.clock();
-    const type = { id: s.ids.uuid(), name: 'order.placed', description: '', builtIn: false, dataSchema: null };
+    const type = { id: s.ids.uuid(), name: 'order.placed', description: '', builtIn: false, ...RULES };
     const stamp = { createdAt: now, updatedAt: now };
     await s.store.eventTypes.insert({ ...type, ...stamp, encryptionRequired: false }, s.entry());
     const secret = { ...type, ...stamp, id: s.ids.uuid(), name: 'order.paid', encryptionRequired: true };

@@ -1,9 +1,9 @@
 /** `GET /services/api/openapi.json`: the OpenAPI document (contract §4). */
-import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { BUILT_IN_PRODUCTS } from '../../access/built-in.ts';
+import { DOCUMENT_HEADERS, documentReplies, documentReply, type Rendered, render } from '../document.ts';
 import { openApiDocument } from '../openapi.ts';
-import type { Reply, Route } from '../route.ts';
+import type { Route } from '../route.ts';
 
 export const OPENAPI_PATH = '/services/api/openapi.json';
 
@@ -19,12 +19,7 @@ type Dependencies = {
 };
 
 export function openApiRoutes({ routes, publicUrl }: Dependencies): Route[] {
-  const render = (url: string): Rendered => {
-    const document = openApiDocument({ routes: [...routes, route], publicUrl: url, products: BUILT_IN_PRODUCTS });
-    const text = JSON.stringify(document);
-    return { url, text, etag: `"${createHash('sha256').update(text).digest('base64url')}"` };
-  };
-  let rendered: Rendered | null = null;
+  let rendered: (Rendered & { readonly url: string }) | null = null;
 
   const route: Route = {
     method: 'GET',
@@ -33,34 +28,16 @@ export function openApiRoutes({ routes, publicUrl }: Dependencies): Route[] {
     tag: 'operation',
     operationId: 'getOpenApiDocument',
     summary: 'This description of the API',
-    headers: { 'If-None-Match': { schema: z.string(), description: 'The `ETag` of the copy at hand.' } },
-    replies: {
-      200: { description: 'The document', schema: anyDocument, headers: CACHE_HEADERS },
-      304: { description: 'The copy at hand is the document', headers: CACHE_HEADERS },
-      503: { description: 'The address that clients see is not known' },
-    },
-    respond: async ({ request }) => {
+    headers: DOCUMENT_HEADERS,
+    replies: { ...documentReplies(anyDocument), 503: { description: 'The address that clients see is not known' } },
+    respond: async (call) => {
       const url = publicUrl().replace(/\/$/, '');
-      if (rendered?.url !== url) rendered = render(url);
-      return reply(rendered, request.headers['if-none-match']);
+      if (rendered?.url !== url) {
+        const all = [...routes, route];
+        rendered = { url, ...render(openApiDocument({ routes: all, publicUrl: url, products: BUILT_IN_PRODUCTS })) };
+      }
+      return documentReply(call, rendered, 'public, max-age=300');
     },
   };
   return [route];
-}
-
-type Rendered = { readonly url: string; readonly text: string; readonly etag: string };
-
-const CACHE_HEADERS = { ETag: 'Of this version of the document.', 'Cache-Control': 'How long it may be kept.' };
-
-function reply({ text, etag }: Rendered, ifNoneMatch: string | undefined): Reply {
-  const headers = { ETag: etag, 'Cache-Control': 'public, max-age=300' };
-  if (!matches(ifNoneMatch, etag)) return { status: 200, headers, body: text };
-  // RFC 9110 §8.6: the Content-Length of a 304 is that of the 200.
-  return { status: 304, headers: { ...headers, 'Content-Length': String(Buffer.byteLength(text)) } };
-}
-
-/** RFC 9110 §13.1.2: any of the tags, with weak comparison. */
-function matches(ifNoneMatch: string | undefined, etag: string): boolean {
-  const tags = ifNoneMatch?.split(',').map((tag) => tag.trim().replace(/^W\//, '')) ?? [];
-  return tags.includes(etag) || tags.includes('*');
 }

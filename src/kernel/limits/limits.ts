@@ -12,6 +12,8 @@ export const EVENTS_PER_REQUEST = 1000;
 export const DISCARDED_BODY_BYTES: number = 16 * 1024 * 1024;
 export const DISCARDED_BODY_MS = 2000;
 export const EVENT_DATA_BYTES: number = 256 * 1024;
+/** Of the sample of an event type: all samples are in one document, the event catalogue. */
+export const EVENT_SAMPLE_BYTES: number = 16 * 1024;
 /** Longer headers are refused unread. A bearer token has 64 characters. */
 export const AUTHORIZATION_BYTES: number = 8 * 1024;
 /** Nesting of lists and objects in values that are processed recursively. */

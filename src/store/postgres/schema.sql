@@ -255,6 +255,10 @@ CREATE TABLE event_type (
   encryption_required boolean NOT NULL,
   built_in            boolean NOT NULL,
   data_schema         json,  -- JSON Schema of the event's data
+  sample              json,  -- data of an example
+  group_name          text COLLATE "C",  -- where the event catalogue lists it
+  deprecated          boolean NOT NULL,
+  public              boolean NOT NULL,  -- whether everybody sees it in the event catalogue
   created_at          bigint NOT NULL,
   updated_at          bigint NOT NULL
 );

@@ -7,7 +7,7 @@ import { KeyConflict, StaleWrite } from '../errors.ts';
 import type { EventSample, EventStore, EventTypeStore } from '../events.ts';
 import { IS_RUNNABLE, wokenBy } from './delivery/wake.ts';
 import { resourceStore } from './resource.ts';
-import { flag, json, number, readOne, readRow, resultsByStatement, table, text } from './table.ts';
+import { flag, json, number, readOne, readRow, resultsByStatement, table, text, textOrNull } from './table.ts';
 
 // Takes the key if it is free or expired. Otherwise it stays with the earlier event.
 const TAKE_KEY = `
@@ -152,16 +152,25 @@ async function conflictsOf(db: Database, events: readonly NewEvent[]): Promise<n
   return found;
 }
 
-export const EVENT_TYPE = table<EventType>('event_type', 'id', {
-  id: text,
-  name: text,
-  description: text,
-  encryptionRequired: flag,
-  builtIn: flag,
-  dataSchema: json<Readonly<Record<string, unknown>> | null>(),
-  createdAt: number,
-  updatedAt: number,
-});
+export const EVENT_TYPE = table<EventType>(
+  'event_type',
+  'id',
+  {
+    id: text,
+    name: text,
+    description: text,
+    encryptionRequired: flag,
+    builtIn: flag,
+    dataSchema: json<Readonly<Record<string, unknown>> | null>(),
+    sample: json<Readonly<Record<string, unknown>> | null>(),
+    group: textOrNull,
+    deprecated: flag,
+    public: flag,
+    createdAt: number,
+    updatedAt: number,
+  },
+  { group: 'group_name' },
+);
 
 const GET_BY_NAME = `SELECT ${EVENT_TYPE.columns()} FROM event_type WHERE name = @name`;
 const MUST_BE_ENCRYPTED = 'SELECT name FROM event_type WHERE name = @name AND encryption_required';
@@ -181,6 +190,9 @@ const VOLUMES = `
     SELECT count(*) FROM (SELECT 1 FROM event WHERE type = wanted.value AND key >= @from LIMIT @limit) AS found) AS events
   FROM texts(@names) AS wanted`;
 const ALL = `SELECT ${EVENT_TYPE.columns()} FROM event_type ORDER BY id`;
+// The clock may have been set back, so the latest change alone does not tell.
+const VERSION = `
+  SELECT count(*) AS types, max(updated_at) AS latest, CAST(sum(updated_at % 1000000007) AS BIGINT) AS checksum FROM event_type`;
 const FORGET_BUILT_IN = 'DELETE FROM event_type WHERE built_in';
 
 export function eventTypeStore(db: Database): EventTypeStore {
@@ -205,6 +217,7 @@ export function eventTypeStore(db: Database): EventTypeStore {
       return new Map(counted.filter(([, events]) => events > 0));
     },
     all: async () => (await db.all(ALL, {})).map(EVENT_TYPE.read),
+    version: async () => Object.values((await db.get(VERSION, {})) ?? {}).join(' '),
     replaceBuiltIn: async (eventTypes) =>
       void (await db.commit([{ sql: FORGET_BUILT_IN, params: {} }, ...eventTypes.map(EVENT_TYPE.insert)])),
   };

@@ -58,14 +58,18 @@ export function sealedOrNull(vault: Vault): Codec<Secret | null> {
   };
 }
 
-/** Describes a table. `update` finds the row by the field `key`, and sealed values are bound to it. */
+/**
+ * Describes a table. `update` finds the row by the field `key`, and sealed values are bound to it. `columns` has the columns whose names
+ * differ from their fields, because SQL reserves the word.
+ */
 export function table<T extends Record<string, unknown>>(
   name: string,
   key: keyof T & string,
   codecs: { readonly [Field in keyof T & string]: Codec<T[Field]> },
+  columns: { readonly [Field in keyof T & string]?: string } = {},
 ): Table<T> {
   const fields = Object.keys(codecs) as (keyof T & string)[];
-  const column = new Map(fields.map((field) => [field, snakeCase(field)]));
+  const column = new Map(fields.map((field) => [field, columns[field] ?? snakeCase(field)]));
   const list = fields.map((field) => column.get(field)).join(', ');
   const insertSql = `INSERT INTO ${name} (${list}) VALUES (${fields.map((field) => `@${field}`).join(', ')})`;
   const assignments = fields.filter((field) => field !== key).map((field) => `${column.get(field)} = @${field}`);

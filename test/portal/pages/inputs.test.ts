@@ -5,7 +5,7 @@ import { parseRepeatedForm } from '../../../src/http/request.ts';
 import { JSON_DEPTH_MAX, RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../../../src/kernel/limits/limits.ts';
 import { isDeeperThan, mergePatch } from '../../../src/kernel/validation.ts';
 import { endpointFields, usedSettings } from '../../../src/portal/endpoints/form.ts';
-import { eventTypeFields, patchBetween, schemaPatch } from '../../../src/portal/event-types.ts';
+import { eventTypeFields, jsonPatches, patchBetween } from '../../../src/portal/event-types.ts';
 import { readForm, readPatch } from '../../../src/portal/field-table.ts';
 import { PRODUCT_FIELDS } from '../../../src/portal/products/pages.ts';
 import { webhookFields } from '../../../src/portal/webhooks/form.ts';
@@ -172,17 +172,37 @@ describe('the form of an event type', () => {
   const { name, ...CHANGED } = FIELDS;
   const patchOf = (typed: URLSearchParams, dataSchema: Readonly<Record<string, unknown>> | null) => {
     const patch = readPatch(CHANGED, typed);
-    return { ...patch, dataSchema: schemaPatch({ dataSchema }, patch) };
+    return { ...patch, ...jsonPatches({ dataSchema, sample: null }, patch) };
   };
 
   it('has no schema where none was typed', () => {
     const typed = sent({ name: ' a.b ', description: ' x ', encryptionRequired: 'on', dataSchema: ' ' });
-    assert.deepEqual(readForm(FIELDS, typed), { name: 'a.b', description: 'x', encryptionRequired: true });
+    const shown = { deprecated: false, public: true };
+    assert.deepEqual(readForm(FIELDS, typed), { name: 'a.b', description: 'x', encryptionRequired: true, ...shown });
     assert.deepEqual(patchOf(sent({ description: ' ' }), null), {
       description: null,
       encryptionRequired: false,
       dataSchema: null,
+      sample: null,
+      group: null,
+      ...shown,
     });
+  });
+
+  it('leaves an internal type out of the public catalogue, and changes a sample member by member', () => {
+    const typed = sent({
+      name: 'a.b',
+      public: 'on',
+      deprecated: 'on',
+      group: ' Orders ',
+      sample: '{"n":1,"more":{"a":2}}',
+    });
+    const entered = readForm(FIELDS, typed);
+    assert.equal(entered.public, false);
+    assert.equal(entered.deprecated, true);
+    assert.equal(entered.group, 'Orders');
+    const before = { dataSchema: null, sample: { n: 1, more: { b: 3 }, old: [] } };
+    assert.deepEqual(jsonPatches(before, entered).sample, { n: 1, more: { a: 2, b: null }, old: null });
   });
 
   const refusals: readonly (readonly [text: string, says: RegExp])[] = [

@@ -1,0 +1,185 @@
+/** The event catalogue (contract §8 "Catalogue"): the event types for people and programs that receive them, also as AsyncAPI 3. Pure. */
+import { z } from 'zod';
+import { VERSION } from '../kernel/version.ts';
+import { eventTypeKey } from '../wire/envelope.ts';
+import type { EventType } from './event.ts';
+
+export const catalogueView = z
+  .object({
+    items: z.array(
+      z.object({
+        name: z.string(),
+        group: z.string().nullable(),
+        description: z.string(),
+        encryptionRequired: z.boolean(),
+        deprecated: z.boolean(),
+        public: z.boolean(),
+        dataSchema: z.record(z.string(), z.unknown()).nullable(),
+        sample: z.record(z.string(), z.unknown()).nullable(),
+      }),
+    ),
+  })
+  .meta({ id: 'EventCatalogue', description: 'The event types that webhooks can subscribe to, by group and name.' });
+
+/** The event types that somebody sees. Those without a group come last, and deprecated ones last in their group. */
+export function eventCatalogue(eventTypes: readonly EventType[], sees: 'all' | 'public'): readonly EventType[] {
+  return eventTypes.filter((eventType) => sees === 'all' || eventType.public).toSorted(byGroup);
+}
+
+export function viewCatalogue(eventTypes: readonly EventType[]): z.infer<typeof catalogueView> {
+  return {
+    items: eventTypes.map((eventType) => ({
+      name: eventType.name,
+      group: eventType.group,
+      description: eventType.description,
+      encryptionRequired: eventType.encryptionRequired,
+      deprecated: eventType.deprecated,
+      public: eventType.public,
+      dataSchema: eventType.dataSchema,
+      sample: eventType.sample,
+    })),
+  };
+}
+
+function byGroup(a: EventType, b: EventType): number {
+  if (a.group !== b.group) return a.group === null ? 1 : b.group === null ? -1 : compare(a.group, b.group);
+  return Number(a.deprecated) - Number(b.deprecated) || compare(a.name, b.name);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/**
+ * An AsyncAPI 3.0 document: one channel to the address of each receiver, with a message for every event type in each of the two forms
+ * (contract §5 "Body").
+ */
+export function asyncApiDocument(eventTypes: readonly EventType[]): JsonObject {
+  const refs = (of: string): JsonObject[] => eventTypes.map(({ name }) => ({ $ref: `#/${of}/${name}` }));
+  return {
+    asyncapi: '3.0.0',
+    info: { title: 'Sallyport events', version: VERSION, description: DESCRIPTION },
+    defaultContentType: 'application/json',
+    channels: {
+      endpoint: {
+        address: null,
+        title: 'An endpoint',
+        description: 'The HTTPS address of a receiver. Every request is a POST with one or more records.',
+        messages: Object.fromEntries(eventTypes.map(({ name }) => [name, { $ref: `#/components/messages/${name}` }])),
+        bindings: { http: {} },
+      },
+    },
+    operations: {
+      deliver: {
+        action: 'send',
+        title: 'Deliver events',
+        channel: { $ref: '#/channels/endpoint' },
+        messages: refs('channels/endpoint/messages'),
+        bindings: { http: { method: 'POST', bindingVersion: '0.3.0' } },
+      },
+    },
+    components: {
+      messages: Object.fromEntries(eventTypes.map((eventType) => [eventType.name, messageOf(eventType)])),
+      schemas: Object.fromEntries(
+        eventTypes.flatMap((eventType) => [
+          [eventType.name, payloadOf(eventType)],
+          [dataName(eventType), dataOf(eventType)],
+        ]),
+      ),
+    },
+  };
+}
+
+const DESCRIPTION = `The events that webhooks deliver. A request has one or more records of one webhook, signed, and possibly compressed or
+encrypted. A message here is one request with one record.`;
+
+function messageOf(eventType: EventType): JsonObject {
+  const { name, description, deprecated, group, sample } = eventType;
+  return {
+    name,
+    title: name,
+    ...(description === '' ? {} : { summary: description }),
+    ...(deprecated ? { description: 'Deprecated: do not subscribe to it any more.' } : {}),
+    ...(group === null ? {} : { tags: [{ name: group }] }),
+    contentType: 'application/json',
+    payload: { $ref: `#/components/schemas/${name}` },
+    ...(sample === null ? {} : { examples: [{ name: 'sample', payload: exampleOf(name, sample) }] }),
+  };
+}
+
+/** The body of a request with one record (contract §5 "Body"). */
+function payloadOf(eventType: EventType): JsonObject {
+  const { name, deprecated } = eventType;
+  const headers = object({
+    messageId: UUID,
+    eventType: { const: name },
+    actorId: { type: ['string', 'null'] },
+    correlationId: { type: 'string' },
+  });
+  const record = object({
+    offset: { type: 'integer', minimum: 0 },
+    timestamp: { type: 'string', format: 'date-time' },
+    lag: { type: 'number', minimum: 0, description: 'Seconds from the event to this attempt.' },
+    correlationId: { type: 'string' },
+    value: object({ headers, [eventTypeKey(name)]: { $ref: SCHEMAS + dataName(eventType) } }),
+  });
+  return {
+    ...object({
+      subscriptionId: UUID,
+      sessionId: UUID,
+      attemptNumber: { type: 'integer', minimum: 1 },
+      records: { type: 'array', items: record },
+    }),
+    ...(deprecated ? { deprecated: true } : {}),
+  };
+}
+
+const SCHEMAS = '#/components/schemas/';
+
+/** The name of an event type has one dot, so this is no other type's name. */
+function dataName({ name }: EventType): string {
+  return `${name}.data`;
+}
+
+/** The schema of the data. Its references into itself lead to its place in the document. */
+function dataOf(eventType: EventType): unknown {
+  const { dataSchema } = eventType;
+  if (dataSchema === null) return { type: 'object' };
+  const { $schema: _dialect, $id: _id, ...schema } = dataSchema;
+  const root = SCHEMAS + dataName(eventType);
+  return JSON.parse(JSON.stringify(schema), (key, value: unknown) =>
+    key === '$ref' && typeof value === 'string' && /^#(?:\/|$)/.test(value) ? root + value.slice(1) : value,
+  );
+}
+
+const UUID: JsonObject = { type: 'string', format: 'uuid' };
+
+/** All members are always there. */
+function object(properties: JsonObject): JsonObject {
+  return { type: 'object', required: Object.keys(properties), properties };
+}
+
+function exampleOf(name: string, sample: JsonObject): JsonObject {
+  const correlationId = '0193a1f0-0000-7000-8000-000000000004';
+  const headers = {
+    messageId: '0193a1f0-0000-7000-8000-000000000003',
+    eventType: name,
+    actorId: null,
+    correlationId,
+  };
+  const record = {
+    offset: 0,
+    timestamp: '2026-11-21T05:00:00.000Z',
+    lag: 0.012,
+    correlationId,
+    value: { headers, [eventTypeKey(name)]: sample },
+  };
+  return {
+    subscriptionId: '0193a1f0-0000-7000-8000-000000000001',
+    sessionId: '0193a1f0-0000-7000-8000-000000000002',
+    attemptNumber: 1,
+    records: [record],
+  };
+}

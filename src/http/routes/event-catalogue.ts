@@ -1,0 +1,72 @@
+/** The event catalogue, and the same as AsyncAPI 3 (contract §8 "Catalogue"): public types for everybody, all types for the operator. */
+import { z } from 'zod';
+import type { Gate } from '../../access/gate.ts';
+import { asyncApiDocument, catalogueView, eventCatalogue, viewCatalogue } from '../../events/catalogue.ts';
+import type { EventType } from '../../events/event.ts';
+import type { EventTypeStore } from '../../store/events.ts';
+import { DOCUMENT_HEADERS, documentReplies, documentReply, type Rendered, render } from '../document.ts';
+import type { Route } from '../route.ts';
+
+const CATALOGUE_PATH = '/services/api/event-catalogue';
+const ASYNC_API_PATH = '/services/api/asyncapi.json';
+
+const anyDocument = z.looseObject({ asyncapi: z.string() }).meta({
+  id: 'AsyncApiDocument',
+  description: 'An AsyncAPI document (https://www.asyncapi.com/docs/reference/specification/v3.0.0).',
+});
+
+type Dependencies = { readonly eventTypes: Pick<EventTypeStore, 'all' | 'version'>; readonly gate: Gate };
+
+export function eventCatalogueRoutes({ eventTypes, gate }: Dependencies): Route[] {
+  const documentRoute = (
+    about: Pick<Route, 'path' | 'operationId' | 'summary'>,
+    schema: z.ZodType,
+    documentOf: (shown: readonly EventType[]) => unknown,
+  ): Route => {
+    // Anybody may ask, so a document is made once for each version of the event types.
+    const made = new Map<'all' | 'public', Rendered & { readonly version: string }>();
+    return {
+      ...about,
+      method: 'GET',
+      access: 'open',
+      authentication: { by: ['none', 'bearer'], scope: 'webhooks:view' },
+      tag: 'event-types',
+      description: 'Without a token: the event types that are `public`.',
+      headers: DOCUMENT_HEADERS,
+      replies: {
+        ...documentReplies(schema),
+        401: { description: 'The token is not valid, or does not hold the scope' },
+      },
+      respond: async (call) => {
+        const { authorization = [] } = call.request.headersDistinct;
+        const sees = authorization.length === 0 ? 'public' : 'all';
+        // A caller whose token is not good for all types learns it, instead of getting fewer than expected.
+        if (sees === 'all')
+          gate.authorize(await gate.authenticate(authorization), 'GET', CATALOGUE_PATH.slice(1).split('/'));
+        const version = await eventTypes.version();
+        let rendered = made.get(sees);
+        if (rendered?.version !== version) {
+          rendered = { version, ...render(documentOf(eventCatalogue(await eventTypes.all(), sees))) };
+          made.set(sees, rendered);
+        }
+        return documentReply(call, rendered, sees === 'public' ? 'no-cache' : 'private, no-cache');
+      },
+    };
+  };
+  return [
+    documentRoute(
+      {
+        path: CATALOGUE_PATH,
+        operationId: 'getEventCatalogue',
+        summary: 'The event types that webhooks can subscribe to, with samples',
+      },
+      catalogueView,
+      viewCatalogue,
+    ),
+    documentRoute(
+      { path: ASYNC_API_PATH, operationId: 'getAsyncApiDocument', summary: 'The event catalogue as AsyncAPI 3' },
+      anyDocument,
+      asyncApiDocument,
+    ),
+  ];
+}

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { Parser } from '@asyncapi/parser';
+import { type ApiClient, succeeded } from '../../support/client.ts';
+import { registerApplication } from '../../support/journey.ts';
+import { startService } from '../../support/service.ts';
+
+const CATALOGUE = '/services/api/event-catalogue';
+const ASYNC_API = '/services/api/asyncapi.json';
+const TYPES = '/services/api/x/edge/v1/event-types';
+
+type Catalogue = { readonly items: readonly Readonly<Record<string, unknown>>[] };
+
+async function withOrders(admin: ApiClient): Promise<string> {
+  const placed = {
+    name: 'order.placed',
+    description: 'An order was placed.',
+    group: 'Orders',
+    sample: { order: { id: 17 } },
+    dataSchema: {
+      $schema: 'http://json-schema.org/draft-07/schema#',
+      type: 'object',
+      properties: { order: { $ref: '#/definitions/order' } },
+      definitions: { order: { type: 'object', properties: { id: { type: 'integer' } } } },
+    },
+  };
+  const { id } = await succeeded<{ id: string }>(admin.post(TYPES, placed));
+  await succeeded(admin.post(TYPES, { name: 'order.audited', group: 'Orders', public: false }));
+  await succeeded(admin.post(TYPES, { name: 'order.booked', group: 'Orders', deprecated: true }));
+  await succeeded(admin.post(TYPES, { name: 'app.moved' }));
+  return id;
+}
+
+const own = ({ items }: Catalogue): unknown[] =>
+  items.map(({ name }) => name).filter((name) => !/^(employee|webhook)\./.test(String(name)));
+
+it('the catalogue shows public types to everybody, and all types to a token that may view them', async (t) => {
+  const { admin } = await startService(t);
+  await withOrders(admin);
+  const open = await succeeded<Catalogue>(admin.as(null).get(CATALOGUE));
+  assert.deepEqual(own(open), ['order.placed', 'order.booked', 'app.moved']);
+  const { dataSchema, ...placed } = open.items.find(({ name }) => name === 'order.placed') ?? {};
+  assert.deepEqual(placed, {
+    ...{ name: 'order.placed', group: 'Orders', description: 'An order was placed.', encryptionRequired: false },
+    ...{ deprecated: false, public: true, sample: { order: { id: 17 } } },
+  });
+  assert.ok(dataSchema);
+  assert.deepEqual(own(await succeeded<Catalogue>(admin.get(CATALOGUE))), [
+    ...['order.audited', 'order.placed', 'order.booked', 'app.moved'],
+  ]);
+});
+
+it('the catalogue refuses a token that may not view event types, and one that is not valid', async (t) => {
+  const { admin } = await startService(t);
+  const { token: other } = await registerApplication(admin, ['deliveries:view']);
+  for (const [token, error] of [
+    [other, 'insufficient_scope'],
+    ['spt_unknown', 'invalid_token'],
+  ] as const) {
+    for (const path of [CATALOGUE, ASYNC_API]) {
+      const { status, headers } = await admin.as(token).get(path);
+      assert.equal(status, 401);
+      assert.match(headers.get('www-authenticate') ?? '', new RegExp(`error="${error}"`));
+    }
+  }
+});
+
+it('the catalogue follows every change, and a copy that is up to date is not sent again', async (t) => {
+  const { admin } = await startService(t);
+  const id = await withOrders(admin);
+  const anybody = admin.as(null);
+  const first = await anybody.get<Catalogue>(CATALOGUE);
+  const etag = first.headers.get('etag') ?? '';
+  assert.equal(first.headers.get('cache-control'), 'no-cache');
+  assert.equal((await anybody.get(CATALOGUE, { 'If-None-Match': etag })).status, 304);
+  assert.equal((await admin.get(CATALOGUE)).headers.get('cache-control'), 'private, no-cache');
+  await succeeded(admin.patch(`${TYPES}/${id}`, { sample: null }));
+  const changed = await anybody.get<Catalogue>(CATALOGUE, { 'If-None-Match': etag });
+  assert.equal(changed.status, 200);
+  assert.equal(changed.body.items.find(({ name }) => name === 'order.placed')?.sample, null);
+  await succeeded(admin.delete(`${TYPES}/${id}`));
+  assert.deepEqual(own(await succeeded<Catalogue>(anybody.get(CATALOGUE))), ['order.booked', 'app.moved']);
+});
+
+it('the AsyncAPI document satisfies the official parser, and has every sample and schema', async (t) => {
+  const { admin } = await startService(t);
+  await withOrders(admin);
+  const text = JSON.stringify(await succeeded(admin.as(null).get(ASYNC_API)));
+  const { document, diagnostics } = await new Parser().parse(text);
+  const errors = diagnostics.filter(({ severity }) => severity === 0);
+  assert.deepEqual(errors, []);
+  assert.equal(document?.version(), '3.0.0');
+  const messages = document?.messages().all() ?? [];
+  assert.ok(!messages.some((message) => message.name() === 'order.audited'));
+  const placed = messages.find((message) => message.name() === 'order.placed');
+  assert.deepEqual(
+    placed
+      ?.tags()
+      .all()
+      .map((tag) => tag.name()),
+    ['Orders'],
+  );
+  const payload = placed?.payload()?.properties()?.records?.items();
+  assert.ok(payload !== undefined && !Array.isArray(payload));
+  const data = payload.properties()?.value?.properties()?.orderPlaced;
+  assert.equal(data?.properties()?.order?.properties()?.id?.type(), 'integer');
+  const example = placed?.examples().all()[0]?.payload() as { records: { value: { orderPlaced: unknown } }[] };
+  assert.deepEqual(example.records[0]?.value.orderPlaced, { order: { id: 17 } });
+});
