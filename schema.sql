@@ -221,6 +221,7 @@ CREATE TABLE webhook (
   name                   TEXT NOT NULL,
   endpoint_id            TEXT NOT NULL REFERENCES endpoint (id),
   event_types            TEXT NOT NULL CHECK (json_valid(event_types)),
+  filter                 TEXT CHECK (filter IS NULL OR json_valid(filter)),  -- which events of these types it gets
   custom_headers         TEXT NOT NULL CHECK (json_valid(custom_headers)),
   encryption_key_name    TEXT REFERENCES pgp_key (name) ON UPDATE CASCADE,
   ordered                INTEGER NOT NULL CHECK (ordered IN (0, 1)),
@@ -271,8 +272,10 @@ CREATE INDEX webhook_progress_wake ON webhook_progress (wake_at) WHERE wake_at I
 CREATE TABLE subscription (
   pattern        TEXT NOT NULL,
   webhook_number INTEGER NOT NULL REFERENCES webhook (number) ON DELETE CASCADE,
+  filtered       INTEGER NOT NULL CHECK (filtered IN (0, 1)),  -- whether the webhook has a filter
   PRIMARY KEY (pattern, webhook_number)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX subscription_filtered ON subscription (pattern, webhook_number) WHERE filtered;
 
 -- An event. `key` has the first 53 bits of the time and counter in `id`, so that events are stored in order.
 CREATE TABLE event (

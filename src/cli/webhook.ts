@@ -42,6 +42,10 @@ export const webhookCommands: CommandGroup = [
       endpoint: { value: '<id or name>', required: true, description: 'The endpoint to send to' },
       event: { value: '<type>', many: true, required: true, description: 'An event type, <category>.* or *' },
       key: { value: '<name>', description: 'The PGP key to encrypt with; employee events require one' },
+      filter: {
+        value: '<json|@file|->',
+        description: 'Which events of these types, such as {"data.total":{"$gte":100}}',
+      },
       header: { value: '<name: value>', many: true, description: 'A custom header, such as "x-tenant: 17"' },
       ordered: { description: 'Send a batch only after the previous one is delivered or dead' },
       'standard-webhooks': { description: 'Also sign as Standard Webhooks' },
@@ -57,6 +61,7 @@ export const webhookCommands: CommandGroup = [
           name: invocation.text('name'),
           endpointId: await recordId(ENDPOINT, composed, invocation.text('endpoint') ?? ''),
           eventTypes: invocation.texts('event'),
+          filter: await readJsonObject(invocation, 'filter'),
           encryptionKeyName: invocation.text('key'),
           customHeaders: headers.length === 0 ? undefined : headers,
           ordered: invocation.given('ordered') ? true : undefined,

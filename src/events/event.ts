@@ -18,6 +18,7 @@ export function makeEvent(draft: EventDraft, { ids, now }: { readonly ids: Ids; 
     correlationId: draft.correlationId ?? ids.uuid(),
     actorId: draft.actorId ?? null,
     createdAt: now,
+    excluded: [],
     idempotency: null,
   };
 }
@@ -37,6 +38,8 @@ export type NewEvent = {
   readonly correlationId: string;
   readonly actorId: string | null;
   readonly createdAt: number;
+  /** The numbers of the webhooks whose filters it does not pass. The store fills them in. */
+  readonly excluded: readonly number[];
   readonly idempotency: Idempotency | null;
 };
 

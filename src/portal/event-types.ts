@@ -2,19 +2,18 @@
 import type { EventType } from '../events/event.ts';
 import { eventTypeReader } from '../events/event-types.ts';
 import { type Html, html } from '../http/html.ts';
-import { JSON_DEPTH_MAX } from '../kernel/limits/limits.ts';
 import { EVENTS_COUNTED, SAMPLE_BYTES } from '../kernel/limits/portal.ts';
-import { Refusal, refuseField } from '../kernel/refusal.ts';
-import { isDeeperThan, isObject } from '../kernel/validation.ts';
+import { Refusal } from '../kernel/refusal.ts';
 import { NO_USES, type Uses } from '../store/directory.ts';
 import type { EventSample } from '../store/events.ts';
 import { eventTypeKey } from '../wire/envelope.ts';
 import { type PageCall, pathId, redirectTo, type View } from './call.ts';
-import { type Body, type FieldTable, lines, linesOf, text, tick } from './field-table.ts';
+import { type FieldTable, text, tick } from './field-table.ts';
 import type { PageDependencies, PageRoute } from './page.ts';
 import { codeBlock, codePanels, definitionList } from './parts/details.ts';
 import { newForm, textField } from './parts/fields.ts';
 import { linkButton, pageHeader, section } from './parts/header.ts';
+import { jsonObject, objectPatches } from './parts/json-field.ts';
 import { emptyState, folded, listView, nothingFound, table } from './parts/list.ts';
 import { badge } from './parts/mark.ts';
 import { countOf, countText, relativeTime, time } from './parts/text.ts';
@@ -49,7 +48,7 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
           'deprecated',
           'public',
         )}`,
-      adjust: (body, before) => (before === null ? body : { ...body, ...jsonPatches(before, body) }),
+      adjust: (body, before) => (before === null ? body : objectPatches(body, before, ['dataSchema', 'sample'])),
       shown: (eventType) => {
         if (eventType.builtIn)
           throw new Refusal('read_only', `the event type ${eventType.name} is built in and stays as it is`);
@@ -142,7 +141,7 @@ function volumeText(volume: number): Html {
 function sampleSection({ now }: PageCall, eventType: EventType, latest: EventSample | null): Html {
   const { encryptionRequired, sample } = eventType;
   const latestData = encryptionRequired
-    ? html`<p class="quiet">Its events must be encrypted, so no data of an event is shown here.</p>`
+    ? html`<p class="quiet">Its events must be encrypted, so no data is shown here.</p>`
     : latest === null
       ? html`<p class="quiet">No event with data yet.</p>`
       : codeBlock({ code: JSON.stringify(JSON.parse(latest.dataJson), null, 2), label: 'Data of the latest event' });
@@ -271,8 +270,6 @@ function newButton(): Html {
   return linkButton({ href: `${PATH}/new`, label: 'New event type', kind: 'primary', icon: 'plus' });
 }
 
-type JsonObject = Readonly<Body>;
-
 export function eventTypeFields(before: EventType | null): FieldTable {
   return {
     ...(before === null && {
@@ -310,91 +307,23 @@ export function eventTypeFields(before: EventType | null): FieldTable {
       false,
       true,
     ),
-    sample: lines(
-      {
-        label: 'Sample of its data',
-        title: 'Sample',
-        isCode: true,
-        rows: 8,
-        placeholder: '{"orderId": 17}',
-        takesFile: '.json',
-        hint: 'The data of an example, as receivers get it. It must satisfy the JSON Schema.',
-      },
-      jsonField('sample'),
-    ),
-    dataSchema: lines(
-      {
-        label: 'JSON Schema of its data',
-        title: 'JSON Schema',
-        isCode: true,
-        rows: 12,
-        placeholder: '{"type": "object", "required": ["orderId"], "properties": {"orderId": {"type": "integer"}}}',
-        takesFile: '.json',
-        hint: 'Version 2020-12, or draft-07 if $schema says so. Publishing an event with other data is refused, with the field named.',
-      },
-      jsonField('dataSchema'),
-    ),
+    sample: jsonObject('sample', {
+      label: 'Sample of its data',
+      title: 'Sample',
+      isCode: true,
+      rows: 8,
+      placeholder: '{"orderId": 17}',
+      takesFile: '.json',
+      hint: 'The data of an example, as receivers get it. It must satisfy the JSON Schema.',
+    }),
+    dataSchema: jsonObject('dataSchema', {
+      label: 'JSON Schema of its data',
+      title: 'JSON Schema',
+      isCode: true,
+      rows: 12,
+      placeholder: '{"type": "object", "required": ["orderId"], "properties": {"orderId": {"type": "integer"}}}',
+      takesFile: '.json',
+      hint: 'Version 2020-12, or draft-07 if $schema says so. Publishing an event with other data is refused, with the field named.',
+    }),
   };
-}
-
-/** How a field with a JSON object is read, filled in and compared. */
-function jsonField(field: string) {
-  return {
-    read: (sent: Parameters<typeof linesOf>[0], name: string) => readObject(field, linesOf(sent, name)),
-    fill: (value: unknown, name: string) => ({ [name]: isObject(value) ? JSON.stringify(value, null, 2) : '' }),
-    compare: linesOf,
-  };
-}
-
-type JsonFields = Pick<EventType, 'dataSchema' | 'sample'>;
-
-/** The patches (RFC 7396) that change the schema and the sample of `before` to the entered ones. */
-export function jsonPatches(before: JsonFields, entered: Body): Body {
-  return {
-    dataSchema: patchOf('dataSchema', before.dataSchema, entered.dataSchema),
-    sample: patchOf('sample', before.sample, entered.sample),
-  };
-}
-
-function patchOf(field: string, before: JsonObject | null, entered: unknown): unknown {
-  if (!isObject(entered) || before === null) return entered;
-  if (holdsNull(entered))
-    throw refuseField(
-      field,
-      'cannot be changed to one with a member that is null: empty the field, save, and enter it again',
-    );
-  return patchBetween(before, entered);
-}
-
-/** The merge patch from `from` to `to`. A merge patch cannot set a member to null, so `to` must not hold one. */
-export function patchBetween(from: Readonly<Body>, to: Readonly<Body>): Body {
-  const removed = Object.keys(from).filter((name) => !Object.hasOwn(to, name));
-  const patch = new Map<string, unknown>(removed.map((name) => [name, null]));
-  for (const [name, value] of Object.entries(to)) {
-    const before = Object.hasOwn(from, name) ? from[name] : undefined;
-    patch.set(name, isObject(value) && isObject(before) ? patchBetween(before, value) : value);
-  }
-  return Object.fromEntries(patch);
-}
-
-/** Whether a member at any depth is null. Items of lists may be null, because a patch replaces whole lists. */
-function holdsNull(value: unknown): boolean {
-  return isObject(value) && Object.values(value).some((member) => member === null || holdsNull(member));
-}
-
-/** The body is one more level. */
-const DEPTH_MAX: number = JSON_DEPTH_MAX - 1;
-
-function readObject(field: string, text: string | undefined): JsonObject | undefined {
-  if (text === undefined) return undefined;
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    // The message of the parser tells the place.
-    throw refuseField(field, `is not JSON: ${(error as Error).message.slice(0, 200)}`);
-  }
-  if (!isObject(value)) throw refuseField(field, 'must be a JSON object');
-  if (isDeeperThan(DEPTH_MAX, value)) throw refuseField(field, `must not be nested deeper than ${DEPTH_MAX}`);
-  return value;
 }

@@ -4,8 +4,16 @@ import type { AuditEntry } from '../resources/audit.ts';
 import type { ResourceStore } from './resource.ts';
 import type { StepResult } from './steps.ts';
 
+/** A published event, for judging it by a filter. */
+export type PastEvent = Pick<NewEvent, 'id' | 'type' | 'subject' | 'createdAt' | 'dataJson'>;
+
 /** Publishing (`event`, `outbox`). */
 export type EventStore = {
+  /** The latest events of these types, newest first, without erased ones. Stops early after `maxBytes` of data. */
+  latest(
+    types: readonly string[],
+    limits: { readonly events: number; readonly maxBytes: number },
+  ): Promise<PastEvent[]>;
   /**
    * Appends each event and its records in one transaction, durable when the promise resolves (contract §4). Throws `KeyConflict` and
    * keeps nothing if an idempotency key belongs to an event with other content.

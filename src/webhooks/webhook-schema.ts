@@ -1,5 +1,6 @@
 /** The schemas of a webhook: input, view and replay (contract §4). */
 import { z } from 'zod';
+import { filterProblem } from '../kernel/filter.ts';
 import {
   ATTEMPT_TIMEOUT_DEFAULT_SECONDS,
   ATTEMPT_TIMEOUT_MAX_SECONDS,
@@ -9,6 +10,7 @@ import {
   BATCH_RECORDS_MAX,
   CUSTOM_HEADERS_MAX,
   EVENT_PATTERNS_MAX,
+  FILTER_PREVIEW_EVENTS,
   HEARTBEAT_DEFAULT_SECONDS,
   HEARTBEAT_MAX_SECONDS,
   RECORDS_PER_SECOND_MAX,
@@ -54,6 +56,22 @@ const customHeaders = z
 
 const EVENT_PATTERN = /^(\*|[a-z][a-z0-9_-]{0,63}\.(\*|[a-z][a-z0-9_-]{0,63}))$/;
 
+/** Checks where an empty problem path stands for the whole field: the message names the place within it. */
+const filterInput = z
+  .record(z.string(), z.unknown())
+  .superRefine((filter, context) => {
+    const found = filterProblem(filter);
+    if (found === null) return;
+    const path = found.field.split('.').slice(1);
+    context.addIssue({ code: 'custom', path, message: found.problem });
+  })
+  .nullable()
+  .default(null)
+  .meta({
+    description:
+      'Which events of these types it gets: conditions on `type`, `subject` and `data`, such as `{"data.total": {"$gte": 100}}`. Judged when an event is published; others take no offset.',
+  });
+
 export const webhookInput = z
   .strictObject({
     name: displayName,
@@ -64,6 +82,7 @@ export const webhookInput = z
     )
       .refine((patterns) => patterns.length > 0, 'must have at least 1 item')
       .meta({ minItems: 1, description: 'Names of event types, `<category>.*` or `*`.' }),
+    filter: filterInput,
     customHeaders: customHeaders
       .default([])
       .meta({ description: 'Sent with every request; no header of the service itself, each name once.' }),
@@ -122,12 +141,27 @@ export const replayedView = z
   .object({ replayed: z.int() })
   .meta({ id: 'Replayed', description: 'How many records are due again.' });
 
+export const filterPreviewInput = z
+  .strictObject({ filter: filterInput, limit: z.int().min(1).max(FILTER_PREVIEW_EVENTS).default(100) })
+  .meta({ id: 'FilterPreviewInput', description: 'A filter, and how many of the latest events it is to judge.' });
+export type FilterPreviewInput = z.output<typeof filterPreviewInput>;
+
+export const filterPreviewView = z
+  .object({
+    judged: z.int(),
+    passed: z.int(),
+    items: z.array(z.object({ eventId: z.string(), eventType: z.string(), createdAt: instant, passes: z.boolean() })),
+  })
+  .meta({ id: 'FilterPreview', description: 'Which of the latest events of its types would pass, newest first.' });
+export type FilterPreview = z.infer<typeof filterPreviewView>;
+
 export const webhookView = z
   .object({
     id,
     name: z.string(),
     endpointId: z.string(),
     eventTypes: z.array(z.string()),
+    filter: z.record(z.string(), z.unknown()).nullable(),
     customHeaders: z.array(z.object({ name: z.string(), value: z.string() })),
     encryptionKeyName: z.string().nullable(),
     ordered: z.boolean(),

@@ -1,5 +1,6 @@
 /** A webhook: its configuration and its progress; its key, and its deliveries. */
 import type { NewEvent } from '../events/event.ts';
+import type { Filter } from '../kernel/filter.ts';
 import type { CustomHeader } from '../wire/signature.ts';
 
 export type WebhookState = 'stopped' | 'started' | 'running' | 'failing' | 'failed';
@@ -9,6 +10,8 @@ export type WebhookConfiguration = {
   readonly name: string;
   readonly endpointId: string;
   readonly eventTypes: readonly string[];
+  /** Which events of these types it gets; null: all. */
+  readonly filter: Filter | null;
   readonly customHeaders: readonly CustomHeader[];
   readonly encryptionKeyName: string | null;
   readonly ordered: boolean;

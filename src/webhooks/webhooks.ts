@@ -2,8 +2,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { encryptionNeed, matchingTypes } from '../events/event.ts';
 import { noSuchType } from '../events/event-types.ts';
+import { compileFilter } from '../kernel/filter.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
+import { FILTER_PREVIEW_BYTES } from '../kernel/limits/limits.ts';
 import { type FieldProblem, Refusal, refuseFields } from '../kernel/refusal.ts';
+import { isoInstant } from '../kernel/schemas.ts';
 import type { Acting } from '../resources/acting.ts';
 import { type Administration, administer, type Stamp } from '../resources/administration.ts';
 import type { AuditEntry } from '../resources/audit.ts';
@@ -16,13 +19,22 @@ import { isExpired } from './keys.ts';
 import { HEALTHY, isRunnable, startedProgress, stateChange, stoppedProgress } from './lifecycle.ts';
 import { standardWebhooksProblems } from './standard-webhooks-rule.ts';
 import type { Progress, Webhook } from './webhook.ts';
-import { viewWebhook, type WebhookBody, type WebhookInput, webhookReader } from './webhook-schema.ts';
+import {
+  type FilterPreview,
+  type FilterPreviewInput,
+  viewWebhook,
+  type WebhookBody,
+  type WebhookInput,
+  webhookReader,
+} from './webhook-schema.ts';
 
 export type Webhooks = Administration<Webhook, WebhookBody, WebhookInput> & {
   start(id: string, acting: Acting): Promise<Webhook>;
   stop(id: string, acting: Acting): Promise<Webhook>;
   /** Sends records again whose events happened from `since` on and before `until`. Returns how many. */
   replay(id: string, input: ReplayRequest, acting: Acting): Promise<{ readonly replayed: number }>;
+  /** Judges the latest events of the webhook's types by a filter. Changes nothing. */
+  previewFilter(id: string, input: FilterPreviewInput): Promise<FilterPreview>;
 };
 
 type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly wake: () => void };
@@ -59,6 +71,20 @@ export function createWebhooks(dependencies: Dependencies): Webhooks {
       const webhook = await administration.patch(id, patch, acting);
       wake();
       return webhook;
+    },
+    previewFilter: async (id, { filter, limit }) => {
+      const { eventTypes: patterns } = await get(id);
+      const types = await store.eventTypes.all();
+      const names = new Set(patterns.flatMap((pattern) => matchingTypes(pattern, types).map(({ name }) => name)));
+      const limits = { events: limit, maxBytes: FILTER_PREVIEW_BYTES };
+      const passes = filter === null ? () => true : compileFilter(filter);
+      const items = (await store.events.latest([...names], limits)).map(({ id: eventId, type, subject, ...event }) => ({
+        eventId,
+        eventType: type,
+        createdAt: isoInstant(event.createdAt),
+        passes: passes({ type, subject, data: JSON.parse(event.dataJson) }),
+      }));
+      return { judged: items.length, passed: items.filter((item) => item.passes).length, items };
     },
     start: (id, acting) => setState(id, 'start', acting),
     stop: (id, acting) => setState(id, 'stop', acting),

@@ -19,7 +19,7 @@ const PROMISES = {
   lost: 'events that were acknowledged and did not arrive',
   reordered: 'records of the ordered webhook out of order',
   gap: 'offsets that are missing',
-  duplicate: 'offsets or idempotency keys that stand for two events',
+  duplicate: 'offsets or idempotency keys of two events',
   unknown: 'records that nobody published',
   revoked: 'calls that passed on one instance after a token was revoked on another',
 } as const;

@@ -28,7 +28,7 @@ const ROWS = `
   INSERT INTO removed_webhook VALUES (3);
   INSERT INTO webhook_progress (webhook_number, state, state_at, next_offset, cursor_offset, pending_records, wake_at, failure_streak, dead_streak)
   VALUES (7, 'running', 1, 10, 2, 1, 123, 0, 0);
-  INSERT INTO subscription VALUES ('*', 7);
+  INSERT INTO subscription VALUES ('*', 7, 0);
   INSERT INTO event (key, id, type, data, subject, correlation_id, actor_id, created_at, erased_at, content_hash)
   SELECT i, 'id' || i, 'order.created', json_object('text', 'a' || char(10) || '€"\\', 'i', i), NULL, 'c', NULL, i, NULL, randomblob(32) FROM n;
   INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes) SELECT 7, i, i, 10 FROM n;

@@ -85,6 +85,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 
 /** The same for every command of a page that ELSEWHERE does not name. */
 const PAGES_ELSEWHERE: Readonly<Record<string, string>> = {
+  'docs/benchmarks-postgresql.md': 'takes minutes; test/bench has the tests of its parts',
   'docs/how-to/back-up-and-restore.md':
     'test/docs/operate.test.ts runs the drill; test/cli/backup.test.ts verifies backups',
   'docs/how-to/recover-the-database.md': 'test/data/data-folder.test.ts',

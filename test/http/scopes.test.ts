@@ -85,6 +85,7 @@ const GUARDED: readonly Line[] = [
   ['POST webhooks', 'webhooks:manage', 201, { name: 'new', endpointId: ID_OF('endpoints'), eventTypes: [SEEDED_TYPE] }],
   ['PATCH webhooks/{id}', 'webhooks:manage', 200, { name: 'renamed' }],
   ['POST webhooks/{id}/test', 'webhooks:manage', 200],
+  ['POST webhooks/{id}/filter-preview', 'webhooks:manage', 200, { filter: { type: 'order.placed' } }],
   ['POST webhooks/{id}/replay', 'deliveries:replay', 200],
   ['POST webhooks/{id}/start', 'webhooks:manage', 200],
   ['POST webhooks/{id}/stop', 'webhooks:manage', 200],

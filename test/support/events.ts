@@ -12,6 +12,7 @@ export function newEvent({ ids, clock }: TestStore, type: string, more: Partial<
     correlationId: ids.uuid(),
     actorId: null,
     createdAt: clock(),
+    excluded: [],
     idempotency: null,
     ...more,
   };
@@ -46,6 +47,7 @@ export async function subscribe(
       name: `for ${eventTypes.join(' ')}`,
       endpointId: id,
       eventTypes,
+      filter: null,
       customHeaders: [],
       encryptionKeyName: null,
       ordered: false,

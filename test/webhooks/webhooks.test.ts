@@ -39,6 +39,7 @@ describe('webhooks', () => {
       ...{
         retry: { policy: 'exponential', maxAttempts: 20 },
         standardWebhooks: false,
+        filter: null,
         heartbeatSeconds: 300,
         timeoutSeconds: 15,
       },

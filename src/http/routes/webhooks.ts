@@ -20,6 +20,8 @@ import type { WithNewSecret } from '../../webhooks/endpoints.ts';
 import { keyReader, keyView, viewKey } from '../../webhooks/keys.ts';
 import type { PgpKey } from '../../webhooks/webhook.ts';
 import {
+  filterPreviewInput,
+  filterPreviewView,
   replayedView,
   replayInput,
   viewWebhook,
@@ -160,6 +162,12 @@ export function webhookRoutes({
         requireMatch(call, viewWebhook(await webhooks.get(id)), 'webhook');
         return ok(viewAttempt(await testDelivery(id, callerOf(call).userId)));
       },
+    }),
+    actionRoute('webhooks', 'filter-preview', 'Judge the latest events of its types by a filter; changes nothing', {
+      operationId: 'previewWebhookFilter',
+      body: jsonBody(filterPreviewInput),
+      replies: { 200: { description: 'Which of them would pass', schema: filterPreviewView } },
+      respond: async (call, id) => ok(await webhooks.previewFilter(id, validate(filterPreviewInput, call.body))),
     }),
     actionRoute('webhooks', 'replay', 'Send records again', {
       operationId: 'replayWebhook',

@@ -213,3 +213,15 @@ export const CLOCK_BEHIND_MAX_MS = 60_000;
 // Metrics.
 /** Webhooks with their own series in the metrics; all others share one. */
 export const METRICS_WEBHOOKS_MAX = 200;
+
+/** Of the filter of a webhook: its JSON text, its conditions, and how deep filters stand in filters (contract §8 "Filters"). */
+export const FILTER_BYTES: number = 16 * 1024;
+export const FILTER_CONDITIONS = 50;
+export const FILTER_DEPTH = 8;
+/** The steps of a path. */
+export const FILTER_STEPS = 20;
+/** Compiled filters that are kept, by their text. */
+export const FILTERS_CACHED = 2000;
+/** Events that a preview judges at most, and after how many bytes of their data it stops. */
+export const FILTER_PREVIEW_EVENTS = 1000;
+export const FILTER_PREVIEW_BYTES: number = 16 * 1024 * 1024;

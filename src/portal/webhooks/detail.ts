@@ -8,7 +8,7 @@ import { FAILING_LIMIT_MS, isRunnable } from '../../webhooks/lifecycle.ts';
 import type { PgpKey, Webhook, WebhookState } from '../../webhooks/webhook.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { PageCall } from '../call.ts';
-import { copyable, definitionList, figures } from '../parts/details.ts';
+import { codeBlock, copyable, definitionList, figures } from '../parts/details.ts';
 import { actionButton, buttonRow, linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
 import { attemptsText, rateTone } from '../parts/health.ts';
 import { notice, stateBadge, tags } from '../parts/mark.ts';
@@ -171,6 +171,12 @@ export function settingsSection({ webhook, endpointName }: WebhookListing, key: 
     content: definitionList([
       ['Endpoint', html`<a href="/endpoints/${endpointId}">${endpointName}</a>`],
       ['Events', tags(eventTypes)],
+      [
+        'Filter',
+        webhook.filter === null
+          ? 'none: all of these events'
+          : codeBlock({ code: JSON.stringify(webhook.filter, null, 2), label: 'Filter' }),
+      ],
       [
         'Encrypted for',
         key === null ? 'not encrypted, sent over TLS' : html`<a href="/keys/${key.id}">${key.name}</a>`,

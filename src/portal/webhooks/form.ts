@@ -13,6 +13,7 @@ import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import { type FieldTable, type FormField, number, oneOf, rows, select, text, tick } from '../field-table.ts';
 import { type FormState, idOf, problemLine, textField } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
+import { jsonObject } from '../parts/json-field.ts';
 import { notice } from '../parts/mark.ts';
 import type { FormLayout } from '../record-pages.ts';
 
@@ -55,6 +56,12 @@ function destination({ endpoints, eventTypes, keys, now }: WebhookChoices): Fiel
       },
     ),
     eventTypes: eventsField(eventTypes),
+    filter: jsonObject('filter', {
+      label: 'Filter',
+      rows: 5,
+      placeholder: '{"data.total": {"$gte": 100}, "data.country": {"$in": ["DE", "FR"]}}',
+      hint: 'Leave empty for all events of these types. Conditions on type, subject and data: $eq, $neq, $gt, $gte, $lt, $lte, $in, $nin, $startsWith, $exist, $and, $or, $not. Applies to events that are published from now on.',
+    }),
     encryptionKeyName: select({
       label: 'Key',
       choices: [
@@ -142,7 +149,7 @@ const START = {
 export function webhookLayout({ state, choices, field, group, more }: FormLayout<Webhook, WebhookChoices>): Html {
   const { eventTypes } = choices;
   const hasKey = state.value('encryptionKeyName') !== '';
-  return html`${group('1. Destination', null, 'name', 'endpointId')}${field('eventTypes')}${fieldGroup(
+  return html`${group('1. Destination', null, 'name', 'endpointId')}${field('eventTypes')}${more('Only some of these events', 'filter')}${fieldGroup(
     '3. Encryption',
     null,
     [ruleBox(encryptionRule(patternsOf(state.fields), hasKey, eventTypes)), field('encryptionKeyName')],

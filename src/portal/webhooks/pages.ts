@@ -10,6 +10,7 @@ import { attempted, type PageCall, pathId, type Redirect, redirectTo, refusedTo 
 import { type LiveReading, liveContent } from '../live-content.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { linkButton, pageHeader } from '../parts/header.ts';
+import { objectPatches } from '../parts/json-field.ts';
 import { withQuery } from '../parts/list.ts';
 import { countOf, sentence } from '../parts/text.ts';
 import { recordPages, removalPages } from '../record-pages.ts';
@@ -89,6 +90,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
       },
       fields: webhookFields,
       layout: webhookLayout,
+      adjust: (body, before) => objectPatches(body, before, ['filter']),
       creation: {
         title: 'New webhook',
         submit: 'Create the webhook',

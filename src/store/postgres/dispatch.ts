@@ -95,7 +95,7 @@ export function deliveryStores(
         }
         const written = isPlain(settlement)
           ? write({ hold, settlement, claim: settlement.next })
-          : db.commit([guardStatement(hold), ...settlementStatements(settlement)]);
+          : settlementStatements(db, settlement).then((statements) => db.commit([guardStatement(hold), ...statements]));
         return underLease(webhookNumber, written);
       },
     },

@@ -10,6 +10,7 @@ import type { Database, Parameters, Row } from '../database.ts';
 import { ConstraintViolation, DatabaseUnavailable, KeyConflict } from '../errors.ts';
 import type { EventStore } from '../events.ts';
 import { IS_RUNNABLE } from '../sql/delivery/wake.ts';
+import { type Filtered, filteredWebhooks, judged, latestEvents } from '../sql/events.ts';
 import { rowsOf } from './arrays.ts';
 import { together } from './together.ts';
 
@@ -47,6 +48,9 @@ const KEYED = rowsOf<WantedKey>(
   'place',
 );
 
+type Exclusion = { readonly place: number; readonly webhookNumber: number };
+const EXCLUDED = rowsOf<Exclusion>('x', { place: 'BIGINT', webhookNumber: 'BIGINT' });
+
 const EVENTS = `wanted AS MATERIALIZED (SELECT * FROM ${WANTED.from})`;
 const WITHOUT_KEYS = `
   fresh AS MATERIALIZED (SELECT *, CAST(NULL AS BYTEA) AS content_hash FROM wanted)`;
@@ -70,7 +74,7 @@ const WITH_KEYS = `
     RETURNING 1)`;
 // The locks are taken in the order of the webhooks' numbers, so that instances cannot deadlock, and held until the commit. So offsets are
 // gapless, and a later offset is never visible before an earlier one.
-const APPEND = `
+const append = (passed: string): string => `
   inserted AS (
     INSERT INTO event (key, id, type, data, subject, correlation_id, actor_id, created_at, content_hash)
     SELECT key, id, type, data, subject, correlation_id, actor_id, created_at, content_hash FROM fresh ORDER BY key),
@@ -83,7 +87,7 @@ const APPEND = `
   record AS MATERIALIZED (
     SELECT l.webhook_number, l.next_offset + row_number() OVER (PARTITION BY l.webhook_number ORDER BY f.place) - 1 AS record_offset,
       f.key AS event_key, octet_length(f.data) AS data_bytes
-    FROM fresh AS f JOIN subscribed AS s ON s.type = f.type JOIN log AS l ON l.webhook_number = s.webhook_number),
+    FROM fresh AS f JOIN subscribed AS s ON s.type = f.type JOIN log AS l ON l.webhook_number = s.webhook_number ${passed}),
   advanced AS (
     UPDATE webhook_progress AS p
     SET next_offset = r.last_offset + 1,
@@ -96,16 +100,32 @@ const APPEND = `
   appended AS (
     INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes)
     SELECT webhook_number, record_offset, event_key, data_bytes FROM record)`;
-const PUBLISH = `WITH ${[EVENTS, WITHOUT_KEYS, APPEND].join(',')} SELECT 1 WHERE false`;
+/** Of events that pass every filter, and of events that do not. */
+const APPENDS = {
+  all: append(''),
+  passed: append(
+    `WHERE NOT EXISTS (SELECT 1 FROM ${EXCLUDED.from} WHERE x.place = f.place AND x.webhook_number = l.webhook_number)`,
+  ),
+} as const;
+type Appended = keyof typeof APPENDS;
+
+const publishing = (appended: Appended): string =>
+  `WITH ${[EVENTS, WITHOUT_KEYS, APPENDS[appended]].join(',')} SELECT 1 WHERE false`;
 // Returns the events whose keys are held. If another instance took a key after this statement had begun, the statement is run again and
 // finds that event.
-const PUBLISH_KEYED = `
-  WITH ${[EVENTS, WITH_KEYS, APPEND].join(',')}
+const publishingKeyed = (appended: Appended): string => `
+  WITH ${[EVENTS, WITH_KEYS, APPENDS[appended]].join(',')}
   SELECT place, event_id, is_same FROM held
   UNION ALL SELECT run_again('another instance took an idempotency key'), NULL, NULL
   WHERE (SELECT count(*) FROM taken) <> (SELECT count(publisher) FROM fresh)`;
 
+const PUBLISH = { all: publishing('all'), passed: publishing('passed') } as const;
+const PUBLISH_KEYED = { all: publishingKeyed('all'), passed: publishingKeyed('passed') } as const;
+
 type Outcome = readonly Accepted[] | Error;
+
+/** Filters are read one after the other, so that events keep the order of their ids. */
+const READS = { underWayMax: 1, callsMax: REQUESTS_MAX };
 
 export function eventStore(db: Database): EventStore {
   const publish = together<readonly NewEvent[], Outcome>(
@@ -117,9 +137,14 @@ export function eventStore(db: Database): EventStore {
     // One at a time: a second statement would only wait for the locks of the first.
     { underWayMax: 1, callsMax: REQUESTS_MAX },
   );
+  const filters = together<readonly string[], readonly Filtered[]>(async (lists) => {
+    const found = await filteredWebhooks(db, new Set(lists.flat()));
+    return lists.map(() => found);
+  }, READS);
   let waiting = 0;
   let waitingBytes = 0;
   return {
+    latest: latestEvents(db),
     publish: async (events) => {
       const bytes = bytesOf(events);
       if (waiting >= LISTS_WAITING_MAX || (waiting > 0 && waitingBytes + bytes > BYTES_WAITING_MAX)) {
@@ -128,7 +153,7 @@ export function eventStore(db: Database): EventStore {
       waiting += 1;
       waitingBytes += bytes;
       try {
-        const outcome = await publish(events);
+        const outcome = await publish(await judged(events, filters));
         if (outcome instanceof Error) throw outcome;
         return [...outcome];
       } finally {
@@ -183,9 +208,16 @@ async function publishSet(db: Database, requests: readonly (readonly NewEvent[])
   const numbers = isKeyed
     ? written.flatMap((request, n) => (request instanceof Error ? [] : request.map(() => n)))
     : [];
-  const statement = isKeyed
-    ? { sql: PUBLISH_KEYED, params: { ...parametersOf(events), ...keyParametersOf(events, numbers) } }
-    : { sql: PUBLISH, params: parametersOf(events) };
+  const exclusions = events.flatMap(({ excluded }, at) =>
+    excluded.map((webhookNumber): Exclusion => ({ place: at + 1, webhookNumber })),
+  );
+  const appended: Appended = exclusions.length === 0 ? 'all' : 'passed';
+  const params = {
+    ...parametersOf(events),
+    ...(isKeyed ? keyParametersOf(events, numbers) : {}),
+    ...(appended === 'all' ? {} : EXCLUDED.parameters(exclusions)),
+  };
+  const statement = { sql: (isKeyed ? PUBLISH_KEYED : PUBLISH)[appended], params };
   try {
     const [result] = await db.commit([statement]);
     const held = new Map(result?.rows.map((row) => [events[Number(row.place) - 1], row]));

@@ -283,6 +283,7 @@ CREATE TABLE webhook (
   name                   text COLLATE "C" NOT NULL,
   endpoint_id            text COLLATE "C" NOT NULL REFERENCES endpoint (id),
   event_types            json NOT NULL,
+  filter                 json,  -- which events of these types it gets
   custom_headers         json NOT NULL,
   encryption_key_name    text COLLATE "C" REFERENCES pgp_key (name) ON UPDATE CASCADE,
   ordered                boolean NOT NULL,
@@ -358,8 +359,10 @@ FOR EACH ROW WHEN (OLD.wake_at IS DISTINCT FROM NEW.wake_at) EXECUTE FUNCTION ke
 CREATE TABLE subscription (
   pattern        text COLLATE "C" NOT NULL,
   webhook_number bigint NOT NULL REFERENCES webhook (number) ON DELETE CASCADE,
+  filtered       boolean NOT NULL,  -- whether the webhook has a filter
   PRIMARY KEY (pattern, webhook_number)
 );
+CREATE INDEX subscription_filtered ON subscription (pattern, webhook_number) WHERE filtered;
 -- A transaction that publishes sees the same subscriptions in each of its statements: changes of them wait until it ends. Otherwise it might
 -- take an offset for a webhook and then add no record to its log.
 CREATE FUNCTION hold_subscriptions() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -4,7 +4,7 @@ import type { Employee } from '../../employees/employee.ts';
 import type { Database } from '../database.ts';
 import type { EmployeeStore } from '../employees.ts';
 import type { Filter } from '../resource.ts';
-import { publishStatements } from './events.ts';
+import { judgedEvent, publishStatements } from './events.ts';
 import { filtered } from './resource.ts';
 import { flag, number, readOne, table, text, textOrNull } from './table.ts';
 
@@ -43,15 +43,14 @@ export function employeeStore(db: Database): EmployeeStore {
       return (await db.all(list(all), { ...all, after, limit })).map(EMPLOYEE.read);
     },
     insert: async (employee, event, first = []) => {
-      await db.commit([...first, EMPLOYEE.insert(employee), ...publishStatements(event)]);
+      const told = publishStatements(await judgedEvent(db, event));
+      await db.commit([...first, EMPLOYEE.insert(employee), ...told]);
     },
     update: async (employee, before, event) => {
       const { userId, updatedAt } = before;
-      await db.commit([
-        { sql: UNCHANGED, params: { userId, updatedAt }, expectChanges: 1 },
-        EMPLOYEE.update(employee),
-        ...publishStatements(event),
-      ]);
+      const told = publishStatements(await judgedEvent(db, event));
+      const unchanged = { sql: UNCHANGED, params: { userId, updatedAt }, expectChanges: 1 };
+      await db.commit([unchanged, EMPLOYEE.update(employee), ...told]);
     },
   };
 }

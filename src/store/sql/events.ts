@@ -1,10 +1,14 @@
-/** Event types (`event_type`), and publishing: events, their place in the logs of webhooks, and kept replies. */
+/** Event types (`event_type`), and publishing: events, the filters that judge them, and their place in the logs of webhooks. */
 import type { EventType, Idempotency, NewEvent } from '../../events/event.ts';
+import { compileFilter, type Filter, type Judged } from '../../kernel/filter.ts';
 import { firstRowKeyAt, rowKeyOf } from '../../kernel/ids.ts';
+import { FILTERS_CACHED } from '../../kernel/limits/limits.ts';
 import { SAMPLES_LOOKED_THROUGH } from '../../kernel/limits/log.ts';
-import type { Database, Statement } from '../database.ts';
+import { createLru } from '../../kernel/lru.ts';
+import type { StateChange } from '../../webhooks/webhook.ts';
+import type { Answer, Database, Statement } from '../database.ts';
 import { KeyConflict, StaleWrite } from '../errors.ts';
-import type { EventSample, EventStore, EventTypeStore } from '../events.ts';
+import type { EventSample, EventStore, EventTypeStore, PastEvent } from '../events.ts';
 import { IS_RUNNABLE, wokenBy } from './delivery/wake.ts';
 import { resourceStore } from './resource.ts';
 import { flag, json, number, readOne, readRow, resultsByStatement, table, text, textOrNull } from './table.ts';
@@ -33,6 +37,8 @@ const OTHER_HOLDER = `
 
 const SUBSCRIBED = `
   SELECT webhook_number FROM subscription WHERE pattern IN (@type, @category, '*')`;
+/** Without the webhooks whose filters the event does not pass. */
+const SUBSCRIBED_PASSED = `${SUBSCRIBED} AND webhook_number NOT IN (SELECT x.value FROM numbers(@excluded) AS x)`;
 // An ordered webhook sends new records only after its pending batch is settled, and the settlement looks for more. Waking it here would
 // cost a look and a commit for each event.
 const WAKE_AT = `CASE WHEN ${IS_RUNNABLE} THEN
@@ -41,18 +47,20 @@ const WAKE_AT = `CASE WHEN ${IS_RUNNABLE} THEN
       END`;
 // First takes the offsets and with them the lock of each log, then adds the records: a second publisher on PostgreSQL waits in between. The
 // locks are taken in the order of the numbers, so that two publishers cannot deadlock. A duplicate was not inserted and takes none.
-const ADVANCE = `
+const advance = (subscribed: string): string => `
   UPDATE webhook_progress
   SET next_offset = next_offset + 1,
       wake_at = ${WAKE_AT}
   WHERE webhook_number IN (
-      SELECT p.webhook_number FROM webhook_progress AS p WHERE p.webhook_number IN (${SUBSCRIBED}) ORDER BY p.webhook_number FOR UPDATE)
+      SELECT p.webhook_number FROM webhook_progress AS p WHERE p.webhook_number IN (${subscribed}) ORDER BY p.webhook_number FOR UPDATE)
     AND EXISTS (SELECT 1 FROM event WHERE key = @key AND id = @id)`;
-const FAN_OUT = `
+const fanOut = (subscribed: string): string => `
   INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes)
   SELECT p.webhook_number, p.next_offset - 1, e.key, octet_length(e.data)
   FROM event AS e CROSS JOIN webhook_progress AS p
-  WHERE e.key = @key AND e.id = @id AND p.webhook_number IN (${SUBSCRIBED})`;
+  WHERE e.key = @key AND e.id = @id AND p.webhook_number IN (${subscribed})`;
+const [ADVANCE, ADVANCE_PASSED] = [SUBSCRIBED, SUBSCRIBED_PASSED].map(advance) as [string, string];
+const [FAN_OUT, FAN_OUT_PASSED] = [SUBSCRIBED, SUBSCRIBED_PASSED].map(fanOut) as [string, string];
 
 // The same for all events of a request, with one write per log instead of one per event. The inserted events by key and id. For SQLite:
 // PostgreSQL publishes the requests of many at once (`postgres/publish.ts`), and takes the locks in order there.
@@ -78,21 +86,24 @@ const FAN_OUT_ALL = `
   FROM added AS a CROSS JOIN webhook_progress AS p CROSS JOIN wanted AS w CROSS JOIN fresh AS f
   WHERE p.webhook_number = a.webhook_number AND w.webhook_number = a.webhook_number AND f.type = w.type`;
 
-/** Appends one event. Part of the transaction of the change that caused it (contract §3), or of a publish request. */
+/** Appends one judged event. Part of the transaction of the change that caused it (contract §3), or of a publish request. */
 export function publishStatements(event: NewEvent): Statement[] {
   const { id, type, createdAt } = event;
-  const wanted = { key: rowKeyOf(id), id, type, category: categoryPattern(type) };
+  const isExcluding = event.excluded.length > 0;
+  const excluded = isExcluding ? { excluded: JSON.stringify(event.excluded) } : {};
+  const wanted = { key: rowKeyOf(id), id, type, category: categoryPattern(type), ...excluded };
   return [
     ...insertStatements(event),
-    { sql: ADVANCE, params: { ...wanted, createdAt } },
-    { sql: FAN_OUT, params: wanted },
+    { sql: isExcluding ? ADVANCE_PASSED : ADVANCE, params: { ...wanted, createdAt } },
+    { sql: isExcluding ? FAN_OUT_PASSED : FAN_OUT, params: wanted },
   ];
 }
 
 /** Appends several events in their order. Their keys ascend. */
 function publishAllStatements(events: readonly NewEvent[]): Statement[] {
   const [first] = events;
-  if (first === undefined || events.length === 1) return events.flatMap(publishStatements);
+  const isExcluding = events.some(({ excluded }) => excluded.length > 0);
+  if (first === undefined || events.length === 1 || isExcluding) return events.flatMap(publishStatements);
   const inserted = JSON.stringify(events.map(({ id }) => [rowKeyOf(id), id]));
   return [
     ...events.flatMap(insertStatements),
@@ -113,14 +124,70 @@ function insertStatements(event: NewEvent): Statement[] {
   ];
 }
 
+// Index: subscription_filtered, which is empty while no webhook has a filter.
+const FILTERS = `
+  SELECT number, filter FROM webhook WHERE number IN (
+    SELECT s.webhook_number FROM texts(@patterns) AS p CROSS JOIN subscription AS s WHERE s.pattern = p.value AND s.filtered)`;
+
+/** A webhook with a filter. */
+export type Filtered = { readonly webhookNumber: number; readonly passes: (event: Judged) => boolean };
+
+/** By their text, so they need no version. */
+const compiled = createLru<string, Filtered['passes']>({ max: FILTERS_CACHED });
+
+function compile(text: string): Filtered['passes'] {
+  const passes = compiled.get(text) ?? compileFilter(JSON.parse(text) as Filter);
+  compiled.set(text, passes);
+  return passes;
+}
+
+/** The webhooks with a filter among those that subscribe to any of these types. */
+export async function filteredWebhooks(db: Pick<Database, 'all'>, types: Iterable<string>): Promise<Filtered[]> {
+  const patterns = new Set(['*']);
+  for (const type of types) patterns.add(type).add(categoryPattern(type));
+  const rows = await db.all(FILTERS, { patterns: JSON.stringify([...patterns]) });
+  return rows.map(({ number, filter }) => ({ webhookNumber: Number(number), passes: compile(String(filter)) }));
+}
+
 /** The pattern for all events of the type's category, for example `employee.*`. */
 export function categoryPattern(type: string): string {
   return `${type.slice(0, type.indexOf('.'))}.*`;
 }
 
+/** The events with the webhooks whose filters they do not pass. `find` is to find at least those that subscribe to their types. */
+export async function judged(
+  events: readonly NewEvent[],
+  find: (types: readonly string[]) => Answer<readonly Filtered[]>,
+): Promise<readonly NewEvent[]> {
+  if (events.length === 0) return events;
+  const filtered = await find([...new Set(events.map(({ type }) => type))]);
+  if (filtered.length === 0) return events;
+  return events.map((event) => {
+    const seen: Judged = { type: event.type, subject: event.subject, data: JSON.parse(event.dataJson) };
+    const excluded = filtered.filter(({ passes }) => !passes(seen));
+    return { ...event, excluded: excluded.map(({ webhookNumber }) => webhookNumber) };
+  });
+}
+
+export async function judgedEvent(db: Database, event: NewEvent): Promise<NewEvent> {
+  const [one = event] = await judged([event], (types) => filteredWebhooks(db, types));
+  return one;
+}
+
+/** State changes whose events are judged. */
+export async function judgedChanges(db: Database, changes: readonly StateChange[]): Promise<StateChange[]> {
+  const events = changes.flatMap(({ event }) => (event === null ? [] : [event]));
+  const found = new Map(
+    (await judged(events, (types) => filteredWebhooks(db, types))).map((event) => [event.id, event]),
+  );
+  return changes.map((change) => ({ ...change, event: found.get(change.event?.id ?? '') ?? change.event }));
+}
+
 export function eventStore(db: Database): EventStore {
   return {
-    publish: async (events) => {
+    latest: latestEvents(db),
+    publish: async (drafts) => {
+      const events = await judged(drafts, (types) => filteredWebhooks(db, types));
       const keyed = events.filter((event) => event.idempotency !== null);
       const holders = keyed.map(({ idempotency }): Statement => {
         const { publisher, key, contentHash } = idempotency as Idempotency;
@@ -139,6 +206,33 @@ export function eventStore(db: Database): EventStore {
         return { id: holder, duplicate: holder !== id };
       });
     },
+  };
+}
+
+// Index: event_of_type, covering.
+const LATEST_KEYS = 'SELECT key FROM event WHERE type = @type ORDER BY key DESC LIMIT @limit';
+const PAST = `
+  SELECT e.id, e.type, e.subject, e.created_at, e.data AS data_json FROM numbers(@keys) AS k CROSS JOIN event AS e
+  WHERE e.key = k.value AND e.data IS NOT NULL ORDER BY e.key DESC`;
+/** Their data is at most 256 KiB each. */
+const PAST_AT_ONCE = 20;
+
+/** For `EventStore.latest`. */
+export function latestEvents(db: Database): EventStore['latest'] {
+  return async (types, { events: limit, maxBytes }) => {
+    const keys: number[] = [];
+    for (const type of types) for (const { key } of await db.all(LATEST_KEYS, { type, limit })) keys.push(Number(key));
+    const newest = keys.sort((a, b) => b - a).slice(0, limit);
+    const found: PastEvent[] = [];
+    let bytes = 0;
+    for (let at = 0; at < newest.length && bytes < maxBytes; at += PAST_AT_ONCE) {
+      const rows = await db.all(PAST, { keys: JSON.stringify(newest.slice(at, at + PAST_AT_ONCE)) });
+      for (const event of rows.map((row) => readRow<PastEvent>(row))) {
+        found.push(event);
+        bytes += event.dataJson.length;
+      }
+    }
+    return found;
   };
 }
 

@@ -3,7 +3,7 @@
 import { EXPIRY_WEBHOOKS_MAX } from '../../kernel/limits/housekeeping.ts';
 import type { Database, Statement } from '../database.ts';
 import type { Expiring, Expiry, ExpiryStore } from '../housekeeping.ts';
-import { publishStatements } from './events.ts';
+import { judgedEvent, publishStatements } from './events.ts';
 import { readRow } from './table.ts';
 
 const TABLES = {
@@ -71,7 +71,7 @@ export function expiryStore(db: Database): ExpiryStore {
         params: { id, days, updatedAt, now: event.createdAt },
         expectChanges: 1,
       };
-      await db.commit([mark, ...publishStatements(event)]);
+      await db.commit([mark, ...publishStatements(await judgedEvent(db, event))]);
     },
   };
 }

@@ -5,8 +5,9 @@ import { parseRepeatedForm } from '../../../src/http/request.ts';
 import { JSON_DEPTH_MAX, RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../../../src/kernel/limits/limits.ts';
 import { isDeeperThan, mergePatch } from '../../../src/kernel/validation.ts';
 import { endpointFields, usedSettings } from '../../../src/portal/endpoints/form.ts';
-import { eventTypeFields, jsonPatches, patchBetween } from '../../../src/portal/event-types.ts';
+import { eventTypeFields } from '../../../src/portal/event-types.ts';
 import { readForm, readPatch } from '../../../src/portal/field-table.ts';
+import { objectPatches, patchBetween } from '../../../src/portal/parts/json-field.ts';
 import { PRODUCT_FIELDS } from '../../../src/portal/products/pages.ts';
 import { webhookFields } from '../../../src/portal/webhooks/form.ts';
 import { refused } from '../../support/refusals.ts';
@@ -105,7 +106,13 @@ describe('the form of a webhook', () => {
   });
 
   it('brings them back to their defaults where it changes one', () => {
-    const emptied = { maxBatchRecords: null, maxRecordsPerSecond: null, heartbeatSeconds: null, timeoutSeconds: null };
+    const emptied = {
+      maxBatchRecords: null,
+      maxRecordsPerSecond: null,
+      filter: null,
+      heartbeatSeconds: null,
+      timeoutSeconds: null,
+    };
     const { start, ...changed } = TABLE;
     assert.deepEqual(readPatch(changed, sent(FIELDS)), {
       ...plain,
@@ -172,7 +179,7 @@ describe('the form of an event type', () => {
   const { name, ...CHANGED } = FIELDS;
   const patchOf = (typed: URLSearchParams, dataSchema: Readonly<Record<string, unknown>> | null) => {
     const patch = readPatch(CHANGED, typed);
-    return { ...patch, ...jsonPatches({ dataSchema, sample: null }, patch) };
+    return objectPatches(patch, { dataSchema, sample: null }, ['dataSchema', 'sample']);
   };
 
   it('has no schema where none was typed', () => {
@@ -202,7 +209,11 @@ describe('the form of an event type', () => {
     assert.equal(entered.deprecated, true);
     assert.equal(entered.group, 'Orders');
     const before = { dataSchema: null, sample: { n: 1, more: { b: 3 }, old: [] } };
-    assert.deepEqual(jsonPatches(before, entered).sample, { n: 1, more: { a: 2, b: null }, old: null });
+    assert.deepEqual(objectPatches(entered, before, ['dataSchema', 'sample']).sample, {
+      n: 1,
+      more: { a: 2, b: null },
+      old: null,
+    });
   });
 
   const refusals: readonly (readonly [text: string, says: RegExp])[] = [

@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';
 import type { AttemptRecord, Batch, BatchFate, Claim, Health, Settlement } from '../../../src/delivery/batch.ts';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
-import type { Statement } from '../../../src/store/database.ts';
+import type { Database, Statement } from '../../../src/store/database.ts';
 import { guardStatement, type Hold } from '../../../src/store/postgres/instances.ts';
 import { isPlain, type TurnWork, writeTurns } from '../../../src/store/postgres/settlements.ts';
 import { claimStatements } from '../../../src/store/sql/delivery/dispatch.ts';
@@ -145,9 +145,11 @@ function workOf(webhookNumber: number, { outcomes, health: changed, wakeAt, clai
   return { hold: hold(webhookNumber), settlement, claim: next };
 }
 
-const alone = (work: TurnWork): Statement[] => [
+const alone = async (database: Database, work: TurnWork): Promise<Statement[]> => [
   guardStatement(work.hold),
-  ...(work.settlement === null ? claimStatements(work.claim as Claim) : settlementStatements(work.settlement)),
+  ...(work.settlement === null
+    ? claimStatements(work.claim as Claim)
+    : await settlementStatements(database, work.settlement)),
 ];
 
 describe('claims and settlements of a turn', () => {
@@ -158,7 +160,8 @@ describe('claims and settlements of a turn', () => {
       fc.asyncProperty(fc.array(happening, { minLength: webhooks, maxLength: webhooks }), async (happenings) => {
         await reset();
         await Promise.all(happenings.map((one, at) => write(workOf(at + 1, one))));
-        for (const [at, one] of happenings.entries()) await database.commit(alone(workOf(webhooks + at + 1, one)));
+        for (const [at, one] of happenings.entries())
+          await database.commit(await alone(database, workOf(webhooks + at + 1, one)));
         for (let at = 1; at <= webhooks; at += 1) assert.deepEqual(await rowsOf(at), await rowsOf(webhooks + at));
       }),
       { numRuns: 25 },

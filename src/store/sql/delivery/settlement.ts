@@ -6,6 +6,7 @@ import type { Database, Statement } from '../../database.ts';
 import type { SettlementStore } from '../../dispatch.ts';
 import { auditStatement } from '../audit.ts';
 import { ATTEMPT_COLUMNS, carriedErased } from '../erasure.ts';
+import { judgedChanges } from '../events.ts';
 import { stateStatements } from '../webhooks/webhooks.ts';
 import { claimStatements } from './dispatch.ts';
 import { IS_RUNNABLE, WAKE } from './wake.ts';
@@ -62,22 +63,15 @@ function insertAttemptSql(responseBody: string): string {
 
 export function settlementStore(db: Database): SettlementStore {
   return {
-    settle: async (settlement) => void (await db.commit(settlementStatements(settlement))),
+    settle: async (settlement) => void (await db.commit(await settlementStatements(db, settlement))),
     isLeased: async (batch, owner) => (await db.get(IS_LEASED, leased(batch, owner))) !== undefined,
   };
 }
 
 /** The statements of a settlement. Each of its conditions refuses all of them. */
-export function settlementStatements({
-  webhookNumber,
-  owner,
-  batches,
-  health,
-  changes,
-  audit,
-  wakeAt,
-  next,
-}: Settlement): Statement[] {
+export async function settlementStatements(db: Database, settlement: Settlement): Promise<Statement[]> {
+  const { webhookNumber, owner, batches, health, audit, wakeAt, next } = settlement;
+  const changes = settlement.changes.length === 0 ? [] : await judgedChanges(db, settlement.changes);
   const records = batches.reduce((sum, one) => sum + settledRecords(one), 0);
   return [
     ...deliveredStatements(batches, owner),

@@ -5,6 +5,7 @@ import type { Endpoint, Verification } from '../../../webhooks/endpoint.ts';
 import type { Database } from '../../database.ts';
 import type { EndpointStore } from '../../webhooks.ts';
 import { auditStatement } from '../audit.ts';
+import { judgedChanges } from '../events.ts';
 import { type ListColumns, resourceStore } from '../resource.ts';
 import {
   flag,
@@ -70,10 +71,15 @@ export function endpointStore(db: Database, vault: Vault): EndpointStore {
   return {
     ...store,
     update: async (endpoint, before, audit, first = [], starts = []) => {
+      const changes = await judgedChanges(
+        db,
+        starts.map(({ change }) => change),
+      );
       await db.commit([
         ...first,
         ...updateStatements(endpoint, before, audit),
-        ...starts.flatMap((start) => [...stateStatements(start.change), auditStatement(start.audit)]),
+        ...changes.flatMap(stateStatements),
+        ...starts.map((start) => auditStatement(start.audit)),
       ]);
       for (const change of changesOf(endpoint, before)) await resumeMoved(db, change);
     },

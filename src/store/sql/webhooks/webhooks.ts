@@ -1,4 +1,5 @@
 /** Webhooks (`webhook`, `subscription`) and their progress (`webhook_progress`). */
+import type { Filter } from '../../../kernel/filter.ts';
 import { DEPENDENTS_NAMED } from '../../../kernel/limits/limits.ts';
 import type {
   PastState,
@@ -13,7 +14,7 @@ import type { Database, Row, SqlValue, Statement } from '../../database.ts';
 import type { StateHistoryStore, WebhookStore } from '../../webhooks.ts';
 import { auditStatement } from '../audit.ts';
 import { resume, resumeStatement } from '../delivery/resume.ts';
-import { categoryPattern, publishStatements } from '../events.ts';
+import { categoryPattern, judgedChanges, publishStatements } from '../events.ts';
 import { type ListColumns, pageOf, resourceStore } from '../resource.ts';
 import {
   flag,
@@ -35,6 +36,7 @@ export const WEBHOOK: Table<WebhookConfiguration> = table<WebhookConfiguration>(
   name: text,
   endpointId: text,
   eventTypes: json<readonly string[]>(),
+  filter: json<Filter | null>(),
   customHeaders: json<readonly CustomHeader[]>(),
   encryptionKeyName: textOrNull,
   ordered: flag,
@@ -103,8 +105,8 @@ const BEGIN_PROGRESS = `
   SELECT number, 'stopped', created_at, 0, 0, 0, 0 FROM webhook WHERE id = @id`;
 const UNSUBSCRIBE = 'DELETE FROM subscription WHERE webhook_number = (SELECT number FROM webhook WHERE id = @id)';
 const SUBSCRIBE = `
-  INSERT INTO subscription (pattern, webhook_number)
-  SELECT pattern.value, w.number FROM webhook AS w, texts(w.event_types) AS pattern WHERE w.id = @id`;
+  INSERT INTO subscription (pattern, webhook_number, filtered)
+  SELECT pattern.value, w.number, w.filter IS NOT NULL FROM webhook AS w, texts(w.event_types) AS pattern WHERE w.id = @id`;
 // Housekeeping deletes the log in steps, because it may be of any size.
 const REMEMBER_NUMBER = 'INSERT INTO removed_webhook (number) SELECT number FROM webhook WHERE id = @id';
 // The endpoint must still be disabled. A webhook that stopped after its endpoint was enabled would not start with it.
@@ -116,7 +118,7 @@ const SET_STATE = `
       sent_at = @sentAt, failure_streak = @failureStreak, probe_at = @probeAt, dead_streak = @deadStreak
   WHERE webhook_number = @webhookNumber AND state = @stateBefore`;
 
-/** The statements of a state change, for the transaction of its cause. */
+/** The statements of a state change whose event is judged, for the transaction of its cause. */
 export function stateStatements({ progress, stateBefore, event }: StateChange): Statement[] {
   const { nextOffset, cursorOffset, settingsVersion, ...written } = progress;
   const told = event === null ? [] : publishStatements(event);
@@ -161,12 +163,14 @@ export function webhookStore(db: Database): WebhookStore {
     remove: store.remove,
     setState: async (change, audit, configuration) => {
       const guards = configuration === undefined ? [] : [unchanged('webhook', configuration)];
-      await db.commit([...guards, ...stateStatements(change), auditStatement(audit)]);
+      const changes = await judgedChanges(db, [change]);
+      await db.commit([...guards, ...changes.flatMap(stateStatements), auditStatement(audit)]);
     },
     stopWithEndpoint: async (change, audit, endpointId) => {
+      const changes = await judgedChanges(db, [change]);
       await db.commit([
         { sql: STILL_DISABLED, params: { endpointId }, expectChanges: 1 },
-        ...stateStatements(change),
+        ...changes.flatMap(stateStatements),
         auditStatement(audit),
       ]);
     },
