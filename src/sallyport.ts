@@ -14,6 +14,7 @@ import { inviteFirstAdministrator } from './data/first-start.ts';
 import { createDispatcher, type Dispatcher } from './delivery/dispatcher.ts';
 import { createMembership, type Membership } from './delivery/membership.ts';
 import { createOauthTokens, createTestOauth } from './delivery/oauth.ts';
+import { createReadRecords } from './delivery/records.ts';
 import { createSend, type Send } from './delivery/send.ts';
 import { createTestDelivery } from './delivery/test-delivery.ts';
 import { createEmbedding, type Embedding } from './embedding.ts';
@@ -139,6 +140,7 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
   const { send, dispatcher } = createDelivery(composed, { checkClock, membership, log, metrics, figures, feed });
   composed.onWork(dispatcher);
   const testDelivery = feed.observed(createTestDelivery({ ...composed, send, webhooks: services.webhooks }));
+  const readRecords = createReadRecords({ ...composed, webhooks: services.webhooks });
   const doors = { ...composed, dispatcher, log, testDelivery };
   const housekeeping = createHousekeeping({
     ...composed,
@@ -161,12 +163,14 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
   const portal = createPortal({ ...doors, metrics, figures, feed, ...beside });
   // The portal is not served in the server of an embedding program.
   const signInPath = (): string | null => (address === null ? null : '/sign-in');
+  // Ends streams and waits: otherwise a stop would wait for the viewers of live pages and for readers of records.
+  const stopping = new AbortController();
   const described = [
     ...authorizationServer({
       ...{ ...composed, gate, issuer, knownAddress, signInPath },
       ...{ signInInvited: portal.signInInvited, stylesheet: portal.stylesheet },
     }),
-    ...administration(doors),
+    ...administration({ ...doors, readRecords, gate, stopping: stopping.signal }),
     ...metricsRoutes({ metrics, gate }),
     ...eventCatalogueRoutes({ eventTypes: store.eventTypes, gate }),
   ];
@@ -193,8 +197,6 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
         .catch((error: unknown) => log.error({ err: error }, 'the API catalogue could not be read'));
     }, CATALOGUE_WATCH_MS);
   });
-  // Ends streams: otherwise a stop would wait for the viewers of live pages.
-  const stopping = new AbortController();
   const handler = createRequestHandler({
     ...{ gate, clock, log, remoteAddress, elsewhere: portal.elsewhere, stopping: stopping.signal },
     routes: [...routes, ...portal.pages],

@@ -154,9 +154,9 @@ export function encryptionLookup(
  * Whether one of the records must not be sent in clear. The webhook's subscriptions are checked when it is configured, but its log may hold
  * records from when it had a key.
  */
-async function someMustBeEncrypted(
+export async function someMustBeEncrypted(
   records: readonly EnvelopeRecord[],
-  { mustBeEncrypted }: BodyReads,
+  { mustBeEncrypted }: Pick<BodyReads, 'mustBeEncrypted'>,
 ): Promise<boolean> {
   for (const eventType of new Set(records.map((record) => record.eventType))) {
     if (await mustBeEncrypted(eventType)) return true;

@@ -2,6 +2,7 @@
 import type { Gate } from '../access/gate.ts';
 import type { Composed } from '../compose.ts';
 import type { Dispatcher } from '../delivery/dispatcher.ts';
+import type { ReadRecordsOf } from '../delivery/records.ts';
 import type { TestDelivery } from '../delivery/test-delivery.ts';
 import type { Log } from '../observe/log.ts';
 import { createOnce } from './once.ts';
@@ -15,6 +16,7 @@ import { forwardAuthRoutes } from './routes/forward-auth.ts';
 import { healthRoutes } from './routes/health.ts';
 import { introspectionRoutes } from './routes/introspection.ts';
 import { invitationRoutes, type SignInInvited } from './routes/invitations.ts';
+import { recordRoutes } from './routes/records.ts';
 import { revocationRoutes } from './routes/revocation.ts';
 import { createClientAuthentication, tokenRoutes } from './routes/token.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
@@ -60,15 +62,21 @@ type Doors = Composed & {
   readonly dispatcher: Dispatcher;
   readonly log: Log;
   readonly testDelivery: TestDelivery;
+  readonly readRecords: ReadRecordsOf;
+  readonly gate: Gate;
+  /** Aborted when the server stops. */
+  readonly stopping: AbortSignal;
 };
 
 /** The guarded routes. */
-export function administration({ services, store, clock, dispatcher, log, testDelivery }: Doors): Route[] {
+export function administration(doors: Doors): Route[] {
+  const { services, store, clock, dispatcher, log, testDelivery, readRecords, gate, stopping } = doors;
   const once = createOnce({ store, clock });
   return [
     ...accessRoutes({ services, clock, once }),
     ...webhookRoutes({ services, clock, testDelivery, once }),
     ...eventRoutes({ services, store }),
+    ...recordRoutes({ readRecords, gate, stopping }),
     ...erasureRoutes(services),
     ...employeeRoutes({ ...services, once }),
     ...healthRoutes({ store, dispatcher, clock, log }),

@@ -27,6 +27,8 @@ export type EnvelopeToEncode = {
   readonly attemptNumber: number;
   readonly records: readonly EnvelopeRecord[];
   readonly now: number;
+  /** Further members, of a body that is no delivery. */
+  readonly more?: Readonly<Record<string, number>>;
 };
 
 /** The body in UTF-8. Event data is inserted as stored: it was validated when it was published. */
@@ -36,8 +38,9 @@ export function encodeEnvelope({
   attemptNumber,
   records,
   now,
+  more,
 }: EnvelopeToEncode): Uint8Array {
-  const head = JSON.stringify({ subscriptionId, sessionId, attemptNumber }).slice(0, -1);
+  const head = JSON.stringify({ subscriptionId, sessionId, attemptNumber, ...more }).slice(0, -1);
   const pieces = records.map((record, at) => `${at === 0 ? '' : ','}${encodeRecord(record, now)}`);
   return joinText([`${head},"records":[`, ...pieces, ']}']);
 }

@@ -86,6 +86,7 @@ const GUARDED: readonly Line[] = [
   ['PATCH webhooks/{id}', 'webhooks:manage', 200, { name: 'renamed' }],
   ['POST webhooks/{id}/test', 'webhooks:manage', 200],
   ['POST webhooks/{id}/filter-preview', 'webhooks:manage', 200, { filter: { type: 'order.placed' } }],
+  ['GET webhooks/{id}/records', 'records:read', 200],
   ['POST webhooks/{id}/replay', 'deliveries:replay', 200],
   ['POST webhooks/{id}/start', 'webhooks:manage', 200],
   ['POST webhooks/{id}/stop', 'webhooks:manage', 200],
