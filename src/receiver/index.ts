@@ -2,6 +2,7 @@
 export type { HeaderPairs, HeaderRecord } from '../wire/headers.ts';
 export type { Decrypt } from '../wire/payload-decoding.ts';
 export { readStandardWebhook as standardWebhooks } from '../wire/standard-webhooks-verification.ts';
+export { CatchUpError, type CatchUpOptions, catchUp } from './catch-up.ts';
 export type { Delivery, RecordOf } from './delivery.ts';
 export { type FastifyInstance, type FastifyReply, fastifyPlugin } from './fastify.ts';
 export { fetchHandler } from './fetch.ts';

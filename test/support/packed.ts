@@ -81,8 +81,14 @@ export function deadLinks({ folder, packed }: Project, name: string): string[] {
   });
 }
 
-/** Makes a package of this checkout available to the project. */
-export function borrow({ folder }: Project, name: string): void {
+/** Makes a package of this checkout available to the project, or with a scope all of its packages. */
+export function borrow(project: Project, name: string): void {
+  if (/^@[^/]+$/.test(name)) {
+    // One by one: other tests of the process may have borrowed some of them.
+    for (const one of readdirSync(join(root, 'node_modules', name))) borrow(project, `${name}/${one}`);
+    return;
+  }
+  const { folder } = project;
   const link = join(folder, 'node_modules', name);
   mkdirSync(dirname(link), { recursive: true });
   rmSync(link, { force: true });
