@@ -7,7 +7,7 @@ import type { PageDependencies, PageRoute } from './page.ts';
 import { definitionList, figures } from './parts/details.ts';
 import { linkButton, pageHeader, section } from './parts/header.ts';
 import { emptyState, table } from './parts/list.ts';
-import { notice, stateBadge, tags } from './parts/mark.ts';
+import { notice, stateBadge } from './parts/mark.ts';
 import { countOf, countText, relativeText, relativeTime, spanText, time } from './parts/text.ts';
 
 const PATH = '/instances';
@@ -48,21 +48,19 @@ function instanceTable(all: readonly Instance[], now: number): Html {
       { label: 'Instance', kind: 'main' },
       { label: 'State' },
       { label: 'Address' },
-      { label: 'Version' },
       { label: 'Started' },
       { label: 'Last seen' },
       { label: 'Webhooks', kind: 'number' },
       { label: 'Does for all' },
     ],
     rows: all.map(({ number, name, alive, address, version, startedAt, seenAt, webhooks, duties }) => [
-      html`${name}<span class="cell-hint">number ${number}</span>`,
+      html`${name}<span class="cell-hint">number ${number}, version ${version}</span>`,
       stateBadge(alive ? 'alive' : 'expired'),
       address === null ? null : html`<code>${address}</code>`,
-      version,
       time(startedAt),
       relativeTime(seenAt, now),
       countText(webhooks),
-      duties.length === 0 ? null : tags(duties),
+      duties.length === 0 ? null : duties.join(', '),
     ]),
     empty: emptyState({
       title: 'No instance has joined yet',
