@@ -34,7 +34,7 @@ import { type EndpointBody, endpointReader, rotateApiKeyInput, rotateInput } fro
 import type { Endpoints, WithNewSecret } from './webhooks/endpoints.ts';
 import { type KeyInput, type Keys, keyReader } from './webhooks/keys.ts';
 import type { PgpKey, Webhook } from './webhooks/webhook.ts';
-import { replayInput, type WebhookBody, webhookReader } from './webhooks/webhook-schema.ts';
+import { filterPreviewInput, replayInput, type WebhookBody, webhookReader } from './webhooks/webhook-schema.ts';
 import type { Webhooks } from './webhooks/webhooks.ts';
 
 /** What each use case takes before it is read: fields with a default may be left out. */
@@ -51,6 +51,7 @@ type Bodies = {
   readonly key: KeyInput;
   readonly webhook: WebhookBody;
   readonly replay: BodyOf<typeof replayInput>;
+  readonly filterPreview: BodyOf<typeof filterPreviewInput>;
   readonly erase: BodyOf<typeof eraseInput>;
   readonly publish: PublishInput;
 };
@@ -96,7 +97,8 @@ type Replaced<Given extends Unread> = {
     rotateApiKey(id: string, body: Given['rotateApiKey'], acting: Acting, beside?: Beside<Endpoint>): Promise<Endpoint>;
   };
   readonly keys: Reading<Keys, PgpKey, Given['key']>;
-  readonly webhooks: Reading<Omit<Webhooks, 'replay'>, Webhook, Given['webhook']> & {
+  readonly webhooks: Reading<Omit<Webhooks, 'replay' | 'previewFilter'>, Webhook, Given['webhook']> & {
+    previewFilter(id: string, body: Given['filterPreview']): ReturnType<Webhooks['previewFilter']>;
     replay(id: string, body: Given['replay'], acting: Acting): ReturnType<Webhooks['replay']>;
   };
   readonly deliveries: Omit<Deliveries, 'countReplay'> & {
@@ -152,6 +154,7 @@ export function readingServices(services: Services): UntypedServices {
     webhooks: {
       ...webhooks,
       ...reading(webhooks, webhookReader),
+      previewFilter: async (id, body) => webhooks.previewFilter(id, validate(filterPreviewInput, body)),
       replay: async (id, body, acting) => webhooks.replay(id, validate(replayInput, body), acting),
     },
     deliveries: {

@@ -21,14 +21,15 @@ const ROWS = `
   INSERT INTO endpoint (id, name, url, api_key, secret, secret_created_at, token_challenge, verified, enabled, enable_when_verified, created_at, updated_at)
   VALUES ('e', 'Shop', 'https://shop.example/', x'00ff41', x'01', 1, 0, 1, 1, 0, 1, 1);
   INSERT INTO pgp_key VALUES ('k', 'key', '-----BEGIN', 'ABC', 'rsa', NULL, NULL, 1, 1);
-  INSERT INTO webhook (number, id, name, endpoint_id, event_types, custom_headers, encryption_key_name, ordered, max_batch_records, max_records_per_second, retry_policy, max_attempts, standard_webhooks, heartbeat_seconds, timeout_seconds, created_at, updated_at)
-  VALUES (7, 'w', 'Orders', 'e', '["*"]', '[{"name": "x-a",  "value": "1"}]', 'key', 1, 100, 0.1, 'linear', 5, 0, 0, 10, 1, 1);
+  INSERT INTO webhook (number, id, name, endpoint_id, event_types, filter, custom_headers, encryption_key_name, ordered, max_batch_records, max_records_per_second, retry_policy, max_attempts, standard_webhooks, heartbeat_seconds, timeout_seconds, created_at, updated_at)
+  VALUES (7, 'w', 'Orders', 'e', '["*"]', '{"data.total":  {"$gte": 1e2}}', '[{"name": "x-a",  "value": "1"}]', 'key', 1, 100, 0.1, 'linear', 5, 0, 0, 10, 1, 1);
   DELETE FROM sqlite_sequence WHERE name = 'webhook';
   INSERT INTO sqlite_sequence (name, seq) VALUES ('webhook', 41);
   INSERT INTO removed_webhook VALUES (3);
   INSERT INTO webhook_progress (webhook_number, state, state_at, next_offset, cursor_offset, pending_records, wake_at, failure_streak, dead_streak)
   VALUES (7, 'running', 1, 10, 2, 1, 123, 0, 0);
-  INSERT INTO subscription VALUES ('*', 7, 0);
+  INSERT INTO subscription VALUES ('*', 7, 1);
+  UPDATE event_type SET sample = '{"a":  1}', group_name = 'Orders', deprecated = 1, public = 0 WHERE name = 'employee.updated';
   INSERT INTO event (key, id, type, data, subject, correlation_id, actor_id, created_at, erased_at, content_hash)
   SELECT i, 'id' || i, 'order.created', json_object('text', 'a' || char(10) || '€"\\', 'i', i), NULL, 'c', NULL, i, NULL, randomblob(32) FROM n;
   INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes) SELECT 7, i, i, 10 FROM n;

@@ -139,7 +139,11 @@ describe('a filter', () => {
         ['order.placed', true],
       ],
     );
-    const own = await s.webhooks.previewFilter(large.id, { filter: null, limit: 100 });
+    const own = await s.webhooks.previewFilter(large.id, {});
     assert.deepEqual([own.judged, own.passed], [3, 3]);
+    await refused(() => s.webhooks.previewFilter(large.id, { limit: 1001 }), {
+      code: 'validation_failed',
+      fields: ['limit'],
+    });
   });
 });
