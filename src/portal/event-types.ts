@@ -307,7 +307,7 @@ export function eventTypeFields(before: EventType | null): FieldTable {
       false,
       true,
     ),
-    sample: jsonObject('sample', {
+    sample: jsonObject({
       label: 'Sample of its data',
       title: 'Sample',
       isCode: true,
@@ -316,7 +316,7 @@ export function eventTypeFields(before: EventType | null): FieldTable {
       takesFile: '.json',
       hint: 'The data of an example, as receivers get it. It must satisfy the JSON Schema.',
     }),
-    dataSchema: jsonObject('dataSchema', {
+    dataSchema: jsonObject({
       label: 'JSON Schema of its data',
       title: 'JSON Schema',
       isCode: true,

@@ -175,6 +175,29 @@ describe('creating a webhook', () => {
     assert.deepEqual([made?.retry.maxAttempts, made?.maxBatchRecords, made?.heartbeatSeconds], [7, 100, 300]);
   });
 
+  it('takes a filter, says which part of it is wrong, and shows it in words', async (t) => {
+    const { openAs, admin, receiver } = await startDeliverPortal(t);
+    await makeEventType(admin, 'order.created');
+    const { id } = await makeEndpoint(admin, receiver.endpoint('/in'), { name: 'Shop' });
+    const { page } = await openAs('administrator', `/webhooks/new?endpoint=${id}`, { expecting: [400] });
+    await page.locator('#field-name').fill('Orders');
+    await page.getByLabel('order.created').check();
+    await page.getByText('Only some of these events').click();
+    await page.locator('#field-filter').fill('{"data.total": {"$above": 100}}');
+    await page.getByRole('button', { name: 'Create the webhook' }).click();
+    await page.locator('#field-filter-problem').getByText('$above is not an operator').waitFor();
+    await page.locator('#field-filter').fill('{"data.total": {"$gte": 100}, "data.country": "DE"}');
+    await page.getByRole('button', { name: 'Create the webhook' }).click();
+    await page.getByText('only if data.total is at least 100 and data.country is "DE"').waitFor();
+    const [made] = await allWebhooks(admin);
+    assert.deepEqual(made?.filter, { 'data.total': { $gte: 100 }, 'data.country': 'DE' });
+    await page.getByRole('link', { name: 'Change' }).click();
+    await page.getByText('Only some of these events').click();
+    await page.locator('#field-filter').fill('{"data.country": "FR"}');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('only if data.country is "FR"').waitFor();
+  });
+
   it('keeps it where it cannot start, and says why', async (t) => {
     const { openAs, admin, receiver } = await startDeliverPortal(t);
     await makeEventType(admin, 'order.created');

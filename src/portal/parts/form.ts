@@ -49,7 +49,10 @@ export function errorSummary(
   const items = state.problems.map(({ field, problem }) => {
     if (field === '') return html`<li>${sentence(problem)}</li>`;
     const [name = ''] = field.split(/[.[]/, 1);
-    return html`<li><a href="#${idOf(labels[field] === undefined ? name : field)}">${labels[field] ?? labels[name] ?? field} ${problem}</a></li>`;
+    const isLabelled = labels[field] !== undefined;
+    // A place in an object that one field holds.
+    const place = isLabelled || field.charAt(name.length) !== '.' ? '' : `${field.slice(name.length + 1)} `;
+    return html`<li><a href="#${idOf(isLabelled ? field : name)}">${labels[field] ?? labels[name] ?? field} ${place}${problem}</a></li>`;
   });
   return html`<div class="error-summary" role="alert" tabindex="-1" data-focus><p class="notice-title">${icon('warning')}${title}</p><ul>${items}</ul></div>`;
 }

@@ -3,19 +3,28 @@ import { JSON_DEPTH_MAX } from '../../kernel/limits/limits.ts';
 import { refuseField } from '../../kernel/refusal.ts';
 import { isDeeperThan, isObject } from '../../kernel/validation.ts';
 import { type Body, type FormField, lines, linesOf } from '../field-table.ts';
+import { type FormState, textArea } from './fields.ts';
 
 type JsonObject = Readonly<Body>;
 
-/** `field` is the name in the API, for refusals. */
-export function jsonObject(field: string, options: Parameters<typeof lines>[0]): FormField {
-  return lines(
-    { isCode: true, rows: 8, takesFile: '.json', ...options },
-    {
-      read: (sent, name) => readObject(field, linesOf(sent, name)),
-      fill: (value, name) => ({ [name]: isObject(value) ? JSON.stringify(value, null, 2) : '' }),
-      compare: linesOf,
-    },
-  );
+export function jsonObject(options: Parameters<typeof lines>[0]): FormField {
+  const all = { isCode: true, rows: 8, takesFile: '.json', ...options };
+  const field = lines(all, {
+    read: (sent, name) => readObject(name, linesOf(sent, name)),
+    fill: (value, name) => ({ [name]: isObject(value) ? JSON.stringify(value, null, 2) : '' }),
+    compare: linesOf,
+  });
+  return {
+    ...field,
+    draw: (state, name) => textArea({ ...state, problem: (of) => placedProblem(state, of) }, { ...all, name }),
+  };
+}
+
+/** The problem of a field, beginning with the place in the object: one text area has them all. */
+function placedProblem({ problems }: FormState, name: string): string | null {
+  const found = problems.find(({ field }) => field === name || field.startsWith(`${name}.`));
+  if (found === undefined) return null;
+  return found.field === name ? found.problem : `${found.field.slice(name.length + 1)} ${found.problem}`;
 }
 
 /** The body of a change, with a patch in place of each of these objects. A new record takes them as they are. */

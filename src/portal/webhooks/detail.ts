@@ -8,11 +8,12 @@ import { FAILING_LIMIT_MS, isRunnable } from '../../webhooks/lifecycle.ts';
 import type { PgpKey, Webhook, WebhookState } from '../../webhooks/webhook.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { PageCall } from '../call.ts';
-import { codeBlock, copyable, definitionList, figures } from '../parts/details.ts';
+import { copyable, definitionList, figures } from '../parts/details.ts';
 import { actionButton, buttonRow, linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
 import { attemptsText, rateTone } from '../parts/health.ts';
 import { notice, stateBadge, tags } from '../parts/mark.ts';
 import { countOf, countText, relativeTime, sentence, shareText, spanText, time } from '../parts/text.ts';
+import { filterText } from './filter-text.ts';
 import { failsBriefly } from './history.ts';
 
 export function webhookHeader(call: PageCall, { listing: { webhook }, figures }: Status): Html {
@@ -171,12 +172,7 @@ export function settingsSection({ webhook, endpointName }: WebhookListing, key: 
     content: definitionList([
       ['Endpoint', html`<a href="/endpoints/${endpointId}">${endpointName}</a>`],
       ['Events', tags(eventTypes)],
-      [
-        'Filter',
-        webhook.filter === null
-          ? 'none: all of these events'
-          : codeBlock({ code: JSON.stringify(webhook.filter, null, 2), label: 'Filter' }),
-      ],
+      ['Filter', webhook.filter === null ? 'none: all of these events' : `only if ${filterText(webhook.filter)}`],
       [
         'Encrypted for',
         key === null ? 'not encrypted, sent over TLS' : html`<a href="/keys/${key.id}">${key.name}</a>`,

@@ -56,7 +56,7 @@ function destination({ endpoints, eventTypes, keys, now }: WebhookChoices): Fiel
       },
     ),
     eventTypes: eventsField(eventTypes),
-    filter: jsonObject('filter', {
+    filter: jsonObject({
       label: 'Filter',
       rows: 5,
       placeholder: '{"data.total": {"$gte": 100}, "data.country": {"$in": ["DE", "FR"]}}',
