@@ -138,7 +138,7 @@ export function eventStore(db: Database): EventStore {
     { underWayMax: 1, callsMax: REQUESTS_MAX },
   );
   const filters = together<readonly string[], readonly Filtered[]>(async (lists) => {
-    const found = await filteredWebhooks(db, new Set(lists.flat()));
+    const found = await filteredWebhooks(db, [...new Set(lists.flat())]);
     return lists.map(() => found);
   }, READS);
   let waiting = 0;
