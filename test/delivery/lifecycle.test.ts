@@ -165,22 +165,26 @@ describe('a webhook that the service stops', () => {
     const other = await d.connect();
     await d.publishMany(1);
     let claims = 0;
+    let refused = 0;
     const store = {
       ...d.store,
       dispatch: {
         ...d.store.dispatch,
         claim: async (claim: Parameters<typeof d.store.dispatch.claim>[0]) => {
-          if (claim.webhookNumber === webhook.progress.webhookNumber) {
-            claims += 1;
-            await d.webhooks.stop(webhook.id, ACTOR);
-          }
-          return d.store.dispatch.claim(claim);
+          if (claim.webhookNumber !== webhook.progress.webhookNumber) return d.store.dispatch.claim(claim);
+          claims += 1;
+          await d.webhooks.stop(webhook.id, ACTOR);
+          return d.store.dispatch.claim(claim).catch((error: unknown) => {
+            refused += 1;
+            throw error;
+          });
         },
       },
     };
     await d.start({ store });
     await other.at.next();
     await until('it is settled', async () => (await attempts(d.rows, other.number, 'delivery')) === 1);
+    await until('the claim is refused', () => refused === 1);
     assert.equal(claims, 1);
     assert.equal(at.deliveries.length, 0);
     const { state, wakeAt, cursorOffset } = (await d.webhooks.get(webhook.id)).progress;

@@ -12,7 +12,7 @@ const ASYNC_API_PATH = '/services/api/asyncapi.json';
 
 const anyDocument = z.looseObject({ asyncapi: z.string() }).meta({
   id: 'AsyncApiDocument',
-  description: 'An AsyncAPI document (https://www.asyncapi.com/docs/reference/specification/v3.0.0).',
+  description: 'An AsyncAPI document (https://www.asyncapi.com).',
 });
 
 type Dependencies = { readonly eventTypes: Pick<EventTypeStore, 'all' | 'version'>; readonly gate: Gate };

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
 import { secret } from '../../../src/kernel/secret.ts';
 import type { Statement } from '../../../src/store/database.ts';
 import { DatabaseUnavailable } from '../../../src/store/errors.ts';
@@ -47,6 +48,22 @@ describe('through PgBouncer', () => {
     await Promise.all(writes);
     assert.equal((await database.get(COUNT, { pattern: 'a%' }))?.count, 100);
     assert.deepEqual(await database.get('SELECT count(*) AS count FROM pg_prepared_statements', {}), { count: 0 });
+  });
+
+  it('plans reads and writes as without it, and leaves no setting behind', async (t) => {
+    const { pooler, database } = await open(t);
+    const settings = "SELECT current_setting('jit') AS jit, current_setting('enable_seqscan') AS scan";
+    const planned = { jit: 'off', scan: 'off' };
+    const reads = await Promise.all(Array.from({ length: 20 }, () => database.get(settings, {})));
+    for (const read of reads) assert.deepEqual(read, planned);
+    const [written] = await database.commit([{ sql: settings, params: {} }]);
+    assert.deepEqual(written?.rows, [planned]);
+    await assert.rejects(async () => database.get('SELECT 1 / 0', {}));
+    assert.deepEqual(await database.get(settings, {}), planned);
+    const client = new pg.Client({ connectionString: pooler.url('postgres') });
+    await client.connect();
+    for (let n = 0; n < 5; n += 1) assert.deepEqual((await client.query(settings)).rows, [{ jit: 'on', scan: 'on' }]);
+    await client.end();
   });
 
   it('needs no setting to leave prepared statements out', async (t) => {

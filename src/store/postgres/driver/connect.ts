@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type pg from 'pg';
 import { READ_ONLY, STANDBY } from '../server.ts';
 import { isServerCode, type ServerError } from './errors.ts';
-import { createSession, greet, type Session, TYPES } from './session.ts';
+import { createSession, greet, planning, type Session, TYPES } from './session.ts';
 import type { ConnectionPlan } from './url.ts';
 
 /**
@@ -53,12 +53,6 @@ function wantsAnotherWay({ message, code }: Error & { readonly code?: string }):
   return message === 'The server does not support SSL connections' || code === '28000';
 }
 
-/**
- * The shared statements are written for look-ups in indexes, which is all that SQLite does. PostgreSQL keeps the plan of a prepared statement,
- * and might choose to read whole tables while they are small or have no statistics yet.
- */
-const PLANS = 'SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off';
-
 type Wanted = { readonly needsPrimary: boolean; readonly prepares: boolean; readonly signal: AbortSignal };
 
 async function connectOnce(config: pg.ClientConfig, { needsPrimary, prepares, signal }: Wanted): Promise<Session> {
@@ -76,8 +70,8 @@ async function connectOnce(config: pg.ClientConfig, { needsPrimary, prepares, si
     if (needsPrimary && greeting.isStandby) throw new NotWritableError(STANDBY);
     if (needsPrimary && greeting.isReadOnly) throw new NotWritableError(READ_ONLY);
     const session = createSession(client, greeting, prepares);
-    // A pooler would give them to other clients too.
-    if (session.process !== null) await client.query(PLANS);
+    // A pooler would give them to other clients too: there each transaction has its own.
+    if (session.process !== null) await client.query(planning('SET'));
     return session;
   } catch (error) {
     // An answer in order may never come.

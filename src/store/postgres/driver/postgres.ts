@@ -20,7 +20,7 @@ import { type Connection, createConnection } from './connection.ts';
 import { isLost, isStaleSession, lacksPartition, portError } from './errors.ts';
 import { createListener, type OnMessage } from './listen.ts';
 import { createRoute, type Route } from './route.ts';
-import type { Session } from './session.ts';
+import { runPlanned, type Session } from './session.ts';
 import { runTransaction } from './transaction.ts';
 import { planConnections } from './url.ts';
 import { watch } from './watch.ts';
@@ -133,7 +133,7 @@ function createReads(readers: readonly Connection[]): Reads {
       try {
         const reader = chosen();
         session = reader.current() ?? (await reader.session());
-        return (await session.run(sql, params)).rows;
+        return (await runPlanned(session, sql, params)).rows;
       } catch (error) {
         const isUseless = isLost(error) || isStaleSession(error);
         if (isUseless) session?.destroy();

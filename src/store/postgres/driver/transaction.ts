@@ -12,7 +12,7 @@ import { StaleWrite } from '../../errors.ts';
 import type { Connection } from './connection.ts';
 import { isLost, isStaleSession, isWorthAnother, leavesOutcomeOpen, portError } from './errors.ts';
 import { hasCommitted, TRANSACTION_NUMBER } from './outcome.ts';
-import type { Session } from './session.ts';
+import { planning, type Session } from './session.ts';
 
 /**
  * Runs the statements as one transaction, and again if another transaction or a lost connection kept it from finishing. Throws `StaleWrite`,
@@ -53,7 +53,9 @@ const limited = new WeakSet<Session>();
 
 /** Begins a transaction with limits. Behind a pooler, a session is on another connection in each transaction. */
 function begin(session: Session): Promise<pg.QueryResult<Row>>[] {
-  if (session.process === null) return [session.query(`${BEGIN}; ${limits('SET LOCAL')}`)];
+  if (session.process === null) {
+    return [session.query(`${BEGIN}; ${limits('SET LOCAL')}; ${planning('SET LOCAL')}`)];
+  }
   if (limited.has(session)) return [session.query(BEGIN)];
   limited.add(session);
   return [session.query(limits('SET')), session.query(BEGIN)];
