@@ -32,6 +32,11 @@ function beside(
   return d.connect({ at, webhook: { endpointId: webhook.endpointId, ...more } });
 }
 
+/** How many batches are claimed and not settled. */
+async function claimed({ rows }: Dispatching): Promise<number> {
+  return Number((await rows('SELECT count(*) AS n FROM batch WHERE lease_owner IS NOT NULL'))[0]?.n);
+}
+
 /** SQLite's query plan of a statement. */
 function explain({ sqlite: database }: Dispatching, sql: string): { detail: string }[] {
   const named = Object.fromEntries([...sql.matchAll(/@(\w+)/g)].map(([, name]) => [name, 0]));
@@ -127,9 +132,7 @@ describe('a webhook with half a million stuck batches', () => {
     await execute(d, `UPDATE webhook_progress SET state = 'running' WHERE webhook_number = ${number}`);
     const dispatcher = await d.start();
     await takeRecords(at, DELIVERIES_IN_FLIGHT_PER_ENDPOINT);
-    const claimed = async (): Promise<number> =>
-      Number((await d.rows('SELECT count(*) AS n FROM batch WHERE lease_owner IS NOT NULL'))[0]?.n);
-    await until('a full claim', async () => (await claimed()) === CLAIMED_PER_WEBHOOK);
+    await until('a full claim', async () => (await claimed(d)) === CLAIMED_PER_WEBHOOK);
     d.advance(60_000);
     dispatcher.wake();
     await d.publishMany(1);
@@ -137,11 +140,11 @@ describe('a webhook with half a million stuck batches', () => {
       'another look',
       async () => Number((await d.rows('SELECT wake_at FROM webhook_progress'))[0]?.wake_at) > d.clock(),
     );
-    assert.equal(await claimed(), CLAIMED_PER_WEBHOOK);
+    assert.equal(await claimed(d), CLAIMED_PER_WEBHOOK);
     assert.equal(at.deliveries.length, DELIVERIES_IN_FLIGHT_PER_ENDPOINT);
     open.resolve();
     await takeRecords(at, 2 * CLAIMED_PER_WEBHOOK);
-    assert.ok((await claimed()) <= CLAIMED_PER_WEBHOOK);
+    assert.ok((await claimed(d)) <= CLAIMED_PER_WEBHOOK);
   });
 });
 
@@ -154,18 +157,21 @@ describe('webhooks at one endpoint', () => {
     await execute(d, `UPDATE webhook_progress SET state = 'running'`);
     let underWay = 0;
     let most = 0;
-    const full = deferred();
+    const open = deferred();
     first.at.answer(async () => {
       underWay += 1;
       most = Math.max(most, underWay);
-      if (underWay === DELIVERIES_IN_FLIGHT_PER_ENDPOINT) full.resolve();
-      await full.promise;
+      await open.promise;
       await new Promise(setImmediate);
       underWay -= 1;
       return { status: 200 };
     });
     await d.publishMany(60);
     await d.start();
+    // Turns are among the webhooks whose work is claimed, so all of it is claimed before the first answer.
+    await until('every claim', async () => (await claimed(d)) === 600);
+    await until('eight requests', () => underWay === DELIVERIES_IN_FLIGHT_PER_ENDPOINT);
+    open.resolve();
     await takeRecords(first.at, 600);
     await until('the end', () => isDrained(d));
     assert.equal(most, DELIVERIES_IN_FLIGHT_PER_ENDPOINT);

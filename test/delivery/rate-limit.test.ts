@@ -19,12 +19,11 @@ function arrivals(at: ReceivingEndpoint, clock: () => number): Map<string, numbe
 const within = (times: readonly number[], from: number, to: number): number =>
   times.filter((at) => at >= from && at < to).length;
 
-/** Resolves when everything due was sent and settled. */
+/** Whether everything due was sent and settled. One statement: between two, a claim could move work from the second to the first. */
 async function isIdle({ rows, clock }: Dispatching): Promise<boolean> {
-  return (
-    (await rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL LIMIT 1')).length === 0 &&
-    (await rows(`SELECT 1 FROM webhook_progress WHERE wake_at <= ${clock()} LIMIT 1`)).length === 0
-  );
+  const sql = `SELECT 1 WHERE EXISTS (SELECT 1 FROM batch WHERE lease_owner IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM webhook_progress WHERE wake_at <= ${clock()})`;
+  return (await rows(sql)).length === 0;
 }
 
 it('maxRecordsPerSecond holds within 5 % over 10 s for each of several webhooks at one endpoint, one without a limit beside them', async (t) => {
