@@ -10,11 +10,40 @@ CREATE TABLE setting (
   value BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- A customer of the operator. Users, applications, endpoints, keys and webhooks belong to one. The row with the empty id stands for the
+-- operator itself: what it owns has `customer_id` '' here and `customerId` null in the API.
+CREATE TABLE customer (
+  id          TEXT PRIMARY KEY,
+  name        TEXT NOT NULL,
+  external_id TEXT UNIQUE,  -- the operator's own id of it
+  metadata    TEXT NOT NULL CHECK (json_valid(metadata)),
+  active      INTEGER NOT NULL CHECK (active IN (0, 1)),
+  created_at  INTEGER NOT NULL,
+  updated_at  INTEGER NOT NULL
+) STRICT;
+INSERT INTO customer (id, name, external_id, metadata, active, created_at, updated_at) VALUES ('', '', NULL, '{}', 1, 0, 0);
+
+-- A link that opens a customer's portal once. Only its hash is stored.
+CREATE TABLE portal_link (
+  id              TEXT PRIMARY KEY,
+  customer_id     TEXT NOT NULL REFERENCES customer (id) ON DELETE CASCADE,
+  token_hash      BLOB NOT NULL UNIQUE CHECK (length(token_hash) = 32),
+  role            TEXT NOT NULL CHECK (role IN ('administrator', 'viewer')),
+  session_seconds INTEGER NOT NULL,
+  return_url      TEXT,
+  created_at      INTEGER NOT NULL,
+  expires_at      INTEGER NOT NULL,
+  used_at         INTEGER
+) STRICT;
+CREATE INDEX portal_link_customer ON portal_link (customer_id);
+CREATE INDEX portal_link_expiry ON portal_link (expires_at);
+
 -- A portal account. Tokens of an application act as its account, with the account's permissions and constraints.
 CREATE TABLE user_account (
   id            TEXT PRIMARY KEY,
+  customer_id   TEXT NOT NULL DEFAULT '' REFERENCES customer (id),
   user_name     TEXT NOT NULL,
-  user_name_key TEXT NOT NULL UNIQUE,                           -- the name after NFKC and case folding, for searching
+  user_name_key TEXT NOT NULL,                                  -- the name after NFKC and case folding, for searching
   display_name  TEXT,
   email         TEXT,
   active        INTEGER NOT NULL CHECK (active IN (0, 1)),
@@ -23,7 +52,9 @@ CREATE TABLE user_account (
   constraints   TEXT NOT NULL CHECK (json_valid(constraints)),  -- {"divisions": ["sales"]}; {}: no limits
   password_hash TEXT,                                           -- scrypt with its parameters; null: cannot sign in to the portal
   created_at    INTEGER NOT NULL,
-  updated_at    INTEGER NOT NULL
+  updated_at    INTEGER NOT NULL,
+  UNIQUE (customer_id, user_name_key),
+  UNIQUE (customer_id, id)
 ) STRICT;
 
 -- A one-time link with which a user sets a password. A new link replaces the user's earlier one.
@@ -39,18 +70,22 @@ CREATE TABLE invitation (
 -- account's role at sign-in: if it changes, the account must sign in again.
 CREATE TABLE session (
   id         TEXT PRIMARY KEY,
-  user_id    TEXT NOT NULL REFERENCES user_account (id) ON DELETE CASCADE,
+  user_id    TEXT REFERENCES user_account (id) ON DELETE CASCADE,  -- null: it began with a portal link
+  customer_id TEXT NOT NULL DEFAULT '' REFERENCES customer (id) ON DELETE CASCADE,
   token_hash BLOB NOT NULL UNIQUE CHECK (length(token_hash) = 32),
   role       TEXT NOT NULL CHECK (role IN ('administrator', 'operator', 'viewer')),
-  method     TEXT NOT NULL CHECK (method IN ('password', 'passkey')),
+  method     TEXT NOT NULL CHECK (method IN ('password', 'passkey', 'link')),
   address    TEXT NOT NULL,
   user_agent TEXT NOT NULL,
+  return_url TEXT,  -- where the operator's product goes on, if a portal link named it
   created_at INTEGER NOT NULL,
   seen_at    INTEGER NOT NULL,
-  expires_at INTEGER NOT NULL
+  expires_at INTEGER NOT NULL,
+  CHECK ((user_id IS NULL) = (method = 'link'))
 ) STRICT;
 CREATE INDEX session_user ON session (user_id);
 CREATE INDEX session_expiry ON session (expires_at);
+CREATE INDEX session_customer ON session (customer_id);
 
 -- A passkey (WebAuthn): the public key of a key pair that a device keeps for one host name.
 CREATE TABLE passkey (
@@ -81,8 +116,9 @@ CREATE INDEX product_updated ON product (updated_at, id);
 -- A customer's program that may request tokens. A replaced secret stays valid until it expires.
 CREATE TABLE application (
   id                            TEXT PRIMARY KEY,
+  customer_id                   TEXT NOT NULL DEFAULT '' REFERENCES customer (id),
   name                          TEXT NOT NULL,
-  user_id                       TEXT NOT NULL REFERENCES user_account (id),
+  user_id                       TEXT NOT NULL,
   client_id                     TEXT NOT NULL UNIQUE,
   secret_hash                   BLOB NOT NULL CHECK (length(secret_hash) = 32),
   secret_created_at             INTEGER NOT NULL,
@@ -94,9 +130,11 @@ CREATE TABLE application (
   tokens_revoked_through        INTEGER NOT NULL,  -- tokens with a row key up to this one are revoked
   created_at                    INTEGER NOT NULL,
   updated_at                    INTEGER NOT NULL,
-  CHECK ((previous_secret_hash IS NULL) = (previous_secret_expires_at IS NULL))
+  CHECK ((previous_secret_hash IS NULL) = (previous_secret_expires_at IS NULL)),
+  FOREIGN KEY (customer_id, user_id) REFERENCES user_account (customer_id, id)
 ) STRICT;
 CREATE INDEX application_user ON application (user_id);
+CREATE INDEX application_customer ON application (customer_id, id);
 
 -- When an application last received or used a token. Collected in memory and written once a minute. It is a separate table because an
 -- update of `application` increases `access_version`, which clears the caches.
@@ -127,6 +165,7 @@ CREATE TRIGGER user_account_update AFTER UPDATE ON user_account BEGIN UPDATE acc
 CREATE TRIGGER user_account_delete AFTER DELETE ON user_account BEGIN UPDATE access_version SET value = value + 1; END;
 CREATE TRIGGER access_token_update AFTER UPDATE ON access_token BEGIN UPDATE access_version SET value = value + 1; END;
 CREATE TRIGGER access_token_delete AFTER DELETE ON access_token BEGIN UPDATE access_version SET value = value + 1; END;
+CREATE TRIGGER customer_update AFTER UPDATE ON customer BEGIN UPDATE access_version SET value = value + 1; END;
 CREATE TRIGGER session_delete AFTER DELETE ON session BEGIN UPDATE access_version SET value = value + 1; END;
 
 -- The built-in example of a guarded API that publishes events.
@@ -149,6 +188,7 @@ CREATE INDEX employee_division ON employee (division, user_id);
 -- A customer's HTTPS address, and how requests to it are secured.
 CREATE TABLE endpoint (
   id                             TEXT PRIMARY KEY,
+  customer_id                    TEXT NOT NULL DEFAULT '' REFERENCES customer (id),
   name                           TEXT NOT NULL,
   url                            TEXT NOT NULL,
   api_key                        BLOB NOT NULL,
@@ -182,20 +222,23 @@ CREATE TABLE endpoint (
   CHECK ((next_secret IS NULL) = (next_secret_created_at IS NULL)),
   CHECK ((next_api_key IS NULL) = (next_api_key_at IS NULL)),
   CHECK ((oauth_client_id IS NULL) = (oauth_client_secret IS NULL) AND (oauth_client_id IS NULL) = (oauth_token_url IS NULL)),
-  CHECK ((client_certificate IS NULL) = (client_private_key IS NULL))
+  CHECK ((client_certificate IS NULL) = (client_private_key IS NULL)),
+  UNIQUE (customer_id, id)
 ) STRICT;
 
 -- A customer's PGP public key. Payloads are encrypted for it.
 CREATE TABLE pgp_key (
   id          TEXT PRIMARY KEY,
-  name        TEXT NOT NULL UNIQUE,
+  customer_id TEXT NOT NULL DEFAULT '' REFERENCES customer (id),
+  name        TEXT NOT NULL,
   public_key  TEXT NOT NULL,
   fingerprint TEXT NOT NULL,
   algorithm   TEXT NOT NULL,
   expires_at  INTEGER,
   warned_days INTEGER,  -- days of the last expiry warning: 30, 7 or 1
   created_at  INTEGER NOT NULL,
-  updated_at  INTEGER NOT NULL
+  updated_at  INTEGER NOT NULL,
+  UNIQUE (customer_id, name)
 ) STRICT;
 
 -- An event type that may be published. Every start rewrites the built-in types.
@@ -218,12 +261,13 @@ CREATE TABLE event_type (
 CREATE TABLE webhook (
   number                 INTEGER PRIMARY KEY AUTOINCREMENT CHECK (number < 67108864),
   id                     TEXT NOT NULL UNIQUE,
+  customer_id            TEXT NOT NULL DEFAULT '' REFERENCES customer (id),
   name                   TEXT NOT NULL,
-  endpoint_id            TEXT NOT NULL REFERENCES endpoint (id),
+  endpoint_id            TEXT NOT NULL,
   event_types            TEXT NOT NULL CHECK (json_valid(event_types)),
   filter                 TEXT CHECK (filter IS NULL OR json_valid(filter)),  -- which events of these types it gets
   custom_headers         TEXT NOT NULL CHECK (json_valid(custom_headers)),
-  encryption_key_name    TEXT REFERENCES pgp_key (name) ON UPDATE CASCADE,
+  encryption_key_name    TEXT,
   ordered                INTEGER NOT NULL CHECK (ordered IN (0, 1)),
   max_batch_records      INTEGER NOT NULL CHECK (max_batch_records BETWEEN 1 AND 1000),
   max_records_per_second REAL,
@@ -233,10 +277,13 @@ CREATE TABLE webhook (
   heartbeat_seconds      INTEGER NOT NULL,
   timeout_seconds        INTEGER NOT NULL CHECK (timeout_seconds BETWEEN 1 AND 60),
   created_at             INTEGER NOT NULL,
-  updated_at             INTEGER NOT NULL
+  updated_at             INTEGER NOT NULL,
+  FOREIGN KEY (customer_id, endpoint_id) REFERENCES endpoint (customer_id, id),
+  FOREIGN KEY (customer_id, encryption_key_name) REFERENCES pgp_key (customer_id, name) ON UPDATE CASCADE
 ) STRICT;
 CREATE INDEX webhook_endpoint ON webhook (endpoint_id);
-CREATE INDEX webhook_encryption_key ON webhook (encryption_key_name);
+CREATE INDEX webhook_encryption_key ON webhook (customer_id, encryption_key_name);
+CREATE INDEX webhook_customer ON webhook (customer_id, number);
 
 -- The number of a deleted webhook. Housekeeping deletes its log in small steps.
 CREATE TABLE removed_webhook (number INTEGER PRIMARY KEY) STRICT;
@@ -271,11 +318,13 @@ CREATE INDEX webhook_progress_wake ON webhook_progress (wake_at) WHERE wake_at I
 -- The subscriptions of webhooks: an event type, a category with `.*`, or `*`.
 CREATE TABLE subscription (
   pattern        TEXT NOT NULL,
+  customer_id    TEXT NOT NULL,  -- of the webhook
   webhook_number INTEGER NOT NULL REFERENCES webhook (number) ON DELETE CASCADE,
   filtered       INTEGER NOT NULL CHECK (filtered IN (0, 1)),  -- whether the webhook has a filter
-  PRIMARY KEY (pattern, webhook_number)
+  PRIMARY KEY (pattern, customer_id, webhook_number)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX subscription_filtered ON subscription (pattern, webhook_number) WHERE filtered;
+CREATE INDEX subscription_webhook ON subscription (webhook_number);
+CREATE INDEX subscription_filtered ON subscription (pattern, customer_id, webhook_number) WHERE filtered;
 
 -- An event. `key` has the first 53 bits of the time and counter in `id`, so that events are stored in order.
 CREATE TABLE event (
@@ -284,6 +333,7 @@ CREATE TABLE event (
   type           TEXT NOT NULL,
   data           TEXT,           -- the JSON text that is sent; null once erased
   subject        TEXT,           -- the person that the event is about
+  audience       TEXT NOT NULL DEFAULT '',  -- who gets it besides the operator: a customer's id, '*' for every customer, or '' for nobody
   correlation_id TEXT NOT NULL,
   actor_id       TEXT,
   created_at     INTEGER NOT NULL,
@@ -294,6 +344,8 @@ CREATE TABLE event (
 ) STRICT;
 CREATE INDEX event_subject ON event (subject) WHERE subject IS NOT NULL;
 CREATE INDEX event_erased ON event (erased_at) WHERE erased_at IS NOT NULL;
+-- The latest events that a customer could get. Events of the operator alone do not pay for it.
+CREATE INDEX event_of_audience ON event (audience, key) WHERE audience <> '';
 -- Lists by type and lists of discarded records, newest first: every index ends in the key. The first one takes 5 % of a publish.
 CREATE INDEX event_of_type ON event (type);
 CREATE INDEX event_erased_key ON event (key) WHERE erased_at IS NOT NULL;
@@ -427,6 +479,7 @@ CREATE TABLE audit (
   actor         TEXT NOT NULL,
   action        TEXT NOT NULL,
   target        TEXT NOT NULL,
+  customer_id   TEXT NOT NULL DEFAULT '',  -- whose audit log shows it, besides the operator's
   changes       TEXT NOT NULL CHECK (json_valid(changes)),  -- secrets masked
   previous_hash TEXT NOT NULL,
   hash          TEXT NOT NULL
@@ -435,3 +488,4 @@ CREATE INDEX audit_id ON audit (id);
 CREATE INDEX audit_at ON audit (at);
 CREATE INDEX audit_actor ON audit (actor, number);
 CREATE INDEX audit_target ON audit (target, number);
+CREATE INDEX audit_customer ON audit (customer_id, number) WHERE customer_id <> '';

@@ -5,9 +5,11 @@
  *     const { url } = await sallyport.start();
  */
 import { hostname } from 'node:os';
+import { CUSTOMER_SCOPES } from './access/built-in.ts';
 import { createGate } from './access/gate.ts';
 import { type Composed, type ComposeOptions, compose } from './compose.ts';
 import { type Config, completeConfig, listeningUrl, type Options } from './config/config.ts';
+import { type CustomerServices, createCustomerServices } from './customers/services.ts';
 import { type Announcement, announceServer } from './data/announcements.ts';
 import type { FirstCredentials } from './data/data.ts';
 import { inviteFirstAdministrator } from './data/first-start.ts';
@@ -25,6 +27,7 @@ import { createHousekeeping } from './housekeeping/housekeeping.ts';
 import type { Retention } from './housekeeping/retention.ts';
 import { watchStorage } from './housekeeping/storage-watch.ts';
 import { administration, authorizationServer } from './http/api-routes.ts';
+import { createRouteFor } from './http/customer-routes.ts';
 import { createRemoteAddress } from './http/request.ts';
 import { eventCatalogueRoutes } from './http/routes/event-catalogue.ts';
 import { metricsRoutes } from './http/routes/metrics.ts';
@@ -32,7 +35,9 @@ import { openApiRoutes } from './http/routes/openapi.ts';
 import { createListener, createRequestHandler } from './http/server.ts';
 import { openServingCertificate, type ServingCertificate } from './http/serving-certificate.ts';
 import { createLifetime, once, refusedAfterStop } from './kernel/lifetime.ts';
+import { CUSTOMERS_CACHED } from './kernel/limits/customers.ts';
 import { CATALOGUE_WATCH_MS, DRAIN_MS, STOP_MS } from './kernel/limits/limits.ts';
+import { createLru } from './kernel/lru.ts';
 import { Refusal } from './kernel/refusal.ts';
 import { VERSION } from './kernel/version.ts';
 import { type AttemptFeed, createAttemptFeed } from './observe/attempt-feed.ts';
@@ -142,6 +147,7 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
   const testDelivery = feed.observed(createTestDelivery({ ...composed, send, webhooks: services.webhooks }));
   const readRecords = createReadRecords({ ...composed, webhooks: services.webhooks });
   const doors = { ...composed, dispatcher, log, testDelivery };
+  const ofCustomer = createCustomers({ ...composed, log, send, figures, feed });
   const housekeeping = createHousekeeping({
     ...composed,
     checkClock,
@@ -160,17 +166,19 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
   const knownAddress = (): string | null => config.publicUrl ?? address;
   const testOauth = createTestOauth({ ...doors, endpoints: services.endpoints });
   const beside = { config, testOauth, throttle: store.failures.throttle('sign-in'), publicUrl: knownAddress };
-  const portal = createPortal({ ...doors, metrics, figures, feed, ...beside });
+  const offered = (): readonly string[] => [...CUSTOMER_SCOPES, ...services.products.offered()];
+  const portal = createPortal({ ...doors, metrics, figures, feed, ofCustomer, offered, ...beside });
   // The portal is not served in the server of an embedding program.
   const signInPath = (): string | null => (address === null ? null : '/sign-in');
   // Ends streams and waits: otherwise a stop would wait for the viewers of live pages and for readers of records.
   const stopping = new AbortController();
+  const api = { clock, publicUrl: issuer, dispatcher, log, gate, stopping: stopping.signal };
   const described = [
     ...authorizationServer({
       ...{ ...composed, gate, issuer, knownAddress, signInPath },
       ...{ signInInvited: portal.signInInvited, stylesheet: portal.stylesheet },
     }),
-    ...administration({ ...doors, readRecords, gate, stopping: stopping.signal }),
+    ...administration({ ...api, services, store, testDelivery, readRecords }),
     ...metricsRoutes({ metrics, gate }),
     ...eventCatalogueRoutes({ eventTypes: store.eventTypes, gate }),
   ];
@@ -200,6 +208,7 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
   const handler = createRequestHandler({
     ...{ gate, clock, log, remoteAddress, elsewhere: portal.elsewhere, stopping: stopping.signal },
     routes: [...routes, ...portal.pages],
+    routeFor: createRouteFor((customerId) => administration({ ...api, ...ofCustomer(customerId) })),
     observe: [metrics.observeRequest, figures.observeRequest],
   });
   const listener = createListener({ handler, tls: certificate.tls, clock, log });
@@ -293,6 +302,18 @@ function createDelivery(
   const parts = { store, clock, checkClock, membership, ids, log, send, makeLargeBody, jitter };
   const observe = [metrics.observeSettled, figures.observeSettled, feed.observeSettled];
   return { send, dispatcher: createDispatcher({ ...parts, observe, answeredRequests: metrics.answeredRequests }) };
+}
+
+/** The part of the service of each customer, made at its first request. */
+function createCustomers(
+  dependencies: Parameters<typeof createCustomerServices>[0],
+): (customerId: string) => CustomerServices {
+  const made = createLru<string, CustomerServices>({ max: CUSTOMERS_CACHED });
+  return (customerId) => {
+    const known = made.get(customerId) ?? createCustomerServices(dependencies, customerId);
+    made.set(customerId, known);
+    return known;
+  };
 }
 
 function thisInstance(address: string | null): NewInstance {

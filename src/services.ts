@@ -6,6 +6,8 @@ import { createProducts, type Products } from './access/products.ts';
 import { createSessions, type Sessions } from './access/sessions.ts';
 import { createTokens, type Tokens } from './access/tokens.ts';
 import { createUsers, type Users } from './access/users.ts';
+import { type Customers, createCustomers } from './customers/customers.ts';
+import { createPortalLinks, type PortalLinks } from './customers/portal-links.ts';
 import { createEmployees, type Employees } from './employees/employees.ts';
 import type { Erasures } from './events/erase.ts';
 import { createEventTypes, type EventTypes } from './events/event-types.ts';
@@ -22,6 +24,8 @@ import { createChallenge } from './webhooks/verification.ts';
 import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts';
 
 export type Services = {
+  readonly customers: Customers;
+  readonly portalLinks: PortalLinks;
   readonly users: Users;
   readonly invitations: Invitations;
   readonly sessions: Sessions;
@@ -54,7 +58,10 @@ export type ServiceDependencies = {
 
 export function createServices(dependencies: ServiceDependencies): Services {
   const eventTypes = createEventTypes(dependencies);
+  const customers = createCustomers(dependencies);
   return {
+    customers,
+    portalLinks: createPortalLinks({ ...dependencies, customers }),
     users: createUsers(dependencies),
     invitations: createInvitations(dependencies),
     sessions: createSessions(dependencies),

@@ -16,19 +16,26 @@ const ROOMS: Readonly<Record<string, readonly [imports: string, types: string]>>
   wire: ['kernel', ''],
   receiver: ['kernel wire', ''],
   outbound: ['kernel', ''],
-  store: ['access kernel webhooks', 'delivery employees events outbound resources wire'],
+  store: ['access events kernel webhooks', 'customers delivery employees outbound resources wire'],
   resources: ['kernel store', 'access'],
   access: ['kernel resources store', ''],
   events: ['kernel resources store wire', 'observe'],
   employees: ['access events kernel resources store', ''],
   webhooks: ['events kernel outbound resources store wire', 'delivery'],
   delivery: ['events kernel outbound store webhooks wire', 'observe resources'],
+  customers: ['access delivery events kernel resources store webhooks', 'observe'],
   housekeeping: ['events kernel store webhooks', 'observe'],
   observe: ['http kernel store', 'delivery housekeeping'],
   config: ['kernel observe outbound', ''],
   data: ['access config events kernel resources store', 'observe'],
-  http: ['access config employees events kernel outbound resources store webhooks', 'delivery housekeeping observe'],
-  portal: ['access config data delivery events http kernel observe outbound resources store webhooks wire', ''],
+  http: [
+    'access config customers employees events kernel outbound resources store webhooks',
+    'delivery housekeeping observe',
+  ],
+  portal: [
+    'access config customers data delivery events http kernel observe outbound resources store webhooks wire',
+    '',
+  ],
   cli: ['access config data delivery events kernel observe outbound receiver resources store webhooks wire', ''],
 };
 /** The rooms that know the database behind the store: they open, copy and examine its file. */
@@ -59,7 +66,7 @@ describe('the layout of src/', () => {
       const [room, target] = [roomOf(from), roomOf(to)];
       if (room === null || room === target) return false;
       // The files beside the rooms compose them. The outermost rooms are composed last and may import them.
-      if (target === null) return !['http', 'portal', 'cli', 'data'].includes(room);
+      if (target === null) return !['customers', 'http', 'portal', 'cli', 'data'].includes(room);
       const [values = '', types = ''] = ROOMS[room] ?? [];
       return !`${values} ${typeOnly ? types : ''}`.split(' ').includes(target);
     });

@@ -34,7 +34,7 @@ describe('the use cases that an embedding program calls', () => {
       ['subject', () => services.erasures.erase({}, me)],
       // @ts-expect-error an event has a type
       ['type', () => services.publish({ data: {} }, me)],
-      ['name', () => services.keys.create({ name: ' ', publicKey: 'x' }, me)],
+      ['name', () => services.keys.create({ customerId: null, name: ' ', publicKey: 'x' }, me)],
     ];
     for (const [field, call] of calls) await refused(call, { code: 'validation_failed', fields: [field] });
   });

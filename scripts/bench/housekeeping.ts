@@ -74,6 +74,7 @@ try {
     actor: 'bench',
     action: 'webhook.delete',
     target: 'z',
+    customerId: null,
     changes: {},
   });
   console.log(`deleting the webhook: ${(performance.now() - beforeRemoval).toFixed(1)} ms`);

@@ -77,7 +77,7 @@ async function makeWebhooks({ services }: Sallyport, mode: Mode): Promise<string
   const { eventTypes, endpoints, webhooks, keys } = services;
   await eventTypes.create({ name: 'bench.event' }, ACTOR);
   const publicKey = readFileSync(new URL('../../test/vectors/pgp/rsa4096.public.asc', import.meta.url), 'utf8');
-  const { name } = await keys.create({ name: 'bench', publicKey }, ACTOR);
+  const { name } = await keys.create({ customerId: null, name: 'bench', publicKey }, ACTOR);
   const contentEncoding = mode.gzip === true ? 'gzip' : null;
   const ids: string[] = [];
   for (let n = 0; n < 2; n += 1) {

@@ -3,6 +3,8 @@ import type { Constraints, Role } from './user.ts';
 
 export type Application = {
   readonly id: string;
+  /** The customer that it belongs to; null: the operator's own. */
+  readonly customerId: string | null;
   readonly name: string;
   readonly userId: string;
   readonly clientId: string;
@@ -25,7 +27,10 @@ export type Application = {
 };
 
 /** The application as the token endpoint reads it. */
-export type Client = Omit<Application, 'lastUsedAt'> & { readonly userActive: boolean };
+export type Client = Omit<Application, 'lastUsedAt'> & {
+  /** False also if the customer is inactive. */
+  readonly userActive: boolean;
+};
 
 /** An application that holds a scope, and whether it can use it. */
 export type ScopeHolder = {
@@ -55,8 +60,10 @@ export type TokenGrant = AccessToken & {
   readonly clientId: string;
   readonly applicationActive: boolean;
   readonly tokensRevokedThrough: number;
+  readonly customerId: string | null;
   readonly userId: string;
   readonly userName: string;
+  /** False also if the customer is inactive. */
   readonly userActive: boolean;
   readonly role: Role;
   readonly permissions: readonly string[];

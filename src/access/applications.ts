@@ -9,19 +9,30 @@ import {
   TOKEN_VALIDITY_MIN_SECONDS,
 } from '../kernel/limits/limits.ts';
 import { checkAll, refuseField, refuseFields } from '../kernel/refusal.ts';
-import { displayName, distinct, id, idInput, instant, isoInstant } from '../kernel/schemas.ts';
+import {
+  customerIdInput,
+  customerIdView,
+  displayName,
+  distinct,
+  id,
+  idInput,
+  instant,
+  isoInstant,
+} from '../kernel/schemas.ts';
 import type { Acting } from '../resources/acting.ts';
 import { type Administration, administer, type Stamp } from '../resources/administration.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
-import { choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
+import { CUSTOMER_FILTER, choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
 import type { Beside } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
 import type { Application } from './application.ts';
+import { isForOperatorAlone } from './built-in.ts';
 import { requireRightsOfApplication } from './containment.ts';
 import { hashCredential, mintCredential, scopeName } from './credential.ts';
 
 export const applicationInput = z
   .strictObject({
+    customerId: customerIdInput,
     name: displayName,
     userId: idInput.meta({ description: 'The user that it acts as.' }),
     accessTokenValiditySeconds: z
@@ -44,6 +55,7 @@ export type ApplicationInput = z.output<typeof applicationInput>;
 export const applicationView = z
   .object({
     id,
+    customerId: customerIdView,
     name: z.string(),
     userId: z.string(),
     clientId: z.string(),
@@ -84,6 +96,7 @@ export type RegenerateInput = z.output<typeof regenerateInput>;
 export const APPLICATION_LIST: ListRules = {
   name: 'applications',
   filters: {
+    customerId: CUSTOMER_FILTER,
     clientId: textFilter('With this client id.'),
     name: textFilter('With this name.'),
     userId: textFilter('Bound to this user.'),
@@ -116,10 +129,7 @@ type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids
 
 export function createApplications({ store, clock, ids, random }: Dependencies): Applications {
   const build = async (input: ApplicationInput, before: Application | null, stamp: Stamp): Promise<Application> => {
-    await checkAll([
-      () => refuseUnknownUser(store, input.userId, before),
-      () => refuseUnknownScopes(store, input.scopes),
-    ]);
+    await checkAll([() => refuseUnknownUser(store, input, before), () => refuseUnknownScopes(store, input)]);
     // A token acts as the user of its application, so existing tokens must not move to another user.
     const endsTokens = before !== null && ((before.active && !input.active) || before.userId !== input.userId);
     return {
@@ -140,8 +150,10 @@ export function createApplications({ store, clock, ids, random }: Dependencies):
     {
       name: 'application',
       store: store.applications,
+      owners: store,
       reader: applicationReader,
-      writable: ({ name, userId, accessTokenValiditySeconds, scopes, active }) => ({
+      writable: ({ customerId, name, userId, accessTokenValiditySeconds, scopes, active }) => ({
+        customerId,
         name,
         userId,
         accessTokenValiditySeconds,
@@ -214,10 +226,11 @@ export function auditedApplication(application: Application): Readonly<Record<st
 }
 
 export function viewApplication(application: Application, now: number): ApplicationView {
-  const { id, name, userId, clientId, accessTokenValiditySeconds, scopes, active } = application;
+  const { id, customerId, name, userId, clientId, accessTokenValiditySeconds, scopes, active } = application;
   const { lastUsedAt, previousSecretExpiresAt: until } = application;
   return {
     id,
+    customerId,
     name,
     userId,
     clientId,
@@ -235,20 +248,27 @@ export function viewApplication(application: Application, now: number): Applicat
 /** The hash of nothing. */
 const NO_SECRET: Uint8Array = new Uint8Array(32);
 
-async function refuseUnknownUser(store: Store, userId: string, before: Application | null): Promise<void> {
+async function refuseUnknownUser(
+  store: Store,
+  { customerId, userId }: ApplicationInput,
+  before: Application | null,
+): Promise<void> {
   if (userId === before?.userId) return;
   const user = await store.users.get(userId);
   if (user === null) throw refuseField('userId', 'is not the id of a user');
+  if (user.customerId !== customerId) throw refuseField('userId', 'is the id of a user of somebody else');
   if (!user.active) throw refuseField('userId', 'is the id of a user that is not active');
 }
 
-async function refuseUnknownScopes(store: Store, scopes: readonly string[]): Promise<void> {
+async function refuseUnknownScopes(store: Store, { customerId, scopes }: ApplicationInput): Promise<void> {
   const declared = new Set((await store.products.all()).flatMap((product) => product.scopes.map(({ name }) => name)));
-  const problems = [...scopes.entries()]
-    .filter(([, scope]) => !declared.has(scope))
-    .map(([at, scope]) => ({
-      field: `scopes[${at}]`,
-      problem: `${JSON.stringify(scope)} is not a scope of any product`,
-    }));
+  const problems = [...scopes.entries()].flatMap(([at, scope]) => {
+    const problem = !declared.has(scope)
+      ? `${JSON.stringify(scope)} is not a scope of any product`
+      : customerId !== null && isForOperatorAlone(scope)
+        ? `${JSON.stringify(scope)} is for applications of the operator alone`
+        : null;
+    return problem === null ? [] : [{ field: `scopes[${at}]`, problem }];
+  });
   if (problems.length > 0) throw refuseFields(problems);
 }

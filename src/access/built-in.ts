@@ -31,6 +31,7 @@ function administeredRules(path: string, view: string, manage: string): Product[
 }
 
 const RESOURCES = [
+  administered('customers', 'customers'),
   administered('applications', 'registered applications'),
   administered('users', 'users'),
   administered('catalogue', 'API products', 'products'),
@@ -94,6 +95,20 @@ export const BUILT_IN_PREFIXES: readonly string[] = [EDGE, EMPLOYEES, CATALOGUE,
 
 /** The scopes of the first application. The first administrator has these permissions and those of the employees API. */
 export const ADMINISTRATION_SCOPES: readonly string[] = ADMINISTRATION.scopes.map(({ name }) => name);
+/**
+ * The scopes of the administration that applications and users of customers may have: each reaches no further than the customer's own
+ * resources (contract §8). Administrators of customers have all of them.
+ */
+export const CUSTOMER_SCOPES: readonly string[] = [
+  ...['endpoints', 'webhooks', 'keys', 'applications', 'users'].flatMap((name) => [`${name}:view`, `${name}:manage`]),
+  ...['events:publish', 'deliveries:view', 'deliveries:replay', 'records:read', 'audit:view'],
+];
+
+/** Whether customers may not have this scope or permission. */
+export function isForOperatorAlone(name: string): boolean {
+  return ADMINISTRATION_SCOPES.includes(name) && !CUSTOMER_SCOPES.includes(name);
+}
+
 /** Everything that the first administrator may do. */
 export const BUILT_IN_SCOPES: readonly string[] = BUILT_IN_PRODUCTS.flatMap(({ scopes }) =>
   scopes.map(({ name }) => name),

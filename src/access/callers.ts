@@ -12,6 +12,8 @@ export type Caller = {
   readonly actor: Actor;
   readonly applicationId: string;
   readonly clientId: string;
+  /** The customer whose resources it reaches; null: all. */
+  readonly customerId: string | null;
   readonly scope: readonly string[];
   readonly userId: string;
   readonly userName: string;
@@ -22,8 +24,11 @@ export type Caller = {
 };
 
 /** The caller's authority: the scopes of its token and the rights of its user. */
-export function actingOf({ actor, scope, userName, role, permissions, constraints }: Caller): Acting {
-  return { actor, authority: { through: 'token', userName, role, permissions, constraints, scopes: scope } };
+export function actingOf({ actor, customerId, scope, userName, role, permissions, constraints }: Caller): Acting {
+  return {
+    actor,
+    authority: { through: 'token', customerId, userName, role, permissions, constraints, scopes: scope },
+  };
 }
 
 /** Callers by the digest of their token, valid as long as the store has the version that they were read at. */
@@ -84,14 +89,26 @@ export function createCallers(): CallerCache {
 const HOLDER_BYTES = 600;
 
 function callerOf(holder: Holder, scope: readonly string[], expiresAt: number): Caller {
-  const { actor, applicationId, clientId, userId, userName, role, permissions, constraints } = holder;
-  return { actor, applicationId, clientId, scope, userId, userName, role, permissions, constraints, expiresAt };
+  const { actor, applicationId, clientId, customerId, userId, userName, role, permissions, constraints } = holder;
+  return {
+    actor,
+    applicationId,
+    clientId,
+    customerId,
+    scope,
+    userId,
+    userName,
+    role,
+    permissions,
+    constraints,
+    expiresAt,
+  };
 }
 
 function readHolder(grant: TokenGrant): Holder {
-  const { applicationId, clientId, userId, userName, role, permissions, constraints } = grant;
+  const { applicationId, clientId, customerId, userId, userName, role, permissions, constraints } = grant;
   const actor = `application:${applicationId}`;
-  return { actor, applicationId, clientId, userId, userName, role, permissions, constraints };
+  return { actor, applicationId, clientId, customerId, userId, userName, role, permissions, constraints };
 }
 
 function readScope(text: string): readonly string[] {

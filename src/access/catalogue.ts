@@ -28,7 +28,7 @@ export type Rule = {
 export type Product = {
   readonly id: string;
   readonly name: string;
-  readonly scopes: readonly { readonly name: string; readonly description: string }[];
+  readonly scopes: readonly ProductScope[];
   readonly rules: readonly Rule[];
 };
 
@@ -199,7 +199,12 @@ function needs({ scope, permission = scope }: Rule): string {
   return permission === scope ? scope : `${scope} with permission ${permission}`;
 }
 
-export type ProductScope = { readonly name: string; readonly description: string };
+export type ProductScope = {
+  readonly name: string;
+  readonly description: string;
+  /** Administrators of customers may give it to the applications of their customer. */
+  readonly offered?: boolean;
+};
 
 /** An API product as it is stored. */
 export type ApiProduct = {

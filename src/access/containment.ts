@@ -23,10 +23,11 @@ export type UserRights = Pick<User, 'role' | 'permissions' | 'constraints'>;
 const ROLES: readonly Role[] = ['service', 'viewer', 'operator', 'administrator'];
 
 /**
- * True for an administrator in the portal, and for a token with every scope and permission of the administration. Such a caller could
+ * True for an administrator in the operator's portal, and for a token with every scope and permission of the administration. Such a caller could
  * give itself all other rights, so it may grant rights that nobody holds yet, such as the scopes of a new product.
  */
-function holdsEverything({ through, role, scopes, permissions }: Held): boolean {
+function holdsEverything({ through, customerId, role, scopes, permissions }: Held): boolean {
+  if (customerId !== null) return false;
   if (through === 'session') return role === 'administrator';
   return ADMINISTRATION_SCOPES.every((name) => scopes.includes(name) && permissions.includes(name));
 }
@@ -35,7 +36,9 @@ function holdsEverything({ through, role, scopes, permissions }: Held): boolean 
 export function requireRightsOfUser({ authority }: Acting, user: UserRights): void {
   if (authority === 'unlimited') return;
   // A token with fewer scopes must not make its user an administrator, who may do everything in the portal.
-  const role = authority.role === 'administrator' && !holdsEverything(authority) ? 'operator' : authority.role;
+  const { customerId, through } = authority;
+  const isWhole = holdsEverything(authority) || (customerId !== null && through === 'session');
+  const role = authority.role === 'administrator' && !isWhole ? 'operator' : authority.role;
   refuseLacking(lackingOf({ ...authority, role }, user));
 }
 

@@ -92,6 +92,7 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
     actor,
     action,
     target: `user:${user.id}`,
+    customerId: user.customerId,
     changes,
   });
 

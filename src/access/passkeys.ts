@@ -58,9 +58,15 @@ type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids
 
 export function createPasskeys({ store, clock, ids, random }: Dependencies): Passkeys {
   const challenges = createChallenges(random, store.shortLived.values('passkey challenge', CHALLENGES_MAX));
-  const entry = (action: AuditAction, userId: string, at: number, changes: AuditEntry['changes']): AuditEntry => {
+  const entry = async (
+    action: AuditAction,
+    userId: string,
+    at: number,
+    changes: AuditEntry['changes'],
+  ): Promise<AuditEntry> => {
     const actor: Actor = `user:${userId}`;
-    return { id: ids.uuid(), at, actor, action, target: actor, changes };
+    const customerId = (await store.users.get(userId))?.customerId ?? null;
+    return { id: ids.uuid(), at, actor, action, target: actor, customerId, changes };
   };
 
   const refuseCopy = async ({ id, userId, name, counter }: Passkey, sent: number, address: string): Promise<null> => {
@@ -68,7 +74,7 @@ export function createPasskeys({ store, clock, ids, random }: Dependencies): Pas
       passkey: { from: { id, name, counter }, to: { id, name, counter: sent } },
       address: { from: null, to: address },
     };
-    await store.audit.append(entry('user.refuse-passkey', userId, clock(), changes));
+    await store.audit.append(await entry('user.refuse-passkey', userId, clock(), changes));
     return null;
   };
 
@@ -123,7 +129,7 @@ export function createPasskeys({ store, clock, ids, random }: Dependencies): Pas
         createdAt: now,
         usedAt: null,
       };
-      const audit = entry('user.add-passkey', userId, now, {
+      const audit = await entry('user.add-passkey', userId, now, {
         passkey: { from: null, to: { id: passkey.id, name: label } },
       });
       await refusingKnown(store.passkeys.add(passkey, audit));
@@ -173,7 +179,7 @@ export function createPasskeys({ store, clock, ids, random }: Dependencies): Pas
         const passkey = (await store.passkeys.ofUser(userId)).find(({ id }) => id === passkeyId);
         if (passkey === undefined) throw new Refusal('not_found', 'there is no such passkey');
         const changes = { passkey: { from: { id: passkey.id, name: passkey.name }, to: null } };
-        await store.passkeys.remove(passkey, entry('user.remove-passkey', userId, clock(), changes));
+        await store.passkeys.remove(passkey, await entry('user.remove-passkey', userId, clock(), changes));
       }),
   };
 }

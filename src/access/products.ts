@@ -27,7 +27,16 @@ import { scopeName } from './credential.ts';
 const RULE_PATH =
   '^(/([A-Za-z0-9_~-][A-Za-z0-9._~-]*|\\{[A-Za-z][A-Za-z0-9_]*\\}))*/([A-Za-z0-9_~-][A-Za-z0-9._~-]*|\\{[A-Za-z][A-Za-z0-9_]*\\*?\\})$';
 
-const scope = z.strictObject({ name: scopeName, description: text(0, 500).default('') });
+const scope = z
+  .strictObject({
+    name: scopeName,
+    description: text(0, 500).default(''),
+    offered: z.boolean().optional().meta({
+      description: 'Administrators of customers may give it to the applications of their customer. Absent: no.',
+    }),
+  })
+  // Exact optional properties: an absent member stays absent.
+  .transform(({ offered, ...rest }) => (offered === true ? { ...rest, offered } : rest));
 const rule = z.strictObject({
   methods: z
     .array(
@@ -74,7 +83,7 @@ export const productView = z
     id,
     name: z.string(),
     builtIn: z.boolean(),
-    scopes: z.array(z.object({ name: z.string(), description: z.string() })),
+    scopes: z.array(z.object({ name: z.string(), description: z.string(), offered: z.boolean().optional() })),
     rules: z.array(
       z.object({
         methods: z.array(z.string()),
@@ -95,6 +104,8 @@ export type Products = Administration<ApiProduct, ProductBody, ProductInput> & {
   compiled(): Catalogue;
   /** The sorted names of all scopes in the compiled catalogue. */
   scopeNames(): readonly string[];
+  /** The names of the scopes that the operator offers to customers, as compiled. */
+  offered(): readonly string[];
   /** Reads and compiles the catalogue again. */
   refresh(): Promise<void>;
   /**
@@ -107,6 +118,7 @@ export type Products = Administration<ApiProduct, ProductBody, ProductInput> & {
 export function createProducts({ store, clock, ids }: { store: Store; clock: Clock; ids: Ids }): Products {
   let catalogue: Catalogue = compileCatalogue([]);
   let scopeNames: readonly string[] = [];
+  let offered: readonly string[] = [];
   let compiledVersion = '';
   let begun = 0;
   let compiled = 0;
@@ -120,6 +132,8 @@ export function createProducts({ store, clock, ids }: { store: Store; clock: Clo
     compiled = turn;
     compiledVersion = version;
     catalogue = compileCatalogue(products);
+    const scopes = products.flatMap((product) => product.scopes);
+    offered = scopes.filter((one) => one.offered === true).map(({ name }) => name);
     scopeNames = products.flatMap(({ scopes }) => scopes.map(({ name }) => name)).sort();
   };
   const administration = administer<ApiProduct, ProductBody, ProductInput>(
@@ -175,6 +189,7 @@ export function createProducts({ store, clock, ids }: { store: Store; clock: Clo
     remove: (id, acting) => refreshing(administration.remove(id, acting)),
     compiled: () => catalogue,
     scopeNames: () => scopeNames,
+    offered: () => offered,
     refresh,
     refreshIfChanged: async () => {
       if ((await store.products.version()) !== compiledVersion) await refresh();

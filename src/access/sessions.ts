@@ -23,15 +23,20 @@ export type NewSession = { readonly token: string; readonly session: Session };
 
 export type Sessions = {
   /**
-   * Begins a session if the password is right. Returns null after the same time for an unknown user, a wrong password, an inactive
+   * Begins a session of a user of the operator (`customerId` null) or of a customer if the password is right. Returns null after the same time for an unknown user, a wrong password, an inactive
    * account and one that cannot sign in. Throws 503 if too many passwords are waiting.
    */
-  signIn(credentials: { userName: string; password: string }, visitor: Visitor): Promise<NewSession | null>;
+  signIn(
+    credentials: { customerId: string | null; userName: string; password: string },
+    visitor: Visitor,
+  ): Promise<NewSession | null>;
   /** Begins a session for an authenticated user. Returns null if the user may not sign in. */
   begin(user: User, method: SignInMethod, visitor: Visitor): Promise<NewSession | null>;
   /** The valid session of a cookie's token, or null. Extends it unless the request is a background one. */
   find(token: string, isBackground: boolean): Promise<SignedIn | null>;
   ofUser(userId: string): Promise<Session[]>;
+  /** Ends the current session, also one that began with a link. */
+  signOut(session: Pick<Session, 'id' | 'userId' | 'customerId'>): Promise<void>;
   /** Ends one of the user's sessions. One that has ended already is not an error. */
   end(userId: string, sessionId: string): Promise<void>;
   /** Ends all sessions of a user, the current one too. Called by the user or an administrator. */
@@ -55,9 +60,14 @@ type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids
 
 export function createSessions({ store, clock, ids, random }: Dependencies): Sessions {
   /** An audit entry for a change by users to their own account. */
-  const entry = (action: AuditAction, userId: string, at: number, changes: AuditEntry['changes'] = {}): AuditEntry => {
-    const actor: Actor = `user:${userId}`;
-    return { id: ids.uuid(), at, actor, action, target: actor, changes };
+  const entry = (
+    action: AuditAction,
+    { id, customerId }: Pick<User, 'id' | 'customerId'>,
+    at: number,
+    changes: AuditEntry['changes'] = {},
+  ): AuditEntry => {
+    const actor: Actor = `user:${id}`;
+    return { id: ids.uuid(), at, actor, action, target: actor, customerId, changes };
   };
 
   const begin: Sessions['begin'] = (user, method, { address, userAgent }) =>
@@ -67,27 +77,29 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
       if (current === null || current.passwordHash !== user.passwordHash || !maySignIn(current)) return null;
       const token = Buffer.from(random(TOKEN_BYTES)).toString('base64url');
       const now = clock();
-      const session: Session = {
+      const session = {
         id: ids.uuid(),
         userId: current.id,
+        customerId: current.customerId,
         tokenHash: hashCredential(token),
         role: current.role,
         method,
         address,
         userAgent: userAgent.slice(0, USER_AGENT_KEPT_LENGTH),
+        returnUrl: null,
         createdAt: now,
         seenAt: now,
         expiresAt: now + SESSION_MS,
       };
       const changes = { session: { from: null, to: { id: session.id, method, address } } };
-      await store.sessions.begin(session, current, entry('user.sign-in', current.id, now, changes));
+      await store.sessions.begin(session, current, entry('user.sign-in', current, now, changes));
       return { token, session };
     });
 
   return {
     begin,
-    signIn: async ({ userName, password }, visitor) => {
-      const user = await store.users.getByName(userName);
+    signIn: async ({ customerId, userName, password }, visitor) => {
+      const user = await store.users.getByName(customerId, userName);
       const isKnown = await verifyPassword(password, user?.passwordHash ?? null);
       return isKnown && user !== null ? begin(user, 'password', visitor) : null;
     },
@@ -104,16 +116,26 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
       return session;
     },
     ofUser: (userId) => store.sessions.ofUser(userId, clock()),
+    signOut: async ({ id, userId, customerId }) => {
+      const actor: Actor = userId === null ? `portal-link:${id}` : `user:${userId}`;
+      const target = userId === null ? `customer:${customerId}` : actor;
+      const audit = { id: ids.uuid(), at: clock(), actor, action: 'user.sign-out', target, customerId } as const;
+      await store.sessions.end({ id, userId }, { ...audit, changes: ended(id) });
+    },
     end: async (userId, sessionId) => {
       const mine = await store.sessions.ofUser(userId, clock());
-      if (!mine.some(({ id }) => id === sessionId)) return;
-      await store.sessions.end({ id: sessionId, userId }, entry('user.sign-out', userId, clock(), ended(sessionId)));
+      const session = mine.find(({ id }) => id === sessionId);
+      if (session === undefined) return;
+      const { customerId } = session;
+      const audit = entry('user.sign-out', { id: userId, customerId }, clock(), ended(sessionId));
+      await store.sessions.end({ id: sessionId, userId }, audit);
     },
     endAll: async (userId, acting) => {
       const { actor } = acting;
       const user = await store.users.get(userId);
-      if (user !== null) requireRightsOfUser(acting, user);
-      await store.sessions.endAll(userId, null, { ...entry('user.sign-out-everywhere', userId, clock()), actor });
+      if (user === null) return;
+      requireRightsOfUser(acting, user);
+      await store.sessions.endAll(userId, null, { ...entry('user.sign-out-everywhere', user, clock()), actor });
     },
     confirm: async (userId, password, field) => {
       const user = await store.users.get(userId);
@@ -123,31 +145,38 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
       return { passwordHash };
     },
     changePassword: async (session, confirmed, { password, passwordAgain }) => {
-      const user = await store.users.get(session.userId);
+      const { userId } = session;
+      const user = userId === null ? null : await store.users.get(userId);
       if (user === null) throw new Refusal('not_found', 'the user no longer exists');
       const problem = passwordProblem(password, user.userName);
       if (problem !== null) throw refuseField('password', problem);
       if (passwordAgain !== password) throw refuseField('passwordAgain', 'does not match');
       const passwordHash = await hashPassword(password, random);
       await retryStale(async () => {
-        const before = await store.users.get(session.userId);
+        const before = await store.users.get(user.id);
         // The password was changed meanwhile, so the one entered as the current one is wrong.
         if (before?.passwordHash !== confirmed.passwordHash) throw refuseField('currentPassword', 'is wrong');
         const updatedAt = Math.max(clock(), before.updatedAt + 1);
         const changes = changesBetween({ passwordHash: before.passwordHash }, { passwordHash });
         await store.sessions.setPassword(
           { before, passwordHash, updatedAt, keep: session.id },
-          entry('user.set-password', before.id, updatedAt, changes),
+          entry('user.set-password', before, updatedAt, changes),
         );
       });
     },
   };
 }
 
-/** The authority of a session: the current role and permissions of its user. */
-export function actingInPortal({ userId, userName, role, permissions, constraints }: SignedIn): Acting {
-  const authority = { through: 'session', userName, role, permissions, constraints, scopes: [] } as const;
-  return { actor: `user:${userId}`, authority };
+/**
+ * The authority of a session: the current role and permissions of its user. `offered`: the scopes that the operator offers to customers,
+ * which an administrator of a customer holds.
+ */
+export function actingInPortal(session: SignedIn, offered: readonly string[]): Acting {
+  const { id, userId, customerId, userName, role, permissions, constraints } = session;
+  const held = customerId !== null && role === 'administrator' ? offered : permissions;
+  const scopes = customerId === null ? [] : held;
+  const authority = { through: 'session', customerId, userName, role, permissions: held, constraints, scopes } as const;
+  return { actor: userId === null ? `portal-link:${id}` : `user:${userId}`, authority };
 }
 
 function maySignIn(user: User): user is User & { readonly role: PortalRole } {

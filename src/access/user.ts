@@ -7,6 +7,8 @@ export type Constraints = { readonly divisions?: readonly string[] };
 
 export type User = {
   readonly id: string;
+  /** The customer that it belongs to; null: the operator's own. */
+  readonly customerId: string | null;
   readonly userName: string;
   readonly displayName: string | null;
   readonly email: string | null;
@@ -22,11 +24,11 @@ export type User = {
 export type LostAdministration = 'all' | 'permissions';
 
 /**
- * An active account with the role `administrator`, with or without a password. The last one keeps the role, and the permissions that
+ * An active account of the operator with the role `administrator`, with or without a password. The last one keeps the role, and the permissions that
  * let it give rights.
  */
-function isActiveAdministrator({ active, role }: User): boolean {
-  return active && role === 'administrator';
+function isActiveAdministrator({ active, role, customerId }: User): boolean {
+  return active && role === 'administrator' && customerId === null;
 }
 
 /** What an active administrator loses by a change, or by a deletion if `after` is null. */
@@ -45,25 +47,35 @@ function givesRights({ permissions }: User): boolean {
 /** The role of a signed-in account. `service` accounts cannot sign in. */
 export type PortalRole = Exclude<Role, 'service'>;
 
-export type SignInMethod = 'password' | 'passkey';
+/** `link`: a link that the operator made for a customer. It belongs to no user. */
+export type SignInMethod = 'password' | 'passkey' | 'link';
 
 /** A session of the portal. */
 export type Session = {
   readonly id: string;
-  readonly userId: string;
+  /** Null for a session that began with a link. */
+  readonly userId: string | null;
+  /** The customer whose portal it opens; null: the operator's. */
+  readonly customerId: string | null;
   readonly tokenHash: Uint8Array;
   readonly role: PortalRole;
   readonly method: SignInMethod;
   /** The address and browser that it began from. */
   readonly address: string;
   readonly userAgent: string;
+  /** Where the operator's product goes on, if the link named it. */
+  readonly returnUrl: string | null;
   readonly createdAt: number;
   readonly seenAt: number;
   readonly expiresAt: number;
 };
 
 /** The session with the current state of its user. */
-export type SignedIn = Session & Pick<User, 'userName' | 'displayName' | 'permissions' | 'constraints'>;
+export type SignedIn = Session &
+  Pick<User, 'userName' | 'displayName' | 'permissions' | 'constraints'> & {
+    /** Empty in the operator's portal. */
+    readonly customerName: string;
+  };
 
 /** A passkey that a user signs in with. */
 export type Passkey = {

@@ -2,12 +2,24 @@
 import { z } from 'zod';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { PERMISSIONS_MAX } from '../kernel/limits/limits.ts';
-import { Refusal } from '../kernel/refusal.ts';
-import { displayName, distinct, emailAddress, id, instant, isoInstant, text, word } from '../kernel/schemas.ts';
+import { Refusal, refuseFields } from '../kernel/refusal.ts';
+import {
+  customerIdInput,
+  customerIdView,
+  displayName,
+  distinct,
+  emailAddress,
+  id,
+  instant,
+  isoInstant,
+  text,
+  word,
+} from '../kernel/schemas.ts';
 import { type Administration, administer } from '../resources/administration.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
-import { choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
+import { CUSTOMER_FILTER, choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
 import type { Store } from '../store/store.ts';
+import { isForOperatorAlone } from './built-in.ts';
 import { requireRightsOfUser } from './containment.ts';
 import { lostAdministration, type User } from './user.ts';
 import { userNameProblem } from './user-name.ts';
@@ -21,6 +33,7 @@ const constraints = z.strictObject({
 
 export const userInput = z
   .strictObject({
+    customerId: customerIdInput,
     userName: word(100)
       .superRefine((name, context) => {
         const problem = userNameProblem(name);
@@ -43,6 +56,7 @@ export type UserInput = z.output<typeof userInput>;
 export const userView = z
   .object({
     id,
+    customerId: customerIdView,
     userName: z.string(),
     displayName: z.string().nullable(),
     email: z.string().nullable(),
@@ -60,6 +74,7 @@ export const userReader = inputReader(userInput, userView);
 export const USER_LIST: ListRules = {
   name: 'users',
   filters: {
+    customerId: CUSTOMER_FILTER,
     userName: textFilter('With this user name.'),
     role: choiceFilter(userView.shape.role.options, 'With this role.'),
     active: choiceFilter(TRUE_OR_FALSE, 'Active, or not.'),
@@ -74,16 +89,20 @@ export function createUsers({ store, clock, ids }: { store: Store; clock: Clock;
     {
       name: 'user',
       store: store.users,
+      owners: store,
       reader: userReader,
       writable: ({ id, createdAt, updatedAt, passwordHash, ...rest }) => rest,
       shown: viewUser,
-      build: async (input, before, stamp) => ({
-        ...stamp,
-        ...input,
-        constraints: definedOnly(input.constraints),
-        permissions: input.permissions.toSorted(),
-        passwordHash: before?.passwordHash ?? null,
-      }),
+      build: async (input, before, stamp) => {
+        if (input.customerId !== null) refuseOperatorPermissions(input.permissions);
+        return {
+          ...stamp,
+          ...input,
+          constraints: definedOnly(input.constraints),
+          permissions: input.permissions.toSorted(),
+          passwordHash: before?.passwordHash ?? null,
+        };
+      },
       referrers: async ({ id }) =>
         (await store.applications.ofUser(id)).map(({ id, name }) => `application ${name} (${id})`),
       unique: { 'user_account.user_name_key': 'userName' },
@@ -100,10 +119,11 @@ export function createUsers({ store, clock, ids }: { store: Store; clock: Clock;
     remove: async (id, acting) => {
       const user = await administration.get(id);
       if (lostAdministration(user, null) !== null) return administration.remove(id, acting);
-      const { userName } = user;
-      const others = (await store.users.list('', 2)).filter((user) => user.id !== id);
-      // A database without users counts as new, so the next start would create an administrator.
-      if (others.length === 0) throw new Refusal('invalid_state', `${userName} is the last user, and one has to stay`);
+      const { userName, customerId } = user;
+      const others = (await store.users.list('', 2, { customerId: customerId ?? '' })).filter((user) => user.id !== id);
+      // A database without users of the operator counts as new, so the next start would create an administrator.
+      if (others.length === 0 && customerId === null)
+        throw new Refusal('invalid_state', `${userName} is the last user, and one has to stay`);
       await administration.remove(id, acting);
     },
   };
@@ -118,6 +138,16 @@ export function viewUser({ passwordHash, createdAt, updatedAt, ...user }: User):
     createdAt: isoInstant(createdAt),
     updatedAt: isoInstant(updatedAt),
   };
+}
+
+/** Throws 400 for permissions that reach further than one customer's resources (contract §8). */
+function refuseOperatorPermissions(permissions: readonly string[]): void {
+  const problems = [...permissions.entries()].flatMap(([at, name]) =>
+    isForOperatorAlone(name)
+      ? [{ field: `permissions[${at}]`, problem: `${JSON.stringify(name)} is for users of the operator alone` }]
+      : [],
+  );
+  if (problems.length > 0) throw refuseFields(problems);
 }
 
 /** Throws 409 if no active administrator would remain to give the rights back (contract §4). */

@@ -146,6 +146,7 @@ async function restore(config: Config, from: SqliteDatabase, file: string, taken
     actor: COMMAND_LINE.actor,
     action: 'database.restore',
     target: 'database:1',
+    customerId: null,
     changes: { backup: { from: null, to: takenAt === null ? null : new Date(takenAt).toISOString() } },
   };
   try {

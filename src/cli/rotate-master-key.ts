@@ -40,6 +40,7 @@ export const rotateMasterKeyCommands: CommandGroup = [
             actor: COMMAND_LINE.actor,
             action: 'master-key.rotate',
             target: 'master-key:1',
+            customerId: null,
             changes: { key: { from: '[secret]', to: '[secret]' } },
           },
         });

@@ -63,7 +63,7 @@ export async function inviteFirstAdministrator(
   publicUrl: string,
 ): Promise<string | null> {
   if (firstCredentials === null) return null;
-  const administrator = await store.users.getByName(firstCredentials.adminUserName);
+  const administrator = await store.users.getByName(null, firstCredentials.adminUserName);
   if (administrator?.active !== true) return null;
   const { token } = await services.invitations.invite(administrator.id, SERVICE);
   return invitationUrl(publicUrl, token);
@@ -77,6 +77,7 @@ async function makeAdministrator(
   const now = clock();
   const user: User = {
     id: ids.uuid(),
+    customerId: null,
     userName: ADMIN_USER_NAME,
     displayName: 'Administrator',
     email: null,
@@ -92,11 +93,12 @@ async function makeAdministrator(
 }
 
 async function makeApplication({ store, clock, ids }: FirstStart, pending: PendingCredentials): Promise<void> {
-  const administrator = await store.users.getByName(ADMIN_USER_NAME);
+  const administrator = await store.users.getByName(null, ADMIN_USER_NAME);
   if (administrator === null || (await store.applications.getClient(pending.clientId)) !== null) return;
   const now = clock();
   const application: Application = {
     id: ids.uuid(),
+    customerId: null,
     name: APPLICATION_NAME,
     userId: administrator.id,
     clientId: pending.clientId,
@@ -138,6 +140,7 @@ function creation(
     actor: SERVICE.actor,
     action: `${resource}.create`,
     target: `${resource}:${record.id}`,
+    customerId: null,
     changes: changesBetween(null, record),
   };
 }

@@ -284,6 +284,7 @@ function entry(acting: Acting, now: number, to: string): AuditEntry {
     actor: acting.actor,
     action: 'database.move',
     target: 'database:1',
+    customerId: null,
     changes: { database: { from: to === 'postgres' ? 'sqlite' : 'postgres', to } },
   };
 }

@@ -9,11 +9,20 @@ import { StaleWrite } from '../store/errors.ts';
 import { auditStatement } from '../store/sql/audit.ts';
 
 /** A table and its primary key. Tables come after those that they refer to. */
-type KeyedTable = { readonly name: string; readonly key: readonly string[]; readonly isSelfReferring?: true };
+type KeyedTable = {
+  readonly name: string;
+  readonly key: readonly string[];
+  readonly isSelfReferring?: true;
+  /** The key of the row that every new database has. It is not copied. */
+  readonly preset?: readonly SqlValue[];
+};
 
 /** Every table except `access_version`, a counter for caches. */
 export const MOVED_TABLES: readonly KeyedTable[] = [
   { name: 'setting', key: ['name'] },
+  // The operator is a row that every database has.
+  { name: 'customer', key: ['id'], preset: [''] },
+  { name: 'portal_link', key: ['id'] },
   { name: 'user_account', key: ['id'] },
   { name: 'invitation', key: ['user_id'] },
   { name: 'session', key: ['id'] },
@@ -30,7 +39,7 @@ export const MOVED_TABLES: readonly KeyedTable[] = [
   { name: 'webhook', key: ['number'] },
   { name: 'removed_webhook', key: ['number'] },
   { name: 'webhook_progress', key: ['webhook_number'] },
-  { name: 'subscription', key: ['pattern', 'webhook_number'] },
+  { name: 'subscription', key: ['pattern', 'customer_id', 'webhook_number'] },
   { name: 'event', key: ['key'] },
   { name: 'erasure', key: ['id'] },
   { name: 'idempotency', key: ['publisher', 'key'] },
@@ -95,7 +104,7 @@ export async function moveData(move: Move): Promise<Readonly<Record<string, numb
   let state = await beginOrContinue(move);
   const begins = move.tables.findIndex(({ name }) => name === state.table);
   for (const table of move.tables.slice(begins)) {
-    const after = table.name === state.table ? state.after : null;
+    const after = (table.name === state.table ? state.after : null) ?? table.preset ?? null;
     state = await copyTable(move, table, { ...state, table: table.name, after }, state);
   }
   const counts: Record<string, number> = {};
@@ -115,9 +124,9 @@ async function beginOrContinue({ to: { db }, tables, source }: Move): Promise<St
     if (state.source === source) return state;
     throw new MoveError('it holds an unfinished move from other data: empty it, or finish that move');
   }
-  for (const { name } of tables) {
-    const found = await db.get(`SELECT EXISTS (SELECT 1 FROM ${name}) AS found`, {});
-    if (found?.found === 1) throw new MoveError('it already has data: move into an empty database');
+  for (const table of tables) {
+    if ((await chunk(db, table, table.preset ?? null, 1)).length > 0)
+      throw new MoveError('it already has data: move into an empty database');
   }
   const state: State = { source, table: tables[0]?.name ?? '', after: null };
   await db.commit([{ sql: PUT, params: { name: MOVE_SETTING, value: bytesOf(state) } }]);

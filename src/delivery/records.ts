@@ -77,8 +77,8 @@ export function createReadRecords({ store, clock, ids, webhooks }: Dependencies)
     }
   };
 
-  const keyOf = async ({ encryptionKeyName }: Webhook): Promise<PgpKey | null> => {
-    const key = encryptionKeyName === null ? null : await store.keys.getByName(encryptionKeyName);
+  const keyOf = async ({ customerId, encryptionKeyName }: Webhook): Promise<PgpKey | null> => {
+    const key = encryptionKeyName === null ? null : await store.keys.getByName(customerId, encryptionKeyName);
     if (key !== null && isExpired(key, clock()))
       throw new Refusal('invalid_state', `the records must be encrypted, and the key ${key.name} has expired`);
     return key;

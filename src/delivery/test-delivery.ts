@@ -1,6 +1,6 @@
 /** `POST /webhooks/{id}/test` (contract §4): sends one `webhook.test` record now, outside the webhook's log. */
 
-import { makeEvent } from '../events/event.ts';
+import { makeEvent, OPERATOR_ONLY } from '../events/event.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { TEST_DELIVERIES_IN_FLIGHT, TEST_DELIVERIES_RETRY_SECONDS } from '../kernel/limits/delivery.ts';
 import { Refusal } from '../kernel/refusal.ts';
@@ -15,7 +15,7 @@ import { stopReason } from './claim.ts';
 import { attemptRecord, type Send } from './send.ts';
 
 /** `actorId` goes into the record's header. */
-export type TestDelivery = (webhookId: string, actorId: string) => Promise<AttemptRecord>;
+export type TestDelivery = (webhookId: string, actorId: string | null) => Promise<AttemptRecord>;
 
 /** A test record is not in the log and takes no offset, but receivers expect an integer from 0 (contract §1). */
 const TEST_OFFSET = 0;
@@ -38,10 +38,10 @@ export function createTestDelivery(dependencies: Dependencies): TestDelivery {
   const { store, clock, ids, send, webhooks, inFlight = TEST_DELIVERIES_IN_FLIGHT } = dependencies;
   let underWay = 0;
 
-  const sendRecord = async (target: DeliveryTarget, actorId: string, now: number): Promise<AttemptRecord> => {
+  const sendRecord = async (target: DeliveryTarget, actorId: string | null, now: number): Promise<AttemptRecord> => {
     const { id: webhookId, name: webhookName, progress } = target.webhook;
     const data = { webhookId, webhookName, at: isoInstant(now) };
-    const event = makeEvent({ type: 'webhook.test', data, actorId }, { ids, now });
+    const event = makeEvent({ type: 'webhook.test', audience: OPERATOR_ONLY, data, actorId }, { ids, now });
     const record = { ...event, offset: TEST_OFFSET, messageId: event.id, eventType: event.type };
     const batchId = ids.uuid();
     const sessionId = progress.sessionId ?? ids.uuid();

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { type Caller, insufficientPermission } from '../access/gate.ts';
-import { makeEvent, type NewEvent } from '../events/event.ts';
+import { makeEvent, type NewEvent, OPERATOR_ONLY } from '../events/event.ts';
 import { type Clock, type Ids, isUuidV7 } from '../kernel/ids.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { emailAddress, id, instant, isoInstant, plainText } from '../kernel/schemas.ts';
@@ -83,7 +83,10 @@ const EMPLOYEE = {
 
 export function createEmployees({ store, clock, ids, wake }: Dependencies): Employees {
   const eventFor = (type: string, employee: Employee, caller: Caller): NewEvent =>
-    makeEvent({ type, data: viewEmployee(employee), actorId: caller.userId }, { ids, now: employee.updatedAt });
+    makeEvent(
+      { type, audience: OPERATOR_ONLY, data: viewEmployee(employee), actorId: caller.userId },
+      { ids, now: employee.updatedAt },
+    );
 
   const get = async (userId: string, caller: Caller): Promise<Employee> => {
     const employee = isUuidV7(userId) ? await store.employees.get(userId) : null;

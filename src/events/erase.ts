@@ -98,7 +98,15 @@ export function createErasures(dependencies: Dependencies): Erasures & ErasureWo
     action: AuditAction,
     { subject, actor }: Pick<Erasure, 'subject' | 'actor'>,
     changes: Changes,
-  ): AuditEntry => ({ id: ids.uuid(), at: clock(), actor, action, target: `subject:${subject}`, changes });
+  ): AuditEntry => ({
+    id: ids.uuid(),
+    at: clock(),
+    actor,
+    action,
+    target: `subject:${subject}`,
+    customerId: null,
+    changes,
+  });
 
   /** Works on one erasure after another. Resolves when this one is finished or the process stops. */
   const follow = ({ id, subject }: Pick<Erasure, 'id' | 'subject'>): Promise<void> => {

@@ -1,8 +1,17 @@
 /** Events and their types: their shapes, and the rules that need nothing else. Pure, except for the ids it draws. */
 import type { Ids } from '../kernel/ids.ts';
 
+/**
+ * Who gets an event besides the operator's own webhooks (contract §8): the webhooks of the customer with this id, of every customer
+ * (`EVERYONE`), or of none (`OPERATOR_ONLY`).
+ */
+export type Audience = string;
+export const EVERYONE: Audience = '*';
+export const OPERATOR_ONLY: Audience = '';
+
 export type EventDraft = {
   readonly type: string;
+  readonly audience: Audience;
   readonly data: Readonly<Record<string, unknown>>;
   readonly subject?: string | null | undefined;
   readonly correlationId?: string | null | undefined;
@@ -13,6 +22,7 @@ export function makeEvent(draft: EventDraft, { ids, now }: { readonly ids: Ids; 
   return {
     id: ids.uuid(),
     type: draft.type,
+    audience: draft.audience,
     dataJson: JSON.stringify(draft.data),
     subject: draft.subject ?? subjectOf(draft),
     correlationId: draft.correlationId ?? ids.uuid(),
@@ -24,7 +34,7 @@ export function makeEvent(draft: EventDraft, { ids, now }: { readonly ids: Ids; 
 }
 
 /** Employee events are about the employee, whoever publishes them (contract §4). */
-function subjectOf({ type, data }: EventDraft): string | null {
+function subjectOf({ type, data }: Pick<EventDraft, 'type' | 'data'>): string | null {
   return type.startsWith(EMPLOYEE_CATEGORY) && typeof data.userId === 'string' ? data.userId : null;
 }
 
@@ -32,6 +42,7 @@ function subjectOf({ type, data }: EventDraft): string | null {
 export type NewEvent = {
   readonly id: string;
   readonly type: string;
+  readonly audience: Audience;
   /** The JSON text that is sent. */
   readonly dataJson: string;
   readonly subject: string | null;

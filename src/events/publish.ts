@@ -1,7 +1,8 @@
 /** Publishing (contract §4): all events are read and checked, then appended all or none, and durable before the reply. */
 import { z } from 'zod';
 import { contentHash } from '../kernel/content-hash.ts';
-import type { Clock, Ids } from '../kernel/ids.ts';
+import { type Clock, type Ids, isUuidV7 } from '../kernel/ids.ts';
+import { EXTERNAL_ID_MAX_LENGTH } from '../kernel/limits/customers.ts';
 import {
   EVENT_DATA_BYTES,
   EVENTS_PER_REQUEST,
@@ -15,7 +16,7 @@ import { fieldName, isDeeperThan, isObject, validate } from '../kernel/validatio
 import type { Acting } from '../resources/acting.ts';
 import { KeyConflict, retryStale } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
-import { type Accepted, makeEvent, type NewEvent } from './event.ts';
+import { type Accepted, type Audience, EVERYONE, makeEvent, type NewEvent, OPERATOR_ONLY } from './event.ts';
 import type { EventTypes } from './event-types.ts';
 
 export const reference: z.ZodType<string, string> = text(1, 200);
@@ -29,6 +30,15 @@ export const eventInput = z
       .meta({ description: 'Whom it is about: what is erased when that person asks for it.' }),
     correlationId: reference.nullish().meta({ description: 'Handed on to receivers; made if absent.' }),
     actorId: reference.nullish().meta({ description: 'Who caused it.' }),
+    customerId: z.string().max(100).nullish().meta({
+      description:
+        "The customer whose webhooks get it, besides the operator's own. Without one, only the operator's own get it.",
+    }),
+    customerExternalId: text(1, EXTERNAL_ID_MAX_LENGTH).nullish().meta({ description: 'The same by your own id.' }),
+    audience: z
+      .literal('everyone')
+      .nullish()
+      .meta({ description: 'All webhooks that subscribe get it, whoever they belong to.' }),
     idempotencyKey: text(1, IDEMPOTENCY_KEY_MAX_LENGTH).nullish().meta({
       description:
         'For 24 hours, an event with the same key and content is this one again; with other content it is refused.',
@@ -82,13 +92,16 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
     const now = clock();
     const events: NewEvent[] = [];
     const sound: { readonly at: number; readonly type: string; readonly data: unknown }[] = [];
+    const audiences = await audiencesOf(store, inputs);
     const problems = inputs.map(({ idempotencyKey, ...draft }, at): FieldProblem | null => {
       const unkept = unkeptData(draft.data);
       if (unkept !== null) return unkept;
-      const event = makeEvent(draft, { ids, now });
+      const audience = audiences[at];
+      if (audience === undefined || typeof audience !== 'string') return audience ?? null;
+      const event = makeEvent({ ...draft, audience }, { ids, now });
       const key = idempotencyKey ?? null;
       const idempotency =
-        key === null ? null : { publisher, key, expiresAt: now + IDEMPOTENCY_MS, contentHash: hashOf(draft) };
+        key === null ? null : { publisher, key, expiresAt: now + IDEMPOTENCY_MS, contentHash: hashOf(draft, audience) };
       events.push({ ...event, idempotency });
       const tooLarge = oversize(event);
       if (tooLarge === null) sound.push({ at, ...draft });
@@ -118,13 +131,52 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
   };
 }
 
+/**
+ * Who gets each event (contract §8), or what is wrong with what it says. A customer publishes for itself alone. Each customer is looked up
+ * once a request.
+ */
+async function audiencesOf(
+  store: Pick<Store, 'customerId' | 'customers'>,
+  inputs: readonly CheckedEvent[],
+): Promise<(Audience | FieldProblem)[]> {
+  const found = new Map<string, Audience | FieldProblem>();
+  const audiences: (Audience | FieldProblem)[] = [];
+  for (const input of inputs) {
+    const { customerId = null, customerExternalId = null, audience = null } = input;
+    const asked = JSON.stringify([customerId, customerExternalId, audience]);
+    const known = found.get(asked) ?? (await audienceOf(store, { customerId, customerExternalId, audience }));
+    found.set(asked, known);
+    audiences.push(known);
+  }
+  return audiences;
+}
+
+async function audienceOf(
+  { customerId: own, customers }: Pick<Store, 'customerId' | 'customers'>,
+  asked: { readonly [Field in 'customerId' | 'customerExternalId' | 'audience']: string | null },
+): Promise<Audience | FieldProblem> {
+  const { customerId, customerExternalId, audience } = asked;
+  if (audience !== null && (customerId !== null || customerExternalId !== null))
+    return { field: 'audience', problem: 'cannot be combined with a customer' };
+  if (audience !== null) return own === null ? EVERYONE : { field: 'audience', problem: 'is for the operator alone' };
+  const byId = customerId === null || !isUuidV7(customerId) ? null : await customers.get(customerId);
+  if (customerId !== null && byId === null) return { field: 'customerId', problem: 'is not the id of a customer' };
+  const byExternalId = customerExternalId === null ? null : await customers.getByExternalId(customerExternalId);
+  if (customerExternalId !== null && byExternalId === null)
+    return { field: 'customerExternalId', problem: 'is not the external id of a customer' };
+  if (byId !== null && byExternalId !== null && byId.id !== byExternalId.id)
+    return { field: 'customerExternalId', problem: 'is of another customer than customerId' };
+  return byId?.id ?? byExternalId?.id ?? own ?? OPERATOR_ONLY;
+}
+
 function fieldOf(at: number, field: string, batch: boolean): string {
   return batch ? `events[${at}].${field}` : field;
 }
 
 /** Hashes the event without its key. The order of members does not matter, and null equals absent. */
-function hashOf({ type, data, subject, correlationId, actorId }: Omit<CheckedEvent, 'idempotencyKey'>): Uint8Array {
-  return contentHash([type, data, subject ?? null, correlationId ?? null, actorId ?? null]);
+function hashOf(event: Omit<CheckedEvent, 'idempotencyKey'>, audience: Audience): Uint8Array {
+  const { type, data, subject, correlationId, actorId } = event;
+  return contentHash([type, data, subject ?? null, correlationId ?? null, actorId ?? null, audience]);
 }
 
 /** The places of events that share their key with an earlier event of the request but not its content. */
@@ -199,6 +251,12 @@ export type EventInput = {
   readonly correlationId?: string | null | undefined;
   /** Who caused it. */
   readonly actorId?: string | null | undefined;
+  /** The customer whose webhooks get it, besides the operator's own. Without one, only the operator's own get it. */
+  readonly customerId?: string | null | undefined;
+  /** The same by your own id. */
+  readonly customerExternalId?: string | null | undefined;
+  /** All webhooks that subscribe get it, whoever they belong to. */
+  readonly audience?: 'everyone' | null | undefined;
   /** For 24 hours, an event with the same key and content counts as this one. Other content under the key is refused. */
   readonly idempotencyKey?: string | null | undefined;
 };

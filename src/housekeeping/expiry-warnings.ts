@@ -1,5 +1,5 @@
 /** Warns 30, 7 and 1 days before a PGP key or a client certificate expires (contract §5), in the log and with an event. */
-import { makeEvent } from '../events/event.ts';
+import { makeEvent, OPERATOR_ONLY } from '../events/event.ts';
 import type { Ids } from '../kernel/ids.ts';
 import { EXPIRY_LOOK_EVERY_MS, EXPIRY_WARNING_DAYS } from '../kernel/limits/housekeeping.ts';
 import { isoInstant } from '../kernel/schemas.ts';
@@ -35,7 +35,11 @@ export function expiryWarningsJob({ expiry, ids, log, wake }: Dependencies): Job
         daysLeft: Math.ceil(leftDays),
       };
       const event = makeEvent(
-        { type: 'webhook.key_expiring', data: { ...warning, webhookIds: expiring.webhookIds } },
+        {
+          type: 'webhook.key_expiring',
+          audience: expiring.customerId ?? OPERATOR_ONLY,
+          data: { ...warning, webhookIds: expiring.webhookIds },
+        },
         { ids, now },
       );
       try {

@@ -8,6 +8,7 @@ import type { Log } from '../observe/log.ts';
 import { createOnce } from './once.ts';
 import type { Route } from './route.ts';
 import { accessRoutes } from './routes/access.ts';
+import { customerRoutes } from './routes/customers.ts';
 import { discoveryRoutes } from './routes/discovery.ts';
 import { employeeRoutes } from './routes/employees.ts';
 import { erasureRoutes } from './routes/erasure.ts';
@@ -58,7 +59,10 @@ export function authorizationServer({
   ];
 }
 
-type Doors = Composed & {
+/** What the guarded routes need. Those of a customer get its part of the service. */
+export type Doors = Pick<Composed, 'services' | 'store' | 'clock'> & {
+  /** The public address of the service. Throws `unavailable` if it is unknown. */
+  readonly publicUrl: () => string;
   readonly dispatcher: Dispatcher;
   readonly log: Log;
   readonly testDelivery: TestDelivery;
@@ -70,9 +74,10 @@ type Doors = Composed & {
 
 /** The guarded routes. */
 export function administration(doors: Doors): Route[] {
-  const { services, store, clock, dispatcher, log, testDelivery, readRecords, gate, stopping } = doors;
+  const { services, store, clock, publicUrl, dispatcher, log, testDelivery, readRecords, gate, stopping } = doors;
   const once = createOnce({ store, clock });
   return [
+    ...customerRoutes({ services, once, publicUrl }),
     ...accessRoutes({ services, clock, once }),
     ...webhookRoutes({ services, clock, testDelivery, once }),
     ...eventRoutes({ services, store }),

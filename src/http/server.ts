@@ -52,6 +52,8 @@ export type RequestHandler = (request: IncomingMessage, response: ServerResponse
 
 type Dependencies = {
   readonly routes: readonly Route[];
+  /** The route that serves a caller in place of a guarded one: that of its customer. Throws `Refusal`. */
+  readonly routeFor?: (route: Route, caller: Caller) => Route;
   readonly gate: Gate;
   readonly clock: Clock;
   readonly log: Log;
@@ -67,7 +69,7 @@ type Dependencies = {
 };
 
 export function createRequestHandler(dependencies: Dependencies): RequestHandler {
-  const { routes, gate, clock, log, bodyTimeoutMs, observe = [], elsewhere, stopping } = dependencies;
+  const { routes, routeFor, gate, clock, log, bodyTimeoutMs, observe = [], elsewhere, stopping } = dependencies;
   const router = createRouter(routes);
   const sendLater = createSendLater(log);
 
@@ -75,12 +77,14 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
     const { request, method } = context;
     const target = request.url ?? '/';
     refuseFraming(request);
-    const { route, params, segments } = router.route(method, target);
+    const { route: known, params, segments } = router.route(method, target);
+    let route = known;
     context.route = route;
     context.params = params;
     if (route.access === 'guarded') {
       context.caller = await gate.authenticate(allHeaders(request, 'authorization'));
       gate.authorize(context.caller, method, segments);
+      route = routeFor?.(route, context.caller) ?? route;
     }
     context.query = queryOf(target);
     refuseUnknownQuery(route, context.query);

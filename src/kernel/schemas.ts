@@ -116,6 +116,20 @@ const TWO: readonly string[] = Array.from({ length: 100 }, (_, n) => String(n).p
 /** The error for an invalid `moment`. */
 export const NOT_A_MOMENT = 'must be an instant, as 2026-11-21T05:00:00.000Z';
 
+/** In requests that create what belongs to a customer (contract §8). */
+export const customerIdInput: z.ZodDefault<z.ZodNullable<z.ZodString>> = z
+  .string()
+  .max(100)
+  .nullable()
+  .default(null)
+  .meta({
+    description: 'The customer that it belongs to; null: the operator. Fixed at creation.',
+  });
+export const customerIdView: z.ZodNullable<z.ZodString> = z
+  .string()
+  .nullable()
+  .meta({ description: 'The customer that it belongs to; null: the operator.' });
+
 /** An instant in a request. It needs a time zone, because without one it would differ between machines. */
 export const moment: z.ZodType<string, string> = z.iso.datetime({ offset: true, error: NOT_A_MOMENT });
 

@@ -6,7 +6,7 @@
 import type { AttemptRecord, BatchFate } from '../delivery/batch.ts';
 import type { ObserveSettled } from '../delivery/settle.ts';
 import type { TestDelivery } from '../delivery/test-delivery.ts';
-import { FEED_BUFFERED, FEED_OTHERS_EVERY_MS, FEED_SEEN_MAX } from '../kernel/limits/portal.ts';
+import { FEED_BUFFERED, FEED_OTHERS_EVERY_MS, FEED_SEEN_MAX, FEED_WEBHOOKS_EVERY_MS } from '../kernel/limits/portal.ts';
 import { createLru } from '../kernel/lru.ts';
 import type { LiveAttempt } from '../store/deliveries.ts';
 
@@ -26,9 +26,18 @@ export type AttemptFeed = {
   observed(testDelivery: TestDelivery): TestDelivery;
   /** The attempts of one webhook, or of all with null, until the signal aborts. */
   subscribe(webhookId: string | null, signal: AbortSignal): AsyncIterable<FeedPiece>;
+  /** The feed of the webhooks with these ids alone. Nothing in it tells of others, also not how many attempts were dropped. */
+  within(ids: () => Promise<ReadonlySet<string>>): AttemptFeed;
 };
 
-type Reader = { readonly webhookId: string | null; items: FeedItem[]; dropped: number; wake: () => void };
+type Reader = {
+  readonly webhookId: string | null;
+  /** The webhooks of which it learns; null: all. */
+  among: ReadonlySet<string> | null;
+  items: FeedItem[];
+  dropped: number;
+  wake: () => void;
+};
 
 /** `readNewest` reads the newest attempts of all instances, newest first. Null if this process has the database for itself. */
 export function createAttemptFeed(
@@ -38,6 +47,7 @@ export function createAttemptFeed(
   const push = (item: FeedItem): void => {
     for (const reader of readers) {
       if (reader.webhookId !== null && reader.webhookId !== item.webhookId) continue;
+      if (reader.among !== null && !reader.among.has(item.webhookId)) continue;
       reader.items.push(item);
       if (reader.items.length > FEED_BUFFERED) {
         reader.items.shift();
@@ -80,19 +90,40 @@ export function createAttemptFeed(
       feed.observeSettled(webhookId, { batch: null, fate: null, attempt });
       return attempt;
     },
-    subscribe: (webhookId, signal) => {
-      const reader: Reader = { webhookId, items: [], dropped: 0, wake: () => undefined };
-      if (readers.size === 0) others?.start();
-      readers.add(reader);
-      // Also for a reader that never starts to read.
-      signal.addEventListener('abort', () => {
-        leave(reader);
-        reader.wake();
-      });
-      return read(reader, signal);
-    },
+    subscribe: (webhookId, signal) => read(enter(webhookId, null, signal), signal),
+    within: (ids) => ({ ...feed, subscribe: (webhookId, signal) => readAmong(ids, webhookId, signal) }),
   };
   return feed;
+
+  function enter(webhookId: string | null, among: Reader['among'], signal: AbortSignal): Reader {
+    const reader: Reader = { webhookId, among, items: [], dropped: 0, wake: () => undefined };
+    if (readers.size === 0) others?.start();
+    readers.add(reader);
+    // Also for a reader that never starts to read.
+    signal.addEventListener('abort', () => {
+      leave(reader);
+      reader.wake();
+    });
+    return reader;
+  }
+
+  async function* readAmong(
+    ids: () => Promise<ReadonlySet<string>>,
+    webhookId: string | null,
+    signal: AbortSignal,
+  ): AsyncGenerator<FeedPiece> {
+    const reader = enter(webhookId, await ids(), signal);
+    const look = async (): Promise<void> => {
+      reader.among = await ids();
+    };
+    // Finds webhooks that were made since. If the database cannot be read, the next look finds them.
+    const timer = setInterval(() => void look().catch(() => undefined), FEED_WEBHOOKS_EVERY_MS).unref();
+    try {
+      yield* read(reader, signal);
+    } finally {
+      clearInterval(timer);
+    }
+  }
 }
 
 type Others = {

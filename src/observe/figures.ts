@@ -54,6 +54,8 @@ export type FigureKeeper = {
   series(period: Period, webhookNumber: number): Promise<Series>;
   /** The last 24 hours of several webhooks, by their numbers. Every number has an entry. */
   days(webhookNumbers: readonly number[]): Promise<ReadonlyMap<number, Day>>;
+  /** The figures of the webhooks with these numbers alone: number 0 is their sum. */
+  within(numbers: () => Promise<readonly number[]>): FigureKeeper;
   /** Writes the counted figures, and deletes expired ones. */
   readonly job: Job;
   /** Writes all counted figures. Called before the store is closed. */
@@ -96,7 +98,30 @@ export function createFigures({ store, clock }: Dependencies): FigureKeeper {
     return result;
   };
 
-  return {
+  const seriesOf = async (period: Period, webhookNumbers: readonly number[]): Promise<Series> => {
+    const { spanSeconds, points } = PERIODS[period];
+    const spanMs = spanSeconds * 1000;
+    const last = beginningOf(clock(), spanSeconds);
+    const from = last - (points - 1) * spanMs;
+    const spans = new Map(
+      Array.from({ length: points }, (_, n) => [from + n * spanMs, noFigures()] as [number, Figures]),
+    );
+    const unwritten = [...writing, ...gathered.values()].filter((one) => webhookNumbers.includes(one.webhookNumber));
+    const range = { spanSeconds, from, to: last + 1 };
+    const written = (
+      await Promise.all(webhookNumbers.map((webhookNumber) => store.read({ ...range, webhookNumber })))
+    ).flat();
+    for (const { at, figures } of [...unwritten, ...written]) {
+      const span = spans.get(beginningOf(at, spanSeconds));
+      if (span !== undefined) addFigures(span, figures);
+    }
+    const total = noFigures();
+    for (const figures of spans.values()) addFigures(total, figures);
+    const shown = [...spans].map(([at, figures]) => ({ at, ...countsOf(figures) }));
+    return { period, spanSeconds, points: shown, total: countsOf(total) };
+  };
+
+  const keeper: FigureKeeper = {
     observeRequest: ({ route, refusal }) => {
       if (route === TOKEN_PATH) count(figuresOf(SERVICE_NUMBER), refusal === null ? 'tokensIssued' : 'tokensRefused');
       else if (refusal !== null && GATE_REFUSALS.has(refusal) && route?.startsWith(API) === true)
@@ -107,25 +132,7 @@ export function createFigures({ store, clock }: Dependencies): FigureKeeper {
       if (webhookNumber === undefined) return;
       for (const figures of [figuresOf(SERVICE_NUMBER), figuresOf(webhookNumber)]) observe(figures, settled);
     },
-    series: async (period, webhookNumber) => {
-      const { spanSeconds, points } = PERIODS[period];
-      const spanMs = spanSeconds * 1000;
-      const last = beginningOf(clock(), spanSeconds);
-      const from = last - (points - 1) * spanMs;
-      const spans = new Map(
-        Array.from({ length: points }, (_, n) => [from + n * spanMs, noFigures()] as [number, Figures]),
-      );
-      const unwritten = [...writing, ...gathered.values()].filter((one) => one.webhookNumber === webhookNumber);
-      const written = await store.read({ spanSeconds, webhookNumber, from, to: last + 1 });
-      for (const { at, figures } of [...unwritten, ...written]) {
-        const span = spans.get(beginningOf(at, spanSeconds));
-        if (span !== undefined) addFigures(span, figures);
-      }
-      const total = noFigures();
-      for (const figures of spans.values()) addFigures(total, figures);
-      const shown = [...spans].map(([at, figures]) => ({ at, ...countsOf(figures) }));
-      return { period, spanSeconds, points: shown, total: countsOf(total) };
-    },
+    series: (period, webhookNumber) => seriesOf(period, [webhookNumber]),
     days: async (webhookNumbers) => {
       const from = beginningOf(clock(), HOUR_SECONDS) - (HOURS - 1) * HOUR_SECONDS * 1000;
       const wanted = new Set(webhookNumbers);
@@ -144,6 +151,20 @@ export function createFigures({ store, clock }: Dependencies): FigureKeeper {
       }
       return days;
     },
+    within: (numbers) => ({
+      ...keeper,
+      series: async (period, webhookNumber) => {
+        const known = await numbers();
+        return seriesOf(
+          period,
+          webhookNumber === SERVICE_NUMBER ? known : known.filter((one) => one === webhookNumber),
+        );
+      },
+      days: async (webhookNumbers) => {
+        const known = new Set(await numbers());
+        return keeper.days(webhookNumbers.filter((number) => known.has(number)));
+      },
+    }),
     job: {
       name: 'figures',
       everyMs: FIGURES_EVERY_MS,
@@ -163,6 +184,7 @@ export function createFigures({ store, clock }: Dependencies): FigureKeeper {
       while (writing.length > 0) await writeSome(FIGURE_WEBHOOKS_MAX);
     },
   };
+  return keeper;
 }
 
 const HOUR_SECONDS = 3600;

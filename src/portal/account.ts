@@ -1,7 +1,7 @@
 /** The user's own account: password, passkeys, sessions and theme. */
 import type { Sessions } from '../access/sessions.ts';
 import { refuseBlocked } from '../access/throttle.ts';
-import type { Passkey, Session } from '../access/user.ts';
+import type { Passkey, Session, User } from '../access/user.ts';
 import { type Html, html } from '../http/html.ts';
 import { CHOSEN_PASSWORD_MAX_LENGTH, CHOSEN_PASSWORD_MIN_LENGTH } from '../kernel/limits/limits.ts';
 import { PASSKEY_REQUEST_BYTES, SIGN_IN_REQUEST_BYTES, SMALL_FORM_BYTES } from '../kernel/limits/portal.ts';
@@ -31,8 +31,8 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
       call,
       { ...NOBODY_TYPED, ...forms },
       {
-        sessions: await sessions.ofUser(call.user.id),
-        passkeys: await passkeys.ofUser(call.user.id),
+        sessions: await sessions.ofUser(accountOf(call).id),
+        passkeys: await passkeys.ofUser(accountOf(call).id),
         takesPasskeys: passkeys.isPossible(placeOf(call).origin),
       },
     );
@@ -40,16 +40,17 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
     refusedForm(call.form, refusal);
 
   return [
-    pages.view('/account', (call) => show(call)),
+    pages.view('/account', (call) => (call.user.id === null ? Promise.resolve(linkView(call)) : show(call))),
     pages.page({
       method: 'POST',
       path: '/account/password',
       role: 'viewer',
       maxBytes: SIGN_IN_REQUEST_BYTES,
-      respond: async ({ session, form }) => {
+      respond: async (call) => {
+        const { session, form } = call;
         const read = (name: string): string => form.get(name) ?? '';
         const chosen = { password: read('password'), passwordAgain: read('passwordAgain') };
-        const confirmed = await confirm(session.userId, read('currentPassword'), 'currentPassword');
+        const confirmed = await confirm(accountOf(call).id, read('currentPassword'), 'currentPassword');
         await sessions.changePassword(session, confirmed, chosen);
         return redirectTo('/account', 'Your password is changed. You are signed out everywhere else.');
       },
@@ -62,8 +63,8 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
       maxBytes: SIGN_IN_REQUEST_BYTES,
       // Everything that can be refused is checked before: a device keeps the passkey that it made, even if it is not added here.
       respond: async (call) => {
-        await confirm(call.user.id, call.form.get('ownPassword') ?? '', 'ownPassword');
-        const options = await passkeys.beginRegistration(call.user, placeOf(call), call.form.get('name') ?? '');
+        await confirm(accountOf(call).id, call.form.get('ownPassword') ?? '', 'ownPassword');
+        const options = await passkeys.beginRegistration(accountOf(call), placeOf(call), call.form.get('name') ?? '');
         return { reply: { status: 200, body: options } };
       },
       invalid: (call, refusal) => show(call, { passkey: refused(call, refusal) }),
@@ -74,7 +75,8 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
       role: 'viewer',
       maxBytes: PASSKEY_REQUEST_BYTES,
       respond: async (call) => {
-        const { form, user } = call;
+        const { form } = call;
+        const user = accountOf(call);
         // Somebody at an unattended browser must not be able to add a passkey.
         await confirm(user.id, form.get('ownPassword') ?? '', 'ownPassword');
         await passkeys.register(user.id, placeOf(call), form.get('name') ?? '', form.get('response') ?? '');
@@ -82,8 +84,9 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
       },
       invalid: (call, refusal) => show(call, { passkey: refused(call, refusal) }),
     }),
-    pages.view('/account/passkeys/{id}/remove', async ({ user, params, csrf }) => {
-      const passkey = (await passkeys.ofUser(user.id)).find(({ id }) => id === params.id);
+    pages.view('/account/passkeys/{id}/remove', async (call) => {
+      const { params, csrf } = call;
+      const passkey = (await passkeys.ofUser(accountOf(call).id)).find(({ id }) => id === params.id);
       if (passkey === undefined) throw new Refusal('not_found', 'there is no such passkey');
       return confirmPage({
         title: `Remove the passkey ${passkey.name}?`,
@@ -96,12 +99,28 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
       method: 'POST',
       path: '/account/passkeys/{id}/remove',
       role: 'viewer',
-      respond: async ({ user, params }) => {
-        await passkeys.remove(user.id, params.id ?? '');
+      respond: async (call) => {
+        await passkeys.remove(accountOf(call).id, call.params.id ?? '');
         return redirectTo('/account', 'The passkey is removed. Take it away on your device, too.');
       },
     }),
   ];
+}
+
+/** The user's account. Throws 404 for a session that began with a portal link: it belongs to no user. */
+function accountOf({ user: { id, userName, displayName } }: PageCall): Pick<User, 'id' | 'userName' | 'displayName'> {
+  if (id === null) throw new Refusal('not_found', 'a portal link has no account');
+  return { id, userName, displayName };
+}
+
+/** Shown in place of an account for a session that began with a portal link. */
+function linkView({ role, session }: PageCall): View {
+  const content = html`${pageHeader({ title: 'Your session' })}${definitionList([
+    ['Opened by', 'a portal link'],
+    ['Role', role, ROLES[role]],
+    ['Ends', time(session.expiresAt)],
+  ])}`;
+  return { title: 'Your session', content };
 }
 
 /** Bounds guesses of the password from an unattended browser. */
@@ -128,8 +147,8 @@ export function sessionPages({ pages, services: { sessions } }: PageDependencies
       method: 'POST',
       path: '/account/sessions/{id}/end',
       role: 'viewer',
-      respond: async ({ user, params }) => {
-        await sessions.end(user.id, params.id ?? '');
+      respond: async (call) => {
+        await sessions.end(accountOf(call).id, call.params.id ?? '');
         return redirectTo('/account', 'That session is over.');
       },
     }),
@@ -137,8 +156,8 @@ export function sessionPages({ pages, services: { sessions } }: PageDependencies
       method: 'POST',
       path: '/account/sign-out-everywhere',
       role: 'viewer',
-      respond: async ({ user, acting }) => {
-        await sessions.endAll(user.id, acting);
+      respond: async (call) => {
+        await sessions.endAll(accountOf(call).id, call.acting);
         return { ...redirectTo('/sign-in'), cookies: [clearCookie(SESSION_COOKIE)] };
       },
     }),

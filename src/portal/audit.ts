@@ -46,7 +46,7 @@ async function readFilter(query: URLSearchParams, store: PageDependencies['store
   const [actor, action, target] = [query.get('actor')?.trim(), query.get('action'), query.get('target')?.trim()];
   const since = readInstant(query, 'since');
   const until = readInstant(query, 'until');
-  const user = actor ? await store.users.getByName(actor) : null;
+  const user = actor ? await store.users.getByName(store.customerId, actor) : null;
   return {
     ...(actor && { actor: user === null ? actor : `user:${user.id}` }),
     ...(action && { action }),
@@ -112,6 +112,11 @@ function filters(query: URLSearchParams): Html[] {
 }
 
 const ACTIONS: Readonly<Record<AuditAction, string>> = {
+  'customer.create': 'Created the customer',
+  'customer.update': 'Changed the customer',
+  'customer.delete': 'Deleted the customer',
+  'customer.create-link': 'Made a portal link',
+  'customer.open-link': 'Opened a portal link',
   'user.create': 'Created the user',
   'user.update': 'Changed the user',
   'user.delete': 'Deleted the user',

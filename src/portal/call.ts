@@ -38,7 +38,8 @@ export type OpenCall = {
 /** A request of a signed-in user with the page's role. */
 export type PageCall = OpenCall & {
   readonly session: SignedIn;
-  readonly user: { readonly id: string; readonly userName: string; readonly displayName: string | null };
+  /** `id` is null for a session that began with a portal link. */
+  readonly user: { readonly id: string | null; readonly userName: string; readonly displayName: string | null };
   readonly role: PortalRole;
   /** The user with its rights, for the use cases. */
   readonly acting: Acting;

@@ -69,7 +69,7 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
     }),
     pages.view('/event-types/{id}', async (call) => {
       const eventType = await found(call);
-      const uses = (await store.uses.ofEventTypes([eventType.name])).get(eventType.name) ?? NO_USES;
+      const uses = (await store.uses.ofEventTypes([eventType.name], store.customerId)).get(eventType.name) ?? NO_USES;
       const { name } = eventType;
       const [sample, volumes] = await Promise.all([
         store.eventTypes.latestSample(name, SAMPLE_BYTES),
@@ -177,7 +177,7 @@ function eventTypeListPage({ pages, store }: PageDependencies): PageRoute {
     const shown = all.filter(({ name, description }) => fits(text, name, description)).sort(byName);
     const names = shown.map(({ name }) => name);
     const [uses, volumes] = await Promise.all([
-      store.uses.ofEventTypes(names),
+      store.uses.ofEventTypes(names, store.customerId),
       store.eventTypes.volumes(names, now - DAY_MS, EVENTS_COUNTED + 1),
     ]);
     const own = shown.filter(({ builtIn }) => !builtIn);

@@ -23,7 +23,7 @@ export function keyPages(dependencies: PageDependencies): PageRoute[] {
   const { pages, services, store, clock } = dependencies;
   const { keys } = services;
   const found = (call: PageCall): Promise<PgpKey> => keys.get(pathId(call));
-  const usesOf = async (name: string): Promise<Uses | null> => (await store.uses.ofKeys([name])).get(name) ?? null;
+  const usesOf = async (id: string): Promise<Uses | null> => (await store.uses.ofKeys([id])).get(id) ?? null;
   const entity = {
     list: LIST,
     noun: 'key',
@@ -54,11 +54,11 @@ export function keyPages(dependencies: PageDependencies): PageRoute[] {
     }),
     pages.view('/keys/{id}', async (call) => {
       const key = await found(call);
-      return keyView(call, key, await usesOf(key.name));
+      return keyView(call, key, await usesOf(key.id));
     }),
     ...removalPages(pages, entity, {
       text: () => 'Nothing can be encrypted with it any more. The customer can send it to you again.',
-      uses: ({ name }) => usesOf(name),
+      uses: ({ id }) => usesOf(id),
       used: {
         all: ({ name }) => listOf(name),
         remedy: 'Choose another key for these webhooks first, or delete them.',
@@ -157,8 +157,8 @@ function keyListPage({ pages, services: { keys }, store }: PageDependencies): Pa
       (after, limit) => keys.list(after ?? '', limit),
       ({ id }) => id,
     );
-    const uses = await store.uses.ofKeys(items.map(({ name }) => name));
-    const expiries = await store.expiry.all(EXPIRIES_SHOWN);
+    const uses = await store.uses.ofKeys(items.map(({ id }) => id));
+    const expiries = await store.expiry.all(store.customerId, EXPIRIES_SHOWN);
     const isEmpty = items.length === 0 && cursor === null;
     return listView({
       title: 'Keys',
@@ -194,7 +194,7 @@ function keyTable(call: PageCall, keys: readonly PgpKey[], uses: ReadonlyMap<str
       copyable(fingerprint, 'fingerprint', `… ${grouped(fingerprint.slice(-16))}`),
       html`<code>${algorithm}</code>`,
       expiryCell(expiresAt, call.now),
-      usesList(uses.get(name) ?? NO_USES, `/webhooks?key=${encodeURIComponent(name)}`),
+      usesList(uses.get(id) ?? NO_USES, `/webhooks?key=${encodeURIComponent(name)}`),
     ]),
     empty: call.query.has('cursor') ? nothingFound(PATH, 'keys') : firstKey(call),
   });

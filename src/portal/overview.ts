@@ -230,10 +230,10 @@ function overviewReader({
   const read = async (period: Period, at: number): Promise<Overview> => {
     const [series, backlog, dead, ailing, expiries] = await Promise.all([
       figures.series(period, 0),
-      store.overview.backlog(QUEUES_SHOWN),
-      store.overview.dead(),
-      store.overview.ailing(AILING_SHOWN),
-      store.expiry.all(EXPIRIES_SHOWN),
+      store.overview.backlog(store.customerId, QUEUES_SHOWN),
+      store.overview.dead(store.customerId),
+      store.overview.ailing(store.customerId, AILING_SHOWN),
+      store.expiry.all(store.customerId, EXPIRIES_SHOWN),
     ]);
     const expiring = expiries.filter(({ expiresAt }) => expiresAt <= at + EXPIRY_WARNING_MS);
     return { at, series, backlog, dead, ailing, expiring };

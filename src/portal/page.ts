@@ -9,6 +9,7 @@ import type { Sessions } from '../access/sessions.ts';
 import type { Throttle } from '../access/throttle.ts';
 import type { PortalRole, SignedIn } from '../access/user.ts';
 import type { Config } from '../config/config.ts';
+import type { CustomerServices } from '../customers/services.ts';
 import type { Storage } from '../data/data.ts';
 import type { Dispatcher } from '../delivery/dispatcher.ts';
 import type { TestOauth } from '../delivery/oauth.ts';
@@ -94,6 +95,10 @@ export type Pages = {
 export type PageRoute = Route & { readonly role: PortalRole | null; readonly isBackground: boolean };
 
 type Dependencies = {
+  /** The customer whose portal it is; null: the operator's. Sessions of others count as none. */
+  readonly customerId: string | null;
+  /** The scopes that administrators of customers hold. */
+  readonly offered: () => readonly string[];
   readonly sessions: Sessions;
   readonly sessionWatch: SessionWatch;
   readonly clock: Clock;
@@ -103,13 +108,15 @@ type Dependencies = {
   readonly publicHost: () => string | null;
 };
 
-export function createPages({ sessions, sessionWatch, clock, random, layout, publicHost }: Dependencies): Pages {
+export function createPages(dependencies: Dependencies): Pages {
+  const { customerId, offered, sessions, sessionWatch, clock, random, layout, publicHost } = dependencies;
   /** The contexts of requests, so that a later refusal gets the same layout. */
   const recognised = new WeakMap<IncomingMessage, RequestContext>();
 
   const recognise = async (request: IncomingMessage, isBackground: boolean): Promise<RequestContext> => {
     const token = readCookie(request, SESSION_COOKIE);
-    const session = token === null ? null : await sessions.find(token, isBackground);
+    const found = token === null ? null : await sessions.find(token, isBackground);
+    const session = found?.customerId === customerId ? found : null;
     const cookie = session === null ? readCookie(request, VISITOR_COOKIE) : token;
     const isNew = cookie === null || !VISITOR_COOKIE_VALUE.test(cookie);
     const made = requestContextOf(
@@ -214,7 +221,7 @@ export function createPages({ sessions, sessionWatch, clock, random, layout, pub
     route(definition, role, (session) => {
       if (session === null) return null;
       if (!mayAct(session.role, role)) throw new Refusal('forbidden', `this takes the role ${role}`);
-      return (call) => pageCallOf(call, session);
+      return (call) => pageCallOf(call, session, offered());
     });
 
   return {
@@ -263,6 +270,9 @@ function redirect({ redirect: to, flash, cookies = [] }: Redirect, { cookie, isP
 }
 
 export type PortalDependencies = {
+  /** The portal of one customer, made over its part of the service. */
+  readonly ofCustomer: (customerId: string) => CustomerServices;
+  readonly offered: () => readonly string[];
   readonly services: Services;
   readonly store: Store;
   readonly storage: Storage;

@@ -7,6 +7,8 @@ import { accountPages, sessionPages, themePages } from './account.ts';
 import { applicationPages } from './applications/pages.ts';
 import { createAssets } from './asset-routes.ts';
 import { auditPages } from './audit.ts';
+import { createPageDispatch } from './customers/dispatch.ts';
+import { portalLinkPages } from './customers/links.ts';
 import { deliveryDetailPages } from './deliveries/detail.ts';
 import { deliveryFailurePages } from './deliveries/failures.ts';
 import { deliveryListPages } from './deliveries/list.ts';
@@ -26,7 +28,7 @@ import { createResults } from './results.ts';
 import { resultPages } from './results-pages.ts';
 import { searchPages } from './search.ts';
 import { settingsPages } from './settings.ts';
-import { createSignInInvited, signInPages } from './sign-in.ts';
+import { createSignInInvited, signInPages, signOutPages } from './sign-in.ts';
 import { userPages } from './users/pages.ts';
 import { webhookPages } from './webhooks/pages.ts';
 
@@ -42,10 +44,11 @@ export type Portal = {
   readonly signInInvited: SignInInvited;
 };
 
-/** One line for each entity. */
+/** The pages of the operator. One line for each entity. */
 function allPages(dependencies: PageDependencies): PageRoute[] {
   return [
     ...signInPages(dependencies),
+    ...portalLinkPages(dependencies),
     ...accountPages(dependencies),
     ...sessionPages(dependencies),
     ...themePages(dependencies),
@@ -72,23 +75,55 @@ function allPages(dependencies: PageDependencies): PageRoute[] {
   ];
 }
 
+/** The pages of a customer: the same, over its part of the service. */
+function customerPages(dependencies: PageDependencies): PageRoute[] {
+  return [
+    ...signOutPages(dependencies),
+    ...accountPages(dependencies),
+    ...sessionPages(dependencies),
+    ...themePages(dependencies),
+    ...overviewPages(dependencies),
+    ...endpointPages(dependencies),
+    ...webhookPages(dependencies),
+    ...keyPages(dependencies),
+    ...deliveryListPages(dependencies),
+    ...deliveryFailurePages(dependencies),
+    ...deliveryReplayPages(dependencies),
+    ...deliveryLivePages(dependencies),
+    ...deliveryDetailPages(dependencies),
+    ...applicationPages(dependencies),
+    ...userPages(dependencies),
+    ...auditPages(dependencies),
+    ...searchPages(dependencies),
+    ...resultPages(dependencies),
+  ];
+}
+
 export function createPortal(dependencies: PortalDependencies): Portal {
-  const { services, store, clock, random, publicUrl } = dependencies;
+  const { services, store, clock, random, publicUrl, offered } = dependencies;
   const { sessions } = services;
   const assets = createAssets();
-  const paths = new Set<string>();
-  const hasPage = (path: string): boolean => paths.has(path);
-  const layout = createLayout(assets.urls, () => navigationOf(hasPage));
   const publicHost = (): string | null => {
     const url = publicUrl();
     return url === null ? null : new URL(url).host;
   };
   const sessionWatch = createSessionWatch({ sessions, store: store.sessions, clock });
-  const pages = createPages({ sessions, sessionWatch, clock, random, layout, publicHost });
   const results = createResults(clock, store.shortLived.values('result', RESULTS_MAX));
-  const registered = allPages({ ...dependencies, pages, results, hasPage });
-  for (const { method, path } of registered) if (method === 'GET') paths.add(path);
-  const { elsewhere } = pages;
+  /** The pages of the operator, or of a customer. */
+  const pagesOf = (customerId: string | null) => {
+    const paths = new Set<string>();
+    const hasPage = (path: string): boolean => paths.has(path);
+    const layout = createLayout(assets.urls, () => navigationOf(hasPage));
+    const pages = createPages({ customerId, offered, sessions, sessionWatch, clock, random, layout, publicHost });
+    const made =
+      customerId === null
+        ? allPages({ ...dependencies, pages, results, hasPage })
+        : customerPages({ ...dependencies, ...dependencies.ofCustomer(customerId), pages, results, hasPage });
+    for (const { method, path } of made) if (method === 'GET') paths.add(path);
+    return { routes: made, elsewhere: pages.elsewhere };
+  };
+  const { routes: registered, elsewhere } = pagesOf(null);
+  const served = createPageDispatch({ sessions, registered, routesOf: (customerId) => pagesOf(customerId).routes });
   const signInInvited = createSignInInvited(dependencies);
-  return { pages: registered, stylesheet: assets.urls.style, assets: assets.routes, elsewhere, signInInvited };
+  return { pages: served, stylesheet: assets.urls.style, assets: assets.routes, elsewhere, signInInvited };
 }

@@ -48,10 +48,18 @@ export function openCallOf(
   return { ...asked, csrf, theme, visitor: cookie, session };
 }
 
-export function pageCallOf(call: OpenCall, session: SignedIn): PageCall {
+/** `offered`: the scopes that administrators of customers hold. */
+export function pageCallOf(call: OpenCall, session: SignedIn, offered: readonly string[]): PageCall {
   const { userId, userName, displayName, role } = session;
   const user = { id: userId, userName, displayName };
-  return { ...call, session, user, role, acting: actingInPortal(session), may: (takes) => mayAct(role, takes) };
+  return {
+    ...call,
+    session,
+    user,
+    role,
+    acting: actingInPortal(session, offered),
+    may: (takes) => mayAct(role, takes),
+  };
 }
 
 /** After signing in, the browser returns to the page. A form is not sent again. */

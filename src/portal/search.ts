@@ -33,7 +33,7 @@ export function searchPages({ pages, store, hasPage }: PageDependencies): PageRo
   ];
 
   async function found(text: string): Promise<Hit[]> {
-    const all = await store.search.find(text, SEARCH_PER_KIND);
+    const all = await store.search.find(text, store.customerId, SEARCH_PER_KIND);
     return all.filter(({ kind }) => hasPage(`${KINDS[kind].path}/{id}`)).map(hitOf);
   }
 }
@@ -47,6 +47,7 @@ type Hit = {
 };
 
 const KINDS: Readonly<Record<FoundKind, { readonly path: string; readonly label: string; readonly icon: IconName }>> = {
+  customer: { path: '/customers', label: 'Customer', icon: 'customer' },
   webhook: { path: '/webhooks', label: 'Webhook', icon: 'webhook' },
   endpoint: { path: '/endpoints', label: 'Endpoint', icon: 'endpoint' },
   'event-type': { path: '/event-types', label: 'Event type', icon: 'event' },

@@ -35,6 +35,7 @@ function downloadPage({ pages, store, ids, clock, log }: PageDependencies, downl
         ...{ id: ids.uuid(), at: clock(), actor, changes: {} },
         action: 'backup.download',
         target: `backup:${download.name}`,
+        customerId: null,
       });
       log.info({ actor, bytes: download.bytes }, 'a backup is downloaded');
       return {

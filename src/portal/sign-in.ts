@@ -37,7 +37,7 @@ export function signInPages(dependencies: PageDependencies): PageRoute[] {
   const questions = store.failures.throttle('challenge', CHALLENGES_MAX);
   const enter = async (call: OpenCall, who: string, prove: Proof, refused: string): Promise<Redirect> => {
     const begun = await throttled({ network: networkOf(call.remoteAddress), clientId: who }, prove, refused);
-    if (call.session !== null) await sessions.end(call.session.userId, call.session.id);
+    if (call.session !== null) await sessions.signOut(call.session);
     return signedIn(begun, ownPath(call.form.get('next')));
   };
 
@@ -60,7 +60,7 @@ export function signInPages(dependencies: PageDependencies): PageRoute[] {
         return enter(
           call,
           userNameKey(userName),
-          () => sessions.signIn({ userName, password }, visitorOf(call)),
+          () => sessions.signIn({ customerId: null, userName, password }, visitorOf(call)),
           PASSWORD_REFUSED,
         );
       },
@@ -93,13 +93,19 @@ export function signInPages(dependencies: PageDependencies): PageRoute[] {
       },
       invalid,
     }),
+    ...signOutPages(dependencies),
+  ];
+}
+
+export function signOutPages({ pages, services: { sessions } }: PageDependencies): PageRoute[] {
+  return [
     pages.page({
       method: 'POST',
       path: '/sign-out',
       role: 'viewer',
       maxBytes: SMALL_FORM_BYTES,
       respond: async ({ session }) => {
-        await sessions.end(session.userId, session.id);
+        await sessions.signOut(session);
         return { ...redirectTo('/sign-in'), cookies: [clearCookie(SESSION_COOKIE)] };
       },
     }),
@@ -121,7 +127,7 @@ export function createSignInInvited({
     const other = earlier === null ? null : await sessions.find(earlier, true);
     const begun = await sessions.begin(user, 'password', visitorOf({ request, remoteAddress }));
     if (begun === null) return null;
-    if (other !== null) await sessions.end(other.userId, other.id);
+    if (other !== null) await sessions.signOut(other);
     const flash = writeFlash(begun.token, { tone: 'positive', text: 'Your password is set, and you are signed in.' });
     const cookies = [setCookie(SESSION_COOKIE, begun.token), clearCookie(VISITOR_COOKIE), flash];
     return { status: 303, headers: { ...PAGE_HEADERS, Location: '/', 'Set-Cookie': cookies }, body: '' };
@@ -144,7 +150,7 @@ function throttledBy({ throttle, clock, services: { sessions } }: PageDependenci
       throw new Refusal('unauthorized', refused);
     }
     const waitMs = await throttle.blockedForMs(attempt, clock());
-    if (waitMs !== null) await sessions.end(begun.session.userId, begun.session.id);
+    if (waitMs !== null) await sessions.signOut(begun.session);
     refuseBlocked(waitMs, tooOften);
     return begun;
   };
@@ -159,7 +165,7 @@ function signedIn({ token }: NewSession, next: string): Redirect {
   return { redirect: next, cookies: [setCookie(SESSION_COOKIE, token), clearCookie(VISITOR_COOKIE)] };
 }
 
-function visitorOf({ request, remoteAddress }: Pick<OpenCall, 'request' | 'remoteAddress'>): Visitor {
+export function visitorOf({ request, remoteAddress }: Pick<OpenCall, 'request' | 'remoteAddress'>): Visitor {
   return { address: remoteAddress, userAgent: request.headers['user-agent'] ?? '' };
 }
 

@@ -18,11 +18,13 @@ export type Authority = 'unlimited' | Held;
 /** The rights of a caller: those of its user, and the scopes of its token. */
 export type Held = {
   readonly through: 'token' | 'session';
+  /** The customer whose resources it reaches; null: all. */
+  readonly customerId: string | null;
   readonly userName: string;
   readonly role: Role;
   readonly permissions: readonly string[];
   readonly constraints: Constraints;
-  /** The scopes of the token; empty for a session. */
+  /** The scopes of the token; empty for a session of the operator. */
   readonly scopes: readonly string[];
 };
 

@@ -6,6 +6,7 @@ import { type Clock, type Ids, isUuidV7 } from '../kernel/ids.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { ConstraintViolation, retryStale } from '../store/errors.ts';
 import type { After, Beside, Filter, ResourceStore, Administered as StoredResource } from '../store/resource.ts';
+import type { Store } from '../store/store.ts';
 import type { Acting } from './acting.ts';
 import { type AuditAction, type AuditEntry, type AuditedResource, changesBetween } from './audit.ts';
 import { refuseChanged } from './entity-tag.ts';
@@ -15,6 +16,8 @@ export type Resource<Record extends StoredResource, Body, Input> = {
   /** Singular, as in audit actions and messages: `application`. */
   readonly name: AuditedResource;
   readonly store: ResourceStore<Record>;
+  /** Given if each record belongs to a customer or to the operator, which its `customerId` says (contract §8). */
+  readonly owners?: Pick<Store, 'customerId' | 'customers'>;
   readonly reader: Pick<InputReader<Body, Input>, 'apply'>;
   /** The body that would create this record, which a patch merges into. */
   writable(record: Record): Body;
@@ -79,7 +82,13 @@ export type Creation<Record> = {
   readonly beside?: Beside<Record> | undefined;
 };
 
-export function administer<Rec extends StoredResource & { readonly createdAt: number }, Body, Input>(
+type Owned = { readonly customerId?: string | null | undefined };
+
+export function administer<
+  Rec extends StoredResource & Owned & { readonly createdAt: number },
+  Body,
+  Input extends object,
+>(
   resource: Resource<Rec, Body, Input>,
   { clock, ids }: { readonly clock: Clock; readonly ids: Ids },
 ): Administered<Rec, Body, Input> {
@@ -98,6 +107,7 @@ export function administer<Rec extends StoredResource & { readonly createdAt: nu
     actor: acting.actor,
     action,
     target: `${name}:${(after ?? before)?.id}`,
+    customerId: name === 'customer' ? ((after ?? before)?.id ?? null) : ((after ?? before)?.customerId ?? null),
     changes: changesBetween(before && resource.audited(before), after && resource.audited(after)),
   });
 
@@ -134,9 +144,10 @@ export function administer<Rec extends StoredResource & { readonly createdAt: nu
     change,
     shown: resource.shown,
     list: (after, limit, filter) => store.list(after, limit, filter),
-    create: (input, acting, { complete = (record: Rec) => record, beside = nothing } = {}) =>
+    create: (given, acting, { complete = (record: Rec) => record, beside = nothing } = {}) =>
       retryStale(async () => {
         const now = clock();
+        const input = await withOwner(resource.owners, given);
         const record = complete(
           await resource.build(input, null, { id: ids.uuid(), createdAt: now, updatedAt: now }, null),
         );
@@ -151,6 +162,7 @@ export function administer<Rec extends StoredResource & { readonly createdAt: nu
     patch: (id, patch, acting, build = resource.build) =>
       change(id, `${name}.update`, acting, async (before, stamp) => {
         const input = resource.reader.apply(resource.writable(before), patch);
+        refuseMove(before, input);
         const after = await build(input, before, stamp, patch);
         return isSame(before, after) ? before : after;
       }),
@@ -169,6 +181,26 @@ export function administer<Rec extends StoredResource & { readonly createdAt: nu
         await store.remove(id, entry(`${name}.delete`, acting, record, null, clock()), record.updatedAt);
       }),
   };
+}
+
+/** The input with the customer that the record will belong to. A customer creates only what is its own. Throws 400. */
+async function withOwner<Input extends Owned>(
+  owners: Resource<never, never, never>['owners'],
+  input: Input,
+): Promise<Input> {
+  if (owners === undefined) return input;
+  const { customerId: own, customers } = owners;
+  const asked = input.customerId ?? null;
+  const known =
+    asked === null || asked === own || (own === null && isUuidV7(asked) && (await customers.get(asked)) !== null);
+  if (!known) throw refuseField('customerId', 'is not the id of a customer');
+  return { ...input, customerId: own ?? asked };
+}
+
+/** Throws 400 if a patch would give the record to another customer (contract §8). */
+function refuseMove(before: Owned, input: Owned): void {
+  if ((before.customerId ?? null) === (input.customerId ?? null)) return;
+  throw refuseField('customerId', 'is fixed when the resource is created');
 }
 
 function nothing(): readonly [] {

@@ -2,11 +2,19 @@
 import { isoInstant } from '../kernel/schemas.ts';
 import type { Secret } from '../kernel/secret.ts';
 
-/** Who acts: `application:<id>`, `user:<id>`, `command-line`, `embedding-program` or `service`. */
+/** Who acts: `application:<id>`, `user:<id>`, `portal-link:<id>`, `command-line`, `embedding-program` or `service`. */
 export type Actor = string;
 
 /** The resources that are created, changed and deleted. */
-export type AuditedResource = 'user' | 'application' | 'product' | 'endpoint' | 'key' | 'event-type' | 'webhook';
+export type AuditedResource =
+  | 'customer'
+  | 'user'
+  | 'application'
+  | 'product'
+  | 'endpoint'
+  | 'key'
+  | 'event-type'
+  | 'webhook';
 
 /**
  * Every audited action, as `<resource>.<verb>`. The portal has a text for each, or does not compile. Entries of other versions may have
@@ -15,6 +23,7 @@ export type AuditedResource = 'user' | 'application' | 'product' | 'endpoint' | 
 export type AuditAction =
   | `${AuditedResource}.${'create' | 'update' | 'delete'}`
   | `user.${'invite' | 'set-password' | 'add-passkey' | 'remove-passkey' | 'refuse-passkey' | 'sign-in' | 'sign-out' | 'sign-out-everywhere'}`
+  | `customer.${'create-link' | 'open-link'}`
   | `application.${'regenerate-secret' | 'revoke-tokens'}`
   | `endpoint.${'verify' | 'rotate-secret' | 'rotate-api-key'}`
   | `webhook.${'start' | 'stop' | 'replay'}`
@@ -35,6 +44,8 @@ export type AuditEntry = {
   readonly action: AuditAction;
   /** `<resource>:<id>`. */
   readonly target: string;
+  /** The customer to whom the target belongs; null: the operator. */
+  readonly customerId: string | null;
   readonly changes: Changes;
 };
 

@@ -12,8 +12,8 @@ import type { StepResult } from './steps.ts';
 export type UserStore = ResourceStore<User> & {
   /** Whether another active administrator remains when this one loses `lost`. */
   hasOtherAdministrator(id: string, lost: LostAdministration): Promise<boolean>;
-  /** Compares without regard to case or Unicode form. */
-  getByName(userName: string): Promise<User | null>;
+  /** A user of a customer, or of the operator with null. Compares without regard to case or Unicode form. */
+  getByName(customerId: string | null, userName: string): Promise<User | null>;
   isEmpty(): Promise<boolean>;
 };
 
@@ -39,7 +39,7 @@ export type InvitationStore = {
 /** Portal sessions (`session`). */
 export type SessionStore = {
   /** Starts a session and deletes some expired ones. Throws `StaleWrite` if the user has changed since `user` was read. */
-  begin(session: Session, user: User, audit: AuditEntry): Promise<void>;
+  begin(session: Session & { readonly userId: string }, user: User, audit: AuditEntry): Promise<void>;
   /** The valid session with this token, or null. */
   find(tokenHash: Uint8Array, now: number): Promise<SignedIn | null>;
   /** A user's valid sessions, most recently used first. */
@@ -50,6 +50,7 @@ export type SessionStore = {
   subscribe(onEnded: () => void): () => void;
   /** Records that the session was used. */
   touch(id: string, seenAt: number): Promise<void>;
+  /** `userId` null: a session that began with a link. */
   end(session: Pick<Session, 'id' | 'userId'>, audit: AuditEntry): Promise<void>;
   /** Ends all of a user's sessions except `keep`. */
   endAll(userId: string, keep: string | null, audit: AuditEntry): Promise<void>;

@@ -9,6 +9,7 @@ export type AuditFilter = {
   readonly actor?: string;
   readonly action?: string;
   readonly target?: string;
+  readonly customerId?: string;
   readonly exactAction?: string;
   readonly exactTarget?: string;
   readonly since?: number;

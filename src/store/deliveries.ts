@@ -8,6 +8,8 @@ import type { Delivery, DeliveryState } from '../webhooks/webhook.ts';
 /** All given conditions must hold. */
 export type DeliveryFilter = {
   readonly webhookNumber?: number;
+  /** One of these webhooks. Nothing of others is examined, so a page tells nothing about them. */
+  readonly webhookNumbers?: readonly number[];
   readonly state?: DeliveryState;
   readonly eventType?: string;
   /** The event's time: from `since`, before `until`. Epoch milliseconds. */
@@ -73,8 +75,8 @@ export type DeliveryStore = {
    */
   list(filter: DeliveryFilter, before: DeliveryAddress | null, limit: number): Promise<DeliveryPage>;
   content(webhookNumber: number, offset: number): Promise<DeliveryContent | null>;
-  /** Failing records of a webhook, or of all with null, by cause. Examines a bounded number of batches. */
-  failures(webhookNumber: number | null): Promise<Failures>;
+  /** Failing records of some webhooks, or of all with null, by cause. Examines a bounded number of batches. */
+  failures(webhookNumbers: readonly number[] | null): Promise<Failures>;
   /** The offsets of a webhook's records with events from `since` and before `until`, or null if there are none. */
   offsetsBetween(
     webhookNumber: number,

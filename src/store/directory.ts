@@ -6,14 +6,16 @@ import type { Endpoint } from '../webhooks/endpoint.ts';
 import type { Webhook, WebhookState } from '../webhooks/webhook.ts';
 
 /** All given conditions must hold. `text` matches names and endpoint URLs, ignoring ASCII case. */
+/** `customerId`, here and below: of this customer. */
 export type WebhookFilter = {
+  readonly customerId?: string;
   readonly state?: WebhookState;
   readonly endpointId?: string;
   readonly keyName?: string;
   readonly text?: string;
 };
 
-export type EndpointFilter = { readonly text?: string };
+export type EndpointFilter = { readonly customerId?: string; readonly text?: string };
 
 /** The fields that a choice of endpoints shows, without secrets. */
 export type EndpointName = Pick<Endpoint, 'id' | 'name' | 'enabled' | 'tokenChallenge' | 'verified'>;
@@ -44,19 +46,29 @@ export type DirectoryStore = {
   oldestWaitingAt(webhookNumber: number): Promise<number | null>;
   /** The number of dead records in up to `batches` batches; `isWhole` if there are no further batches. */
   deadRecords(webhookNumber: number, batches: number): Promise<{ readonly records: number; readonly isWhole: boolean }>;
-  /** The number of webhooks by state, without states that have none. */
-  states(): Promise<Readonly<Partial<Record<WebhookState, number>>>>;
+  /** The number of webhooks by state, without states that have none: of a customer, or of all with null. */
+  states(customerId: string | null): Promise<Readonly<Partial<Record<WebhookState, number>>>>;
   endpoints(filter: EndpointFilter, before: string | null, limit: number): Promise<Endpoint[]>;
   /** The webhooks of endpoints, in order of creation, at most `limit` in total. */
   webhooksOf(endpointIds: readonly string[], limit: number): Promise<EndpointWebhook[]>;
-  /** For a choice of endpoints, ordered by name. */
-  endpointNames(limit: number): Promise<EndpointName[]>;
+  /** For a choice of endpoints, ordered by name: of a customer ('' is the operator), or of all with null. */
+  endpointNames(customerId: string | null, limit: number): Promise<EndpointName[]>;
 };
 
 /** All given conditions must hold. `text` matches names and client ids, ignoring ASCII case. */
-export type ApplicationFilter = { readonly text?: string; readonly userId?: string; readonly scope?: string };
+export type ApplicationFilter = {
+  readonly customerId?: string;
+  readonly text?: string;
+  readonly userId?: string;
+  readonly scope?: string;
+};
 
-export type UserFilter = { readonly text?: string; readonly role?: Role; readonly state?: 'active' };
+export type UserFilter = {
+  readonly customerId?: string;
+  readonly text?: string;
+  readonly role?: Role;
+  readonly state?: 'active';
+};
 
 export type ApplicationListing = {
   readonly application: Application;
@@ -82,10 +94,10 @@ export type Uses = { readonly count: number; readonly first: readonly Use[] };
 export type UseStore = {
   /** By endpoint id; unused endpoints are absent. */
   ofEndpoints(ids: readonly string[]): Promise<ReadonlyMap<string, Uses>>;
-  /** By key name. */
-  ofKeys(names: readonly string[]): Promise<ReadonlyMap<string, Uses>>;
-  /** By event type; a webhook with a wildcard counts for every matching type. */
-  ofEventTypes(names: readonly string[]): Promise<ReadonlyMap<string, Uses>>;
+  /** By key id. */
+  ofKeys(ids: readonly string[]): Promise<ReadonlyMap<string, Uses>>;
+  /** By event type, of a customer, or of all with null. A webhook with a wildcard counts for every matching type. */
+  ofEventTypes(names: readonly string[], customerId: string | null): Promise<ReadonlyMap<string, Uses>>;
 };
 
 export const NO_USES: Uses = { count: 0, first: [] };

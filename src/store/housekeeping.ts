@@ -69,6 +69,7 @@ export type Expiring = {
   readonly kind: 'key' | 'certificate';
   /** The key's id, or the id of the certificate's endpoint. */
   readonly id: string;
+  readonly customerId: string | null;
   readonly name: string;
   readonly expiresAt: number;
   readonly webhookIds: readonly string[];
@@ -76,12 +77,12 @@ export type Expiring = {
   readonly updatedAt: number;
 };
 
-export type Expiry = Pick<Expiring, 'kind' | 'id' | 'name' | 'expiresAt'>;
+export type Expiry = Pick<Expiring, 'kind' | 'id' | 'customerId' | 'name' | 'expiresAt'>;
 
 /** PGP keys and client certificates that expire soon, and the warnings given (`pgp_key`, `endpoint`). */
 export type ExpiryStore = {
-  /** Keys and certificates with an expiry, soonest first. */
-  all(limit: number): Promise<Expiry[]>;
+  /** Keys and certificates with an expiry, soonest first: of a customer, or of all with null. */
+  all(customerId: string | null, limit: number): Promise<Expiry[]>;
   /** A key or certificate that has reached one of the thresholds (days before expiry) without a warning, or null. */
   next(now: number, thresholdDays: readonly number[]): Promise<Expiring | null>;
   /** Records the warning and publishes its event. Throws `StaleWrite` if the row has changed since it was read. */

@@ -37,12 +37,12 @@ export type DeadLetters = {
   readonly more: boolean;
 };
 
-/** Figures of the portal's overview. */
+/** Figures of the portal's overview: of a customer, or of all with null. */
 export type OverviewStore = {
-  backlog(longest: number): Promise<Backlog>;
+  backlog(customerId: string | null, longest: number): Promise<Backlog>;
   /** Most recent first. */
-  ailing(limit: number): Promise<Ailing[]>;
-  dead(): Promise<DeadLetters>;
+  ailing(customerId: string | null, limit: number): Promise<Ailing[]>;
+  dead(customerId: string | null): Promise<DeadLetters>;
 };
 
 /** How much waits at each webhook, for the metrics: from its progress and one index look-up, whatever the size of its log. */

@@ -1,6 +1,6 @@
 /** The search of the portal over all named resources. Reads only. */
 
-export type FoundKind = 'endpoint' | 'webhook' | 'application' | 'user' | 'product' | 'event-type' | 'key';
+export type FoundKind = 'customer' | 'endpoint' | 'webhook' | 'application' | 'user' | 'product' | 'event-type' | 'key';
 
 /** `detail` tells resources with similar names apart: a URL, a client id, a description. */
 export type Found = {
@@ -11,6 +11,9 @@ export type Found = {
 };
 
 export type SearchStore = {
-  /** Resources whose id is `text`, or whose name or detail contains it, ignoring ASCII case: at most `limit` of each kind. */
-  find(text: string, limit: number): Promise<Found[]>;
+  /**
+   * Resources whose id is `text`, or whose name or detail contains it, ignoring ASCII case: at most `limit` of each kind. For a customer,
+   * its own resources and the event types that are not internal; for the operator, with null, all.
+   */
+  find(text: string, customerId: string | null, limit: number): Promise<Found[]>;
 };

@@ -10,6 +10,7 @@ import type {
   UserStore,
 } from './access.ts';
 import type { AuditStore } from './audit.ts';
+import type { CustomerStore, PortalLinkStore } from './customers.ts';
 import type { AttemptStore, DeliveryStore, ReplayStore } from './deliveries.ts';
 import type { DirectoryStore, RegistryStore, UseStore } from './directory.ts';
 import type { DispatchStore, SettlementStore } from './dispatch.ts';
@@ -27,6 +28,10 @@ import type { ShortLivedStore } from './short-lived.ts';
 import type { EndpointStore, KeyStore, StateHistoryStore, WebhookStore } from './webhooks.ts';
 
 export type Store = {
+  /** The customer whose part of the data this store has (`customerStoreOf`); null: all data. */
+  readonly customerId: string | null;
+  readonly customers: CustomerStore;
+  readonly portalLinks: PortalLinkStore;
   readonly users: UserStore;
   readonly invitations: InvitationStore;
   readonly products: ProductStore;

@@ -23,7 +23,10 @@ export type EndpointStore = Omit<ResourceStore<Endpoint>, 'update'> & {
 };
 
 /** Customers' PGP public keys (`pgp_key`). */
-export type KeyStore = ResourceStore<PgpKey> & { getByName(name: string): Promise<PgpKey | null> };
+export type KeyStore = ResourceStore<PgpKey> & {
+  /** A key of a customer, or of the operator with null. */
+  getByName(customerId: string | null, name: string): Promise<PgpKey | null>;
+};
 
 /** Webhooks (`webhook`, `subscription`) and their progress (`webhook_progress`). */
 export type WebhookStore = {
@@ -33,7 +36,7 @@ export type WebhookStore = {
   ofEndpoint(endpointId: string): Promise<Webhook[]>;
   /** The endpoint's first webhook with `standardWebhooks`, if any. */
   standardOfEndpoint(endpointId: string): Promise<Webhook[]>;
-  ofKey(name: string): Promise<Webhook[]>;
+  ofKey(customerId: string | null, name: string): Promise<Webhook[]>;
   /** All webhooks that the service stopped because this endpoint was disabled. */
   stoppedWithEndpoint(endpointId: string): Promise<Webhook[]>;
   ofPattern(pattern: string): Promise<Webhook[]>;

@@ -105,7 +105,8 @@ export function createDeliveries({ store, clock, ids, wake }: Dependencies): Del
     if (first === undefined || last === undefined) return 0;
     const { webhookNumber, offset } = first;
     const now = clock();
-    const entry = { id: ids.uuid(), at: now, actor: acting.actor, ...told(first, last) };
+    const { customerId } = first;
+    const entry = { id: ids.uuid(), at: now, actor: acting.actor, customerId, ...told(first, last) };
     const range = { webhookNumber, first: offset, last: last.offset, states: REPLAYABLE, now, newId: ids.uuid };
     const replayed = await store.replays.replay(range, entry);
     wake();

@@ -8,9 +8,17 @@ import {
   SHARED_SECRET_MAX_LENGTH,
   URL_MAX_LENGTH,
 } from '../kernel/limits/limits.ts';
-import { displayName, id, instant, isoInstant, withoutControls } from '../kernel/schemas.ts';
+import {
+  customerIdInput,
+  customerIdView,
+  displayName,
+  id,
+  instant,
+  isoInstant,
+  withoutControls,
+} from '../kernel/schemas.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
-import { choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
+import { CUSTOMER_FILTER, choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
 import { givenSecret } from '../wire/signature.ts';
 import { currentApiKey, type Endpoint, signingSecretCreatedAt, type Verification } from './endpoint.ts';
 
@@ -43,6 +51,7 @@ const oauthInput = z.strictObject({
 
 export const endpointInput = z
   .strictObject({
+    customerId: customerIdInput,
     name: displayName,
     url: httpsUrl,
     apiKey: apiKey.optional().meta({ description: 'Sent as `X-Api-Key`. Made if absent.' }),
@@ -77,6 +86,7 @@ export type EndpointInput = z.output<typeof endpointInput>;
 export const endpointView = z
   .object({
     id,
+    customerId: customerIdView,
     name: z.string(),
     url: z.string(),
     apiKey: z.string(),
@@ -122,6 +132,7 @@ export const endpointReader = inputReader(endpointInput, endpointView, { secret:
 export const ENDPOINT_LIST: ListRules = {
   name: 'endpoints',
   filters: {
+    customerId: CUSTOMER_FILTER,
     name: textFilter('With this name.'),
     url: textFilter('With exactly this URL.'),
     enabled: choiceFilter(TRUE_OR_FALSE, 'Enabled, or not.'),
@@ -160,12 +171,12 @@ export const rotateApiKeyInput = z
 export type RotateApiKeyInput = z.output<typeof rotateApiKeyInput>;
 
 export function viewEndpoint(endpoint: Endpoint, now: number): EndpointView {
-  const { id, name, url, contentEncoding, tokenChallenge, verified, enabled } = endpoint;
+  const { id, customerId, name, url, contentEncoding, tokenChallenge, verified, enabled } = endpoint;
   const { clientCertificate, clientCertificateExpiresAt, lastVerification, nextApiKey, nextApiKeyAt } = endpoint;
   const keyWaits = nextApiKeyAt !== null && nextApiKeyAt > now;
   const ahead = (at: number | null): string | null => (at !== null && at > now ? isoInstant(at) : null);
   return {
-    ...{ id, name, url, apiKey: currentApiKey(endpoint, now).reveal() },
+    ...{ id, customerId, name, url, apiKey: currentApiKey(endpoint, now).reveal() },
     ...{ contentEncoding, tokenChallenge, verified, enabled },
     oauth: viewOauth(endpoint),
     clientCertificate:

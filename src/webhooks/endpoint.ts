@@ -15,6 +15,8 @@ export type Verification = {
 
 export type Endpoint = {
   readonly id: string;
+  /** The customer that it belongs to; null: the operator's own. */
+  readonly customerId: string | null;
   readonly name: string;
   readonly url: string;
   readonly apiKey: Secret;

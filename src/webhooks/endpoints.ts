@@ -77,6 +77,7 @@ export function createEndpoints(dependencies: Dependencies): Endpoints {
     {
       name: 'endpoint',
       store: { ...store.endpoints, update: updateWith(dependencies) },
+      owners: store,
       reader: endpointReader,
       writable,
       shown: (endpoint) => viewEndpoint(endpoint, clock()),
@@ -166,6 +167,7 @@ function buildWith(
     }
     const endpoint: Endpoint = {
       ...stamp,
+      customerId: input.customerId,
       name: input.name,
       url: input.url,
       ...apiKeyColumns(input.apiKey ?? madeApiKey(random), before, patch, clock()),
@@ -279,10 +281,10 @@ async function challengeAndEnable(
 
 /** The target of a merge patch. Secrets stay unless the patch names them. `enabled` is absent: a patch sets it or leaves it. */
 function writable(endpoint: Endpoint): EndpointBody {
-  const { name, url, contentEncoding, tokenChallenge, oauthClientSecret } = endpoint;
+  const { customerId, name, url, contentEncoding, tokenChallenge, oauthClientSecret } = endpoint;
   const oauth = viewOauth(endpoint);
   return {
-    ...{ name, url, apiKey: endpoint.apiKey.reveal(), contentEncoding, tokenChallenge },
+    ...{ customerId, name, url, apiKey: endpoint.apiKey.reveal(), contentEncoding, tokenChallenge },
     oauth: oauth === null || oauthClientSecret === null ? null : { ...oauth, clientSecret: oauthClientSecret.reveal() },
     clientCertificate: clientCertificateOf(endpoint),
   };

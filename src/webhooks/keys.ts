@@ -3,9 +3,9 @@ import { z } from 'zod';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { PGP_KEY_BYTES } from '../kernel/limits/limits.ts';
 import { refuseField } from '../kernel/refusal.ts';
-import { id, instant, isoInstant } from '../kernel/schemas.ts';
+import { customerIdInput, customerIdView, id, instant, isoInstant } from '../kernel/schemas.ts';
 import { type Administration, administer } from '../resources/administration.ts';
-import { inputReader } from '../resources/input.ts';
+import { type BodyOf, inputReader } from '../resources/input.ts';
 import type { Store } from '../store/store.ts';
 import { inspectPublicKey } from '../wire/pgp.ts';
 import type { PgpKey } from './webhook.ts';
@@ -20,6 +20,7 @@ const keyName = z
 
 export const keyInput = z
   .strictObject({
+    customerId: customerIdInput,
     name: keyName,
     publicKey: z
       .string()
@@ -28,11 +29,13 @@ export const keyInput = z
       .meta({ description: 'ASCII armor; a key that can encrypt.', pattern: '-----BEGIN PGP PUBLIC KEY BLOCK-----' }),
   })
   .meta({ id: 'KeyInput', description: 'A PGP public key under a name that webhooks refer to.' });
-export type KeyInput = z.infer<typeof keyInput>;
+export type KeyBody = BodyOf<typeof keyInput>;
+export type KeyInput = z.output<typeof keyInput>;
 
 export const keyView = z
   .object({
     id,
+    customerId: customerIdView,
     name: z.string(),
     publicKey: z.string().meta({ description: 'ASCII armor' }),
     fingerprint: z.string(),
@@ -46,25 +49,26 @@ export const keyView = z
 export type KeyView = z.infer<typeof keyView>;
 export const keyReader = inputReader(keyInput, keyView);
 
-export type Keys = Administration<PgpKey, KeyInput, KeyInput>;
+export type Keys = Administration<PgpKey, KeyBody, KeyInput>;
 
 export function createKeys({ store, clock, ids }: { store: Store; clock: Clock; ids: Ids }): Keys {
-  return administer<PgpKey, KeyInput, KeyInput>(
+  return administer<PgpKey, KeyBody, KeyInput>(
     {
       name: 'key',
       store: store.keys,
+      owners: store,
       reader: keyReader,
-      writable: ({ name, publicKey }) => ({ name, publicKey }),
+      writable: ({ customerId, name, publicKey }) => ({ customerId, name, publicKey }),
       shown: (key) => viewKey(key, clock()),
-      build: async ({ name, publicKey }, before, stamp) => {
+      build: async ({ customerId, name, publicKey }, before, stamp) => {
         if (before?.publicKey === publicKey) return { ...before, ...stamp, name };
         const verdict = await inspectPublicKey(publicKey, clock());
         if (!verdict.ok) throw refuseField('publicKey', `is refused (${verdict.code}): ${verdict.description}`);
         const { fingerprint, algorithm, expiresAt } = verdict;
-        return { ...stamp, name, publicKey, fingerprint, algorithm, expiresAt, warnedDays: null };
+        return { ...stamp, customerId, name, publicKey, fingerprint, algorithm, expiresAt, warnedDays: null };
       },
-      referrers: async ({ name }) =>
-        (await store.webhooks.ofKey(name)).map((webhook) => `webhook ${webhook.name} (${webhook.id})`),
+      referrers: async ({ customerId, name }) =>
+        (await store.webhooks.ofKey(customerId, name)).map((webhook) => `webhook ${webhook.name} (${webhook.id})`),
       unique: { 'pgp_key.name': 'name' },
       audited: ({ warnedDays, ...key }) => key,
     },
@@ -77,9 +81,9 @@ export function isExpired({ expiresAt }: Pick<PgpKey, 'expiresAt'>, now: number)
 }
 
 export function viewKey(key: PgpKey, now: number): KeyView {
-  const { id, name, publicKey, fingerprint, algorithm } = key;
+  const { id, customerId, name, publicKey, fingerprint, algorithm } = key;
   return {
-    ...{ id, name, publicKey, fingerprint, algorithm },
+    ...{ id, customerId, name, publicKey, fingerprint, algorithm },
     expiresAt: isoInstant(key.expiresAt),
     expired: isExpired(key, now),
     createdAt: isoInstant(key.createdAt),

@@ -3,7 +3,7 @@
  * event, and an audit entry if the service made the change.
  */
 
-import { makeEvent, type NewEvent } from '../events/event.ts';
+import { makeEvent, type NewEvent, OPERATOR_ONLY } from '../events/event.ts';
 import type { Ids } from '../kernel/ids.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import type { ErrorClass } from '../outbound/outcome.ts';
@@ -35,6 +35,7 @@ export function isRunnable(state: WebhookState): boolean {
 export const STATE_REASONS = {
   stopped_by_administrator: 'An administrator stopped it.',
   endpoint_gone: 'The endpoint answered 410 Gone. Its records are kept; start it again when the endpoint is back.',
+  customer_inactive: 'Its customer is inactive. It starts again by itself when the customer is active.',
   endpoint_disabled: 'Its endpoint is not enabled. It starts again by itself when the endpoint is enabled.',
   encryption_key_expired: 'Its PGP key has expired. Give it an unexpired key, then start it again.',
   encryption_key_missing: 'Its events must be encrypted and it has no PGP key. Give it one, then start it again.',
@@ -109,7 +110,8 @@ function statusEvent(webhook: Webhook, after: Progress, ids: Ids): NewEvent {
     reason: toldReason(after),
     at: isoInstant(after.stateAt),
   };
-  return makeEvent({ type: `webhook.${after.state}`, data }, { ids, now: after.stateAt });
+  const audience = webhook.customerId ?? OPERATOR_ONLY;
+  return makeEvent({ type: `webhook.${after.state}`, audience, data }, { ids, now: after.stateAt });
 }
 
 /** For the transaction of the change to `after`, which happens at its `stateAt`. */
@@ -122,10 +124,15 @@ export function serviceStartEntry(webhook: Webhook, after: Progress, ids: Ids): 
   return serviceEntry('webhook.start', webhook, after, ids);
 }
 
-function serviceEntry(action: AuditAction, { id, progress }: Webhook, after: Progress, ids: Ids): AuditEntry {
+function serviceEntry(
+  action: AuditAction,
+  { id, customerId, progress }: Webhook,
+  after: Progress,
+  ids: Ids,
+): AuditEntry {
   const { state, stateReason, stateAt } = after;
   return {
-    ...{ id: ids.uuid(), at: stateAt, actor: SERVICE.actor, action, target: `webhook:${id}` },
+    ...{ id: ids.uuid(), at: stateAt, actor: SERVICE.actor, action, target: `webhook:${id}`, customerId },
     changes: {
       state: { from: progress.state, to: state },
       stateReason: { from: progress.stateReason, to: stateReason },

@@ -15,10 +15,20 @@ import {
   HEARTBEAT_MAX_SECONDS,
   RECORDS_PER_SECOND_MAX,
 } from '../kernel/limits/limits.ts';
-import { displayName, distinct, id, idInput, instant, isoInstant, moment } from '../kernel/schemas.ts';
+import {
+  customerIdInput,
+  customerIdView,
+  displayName,
+  distinct,
+  id,
+  idInput,
+  instant,
+  isoInstant,
+  moment,
+} from '../kernel/schemas.ts';
 import { adviceForMessage } from '../outbound/outcome.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
-import { choiceFilter, type ListRules, textFilter } from '../resources/list-rules.ts';
+import { CUSTOMER_FILTER, choiceFilter, type ListRules, textFilter } from '../resources/list-rules.ts';
 import type { ReplayableState } from '../store/deliveries.ts';
 import { STATE_REASONS, type StopReason, stateReasonText } from './lifecycle.ts';
 import type { Progress, Webhook } from './webhook.ts';
@@ -74,6 +84,7 @@ const filterInput = z
 
 export const webhookInput = z
   .strictObject({
+    customerId: customerIdInput,
     name: displayName,
     endpointId: idInput,
     eventTypes: distinct(
@@ -158,6 +169,7 @@ export type FilterPreview = z.infer<typeof filterPreviewView>;
 export const webhookView = z
   .object({
     id,
+    customerId: customerIdView,
     name: z.string(),
     endpointId: z.string(),
     eventTypes: z.array(z.string()),
@@ -189,6 +201,7 @@ export const webhookReader = inputReader(webhookInput, webhookView);
 export const WEBHOOK_LIST: ListRules = {
   name: 'webhooks',
   filters: {
+    customerId: CUSTOMER_FILTER,
     endpointId: textFilter('At this endpoint.'),
     state: choiceFilter(webhookView.shape.state.options, 'In this state.'),
     eventType: textFilter('With exactly this among their `eventTypes`: a name, `category.*` or `*`.'),

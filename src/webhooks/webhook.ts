@@ -7,6 +7,8 @@ export type WebhookState = 'stopped' | 'started' | 'running' | 'failing' | 'fail
 
 export type WebhookConfiguration = {
   readonly id: string;
+  /** The customer that it belongs to; null: the operator's own. */
+  readonly customerId: string | null;
   readonly name: string;
   readonly endpointId: string;
   readonly eventTypes: readonly string[];
@@ -68,6 +70,8 @@ export type PastState = {
 /** A PGP key that encrypts payloads. */
 export type PgpKey = {
   readonly id: string;
+  /** The customer that it belongs to; null: the operator's own. */
+  readonly customerId: string | null;
   readonly name: string;
   readonly publicKey: string;
   readonly fingerprint: string;
@@ -86,6 +90,7 @@ export type Delivery = {
   readonly id: string;
   readonly webhookNumber: number;
   readonly webhookId: string;
+  readonly customerId: string | null;
   readonly webhookName: string;
   readonly webhookState: WebhookState;
   readonly eventId: string;

@@ -45,6 +45,7 @@ export function createWebhooks(dependencies: Dependencies): Webhooks {
     {
       name: 'webhook',
       store: store.webhooks,
+      owners: store,
       reader: webhookReader,
       writable,
       shown: viewWebhook,
@@ -73,17 +74,19 @@ export function createWebhooks(dependencies: Dependencies): Webhooks {
       return webhook;
     },
     previewFilter: async (id, { filter, limit }) => {
-      const { eventTypes: patterns } = await get(id);
+      const { customerId, eventTypes: patterns } = await get(id);
       const types = await store.eventTypes.all();
       const names = new Set(patterns.flatMap((pattern) => matchingTypes(pattern, types).map(({ name }) => name)));
       const limits = { events: limit, maxBytes: FILTER_PREVIEW_BYTES };
       const passes = filter === null ? () => true : compileFilter(filter);
-      const items = (await store.events.latest([...names], limits)).map(({ id: eventId, type, subject, ...event }) => ({
-        eventId,
-        eventType: type,
-        createdAt: isoInstant(event.createdAt),
-        passes: passes({ type, subject, data: JSON.parse(event.dataJson) }),
-      }));
+      const items = (await store.events.latest([...names], customerId, limits)).map(
+        ({ id: eventId, type, subject, ...event }) => ({
+          eventId,
+          eventType: type,
+          createdAt: isoInstant(event.createdAt),
+          passes: passes({ type, subject, data: JSON.parse(event.dataJson) }),
+        }),
+      );
       return { judged: items.length, passed: items.filter((item) => item.passes).length, items };
     },
     start: (id, acting) => setState(id, 'start', acting),
@@ -97,6 +100,7 @@ export function createWebhooks(dependencies: Dependencies): Webhooks {
         { ...range, now, newId: ids.uuid },
         {
           ...{ id: ids.uuid(), at: now, actor: acting.actor, action: 'webhook.replay', target: `webhook:${id}` },
+          customerId: webhook.customerId,
           changes: { records: { from: null, to: asked } },
         },
       );
@@ -120,6 +124,7 @@ async function changeState(
   const now = clock();
   const entry = (changes: AuditEntry['changes']): AuditEntry => ({
     ...{ id: ids.uuid(), at: now, actor: acting.actor, action: `webhook.${verb}`, target: `webhook:${id}`, changes },
+    customerId: webhook.customerId,
   });
   // A person's stop also counts for a webhook that the service would start again by itself.
   const startsByItself = progress.state === 'stopped' && progress.stateReason === 'endpoint_disabled';
@@ -175,16 +180,17 @@ async function refuseBrokenRules(
   before: Webhook | null,
   now: number,
 ): Promise<void> {
-  const { endpointId, eventTypes: patterns, encryptionKeyName } = input;
+  const { customerId, endpointId, eventTypes: patterns, encryptionKeyName } = input;
   const problems: FieldProblem[] = [];
   const endpoint = await store.endpoints.get(endpointId);
-  if (endpoint === null) problems.push({ field: 'endpointId', problem: 'is not the id of an endpoint' });
+  if (endpoint === null || endpoint.customerId !== customerId)
+    problems.push({ field: 'endpointId', problem: 'is not the id of an endpoint' });
   const eventTypes = await store.eventTypes.all();
   for (const [at, pattern] of patterns.entries()) {
     if (!pattern.endsWith('*') && matchingTypes(pattern, eventTypes).length === 0)
       problems.push({ field: `eventTypes[${at}]`, problem: noSuchType(pattern) });
   }
-  const key = encryptionKeyName === null ? null : await store.keys.getByName(encryptionKeyName);
+  const key = encryptionKeyName === null ? null : await store.keys.getByName(customerId, encryptionKeyName);
   const isAsBefore =
     before !== null && before.encryptionKeyName === encryptionKeyName && isDeepStrictEqual(before.eventTypes, patterns);
   const keyProblem = (): string | null => {
@@ -211,6 +217,10 @@ async function refuseBrokenRules(
 }
 
 async function refuseStart(store: Store, webhook: Webhook, now: number): Promise<void> {
+  const customer = webhook.customerId === null ? null : await store.customers.get(webhook.customerId);
+  if (customer?.active === false) {
+    throw new Refusal('invalid_state', `the webhook cannot start: the customer ${customer.name} is inactive`);
+  }
   const endpoint = await store.endpoints.get(webhook.endpointId);
   if (endpoint?.enabled !== true) {
     const isUnverified = endpoint?.tokenChallenge === true && !endpoint.verified;
@@ -224,7 +234,10 @@ async function refuseStart(store: Store, webhook: Webhook, now: number): Promise
         : `the webhook cannot start: open its endpoint ${name} and press “Enable”`,
     });
   }
-  const key = webhook.encryptionKeyName === null ? null : await store.keys.getByName(webhook.encryptionKeyName);
+  const key =
+    webhook.encryptionKeyName === null
+      ? null
+      : await store.keys.getByName(webhook.customerId, webhook.encryptionKeyName);
   if (key !== null && isExpired(key, now)) {
     throw new Refusal('invalid_state', `the webhook cannot start: its key ${key.name} has expired`);
   }

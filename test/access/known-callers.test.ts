@@ -30,6 +30,7 @@ const enter = ({ s, token }: Holder) => s.gate.authenticate([`Bearer ${token}`])
 const grantOf = (n: number, permissions: readonly string[]): TokenGrant => ({
   ...{ key: n, hash: randomBytes(32), applicationId: `application ${n}`, scope: `s${n}:view`, expiresAt: n },
   ...{
+    customerId: null,
     clientId: `client ${n}`,
     applicationActive: true,
     tokensRevokedThrough: 0,

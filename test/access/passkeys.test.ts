@@ -172,7 +172,7 @@ describe('concurrent password checks', () => {
     const services = await openTestServices(t);
     const visitor = { address: '127.0.0.1', userAgent: '' };
     const tries = Array.from({ length: 22 }, () =>
-      services.sessions.signIn({ userName: 'nobody', password: 'x' }, visitor).then(
+      services.sessions.signIn({ customerId: null, userName: 'nobody', password: 'x' }, visitor).then(
         (begun) => (begun === null ? 'refused' : 'signed in'),
         (error: { code: string }) => error.code,
       ),

@@ -63,7 +63,7 @@ describe('user names', () => {
       const conflict = { code: 'conflict', fields: ['userName'] } as const;
       await leavingNothing(s, () => refused(() => s.users.create({ userName: other }, ACTOR), conflict));
       await leavingNothing(s, () => refused(() => s.users.patch(another.id, { userName: other }, ACTOR), conflict));
-      assert.equal((await s.store.users.getByName(other))?.id, id);
+      assert.equal((await s.store.users.getByName(null, other))?.id, id);
       assert.equal((await s.users.patch(id, { userName: other }, ACTOR)).userName, other);
     });
   }

@@ -43,7 +43,7 @@ test('a folder is opened with its data after its first start', async (t) => {
   const key = readFileSync(join(config.dataDir, 'master.key'));
   const data = await open(t, config);
   assert.equal(data.firstStart, false);
-  assert.equal((await data.store.users.getByName('admin'))?.role, 'administrator');
+  assert.equal((await data.store.users.getByName(null, 'admin'))?.role, 'administrator');
   assert.deepEqual(readFileSync(join(config.dataDir, 'master.key')), key);
 });
 

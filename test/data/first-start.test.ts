@@ -45,7 +45,7 @@ test('the first administrator has every permission, and the first application ha
   const credentials = await credentialsOf(data);
   assert.equal(credentials.dataDir, data.dataDir);
   assert.equal(credentials.adminUserName, 'admin');
-  const user = await data.store.users.getByName('admin');
+  const user = await data.store.users.getByName(null, 'admin');
   assert.equal(user?.role, 'administrator');
   assert.deepEqual(user?.permissions, BUILT_IN_SCOPES.toSorted());
   assert.deepEqual(user?.constraints, {});
@@ -93,7 +93,7 @@ test('a user or application that was deleted or renamed before the credentials w
   );
   await credentialsOf(data);
   assert.deepEqual(await data.store.applications.list('', 10), []);
-  assert.equal(await data.store.users.getByName('admin'), null);
+  assert.equal(await data.store.users.getByName(null, 'admin'), null);
 });
 
 for (const commits of [0, 1, 2, 3]) {

@@ -43,6 +43,7 @@ function rotate(data: Opened, config: Config, db: Database = data.db): Promise<n
     actor: 'test',
     action: 'master-key.rotate' as const,
     target: 'master-key:1',
+    customerId: null,
     changes: {},
   };
   return rotateMasterKey({ ...data, db, path: masterKeyPath(config), audit });

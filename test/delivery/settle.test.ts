@@ -285,7 +285,15 @@ describe('an outcome', () => {
       batches: [{ batch: { ...batch, attemptNumber }, fate: { kind: 'delivered', at: d.clock() }, attempt: null }],
       health: null,
       changes: [],
-      audit: { id: 'a', at: d.clock(), actor: 'service', action: 'webhook.stop', target: 'webhook:w', changes: {} },
+      audit: {
+        id: 'a',
+        at: d.clock(),
+        actor: 'service',
+        action: 'webhook.stop',
+        target: 'webhook:w',
+        customerId: null,
+        changes: {},
+      },
       wakeAt: null,
       next: null,
     });

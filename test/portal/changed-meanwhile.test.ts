@@ -1,7 +1,7 @@
 /** Forms about a record that changes after they were opened. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { makeEvent } from '../../src/events/event.ts';
+import { makeEvent, OPERATOR_ONLY } from '../../src/events/event.ts';
 import { createIds, randomBytes } from '../../src/kernel/ids.ts';
 import { SEEN_FIELD } from '../../src/portal/parts/fields.ts';
 import { fieldDifferences } from '../../src/portal/record-form.ts';
@@ -258,7 +258,10 @@ describe('a form of an endpoint', () => {
     const expiring = await expiry.next(service.clock(), [30]);
     assert.ok(expiring?.id === id);
     const ids = createIds(service.clock, randomBytes);
-    const event = makeEvent({ type: 'webhook.key_expiring', data: {} }, { ids, now: service.clock() });
+    const event = makeEvent(
+      { type: 'webhook.key_expiring', audience: OPERATOR_ONLY, data: {} },
+      { ids, now: service.clock() },
+    );
     await expiry.warn(expiring, 30, event);
     await db.close();
     assert.equal((await sendForm(path, token, opened, { name: 'Mine' })).status, 303);

@@ -46,7 +46,7 @@ function signInAtOnce(t: TestContext, service: ServiceInProcess, passwords: read
 /** The token of a session that is begun with the password. */
 async function sessionOf({ services: { sessions } }: ServiceInProcess): Promise<string> {
   const visitor = { address: '127.0.0.1', userAgent: 'a browser' };
-  const begun = await sessions.signIn({ userName: 'grace', password: PASSWORD }, visitor);
+  const begun = await sessions.signIn({ customerId: null, userName: 'grace', password: PASSWORD }, visitor);
   return begun?.token ?? assert.fail('not signed in');
 }
 

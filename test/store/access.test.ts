@@ -14,6 +14,7 @@ import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices }
 import { leavingNothing, NOW, onSqlite, openTestStore } from '../support/store.ts';
 
 const user = (id: string, more: Partial<User> = {}): User => ({
+  customerId: null,
   ...{ id, userName: `user ${id}`, displayName: null, email: null, active: true, role: 'service' },
   ...{ permissions: ['a:view'], constraints: {}, passwordHash: null, createdAt: NOW, updatedAt: NOW },
   ...more,
@@ -33,9 +34,9 @@ describe('the user store', () => {
     await store.users.insert(full, entry());
     assert.equal(await store.users.isEmpty(), false);
     assert.deepEqual(await store.users.get('1'), full);
-    assert.deepEqual(await store.users.getByName('user 1'), full);
+    assert.deepEqual(await store.users.getByName(null, 'user 1'), full);
     assert.equal(await store.users.get('2'), null);
-    assert.deepEqual(await store.users.getByName('USER 1'), full);
+    assert.deepEqual(await store.users.getByName(null, 'USER 1'), full);
   });
 
   it('lists users in order of creation, after a given id', async (t) => {
@@ -86,6 +87,7 @@ describe('the user store', () => {
 
 describe('the application store', () => {
   const application = (id: string, userId: string, more: Partial<Application> = {}): Application => ({
+    customerId: null,
     ...{
       id,
       userId,

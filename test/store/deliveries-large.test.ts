@@ -231,7 +231,7 @@ describe('among two hundred thousand records, failures', () => {
     assert.ok(seen.rows <= FAILURES_EXAMINED_MAX);
     for (const sql of statements) planOf(s, sql);
     // Of one webhook all are examined.
-    const one = await deliveries.failures(s.busy);
+    const one = await deliveries.failures([s.busy]);
     assert.equal(one.isWhole, true);
     assert.deepEqual(
       one.groups.map(({ cause, dead, firstAt, lastAt }) => [cause, dead, firstAt, lastAt]),

@@ -135,6 +135,7 @@ describe('the deliveries', () => {
     const instant = fc.integer({ min: -1, max: 31 }).map((minute) => NOW + minute * MINUTE_MS);
     const each = fc.record<Required<DeliveryFilter>>({
       webhookNumber: fc.constantFrom(s.all, s.some, 99),
+      webhookNumbers: fc.subarray([s.all, s.some, 99]),
       state: fc.constantFrom('pending', 'delivered', 'dead', 'discarded'),
       eventType: fc.constantFrom('order.placed', 'stock.low', 'stock'),
       since: instant,
@@ -152,7 +153,7 @@ describe('the deliveries', () => {
       ),
     });
     const names = [
-      ...(['webhookNumber', 'state', 'eventType', 'since', 'until', 'eventId', 'subject'] as const),
+      ...(['webhookNumber', 'webhookNumbers', 'state', 'eventType', 'since', 'until', 'eventId', 'subject'] as const),
       ...(['offsets', 'response', 'response'] as const),
     ];
     // At most three at a time, because more would match almost nothing.
@@ -164,6 +165,7 @@ describe('the deliveries', () => {
         const wanted = every.filter(
           (delivery) =>
             (filter.webhookNumber ?? delivery.webhookNumber) === delivery.webhookNumber &&
+            (filter.webhookNumbers ?? [delivery.webhookNumber]).includes(delivery.webhookNumber) &&
             (filter.state ?? delivery.state) === delivery.state &&
             (filter.eventType ?? delivery.eventType) === delivery.eventType &&
             (filter.eventId ?? delivery.eventId) === delivery.eventId &&

@@ -76,7 +76,7 @@ describe('the directory of webhooks', () => {
 
   it('counts the webhooks in each state', async (t) => {
     const { s } = await openDirectory(t);
-    assert.deepEqual(await s.store.directory.states(), { started: 1, stopped: 2 });
+    assert.deepEqual(await s.store.directory.states(null), { started: 1, stopped: 2 });
   });
 });
 
@@ -91,11 +91,11 @@ describe('the directory of endpoints', () => {
     assert.deepEqual(await names('100%'), ['ERP 100%']);
     assert.deepEqual(await names('nobody'), []);
     const switches = { tokenChallenge: false, verified: false };
-    assert.deepEqual(await s.store.directory.endpointNames(10), [
+    assert.deepEqual(await s.store.directory.endpointNames(null, 10), [
       { id: erp.id, name: 'ERP 100%', enabled: false, ...switches },
       { id: shop.id, name: 'Shop', enabled: true, ...switches },
     ]);
-    assert.equal((await s.store.directory.endpointNames(1)).length, 1);
+    assert.equal((await s.store.directory.endpointNames(null, 1)).length, 1);
     const [, older] = await s.store.directory.endpoints({}, null, 10);
     assert.equal(older?.secret.reveal(), shop.secret.reveal());
     assert.deepEqual(
@@ -128,7 +128,7 @@ describe('the search', () => {
   it('finds by the id and by a part of the name, names that begin with the text first', async (t) => {
     const { s, shop, orders, archive, key } = await openDirectory(t);
     const names = async (text: string, limit = 10) =>
-      (await s.store.search.find(text, limit)).map(({ kind, name }) => `${kind} ${name}`);
+      (await s.store.search.find(text, null, limit)).map(({ kind, name }) => `${kind} ${name}`);
     assert.deepEqual(await names('ORDERS'), ['webhook Orders', 'webhook ORDERS, archived']);
     assert.deepEqual(await names('orders', 1), ['webhook Orders']);
     assert.deepEqual(await names(orders.id.toUpperCase()), ['webhook Orders']);
@@ -180,7 +180,10 @@ describe('the uses of', () => {
     const { s, key, shop } = await openDirectory(t);
     const fields = { endpointId: shop.id, encryptionKeyName: key.name };
     await makeWebhook(s, ['*', 'order.*', 'order.placed'], { ...fields, name: 'all' });
-    const uses = await s.store.uses.ofEventTypes(['order.placed', 'employee.created', 'webhook.started', 'stock.low']);
+    const uses = await s.store.uses.ofEventTypes(
+      ['order.placed', 'employee.created', 'webhook.started', 'stock.low'],
+      null,
+    );
     const names = [...uses].map(([type, { count, first }]) => [type, count, first.map(({ name }) => name)]);
     assert.deepEqual(names, [
       ['employee.created', 2, ['people', 'all']],
@@ -242,7 +245,7 @@ describe('the overview', () => {
   it('reports how many records wait, since when, and which webhooks have the most', async (t) => {
     const s = await openTestStore(t);
     const none = { records: 0, oldestAt: null, webhooks: 0, longest: [] };
-    assert.deepEqual(await s.store.overview.backlog(5), none);
+    assert.deepEqual(await s.store.overview.backlog(null, 5), none);
     const [orders, all, idle] = [
       await subscribe(s, ['order.*'], { name: 'orders' }),
       await subscribe(s, ['*'], { name: 'all' }),
@@ -252,7 +255,7 @@ describe('the overview', () => {
     await publishMany(s, 'order.placed', 2);
     s.advance(1000);
     await publishMany(s, 'stock.high', 3);
-    const backlog = await s.store.overview.backlog(5);
+    const backlog = await s.store.overview.backlog(null, 5);
     assert.deepEqual([backlog.records, backlog.oldestAt, backlog.webhooks], [7, NOW, 2]);
     assert.deepEqual(
       backlog.longest.map(({ name, records, oldestAt, state }) => [name, records, oldestAt, state]),
@@ -264,9 +267,9 @@ describe('the overview', () => {
     // Records in progress count as waiting, and a batch is as old as its oldest record.
     await settleNext(s, orders, [2], 'delivered');
     const claimed = await claimNext(s, all, 2);
-    assert.equal((await s.store.overview.backlog(5)).records, 5);
+    assert.equal((await s.store.overview.backlog(null, 5)).records, 5);
     await settleBatch(s, claimed, { kind: 'delivered', at: s.clock() });
-    const later = await s.store.overview.backlog(1);
+    const later = await s.store.overview.backlog(null, 1);
     assert.deepEqual([later.records, later.oldestAt, later.webhooks], [3, NOW + 1000, 1]);
     assert.deepEqual(later.longest.map(nameOf), ['all']);
   });
@@ -289,7 +292,7 @@ describe('the overview', () => {
     await setState(s, stopped, 'stopped', 'stopped_by_administrator', `, state_at = ${NOW + 8}`);
     assert.ok(fresh > stopped);
     await publishMany(s, 'order.placed', 4);
-    const ailing = await s.store.overview.ailing(10);
+    const ailing = await s.store.overview.ailing(null, 10);
     assert.deepEqual(ailing.map(nameOf), ['failed', 'gone', 'failing']);
     const { id, endpointId, ...told } = ailing[2] ?? assert.fail();
     assert.deepEqual(told, {
@@ -297,18 +300,18 @@ describe('the overview', () => {
       ...{ since: NOW + 5, waiting: 4 },
     });
     assert.equal((await s.store.webhooks.get(id))?.endpointId, endpointId);
-    assert.deepEqual((await s.store.overview.ailing(1)).map(nameOf), ['failed']);
+    assert.deepEqual((await s.store.overview.ailing(null, 1)).map(nameOf), ['failed']);
   });
 
   it('counts dead records up to a limit', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['*']);
     await run(s, number);
-    assert.deepEqual(await s.store.overview.dead(), { records: 0, more: false });
+    assert.deepEqual(await s.store.overview.dead(null), { records: 0, more: false });
     await publishMany(s, 'order.placed', 12);
     await settleNext(s, number, [3], 'delivered');
     await settleNext(s, number, [4, 2], 'dead');
-    assert.deepEqual(await s.store.overview.dead(), { records: 6, more: false });
+    assert.deepEqual(await s.store.overview.dead(null), { records: 6, more: false });
     await s.database.commit([
       {
         sql: `
@@ -318,7 +321,7 @@ describe('the overview', () => {
         params: {},
       },
     ]);
-    const { records, more } = await s.store.overview.dead();
+    const { records, more } = await s.store.overview.dead(null);
     assert.ok(more && records >= 10_000);
   });
 
@@ -360,9 +363,9 @@ describe('the overview', () => {
       plans.push(...plan.map(({ detail }) => detail));
       return prepare(sql);
     }) as typeof database.connection.prepare;
-    await store.overview.backlog(5);
-    await store.overview.ailing(5);
-    await store.overview.dead();
+    await store.overview.backlog(null, 5);
+    await store.overview.ailing(null, 5);
+    await store.overview.dead(null);
     const scans = plans.filter((detail) => /^SCAN (?!\(|(q|dead)$)/.test(detail));
     assert.deepEqual(new Set(scans), new Set(['SCAN p', 'SCAN batch USING COVERING INDEX batch_dead']));
     assert.match(plans.join('\n'), /SEARCH batch USING COVERING INDEX batch_pending/);

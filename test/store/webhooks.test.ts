@@ -195,7 +195,7 @@ describe('the webhook store', () => {
     assert.deepEqual(ids(await s.store.webhooks.ofEndpoint(other?.endpointId ?? '')), [other?.id]);
     assert.deepEqual(ids(await s.store.webhooks.ofPattern('order.*')), [category?.id]);
     assert.deepEqual(ids(await s.store.webhooks.ofPattern('order.placed')), [name?.id]);
-    assert.deepEqual(ids(await s.store.webhooks.ofKey('key')), [all?.id]);
+    assert.deepEqual(ids(await s.store.webhooks.ofKey(null, 'key')), [all?.id]);
     assert.deepEqual(ids(await s.store.webhooks.unencryptedOf('order.placed')), [name?.id, category?.id].toSorted());
     assert.deepEqual(ids(await s.store.webhooks.unencryptedOf('stock.low')), []);
   });
@@ -246,10 +246,10 @@ it('expiring keys and client certificates are listed together, soonest first', a
   const key = await s.keys.create({ name: 'hr', publicKey }, ACTOR);
   const endpoint = await makeEndpoint(s, { clientCertificate: makeCertificates().client });
   await makeEndpoint(s);
-  const listed = await s.store.expiry.all(10);
+  const listed = await s.store.expiry.all(null, 10);
   assert.deepEqual(listed, [
     { kind: 'certificate', id: endpoint.id, name: endpoint.name, expiresAt: endpoint.clientCertificateExpiresAt },
     { kind: 'key', id: key.id, name: 'hr', expiresAt: key.expiresAt },
   ]);
-  assert.deepEqual(await s.store.expiry.all(1), listed.slice(0, 1));
+  assert.deepEqual(await s.store.expiry.all(null, 1), listed.slice(0, 1));
 });

@@ -1,5 +1,5 @@
 /** Inserts events and subscribed webhooks into the store, without the checks of the use cases. */
-import type { Idempotency, NewEvent } from '../../src/events/event.ts';
+import { type Idempotency, type NewEvent, OPERATOR_ONLY } from '../../src/events/event.ts';
 import type { WebhookConfiguration } from '../../src/webhooks/webhook.ts';
 import type { TestStore } from './store.ts';
 
@@ -7,6 +7,7 @@ export function newEvent({ ids, clock }: TestStore, type: string, more: Partial<
   return {
     id: ids.uuid(),
     type,
+    audience: OPERATOR_ONLY,
     dataJson: '{"n":1}',
     subject: null,
     correlationId: ids.uuid(),
@@ -35,15 +36,16 @@ export async function subscribe(
   await database.commit([
     {
       sql: `INSERT INTO endpoint
-          (id, name, url, api_key, secret, secret_created_at, token_challenge, verified, enabled, enable_when_verified, created_at, updated_at)
-        VALUES (@id, 'receiver', 'https://receiver.example/', @key, @key, @now, @no, @no, @yes, @yes, @now, @now)`,
-      params: { id, now, key: new Uint8Array(1), yes: true, no: false },
+          (id, customer_id, name, url, api_key, secret, secret_created_at, token_challenge, verified, enabled, enable_when_verified, created_at, updated_at)
+        VALUES (@id, @customerId, 'receiver', 'https://receiver.example/', @key, @key, @now, @no, @no, @yes, @yes, @now, @now)`,
+      params: { id, customerId: more.customerId ?? '', now, key: new Uint8Array(1), yes: true, no: false },
     },
   ]);
   const webhookId = ids.uuid();
   await store.webhooks.insert(
     {
       id: webhookId,
+      customerId: null,
       name: `for ${eventTypes.join(' ')}`,
       endpointId: id,
       eventTypes,

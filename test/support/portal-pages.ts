@@ -25,6 +25,8 @@ export function filledPath(path: string, value = '01933f2a-0000-7000-8000-000000
 }
 
 const DEPENDENCIES: { readonly [Name in keyof PortalDependencies]: unknown } = {
+  ofCustomer: undefined,
+  offered: () => [],
   services: NOTHING,
   // Only a PostgreSQL database has a page of its instances, and only an SQLite file a backup to download.
   store: new Proxy({}, { get: (_, name) => (name === 'instances' && !onPostgres ? null : NOTHING) }),

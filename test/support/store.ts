@@ -99,7 +99,15 @@ export async function openTestStore(
       at += ms;
     },
     rows: async (sql) => database.all(sql, {}),
-    entry: () => ({ id: ids.uuid(), at, actor: 'service', action: 'webhook.update', target: 'webhook:1', changes: {} }),
+    entry: () => ({
+      id: ids.uuid(),
+      at,
+      actor: 'service',
+      action: 'webhook.update',
+      target: 'webhook:1',
+      customerId: null,
+      changes: {},
+    }),
   };
 }
 

@@ -96,6 +96,7 @@ describe('a record that was erased after it was settled', () => {
       actor: ACTOR.actor,
       action: 'webhook.replay' as const,
       target: webhookId,
+      customerId: null,
       changes: {},
     };
     assert.equal(await s.store.replays.replay({ ...range, now: s.clock(), newId: s.ids.uuid }, entry), 0);

@@ -68,9 +68,9 @@ async function examineSecrets(store: Store): Promise<Finding> {
 async function examineKeys(store: Store, now: number): Promise<Finding[]> {
   const check = 'PGP keys';
   const expiring: Finding[] = [];
-  for await (const { name, expiresAt } of every(store.keys)) {
+  for await (const { customerId, name, expiresAt } of every(store.keys)) {
     if (expiresAt === null) continue;
-    const used = (await store.webhooks.ofKey(name)).length > 0;
+    const used = (await store.webhooks.ofKey(customerId, name)).length > 0;
     const judged = judgeExpiry(check, `the key ${name}`, expiresAt, now);
     if (judged.status !== 'ok') expiring.push(used ? judged : warning(check, `${judged.detail}; no webhook uses it`));
   }

@@ -8,6 +8,8 @@ export const OUTCOMES_LOOKED_THROUGH = 500;
 export const OUTCOMES_PER_WEBHOOK = 10;
 /** Events examined for the sample of an event type. */
 export const SAMPLES_LOOKED_THROUGH = 50;
+/** Events of a customer examined for the latest ones of some types. */
+export const LATEST_LOOKED_THROUGH = 10_000;
 /** Records examined for one page of deliveries, in total and at a time. If few match, the page ends early and the next one continues. */
 export const DELIVERIES_EXAMINED_MAX = 10_000;
 export const DELIVERIES_EXAMINED_AT_ONCE = 500;

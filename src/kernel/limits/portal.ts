@@ -74,6 +74,8 @@ export const FEED_BUFFERED = 200;
 /** How often attempts of other instances are read, and the ids of shown attempts that are remembered. */
 export const FEED_OTHERS_EVERY_MS = 1000;
 export const FEED_SEEN_MAX = 10_000;
+/** How often the live pages of a customer look for its new webhooks. */
+export const FEED_WEBHOOKS_EVERY_MS = 2000;
 
 // The overview.
 /** How often the overview is sent, by period, and how long one reading is shared. */

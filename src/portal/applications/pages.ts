@@ -32,7 +32,8 @@ export function applicationPages(dependencies: PageDependencies): PageRoute[] {
     administration: applications,
   };
   /** Text that is not a user name is passed on, so that it is refused together with all other problems. */
-  const userIdOf = async (userName: string): Promise<string> => (await store.users.getByName(userName))?.id ?? userName;
+  const userIdOf = async (userName: string): Promise<string> =>
+    (await store.users.getByName(store.customerId, userName))?.id ?? userName;
 
   const switching = (verb: 'activate' | 'deactivate', done: string): PageRoute =>
     pages.page({

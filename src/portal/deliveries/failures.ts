@@ -23,7 +23,7 @@ const STREAM = `${PATH}/changes`;
 export function deliveryFailurePages({ pages, services, store, feed, clock }: PageDependencies): PageRoute[] {
   const read = async (webhookId: string | null): Promise<Failures> => {
     const webhook = webhookId === null ? null : await services.webhooks.get(webhookId);
-    return store.deliveries.failures(webhook?.progress.webhookNumber ?? null);
+    return store.deliveries.failures(webhook == null ? null : [webhook.progress.webhookNumber]);
   };
   return [
     pages.view(PATH, async (call) => {

@@ -51,7 +51,7 @@ export function webhookListPage({ pages, store, figures, hasPage }: PageDependen
   });
 
   async function filters(asked: Filter): Promise<Html[]> {
-    const counts = await store.directory.states();
+    const counts = await store.directory.states(store.customerId);
     const state = newForm({ q: asked.text, state: asked.state });
     const states = STATES.map((name) => ({ value: name, label: `${name} (${countText(counts[name] ?? 0)})` }));
     return [

@@ -82,7 +82,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
       reader: webhookReader,
       choices: async () => {
         const [offered, eventTypes, allKeys] = await Promise.all([
-          store.directory.endpointNames(CHOICES_MAX),
+          store.directory.endpointNames(store.customerId, CHOICES_MAX),
           store.eventTypes.all(),
           keys.list('', CHOICES_MAX),
         ]);
@@ -179,12 +179,12 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
   /** The page of a webhook, which is live. `test` is the result of a test event just sent. */
   async function readPage(call: PageCall, listing: WebhookListing, test: Html | null): Promise<LiveReading> {
     const { webhook } = listing;
-    const { id, createdAt, encryptionKeyName } = webhook;
+    const { id, customerId, createdAt, encryptionKeyName } = webhook;
     const [figures, activity, history, key] = await Promise.all([
       figuresOf(listing),
       readActivity(dependencies, call.query, webhook),
       store.stateHistory.ofWebhook(id, STATES_READ),
-      encryptionKeyName === null ? null : store.keys.getByName(encryptionKeyName),
+      encryptionKeyName === null ? null : store.keys.getByName(customerId, encryptionKeyName),
     ]);
     const audit = linkButton({ href: `/audit?target=webhook:${id}`, label: 'Audit log', kind: 'quiet' });
     const incidents = incidentsOf(history);

@@ -76,7 +76,8 @@ const issueSql = (whenLocked: '' | 'SKIP LOCKED'): string => `
   SELECT wanted.key, wanted.hash, a.id, wanted.scope, wanted.expires_at
   FROM ${WANTED.from}
   JOIN application AS a ON a.id = wanted.application_id JOIN user_account AS u ON u.id = a.user_id
-  WHERE a.active AND u.active AND a.tokens_revoked_through = wanted.tokens_revoked_through
+  JOIN customer AS c ON c.id = a.customer_id
+  WHERE a.active AND u.active AND c.active AND a.tokens_revoked_through = wanted.tokens_revoked_through
   FOR SHARE OF a ${whenLocked}
   ON CONFLICT (key) DO NOTHING
   RETURNING key`;

@@ -10,7 +10,7 @@ import type { Database, Parameters, Row } from '../database.ts';
 import { ConstraintViolation, DatabaseUnavailable, KeyConflict } from '../errors.ts';
 import type { EventStore } from '../events.ts';
 import { IS_RUNNABLE } from '../sql/delivery/wake.ts';
-import { type Filtered, filteredWebhooks, judged, latestEvents } from '../sql/events.ts';
+import { type Addressed, type Filtered, filteredWebhooks, judged, latestEvents } from '../sql/events.ts';
 import { rowsOf } from './arrays.ts';
 import { together } from './together.ts';
 
@@ -20,14 +20,25 @@ const REQUESTS_MAX = 1000;
 const EVENTS_MAX = EVENTS_PER_REQUEST;
 const BYTES_MAX = 8 * 1024 * 1024;
 
-type WantedEvent = Pick<NewEvent, 'id' | 'type' | 'subject' | 'correlationId' | 'actorId' | 'createdAt'> & {
+type WantedEvent = Pick<
+  NewEvent,
+  'id' | 'type' | 'subject' | 'audience' | 'correlationId' | 'actorId' | 'createdAt'
+> & {
   readonly key: number;
   readonly data: string;
 };
 const WANTED = rowsOf<WantedEvent>(
   'w',
   {
-    ...{ key: 'BIGINT', id: 'TEXT', type: 'TEXT', subject: 'TEXT', correlationId: 'TEXT', actorId: 'TEXT' },
+    ...{
+      key: 'BIGINT',
+      id: 'TEXT',
+      type: 'TEXT',
+      subject: 'TEXT',
+      audience: 'TEXT',
+      correlationId: 'TEXT',
+      actorId: 'TEXT',
+    },
     ...{ createdAt: 'BIGINT', data: 'JSON' },
   },
   'place',
@@ -76,10 +87,14 @@ const WITH_KEYS = `
 // gapless, and a later offset is never visible before an earlier one.
 const append = (passed: string): string => `
   inserted AS (
-    INSERT INTO event (key, id, type, data, subject, correlation_id, actor_id, created_at, content_hash)
-    SELECT key, id, type, data, subject, correlation_id, actor_id, created_at, content_hash FROM fresh ORDER BY key),
+    INSERT INTO event (key, id, type, data, subject, audience, correlation_id, actor_id, created_at, content_hash)
+    SELECT key, id, type, data, subject, audience, correlation_id, actor_id, created_at, content_hash FROM fresh ORDER BY key),
   subscribed AS MATERIALIZED (
-    SELECT DISTINCT t.type, s.webhook_number FROM (SELECT DISTINCT type FROM fresh) AS t
+    SELECT t.type, t.audience, s.webhook_number FROM (SELECT DISTINCT type, audience FROM fresh WHERE audience <> '*') AS t
+    JOIN subscription AS s ON s.pattern = ANY (ARRAY[t.type, substr(t.type, 1, strpos(t.type, '.')) || '*', '*'])
+      AND s.customer_id = ANY (ARRAY['', t.audience])
+    UNION
+    SELECT t.type, t.audience, s.webhook_number FROM (SELECT DISTINCT type, audience FROM fresh WHERE audience = '*') AS t
     JOIN subscription AS s ON s.pattern = ANY (ARRAY[t.type, substr(t.type, 1, strpos(t.type, '.')) || '*', '*'])),
   log AS MATERIALIZED (
     SELECT webhook_number, next_offset FROM webhook_progress WHERE webhook_number IN (SELECT webhook_number FROM subscribed)
@@ -87,7 +102,7 @@ const append = (passed: string): string => `
   record AS MATERIALIZED (
     SELECT l.webhook_number, l.next_offset + row_number() OVER (PARTITION BY l.webhook_number ORDER BY f.place) - 1 AS record_offset,
       f.key AS event_key, octet_length(f.data) AS data_bytes
-    FROM fresh AS f JOIN subscribed AS s ON s.type = f.type JOIN log AS l ON l.webhook_number = s.webhook_number ${passed}),
+    FROM fresh AS f JOIN subscribed AS s ON s.type = f.type AND s.audience = f.audience JOIN log AS l ON l.webhook_number = s.webhook_number ${passed}),
   advanced AS (
     UPDATE webhook_progress AS p
     SET next_offset = r.last_offset + 1,
@@ -137,8 +152,8 @@ export function eventStore(db: Database): EventStore {
     // One at a time: a second statement would only wait for the locks of the first.
     { underWayMax: 1, callsMax: REQUESTS_MAX },
   );
-  const filters = together<readonly string[], readonly Filtered[]>(async (lists) => {
-    const found = await filteredWebhooks(db, [...new Set(lists.flat())]);
+  const filters = together<readonly Addressed[], readonly Filtered[]>(async (lists) => {
+    const found = await filteredWebhooks(db, lists.flat());
     return lists.map(() => found);
   }, READS);
   let waiting = 0;

@@ -40,11 +40,40 @@ CREATE TABLE setting (
   value bytea NOT NULL
 );
 
+-- A customer of the operator. Users, applications, endpoints, keys and webhooks belong to one. The row with the empty id stands for the
+-- operator itself: what it owns has `customer_id` '' here and `customerId` null in the API.
+CREATE TABLE customer (
+  id          text COLLATE "C" PRIMARY KEY,
+  name        text COLLATE "C" NOT NULL,
+  external_id text COLLATE "C" UNIQUE,  -- the operator's own id of it
+  metadata    json NOT NULL,
+  active      boolean NOT NULL,
+  created_at  bigint NOT NULL,
+  updated_at  bigint NOT NULL
+);
+INSERT INTO customer (id, name, external_id, metadata, active, created_at, updated_at) VALUES ('', '', NULL, '{}', true, 0, 0);
+
+-- A link that opens a customer's portal once. Only its hash is stored.
+CREATE TABLE portal_link (
+  id              text COLLATE "C" PRIMARY KEY,
+  customer_id     text COLLATE "C" NOT NULL REFERENCES customer (id) ON DELETE CASCADE,
+  token_hash      bytea NOT NULL UNIQUE CHECK (length(token_hash) = 32),
+  role            text COLLATE "C" NOT NULL CHECK (role IN ('administrator', 'viewer')),
+  session_seconds bigint NOT NULL,
+  return_url      text COLLATE "C",
+  created_at      bigint NOT NULL,
+  expires_at      bigint NOT NULL,
+  used_at         bigint
+);
+CREATE INDEX portal_link_customer ON portal_link (customer_id);
+CREATE INDEX portal_link_expiry ON portal_link (expires_at);
+
 -- A portal account. Tokens of an application act as its account, with the account's permissions and constraints.
 CREATE TABLE user_account (
   id            text COLLATE "C" PRIMARY KEY,
+  customer_id   text COLLATE "C" NOT NULL DEFAULT '' REFERENCES customer (id),
   user_name     text COLLATE "C" NOT NULL,
-  user_name_key text COLLATE "C" NOT NULL UNIQUE,                           -- the name after NFKC and case folding, for searching
+  user_name_key text COLLATE "C" NOT NULL,                                  -- the name after NFKC and case folding, for searching
   display_name  text COLLATE "C",
   email         text COLLATE "C",
   active        boolean NOT NULL,
@@ -53,7 +82,9 @@ CREATE TABLE user_account (
   constraints   json NOT NULL,  -- {"divisions": ["sales"]}; {}: no limits
   password_hash text COLLATE "C",                                           -- scrypt with its parameters; null: cannot sign in to the portal
   created_at    bigint NOT NULL,
-  updated_at    bigint NOT NULL
+  updated_at    bigint NOT NULL,
+  UNIQUE (customer_id, user_name_key),
+  UNIQUE (customer_id, id)
 );
 
 -- A one-time link with which a user sets a password. A new link replaces the user's earlier one.
@@ -69,18 +100,22 @@ CREATE TABLE invitation (
 -- account's role at sign-in: if it changes, the account must sign in again.
 CREATE TABLE session (
   id         text COLLATE "C" PRIMARY KEY,
-  user_id    text COLLATE "C" NOT NULL REFERENCES user_account (id) ON DELETE CASCADE,
+  user_id    text COLLATE "C" REFERENCES user_account (id) ON DELETE CASCADE,  -- null: it began with a portal link
+  customer_id text COLLATE "C" NOT NULL DEFAULT '' REFERENCES customer (id) ON DELETE CASCADE,
   token_hash bytea NOT NULL UNIQUE CHECK (length(token_hash) = 32),
   role       text COLLATE "C" NOT NULL CHECK (role IN ('administrator', 'operator', 'viewer')),
-  method     text COLLATE "C" NOT NULL CHECK (method IN ('password', 'passkey')),
+  method     text COLLATE "C" NOT NULL CHECK (method IN ('password', 'passkey', 'link')),
   address    text COLLATE "C" NOT NULL,
   user_agent text COLLATE "C" NOT NULL,
+  return_url text COLLATE "C",  -- where the operator's product goes on, if a portal link named it
   created_at bigint NOT NULL,
   seen_at    bigint NOT NULL,
-  expires_at bigint NOT NULL
+  expires_at bigint NOT NULL,
+  CHECK ((user_id IS NULL) = (method = 'link'))
 );
 CREATE INDEX session_of_user ON session (user_id);
 CREATE INDEX session_expiry ON session (expires_at);
+CREATE INDEX session_customer ON session (customer_id);
 
 -- A passkey (WebAuthn): the public key of a key pair that a device keeps for one host name.
 CREATE TABLE passkey (
@@ -111,8 +146,9 @@ CREATE INDEX product_updated ON product (updated_at, id);
 -- A customer's program that may request tokens. A replaced secret stays valid until it expires.
 CREATE TABLE application (
   id                            text COLLATE "C" PRIMARY KEY,
+  customer_id                   text COLLATE "C" NOT NULL DEFAULT '' REFERENCES customer (id),
   name                          text COLLATE "C" NOT NULL,
-  user_id                       text COLLATE "C" NOT NULL REFERENCES user_account (id),
+  user_id                       text COLLATE "C" NOT NULL,
   client_id                     text COLLATE "C" NOT NULL UNIQUE,
   secret_hash                   bytea NOT NULL CHECK (length(secret_hash) = 32),
   secret_created_at             bigint NOT NULL,
@@ -124,9 +160,11 @@ CREATE TABLE application (
   tokens_revoked_through        bigint NOT NULL,  -- tokens with a row key up to this one are revoked
   created_at                    bigint NOT NULL,
   updated_at                    bigint NOT NULL,
-  CHECK ((previous_secret_hash IS NULL) = (previous_secret_expires_at IS NULL))
+  CHECK ((previous_secret_hash IS NULL) = (previous_secret_expires_at IS NULL)),
+  FOREIGN KEY (customer_id, user_id) REFERENCES user_account (customer_id, id)
 );
 CREATE INDEX application_user ON application (user_id);
+CREATE INDEX application_customer ON application (customer_id, id);
 
 -- When an application last received or used a token. Collected in memory and written once a minute. It is a separate table because an
 -- update of `application` increases `access_version`, which clears the caches.
@@ -175,6 +213,8 @@ CREATE TRIGGER product_update AFTER UPDATE ON product
   REFERENCING OLD TABLE AS before EXECUTE FUNCTION raise_access_version();
 CREATE TRIGGER product_delete AFTER DELETE ON product
   REFERENCING OLD TABLE AS before EXECUTE FUNCTION raise_access_version();
+CREATE TRIGGER customer_update AFTER UPDATE ON customer
+  REFERENCING OLD TABLE AS before EXECUTE FUNCTION raise_access_version();
 CREATE TRIGGER session_delete AFTER DELETE ON session
   REFERENCING OLD TABLE AS before EXECUTE FUNCTION raise_access_version();
 
@@ -198,6 +238,7 @@ CREATE INDEX employee_division ON employee (division, user_id);
 -- A customer's HTTPS address, and how requests to it are secured.
 CREATE TABLE endpoint (
   id                             text COLLATE "C" PRIMARY KEY,
+  customer_id                    text COLLATE "C" NOT NULL DEFAULT '' REFERENCES customer (id),
   name                           text COLLATE "C" NOT NULL,
   url                            text COLLATE "C" NOT NULL,
   api_key                        bytea NOT NULL,
@@ -231,20 +272,23 @@ CREATE TABLE endpoint (
   CHECK ((next_secret IS NULL) = (next_secret_created_at IS NULL)),
   CHECK ((next_api_key IS NULL) = (next_api_key_at IS NULL)),
   CHECK ((oauth_client_id IS NULL) = (oauth_client_secret IS NULL) AND (oauth_client_id IS NULL) = (oauth_token_url IS NULL)),
-  CHECK ((client_certificate IS NULL) = (client_private_key IS NULL))
+  CHECK ((client_certificate IS NULL) = (client_private_key IS NULL)),
+  UNIQUE (customer_id, id)
 );
 
 -- A customer's PGP public key. Payloads are encrypted for it.
 CREATE TABLE pgp_key (
   id          text COLLATE "C" PRIMARY KEY,
-  name        text COLLATE "C" NOT NULL UNIQUE,
+  customer_id text COLLATE "C" NOT NULL DEFAULT '' REFERENCES customer (id),
+  name        text COLLATE "C" NOT NULL,
   public_key  text COLLATE "C" NOT NULL,
   fingerprint text COLLATE "C" NOT NULL,
   algorithm   text COLLATE "C" NOT NULL,
   expires_at  bigint,
   warned_days bigint,  -- days of the last expiry warning: 30, 7 or 1
   created_at  bigint NOT NULL,
-  updated_at  bigint NOT NULL
+  updated_at  bigint NOT NULL,
+  UNIQUE (customer_id, name)
 );
 
 -- An event type that may be published. Every start rewrites the built-in types.
@@ -280,12 +324,13 @@ CREATE TABLE instance (
 CREATE TABLE webhook (
   number                 bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY CHECK (number < 67108864),
   id                     text COLLATE "C" NOT NULL UNIQUE,
+  customer_id            text COLLATE "C" NOT NULL DEFAULT '' REFERENCES customer (id),
   name                   text COLLATE "C" NOT NULL,
-  endpoint_id            text COLLATE "C" NOT NULL REFERENCES endpoint (id),
+  endpoint_id            text COLLATE "C" NOT NULL,
   event_types            json NOT NULL,
   filter                 json,  -- which events of these types it gets
   custom_headers         json NOT NULL,
-  encryption_key_name    text COLLATE "C" REFERENCES pgp_key (name) ON UPDATE CASCADE,
+  encryption_key_name    text COLLATE "C",
   ordered                boolean NOT NULL,
   max_batch_records      bigint NOT NULL CHECK (max_batch_records BETWEEN 1 AND 1000),
   max_records_per_second double precision,
@@ -295,10 +340,13 @@ CREATE TABLE webhook (
   heartbeat_seconds      bigint NOT NULL,
   timeout_seconds        bigint NOT NULL CHECK (timeout_seconds BETWEEN 1 AND 60),
   created_at             bigint NOT NULL,
-  updated_at             bigint NOT NULL
+  updated_at             bigint NOT NULL,
+  FOREIGN KEY (customer_id, endpoint_id) REFERENCES endpoint (customer_id, id),
+  FOREIGN KEY (customer_id, encryption_key_name) REFERENCES pgp_key (customer_id, name) ON UPDATE CASCADE
 );
 CREATE INDEX webhook_endpoint ON webhook (endpoint_id);
-CREATE INDEX webhook_encryption_key ON webhook (encryption_key_name);
+CREATE INDEX webhook_encryption_key ON webhook (customer_id, encryption_key_name);
+CREATE INDEX webhook_customer ON webhook (customer_id, number);
 
 -- The number of a deleted webhook. Housekeeping deletes its log in small steps.
 CREATE TABLE removed_webhook (number bigint PRIMARY KEY);
@@ -358,11 +406,13 @@ FOR EACH ROW WHEN (OLD.wake_at IS DISTINCT FROM NEW.wake_at) EXECUTE FUNCTION ke
 -- The subscriptions of webhooks: an event type, a category with `.*`, or `*`.
 CREATE TABLE subscription (
   pattern        text COLLATE "C" NOT NULL,
+  customer_id    text COLLATE "C" NOT NULL,  -- of the webhook
   webhook_number bigint NOT NULL REFERENCES webhook (number) ON DELETE CASCADE,
   filtered       boolean NOT NULL,  -- whether the webhook has a filter
-  PRIMARY KEY (pattern, webhook_number)
+  PRIMARY KEY (pattern, customer_id, webhook_number)
 );
-CREATE INDEX subscription_filtered ON subscription (pattern, webhook_number) WHERE filtered;
+CREATE INDEX subscription_webhook ON subscription (webhook_number);
+CREATE INDEX subscription_filtered ON subscription (pattern, customer_id, webhook_number) WHERE filtered;
 -- A transaction that publishes sees the same subscriptions in each of its statements: changes of them wait until it ends. Otherwise it might
 -- take an offset for a webhook and then add no record to its log.
 CREATE FUNCTION hold_subscriptions() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -386,6 +436,7 @@ CREATE TABLE event (
   type           text COLLATE "C" NOT NULL,
   data           text COLLATE "C",           -- the JSON text that is sent; null once erased
   subject        text COLLATE "C",           -- the person that the event is about
+  audience       text COLLATE "C" NOT NULL DEFAULT '',  -- who gets it besides the operator: a customer's id, '*' for every customer, or '' for nobody
   correlation_id text COLLATE "C" NOT NULL,
   actor_id       text COLLATE "C",
   created_at     bigint NOT NULL,
@@ -397,6 +448,8 @@ CREATE TABLE event (
 CREATE TRIGGER event_insert BEFORE INSERT ON event EXECUTE FUNCTION hold_subscriptions();
 CREATE INDEX event_subject ON event (subject, key) WHERE subject IS NOT NULL;
 CREATE INDEX event_erased ON event (erased_at) WHERE erased_at IS NOT NULL;
+-- The latest events that a customer could get. Events of the operator alone do not pay for it.
+CREATE INDEX event_of_audience ON event (audience, key) WHERE audience <> '';
 -- Lists by type and lists of discarded records, newest first: every index ends in the key. The first one takes 5 % of a publish.
 CREATE INDEX event_of_type ON event (type, key);
 CREATE INDEX event_erased_key ON event (key) WHERE erased_at IS NOT NULL;
@@ -531,6 +584,7 @@ CREATE TABLE audit (
   actor         text COLLATE "C" NOT NULL,
   action        text COLLATE "C" NOT NULL,
   target        text COLLATE "C" NOT NULL,
+  customer_id   text COLLATE "C" NOT NULL DEFAULT '',  -- whose audit log shows it, besides the operator's
   changes       json NOT NULL,  -- secrets masked
   previous_hash text COLLATE "C" NOT NULL,
   hash          text COLLATE "C" NOT NULL
@@ -539,6 +593,7 @@ CREATE INDEX audit_id ON audit (id);
 CREATE INDEX audit_at ON audit (at);
 CREATE INDEX audit_actor ON audit (actor, number);
 CREATE INDEX audit_target ON audit (target, number);
+CREATE INDEX audit_customer ON audit (customer_id, number) WHERE customer_id <> '';
 
 -- Work that one instance does for all, such as housekeeping.
 CREATE TABLE duty (

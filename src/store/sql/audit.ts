@@ -6,15 +6,15 @@ import { AUDIT_EXAMINED_AT_ONCE } from '../../kernel/limits/log.ts';
 import type { AuditEntry, Changes } from '../../resources/audit.ts';
 import type { AuditFilter, AuditRecord, AuditStore } from '../audit.ts';
 import type { Database, Row, Statement } from '../database.ts';
-import { json, readRow } from './table.ts';
+import { customer, json, OPERATOR, readRow } from './table.ts';
 
 // The hash is computed in the transaction, where the previous entry is known.
 const APPEND = `
-  INSERT INTO audit (number, id, at, actor, action, target, changes, previous_hash, hash)
-  SELECT last.number + 1, @id, @at, @actor, @action, @target, @changes, last.hash, sha256_hex(last.hash || @content)
+  INSERT INTO audit (number, id, at, actor, action, target, customer_id, changes, previous_hash, hash)
+  SELECT last.number + 1, @id, @at, @actor, @action, @target, @customerId, @changes, last.hash, sha256_hex(last.hash || @content)
   FROM (SELECT 0 AS number, '' AS hash UNION ALL SELECT * FROM (SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1) AS newest
         ORDER BY number DESC LIMIT 1) AS last`;
-const COLUMNS = 'number, id, at, actor, action, target, changes';
+const COLUMNS = 'number, id, at, actor, action, target, customer_id, changes';
 const GET = `SELECT ${COLUMNS} FROM audit WHERE id = @id`;
 const NUMBER_OF = 'SELECT number FROM audit WHERE id = @id';
 /** The condition of each filter. `action` and `target` match prefixes: `webhook.`, `webhook:`. */
@@ -22,6 +22,8 @@ const CONDITIONS: { readonly [Name in keyof AuditFilter]-?: string } = {
   actor: 'actor = @actor',
   action: 'substr(action, 1, length(@action)) = @action',
   target: 'target >= @target AND target < @targetEnd',
+  // The second condition lets the planner use the index.
+  customerId: "customer_id = @customerId AND customer_id <> ''",
   exactAction: 'action = @exactAction',
   exactTarget: 'target = @exactTarget',
   since: 'at >= @since',
@@ -37,9 +39,10 @@ const CHAIN = `SELECT ${COLUMNS}, previous_hash, hash FROM audit WHERE number > 
 export function auditStatement(entry: AuditEntry): Statement {
   const changes = JSON.stringify(entry.changes);
   const { id, at, actor, action, target } = entry;
+  const customerId = customer.write(entry.customerId, '');
   return {
     sql: APPEND,
-    params: { id, at, actor, action, target, changes, content: chainedContent(entry, changes) },
+    params: { id, at, actor, action, target, customerId, changes, content: chainedContent(entry, changes) },
     expectChanges: 1,
   };
 }
@@ -67,7 +70,7 @@ export function auditStore(db: Database): AuditStore {
         if (rows.length === 0) return null;
         for (const row of rows) {
           // The text of the changes is hashed as stored. If it was tampered with, it may not be JSON.
-          const content = chainedContent(row, String(row.changes));
+          const content = chainedContent({ ...row, customerId: row.customer_id }, String(row.changes));
           const hash = createHash('sha256')
             .update(previous + content)
             .digest('hex');
@@ -92,8 +95,9 @@ async function list(db: Database, { before, limit, filter }: Page): Promise<Audi
   const found: AuditRecord[] = [];
   let through = await lastNumber(db, before);
   while (found.length < limit && through > 0) {
-    // Index: audit_target.
-    const isIndexed = filter.target !== undefined || filter.exactTarget !== undefined;
+    // Indexes: audit_target and audit_customer.
+    const isIndexed =
+      filter.target !== undefined || filter.exactTarget !== undefined || filter.customerId !== undefined;
     const from = !isIndexed ? through - AUDIT_EXAMINED_AT_ONCE + 1 : 0;
     const rows = await db.all(sql, { ...filter, targetEnd, from, through, limit: limit - found.length });
     found.push(...rows.map(read));
@@ -109,12 +113,12 @@ async function lastNumber(db: Database, before: string | null): Promise<number> 
   return Number((await db.get(NUMBER_OF, { id: before }))?.number ?? 1) - 1;
 }
 
-type Chained = { readonly [Field in 'id' | 'at' | 'actor' | 'action' | 'target']?: unknown };
+type Chained = { readonly [Field in 'id' | 'at' | 'actor' | 'action' | 'target' | 'customerId']?: unknown };
 
-function chainedContent({ id, at, actor, action, target }: Chained, changesJson: string): string {
-  return JSON.stringify([id, at, actor, action, target, changesJson]);
+function chainedContent({ id, at, actor, action, target, customerId }: Chained, changesJson: string): string {
+  return JSON.stringify([id, at, actor, action, target, changesJson, customerId === OPERATOR ? null : customerId]);
 }
 
 function read(row: Row): AuditRecord {
-  return readRow<AuditRecord>(row, { changes: json<Changes>() });
+  return readRow<AuditRecord>(row, { customerId: customer, changes: json<Changes>() });
 }

@@ -1,7 +1,7 @@
 /** The reads of the portal's lists: webhooks, endpoints, applications and users, and the webhooks that use an endpoint, a key or an event type. */
 import type { Vault } from '../../kernel/vault.ts';
 import type { WebhookState } from '../../webhooks/webhook.ts';
-import type { Database, Row } from '../database.ts';
+import type { Database, Parameters, Row } from '../database.ts';
 import type {
   DirectoryStore,
   EndpointName,
@@ -31,7 +31,10 @@ const DEAD = `
   SELECT count(*) AS batches, coalesce(sum(last_offset - first_offset + 1), 0) AS records
   FROM (SELECT first_offset, last_offset FROM batch INDEXED BY batch_dead
         WHERE webhook_number = @webhookNumber AND state = 'dead' LIMIT @limit) AS dead`;
-const NAMES = 'SELECT id, name, enabled, token_challenge, verified FROM endpoint ORDER BY lower(name), id LIMIT @limit';
+const names = (where: string): string =>
+  `SELECT id, name, enabled, token_challenge, verified FROM endpoint ${where} ORDER BY lower(name), id LIMIT @limit`;
+const NAMES = names('');
+const NAMES_OF_CUSTOMER = names('WHERE customer_id = @customerId');
 // Index: webhook_endpoint.
 const OF_ENDPOINT = `
   SELECT w.endpoint_id, w.number AS webhook_number, w.id, w.name, p.state, p.state_reason, p.failing_since_at
@@ -39,9 +42,14 @@ const OF_ENDPOINT = `
   JOIN webhook AS w ON w.endpoint_id = wanted.value JOIN webhook_progress AS p ON p.webhook_number = w.number
   ORDER BY w.number LIMIT @limit`;
 const STATES = 'SELECT state, count(*) AS webhooks FROM webhook_progress GROUP BY state';
+// Index: webhook_customer.
+const STATES_OF_CUSTOMER = `
+  SELECT p.state, count(*) AS webhooks FROM webhook AS w JOIN webhook_progress AS p ON p.webhook_number = w.number
+  WHERE w.customer_id = @customerId GROUP BY p.state`;
 
 // There are thousands of webhooks and endpoints at most, so filters scan them.
 const WEBHOOK_CONDITIONS: Readonly<Record<string, string>> = {
+  customerId: 'w.customer_id = @customerId',
   state: 'p.state = @state',
   endpointId: 'w.endpoint_id = @endpointId',
   keyName: 'w.encryption_key_name = @keyName',
@@ -49,6 +57,7 @@ const WEBHOOK_CONDITIONS: Readonly<Record<string, string>> = {
   before: 'w.id < @before',
 };
 const ENDPOINT_CONDITIONS: Readonly<Record<string, string>> = {
+  customerId: 'customer_id = @customerId',
   text: '(strpos(lower(name), lower(@text)) > 0 OR strpos(lower(url), lower(@text)) > 0)',
   before: 'id < @before',
 };
@@ -73,8 +82,8 @@ export function directoryStore(db: Database, vault: Vault): DirectoryStore {
       const row = await db.get(DEAD, { webhookNumber, limit: batches + 1 });
       return { records: Number(row?.records), isWhole: Number(row?.batches) <= batches };
     },
-    states: async () => {
-      const rows = await db.all(STATES, {});
+    states: async (customerId) => {
+      const rows = await (customerId === null ? db.all(STATES, {}) : db.all(STATES_OF_CUSTOMER, { customerId }));
       return Object.fromEntries(rows.map((row) => [String(row.state), Number(row.webhooks)]));
     },
     endpoints: async (filter, before, limit) => {
@@ -86,10 +95,12 @@ export function directoryStore(db: Database, vault: Vault): DirectoryStore {
       (await db.all(OF_ENDPOINT, { endpointIds: JSON.stringify(endpointIds), limit })).map((row) =>
         readRow<EndpointWebhook>(row),
       ),
-    endpointNames: async (limit) =>
-      (await db.all(NAMES, { limit })).map((row) =>
+    endpointNames: async (customerId, limit) => {
+      const rows = customerId === null ? db.all(NAMES, { limit }) : db.all(NAMES_OF_CUSTOMER, { customerId, limit });
+      return (await rows).map((row) =>
         readRow<EndpointName>(row, { enabled: flag, tokenChallenge: flag, verified: flag }),
-      ),
+      );
+    },
   };
 }
 
@@ -104,12 +115,14 @@ function readListing(row: Row): WebhookListing {
 
 // There are thousands of applications and users at most, so filters scan them.
 const APPLICATION_CONDITIONS: Readonly<Record<string, string>> = {
+  customerId: 'a.customer_id = @customerId',
   text: '(strpos(lower(a.name), lower(@text)) > 0 OR strpos(lower(a.client_id), lower(@text)) > 0)',
   userId: 'a.user_id = @userId',
   scope: 'EXISTS (SELECT 1 FROM texts(a.scopes) AS held WHERE held.value = @scope)',
   before: 'a.id < @before',
 };
 const USER_CONDITIONS: Readonly<Record<string, string>> = {
+  customerId: 'u.customer_id = @customerId',
   text: '(strpos(lower(u.user_name), lower(@text)) > 0 OR strpos(lower(u.display_name), lower(@text)) > 0)',
   role: 'u.role = @role',
   state: "u.active = (@state = 'active')",
@@ -150,11 +163,13 @@ const NAMED = 3;
 const OF_ENDPOINTS =
   'SELECT wanted.value AS used, w.number FROM texts(@wanted) AS wanted JOIN webhook AS w ON w.endpoint_id = wanted.value';
 const OF_KEYS =
-  'SELECT wanted.value AS used, w.number FROM texts(@wanted) AS wanted JOIN webhook AS w ON w.encryption_key_name = wanted.value';
+  'SELECT wanted.value AS used, w.number FROM texts(@wanted) AS wanted JOIN pgp_key AS k ON k.id = wanted.value JOIN webhook AS w ON w.customer_id = k.customer_id AND w.encryption_key_name = k.name';
 // A webhook subscribes to a type by its name, by its category or by `*`; each webhook counts once.
-const OF_EVENT_TYPES = `
+const ofEventTypes = (condition: string): string => `
   SELECT DISTINCT wanted.value AS used, s.webhook_number AS number FROM texts(@wanted) AS wanted
-  JOIN subscription AS s ON s.pattern IN (wanted.value, substr(wanted.value, 1, strpos(wanted.value, '.')) || '*', '*')`;
+  JOIN subscription AS s ON s.pattern IN (wanted.value, substr(wanted.value, 1, strpos(wanted.value, '.')) || '*', '*') ${condition}`;
+const OF_EVENT_TYPES = ofEventTypes('');
+const OF_EVENT_TYPES_OF_CUSTOMER = ofEventTypes('AND s.customer_id = @customerId');
 
 function usesSql(pairs: string): string {
   return `
@@ -169,9 +184,9 @@ function usesSql(pairs: string): string {
 export function useStore(db: Database): UseStore {
   const read =
     (pairs: string) =>
-    async (wanted: readonly string[]): Promise<ReadonlyMap<string, Uses>> => {
+    async (wanted: readonly string[], more: Parameters = {}): Promise<ReadonlyMap<string, Uses>> => {
       const uses = new Map<string, { count: number; first: Use[] }>();
-      for (const row of await db.all(usesSql(pairs), { wanted: JSON.stringify(wanted) })) {
+      for (const row of await db.all(usesSql(pairs), { ...more, wanted: JSON.stringify(wanted) })) {
         const used = String(row.used);
         const entry = uses.get(used) ?? { count: Number(row.uses), first: [] };
         entry.first.push({ id: String(row.id), name: String(row.name), state: row.state as WebhookState });
@@ -179,5 +194,10 @@ export function useStore(db: Database): UseStore {
       }
       return uses;
     };
-  return { ofEndpoints: read(OF_ENDPOINTS), ofKeys: read(OF_KEYS), ofEventTypes: read(OF_EVENT_TYPES) };
+  const [ofAll, ofCustomer] = [read(OF_EVENT_TYPES), read(OF_EVENT_TYPES_OF_CUSTOMER)];
+  return {
+    ofEndpoints: read(OF_ENDPOINTS),
+    ofKeys: read(OF_KEYS),
+    ofEventTypes: (names, customerId) => (customerId === null ? ofAll(names) : ofCustomer(names, { customerId })),
+  };
 }

@@ -1,9 +1,9 @@
 /** Event types (`event_type`), and publishing: events, the filters that judge them, and their place in the logs of webhooks. */
-import type { EventType, Idempotency, NewEvent } from '../../events/event.ts';
+import { EVERYONE, type EventType, type Idempotency, type NewEvent } from '../../events/event.ts';
 import { compileFilter, type Filter, type Judged } from '../../kernel/filter.ts';
 import { firstRowKeyAt, rowKeyOf } from '../../kernel/ids.ts';
 import { FILTERS_CACHED } from '../../kernel/limits/limits.ts';
-import { SAMPLES_LOOKED_THROUGH } from '../../kernel/limits/log.ts';
+import { LATEST_LOOKED_THROUGH, SAMPLES_LOOKED_THROUGH } from '../../kernel/limits/log.ts';
 import { createLru } from '../../kernel/lru.ts';
 import type { StateChange } from '../../webhooks/webhook.ts';
 import type { Answer, Database, Statement } from '../database.ts';
@@ -20,11 +20,11 @@ const TAKE_KEY = `
   SET event_id = excluded.event_id, event_key = excluded.event_key, expires_at = excluded.expires_at
   WHERE idempotency.expires_at <= @now`;
 const INSERT = `
-  INSERT INTO event (key, id, type, data, subject, correlation_id, actor_id, created_at)
-  VALUES (@key, @id, @type, @data, @subject, @correlationId, @actorId, @createdAt)`;
+  INSERT INTO event (key, id, type, data, subject, audience, correlation_id, actor_id, created_at)
+  VALUES (@key, @id, @type, @data, @subject, @audience, @correlationId, @actorId, @createdAt)`;
 const INSERT_ONCE = `
-  INSERT INTO event (key, id, type, data, subject, correlation_id, actor_id, created_at, content_hash)
-  SELECT @key, @id, @type, @data, @subject, @correlationId, @actorId, @createdAt, @contentHash
+  INSERT INTO event (key, id, type, data, subject, audience, correlation_id, actor_id, created_at, content_hash)
+  SELECT @key, @id, @type, @data, @subject, @audience, @correlationId, @actorId, @createdAt, @contentHash
   WHERE EXISTS (SELECT 1 FROM idempotency WHERE publisher = @publisher AND key = @idempotencyKey AND event_id = @id)`;
 // An erased event has no hash: repeating its key publishes nothing, whatever the content is.
 const IS_SAME = '(e.content_hash IS NULL OR e.content_hash = @contentHash)';
@@ -35,10 +35,14 @@ const OTHER_HOLDER = `
   SELECT i.event_id FROM idempotency AS i LEFT JOIN event AS e ON e.key = i.event_key
   WHERE i.publisher = @publisher AND i.key = @key AND i.expires_at > @now AND NOT ${IS_SAME}`;
 
+// Primary key of subscription: the operator's own webhooks and those of one customer, however many customers there are.
 const SUBSCRIBED = `
+  SELECT webhook_number FROM subscription WHERE pattern IN (@type, @category, '*') AND customer_id IN ('', @audience)`;
+const SUBSCRIBED_OF_ALL = `
   SELECT webhook_number FROM subscription WHERE pattern IN (@type, @category, '*')`;
 /** Without the webhooks whose filters the event does not pass. */
-const SUBSCRIBED_PASSED = `${SUBSCRIBED} AND webhook_number NOT IN (SELECT x.value FROM numbers(@excluded) AS x)`;
+const passed = (subscribed: string): string =>
+  `${subscribed} AND webhook_number NOT IN (SELECT x.value FROM numbers(@excluded) AS x)`;
 // An ordered webhook sends new records only after its pending batch is settled, and the settlement looks for more. Waking it here would
 // cost a look and a commit for each event.
 const WAKE_AT = `CASE WHEN ${IS_RUNNABLE} THEN
@@ -59,18 +63,25 @@ const fanOut = (subscribed: string): string => `
   SELECT p.webhook_number, p.next_offset - 1, e.key, octet_length(e.data)
   FROM event AS e CROSS JOIN webhook_progress AS p
   WHERE e.key = @key AND e.id = @id AND p.webhook_number IN (${subscribed})`;
-const [ADVANCE, ADVANCE_PASSED] = [SUBSCRIBED, SUBSCRIBED_PASSED].map(advance) as [string, string];
-const [FAN_OUT, FAN_OUT_PASSED] = [SUBSCRIBED, SUBSCRIBED_PASSED].map(fanOut) as [string, string];
+type Appending = { readonly advance: string; readonly fanOut: string };
+const appending = (subscribed: string): Appending => ({ advance: advance(subscribed), fanOut: fanOut(subscribed) });
+/** By the audience, and by whether filters exclude webhooks. */
+const APPENDING = {
+  one: { all: appending(SUBSCRIBED), passed: appending(passed(SUBSCRIBED)) },
+  everyone: { all: appending(SUBSCRIBED_OF_ALL), passed: appending(passed(SUBSCRIBED_OF_ALL)) },
+} as const;
 
 // The same for all events of a request, with one write per log instead of one per event. The inserted events by key and id. For SQLite:
 // PostgreSQL publishes the requests of many at once (`postgres/publish.ts`), and takes the locks in order there.
 const FRESH = `
   fresh AS MATERIALIZED (
-    SELECT e.key, e.type, octet_length(e.data) AS data_bytes FROM tuples(@inserted) AS j CROSS JOIN event AS e
+    SELECT e.key, e.type, e.audience, octet_length(e.data) AS data_bytes FROM tuples(@inserted) AS j CROSS JOIN event AS e
     WHERE e.key = CAST(j.value ->> 0 AS BIGINT) AND e.id = j.value ->> 1),
   wanted AS MATERIALIZED (
-    SELECT DISTINCT t.type, t.records, s.webhook_number FROM (SELECT type, count(*) AS records FROM fresh GROUP BY type) AS t
-    CROSS JOIN subscription AS s WHERE s.pattern IN (t.type, substr(t.type, 1, strpos(t.type, '.')) || '*', '*')),
+    SELECT DISTINCT t.type, t.audience, t.records, s.webhook_number
+    FROM (SELECT type, audience, count(*) AS records FROM fresh GROUP BY type, audience) AS t
+    CROSS JOIN subscription AS s
+    WHERE s.pattern IN (t.type, substr(t.type, 1, strpos(t.type, '.')) || '*', '*') AND s.customer_id IN ('', t.audience)),
   added AS MATERIALIZED (SELECT webhook_number, CAST(sum(records) AS BIGINT) AS records FROM wanted GROUP BY webhook_number)`;
 const ADVANCE_ALL = `
   WITH ${FRESH}
@@ -84,26 +95,30 @@ const FAN_OUT_ALL = `
   SELECT w.webhook_number, p.next_offset - a.records + row_number() OVER (PARTITION BY w.webhook_number ORDER BY f.key) - 1, f.key,
     f.data_bytes
   FROM added AS a CROSS JOIN webhook_progress AS p CROSS JOIN wanted AS w CROSS JOIN fresh AS f
-  WHERE p.webhook_number = a.webhook_number AND w.webhook_number = a.webhook_number AND f.type = w.type`;
+  WHERE p.webhook_number = a.webhook_number AND w.webhook_number = a.webhook_number AND f.type = w.type
+    AND f.audience = w.audience`;
 
 /** Appends one judged event. Part of the transaction of the change that caused it (contract §3), or of a publish request. */
 export function publishStatements(event: NewEvent): Statement[] {
-  const { id, type, createdAt } = event;
+  const { id, type, audience, createdAt } = event;
   const isExcluding = event.excluded.length > 0;
   const excluded = isExcluding ? { excluded: JSON.stringify(event.excluded) } : {};
-  const wanted = { key: rowKeyOf(id), id, type, category: categoryPattern(type), ...excluded };
+  const isForAll = audience === EVERYONE;
+  const reached = isForAll ? {} : { audience };
+  const wanted = { key: rowKeyOf(id), id, type, category: categoryPattern(type), ...reached, ...excluded };
+  const { advance, fanOut } = APPENDING[isForAll ? 'everyone' : 'one'][isExcluding ? 'passed' : 'all'];
   return [
     ...insertStatements(event),
-    { sql: isExcluding ? ADVANCE_PASSED : ADVANCE, params: { ...wanted, createdAt } },
-    { sql: isExcluding ? FAN_OUT_PASSED : FAN_OUT, params: wanted },
+    { sql: advance, params: { ...wanted, createdAt } },
+    { sql: fanOut, params: wanted },
   ];
 }
 
 /** Appends several events in their order. Their keys ascend. */
 function publishAllStatements(events: readonly NewEvent[]): Statement[] {
   const [first] = events;
-  const isExcluding = events.some(({ excluded }) => excluded.length > 0);
-  if (first === undefined || events.length === 1 || isExcluding) return events.flatMap(publishStatements);
+  const isSpecial = events.some(({ excluded, audience }) => excluded.length > 0 || audience === EVERYONE);
+  if (first === undefined || events.length === 1 || isSpecial) return events.flatMap(publishStatements);
   const inserted = JSON.stringify(events.map(({ id }) => [rowKeyOf(id), id]));
   return [
     ...events.flatMap(insertStatements),
@@ -113,8 +128,8 @@ function publishAllStatements(events: readonly NewEvent[]): Statement[] {
 }
 
 function insertStatements(event: NewEvent): Statement[] {
-  const { id, type, dataJson: data, subject, correlationId, actorId, createdAt, idempotency } = event;
-  const row = { key: rowKeyOf(id), id, type, data, subject, correlationId, actorId, createdAt };
+  const { id, type, dataJson: data, subject, audience, correlationId, actorId, createdAt, idempotency } = event;
+  const row = { key: rowKeyOf(id), id, type, data, subject, audience, correlationId, actorId, createdAt };
   if (idempotency === null) return [{ sql: INSERT, params: row }];
   const { publisher, key: idempotencyKey, expiresAt, contentHash } = idempotency;
   const taken = { publisher, key: idempotencyKey, eventId: id, eventKey: row.key, expiresAt, now: createdAt };
@@ -125,10 +140,12 @@ function insertStatements(event: NewEvent): Statement[] {
 }
 
 // Index: subscription_filtered, which is empty while no webhook has a filter.
-const FILTERS = `
+const filters = (condition: string): string => `
   SELECT number, filter FROM webhook WHERE number IN (
     SELECT s.webhook_number FROM texts(@patterns) AS p CROSS JOIN subscription AS s INDEXED BY subscription_filtered
-    WHERE s.pattern = p.value AND s.filtered)`;
+    WHERE s.pattern = p.value AND s.filtered ${condition})`;
+const FILTERS = filters('AND s.customer_id IN (SELECT a.value FROM texts(@audiences) AS a)');
+const FILTERS_OF_ALL = filters('');
 // Most installations have no filters. This look takes 3 µs on SQLite, half of the query above.
 const ANY_FILTER = 'SELECT 1 FROM subscription WHERE filtered LIMIT 1';
 
@@ -144,16 +161,25 @@ function compile(text: string): Filtered['passes'] {
   return passes;
 }
 
-/** The webhooks with a filter among those that subscribe to any of these types. */
-export async function filteredWebhooks(db: Pick<Database, 'all'>, types: readonly string[]): Promise<Filtered[]> {
-  const patterns = ['*', ...new Set(types.flatMap((type) => [type, categoryPattern(type)]))];
-  const rows = await db.all(FILTERS, { patterns: JSON.stringify(patterns) });
+/** What decides which filters judge an event. */
+export type Addressed = Pick<NewEvent, 'type' | 'audience'>;
+
+/** The webhooks with a filter among those that get events of these types and audiences. */
+export async function filteredWebhooks(
+  db: Pick<Database, 'all'>,
+  addressed: readonly Addressed[],
+): Promise<Filtered[]> {
+  const patterns = ['*', ...new Set(addressed.flatMap(({ type }) => [type, categoryPattern(type)]))];
+  const audiences = [...new Set(['', ...addressed.map(({ audience }) => audience)])];
+  const isForAll = audiences.includes(EVERYONE);
+  const params = { patterns: JSON.stringify(patterns), ...(isForAll ? {} : { audiences: JSON.stringify(audiences) }) };
+  const rows = await db.all(isForAll ? FILTERS_OF_ALL : FILTERS, params);
   return rows.map(({ number, filter }) => ({ webhookNumber: Number(number), passes: compile(String(filter)) }));
 }
 
 /** The same, for one publisher at a time. */
-function filtersOf(db: Database): (types: readonly string[]) => Promise<Filtered[]> {
-  return async (types) => ((await db.get(ANY_FILTER, {})) === undefined ? [] : filteredWebhooks(db, types));
+function filtersOf(db: Database): (addressed: readonly Addressed[]) => Promise<Filtered[]> {
+  return async (addressed) => ((await db.get(ANY_FILTER, {})) === undefined ? [] : filteredWebhooks(db, addressed));
 }
 
 /** The pattern for all events of the type's category, for example `employee.*`. */
@@ -161,13 +187,13 @@ export function categoryPattern(type: string): string {
   return `${type.slice(0, type.indexOf('.'))}.*`;
 }
 
-/** The events with the webhooks whose filters they do not pass. `find` is to find at least those that subscribe to their types. */
+/** The events with the webhooks whose filters they do not pass. `find` is to find at least those that would get them. */
 export async function judged(
   events: readonly NewEvent[],
-  find: (types: readonly string[]) => Answer<readonly Filtered[]>,
+  find: (addressed: readonly Addressed[]) => Answer<readonly Filtered[]>,
 ): Promise<readonly NewEvent[]> {
   if (events.length === 0) return events;
-  const filtered = await find([...new Set(events.map(({ type }) => type))]);
+  const filtered = await find(events);
   if (filtered.length === 0) return events;
   return events.map((event) => {
     const seen: Judged = { type: event.type, subject: event.subject, data: JSON.parse(event.dataJson) };
@@ -216,6 +242,11 @@ export function eventStore(db: Database): EventStore {
 
 // Index: event_of_type, covering.
 const LATEST_KEYS = 'SELECT key FROM event WHERE type = @type ORDER BY key DESC LIMIT @limit';
+// Index: event_of_audience. Looks through a bounded number of events, whatever their types are.
+const LATEST_KEYS_OF_CUSTOMER = `
+  SELECT key FROM (
+    SELECT key, type FROM event WHERE audience = @audience AND audience <> '' ORDER BY key DESC LIMIT ${LATEST_LOOKED_THROUGH}) AS e
+  WHERE type IN (SELECT t.value FROM texts(@types) AS t) ORDER BY key DESC LIMIT @limit`;
 const PAST = `
   SELECT e.id, e.type, e.subject, e.created_at, e.data AS data_json FROM numbers(@keys) AS k CROSS JOIN event AS e
   WHERE e.key = k.value AND e.data IS NOT NULL ORDER BY e.key DESC`;
@@ -224,9 +255,17 @@ const PAST_AT_ONCE = 20;
 
 /** For `EventStore.latest`. */
 export function latestEvents(db: Database): EventStore['latest'] {
-  return async (types, { events: limit, maxBytes }) => {
-    const keys: number[] = [];
-    for (const type of types) for (const { key } of await db.all(LATEST_KEYS, { type, limit })) keys.push(Number(key));
+  const keysOf = async (types: readonly string[], customerId: string | null, limit: number): Promise<number[]> => {
+    const reads =
+      customerId === null
+        ? types.map((type) => db.all(LATEST_KEYS, { type, limit }))
+        : [customerId, EVERYONE].map((audience) =>
+            db.all(LATEST_KEYS_OF_CUSTOMER, { audience, types: JSON.stringify(types), limit }),
+          );
+    return (await Promise.all(reads)).flat().map(({ key }) => Number(key));
+  };
+  return async (types, customerId, { events: limit, maxBytes }) => {
+    const keys = await keysOf(types, customerId, limit);
     const newest = keys.sort((a, b) => b - a).slice(0, limit);
     const found: PastEvent[] = [];
     let bytes = 0;

@@ -4,7 +4,7 @@ import { EXPIRY_WEBHOOKS_MAX } from '../../kernel/limits/housekeeping.ts';
 import type { Database, Statement } from '../database.ts';
 import type { Expiring, Expiry, ExpiryStore } from '../housekeeping.ts';
 import { judgedEvent, publishStatements } from './events.ts';
-import { readRow } from './table.ts';
+import { customer, readRow } from './table.ts';
 
 const TABLES = {
   key: { table: 'pgp_key', expiresAt: 'expires_at', warnedDays: 'warned_days' },
@@ -17,15 +17,15 @@ const TABLES = {
 
 // Indexes: webhook_encryption_key and webhook_endpoint.
 const USERS = {
-  key: `SELECT id FROM webhook WHERE encryption_key_name = @name ORDER BY number LIMIT ${EXPIRY_WEBHOOKS_MAX}`,
-  certificate: `SELECT id FROM webhook WHERE endpoint_id = @id ORDER BY number LIMIT ${EXPIRY_WEBHOOKS_MAX}`,
+  key: `SELECT id FROM webhook WHERE customer_id = @customerId AND encryption_key_name = @name ORDER BY number LIMIT ${EXPIRY_WEBHOOKS_MAX}`,
+  certificate: `SELECT id FROM webhook WHERE customer_id = @customerId AND endpoint_id = @id ORDER BY number LIMIT ${EXPIRY_WEBHOOKS_MAX}`,
 } as const;
 
 // No index by expiry, because there are few keys and endpoints. A threshold is [days before expiry, the latest expiry that is that near].
 function dueSql(kind: Expiring['kind']): string {
   const { table, expiresAt, warnedDays } = TABLES[kind];
   return `
-    SELECT '${kind}' AS kind, id, name, ${expiresAt} AS expires_at, updated_at FROM ${table}
+    SELECT '${kind}' AS kind, id, customer_id, name, ${expiresAt} AS expires_at, updated_at FROM ${table}
     WHERE ${expiresAt} > @now AND EXISTS (
       SELECT 1 FROM tuples(@thresholds) AS threshold
       WHERE ${expiresAt} <= CAST(threshold.value ->> 1 AS BIGINT)
@@ -44,24 +44,32 @@ function warnSql(kind: Expiring['kind']): string {
 const ALL = (['key', 'certificate'] as const)
   .map((kind) => {
     const { table, expiresAt } = TABLES[kind];
-    return `SELECT '${kind}' AS kind, id, name, ${expiresAt} AS expires_at FROM ${table} WHERE ${expiresAt} IS NOT NULL`;
+    return `SELECT '${kind}' AS kind, id, customer_id, name, ${expiresAt} AS expires_at FROM ${table} WHERE ${expiresAt} IS NOT NULL`;
   })
   .join(' UNION ALL ');
 
 const DAY_MS = 86_400_000;
+const OWNED = { customerId: customer } as const;
 
 export function expiryStore(db: Database): ExpiryStore {
   return {
-    all: async (limit) =>
-      (await db.all(`${ALL} ORDER BY expires_at, id LIMIT @limit`, { limit })).map((row) => readRow<Expiry>(row)),
+    all: async (customerId, limit) =>
+      (
+        await db.all(
+          `SELECT * FROM (${ALL}) AS expiry WHERE customer_id = coalesce(@customerId, customer_id) ORDER BY expires_at, id LIMIT @limit`,
+          { customerId, limit },
+        )
+      ).map((row) => readRow<Expiry>(row, OWNED)),
     next: async (now, thresholdDays) => {
       const thresholds = JSON.stringify(thresholdDays.map((days) => [days, now + days * DAY_MS]));
       for (const kind of ['key', 'certificate'] as const) {
         const row = await db.get(dueSql(kind), { now, thresholds });
         if (row === undefined) continue;
-        const expiring = readRow<Omit<Expiring, 'webhookIds'>>(row);
-        const users = await db.all(USERS[kind], { id: expiring.id, name: expiring.name });
-        return { ...expiring, webhookIds: users.map(({ id }) => String(id)) };
+        const expiring = readRow<Omit<Expiring, 'webhookIds'>>(row, OWNED);
+        const { id, name, customerId } = expiring;
+        const wanted = kind === 'key' ? { name } : { id };
+        const users = await db.all(USERS[kind], { ...wanted, customerId: customer.write(customerId, '') });
+        return { ...expiring, webhookIds: users.map((user) => String(user.id)) };
       }
       return null;
     },

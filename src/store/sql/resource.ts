@@ -76,7 +76,7 @@ export function filtered(known: Readonly<Record<string, string>>, filter: Filter
 
 /** The conditions, order and limit of a page, to append to a FROM. Sorting by `createdAt` uses the ids, which are ordered by time. */
 export function pageOf(
-  { filters = {}, sorts = {}, id = 'id' }: ListColumns,
+  { filters = {}, sorts = {}, id = 'id', always = 'true' }: ListColumns,
   { after, limit, filter }: { readonly after: After; readonly limit: number; readonly filter: Filter },
 ): { readonly sql: string; readonly params: Readonly<Record<string, SqlValue>> } {
   const rest = filtered(filters, filter);
@@ -86,7 +86,7 @@ export function pageOf(
   const value = sort.by === 'createdAt' ? id : (sorts[sort.by] as string);
   const [sign, direction] = sort.descending ? ['<', 'DESC'] : ['>', 'ASC'];
   const last = typeof place?.value === 'string' ? 'lower(@afterValue)' : '@afterValue';
-  const from = place === null ? 'true' : `(${value}, ${id}) ${sign} (${last}, @afterId)`;
+  const from = place === null ? always : `(${value}, ${id}) ${sign} (${last}, @afterId)`;
   return {
     sql: `WHERE ${from}${rest} ORDER BY ${value} ${direction}, ${id} ${direction} LIMIT @limit`,
     params: { ...filter, ...(place !== null && { afterValue: place.value, afterId: place.id }), limit },
@@ -100,4 +100,6 @@ export type ListColumns = {
   readonly sorts?: Readonly<Record<string, string>>;
   /** The column of ids. */
   readonly id?: string;
+  /** A condition that all rows of the list meet, and all with a greater id than any of them. */
+  readonly always?: string;
 };

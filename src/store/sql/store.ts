@@ -14,6 +14,7 @@ import { type AccessVersion, applicationUseStore, tokenStore, watchAccess } from
 import { invitationStore, userStore } from './access/users.ts';
 import { auditStore } from './audit.ts';
 import { clockLeadStore } from './clock-lead.ts';
+import { customerStore, portalLinkStore } from './customers.ts';
 import { attemptStore } from './delivery/attempts.ts';
 import { deliveryStore } from './delivery/deliveries.ts';
 import { dispatchStore } from './delivery/dispatch.ts';
@@ -39,6 +40,9 @@ export function createStore(db: Database, vault: Vault, ids: Ids, access: Access
   const applicationUses = applicationUseStore(db);
   const application = applicationTable(applicationUses);
   return {
+    customerId: null,
+    customers: customerStore(db),
+    portalLinks: portalLinkStore(db),
     users: userStore(db, ids),
     invitations: invitationStore(db),
     products: productStore(db),

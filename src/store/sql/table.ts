@@ -27,8 +27,15 @@ export const bytes: Codec<Uint8Array> = asIs as Codec<Uint8Array>;
 export const bytesOrNull: Codec<Uint8Array | null> = asIs as Codec<Uint8Array | null>;
 export const flag: Codec<boolean> = { write: (value) => value, read: (value) => value === 1 };
 
+/** The customer that a row belongs to. The operator is null in records and '' in rows, where it can be compared and referred to. */
+export const customer: Codec<string | null> = {
+  write: (value) => value ?? OPERATOR,
+  read: (value) => (value === OPERATOR ? null : (value as string)),
+};
+export const OPERATOR = '';
+
 /** Codecs that ignore the place of a value. */
-const PLAIN: readonly unknown[] = [asIs, flag];
+const PLAIN: readonly unknown[] = [asIs, flag, customer];
 
 /** A text column whose CHECK lists its values. */
 export function oneOf<T extends string | null>(): Codec<T> {

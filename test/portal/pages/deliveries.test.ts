@@ -387,6 +387,7 @@ describe('what needs attention', () => {
         expiring: ends.map((inMs, at) => ({
           kind: at === 0 ? 'key' : 'certificate',
           id: 'k',
+          customerId: null,
           name: 'hr',
           expiresAt: NOW + inMs,
         })),

@@ -8,6 +8,7 @@ import { type ListColumns, resourceStore } from '../resource.ts';
 import {
   bytes,
   bytesOrNull,
+  customer,
   flag,
   json,
   number,
@@ -21,6 +22,7 @@ import {
 
 const ROW = table<Omit<Application, 'lastUsedAt'>>('application', 'id', {
   id: text,
+  customerId: customer,
   name: text,
   userId: text,
   clientId: text,
@@ -51,8 +53,8 @@ export function applicationTable(uses: Pick<ApplicationUseStore, 'latest'>): App
 }
 
 const GET_CLIENT = `
-  SELECT ${ROW.columns('a')}, u.active AS user_active
-  FROM application AS a JOIN user_account AS u ON u.id = a.user_id
+  SELECT ${ROW.columns('a')}, u.active AND c.active AS user_active
+  FROM application AS a JOIN user_account AS u ON u.id = a.user_id JOIN customer AS c ON c.id = a.customer_id
   WHERE a.client_id = @clientId`;
 // Index: application_user.
 const OF_USER = `FROM application WHERE user_id = @userId ORDER BY id LIMIT ${DEPENDENTS_NAMED}`;
@@ -94,6 +96,7 @@ export function endTokensOfUser(userId: string, through: number, now: number): S
 // Indexes: the unique one on client_id, and application_user. There are thousands of applications at most, so other filters and sorts scan them.
 const LIST: ListColumns = {
   filters: {
+    customerId: 'customer_id = @customerId',
     clientId: 'client_id = @clientId',
     name: 'name = @name',
     userId: 'user_id = @userId',

@@ -5,32 +5,36 @@ import { SESSION_IDLE_MS, SESSIONS_PER_USER_MAX, SESSIONS_PURGED_AT_ONCE } from 
 import type { PasswordChange, SessionStore } from '../../access.ts';
 import type { Database, Row, Statement } from '../../database.ts';
 import { auditStatement } from '../audit.ts';
-import { bytes, number, oneOf, type Table, table, text, unchanged } from '../table.ts';
+import { bytes, customer, number, oneOf, type Table, table, text, textOrNull, unchanged } from '../table.ts';
 import type { AccessVersion } from './tokens.ts';
 
 const SESSION: Table<Session> = table<Session>('session', 'id', {
   id: text,
-  userId: text,
+  userId: textOrNull,
+  customerId: customer,
   tokenHash: bytes,
   role: oneOf<PortalRole>(),
   method: oneOf<SignInMethod>(),
   address: text,
   userAgent: text,
+  returnUrl: textOrNull,
   createdAt: number,
   seenAt: number,
   expiresAt: number,
 });
 
-const IN_FORCE = 's.expires_at > @now AND s.seen_at > @idleSince AND u.active AND u.role = s.role';
+// A session that began with a link lasts as long as the link says, also while nobody uses it.
+const IN_FORCE = `s.expires_at > @now AND c.active
+  AND CASE WHEN s.user_id IS NULL THEN s.method = 'link' ELSE s.seen_at > @idleSince AND u.active AND u.role = s.role END`;
 const FIND = `
-  SELECT ${SESSION.columns('s')}, u.user_name, u.display_name, u.permissions, u.constraints
-  FROM session AS s JOIN user_account AS u ON u.id = s.user_id
+  SELECT ${SESSION.columns('s')}, c.name AS customer_name, u.user_name, u.display_name, u.permissions, u.constraints
+  FROM session AS s JOIN customer AS c ON c.id = s.customer_id LEFT JOIN user_account AS u ON u.id = s.user_id
   WHERE s.token_hash = @tokenHash AND ${IN_FORCE}`;
 const OF_USER = `
-  SELECT ${SESSION.columns('s')} FROM session AS s JOIN user_account AS u ON u.id = s.user_id
+  SELECT ${SESSION.columns('s')} FROM session AS s JOIN user_account AS u ON u.id = s.user_id JOIN customer AS c ON c.id = s.customer_id
   WHERE s.user_id = @userId AND ${IN_FORCE} ORDER BY s.seen_at DESC, s.id DESC`;
 const TOUCH = 'UPDATE session SET seen_at = greatest(seen_at, @seenAt) WHERE id = @id';
-const END = 'DELETE FROM session WHERE id = @id AND user_id = @userId';
+const END = 'DELETE FROM session WHERE id = @id AND coalesce(user_id, id) = coalesce(@userId, id)';
 const END_OTHERS = 'DELETE FROM session WHERE user_id = @userId AND id <> @keep';
 const END_OLDEST = `
   DELETE FROM session WHERE id IN (
@@ -57,6 +61,14 @@ export function passwordStatements({ before, passwordHash, updatedAt }: Password
   ];
 }
 
+/** The user name of a session that began with a link. */
+const LINK_NAME = 'portal link';
+
+/** Begins a session in the transaction that uses its link. */
+export function sessionStatements(session: Session): Statement[] {
+  return [{ sql: PURGE, params: { now: session.createdAt } }, SESSION.insert(session)];
+}
+
 export function sessionStore(db: Database, access: Pick<AccessVersion, 'current' | 'subscribe'>): SessionStore {
   return {
     version: access.current,
@@ -65,8 +77,7 @@ export function sessionStore(db: Database, access: Pick<AccessVersion, 'current'
       await db.commit([
         // A user who was deactivated since the sign-in was decided gets no session.
         unchanged('user_account', user),
-        { sql: PURGE, params: { now: session.createdAt } },
-        SESSION.insert(session),
+        ...sessionStatements(session),
         { sql: END_OLDEST, params: { userId: user.id } },
         auditStatement(audit),
       ]);
@@ -93,9 +104,10 @@ function inForceAt(now: number): { now: number; idleSince: number } {
 function readSignedIn(row: Row): SignedIn {
   return {
     ...SESSION.read(row),
-    userName: String(row.user_name),
-    displayName: row.display_name as string | null,
-    permissions: JSON.parse(String(row.permissions)) as readonly string[],
-    constraints: JSON.parse(String(row.constraints)) as Constraints,
+    customerName: String(row.customer_name),
+    userName: String(row.user_name ?? LINK_NAME),
+    displayName: (row.display_name ?? null) as string | null,
+    permissions: JSON.parse(String(row.permissions ?? '[]')) as readonly string[],
+    constraints: JSON.parse(String(row.constraints ?? '{}')) as Constraints,
   };
 }

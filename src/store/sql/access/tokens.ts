@@ -7,20 +7,22 @@ import { firstRowKeyAt, rowKeyTime } from '../../../kernel/ids.ts';
 import type { ApplicationUseStore, TokenStore } from '../../access.ts';
 import type { Answer, Database, Row } from '../../database.ts';
 import { measured } from '../../steps.ts';
+import { customer, OPERATOR } from '../table.ts';
 
 const INSERT = `
   INSERT INTO access_token (key, hash, application_id, scope, expires_at)
   SELECT @key, @hash, a.id, @scope, @expiresAt
-  FROM application AS a JOIN user_account AS u ON u.id = a.user_id
-  WHERE a.id = @applicationId AND a.active AND u.active AND a.tokens_revoked_through = @tokensRevokedThrough
+  FROM application AS a JOIN user_account AS u ON u.id = a.user_id JOIN customer AS c ON c.id = a.customer_id
+  WHERE a.id = @applicationId AND a.active AND u.active AND c.active AND a.tokens_revoked_through = @tokensRevokedThrough
   ON CONFLICT (key) DO NOTHING`;
 /** Selects the grants of tokens, for `readGrant`. `tokens` is a FROM with their rows as `t`. */
 export const grantsOf = (tokens: string): string => `
   SELECT t.key, t.hash, t.application_id, t.scope, t.expires_at, a.client_id, a.active AS application_active, a.scopes,
-         a.tokens_revoked_through, u.id AS user_id, u.user_name, u.active AS user_active, u.role, u.permissions, u.constraints
+         a.tokens_revoked_through, a.customer_id, u.id AS user_id, u.user_name, u.active AND c.active AS user_active, u.role, u.permissions, u.constraints
   FROM ${tokens}
   JOIN application AS a ON a.id = t.application_id
-  JOIN user_account AS u ON u.id = a.user_id`;
+  JOIN user_account AS u ON u.id = a.user_id
+  JOIN customer AS c ON c.id = a.customer_id`;
 const GET = `${grantsOf('access_token AS t')} WHERE t.key = @key`;
 // Scans the primary key from its new end: no index on the application, which would cost a write for every token.
 const IN_FORCE = `
@@ -84,6 +86,7 @@ export function readGrant(row: Row): TokenGrant {
     clientId: String(row.client_id),
     applicationActive: row.application_active === 1,
     tokensRevokedThrough: Number(row.tokens_revoked_through),
+    customerId: customer.read(row.customer_id ?? OPERATOR, ''),
     userId: String(row.user_id),
     userName: String(row.user_name),
     userActive: row.user_active === 1,

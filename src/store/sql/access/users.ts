@@ -13,12 +13,13 @@ import type { InvitationStore, UserStore } from '../../access.ts';
 import type { Database, Statement } from '../../database.ts';
 import { auditStatement } from '../audit.ts';
 import { type ListColumns, resourceStore } from '../resource.ts';
-import { flag, json, number, oneOf, readOne, type Table, table, text, textOrNull } from '../table.ts';
+import { customer, flag, json, number, oneOf, readOne, type Table, table, text, textOrNull } from '../table.ts';
 import { endTokensOfUser } from './applications.ts';
 import { endSessions, passwordStatements } from './sessions.ts';
 
 const CODECS = {
   id: text,
+  customerId: customer,
   userName: text,
   displayName: textOrNull,
   email: textOrNull,
@@ -43,13 +44,13 @@ export const USER: Table<User> = {
   update: (user) => ROW.update(withKey(user)),
 };
 
-const GET_BY_NAME = `SELECT ${USER.columns()} FROM user_account WHERE user_name_key = @key`;
-const IS_EMPTY = 'SELECT NOT EXISTS (SELECT 1 FROM user_account) AS empty';
+const GET_BY_NAME = `SELECT ${USER.columns()} FROM user_account WHERE customer_id = @customerId AND user_name_key = @key`;
+const IS_EMPTY = "SELECT NOT EXISTS (SELECT 1 FROM user_account WHERE customer_id = '') AS empty";
 
 // If permissions are lost, another administrator must have them; otherwise the role is enough. There are few users.
 const ANOTHER = `
   EXISTS (
-    SELECT 1 FROM user_account AS other WHERE other.id <> @id AND other.active AND other.role = 'administrator'
+    SELECT 1 FROM user_account AS other WHERE other.customer_id = '' AND other.id <> @id AND other.active AND other.role = 'administrator'
     AND NOT EXISTS (
       SELECT 1 FROM texts(@needed) AS needed
       WHERE needed.value NOT IN (SELECT had.value FROM texts(other.permissions) AS had)))`;
@@ -58,7 +59,7 @@ const HAS_ANOTHER = `SELECT ${ANOTHER} AS found`;
 const REQUIRE_ANOTHER = `UPDATE user_account SET updated_at = updated_at WHERE id = @id AND ${ANOTHER}`;
 const REQUIRE_ANOTHER_OF_ADMINISTRATOR = `
   UPDATE user_account SET updated_at = updated_at
-  WHERE id = @id AND (NOT active OR role <> 'administrator' OR ${ANOTHER})`;
+  WHERE id = @id AND (NOT active OR role <> 'administrator' OR customer_id <> '' OR ${ANOTHER})`;
 
 function anotherThan(id: string, lost: LostAdministration): { readonly id: string; readonly needed: string } {
   return { id, needed: JSON.stringify(lost === 'all' ? [] : GIVING_RIGHTS) };
@@ -75,6 +76,7 @@ function requireAnother(user: User, before: User): Statement[] {
 // There are thousands of users at most, so filters and sorts scan them.
 const LIST: ListColumns = {
   filters: {
+    customerId: 'customer_id = @customerId',
     userName: 'user_name = @userName',
     role: 'role = @role',
     active: "active = (@active = 'true')",
@@ -103,7 +105,11 @@ export function userStore(db: Database, ids: Ids): UserStore {
       ],
     }),
     hasOtherAdministrator: async (id, lost) => (await db.get(HAS_ANOTHER, anotherThan(id, lost)))?.found === 1,
-    getByName: async (userName) => readOne(USER, await db.get(GET_BY_NAME, { key: userNameKey(userName) })),
+    getByName: async (customerId, userName) =>
+      readOne(
+        USER,
+        await db.get(GET_BY_NAME, { customerId: customer.write(customerId, ''), key: userNameKey(userName) }),
+      ),
     isEmpty: async () => (await db.get(IS_EMPTY, {}))?.empty === 1,
   };
 }

@@ -14,7 +14,7 @@ import { DELIVERIES_EXAMINED_AT_ONCE, DELIVERIES_EXAMINED_MAX } from '../../../k
 import type { Delivery } from '../../../webhooks/webhook.ts';
 import type { Database, Row } from '../../database.ts';
 import type { DeliveryFilter, DeliveryPage, DeliveryStore, ResponseFilter } from '../../deliveries.ts';
-import { flag, readRow } from '../table.ts';
+import { customer, flag, readRow } from '../table.ts';
 import {
   addressOf,
   comparePlaces,
@@ -29,8 +29,8 @@ import {
   placesInAllLogs,
   placesInLog,
   placesInState,
-  placesInStateOfAll,
   placesOfEvents,
+  placesOfWebhooks,
 } from './delivery-places.ts';
 import { failures, lastAttempts } from './outcomes.ts';
 
@@ -41,7 +41,7 @@ const SENT_SINCE = `
   SELECT count(*) FROM attempt AS a WHERE a.webhook_number = o.webhook_number AND a.started_at >= e.erased_at
     AND a.first_offset > o.record_offset - ${BATCH_RECORDS_MAX} AND a.first_offset <= o.record_offset AND a.last_offset >= o.record_offset`;
 const READ = `
-  SELECT o.webhook_number, o.record_offset AS offset, o.event_key, w.id AS webhook_id, w.name AS webhook_name, p.state AS webhook_state,
+  SELECT o.webhook_number, o.record_offset AS offset, o.event_key, w.id AS webhook_id, w.customer_id, w.name AS webhook_name, p.state AS webhook_state,
          e.id AS event_id, e.type AS event_type, e.subject, e.created_at,
          e.erased_at, CASE WHEN ${UNSENT} THEN 'discarded' ELSE coalesce(b.state, 'pending') END AS state,
          greatest(0, coalesce(b.attempt_count, 0) - CASE WHEN ${UNSENT} THEN (${SENT_SINCE}) ELSE 0 END) AS attempt_count,
@@ -67,7 +67,7 @@ export function deliveryStore(db: Database): DeliveryStore {
     },
     at: (webhookNumber, offset) => readOne(db, webhookNumber, offset),
     list: (filter, before, limit) => list(db, filter, before, limit),
-    failures: (webhookNumber) => failures(db, webhookNumber),
+    failures: (webhookNumbers) => failures(db, webhookNumbers),
     content: async (webhookNumber, offset) => {
       const row = await db.get(CONTENT, { webhookNumber, offset });
       return row === undefined ? null : readRow(row);
@@ -129,7 +129,7 @@ async function withResponse(
 
 /** The source of places for the most selective condition of the filter. `fits` checks the others. */
 async function placesFor(db: Database, filter: DeliveryFilter, before: DeliveryAddress | null): Promise<Places> {
-  const { webhookNumber, state, eventId, subject, eventType, offsets: named } = filter;
+  const { webhookNumber, webhookNumbers: among = null, state, eventId, subject, eventType, offsets: named } = filter;
   const inLog = webhookNumber ?? null;
   if (eventId !== undefined) {
     const key = isUuidV7(eventId) ? rowKeyOf(eventId) : 0;
@@ -138,19 +138,22 @@ async function placesFor(db: Database, filter: DeliveryFilter, before: DeliveryA
   const keys = (): Promise<KeyRange> => keyRange(db, keysOf(filter), before);
   const events = async (kind: EventKind, value: string | null): Promise<Places> =>
     placesOfEvents(db, { kind, value, inLog }, await keys());
-  if (subject !== undefined) return events('subject', subject);
-  if (state === 'discarded') return events('erased', null);
+  // The indexes of events have those of all webhooks.
+  const isOfAll = among === null;
+  if (isOfAll && subject !== undefined) return events('subject', subject);
+  if (isOfAll && state === 'discarded') return events('erased', null);
   const indexed = state === 'dead' || state === 'pending' ? state : null;
-  if (eventType !== undefined && indexed === null) return events('type', eventType);
+  if (isOfAll && eventType !== undefined && indexed === null) return events('type', eventType);
   const isFailed = isFailure(filter.response) && (state === undefined || state === 'pending');
   if (webhookNumber === undefined) {
     if (!isFailed) {
-      return indexed === null ? placesInAllLogs(db, await keys()) : placesInStateOfAll(db, indexed, await keys());
+      if (isOfAll && indexed === null) return placesInAllLogs(db, await keys());
+      return placesOfWebhooks(db, indexed ?? 'any', await keys(), among);
     }
-    const claimed = placesInStateOfAll(db, 'claimed', await keys());
+    const claimed = placesOfWebhooks(db, 'claimed', await keys(), among);
     return state === 'pending'
       ? claimed
-      : mergedPlaces(placesInStateOfAll(db, 'dead', await keys()), claimed, comparePlaces);
+      : mergedPlaces(placesOfWebhooks(db, 'dead', await keys(), among), claimed, comparePlaces);
   }
   const offsets =
     named === undefined ? await offsetsAround(db, webhookNumber, filter) : { from: named.first, below: named.last + 1 };
@@ -161,7 +164,9 @@ async function placesFor(db: Database, filter: DeliveryFilter, before: DeliveryA
     const dead = await placesInState(db, 'dead', webhookNumber, page);
     return mergedPlaces(dead, claimed, (a, b) => b.offset - a.offset);
   }
-  return state === undefined ? placesInLog(db, webhookNumber, page) : placesInState(db, state, webhookNumber, page);
+  return state === undefined || state === 'discarded'
+    ? placesInLog(db, webhookNumber, page)
+    : placesInState(db, state, webhookNumber, page);
 }
 
 /** Whether only failed attempts have such an outcome. Their records are dead, or pending in a batch. */
@@ -208,7 +213,8 @@ function nameOf({ webhookNumber, offset }: Pick<Place, 'webhookNumber' | 'offset
 }
 
 function fits(delivery: Delivery, { key }: Place, filter: DeliveryFilter): boolean {
-  const { since, until, offsets, response: _, ...equal } = filter;
+  const { since, until, offsets, webhookNumbers, response: _, ...equal } = filter;
+  if (webhookNumbers !== undefined && !webhookNumbers.includes(delivery.webhookNumber)) return false;
   if (offsets !== undefined && (delivery.offset < offsets.first || delivery.offset > offsets.last)) return false;
   if (since !== undefined && key < firstRowKeyAt(since)) return false;
   if (until !== undefined && key >= firstRowKeyAt(until)) return false;
@@ -217,6 +223,7 @@ function fits(delivery: Delivery, { key }: Place, filter: DeliveryFilter): boole
 
 function read(row: Row): Delivery {
   const { eventKey, ...delivery } = readRow<Omit<Delivery, 'id'> & { readonly eventKey: number }>(row, {
+    customerId: customer,
     isLeased: flag,
   });
   const { webhookNumber, offset } = delivery;

@@ -9,7 +9,7 @@ import type { PgpKey, WebhookConfiguration } from '../../../webhooks/webhook.ts'
 import type { Answer, Database, Row, Statement } from '../../database.ts';
 import { type DispatchStore, NEVER, type ReadRecords } from '../../dispatch.ts';
 import { clockLeadStore } from '../clock-lead.ts';
-import { readOne, readRow } from '../table.ts';
+import { customer, readOne, readRow } from '../table.ts';
 import { endpointTable } from '../webhooks/endpoints.ts';
 import { PGP_KEY } from '../webhooks/keys.ts';
 import { PROGRESS, WEBHOOK } from '../webhooks/webhooks.ts';
@@ -171,13 +171,13 @@ export function currentTarget(condition: string): string {
   FROM webhook AS w
   JOIN webhook_progress AS p ON p.webhook_number = w.number
   JOIN endpoint AS e ON e.id = w.endpoint_id
-  LEFT JOIN pgp_key AS k ON k.name = w.encryption_key_name
+  LEFT JOIN pgp_key AS k ON k.customer_id = w.customer_id AND k.name = w.encryption_key_name
   WHERE ${condition}`;
 }
 
 const CURRENT = currentTarget('w.number = @webhookNumber');
 const CONFIGURATION = `SELECT ${WEBHOOK.columns()} FROM webhook WHERE number = @webhookNumber`;
-const KEY = `SELECT ${PGP_KEY.columns()} FROM pgp_key WHERE name = @name`;
+const KEY = `SELECT ${PGP_KEY.columns()} FROM pgp_key WHERE customer_id = @customerId AND name = @name`;
 
 /**
  * Returns the current target of a webhook, or null if there is none. Unsealing the secrets takes 40 µs, so settings are cached until the
@@ -196,9 +196,9 @@ export function targetReader(
     const row = await db.get(CONFIGURATION, { webhookNumber });
     if (row === undefined) return null;
     const configuration = WEBHOOK.read(row);
-    const name = configuration.encryptionKeyName;
+    const { customerId, encryptionKeyName: name } = configuration;
     const endpoint = await db.get(endpointSql, { id: configuration.endpointId });
-    const key = name === null ? undefined : await db.get(KEY, { name });
+    const key = name === null ? undefined : await db.get(KEY, { customerId: customer.write(customerId, ''), name });
     if (endpoint === undefined) return null;
     const settings = {
       version,

@@ -61,17 +61,22 @@ function failedBatchesSql(state: 'dead' | 'pending'): string {
 
 const FAILED_BATCHES = { dead: failedBatchesSql('dead'), pending: failedBatchesSql('pending') } as const;
 // There are thousands of webhooks at most. A webhook without dead batches costs one look into batch_dead.
-const WEBHOOKS = `
+const webhooksWith = (condition: string): string => `
   SELECT w.number, w.id, w.name FROM webhook AS w CROSS JOIN webhook_progress AS p
-  WHERE p.webhook_number = w.number AND (CAST(@webhookNumber AS BIGINT) IS NULL OR w.number = @webhookNumber)
+  WHERE p.webhook_number = w.number ${condition}
     AND (p.pending_records > 0 OR EXISTS (SELECT 1 FROM batch INDEXED BY batch_dead WHERE webhook_number = w.number AND state = 'dead'))
   ORDER BY w.number`;
+
+const AMONG = 'AND w.number IN (SELECT n.value FROM numbers(@webhookNumbers) AS n)';
 
 type Group = { -readonly [Field in keyof FailureGroup]: FailureGroup[Field] };
 
 /** Examines the newest batches of each webhook: an equal share of FAILURES_EXAMINED_MAX, dead ones and pending ones. */
-export async function failures(db: Database, webhookNumber: number | null): Promise<Failures> {
-  const webhooks = await db.all(WEBHOOKS, { webhookNumber });
+export async function failures(db: Database, webhookNumbers: readonly number[] | null): Promise<Failures> {
+  const webhooks =
+    webhookNumbers === null
+      ? await db.all(webhooksWith(''), {})
+      : await db.all(webhooksWith(AMONG), { webhookNumbers: JSON.stringify(webhookNumbers) });
   const share = Math.ceil(FAILURES_EXAMINED_MAX / Math.max(2 * webhooks.length, 1));
   const groups: Group[] = [];
   let isWhole = true;

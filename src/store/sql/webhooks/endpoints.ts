@@ -8,6 +8,7 @@ import { auditStatement } from '../audit.ts';
 import { judgedChanges } from '../events.ts';
 import { type ListColumns, resourceStore } from '../resource.ts';
 import {
+  customer,
   flag,
   json,
   number,
@@ -26,6 +27,7 @@ import { stateStatements } from './webhooks.ts';
 export function endpointTable(vault: Vault): Table<Endpoint> {
   return table<Endpoint>('endpoint', 'id', {
     id: text,
+    customerId: customer,
     name: text,
     url: text,
     apiKey: sealed(vault),
@@ -59,7 +61,12 @@ export function endpointTable(vault: Vault): Table<Endpoint> {
 
 // There are thousands of endpoints at most, so filters and sorts scan them.
 const LIST: ListColumns = {
-  filters: { name: 'name = @name', url: 'url = @url', enabled: "enabled = (@enabled = 'true')" },
+  filters: {
+    customerId: 'customer_id = @customerId',
+    name: 'name = @name',
+    url: 'url = @url',
+    enabled: "enabled = (@enabled = 'true')",
+  },
   sorts: { name: 'lower(name)' },
 };
 

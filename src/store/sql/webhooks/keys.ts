@@ -4,10 +4,11 @@ import type { PgpKey } from '../../../webhooks/webhook.ts';
 import type { Database } from '../../database.ts';
 import type { KeyStore } from '../../webhooks.ts';
 import { resourceStore } from '../resource.ts';
-import { number, numberOrNull, readOne, type Table, table, text } from '../table.ts';
+import { customer, number, numberOrNull, readOne, type Table, table, text } from '../table.ts';
 
 export const PGP_KEY: Table<PgpKey> = table<PgpKey>('pgp_key', 'id', {
   id: text,
+  customerId: customer,
   name: text,
   publicKey: text,
   fingerprint: text,
@@ -18,11 +19,12 @@ export const PGP_KEY: Table<PgpKey> = table<PgpKey>('pgp_key', 'id', {
   updatedAt: number,
 });
 
-const GET_BY_NAME = `SELECT ${PGP_KEY.columns()} FROM pgp_key WHERE name = @name`;
+const GET_BY_NAME = `SELECT ${PGP_KEY.columns()} FROM pgp_key WHERE customer_id = @customerId AND name = @name`;
 
 export function keyStore(db: Database): KeyStore {
   return {
-    ...resourceStore(db, 'pgp_key', PGP_KEY),
-    getByName: async (name) => readOne(PGP_KEY, await db.get(GET_BY_NAME, { name })),
+    ...resourceStore(db, 'pgp_key', PGP_KEY, { list: { filters: { customerId: 'customer_id = @customerId' } } }),
+    getByName: async (customerId, name) =>
+      readOne(PGP_KEY, await db.get(GET_BY_NAME, { customerId: customer.write(customerId, ''), name })),
   };
 }

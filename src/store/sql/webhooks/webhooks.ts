@@ -17,6 +17,7 @@ import { resume, resumeStatement } from '../delivery/resume.ts';
 import { categoryPattern, judgedChanges, publishStatements } from '../events.ts';
 import { type ListColumns, pageOf, resourceStore } from '../resource.ts';
 import {
+  customer,
   flag,
   json,
   number,
@@ -33,6 +34,7 @@ import { type ChangedSettings, changedSettingsStatement, resumeMoved } from './c
 
 export const WEBHOOK: Table<WebhookConfiguration> = table<WebhookConfiguration>('webhook', 'id', {
   id: text,
+  customerId: customer,
   name: text,
   endpointId: text,
   eventTypes: json<readonly string[]>(),
@@ -78,9 +80,11 @@ const GET = `${SELECT} WHERE w.id = @id`;
 const LIST: ListColumns = {
   id: 'w.id',
   filters: {
+    customerId: 'w.customer_id = @customerId',
     endpointId: 'w.endpoint_id = @endpointId',
     state: 'p.state = @state',
-    eventType: 'EXISTS (SELECT 1 FROM subscription AS s WHERE s.pattern = @eventType AND s.webhook_number = w.number)',
+    eventType:
+      'EXISTS (SELECT 1 FROM subscription AS s WHERE s.pattern = @eventType AND s.customer_id = w.customer_id AND s.webhook_number = w.number)',
   },
   sorts: { name: 'lower(w.name)' },
 };
@@ -88,7 +92,7 @@ const OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId ORDER BY w.numb
 const STANDARD_OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId AND w.standard_webhooks ORDER BY w.number LIMIT 1`;
 const STOPPED_WITH_ENDPOINT = `
   ${SELECT} WHERE w.endpoint_id = @endpointId AND p.state = 'stopped' AND p.state_reason = 'endpoint_disabled' ORDER BY w.number`;
-const OF_KEY = `${SELECT} WHERE w.encryption_key_name = @name ORDER BY w.number LIMIT ${DEPENDENTS_NAMED}`;
+const OF_KEY = `${SELECT} WHERE w.customer_id = @customerId AND w.encryption_key_name = @name ORDER BY w.number LIMIT ${DEPENDENTS_NAMED}`;
 const OF_PATTERN = `${SELECT} WHERE w.number IN (SELECT webhook_number FROM subscription WHERE pattern = @pattern) LIMIT ${DEPENDENTS_NAMED}`;
 
 // No index by state, because there are few webhooks. `wake_at` is not after any due attempt or the end of any lease.
@@ -105,8 +109,8 @@ const BEGIN_PROGRESS = `
   SELECT number, 'stopped', created_at, 0, 0, 0, 0 FROM webhook WHERE id = @id`;
 const UNSUBSCRIBE = 'DELETE FROM subscription WHERE webhook_number = (SELECT number FROM webhook WHERE id = @id)';
 const SUBSCRIBE = `
-  INSERT INTO subscription (pattern, webhook_number, filtered)
-  SELECT pattern.value, w.number, w.filter IS NOT NULL FROM webhook AS w, texts(w.event_types) AS pattern WHERE w.id = @id`;
+  INSERT INTO subscription (pattern, customer_id, webhook_number, filtered)
+  SELECT pattern.value, w.customer_id, w.number, w.filter IS NOT NULL FROM webhook AS w, texts(w.event_types) AS pattern WHERE w.id = @id`;
 // Housekeeping deletes the log in steps, because it may be of any size.
 const REMEMBER_NUMBER = 'INSERT INTO removed_webhook (number) SELECT number FROM webhook WHERE id = @id';
 // The endpoint must still be disabled. A webhook that stopped after its endpoint was enabled would not start with it.
@@ -150,7 +154,7 @@ export function webhookStore(db: Database): WebhookStore {
     },
     ofEndpoint: (endpointId) => many(OF_ENDPOINT, { endpointId }),
     standardOfEndpoint: (endpointId) => many(STANDARD_OF_ENDPOINT, { endpointId }),
-    ofKey: (name) => many(OF_KEY, { name }),
+    ofKey: (customerId, name) => many(OF_KEY, { customerId: customer.write(customerId, ''), name }),
     stoppedWithEndpoint: (endpointId) => many(STOPPED_WITH_ENDPOINT, { endpointId }),
     ofPattern: (pattern) => many(OF_PATTERN, { pattern }),
     unencryptedOf: (type) => many(UNENCRYPTED, { type, category: categoryPattern(type) }),

@@ -1,0 +1,30 @@
+/** A customer of the operator, and the links that open its portal (contract §8). */
+
+/** Whoever the operator serves. Users, applications, endpoints, keys and webhooks belong to a customer or to the operator. */
+export type Customer = {
+  readonly id: string;
+  readonly name: string;
+  /** The operator's own id of the customer. Unique. */
+  readonly externalId: string | null;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** The sessions, applications and tokens of an inactive customer are refused, and its webhooks stop. */
+  readonly active: boolean;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+};
+
+/** The role of whoever opens a portal link. */
+export type LinkRole = 'administrator' | 'viewer';
+
+/** A link that opens the portal of a customer once. Epoch milliseconds. */
+export type PortalLink = {
+  readonly id: string;
+  readonly customerId: string;
+  readonly tokenHash: Uint8Array;
+  readonly role: LinkRole;
+  readonly sessionSeconds: number;
+  /** Where the operator's product goes on. */
+  readonly returnUrl: string | null;
+  readonly createdAt: number;
+  readonly expiresAt: number;
+};

@@ -1,0 +1,173 @@
+/** Customers as resources (contract §8). Deactivating one stops its webhooks; activating it starts them again. */
+import { z } from 'zod';
+import type { Clock, Ids } from '../kernel/ids.ts';
+import {
+  EXTERNAL_ID_MAX_LENGTH,
+  METADATA_NAME_MAX_LENGTH,
+  METADATA_PAIRS_MAX,
+  METADATA_VALUE_MAX_LENGTH,
+} from '../kernel/limits/customers.ts';
+import { displayName, id, instant, isoInstant, plainText } from '../kernel/schemas.ts';
+import type { Acting } from '../resources/acting.ts';
+import { type Administration, administer } from '../resources/administration.ts';
+import { type BodyOf, inputReader } from '../resources/input.ts';
+import { choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
+import type { Store } from '../store/store.ts';
+import type { WebhookStart } from '../store/webhooks.ts';
+import { isRunnable, startedProgress, stateChange, stoppedProgress } from '../webhooks/lifecycle.ts';
+import type { Progress, Webhook } from '../webhooks/webhook.ts';
+import type { Customer } from './customer.ts';
+
+const metadata = z
+  .record(plainText(METADATA_NAME_MAX_LENGTH), z.string().max(METADATA_VALUE_MAX_LENGTH))
+  .refine((pairs) => Object.keys(pairs).length <= METADATA_PAIRS_MAX, `must have at most ${METADATA_PAIRS_MAX} pairs`);
+
+export const customerInput = z
+  .strictObject({
+    name: displayName,
+    externalId: plainText(EXTERNAL_ID_MAX_LENGTH)
+      .nullable()
+      .default(null)
+      .meta({ description: 'Your own id of the customer. Unique.' }),
+    metadata: metadata.default({}).meta({ description: `At most ${METADATA_PAIRS_MAX} pairs of text.` }),
+    active: z.boolean().default(true).meta({
+      description: 'The sessions, applications and tokens of an inactive customer are refused, and its webhooks stop.',
+    }),
+  })
+  .meta({ id: 'CustomerInput', description: 'Whoever you serve: the owner of endpoints, webhooks and applications.' });
+export type CustomerBody = BodyOf<typeof customerInput>;
+export type CustomerInput = z.output<typeof customerInput>;
+
+export const customerView = z
+  .object({
+    id,
+    name: z.string(),
+    externalId: z.string().nullable(),
+    metadata: z.record(z.string(), z.string()),
+    active: z.boolean(),
+    createdAt: instant,
+    updatedAt: instant,
+  })
+  .meta({ id: 'Customer', description: 'Whoever you serve: the owner of endpoints, webhooks and applications.' });
+export type CustomerView = z.infer<typeof customerView>;
+export const customerReader = inputReader(customerInput, customerView);
+
+export const CUSTOMER_LIST: ListRules = {
+  name: 'customers',
+  filters: {
+    name: textFilter('With this name.'),
+    externalId: textFilter('With this external id.'),
+    active: choiceFilter(TRUE_OR_FALSE, 'Active, or not.'),
+  },
+  sorts: ['name'],
+};
+
+/** Also takes `externalId:…` in place of an id. */
+export type Customers = Administration<Customer, CustomerBody, CustomerInput>;
+
+export const EXTERNAL_ID_PREFIX = 'externalId:';
+
+type Dependencies = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  /** Tells the dispatcher that there may be work. */
+  readonly wake: () => void;
+};
+
+export function createCustomers(dependencies: Dependencies): Customers {
+  const { store, clock, ids, wake } = dependencies;
+  const administration = administer<Customer, CustomerBody, CustomerInput>(
+    {
+      name: 'customer',
+      store: { ...store.customers, update: updateWith(dependencies) },
+      reader: customerReader,
+      writable: ({ name, externalId, metadata: pairs, active }) => ({ name, externalId, metadata: pairs, active }),
+      shown: viewCustomer,
+      build: async (input, _, stamp) => ({ ...stamp, ...input }),
+      referrers: async ({ id: customerId }) => {
+        const belongings = (await store.customers.belongings([customerId])).get(customerId) ?? {};
+        return Object.entries(belongings).flatMap(([kind, count]) =>
+          count === 0 ? [] : [`${count} ${count === 1 ? kind.slice(0, -1) : kind}`],
+        );
+      },
+      unique: { 'customer.external_id': 'externalId' },
+      audited: (customer) => customer,
+    },
+    { clock, ids },
+  );
+  /** The id of the customer that the text names. Unknown external ids stay, and are refused as unknown. */
+  const idOf = async (text: string): Promise<string> => {
+    if (!text.startsWith(EXTERNAL_ID_PREFIX)) return text;
+    const customer = await store.customers.getByExternalId(text.slice(EXTERNAL_ID_PREFIX.length));
+    return customer?.id ?? text;
+  };
+  return {
+    ...administration,
+    get: async (text) => administration.get(await idOf(text)),
+    patch: async (text, patch, acting) => {
+      const customer = await administration.patch(await idOf(text), patch, acting);
+      wake();
+      return customer;
+    },
+    remove: async (text, acting: Acting) => administration.remove(await idOf(text), acting),
+  };
+}
+
+/** Stops or starts the customer's webhooks in the transaction that changes `active`. */
+function updateWith(dependencies: Dependencies): Store['customers']['update'] {
+  const { store } = dependencies;
+  return async (customer, before, audit, first) => {
+    const changes = customer.active === before.active ? [] : await webhookChanges(dependencies, customer, audit.at);
+    await store.customers.update(customer, before, audit, first, changes);
+    if (!customer.active) return;
+    // Batches that waited for a retry are due now.
+    for (const { change } of changes) await store.webhooks.resume(change.progress.webhookNumber, audit.at);
+  };
+}
+
+const PAGE = 200;
+
+async function webhookChanges({ store, ids }: Dependencies, { id: customerId, active }: Customer, now: number) {
+  const changes: WebhookStart[] = [];
+  for (let after = ''; ; ) {
+    const page = await store.webhooks.list(after, PAGE, { customerId });
+    for (const webhook of page) {
+      const progress = active ? startedAgain(webhook, ids.uuid(), now) : stopped(webhook, now);
+      if (progress === null) continue;
+      const action = active ? ('webhook.start' as const) : ('webhook.stop' as const);
+      const { state, stateReason } = webhook.progress;
+      changes.push({
+        change: stateChange(webhook, progress, ids),
+        audit: {
+          ...{ id: ids.uuid(), at: now, actor: 'service', action, target: `webhook:${webhook.id}`, customerId },
+          changes: {
+            state: { from: state, to: progress.state },
+            stateReason: { from: stateReason, to: progress.stateReason },
+          },
+        },
+      });
+    }
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) return changes;
+    after = last.id;
+  }
+}
+
+function stopped({ progress }: Webhook, now: number): Progress | null {
+  return isRunnable(progress.state) ? stoppedProgress(progress, 'stop', 'customer_inactive', now) : null;
+}
+
+function startedAgain({ progress }: Webhook, sessionId: string, now: number): Progress | null {
+  const isDue = progress.state === 'stopped' && progress.stateReason === 'customer_inactive';
+  return isDue ? startedProgress(progress, { sessionId, now }) : null;
+}
+
+export function viewCustomer({ createdAt, updatedAt, ...customer }: Customer): CustomerView {
+  return {
+    ...customer,
+    metadata: { ...customer.metadata },
+    createdAt: isoInstant(createdAt),
+    updatedAt: isoInstant(updatedAt),
+  };
+}

@@ -1,0 +1,155 @@
+/** Portal links (contract §8): the operator makes one, and whoever opens it first gets a session in the customer's portal. */
+import { z } from 'zod';
+import { hashCredential } from '../access/credential.ts';
+import type { NewSession, Visitor } from '../access/sessions.ts';
+import type { Session } from '../access/user.ts';
+import type { Clock, Ids, Random } from '../kernel/ids.ts';
+import {
+  LINK_SESSION_DEFAULT_SECONDS,
+  LINK_SESSION_MAX_SECONDS,
+  LINK_SESSION_MIN_SECONDS,
+  PORTAL_LINK_DEFAULT_SECONDS,
+  PORTAL_LINK_MAX_SECONDS,
+  PORTAL_LINK_MIN_SECONDS,
+} from '../kernel/limits/customers.ts';
+import { URL_MAX_LENGTH } from '../kernel/limits/limits.ts';
+import { USER_AGENT_KEPT_LENGTH } from '../kernel/limits/portal.ts';
+import { Refusal } from '../kernel/refusal.ts';
+import { instant } from '../kernel/schemas.ts';
+import type { Acting } from '../resources/acting.ts';
+import { refuseChanged } from '../resources/entity-tag.ts';
+import { retryStale, StaleWrite } from '../store/errors.ts';
+import type { Beside } from '../store/resource.ts';
+import type { Store } from '../store/store.ts';
+import type { PortalLink } from './customer.ts';
+import { type Customers, viewCustomer } from './customers.ts';
+
+export const portalLinkInput = z
+  .strictObject({
+    role: z.enum(['administrator', 'viewer']),
+    expiresInSeconds: z
+      .int()
+      .min(PORTAL_LINK_MIN_SECONDS)
+      .max(PORTAL_LINK_MAX_SECONDS)
+      .default(PORTAL_LINK_DEFAULT_SECONDS)
+      .meta({ description: 'How long the link can be opened.' }),
+    sessionSeconds: z
+      .int()
+      .min(LINK_SESSION_MIN_SECONDS)
+      .max(LINK_SESSION_MAX_SECONDS)
+      .default(LINK_SESSION_DEFAULT_SECONDS)
+      .meta({ description: 'How long the session lasts that it opens.' }),
+    returnUrl: z
+      .string()
+      .max(URL_MAX_LENGTH)
+      .refine(isWebAddress, 'must be an http: or https: URL without credentials')
+      .nullish()
+      .meta({ description: 'Where the portal leads back to: a page of your product.' }),
+  })
+  .meta({ id: 'PortalLinkInput', description: 'Who opens the portal of a customer, and for how long.' });
+export type PortalLinkInput = z.output<typeof portalLinkInput>;
+
+export const portalLinkView = z
+  .object({
+    url: z.string().meta({ description: 'Good once. Whoever opens it acts for the customer.' }),
+    expiresAt: instant,
+  })
+  .meta({ id: 'PortalLink', description: "A link that opens the customer's portal once." });
+
+/** The token is never shown again. Whoever has it can act for the customer. */
+export type NewPortalLink = { readonly token: string; readonly expiresAt: number };
+
+export type PortalLinks = {
+  /** Makes a link. Throws 404 for an unknown customer and 409 for an inactive one. */
+  create(
+    customer: string,
+    input: PortalLinkInput,
+    acting: Acting,
+    beside?: Beside<NewPortalLink>,
+  ): Promise<NewPortalLink>;
+  /** The link, if it can be opened. */
+  find(token: string): Promise<PortalLink | null>;
+  /** Begins the session of a link. Null if it was used, has expired, or its customer is inactive. Of several calls at once, one succeeds. */
+  open(token: string, visitor: Visitor): Promise<NewSession | null>;
+};
+
+const TOKEN_BYTES = 32;
+const TOKEN = /^[A-Za-z0-9_-]{43}$/;
+
+type Dependencies = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly random: Random;
+  readonly customers: Customers;
+};
+
+export function createPortalLinks({ store, clock, ids, random, customers }: Dependencies): PortalLinks {
+  const newToken = (): string => Buffer.from(random(TOKEN_BYTES)).toString('base64url');
+  const find = async (token: string): Promise<PortalLink | null> =>
+    TOKEN.test(token) ? store.portalLinks.find(hashCredential(token), clock()) : null;
+  return {
+    find,
+    create: (named, input, acting, beside = () => []) =>
+      retryStale(async () => {
+        const customer = await customers.get(named);
+        refuseChanged(acting.ifMatch, viewCustomer(customer), 'customer');
+        if (!customer.active) throw new Refusal('invalid_state', `the customer ${customer.name} is inactive`);
+        const token = newToken();
+        const now = clock();
+        const link: PortalLink = {
+          id: ids.uuid(),
+          customerId: customer.id,
+          tokenHash: hashCredential(token),
+          role: input.role,
+          sessionSeconds: input.sessionSeconds,
+          returnUrl: input.returnUrl ?? null,
+          createdAt: now,
+          expiresAt: now + input.expiresInSeconds * 1000,
+        };
+        const { id, role, sessionSeconds, returnUrl, expiresAt } = link;
+        const audit = {
+          ...{ id: ids.uuid(), at: now, actor: acting.actor, action: 'customer.create-link' as const },
+          ...{ target: `customer:${customer.id}`, customerId: customer.id },
+          changes: { link: { from: null, to: { id, role, sessionSeconds, returnUrl } } },
+        };
+        const made = { token, expiresAt };
+        await store.portalLinks.add(link, audit, beside(made));
+        return made;
+      }),
+    open: async (text, { address, userAgent }) => {
+      const link = await find(text);
+      if (link === null) return null;
+      const { id, customerId, role, returnUrl } = link;
+      const token = newToken();
+      const now = clock();
+      const session: Session = {
+        ...{ id, userId: null, customerId, tokenHash: hashCredential(token), role, method: 'link', address },
+        ...{ userAgent: userAgent.slice(0, USER_AGENT_KEPT_LENGTH), returnUrl, createdAt: now, seenAt: now },
+        expiresAt: now + link.sessionSeconds * 1000,
+      };
+      const audit = {
+        ...{ id: ids.uuid(), at: now, actor: `portal-link:${id}`, action: 'customer.open-link' as const },
+        ...{ target: `customer:${customerId}`, customerId },
+        changes: { session: { from: null, to: { id, role, address } } },
+      };
+      try {
+        await store.portalLinks.use(link, session, audit);
+      } catch (error) {
+        // Somebody else opened it at the same time.
+        if (error instanceof StaleWrite) return null;
+        throw error;
+      }
+      return { token, session };
+    },
+  };
+}
+
+/** The path that opens a link, followed by its token. */
+export const PORTAL_LINKS_PATH = '/portal-links';
+
+function isWebAddress(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, username, password } = new URL(text);
+  return (protocol === 'https:' || protocol === 'http:') && username === '' && password === '';
+}

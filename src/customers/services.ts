@@ -1,0 +1,81 @@
+/**
+ * The service as one customer sees it (contract §8): the same use cases, over the customer's store. What they are given to act on is the
+ * customer's own, so they need no rules of their own for customers.
+ */
+import { createApplications } from '../access/applications.ts';
+import { insufficientPermission } from '../access/gate.ts';
+import { createInvitations } from '../access/invitations.ts';
+import { createUsers } from '../access/users.ts';
+import { createTestOauth, type TestOauth } from '../delivery/oauth.ts';
+import { createReadRecords, type ReadRecordsOf } from '../delivery/records.ts';
+import type { Send } from '../delivery/send.ts';
+import { createTestDelivery, type TestDelivery } from '../delivery/test-delivery.ts';
+import { createEventTypes, type EventTypes } from '../events/event-types.ts';
+import { createPublish } from '../events/publish.ts';
+import type { AttemptFeed } from '../observe/attempt-feed.ts';
+import type { FigureKeeper } from '../observe/figures.ts';
+import type { ServiceDependencies, Services } from '../services.ts';
+import { customerStoreOf } from '../store/customer-store.ts';
+import type { Store } from '../store/store.ts';
+import { createDeliveries } from '../webhooks/deliveries.ts';
+import { createEndpoints } from '../webhooks/endpoints.ts';
+import { createKeys } from '../webhooks/keys.ts';
+import { createChallenge } from '../webhooks/verification.ts';
+import { createWebhooks } from '../webhooks/webhooks.ts';
+
+/** Everything that API and pages need of the service, for one customer. */
+export type CustomerServices = {
+  readonly store: Store;
+  readonly services: Services;
+  readonly testDelivery: TestDelivery;
+  readonly testOauth: TestOauth;
+  readonly readRecords: ReadRecordsOf;
+  readonly figures: FigureKeeper;
+  readonly feed: AttemptFeed;
+};
+
+type Dependencies = Omit<ServiceDependencies, 'erasures'> & {
+  readonly services: Services;
+  readonly send: Send;
+  readonly figures: FigureKeeper;
+  readonly feed: AttemptFeed;
+};
+
+export function createCustomerServices(dependencies: Dependencies, customerId: string): CustomerServices {
+  const store = customerStoreOf(dependencies.store, customerId);
+  const own = { ...dependencies, store };
+  const { sessions, passkeys, products, tokens, employees, erasures, customers, portalLinks } = dependencies.services;
+  const eventTypes = readOnly(createEventTypes(own));
+  const services: Services = {
+    // Shared: they act on what the caller proves to hold, or tell the same to everybody.
+    ...{ sessions, passkeys, products, tokens, employees, erasures, customers, portalLinks },
+    users: createUsers(own),
+    invitations: createInvitations(own),
+    applications: createApplications(own),
+    eventTypes,
+    publish: createPublish({ ...own, eventTypes }),
+    endpoints: createEndpoints({ ...own, challenge: createChallenge(own) }),
+    keys: createKeys(own),
+    webhooks: createWebhooks(own),
+    deliveries: createDeliveries(own),
+  };
+  const webhooks = (): Promise<ReadonlyMap<number, string>> => dependencies.store.customers.webhookNumbers(customerId);
+  const feed = dependencies.feed.within(async () => new Set((await webhooks()).values()));
+  return {
+    store,
+    services,
+    testDelivery: feed.observed(createTestDelivery({ ...own, webhooks: services.webhooks })),
+    testOauth: createTestOauth({ ...own, endpoints: services.endpoints }),
+    readRecords: createReadRecords({ ...own, webhooks: services.webhooks }),
+    figures: dependencies.figures.within(async () => [...(await webhooks()).keys()]),
+    feed,
+  };
+}
+
+/** Event types belong to the operator. */
+function readOnly(eventTypes: EventTypes): EventTypes {
+  const refuse = async (): Promise<never> => {
+    throw insufficientPermission('event types are changed by the operator alone');
+  };
+  return { ...eventTypes, create: refuse, patch: refuse, change: refuse, remove: refuse };
+}

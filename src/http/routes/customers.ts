@@ -1,0 +1,61 @@
+/** Customers and the links to their portals (contract §8). */
+import {
+  CUSTOMER_LIST,
+  type Customers,
+  customerReader,
+  customerView,
+  viewCustomer,
+} from '../../customers/customers.ts';
+import {
+  type NewPortalLink,
+  PORTAL_LINKS_PATH,
+  type PortalLinks,
+  portalLinkInput,
+  portalLinkView,
+} from '../../customers/portal-links.ts';
+import { isoInstant } from '../../kernel/schemas.ts';
+import { validate } from '../../kernel/validation.ts';
+import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
+import { actionRoute, resourceRoutes } from '../resource-routes.ts';
+import { jsonBody, type Route } from '../route.ts';
+
+type Dependencies = {
+  readonly services: { readonly customers: Customers; readonly portalLinks: PortalLinks };
+  readonly once: Once;
+  /** The public address of the service. Throws `unavailable` if it is unknown. */
+  readonly publicUrl: () => string;
+};
+
+export function customerRoutes({ services: { customers, portalLinks }, once, publicUrl }: Dependencies): Route[] {
+  return [
+    ...resourceRoutes({
+      path: 'customers',
+      noun: 'customer',
+      reader: customerReader,
+      view: customerView,
+      administration: customers,
+      show: viewCustomer,
+      showMade: (customer) => ({ shown: viewCustomer(customer) }),
+      list: CUSTOMER_LIST,
+      once,
+    }),
+    actionRoute('customers', 'portal-links', "Make a link that opens the customer's portal once", {
+      operationId: 'createPortalLink',
+      headers: IDEMPOTENCY_KEY,
+      body: jsonBody(portalLinkInput),
+      replies: { 201: { description: 'The link, shown this once', schema: portalLinkView } },
+      respond: async (call, id, acting) => {
+        const input = validate(portalLinkInput, call.body);
+        const address = publicUrl();
+        return once<NewPortalLink>(
+          call,
+          ({ token, expiresAt }) => {
+            const url = `${address}${PORTAL_LINKS_PATH}/${token}`;
+            return { status: 201, headers: { Location: url }, body: { url, expiresAt: isoInstant(expiresAt) } };
+          },
+          (beside) => portalLinks.create(id, input, acting, beside),
+        );
+      },
+    }),
+  ];
+}

@@ -1,0 +1,68 @@
+/**
+ * Gives each request for a page to the portal of its session (contract §8): a session of a customer gets the pages that are made over the
+ * customer's part of the service, and the operator's pages never see it.
+ */
+import type { IncomingMessage } from 'node:http';
+import type { Sessions } from '../../access/sessions.ts';
+import { CUSTOMERS_CACHED } from '../../kernel/limits/customers.ts';
+import { createLru } from '../../kernel/lru.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import { readCookie, SESSION_COOKIE } from '../cookies.ts';
+import type { PageRoute } from '../page.ts';
+
+type Dependencies = {
+  readonly sessions: Sessions;
+  /** The pages of the operator. */
+  readonly registered: readonly PageRoute[];
+  /** The pages of a customer. */
+  readonly routesOf: (customerId: string) => readonly PageRoute[];
+};
+
+export function createPageDispatch({ sessions, registered, routesOf }: Dependencies): PageRoute[] {
+  const made = createLru<string, ReadonlyMap<string, PageRoute>>({ max: CUSTOMERS_CACHED });
+  /** The pages that serve requests under way, so that a refusal gets the same layout. */
+  const serving = new WeakMap<IncomingMessage, PageRoute>();
+
+  const ofCustomer = (customerId: string): ReadonlyMap<string, PageRoute> => {
+    const known = made.get(customerId);
+    if (known !== undefined) return known;
+    const routes = new Map(routesOf(customerId).map((route) => [nameOf(route), route]));
+    made.set(customerId, routes);
+    return routes;
+  };
+
+  const routeFor = async (request: IncomingMessage, route: PageRoute): Promise<PageRoute> => {
+    const token = readCookie(request, SESSION_COOKIE);
+    const session = token === null ? null : await sessions.find(token, true);
+    if (session === null || session.customerId === null) return route;
+    const routes = ofCustomer(session.customerId);
+    const own = routes.get(nameOf(route));
+    // Open pages, such as the sign-in, belong to nobody.
+    if (own === undefined && route.role === null) return route;
+    const served = own ?? routes.get(OVERVIEW) ?? route;
+    serving.set(request, served);
+    if (own === undefined) throw new Refusal('not_found', 'there is no such page');
+    return own;
+  };
+
+  return registered.map((route) => {
+    const { refuse } = route;
+    return {
+      ...route,
+      ...(route.admit !== undefined && {
+        admit: async (request) => (await routeFor(request, route)).admit?.(request) ?? null,
+      }),
+      respond: async (call) => (await routeFor(call.request, route)).respond(call),
+      ...(refuse !== undefined && {
+        refuse: (refusal, request, errorId) =>
+          (serving.get(request) ?? route).refuse?.(refusal, request, errorId) ?? null,
+      }),
+    } satisfies PageRoute;
+  });
+}
+
+const OVERVIEW = 'GET /';
+
+function nameOf({ method, path }: PageRoute): string {
+  return `${method} ${path}`;
+}

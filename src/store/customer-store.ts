@@ -1,0 +1,283 @@
+/**
+ * The store as one customer sees it (contract §8): the rows that belong to the customer, and nothing else. The use cases, routes and pages
+ * of a customer are made over this store, so none of them can reach a row of another customer, whatever ids it is given.
+ *
+ * Each verb is confined in one of four ways:
+ * - It takes an id or a number, which must be the customer's own. A row of somebody else is looked up by the same statement as a row that
+ *   does not exist, and is answered the same.
+ * - It takes a filter, to which the customer is added.
+ * - It writes a record, which must be the customer's own.
+ * - It is not for customers, and throws.
+ */
+import type { AttemptRecord } from '../delivery/batch.ts';
+import type { EventType } from '../events/event.ts';
+import type { AuditEntry } from '../resources/audit.ts';
+import type { OwnedTable } from './customers.ts';
+import type { Statement } from './database.ts';
+import type { After, Filter } from './resource.ts';
+import type { Store } from './store.ts';
+
+type Owned = { readonly id: string; readonly customerId: string | null };
+type Verbs<Read, Written> = {
+  get(id: string): Promise<Read | null>;
+  list(after: After, limit: number, filter?: Filter): Promise<Read[]>;
+  insert(record: Written, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
+  remove(id: string, audit: AuditEntry, updatedAt?: number): Promise<void>;
+};
+
+export function customerStoreOf(store: Store, customerId: string): Store {
+  const own = { customerId };
+  const { customers } = store;
+  const owns = (table: OwnedTable, id: string): Promise<boolean> => customers.owns(customerId, table, id);
+  /** The numbers of the customer's webhooks, newest first. */
+  const numbers = async (): Promise<number[]> => [...(await customers.webhookNumbers(customerId)).keys()].reverse();
+  const ownsNumber = async (webhookNumber: number): Promise<boolean> =>
+    (await customers.webhookNumbers(customerId)).has(webhookNumber);
+  const mine = <T>(record: T & Owned): T => {
+    if (record.customerId !== customerId) throw new Error(`the ${customerId} store got a record of somebody else`);
+    return record;
+  };
+  /** Audit entries say whose they are, so that only this customer and the operator see them. */
+  const audited = (audit: AuditEntry): AuditEntry => ({ ...audit, customerId });
+  const within = (filter: Filter = {}): Filter => ({ ...filter, ...own });
+
+  const resource = <Read extends Owned, Written extends Owned>(table: OwnedTable, given: Verbs<Read, Written>) => ({
+    get: async (id: string): Promise<Read | null> => ((await owns(table, id)) ? given.get(id) : null),
+    list: (after: After, limit: number, filter?: Filter): Promise<Read[]> => given.list(after, limit, within(filter)),
+    insert: (record: Written, audit: AuditEntry, first?: readonly Statement[]): Promise<void> =>
+      given.insert(mine(record), audited(audit), first),
+    remove: async (id: string, audit: AuditEntry, updatedAt?: number): Promise<void> => {
+      if (!(await owns(table, id))) throw new Error('a customer cannot remove a record of somebody else');
+      await given.remove(id, audited(audit), updatedAt);
+    },
+  });
+  const ofNumber = async <T>(webhookNumber: number, none: T, read: () => Promise<T>): Promise<T> =>
+    (await ownsNumber(webhookNumber)) ? read() : none;
+  const requireNumber = async (webhookNumber: number): Promise<void> => {
+    if (!(await ownsNumber(webhookNumber))) throw new Error('a customer cannot write to a webhook of somebody else');
+  };
+
+  const { users, applications, endpoints, keys, webhooks, deliveries, attempts, eventTypes } = store;
+  return {
+    ...own,
+    customers: only('customers', { get: async (id) => (id === customerId ? customers.get(id) : null) }),
+    portalLinks: only('portalLinks', {}),
+    users: {
+      ...resource('user_account', users),
+      update: (user, before, audit, first) => users.update(mine(user), mine(before), audited(audit), first),
+      // Only the operator's last administrator has to stay.
+      hasOtherAdministrator: async () => true,
+      getByName: (_, userName) => users.getByName(customerId, userName),
+      isEmpty: async () => false,
+    },
+    invitations: only('invitations', {
+      put: (invitation, user, audit, first) => store.invitations.put(invitation, mine(user), audited(audit), first),
+    }),
+    // The catalogue is the same for all. It has no secrets, and what a customer may use of it is decided by its scopes.
+    products: only('products', { all: store.products.all, version: store.products.version }),
+    applications: only('applications', {
+      ...resource('application', applications),
+      update: (application, before, audit, first) =>
+        applications.update(mine(application), mine(before), audited(audit), first),
+      ofUser: async (userId) => ((await owns('user_account', userId)) ? applications.ofUser(userId) : []),
+    }),
+    applicationUses: only('applicationUses', {
+      // Asked with ids of applications that were read from this store.
+      latest: store.applicationUses.latest,
+    }),
+    tokens: only('tokens', {
+      inForce: async (application, now, limit) =>
+        (await owns('application', application.id))
+          ? store.tokens.inForce(application, now, limit)
+          : { count: 0, newestAt: null, isWhole: true },
+    }),
+    failures: store.failures,
+    shortLived: store.shortLived,
+    employees: only('employees', {}),
+    endpoints: {
+      ...resource('endpoint', endpoints),
+      update: (endpoint, before, audit, first, starts) =>
+        endpoints.update(mine(endpoint), mine(before), audited(audit), first, starts),
+    },
+    keys: {
+      ...resource('pgp_key', keys),
+      update: (key, before, audit, first) => keys.update(mine(key), mine(before), audited(audit), first),
+      getByName: (_, name) => keys.getByName(customerId, name),
+    },
+    // By the id of the calling application, which is the customer's own.
+    keptReplies: store.keptReplies,
+    eventTypes: only('eventTypes', {
+      get: async (id) => shown(await eventTypes.get(id)),
+      getByName: async (name) => shown(await eventTypes.getByName(name)),
+      list: async (after, limit, filter) => (await eventTypes.list(after, limit, filter)).filter(isShown),
+      all: async () => (await eventTypes.all()).filter(isShown),
+      version: eventTypes.version,
+      requiringEncryption: eventTypes.requiringEncryption,
+      // The log has events of everybody.
+      isInLog: async () => false,
+      latestSample: async () => null,
+      volumes: async () => new Map(),
+    }),
+    webhooks: only('webhooks', {
+      ...resource('webhook', webhooks),
+      ofEndpoint: async (id) => ((await owns('endpoint', id)) ? webhooks.ofEndpoint(id) : []),
+      standardOfEndpoint: async (id) => ((await owns('endpoint', id)) ? webhooks.standardOfEndpoint(id) : []),
+      stoppedWithEndpoint: async (id) => ((await owns('endpoint', id)) ? webhooks.stoppedWithEndpoint(id) : []),
+      ofKey: (_, name) => webhooks.ofKey(customerId, name),
+      update: (webhook, before, audit) => webhooks.update(mine(webhook), mine(before), audited(audit)),
+      setState: async (change, audit, unchanged) => {
+        await requireNumber(change.progress.webhookNumber);
+        await webhooks.setState(change, audited(audit), unchanged);
+      },
+      resume: async (webhookNumber, now) => {
+        await requireNumber(webhookNumber);
+        await webhooks.resume(webhookNumber, now);
+      },
+    }),
+    events: {
+      latest: (types, _, limits) => store.events.latest(types, customerId, limits),
+      publish: (events) => {
+        if (events.some(({ audience }) => audience !== customerId)) throw new Error('a customer publishes for itself');
+        return store.events.publish(events);
+      },
+    },
+    dispatch: only('dispatch', {
+      target: (number) => ofNumber(number, null, () => store.dispatch.target(number)),
+      waiting: (number, cursor, limit) => ofNumber(number, [], () => store.dispatch.waiting(number, cursor, limit)),
+      records: (number, first, last) => ofNumber(number, [], () => store.dispatch.records(number, first, last)),
+    }),
+    settlements: only('settlements', {}),
+    deliveries: {
+      get: (address) => ofNumber(address.webhookNumber, null, () => deliveries.get(address)),
+      at: (number, offset) => ofNumber(number, null, () => deliveries.at(number, offset)),
+      list: async (filter, before, limit) =>
+        deliveries.list({ ...filter, webhookNumbers: await numbers() }, before, limit),
+      content: (number, offset) => ofNumber(number, null, () => deliveries.content(number, offset)),
+      failures: async (wanted) => {
+        const known = await numbers();
+        return deliveries.failures(wanted === null ? known : wanted.filter((number) => known.includes(number)));
+      },
+      offsetsBetween: (number, period) => ofNumber(number, null, () => deliveries.offsetsBetween(number, period)),
+    },
+    replays: {
+      count: (range) => ofNumber(range.webhookNumber, 0, () => store.replays.count(range)),
+      replay: async (replay, audit) => {
+        await requireNumber(replay.webhookNumber);
+        return store.replays.replay(replay, audited(audit));
+      },
+    },
+    attempts: only('attempts', {
+      insert: async (attempt) => {
+        await requireNumber(attempt.webhookNumber);
+        await attempts.insert(attempt);
+      },
+      get: async (id) => {
+        const attempt = await attempts.get(id);
+        return attempt !== null && (await ownsNumber(attempt.webhookNumber)) ? attempt : null;
+      },
+      lastOf: async (records) => {
+        const known = new Set(await numbers());
+        const found = await attempts.lastOf(records.filter(({ webhookNumber }) => known.has(webhookNumber)));
+        let next = 0;
+        return records.map(({ webhookNumber }) => (known.has(webhookNumber) ? (found[next++] ?? null) : null));
+      },
+      ofRecord: (number, offset, limit) => ofNumber(number, [], () => attempts.ofRecord(number, offset, limit)),
+      batch: async (id) => {
+        const batch = await attempts.batch(id);
+        return batch !== null && (await ownsNumber(batch.webhookNumber)) ? batch : null;
+      },
+      latest: async (limit, outcome) => {
+        const found: AttemptRecord[] = [];
+        for (const number of await numbers()) found.push(...(await attempts.latestOf(number, limit, outcome)));
+        return found.sort((a, b) => b.startedAt - a.startedAt || (a.id < b.id ? 1 : -1)).slice(0, limit);
+      },
+      latestOf: (number, limit, outcome) => ofNumber(number, [], () => attempts.latestOf(number, limit, outcome)),
+      lastOutcomes: async (wanted) => {
+        const known = new Set(await numbers());
+        return attempts.lastOutcomes(wanted.filter((number) => known.has(number)));
+      },
+    }),
+    audit: only('audit', {
+      append: (entry) => store.audit.append(audited(entry)),
+      get: async (id) => {
+        const entry = await store.audit.get(id);
+        return entry?.customerId === customerId ? entry : null;
+      },
+      list: (before, limit, filter) => store.audit.list(before, limit, { ...filter, ...own }),
+    }),
+    settings: only('settings', {}),
+    sessions: {
+      ...store.sessions,
+      ofUser: async (userId, now) => ((await owns('user_account', userId)) ? store.sessions.ofUser(userId, now) : []),
+    },
+    passkeys: {
+      ...store.passkeys,
+      ofUser: async (userId) => ((await owns('user_account', userId)) ? store.passkeys.ofUser(userId) : []),
+    },
+    registry: {
+      applications: (filter, before, limit) => store.registry.applications({ ...filter, ...own }, before, limit),
+      users: (filter, before, limit) => store.registry.users({ ...filter, ...own }, before, limit),
+    },
+    retention: only('retention', {}),
+    removals: only('removals', {}),
+    erasures: only('erasures', {}),
+    expiry: only('expiry', { all: (_, limit) => store.expiry.all(customerId, limit) }),
+    queues: only('queues', {}),
+    // Charts read `FigureKeeper.within`.
+    figures: only('figures', {}),
+    overview: {
+      backlog: (_, longest) => store.overview.backlog(customerId, longest),
+      ailing: (_, limit) => store.overview.ailing(customerId, limit),
+      dead: () => store.overview.dead(customerId),
+    },
+    directory: {
+      webhooks: (filter, before, limit) => store.directory.webhooks({ ...filter, ...own }, before, limit),
+      webhook: async (id) => ((await owns('webhook', id)) ? store.directory.webhook(id) : null),
+      oldestWaitingAt: (number) => ofNumber(number, null, () => store.directory.oldestWaitingAt(number)),
+      deadRecords: (number, batches) =>
+        ofNumber(number, { records: 0, isWhole: true }, () => store.directory.deadRecords(number, batches)),
+      states: () => store.directory.states(customerId),
+      endpoints: (filter, before, limit) => store.directory.endpoints({ ...filter, ...own }, before, limit),
+      webhooksOf: async (ids, limit) => store.directory.webhooksOf(await ownIds('endpoint', ids), limit),
+      endpointNames: (_, limit) => store.directory.endpointNames(customerId, limit),
+    },
+    uses: {
+      ofEndpoints: async (ids) => store.uses.ofEndpoints(await ownIds('endpoint', ids)),
+      ofKeys: async (ids) => store.uses.ofKeys(await ownIds('pgp_key', ids)),
+      ofEventTypes: (names) => store.uses.ofEventTypes(names, customerId),
+    },
+    search: { find: (text, _, limit) => store.search.find(text, customerId, limit) },
+    stateHistory: {
+      ofWebhook: async (id, limit) => ((await owns('webhook', id)) ? store.stateHistory.ofWebhook(id, limit) : []),
+    },
+    clockLead: only('clockLead', {}),
+    instances: null,
+  };
+
+  async function ownIds(table: OwnedTable, ids: readonly string[]): Promise<string[]> {
+    const known = await Promise.all(ids.map((id) => owns(table, id)));
+    return ids.filter((_, at) => known[at]);
+  }
+}
+
+/** A part with these verbs. A call of another verb is a fault of the program, and reaches no data. */
+function only<Part extends keyof Store>(
+  part: Part,
+  verbs: Partial<Store[Part]> & object,
+): NonNullable<Store[Part]> & object {
+  return new Proxy(verbs as NonNullable<Store[Part]> & object, {
+    get: (target, verb) =>
+      Reflect.get(target, verb) ??
+      (() => {
+        throw new Error(`${part}.${String(verb)} is not for customers`);
+      }),
+  });
+}
+
+function isShown(eventType: EventType): boolean {
+  return eventType.public;
+}
+
+function shown(eventType: EventType | null): EventType | null {
+  return eventType !== null && isShown(eventType) ? eventType : null;
+}

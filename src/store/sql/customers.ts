@@ -1,0 +1,126 @@
+/** Customers (`customer`), what belongs to them, and portal links (`portal_link`). */
+import type { Customer, LinkRole, PortalLink } from '../../customers/customer.ts';
+import { PORTAL_LINKS_PURGED_AT_ONCE } from '../../kernel/limits/customers.ts';
+import type { Belongings, CustomerStore, OwnedTable, PortalLinkStore } from '../customers.ts';
+import type { Database } from '../database.ts';
+import { sessionStatements } from './access/sessions.ts';
+import { auditStatement } from './audit.ts';
+import { judgedChanges } from './events.ts';
+import { type ListColumns, resourceStore } from './resource.ts';
+import { bytes, flag, json, number, oneOf, readOne, readRow, table, text, textOrNull } from './table.ts';
+import { stateStatements } from './webhooks/webhooks.ts';
+
+const CUSTOMER = table<Customer>('customer', 'id', {
+  id: text,
+  name: text,
+  externalId: textOrNull,
+  metadata: json<Readonly<Record<string, string>>>(),
+  active: flag,
+  createdAt: number,
+  updatedAt: number,
+});
+
+// The row with the empty id is the operator. In order of creation, a list begins after it.
+const LIST: ListColumns = {
+  filters: {
+    name: 'name = @name',
+    externalId: 'external_id = @externalId',
+    active: "active = (@active = 'true')",
+  },
+  sorts: { name: 'lower(name)' },
+  always: "id <> ''",
+};
+const BY_EXTERNAL_ID = `SELECT ${CUSTOMER.columns()} FROM customer WHERE external_id = @externalId`;
+// Scans the customers until the page is full.
+const SEARCH = `
+  SELECT ${CUSTOMER.columns()} FROM customer
+  WHERE id <> '' AND (CAST(@before AS TEXT) IS NULL OR id < @before)
+    AND (id = lower(@text) OR strpos(lower(name), lower(@text)) > 0 OR strpos(lower(coalesce(external_id, '')), lower(@text)) > 0)
+  ORDER BY id DESC LIMIT @limit`;
+const counted = (name: OwnedTable): string => `(SELECT count(*) FROM ${name} AS x WHERE x.customer_id = wanted.value)`;
+const BELONGINGS = `
+  SELECT wanted.value AS id, ${counted('user_account')} AS users, ${counted('application')} AS applications,
+    ${counted('endpoint')} AS endpoints, ${counted('pgp_key')} AS keys, ${counted('webhook')} AS webhooks
+  FROM texts(@ids) AS wanted`;
+const owns = (name: OwnedTable): string => `SELECT 1 FROM ${name} WHERE id = @id AND customer_id = @customerId`;
+const OWNS: Readonly<Record<OwnedTable, string>> = {
+  user_account: owns('user_account'),
+  application: owns('application'),
+  endpoint: owns('endpoint'),
+  pgp_key: owns('pgp_key'),
+  webhook: owns('webhook'),
+};
+// Index: webhook_customer.
+const NUMBERS = 'SELECT number, id FROM webhook WHERE customer_id = @customerId ORDER BY number';
+
+export function customerStore(db: Database): CustomerStore {
+  const { updateStatements, ...store } = resourceStore(db, 'customer', CUSTOMER, { list: LIST });
+  return {
+    ...store,
+    update: async (customer, before, audit, first = [], given = []) => {
+      const changes = await judgedChanges(
+        db,
+        given.map(({ change }) => change),
+      );
+      await db.commit([
+        ...first,
+        ...updateStatements(customer, before, audit),
+        ...changes.flatMap(stateStatements),
+        ...given.map((change) => auditStatement(change.audit)),
+      ]);
+    },
+    getByExternalId: async (externalId) => readOne(CUSTOMER, await db.get(BY_EXTERNAL_ID, { externalId })),
+    search: async (wanted, before, limit) => (await db.all(SEARCH, { text: wanted, before, limit })).map(CUSTOMER.read),
+    belongings: async (ids) =>
+      new Map(
+        (await db.all(BELONGINGS, { ids: JSON.stringify(ids) })).map((row) => {
+          const { id, ...count } = readRow<Belongings & { readonly id: string }>(row);
+          return [id, count];
+        }),
+      ),
+    owns: async (customerId, name, id) => (await db.get(OWNS[name], { id, customerId })) !== undefined,
+    webhookNumbers: async (customerId) =>
+      new Map((await db.all(NUMBERS, { customerId })).map((row) => [Number(row.number), String(row.id)])),
+  };
+}
+
+const LINK = table<PortalLink>('portal_link', 'id', {
+  id: text,
+  customerId: text,
+  tokenHash: bytes,
+  role: oneOf<LinkRole>(),
+  sessionSeconds: number,
+  returnUrl: textOrNull,
+  createdAt: number,
+  expiresAt: number,
+});
+const ACTIVE = 'UPDATE customer SET active = active WHERE id = @customerId AND active';
+const FIND = `
+  SELECT ${LINK.columns('l')} FROM portal_link AS l JOIN customer AS c ON c.id = l.customer_id
+  WHERE l.token_hash = @tokenHash AND l.used_at IS NULL AND l.expires_at > @now AND c.active`;
+const USE = 'UPDATE portal_link SET used_at = @now WHERE id = @id AND used_at IS NULL AND expires_at > @now';
+// Index: portal_link_expiry.
+const PURGE = `
+  DELETE FROM portal_link WHERE id IN (
+    SELECT id FROM portal_link WHERE expires_at <= @now ORDER BY expires_at LIMIT ${PORTAL_LINKS_PURGED_AT_ONCE})`;
+
+export function portalLinkStore(db: Database): PortalLinkStore {
+  return {
+    add: async (link, audit, first = []) =>
+      void (await db.commit([
+        ...first,
+        { sql: ACTIVE, params: { customerId: link.customerId }, expectChanges: 1 },
+        { sql: PURGE, params: { now: link.createdAt } },
+        LINK.insert(link),
+        auditStatement(audit),
+      ])),
+    find: async (tokenHash, now) => readOne(LINK, await db.get(FIND, { tokenHash, now })),
+    use: async ({ id, customerId }, session, audit) =>
+      void (await db.commit([
+        { sql: ACTIVE, params: { customerId }, expectChanges: 1 },
+        { sql: USE, params: { id, now: session.createdAt }, expectChanges: 1 },
+        ...sessionStatements(session),
+        auditStatement(audit),
+      ])),
+  };
+}
