@@ -15,6 +15,9 @@ import type { Caller } from './access/gate.ts';
 import { type ProductBody, type Products, productReader } from './access/products.ts';
 import type { User } from './access/user.ts';
 import { type UserBody, type Users, userReader } from './access/users.ts';
+import type { Customer } from './customers/customer.ts';
+import { type CustomerBody, type Customers, customerReader } from './customers/customers.ts';
+import { type PortalLinks, portalLinkInput } from './customers/portal-links.ts';
 import type { Employee } from './employees/employee.ts';
 import { type EmployeeBody, type Employees, employeeReader } from './employees/employees.ts';
 import { type Erasures, eraseInput } from './events/erase.ts';
@@ -32,13 +35,15 @@ import type { Deliveries } from './webhooks/deliveries.ts';
 import type { Endpoint } from './webhooks/endpoint.ts';
 import { type EndpointBody, endpointReader, rotateApiKeyInput, rotateInput } from './webhooks/endpoint-schema.ts';
 import type { Endpoints, WithNewSecret } from './webhooks/endpoints.ts';
-import { type KeyInput, type Keys, keyReader } from './webhooks/keys.ts';
+import { type KeyBody, type Keys, keyReader } from './webhooks/keys.ts';
 import type { PgpKey, Webhook } from './webhooks/webhook.ts';
 import { filterPreviewInput, replayInput, type WebhookBody, webhookReader } from './webhooks/webhook-schema.ts';
 import type { Webhooks } from './webhooks/webhooks.ts';
 
 /** What each use case takes before it is read: fields with a default may be left out. */
 type Bodies = {
+  readonly customer: CustomerBody;
+  readonly portalLink: BodyOf<typeof portalLinkInput>;
   readonly user: UserBody;
   readonly product: ProductBody;
   readonly application: ApplicationBody;
@@ -48,7 +53,7 @@ type Bodies = {
   readonly endpoint: EndpointBody;
   readonly rotateSecret: BodyOf<typeof rotateInput>;
   readonly rotateApiKey: BodyOf<typeof rotateApiKeyInput>;
-  readonly key: KeyInput;
+  readonly key: KeyBody;
   readonly webhook: WebhookBody;
   readonly replay: BodyOf<typeof replayInput>;
   readonly filterPreview: BodyOf<typeof filterPreviewInput>;
@@ -65,6 +70,11 @@ export type UntypedServices = Taking<Unread>;
 type Taking<Given extends Unread> = Omit<Services, keyof Replaced<Given>> & Replaced<Given>;
 
 type Replaced<Given extends Unread> = {
+  readonly customers: Reading<Customers, Customer, Given['customer']>;
+  readonly portalLinks: {
+    /** `customer`: its id, or `externalId:…`. The link is `<public URL>/portal-links/<token>`. */
+    create(customer: string, body: Given['portalLink'], acting: Acting): ReturnType<PortalLinks['create']>;
+  };
   readonly users: Reading<Users, User, Given['user']>;
   readonly products: Reading<Products, ApiProduct, Given['product']>;
   readonly applications: Pick<Applications, 'get' | 'list' | 'shown' | 'change' | 'remove' | 'revokeTokens'> & {
@@ -115,10 +125,26 @@ type Reading<Use, Rec, Body> = Omit<Use, keyof Administration<Rec>> & Administra
 
 /** Reads the input before each use case takes it. Throws the refusals that the other doors throw. */
 export function readingServices(services: Services): UntypedServices {
-  const { users, products, applications, employees, eventTypes, endpoints, keys, webhooks, deliveries, erasures } =
-    services;
+  const {
+    customers,
+    portalLinks,
+    users,
+    products,
+    applications,
+    employees,
+    eventTypes,
+    endpoints,
+    keys,
+    webhooks,
+    deliveries,
+    erasures,
+  } = services;
   return {
     ...services,
+    customers: reading(customers, customerReader),
+    portalLinks: {
+      create: async (customer, body, acting) => portalLinks.create(customer, validate(portalLinkInput, body), acting),
+    },
     users: reading(users, userReader),
     products: { ...products, ...reading(products, productReader) },
     applications: {

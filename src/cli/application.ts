@@ -16,6 +16,7 @@ import {
 import { definedFields, validate } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
 import type { CommandGroup, Operand } from './command.ts';
+import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { recordCommand } from './open.ts';
 import { type Configured, listCommand, recordId, removeCommand, showCommand, updateCommand } from './resource.ts';
 import { USER } from './user.ts';
@@ -43,6 +44,7 @@ export const applicationCommands: CommandGroup = [
     summary: 'Create an application and print its client credentials',
     examples: ['sallyport application create --name Billing --user billing --scope orders:view --scope orders:edit'],
     options: {
+      ...CUSTOMER_OPTION,
       name: { value: '<name>', required: true, description: 'A name for people' },
       user: { value: '<user>', required: true, description: 'Id or user name of the user that it acts as' },
       scope: { value: '<scope>', many: true, description: 'A scope that it may request, such as employees:view' },
@@ -52,11 +54,14 @@ export const applicationCommands: CommandGroup = [
         description: `Lifetime of its tokens, ${TOKEN_VALIDITY_MIN_SECONDS} to ${TOKEN_VALIDITY_MAX_SECONDS} (default: ${TOKEN_VALIDITY_DEFAULT_SECONDS})`,
       },
     },
-    run: async (composed, { text, texts, integer }) => {
+    run: async (composed, invocation) => {
+      const { text, texts, integer } = invocation;
       const { services, clock } = composed;
+      const customerId = await customerIdOf(composed, invocation);
       const body = definedFields({
+        customerId,
         name: text('name'),
-        userId: await recordId(USER, composed, text('user') ?? ''),
+        userId: await recordId(USER, composed, text('user') ?? '', { customerId: customerId ?? '' }),
         scopes: texts('scope'),
         accessTokenValiditySeconds: integer('validity-seconds'),
       });

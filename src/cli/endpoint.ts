@@ -12,6 +12,7 @@ import {
   viewEndpoint,
 } from '../webhooks/endpoint-schema.ts';
 import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
+import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { readJsonObject, readText } from './input.ts';
 import { OUTBOUND_SETTINGS, recordCommand, withData } from './open.ts';
 import { printRecord } from './output.ts';
@@ -51,6 +52,7 @@ export const endpointCommands: CommandGroup = [
     explanation:
       'Recommended: --token-challenge sends a challenge now, and enables the endpoint after a correct answer.\n--fields takes other fields of POST /services/api/x/edge/v1/endpoints, such as oauth or clientCertificate.',
     options: {
+      ...CUSTOMER_OPTION,
       name: { value: '<name>', required: true, description: 'A name for people' },
       url: { value: '<url>', required: true, description: 'An https: URL without credentials or fragment' },
       secret: {
@@ -66,10 +68,12 @@ export const endpointCommands: CommandGroup = [
     settings: OUTBOUND_SETTINGS,
     json: true,
     run: (invocation) =>
-      withData(invocation, async ({ services, clock }) => {
+      withData(invocation, async (composed) => {
+        const { services, clock } = composed;
         const body = {
           ...(await readJsonObject(invocation, 'fields')),
           ...definedFields({
+            customerId: await customerIdOf(composed, invocation),
             name: invocation.text('name'),
             url: invocation.text('url'),
             apiKey: invocation.text('api-key'),

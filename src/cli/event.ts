@@ -5,6 +5,7 @@ import { readEvents } from '../events/publish.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
 import type { CommandGroup } from './command.ts';
+import { customerIdOf } from './customer.ts';
 import { readJson } from './input.ts';
 import { DATA_SETTINGS, recordCommand, withData } from './open.ts';
 import { recordText } from './output.ts';
@@ -15,13 +16,18 @@ export const eventCommands: CommandGroup = [
     summary: 'Publish an event',
     examples: [
       `sallyport event publish order.created '{"orderId": 42}'`,
-      'sallyport event publish order.created @order.json --subject customer-17',
+      'sallyport event publish order.created @order.json --customer acct_17',
     ],
     operands: [
       { name: 'type', description: 'The event type, such as order.created' },
       { name: 'data', description: 'The data of the event, as a JSON object; @ reads a file, - standard input' },
     ],
     options: {
+      customer: {
+        value: '<customer>',
+        description: "Id, external id or name of the customer whose webhooks get it, besides the operator's own",
+      },
+      everyone: { description: 'Send it to all webhooks that subscribe, whoever they belong to' },
       subject: { value: '<text>', description: 'The person whom the event is about' },
       'correlation-id': { value: '<text>', description: 'Links related events (default: a new id)' },
       'actor-id': { value: '<text>', description: 'The user who caused the event' },
@@ -33,9 +39,12 @@ export const eventCommands: CommandGroup = [
     settings: DATA_SETTINGS,
     json: true,
     run: (invocation) =>
-      withData(invocation, async ({ services }) => {
+      withData(invocation, async (composed) => {
+        const { services } = composed;
         const event = definedFields({
           type: invocation.operand('type'),
+          customerId: await customerIdOf(composed, invocation),
+          audience: invocation.given('everyone') ? 'everyone' : undefined,
           data: await readJson(invocation, '<data>', invocation.operand('data')),
           subject: invocation.text('subject'),
           correlationId: invocation.text('correlation-id'),

@@ -13,6 +13,11 @@ export const GROUPS: readonly GroupEntry[] = [
     load: async () => (await import('./init.ts')).initCommands,
   },
   {
+    name: 'customer',
+    summary: 'Manage customers, and make links to their portals',
+    load: async () => (await import('./customer.ts')).customerCommands,
+  },
+  {
     name: 'application',
     summary: 'Manage applications and their client credentials',
     load: async () => (await import('./application.ts')).applicationCommands,

@@ -2,15 +2,16 @@
 import type { Composed } from '../compose.ts';
 import { definedFields } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
-import { type KeyInput, keyReader, viewKey } from '../webhooks/keys.ts';
+import { type KeyBody, keyReader, viewKey } from '../webhooks/keys.ts';
 import type { PgpKey } from '../webhooks/webhook.ts';
 import type { CommandGroup, Invocation } from './command.ts';
+import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { readFileOrInput } from './input.ts';
 import { recordCommand } from './open.ts';
 import type { Shown } from './output.ts';
 import { type Configured, listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
 
-const KEY: Configured<PgpKey, KeyInput> = {
+const KEY: Configured<PgpKey, KeyBody> = {
   group: 'key',
   path: 'keys',
   operand: { name: 'name', description: 'The name of the key' },
@@ -28,11 +29,15 @@ export const keyCommands: CommandGroup = [
     summary: 'Import a PGP public key',
     examples: ['sallyport key import acme-public.asc --name acme'],
     operands: [{ name: 'file', description: 'The armored public key; - reads standard input' }],
-    options: { name: { value: '<name>', required: true, description: 'The name by which webhooks refer to it' } },
+    options: {
+      ...CUSTOMER_OPTION,
+      name: { value: '<name>', required: true, description: 'The name by which webhooks refer to it' },
+    },
     run: async (composed, invocation) => {
       const publicKey = await readFileOrInput(invocation, invocation.operand('file'));
+      const owner = definedFields({ customerId: await customerIdOf(composed, invocation) });
       const key = await composed.services.keys.create(
-        keyReader.create({ name: invocation.text('name'), publicKey }),
+        keyReader.create({ ...owner, name: invocation.text('name'), publicKey }),
         COMMAND_LINE,
       );
       return { record: shown(key, composed, invocation) };

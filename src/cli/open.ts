@@ -1,5 +1,6 @@
 /** Commands that work in the data folder, also while a server uses it. */
 import type { Composed } from '../compose.ts';
+import { listeningUrl } from '../config/config.ts';
 import type { Config, SettingName } from '../config/names.ts';
 import type { Command, ExitCode, Invocation } from './command.ts';
 import { CommandError } from './errors.ts';
@@ -72,4 +73,12 @@ export async function withData(
   } finally {
     await composed.close();
   }
+}
+
+/** The address of the server, for links. Throws `CommandError` if the settings do not tell it. */
+export function addressOf(config: Config): string {
+  if (config.publicUrl === null && config.port === 0) {
+    throw new CommandError('--public-url is required, or --port with the port of the server');
+  }
+  return config.publicUrl ?? listeningUrl(config, config.port);
 }

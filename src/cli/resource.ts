@@ -8,6 +8,7 @@ import type { Administration } from '../resources/administration.ts';
 import { parseEntityTags } from '../resources/entity-tag.ts';
 import type { InputReader } from '../resources/input.ts';
 import { cursorBehind, type ListRules } from '../resources/list-rules.ts';
+import type { Filter } from '../store/resource.ts';
 import type { Command, Invocation, Operand, Option } from './command.ts';
 import { CommandError, didYouMean, UsageError } from './errors.ts';
 import { listOptions, readJsonObject, readListOptions } from './input.ts';
@@ -169,11 +170,12 @@ function idOf<T extends { readonly id: string }, Body>(
   return recordId(configured, composed, invocation.operand(configured.operand.name));
 }
 
-/** The id of the record that is given by its id or one of its names. Throws `CommandError` if none has the name, or several have it. */
+/** The id of the record that is given by its id or one of its names, among those that a list with the filter has. Throws `CommandError` if none has the name, or several have it. */
 export async function recordId<T extends { readonly id: string }, Body>(
   { group, path, administration, names }: Pick<Configured<T, Body>, 'group' | 'path' | 'administration' | 'names'>,
   composed: Composed,
   given: string,
+  among: Filter = {},
 ): Promise<string> {
   if (isUuidV7(given)) return given;
   const { list } = administration(composed);
@@ -183,7 +185,7 @@ export async function recordId<T extends { readonly id: string }, Body>(
   const similar: string[] = [];
   const lower = given.toLowerCase();
   let after = '';
-  for (let page = await list(after, PAGE_MAX); page.length > 0; page = await list(after, PAGE_MAX)) {
+  for (let page = await list(after, PAGE_MAX, among); page.length > 0; page = await list(after, PAGE_MAX, among)) {
     for (const record of page) {
       known.push(...names(record));
       if (names(record).some((name) => name === given)) found.push(record.id);

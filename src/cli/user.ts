@@ -3,14 +3,14 @@ import { invitationUrl } from '../access/invitations.ts';
 import { hashPassword, makePassword } from '../access/password.ts';
 import type { User } from '../access/user.ts';
 import { USER_LIST, type UserBody, userReader, viewUser } from '../access/users.ts';
-import { type Config, listeningUrl } from '../config/config.ts';
 import { INVITATION_MS } from '../kernel/limits/limits.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import { definedFields } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
 import type { CommandGroup, Invocation, Operand } from './command.ts';
-import { CommandError, UsageError } from './errors.ts';
-import { ADDRESS_SETTINGS, configBesideServer, recordCommand } from './open.ts';
+import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
+import { UsageError } from './errors.ts';
+import { ADDRESS_SETTINGS, addressOf, configBesideServer, recordCommand } from './open.ts';
 import { type Configured, listCommand, recordId, removeCommand, showCommand, updateCommand } from './resource.ts';
 
 const NAMED: Operand = { name: 'user', description: 'The id or user name of the user' };
@@ -38,6 +38,7 @@ export const userCommands: CommandGroup = [
       'sallyport user create --user-name jane --role operator --with-password',
     ],
     options: {
+      ...CUSTOMER_OPTION,
       'user-name': { value: '<name>', required: true, description: 'The name to sign in with' },
       'display-name': { value: '<name>', description: 'A name for people' },
       email: { value: '<address>', description: 'An email address' },
@@ -47,9 +48,12 @@ export const userCommands: CommandGroup = [
       'with-password': { description: 'Create a password and print it once; not for the role service' },
     },
     check: refusePasswordOfService,
-    run: async ({ services, random }, { text, texts, given }) => {
+    run: async (composed, invocation) => {
+      const { services, random } = composed;
+      const { text, texts, given } = invocation;
       const divisions = texts('division');
       const body = definedFields({
+        customerId: await customerIdOf(composed, invocation),
         userName: text('user-name'),
         displayName: text('display-name'),
         email: text('email'),
@@ -96,13 +100,6 @@ export const userCommands: CommandGroup = [
     'A user that an application acts as cannot be removed. To disable a user instead, see sallyport help user update.',
   ),
 ];
-
-function addressOf(config: Config): string {
-  if (config.publicUrl === null && config.port === 0) {
-    throw new CommandError('--public-url is required, or --port with the port of the server');
-  }
-  return config.publicUrl ?? listeningUrl(config, config.port);
-}
 
 /** The role service cannot sign in, so a password would be of no use. */
 function refusePasswordOfService({ command, given, text }: Invocation): void {

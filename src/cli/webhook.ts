@@ -11,6 +11,7 @@ import { OWN_SETTINGS } from '../webhooks/endpoint.ts';
 import type { Webhook } from '../webhooks/webhook.ts';
 import { replayInput, viewWebhook, WEBHOOK_LIST, type WebhookBody, webhookReader } from '../webhooks/webhook-schema.ts';
 import type { Command, CommandGroup, Invocation, Operand } from './command.ts';
+import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { ENDPOINT } from './endpoint.ts';
 import { UsageError } from './errors.ts';
 import { readJsonObject } from './input.ts';
@@ -38,6 +39,7 @@ export const webhookCommands: CommandGroup = [
     explanation:
       '--fields takes other fields of POST /services/api/x/edge/v1/webhooks, such as retry or maxRecordsPerSecond.',
     options: {
+      ...CUSTOMER_OPTION,
       name: { value: '<name>', required: true, description: 'A name for people' },
       endpoint: { value: '<id or name>', required: true, description: 'The endpoint to send to' },
       event: { value: '<type>', many: true, required: true, description: 'An event type, <category>.* or *' },
@@ -54,12 +56,16 @@ export const webhookCommands: CommandGroup = [
     },
     run: async (composed, invocation) => {
       const { services } = composed;
+      const customerId = await customerIdOf(composed, invocation);
       const headers = invocation.texts('header').map((header) => customHeader(invocation, header));
       const body = {
         ...(await readJsonObject(invocation, 'fields')),
         ...definedFields({
+          customerId,
           name: invocation.text('name'),
-          endpointId: await recordId(ENDPOINT, composed, invocation.text('endpoint') ?? ''),
+          endpointId: await recordId(ENDPOINT, composed, invocation.text('endpoint') ?? '', {
+            customerId: customerId ?? '',
+          }),
           eventTypes: invocation.texts('event'),
           filter: await readJsonObject(invocation, 'filter'),
           encryptionKeyName: invocation.text('key'),
