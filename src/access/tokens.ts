@@ -31,6 +31,8 @@ export type Introspection =
       /** The current rights and limits of the user, which the gate decides by. */
       readonly permissions: readonly string[];
       readonly constraints: Constraints;
+      /** The customer to whom the application belongs; absent: the operator. */
+      readonly customerId?: string;
     };
 
 export type Tokens = {
@@ -125,6 +127,7 @@ export function createTokens({ store, clock, ids, random }: Dependencies): Token
         jti: String(grant.key),
         permissions: grant.permissions,
         constraints: grant.constraints,
+        ...(grant.customerId !== null && { customerId: grant.customerId }),
       };
     },
     revoke: async (token, client) => {

@@ -107,7 +107,8 @@ export function administer<
     actor: acting.actor,
     action,
     target: `${name}:${(after ?? before)?.id}`,
-    customerId: name === 'customer' ? ((after ?? before)?.id ?? null) : ((after ?? before)?.customerId ?? null),
+    // A customer itself belongs to the operator, whose notes its `metadata` may hold.
+    customerId: (after ?? before)?.customerId ?? null,
     changes: changesBetween(before && resource.audited(before), after && resource.audited(after)),
   });
 

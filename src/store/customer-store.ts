@@ -31,6 +31,11 @@ export function customerStoreOf(store: Store, customerId: string): Store {
   const owns = (table: OwnedTable, id: string): Promise<boolean> => customers.owns(customerId, table, id);
   /** The numbers of the customer's webhooks, newest first. */
   const numbers = async (): Promise<number[]> => [...(await customers.webhookNumbers(customerId)).keys()].reverse();
+  /** The numbers that are the customer's own, of some or of all. */
+  const among = async (wanted: readonly number[] | undefined): Promise<readonly number[]> => {
+    const known = await numbers();
+    return wanted === undefined ? known : known.filter((number) => wanted.includes(number));
+  };
   const ownsNumber = async (webhookNumber: number): Promise<boolean> =>
     (await customers.webhookNumbers(customerId)).has(webhookNumber);
   const mine = <T>(record: T & Owned): T => {
@@ -39,11 +44,11 @@ export function customerStoreOf(store: Store, customerId: string): Store {
   };
   /** Audit entries say whose they are, so that only this customer and the operator see them. */
   const audited = (audit: AuditEntry): AuditEntry => ({ ...audit, customerId });
-  const within = (filter: Filter = {}): Filter => ({ ...filter, ...own });
 
   const resource = <Read extends Owned, Written extends Owned>(table: OwnedTable, given: Verbs<Read, Written>) => ({
     get: async (id: string): Promise<Read | null> => ((await owns(table, id)) ? given.get(id) : null),
-    list: (after: After, limit: number, filter?: Filter): Promise<Read[]> => given.list(after, limit, within(filter)),
+    list: async (after: After, limit: number, filter: Filter = {}): Promise<Read[]> =>
+      (filter.customerId ?? customerId) === customerId ? given.list(after, limit, { ...filter, ...own }) : [],
     insert: (record: Written, audit: AuditEntry, first?: readonly Statement[]): Promise<void> =>
       given.insert(mine(record), audited(audit), first),
     remove: async (id: string, audit: AuditEntry, updatedAt?: number): Promise<void> => {
@@ -60,7 +65,10 @@ export function customerStoreOf(store: Store, customerId: string): Store {
   const { users, applications, endpoints, keys, webhooks, deliveries, attempts, eventTypes } = store;
   return {
     ...own,
-    customers: only('customers', { get: async (id) => (id === customerId ? customers.get(id) : null) }),
+    customers: only('customers', {
+      get: async (id) => (id === customerId ? customers.get(id) : null),
+      webhookNumbers: async (id) => (id === customerId ? customers.webhookNumbers(id) : new Map()),
+    }),
     portalLinks: only('portalLinks', {}),
     users: {
       ...resource('user_account', users),
@@ -151,7 +159,7 @@ export function customerStoreOf(store: Store, customerId: string): Store {
       get: (address) => ofNumber(address.webhookNumber, null, () => deliveries.get(address)),
       at: (number, offset) => ofNumber(number, null, () => deliveries.at(number, offset)),
       list: async (filter, before, limit) =>
-        deliveries.list({ ...filter, webhookNumbers: await numbers() }, before, limit),
+        deliveries.list({ ...filter, webhookNumbers: await among(filter.webhookNumbers) }, before, limit),
       content: (number, offset) => ofNumber(number, null, () => deliveries.content(number, offset)),
       failures: async (wanted) => {
         const known = await numbers();
@@ -203,7 +211,8 @@ export function customerStoreOf(store: Store, customerId: string): Store {
         const entry = await store.audit.get(id);
         return entry?.customerId === customerId ? entry : null;
       },
-      list: (before, limit, filter) => store.audit.list(before, limit, { ...filter, ...own }),
+      list: async (before, limit, filter) =>
+        (filter?.customerId ?? customerId) === customerId ? store.audit.list(before, limit, { ...filter, ...own }) : [],
     }),
     settings: only('settings', {}),
     sessions: {

@@ -68,7 +68,11 @@ export const deliveryWithAttempts = deliveryView
 export type DeliveryView = z.infer<typeof deliveryView>;
 
 /** An unknown `webhookId` finds nothing. */
-export type DeliverySearch = Omit<DeliveryFilter, 'webhookNumber'> & { readonly webhookId?: string };
+export type DeliverySearch = Omit<DeliveryFilter, 'webhookNumber' | 'webhookNumbers'> & {
+  readonly webhookId?: string;
+  /** Of the webhooks of this customer. */
+  readonly customerId?: string;
+};
 
 export type Deliveries = {
   get(id: string): Promise<{ readonly delivery: Delivery; readonly attempts: readonly AttemptRecord[] }>;
@@ -126,7 +130,9 @@ export function createDeliveries({ store, clock, ids, wake }: Dependencies): Del
       if (content === null) throw new Refusal('not_found', `there is no delivery ${id}`);
       return content;
     },
-    list: async ({ webhookId, ...filter }, before, limit) => {
+    list: async ({ webhookId, customerId, ...asked }, before, limit) => {
+      const ofCustomer = customerId === undefined ? null : await store.customers.webhookNumbers(customerId);
+      const filter = ofCustomer === null ? asked : { ...asked, webhookNumbers: [...ofCustomer.keys()] };
       const webhook = webhookId === undefined ? undefined : await store.webhooks.get(webhookId);
       if (webhook === null) return { items: [], next: null };
       const scoped = webhook === undefined ? filter : { ...filter, webhookNumber: webhook.progress.webhookNumber };

@@ -5,9 +5,9 @@ import { actingOf } from '../../access/callers.ts';
 import { acceptedView, eventBatchInput, eventInput, readEvents } from '../../events/publish.ts';
 import { EVENT_REQUEST_BYTES } from '../../kernel/limits/limits.ts';
 import { Refusal, refuseBackwards, refuseField } from '../../kernel/refusal.ts';
-import { id, instant, isoInstant, moment, NOT_A_MOMENT, page } from '../../kernel/schemas.ts';
+import { customerIdView, id, instant, isoInstant, moment, NOT_A_MOMENT, page } from '../../kernel/schemas.ts';
 import { validate } from '../../kernel/validation.ts';
-import { type Filters, textFilter } from '../../resources/list-rules.ts';
+import { CUSTOMER_FILTER, type Filters, textFilter } from '../../resources/list-rules.ts';
 import type { Services } from '../../services.ts';
 import type { AuditFilter, AuditRecord } from '../../store/audit.ts';
 import type { Store } from '../../store/store.ts';
@@ -30,6 +30,7 @@ type Dependencies = {
 };
 
 const AUDIT_TEXTS: Filters = {
+  customerId: CUSTOMER_FILTER,
   actor: textFilter('By this actor, such as `user:<id>`.'),
   action: textFilter('This action, or with a dot at its end all of its kind: `webhook.start`, `webhook.`.'),
   target: textFilter('About this, or with a colon at its end about all of its kind: `webhook:<id>`, `webhook:`.'),
@@ -48,6 +49,7 @@ const auditView = z
     actor: z.string(),
     action: z.string(),
     target: z.string(),
+    customerId: customerIdView,
     changes: z.record(z.string(), z.object({ from: z.unknown(), to: z.unknown() })),
   })
   .meta({ id: 'AuditEntry', description: 'Who changed what; secrets are masked.' });
@@ -83,6 +85,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
         'A page looks at a bounded number of records. Where hardly any fits several filters at once it may hold fewer items than asked for, or none, and still have a `nextCursor`: go on until that is null.',
       query: {
         ...PAGE_QUERY,
+        customerId: { schema: z.string(), description: 'Of the webhooks of this customer.' },
         webhookId: { schema: z.string(), description: 'Of this webhook.' },
         state: { schema: state, description: 'In this state.' },
         eventType: { schema: z.string(), description: 'Of this event type.' },
@@ -156,12 +159,14 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
 }
 
 function readDeliverySearch(query: URLSearchParams): DeliverySearch {
+  const customerId = query.get('customerId');
   const webhookId = query.get('webhookId');
   const eventType = query.get('eventType');
   const since = readMoment(query, 'since');
   const until = readMoment(query, 'until');
   refuseBackwards(since, until);
   return {
+    ...(customerId === null ? {} : { customerId }),
     ...(webhookId === null ? {} : { webhookId }),
     ...(eventType === null ? {} : { eventType }),
     ...(query.has('state') ? { state: readState(query.get('state')) } : {}),
@@ -172,11 +177,12 @@ function readDeliverySearch(query: URLSearchParams): DeliverySearch {
 
 /** A value that ends with the separator of actions or targets matches all that begin with it; any other value matches exactly. */
 function readAuditFilter(query: URLSearchParams): AuditFilter {
-  const { actor, action, target } = readFilter(query, AUDIT_TEXTS);
+  const { customerId, actor, action, target } = readFilter(query, AUDIT_TEXTS);
   const since = readMoment(query, 'since');
   const until = readMoment(query, 'until');
   refuseBackwards(since, until);
   return {
+    ...(customerId !== undefined && { customerId }),
     ...(actor !== undefined && { actor }),
     ...(action !== undefined && (action.endsWith('.') ? { action } : { exactAction: action })),
     ...(target !== undefined && (target.endsWith(':') ? { target } : { exactTarget: target })),
@@ -198,6 +204,6 @@ function readMoment(query: URLSearchParams, name: string): number | null {
   return Date.parse(text);
 }
 
-function viewAudit({ id, at, actor, action, target, changes }: AuditRecord): Record<string, unknown> {
-  return { id, at: isoInstant(at), actor, action, target, changes };
+function viewAudit({ id, at, actor, action, target, customerId, changes }: AuditRecord): Record<string, unknown> {
+  return { id, at: isoInstant(at), actor, action, target, customerId, changes };
 }

@@ -53,6 +53,10 @@ const introspectionResponse = z
       .object({ divisions: z.array(z.string()).optional() })
       .optional()
       .meta({ description: 'What the user is limited to now' }),
+    customerId: z
+      .string()
+      .optional()
+      .meta({ description: 'The customer to whom the application belongs; left out for the operator' }),
   })
   .meta({ id: 'IntrospectionResponse', description: 'What the token is worth now (RFC 7662 §2.2).' });
 
