@@ -36,7 +36,10 @@ const ROOMS: Readonly<Record<string, readonly [imports: string, types: string]>>
     'access config customers data delivery events http kernel observe outbound resources store webhooks wire',
     '',
   ],
-  cli: ['access config customers data delivery events kernel observe outbound receiver resources store webhooks wire', ''],
+  cli: [
+    'access config customers data delivery events kernel observe outbound receiver resources store webhooks wire',
+    '',
+  ],
 };
 /** The rooms that know the database behind the store: they open, copy and examine its file. */
 const KNOW_SQLITE = ['store', 'data', 'cli'];
