@@ -13,9 +13,10 @@ import { makeEndpoint, makeEventType, makeWebhook, sharedCertificates, startWebh
 import { pgpKeyPair } from '../support/pgp-keys.ts';
 import type { Cluster } from '../support/postgres.ts';
 import { temporaryFolder, writeCaFile } from '../support/service.ts';
-import { type History, type Kept, type Violation, violations } from './history.ts';
+import { FAULT_LASTS_MS, type FaultSpan, type History, type Kept, type Violation, violations } from './history.ts';
 import { type Program, runSallyport } from './life.ts';
 import { createPublisher } from './publisher.ts';
+import { createReader } from './reader.ts';
 import { type Kind, startReceivers } from './receivers.ts';
 import { listed, randomNumbers, stillPending } from './run.ts';
 import { type Servers, startServers } from './servers.ts';
@@ -30,6 +31,9 @@ export type ClusterReport = {
   readonly acknowledged: number;
   readonly records: number;
   readonly repeats: number;
+  /** Records that receivers read again, and the replies in which they came. */
+  readonly read: number;
+  readonly replies: number;
   /** Tokens that were revoked on one instance and then tried on another. */
   readonly revoked: number;
   /** From each promotion until each instance issued a token again. */
@@ -49,6 +53,8 @@ const PAUSED_MAX_MS = 12_000;
 const CUT_MAX_MS = 8000;
 const BETWEEN_FAULTS_MAX_MS = 3000;
 const STARTED_WITHIN_MS = 60_000;
+/** Before the first fault, and after each round of all faults once those have no effect any more: nothing may be repeated then. */
+const CALM_MS = 3000;
 
 type Instance = { readonly env: Readonly<Record<string, string>>; program: Program; url: string };
 
@@ -111,6 +117,8 @@ export async function runCluster(t: TestContext, { seed, durationMs, tell }: Clu
       await sleep(50);
     }
   })();
+  const reader = createReader(webhooks, publisher.next);
+  const reading = reader.readUntil(() => ({ url: (instances[below(INSTANCES)] as Instance).url, token }), over.signal);
   let revoked = 0;
   const revoking = (async () => {
     while (!over.signal.aborted) {
@@ -136,22 +144,29 @@ export async function runCluster(t: TestContext, { seed, durationMs, tell }: Clu
   };
 
   const waiting: Fault[] = [];
+  const spans: FaultSpan[] = [];
   const begunAt = performance.now();
   while (performance.now() - begunAt < durationMs) {
-    await sleep(below(BETWEEN_FAULTS_MAX_MS));
     // Each of them once before any comes again.
-    if (waiting.length === 0) waiting.push(...FAULTS);
+    if (waiting.length === 0) {
+      await sleep(CALM_MS + (spans.length === 0 ? 0 : FAULT_LASTS_MS));
+      waiting.push(...FAULTS);
+    }
+    await sleep(below(BETWEEN_FAULTS_MAX_MS));
     const [fault] = waiting.splice(below(waiting.length), 1) as [Fault];
+    const fromMs = Date.now();
     await happen(fault, instances[below(INSTANCES)] as Instance, { servers, start, below, promoted });
+    spans.push({ fromMs, untilMs: Date.now() });
     counts[fault] += 1;
     const { length } = publisher.publishes;
     tell(`${Math.round((performance.now() - begunAt) / 1000)} s: ${fault}; ${length} events published`);
   }
   over.abort();
-  await Promise.all([publishing, revoking]);
+  await Promise.all([publishing, revoking, reading]);
 
   receivers.acceptAll();
   await publisher.finish({ url: (instances[0] as Instance).url, token });
+  await reader.finish({ url: (instances[1] as Instance).url, token });
   const kept = new Map<Kind, Kept[]>();
   for (const [kind, id] of webhooks) {
     const waiting = await stillPending(admin(), id);
@@ -163,12 +178,14 @@ export async function runCluster(t: TestContext, { seed, durationMs, tell }: Clu
     const { code } = await program.exited;
     if (code !== 0) problems.push(`a stop ended with ${code}: ${program.log().slice(-2000)}`);
   }
-  problems.push(...publisher.faults, ...receivers.problems);
+  problems.push(...publisher.faults, ...reader.faults, ...receivers.problems);
   const history: History = {
     webhooks: KINDS.map((name) => ({ name, ordered: name === 'ordered', kept: kept.get(name) ?? [] })),
     publishes: publisher.publishes,
     arrivals: receivers.arrivals,
     erasures: [],
+    readings: reader.readings,
+    faults: spans,
     paused: true,
   };
   const accepted = history.arrivals.filter((arrival) => arrival.accepted);
@@ -180,6 +197,8 @@ export async function runCluster(t: TestContext, { seed, durationMs, tell }: Clu
     acknowledged: acknowledged(),
     records: records.length,
     repeats: records.length - new Set(records).size,
+    read: reader.readings.reduce((all, one) => all + one.records.length, 0),
+    replies: reader.readings.length,
     violations: [...violations(history), ...found],
   };
 }
@@ -276,14 +295,14 @@ export function clusterReportText({
   problems,
   ...counts
 }: ClusterReport): string {
-  const { acknowledged, records, repeats, revoked, reconnectedMs } = counts;
-  const kinds = ['lost', 'reordered', 'gap', 'duplicate', 'unknown', 'revoked'] as const;
+  const { acknowledged, records, repeats, read, replies, revoked, reconnectedMs } = counts;
+  const kinds = ['lost', 'reordered', 'gap', 'duplicate', 'repeated', 'unread', 'unknown', 'revoked'] as const;
   const found = kinds.map((kind) => `${kind} ${broken.filter((one) => one.kind === kind).length}`).join(', ');
   return [
     `seed ${seed}, ${Math.round(durationMs / 1000)} s, ${INSTANCES} instances`,
     `faults: ${FAULTS.map((fault) => `${fault} ${faults[fault]}`).join(', ')}`,
     `${acknowledged} events acknowledged, ${revoked} tokens revoked and tried elsewhere`,
-    `${records} records accepted, ${repeats} of them repeats`,
+    `${records} records accepted, ${repeats} of them repeats; ${read} records read again in ${replies} replies`,
     `from a promotion until an instance issues tokens again: ${reconnectedMs.length === 0 ? 'none' : `at most ${Math.max(...reconnectedMs)} ms (${reconnectedMs.join(', ')})`}`,
     `broken promises: ${found}; other problems: ${problems.length}`,
     ...broken.slice(0, 20).map(({ kind, detail }) => `  ${kind}: ${detail}`),

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Arrival, type History, type Publish, type Violation, violations } from './history.ts';
+import {
+  type Arrival,
+  FAULT_LASTS_MS,
+  type History,
+  type Publish,
+  type Reading,
+  type Violation,
+  violations,
+} from './history.ts';
 
 const EVENTS = 4;
 /** Published by this person, and erased in `RIGHT` before any of it went out. */
@@ -18,6 +26,16 @@ const arrival = (webhook: string, offsets: readonly number[], more: Partial<Arri
   attemptAtMs: 1000,
   accepted: true,
   records: offsets.map((offset) => ({ offset, messageId: `event-${offset}`, key: `key-${offset}` })),
+  ...more,
+});
+const recordsAt = (offsets: readonly number[]): Arrival['records'] => arrival('', offsets).records;
+/** A reply of the ordered webhook, which has the offsets 0 to 3. */
+const reading = (offsets: readonly number[], throughOffset: number, more: Partial<Reading> = {}): Reading => ({
+  webhook: 'ordered',
+  askedAt: 0,
+  throughOffset,
+  newestOffset: EVENTS - 1,
+  records: recordsAt(offsets),
   ...more,
 });
 const all = Array.from({ length: EVENTS }, (_, n) => n);
@@ -58,7 +76,18 @@ const RIGHT: History = {
     arrival('ordered', [3]),
   ],
   erasures: [{ subject: 'jane', repliedAtMs: 500 }],
+  readings: [
+    reading([], -1, { newestOffset: -1 }),
+    reading([0, 1], 1),
+    reading([], ERASED),
+    reading([3], 3),
+    reading([], 3, { askedAt: 99 }),
+  ],
+  faults: [{ fromMs: 300, untilMs: 950 }],
 };
+
+/** When no fault can be the cause of a repeat any more. */
+const CALM_MS = 950 + FAULT_LASTS_MS + 1;
 
 const WRONG: readonly [what: string, kind: Violation['kind'], history: Partial<History>][] = [
   ['an acknowledged event that reached only one webhook', 'lost', { arrivals: RIGHT.arrivals.toSpliced(0, 1) }],
@@ -166,6 +195,33 @@ const WRONG: readonly [what: string, kind: Violation['kind'], history: Partial<H
     { arrivals: [...RIGHT.arrivals, arrival('plain', [ERASED], { attemptAtMs: 501 })] },
   ],
   [
+    'a record that came again though no fault happened since it was accepted',
+    'repeated',
+    {
+      arrivals: [
+        ...RIGHT.arrivals.filter(({ webhook }) => webhook === 'ordered'),
+        ...[CALM_MS, CALM_MS + 1].map((attemptAtMs) => arrival('plain', all, { attemptAtMs })),
+      ],
+    },
+  ],
+  ['a record that came again before the first fault', 'repeated', { faults: [{ fromMs: 1001, untilMs: 2000 }] }],
+  ['a reader that passed a record over', 'unread', { readings: [reading([0], 1), reading([3], 3)] }],
+  ['a reader that got records in another order', 'unread', { readings: [reading([1, 0], 1), reading([3], 3)] }],
+  ['a reader that got a record twice', 'unread', { readings: [reading([0, 1], 1), reading([1, 3], 3)] }],
+  ['a reader that never came to the end', 'unread', { readings: [reading([0, 1], 1)] }],
+  [
+    'a reply that did not know of an event that was acknowledged before',
+    'unread',
+    { readings: [reading([0, 1], 1, { askedAt: 32, newestOffset: 1 }), reading([3], 3)] },
+  ],
+  [
+    'a reader that got another event at an offset than the receiver',
+    'duplicate',
+    {
+      readings: [reading([0, 1], 1), reading([], 3, { records: [{ offset: 3, messageId: 'event-0', key: 'key-0' }] })],
+    },
+  ],
+  [
     'a record that nobody published',
     'unknown',
     {
@@ -195,6 +251,12 @@ describe('the checker of the kill test', () => {
     const overtaken = [...RIGHT.arrivals.slice(0, 3), ...[1, 0, 3].map((offset) => arrival('ordered', [offset]))];
     const kinds = violations({ ...RIGHT, arrivals: overtaken, paused: true }).map(({ kind }) => kind);
     assert.ok(kinds.includes('reordered'));
+  });
+
+  it('allows a repeat after a fault, and one of a record that was accepted while a fault was not over', () => {
+    const lasting = [{ fromMs: 0, untilMs: 1000 - FAULT_LASTS_MS }];
+    assert.deepEqual(violations({ ...RIGHT, faults: lasting }), []);
+    assert.deepEqual(violations({ ...RIGHT, faults: [{ fromMs: 400, untilMs: 1000 }] }), []);
   });
 
   for (const [what, kind, wrong] of WRONG) {

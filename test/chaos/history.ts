@@ -40,17 +40,38 @@ export type Erasure = { readonly subject: string; readonly repliedAtMs: number |
 /** A delivery that the service lists at the end. */
 export type Kept = { readonly offset: number; readonly eventId: string; readonly state: string };
 
+/**
+ * One reply to a receiver that reads the records of a webhook again, from the first one on: each of its requests asks for what comes after
+ * the reply before.
+ */
+export type Reading = {
+  readonly webhook: string;
+  readonly askedAt: Sequence;
+  readonly throughOffset: number;
+  readonly newestOffset: number;
+  readonly records: readonly ArrivedRecord[];
+};
+
+/** A fault from its beginning until all that was stopped by it runs again. Epoch milliseconds. */
+export type FaultSpan = { readonly fromMs: number; readonly untilMs: number };
+
+/** After a fault has ended, instances connect again and leases of those that are gone end. Longer than a lease and than an answer may take. */
+export const FAULT_LASTS_MS = 12_000;
+
 export type History = {
   readonly webhooks: readonly { readonly name: string; readonly ordered: boolean; readonly kept: readonly Kept[] }[];
   readonly publishes: readonly Publish[];
   readonly arrivals: readonly Arrival[];
   readonly erasures: readonly Erasure[];
+  readonly readings?: readonly Reading[];
+  /** Every fault, so that a repeat without one is a broken promise. Without it, repeats are not judged. */
+  readonly faults?: readonly FaultSpan[];
   /** Instances were paused while others went on. What one was about to send may arrive late, as a repeat. */
   readonly paused?: boolean;
 };
 
 export type Violation = {
-  readonly kind: 'lost' | 'reordered' | 'gap' | 'duplicate' | 'erased' | 'unknown';
+  readonly kind: 'lost' | 'reordered' | 'gap' | 'duplicate' | 'erased' | 'unknown' | 'repeated' | 'unread';
   readonly detail: string;
 };
 
@@ -63,11 +84,13 @@ export function violations(history: History): Violation[] {
     ...gaps(history),
     ...reordered(history),
     ...sentErased(history),
+    ...repeated(history),
+    ...unread(history),
   ];
 }
 
 /** An idempotency key belongs to one event, and an event has one offset in each webhook. */
-function* twice({ publishes, arrivals, webhooks }: History): Generator<Violation> {
+function* twice({ publishes, arrivals, webhooks, readings = [] }: History): Generator<Violation> {
   const ids = new Map<string, Set<string>>();
   const add = (key: string, id: string): void => void (ids.get(key) ?? ids.set(key, new Set()).get(key))?.add(id);
   for (const { key, acknowledgements } of publishes) {
@@ -76,7 +99,7 @@ function* twice({ publishes, arrivals, webhooks }: History): Generator<Violation
     if (first > 1) yield { kind: 'duplicate', detail: `${key} was accepted as new ${first} times` };
   }
   const offsets = new Map<string, Set<number>>();
-  for (const { webhook, records } of arrivals) {
+  for (const { webhook, records } of [...arrivals, ...readings]) {
     for (const { key, messageId, offset } of records) {
       add(key, messageId);
       const place = `${messageId} of ${webhook}`;
@@ -99,9 +122,9 @@ function* twice({ publishes, arrivals, webhooks }: History): Generator<Violation
 }
 
 /** Every delivered event was published. */
-function* strangers({ publishes, arrivals }: History): Generator<Violation> {
+function* strangers({ publishes, arrivals, readings = [] }: History): Generator<Violation> {
   const keys = new Set(publishes.map(({ key }) => key));
-  for (const { webhook, records } of arrivals) {
+  for (const { webhook, records } of [...arrivals, ...readings]) {
     for (const { key, offset } of records) {
       if (!keys.has(key))
         yield { kind: 'unknown', detail: `offset ${offset} of ${webhook} holds ${key}, which nobody published` };
@@ -216,6 +239,81 @@ function* sentErased({ publishes, arrivals, erasures }: History): Generator<Viol
           detail: `offset ${offset} of ${webhook} went out ${attemptAtMs - at} ms after its erasure`,
         };
       }
+    }
+  }
+}
+
+/** A record that was accepted goes out again only if a fault may have kept its outcome from being recorded. */
+function* repeated({ arrivals, faults }: History): Generator<Violation> {
+  if (faults === undefined) return;
+  const acceptedAt = new Map<string, number>();
+  for (const { webhook, attemptAtMs, accepted, records } of arrivals) {
+    for (const { offset } of records) {
+      const place = `offset ${offset} of ${webhook}`;
+      const before = acceptedAt.get(place);
+      const mayRepeat = ({ fromMs, untilMs }: FaultSpan): boolean =>
+        fromMs <= attemptAtMs && (before ?? 0) <= untilMs + FAULT_LASTS_MS;
+      if (before !== undefined && !faults.some(mayRepeat)) {
+        const detail = `${place} came again ${attemptAtMs - before} ms after it was accepted, with no fault between`;
+        yield { kind: 'repeated', detail };
+      }
+      if (accepted) acceptedAt.set(place, attemptAtMs);
+    }
+  }
+}
+
+/**
+ * Whoever reads a webhook from its first record on gets each record once, in order, and passes none over. A reply knows every event that was
+ * acknowledged before it was asked for, and the last one reaches the end.
+ */
+function* unread({ webhooks, publishes, readings = [] }: History): Generator<Violation> {
+  const byWebhook = Map.groupBy(readings, ({ webhook }) => webhook);
+  for (const { name, kept } of webhooks) {
+    const replies = byWebhook.get(name);
+    if (replies === undefined) continue;
+    const discarded = new Set(kept.filter(({ state }) => state === 'discarded').map(({ offset }) => offset));
+    let through = -1;
+    for (const { throughOffset, records } of replies) {
+      const expected = offsetsBetween(through, throughOffset).filter((offset) => !discarded.has(offset));
+      const read = records.map(({ offset }) => offset).filter((offset) => !discarded.has(offset));
+      if (read.join() !== expected.join()) {
+        const detail = `${name} was read from ${through} to ${throughOffset}: [${read.join()}] and not [${expected.join()}]`;
+        yield { kind: 'unread', detail };
+      }
+      through = Math.max(through, throughOffset);
+    }
+    const end = kept.reduce((last, { offset }) => Math.max(last, offset), -1);
+    if (through < end)
+      yield { kind: 'unread', detail: `${name} was read to ${through}, and its last record is ${end}` };
+    yield* behind(name, kept, publishes, replies);
+  }
+}
+
+function offsetsBetween(after: number, through: number): number[] {
+  return Array.from({ length: Math.max(0, through - after) }, (_, at) => after + 1 + at);
+}
+
+/** Replies that do not know of an event that was acknowledged before they were asked for. */
+function* behind(
+  name: string,
+  kept: readonly Kept[],
+  publishes: readonly Publish[],
+  replies: readonly Reading[],
+): Generator<Violation> {
+  const offsets = new Map(kept.map(({ eventId, offset }) => [eventId, offset]));
+  const acknowledged = publishes
+    .flatMap(({ acknowledgements: [first] }) =>
+      first === undefined ? [] : [{ at: first.at, offset: offsets.get(first.eventId) ?? -1 }],
+    )
+    .sort((a, b) => a.at - b.at);
+  let next = 0;
+  let highest = -1;
+  for (const { askedAt, newestOffset } of replies) {
+    for (let one = acknowledged[next]; one !== undefined && one.at < askedAt; one = acknowledged[++next])
+      highest = Math.max(highest, one.offset);
+    if (newestOffset < highest) {
+      const detail = `${name}: a reply knew offsets to ${newestOffset}, after offset ${highest} had been acknowledged`;
+      yield { kind: 'unread', detail };
     }
   }
 }

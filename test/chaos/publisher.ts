@@ -7,6 +7,8 @@ export type Door = { readonly url: string; readonly token: string };
 
 export type Publisher = {
   readonly publishes: readonly Publish[];
+  /** The next place in the order of all that is seen. */
+  next(): Sequence;
   /** Publishes with some requests at once until `signal` ends it or the service is gone. */
   publishUntil(door: Door, signal: AbortSignal): Promise<void>;
   /** Publishes every unacknowledged event again. */
@@ -74,6 +76,7 @@ export function createPublisher(type: string, random: () => number): Publisher {
   return {
     publishes,
     faults,
+    next: () => sequence++,
     publishUntil: async (door, signal) => {
       const again = open();
       let left = EVENTS_PER_LIFE_MAX;

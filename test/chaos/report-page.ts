@@ -20,13 +20,26 @@ const PROMISES = {
   reordered: 'records of the ordered webhook out of order',
   gap: 'offsets that are missing',
   duplicate: 'offsets or idempotency keys of two events',
+  repeated: 'records that came again without a fault in the time before',
+  unread: 'records that were passed over, or not known yet, in a reply to a reader',
   unknown: 'records that nobody published',
   revoked: 'calls that passed on one instance after a token was revoked on another',
 } as const;
 
 export function clusterReportPage(report: ClusterReport): string {
-  const { seed, durationMs, faults, violations, problems, acknowledged, records, repeats, revoked, reconnectedMs } =
-    report;
+  const {
+    seed,
+    durationMs,
+    faults,
+    violations,
+    problems,
+    acknowledged,
+    records,
+    repeats,
+    read,
+    revoked,
+    reconnectedMs,
+  } = report;
   const count = (kind: string): number => violations.filter((one) => one.kind === kind).length;
   const times = reconnectedMs.toSorted((a, b) => a - b);
   const numbers = (value: number): string => String(value).replace(/\B(?=(\d{3})+$)/g, ',');
@@ -35,7 +48,7 @@ export function clusterReportPage(report: ClusterReport): string {
 
 Three instances work on a PostgreSQL primary with a synchronous standby while faults happen at random. Publishers send events with idempotency
 keys to any instance. Four webhooks receive them: one record a request, in order, in batches, and as Standard Webhooks. Meanwhile
-tokens are revoked on one instance and tried on another. Every request, reply and arrival is recorded, and a checker compares them with
+tokens are revoked on one instance and tried on another, and each webhook is read again from its first record at any instance. Every request, reply and arrival is recorded, and a checker compares them with
 the promises.
 
 Measured for ${Math.round(durationMs / 1000)} s on ${new Date().toISOString().slice(0, 10)}: ${cpus().length} cores, Linux ${release().split('-')[0]}, Node.js ${process.versions.node}, PostgreSQL 15,
@@ -53,6 +66,7 @@ ${FAULTS.map((fault) => `| ${MEANING[fault]} | ${faults[fault]} |`).join('\n')}
 |---|---:|
 | events acknowledged | ${numbers(acknowledged)} |
 | records delivered | ${numbers(records)} |
+| records read again | ${numbers(read)} |
 | tokens revoked on one instance and tried on another | ${numbers(revoked)} |
 ${Object.entries(PROMISES)
   .map(([kind, meaning]) => `| ${meaning} | **${count(kind)}** |`)
