@@ -146,7 +146,7 @@ async function makeSchema(
       const place = schema ?? 'public';
       throw unusable(
         config,
-        `the role ${role} may not create tables in it: GRANT CREATE ON SCHEMA ${place} TO ${role}`,
+        `the role ${role} may not create tables in it: GRANT USAGE, CREATE ON SCHEMA ${place} TO ${role}`,
       );
     }
     await createSchema(db);
@@ -330,8 +330,7 @@ function advice(error: unknown): string | null {
   const { code, message } = causeOf(error) as NodeJS.ErrnoException;
   if (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND')
     return 'the package pg is not installed: npm install pg@8';
-  const known =
-    ADVICE[code ?? ''] ?? (message === NO_TLS ? 'set ssl = on there, or sslmode=prefer in the URL' : undefined);
+  const known = MESSAGES.find(([text]) => message.startsWith(text))?.[1] ?? ADVICE[code ?? ''];
   if (known !== undefined) return `${oneLine(message)}: ${known}`;
   if (!(error instanceof DatabaseUnavailable)) return null;
   return `it cannot be reached (${oneLine(message)}): check that PostgreSQL runs there and accepts connections from this machine`;
@@ -341,8 +340,11 @@ function causeOf(error: Error): Error {
   return error instanceof DatabaseUnavailable && error.cause instanceof Error ? error.cause : error;
 }
 
-/** As the client says it. */
-const NO_TLS = 'The server does not support SSL connections';
+/** By the beginning of what the client, or a server that speaks English, says. */
+const MESSAGES: readonly (readonly [text: string, advice: string])[] = [
+  ['The server does not support SSL connections', 'set ssl = on there, or sslmode=prefer in the URL'],
+  ['permission denied for database', 'GRANT CONNECT ON DATABASE to the role, or correct the role in the URL'],
+];
 
 const AUTHORITY = 'name the certificate authority of the server with sslrootcert in the URL';
 

@@ -8,7 +8,7 @@ import { openData } from '../../src/data/open.ts';
 import { connect, migrateDatabase, openDatabase } from '../../src/data/postgres.ts';
 import { readAsset } from '../../src/kernel/assets.ts';
 import type { PostgresDatabase } from '../../src/store/postgres/driver/postgres.ts';
-import { examineSchema, type SchemaHistory } from '../../src/store/postgres/schema.ts';
+import { examineSchema, SCHEMA_TABLES, type SchemaHistory } from '../../src/store/postgres/schema.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { unusedFolder } from '../support/command.ts';
 import { newDatabase } from '../support/postgres.ts';
@@ -155,7 +155,7 @@ describe('a PostgreSQL database', () => {
       ],
       [
         at((one) => (one.search = '?options=-c%20search_path%3Dnowhere')),
-        /the role sallyport may not create tables in it: GRANT CREATE/,
+        /the role sallyport may not create tables in it: GRANT USAGE, CREATE/,
       ],
     ];
     for (const [config, expected] of cases) {
@@ -198,6 +198,11 @@ describe('the schema of a PostgreSQL database', () => {
     assert.deepEqual(await migrateDatabase(config, Date.now()), { from: null, to: 1 });
     assert.deepEqual(await migrateDatabase(config, Date.now()), { from: 1, to: 1 });
     const db = await raw(t, config);
+    const tables = await db.all(
+      "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = current_schema()::regnamespace",
+      {},
+    );
+    assert.deepEqual(tables.map(({ relname }) => relname).sort(), SCHEMA_TABLES.toSorted());
     await assert.rejects(
       openDatabase(config, { exclusive: true, history: HISTORY }),
       /version 1, .* needs version 2: run sallyport migrate/,

@@ -16,9 +16,11 @@ export type TcpProxy = {
   loseNext(text: string, what: 'request' | 'answer'): Promise<void>;
 };
 
+/** `change` changes what the server sends. It may not change its length. */
 export async function startTcpProxy(
   t: TestContext,
   target: { readonly host: string; readonly port: number },
+  change: (chunk: Buffer) => Buffer = (chunk) => chunk,
 ): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   const silent = new Set<Socket>();
@@ -53,7 +55,7 @@ export async function startTcpProxy(
     });
     upstream.on('data', (chunk) => {
       if (silent.has(upstream)) return;
-      if (losesAnswer === null) return void client.write(chunk);
+      if (losesAnswer === null) return void client.write(change(chunk));
       breakBoth();
       losesAnswer();
     });

@@ -36,22 +36,47 @@ export type SchemaVerdict =
     }
   | { readonly ok: false; readonly description: string };
 
+/** Every table of schema.sql. A restore that was broken off leaves some of them. */
+export const SCHEMA_TABLES: readonly string[] = [
+  ...['access_token', 'access_version', 'application', 'application_use', 'attempt', 'audit', 'authentication_failure'],
+  ...['batch', 'duty', 'employee', 'endpoint', 'erasure', 'event', 'event_type', 'figure', 'idempotency', 'instance'],
+  ...['invitation', 'kept_reply', 'outbox', 'passkey', 'pgp_key', 'product', 'removed_webhook', 'schema_change'],
+  ...[
+    'session',
+    'setting',
+    'short_lived',
+    'subscription',
+    'user_account',
+    'webhook',
+    'webhook_progress',
+    'webhook_wake',
+  ],
+];
+/** Together they are in no database of another program. */
+const OWN = ['schema_change', 'setting', 'audit', 'batch'];
+
 const TABLES = `
-  SELECT count(*) AS tables, count(*) FILTER (WHERE c.relname IN ('schema_change', 'setting', 'audit', 'batch')) AS own
-  FROM pg_class AS c WHERE c.relnamespace = to_regnamespace(current_schema()) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')`;
+  SELECT c.relname AS name FROM pg_class AS c
+  WHERE c.relnamespace = to_regnamespace(current_schema()) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition`;
 const LATEST = 'SELECT version, oldest_program FROM schema_change ORDER BY version DESC LIMIT 1';
 
 /** Examines the schema without writing. */
 export async function examineSchema(db: Database, history: SchemaHistory = SCHEMA_HISTORY): Promise<SchemaVerdict> {
-  const counted = await db.get(TABLES, {});
-  if (Number(counted?.tables) === 0) return { ok: true, state: 'empty' };
-  if (Number(counted?.own) !== 4) {
+  const tables = new Set((await db.all(TABLES, {})).map(({ name }) => String(name)));
+  if (tables.size === 0) return { ok: true, state: 'empty' };
+  if (!OWN.every((name) => tables.has(name))) {
     const description =
       'it has tables of another program: create an empty database for Sallyport, or a schema of its own in the search_path of the role';
     return { ok: false, description };
   }
   const latest = await db.get(LATEST, {});
   const version = Number(latest?.version);
+  const lacking = version === SCHEMA_VERSION ? SCHEMA_TABLES.filter((name) => !tables.has(name)) : [];
+  if (lacking.length > 0) {
+    const names = lacking.slice(0, 3).join(', ');
+    const description = `it lacks ${lacking.length} of its tables (${names}): restore the whole backup into an empty database`;
+    return { ok: false, description };
+  }
   if (version > history.version && Number(latest?.oldest_program) > history.version) {
     const description = `its schema is version ${version}, which Sallyport ${VERSION} is too old for: run the newer Sallyport that migrated it`;
     return { ok: false, description };
