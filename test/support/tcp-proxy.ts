@@ -7,6 +7,8 @@ export type TcpProxy = {
   readonly port: number;
   /** Passes nothing on in either direction, without closing anything. New connections are accepted, and also passed on only with `false`. */
   silence(alsoNew: boolean): void;
+  /** Passes nothing on for new connections alone. */
+  silenceNew(): void;
   /** Closes the silent connections and passes new ones on. */
   resume(): void;
   /**
@@ -70,6 +72,9 @@ export async function startTcpProxy(
     silence: (alsoNew) => {
       silencesNew = alsoNew;
       for (const socket of sockets) silent.add(socket);
+    },
+    silenceNew: () => {
+      silencesNew = true;
     },
     resume: () => {
       silencesNew = false;

@@ -120,6 +120,16 @@ describe('the driver of PostgreSQL', () => {
     assert.equal(await countOf(database, 'forgotten'), 1);
   });
 
+  it('reads on a busy connection while another one cannot be opened', async (t) => {
+    const { proxy, database } = await throughProxy(t);
+    proxy.silenceNew();
+    const busy = database.get('SELECT 1 AS one FROM pg_sleep(@s)', { s: 0.5 });
+    // Long enough for the first connection to count as busy.
+    await pause(50);
+    assert.deepEqual(await database.get('SELECT 7 AS seven', {}), { seven: 7 });
+    assert.deepEqual(await busy, { one: 1 });
+  });
+
   it('waits for a statement on which the server works', async (t) => {
     const database = await open(t);
     assert.deepEqual(await database.get('SELECT 7 AS seven FROM pg_sleep(@s)', { s: 2.5 }), { seven: 7 });

@@ -120,19 +120,31 @@ async function runAlone(route: Route, sql: string): Promise<void> {
 
 type Reads = (sql: string, params: Parameters) => Promise<Row[]>;
 
-/** Reads on the first connection that answers quickly. A read whose connection is lost is repeated. */
+/**
+ * Reads on the first connection that answers quickly. A read whose connection is lost is repeated. While a connection cannot be opened, the
+ * others are used, however busy they are.
+ */
 function createReads(readers: readonly Connection[]): Reads {
   const chosen = (): Connection => {
     const waits = readers.map((reader) => reader.current()?.silentMs() ?? 0);
     const free = waits.findIndex((silentMs) => silentMs < POSTGRES_READER_BUSY_MS);
     return readers[free === -1 ? waits.indexOf(Math.min(...waits)) : free] as Connection;
   };
+  const opened = async (reader: Connection): Promise<Session> => {
+    try {
+      return await reader.session();
+    } catch (error) {
+      const other = readers.find((one) => one.current() !== null)?.current() ?? null;
+      if (other === null) throw error;
+      return other;
+    }
+  };
   return async (sql, params) => {
     for (let round = 1; ; round += 1) {
       let session: Session | null = null;
       try {
         const reader = chosen();
-        session = reader.current() ?? (await reader.session());
+        session = reader.current() ?? (await opened(reader));
         return (await runPlanned(session, sql, params)).rows;
       } catch (error) {
         const isUseless = isLost(error) || isStaleSession(error);
