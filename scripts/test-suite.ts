@@ -3,7 +3,8 @@
  * `*.slow.test.ts`, which need tools of other languages or take more than about ten seconds. Arguments (test files or folders) select
  * tests, including slow ones. `--coverage` also measures the coverage of src/ and fails below the thresholds.
  *
- * The tests of some folders run a second time on PostgreSQL, if its programs are installed. `TEST_DATABASE=postgres` runs selected ones there.
+ * The tests of some folders run a second time on PostgreSQL, if its programs are installed, and some of these once more through PgBouncer.
+ * `TEST_DATABASE=postgres` or `TEST_DATABASE=pgbouncer` runs selected ones there.
  *
  * Several test files share a process, because starting one and loading the modules takes longer than most files' tests.
  */
@@ -23,6 +24,7 @@ import { stripTypeScriptTypes } from 'node:module';
 import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { runPgBouncer } from '../test/support/pgbouncer.ts';
 import { postgresPrograms, startCluster } from '../test/support/postgres.ts';
 
 const LINES_PERCENT = 92;
@@ -41,7 +43,7 @@ const MEASURES_ITS_PROCESS = /process\.(memoryUsage|resourceUsage|getActiveResou
 const MEMORY = '/dev/shm';
 const MEMORY_FREE_BYTES = 4 * 1024 ** 3;
 
-/** The folders whose tests run on both databases, except files that speak of SQLite. */
+/** The folders whose tests run on both databases. */
 const ON_BOTH = [
   'access',
   'delivery',
@@ -55,9 +57,18 @@ const ON_BOTH = [
   'store',
   'webhooks',
 ];
-const SPEAKS_OF_SQLITE = /sqlite|DATABASE_FILE/i;
-/** Its tests of SQLite alone are marked, and the others run on both. */
-const MARKS_SQLITE = /\bonSqlite\b/;
+/** Those that also run through PgBouncer in transaction mode: the verbs of the store, whole journeys, and several instances. */
+const THROUGH_POOLER = ['e2e', 'instances', 'store'];
+/** Their hundreds of random filters and layouts are the same statements through a pooler. */
+const NOT_THROUGH_POOLER = ['store/deliveries.test.ts', 'store/deliveries-replay.test.ts'];
+/** Tests of one driver, which need no second run. */
+const ON_ONE = ['store/driver', 'store/postgres'];
+/** Reads `TEST_DATABASE`. A test that does not import it, directly or not, does the same in both runs. */
+const KNOWS_DATABASE = 'support/store.ts';
+/** Code that uses the file of SQLite, or a comment that says so. Such files run on SQLite alone, unless they mark what differs. */
+const USES_SQLITE = /\b(On SQLite alone|openSqlite|BetterSqlite3|DATABASE_FILE|sqlite\.|sqlite:|sqlite\b.*\} = )/;
+const MARKS_DATABASE = /\bon(Sqlite|Postgres)\b/;
+const LOCAL_IMPORT = /\b(?:from|import) '(\.[^']+)'/g;
 
 type Job = {
   readonly name: string;
@@ -94,8 +105,11 @@ const checks: Job[] = [
 ];
 const covered = join(temporary, 'coverage');
 const env = options.coverage === true ? { NODE_V8_COVERAGE: covered } : {};
-const onPostgres = isWhole ? await postgresJobs(env) : [];
-const jobs = [...(isWhole ? checks : []), ...grouped(files).map((group) => testJob(group, env)), ...onPostgres];
+const isPooled = process.env.TEST_DATABASE === 'pgbouncer';
+const server = isWhole || isPooled ? await startServer() : null;
+const onPostgres = isWhole && server !== null ? postgresJobs({ ...env, ...server }) : [];
+const selected = { ...env, ...(isPooled ? server : {}) };
+const jobs = [...(isWhole ? checks : []), ...grouped(files).map((group) => testJob(group, selected)), ...onPostgres];
 const results = await runAll(jobs);
 const failed = results.filter(({ problem }) => problem !== null);
 if (failed.length === 0 && options.coverage === true) {
@@ -109,28 +123,58 @@ const summary = `${tests} tests of ${files.length} files in ${seconds(startedAt)
 if (failed.length > 0) stop(`\n${summary}. Failed:\n${failed.map(({ name }) => `  ${name}\n`).join('')}`);
 process.stdout.write(`\n${summary}. All passed.\n`);
 
-/** The second run of the tests that both databases must pass, on one server for all. */
-async function postgresJobs(given: Readonly<Record<string, string>>): Promise<Job[]> {
+/** Settings of tests that run through PgBouncer on one server for all; null without the programs. */
+async function startServer(): Promise<Record<'TEST_DATABASE' | 'TEST_POSTGRES' | 'TEST_POOLER', string> | null> {
   if (postgresPrograms() === null) {
-    const problem = 'PostgreSQL is not installed: the tests run on SQLite alone (apt-get install postgresql-15).';
-    if (process.env.CI !== undefined) stop(problem);
+    const problem =
+      'PostgreSQL is not installed: the tests run on SQLite alone (apt-get install postgresql-15 pgbouncer).';
+    if (process.env.CI !== undefined || isPooled) stop(problem);
     process.stdout.write(`${problem}\n`);
-    return [];
+    return null;
   }
   const cluster = await startCluster({}, temporary);
-  // Before the folder is removed in which it works.
-  process.prependOnceListener('exit', cluster.stop);
-  const env = { ...given, TEST_DATABASE: 'postgres', TEST_POSTGRES: cluster.url('').replace(/\/$/, '') };
-  const chosen = testFiles(ON_BOTH.map((folder) => join(root, 'test', folder)))
-    .filter((file) => !isSlowFile(file))
+  const pooler = await runPgBouncer(cluster, temporary);
+  // Before the folder is removed in which they work.
+  process.prependOnceListener('exit', () => {
+    pooler.abandon();
+    cluster.stop();
+  });
+  const [direct, pooled] = [cluster.url(''), pooler.url('')].map((url) => url.replace(/\/$/, ''));
+  return { TEST_DATABASE: 'postgres', TEST_POSTGRES: String(direct), TEST_POOLER: String(pooled) };
+}
+
+/** The further runs of the tests that both databases must pass. */
+function postgresJobs({ TEST_POOLER, ...env }: Readonly<Record<string, string>>): Job[] {
+  const run = (chosen: readonly string[], what: string, settings: Readonly<Record<string, string>>): Job[] =>
+    grouped(chosen).map((group) => {
+      const job = testJob(group, settings);
+      return { ...job, name: `${job.name} ${what}` };
+    });
+  const pooled = onPostgresIn(THROUGH_POOLER).filter((file) => !NOT_THROUGH_POOLER.some((one) => file.endsWith(one)));
+  return [
+    ...run(onPostgresIn(ON_BOTH), 'on PostgreSQL', env),
+    ...run(pooled, 'through PgBouncer', { ...env, TEST_POOLER: TEST_POOLER ?? '' }),
+  ];
+}
+
+function onPostgresIn(folders: readonly string[]): string[] {
+  return testFiles(folders.map((folder) => join(root, 'test', folder)))
+    .filter((file) => !isSlowFile(file) && !ON_ONE.some((folder) => file.startsWith(join(root, 'test', folder, '/'))))
+    .filter((file) => importedBy(file).has(join(root, 'test', KNOWS_DATABASE)))
     .filter((file) => runsOnPostgres(readFileSync(file, 'utf8')));
-  return grouped(chosen)
-    .map((group) => testJob(group, env))
-    .map((job) => ({ ...job, name: `${job.name} on PostgreSQL` }));
 }
 
 function runsOnPostgres(source: string): boolean {
-  return MARKS_SQLITE.test(source) || !SPEAKS_OF_SQLITE.test(source);
+  return MARKS_DATABASE.test(source) || !USES_SQLITE.test(source);
+}
+
+/** The file, and all files of test/ that it imports, directly or not. */
+function importedBy(file: string, found: Set<string> = new Set()): Set<string> {
+  if (found.has(file) || !file.startsWith(join(root, 'test', '/'))) return found;
+  found.add(file);
+  for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(LOCAL_IMPORT))
+    importedBy(resolve(dirname(file), path), found);
+  return found;
 }
 
 /** Runs the jobs concurrently and prints the result of each. Prints the complete output if tests were selected by name. */

@@ -7,8 +7,11 @@ import { createCallers } from '../../src/access/callers.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
 import { CALLERS_CACHED, CALLERS_SHARED_BYTES } from '../../src/kernel/limits/limits.ts';
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
+import { cleanUp } from '../support/cleanup.ts';
+import { openAt } from '../support/postgres.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices, tokenOf } from '../support/services.ts';
+import { onPostgres } from '../support/store.ts';
 
 type Holder = {
   readonly s: TestServices;
@@ -57,15 +60,15 @@ describe('cached callers', () => {
   const ends: readonly [what: string, sql: string][] = [
     ['the token', 'DELETE FROM access_token WHERE application_id = @applicationId'],
     ['all tokens', 'UPDATE application SET tokens_revoked_through = 9007199254740991 WHERE id = @applicationId'],
-    ['the application', 'UPDATE application SET active = 0 WHERE id = @applicationId'],
-    ['the user', 'UPDATE user_account SET active = 0 WHERE id = @userId'],
+    ['the application', 'UPDATE application SET active = FALSE WHERE id = @applicationId'],
+    ['the user', 'UPDATE user_account SET active = FALSE WHERE id = @userId'],
   ];
   for (const [what, sql] of ends) {
     it(`are refused from the next turn on once another process has ended ${what}`, async (t) => {
       const holder = await startHolding(t);
       await enter(holder);
-      const other = openSqlite(holder.s.path);
-      t.after(() => other.close());
+      const other = onPostgres ? await openAt(t, holder.s.path) : openSqlite(holder.s.path);
+      cleanUp(t, () => other.close());
       const { applicationId, userId } = holder;
       const params = sql.includes('@userId') ? { userId } : { applicationId };
       await other.commit([{ sql, params }]);

@@ -14,7 +14,7 @@ import { BATCH_BYTES } from '../../src/kernel/limits/limits.ts';
 import { createTurns } from '../../src/kernel/turns.ts';
 import { isDrained, openDispatching, until } from '../support/dispatching.ts';
 import { makeKey } from '../support/services.ts';
-import { execute } from '../support/store.ts';
+import { execute, onSqlite } from '../support/store.ts';
 import { countTurns } from '../support/turns.ts';
 
 describe('the turns in which jobs start', () => {
@@ -160,11 +160,11 @@ describe('messages of one record', () => {
     return Math.max(...inTurns.values());
   }
 
-  it('start together', async (t) => {
+  onSqlite('start together', async (t) => {
     assert.equal(await mostInATurn(t, () => 7), 40);
   });
 
-  it('start four at a time while requests are answered', async (t) => {
+  onSqlite('start four at a time while requests are answered', async (t) => {
     let answered = 0;
     assert.equal(await mostInATurn(t, () => ++answered), 4);
   });

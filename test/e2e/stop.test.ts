@@ -21,6 +21,7 @@ import {
 import { holdLock } from '../support/lock-holder.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { spawnService, temporaryFolder } from '../support/service.ts';
+import { onSqlite } from '../support/store.ts';
 
 const TYPE = 'order.placed';
 const SECRET = Buffer.alloc(32, 1).toString('base64');
@@ -127,32 +128,35 @@ test('SIGTERM does not wait for name look-ups that never end', async (t) => {
   }
 });
 
-test('SIGTERM ends within its limit while another process locks the database, and acknowledged data is kept', async (t) => {
-  const { ca, server } = sharedCertificates();
-  const service = await spawnService(t, { ca });
-  const { admin } = service;
-  const receiver = await startReceiver(t, server);
-  await makeEventType(admin, TYPE);
-  const { at, webhook } = await connect({ admin, receiver }, [TYPE], {});
-  const asked = deferred();
-  const release = deferred();
-  at.answer(async () => {
-    asked.resolve();
-    await release.promise;
-    return { status: 204 };
-  });
-  await publish(admin, TYPE, { n: 0 });
-  await asked.promise;
-  const holder = await holdLock(t, join(service.dataDir, DATABASE_FILE));
-  release.resolve();
-  service.kill('SIGTERM');
-  assert.deepEqual(await service.exited, { code: 0, signal: null });
-  assert.ok(service.log.lines().some(({ msg }) => msg === 'the stop took too long'));
-  await holder.release();
-  at.answer(() => ({ status: 204 }));
-  const again = await spawnService(t, { ca, after: service });
-  assert.equal((await again.log.nextAttempt(webhook.id)).fate, 'delivered');
-});
+onSqlite(
+  'SIGTERM ends within its limit while another process locks the database, and acknowledged data is kept',
+  async (t) => {
+    const { ca, server } = sharedCertificates();
+    const service = await spawnService(t, { ca });
+    const { admin } = service;
+    const receiver = await startReceiver(t, server);
+    await makeEventType(admin, TYPE);
+    const { at, webhook } = await connect({ admin, receiver }, [TYPE], {});
+    const asked = deferred();
+    const release = deferred();
+    at.answer(async () => {
+      asked.resolve();
+      await release.promise;
+      return { status: 204 };
+    });
+    await publish(admin, TYPE, { n: 0 });
+    await asked.promise;
+    const holder = await holdLock(t, join(service.dataDir, DATABASE_FILE));
+    release.resolve();
+    service.kill('SIGTERM');
+    assert.deepEqual(await service.exited, { code: 0, signal: null });
+    assert.ok(service.log.lines().some(({ msg }) => msg === 'the stop took too long'));
+    await holder.release();
+    at.answer(() => ({ status: 204 }));
+    const again = await spawnService(t, { ca, after: service });
+    assert.equal((await again.log.nextAttempt(webhook.id)).fate, 'delivered');
+  },
+);
 
 /** The pipe opened for writing, or null if nothing reads it. */
 function openUnlessUnread(path: string): number | null {
@@ -174,7 +178,7 @@ async function refusesConnections(url: string): Promise<void> {
   while (await open());
 }
 
-test('a second service on the same data folder is refused, and the first continues', async (t) => {
+onSqlite('a second service on the same data folder is refused, and the first continues', async (t) => {
   const service = await spawnService(t);
   await assert.rejects(spawnService(t, { after: service }), /serve ended \(1\): .*is in use/s);
   await succeeded(service.admin.get('webhooks'));

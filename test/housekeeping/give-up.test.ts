@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { DATABASE_FILE } from '../../src/data/data-folder.ts';
 import { GIVE_UP_QUIET_MS } from '../../src/kernel/limits/housekeeping.ts';
-import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import type { Progress } from '../../src/webhooks/webhook.ts';
 import { claimNext, publishMany, run, settleBatch } from '../support/batches.ts';
-import { cleanUp } from '../support/cleanup.ts';
 import { subscribe } from '../support/events.ts';
 import { count, DAY_MS, housekeepingFor } from '../support/housekeeping.ts';
 import { connect, importKey, makeEventType, publish, readWebhook, startJourney } from '../support/journey.ts';
+import { openBeside } from '../support/service.ts';
 import { execute, leavingNothing, openTestStore, type TestStore } from '../support/store.ts';
 import { pgpVector } from '../support/vectors.ts';
 
@@ -86,8 +83,7 @@ describe('in the whole service', () => {
     const { at, webhook } = await connect({ admin, receiver }, ['order.placed'], {
       webhook: { encryptionKeyName: name },
     });
-    const beside = openSqlite(join(service.dataDir, DATABASE_FILE));
-    cleanUp(t, () => beside.close());
+    const beside = await openBeside(t, service);
     const expiresAt = service.clock() + DAY_MS / 2;
     await beside.commit([
       { sql: 'UPDATE pgp_key SET expires_at = @expiresAt, updated_at = updated_at + 1', params: { expiresAt } },

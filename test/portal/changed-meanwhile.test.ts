@@ -6,13 +6,12 @@ import { createIds, randomBytes } from '../../src/kernel/ids.ts';
 import { SEEN_FIELD } from '../../src/portal/parts/fields.ts';
 import { fieldDifferences } from '../../src/portal/record-form.ts';
 import { expiryStore } from '../../src/store/sql/expiry.ts';
-import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { type ApiClient, succeeded } from '../support/client.ts';
 import { startDeliverPortal } from '../support/deliver-portal.ts';
 import { makeEventType, sharedCertificates, unique } from '../support/journey.ts';
 import { formAt, sendForm } from '../support/portal-forms.ts';
 import { newSession } from '../support/portal-requests.ts';
-import { startService } from '../support/service.ts';
+import { openBeside, startService } from '../support/service.ts';
 import { pgpVector } from '../support/vectors.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -253,7 +252,7 @@ describe('a form of an endpoint', () => {
     const { id } = await make(admin, 'endpoints', { name: 'In', url, clientCertificate });
     const path = `${service.url}/endpoints/${id}/edit`;
     const opened = await formAt(path, token);
-    const db = openSqlite(`${service.dataDir}/sallyport.db`);
+    const db = await openBeside(t, service);
     const expiry = expiryStore(db);
     const expiring = await expiry.next(service.clock(), [30]);
     assert.ok(expiring?.id === id);
@@ -263,7 +262,6 @@ describe('a form of an endpoint', () => {
       { ids, now: service.clock() },
     );
     await expiry.warn(expiring, 30, event);
-    await db.close();
     assert.equal((await sendForm(path, token, opened, { name: 'Mine' })).status, 303);
     assert.equal((await succeeded<Fields>(admin.get(`endpoints/${id}`))).name, 'Mine');
   });

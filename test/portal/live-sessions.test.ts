@@ -6,12 +6,11 @@ import { describe, it, type TestContext } from 'node:test';
 import { SESSION_IDLE_MS, SESSION_MS } from '../../src/kernel/limits/portal.ts';
 import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
 import { COMMAND_LINE } from '../../src/resources/acting.ts';
-import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { succeeded } from '../support/client.ts';
 import { connect, makeEventType, startJourney } from '../support/journey.ts';
 import { newSession, request } from '../support/portal-requests.ts';
-import type { ServiceInProcess } from '../support/service.ts';
+import { changeBeside, type ServiceInProcess } from '../support/service.ts';
 
 const TYPE = 'order.created';
 const PASSWORD = 'seventeen badgers at dawn';
@@ -54,14 +53,7 @@ async function busy(t: TestContext): Promise<ServiceInProcess> {
   return service;
 }
 
-/** What another process may do to the database beside the service. */
-async function beside({ dataDir }: ServiceInProcess, sql: string, userId: string): Promise<void> {
-  const other = openSqlite(`${dataDir}/sallyport.db`);
-  await other.commit([{ sql, params: { userId } }]);
-  await other.close();
-}
-
-type End = (service: ServiceInProcess, session: Session) => Promise<unknown>;
+type End = (service: ServiceInProcess, session: Session, t: TestContext) => Promise<unknown>;
 const ENDS: readonly [what: string, end: End][] = [
   ['signs out', ({ url }, { token }) => request(`${url}/sign-out`, { token, form: {} })],
   [
@@ -83,11 +75,12 @@ const ENDS: readonly [what: string, end: End][] = [
   ['has been signed in for too long', async ({ advance }) => advance(SESSION_MS)],
   [
     'is deactivated by another process',
-    (service, { userId }) => beside(service, 'UPDATE user_account SET active = 0 WHERE id = @userId', userId),
+    (service, { userId }, t) =>
+      changeBeside(t, service, 'UPDATE user_account SET active = FALSE WHERE id = @userId', { userId }),
   ],
   [
     'loses its sessions to another process',
-    (service, { userId }) => beside(service, 'DELETE FROM session WHERE user_id = @userId', userId),
+    (service, { userId }, t) => changeBeside(t, service, 'DELETE FROM session WHERE user_id = @userId', { userId }),
   ],
 ];
 
@@ -100,7 +93,7 @@ describe('a live page with continuous events', () => {
       const bystander = what.startsWith('has been')
         ? null
         : await watch(t, service, await newSession(service, 'viewer'));
-      await end(service, session);
+      await end(service, session, t);
       assert.equal((await live.ended).endsWith(SIGNED_OUT), true);
       await bystander?.next();
       assert.equal(bystander?.text().includes(SIGNED_OUT) ?? false, false);

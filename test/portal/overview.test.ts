@@ -1,14 +1,13 @@
 /** The overview in a real browser: the state of the service, charts and problems. */
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import type { Page } from 'playwright-core';
-import { DATABASE_FILE } from '../../src/data/data-folder.ts';
-import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { type Portal, startPortal } from '../support/browser.ts';
 import { createClient, tokenFor } from '../support/client.ts';
-import { connect, importKey, makeEventType, publish, sharedCertificates } from '../support/journey.ts';
+import { until } from '../support/dispatching.ts';
+import { connect, deliveriesOf, importKey, makeEventType, publish, sharedCertificates } from '../support/journey.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { changeBeside } from '../support/service.ts';
 import { ACTOR } from '../support/services.ts';
 import { pgpVector } from '../support/vectors.ts';
 
@@ -54,7 +53,7 @@ describe('the overview', () => {
 
   it('shows deliveries, response times, waiting records and problems with links', async (t) => {
     const { portal, receiver } = await opened(t);
-    const { admin, dataDir, clock } = portal.service;
+    const { admin, clock } = portal.service;
     const good = await connect({ admin, receiver }, [TYPE], { webhook: { name: 'Shop', maxBatchRecords: 1 } });
     const bad = await connect({ admin, receiver }, [TYPE], {
       webhook: { name: 'Warehouse' },
@@ -63,9 +62,7 @@ describe('the overview', () => {
     // Not again while the page is looked at.
     bad.at.answer(() => ({ status: 503, headers: { 'retry-after': '3600' } }));
     await importKey(admin, 'hr-2026', pgpVector('curve25519'));
-    const database = openSqlite(join(dataDir, DATABASE_FILE));
-    database.connection.exec(`UPDATE pgp_key SET expires_at = ${clock() + 3 * 86_400_000 + 60_000}`);
-    await database.close();
+    await changeBeside(t, portal.service, `UPDATE pgp_key SET expires_at = ${clock() + 3 * 86_400_000 + 60_000}`);
     await publish(admin, TYPE, { n: 1 }, { n: 2 }, { n: 3 });
     for (let n = 0; n < 3; n += 1) await portal.service.log.nextAttempt(good.webhook.id);
     await portal.service.log.line(({ msg }) => msg === 'webhook failing');
@@ -100,6 +97,8 @@ describe('the overview', () => {
     await publish(admin, TYPE, { n: 1 });
     await portal.service.log.nextAttempt(webhook.id);
     await at.next();
+    // An advance during its settlement would end the lease, and it would go out again.
+    await until('the delivery', async () => (await deliveriesOf(admin, webhook))[0]?.state === 'delivered');
     portal.service.advance(3 * 3_600_000);
     const { page, open } = await portal.signIn('viewer');
     await open('/');

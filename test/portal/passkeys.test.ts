@@ -1,13 +1,11 @@
 /** Passkeys, with the authenticator that Chromium plays for tests (WebDriver's virtual authenticators). */
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { CDPSession } from 'playwright-core';
-import { DATABASE_FILE } from '../../src/data/data-folder.ts';
 import { COMMAND_LINE } from '../../src/resources/acting.ts';
-import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { type Portal, startPortal, type Visitor } from '../support/browser.ts';
 import { succeeded } from '../support/client.ts';
+import { changeBeside } from '../support/service.ts';
 
 const AUTHENTICATOR = {
   protocol: 'ctap2',
@@ -87,9 +85,7 @@ describe('a passkey', () => {
     await addPasskey(visitor, portal);
     await page.getByText('The passkey is added').waitFor();
     // As if the device had signed often, and this were a copy of it from before.
-    const other = openSqlite(join(portal.service.dataDir, DATABASE_FILE));
-    t.after(() => other.close());
-    await other.commit([{ sql: 'UPDATE passkey SET counter = 1000', params: {} }]);
+    await changeBeside(t, portal.service, 'UPDATE passkey SET counter = 1000');
     await page.getByRole('button', { name: 'Administrator' }).click();
     await page.getByRole('button', { name: 'Sign out', exact: true }).first().click();
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();

@@ -14,16 +14,27 @@ import { type Cluster, serverUser } from './postgres.ts';
 const PROGRAMS = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer', '/usr/local/bin/pgbouncer'];
 
 export type PgBouncer = {
+  readonly port: number;
   url(database: string): string;
   /** Ends it with all of its connections, and starts it again. */
   restart(): Promise<void>;
 };
 
+/** Starts it until the test ends. */
 export async function startPgBouncer(t: TestContext, cluster: Pick<Cluster, 'host' | 'port'>): Promise<PgBouncer> {
+  const { stop, ...pooler } = await runPgBouncer(cluster);
+  cleanUp(t, stop);
+  return pooler;
+}
+
+/** Starts it until it is stopped, or `abandon` ends it at the exit of this process. */
+export async function runPgBouncer(
+  cluster: Pick<Cluster, 'host' | 'port'>,
+  within: string = tmpdir(),
+): Promise<PgBouncer & { stop(): Promise<void>; abandon(): void }> {
   const program = PROGRAMS.find((path) => existsSync(path));
   if (program === undefined) throw new Error('PgBouncer is not installed: apt-get install pgbouncer');
-  const folder = mkdtempSync(join(tmpdir(), 'pgbouncer-'));
-  cleanUp(t, () => rmSync(folder, { recursive: true }));
+  const folder = mkdtempSync(join(within, 'pgbouncer-'));
   const user = serverUser();
   if (user !== null) chownSync(folder, user.uid, user.gid);
   const port = await freePort();
@@ -39,12 +50,15 @@ unix_socket_dir =
 auth_type = any
 pool_mode = transaction
 default_pool_size = 3
+max_client_conn = 500
 server_login_retry = 1
 `,
   );
   let running: ChildProcess;
   const start = async (): Promise<void> => {
     running = spawn(program, [file], { ...user, cwd: folder, stdio: 'ignore' });
+    // The process may end while it runs.
+    running.unref();
     while (!(await isListening(port))) await pause(20);
   };
   const stop = async (): Promise<void> => {
@@ -53,12 +67,20 @@ server_login_retry = 1
     await ended;
   };
   await start();
-  cleanUp(t, stop);
   return {
+    port,
     url: (database) => `postgres://sallyport@127.0.0.1:${port}/${database}`,
     restart: async () => {
       await stop();
       await start();
+    },
+    stop: async () => {
+      await stop();
+      rmSync(folder, { recursive: true });
+    },
+    abandon: () => {
+      running.kill('SIGKILL');
+      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

@@ -164,6 +164,12 @@ async function untilReady(url: string, server: ChildProcess): Promise<void> {
   }
 }
 
+/** The same database through the PgBouncer of this run (`TEST_POOLER`), if it has one. */
+export function throughPooler(url: string): string {
+  const pooler = process.env.TEST_POOLER;
+  return pooler === undefined ? url : `${pooler}/${url.split('/').at(-1)}`;
+}
+
 /** The URL of the run's server (`TEST_POSTGRES`), or a server for this process. */
 let shared: Promise<(database: string) => string> | null = null;
 
@@ -238,5 +244,5 @@ export async function openTestPostgres(
   const template = templates.get(day) ?? makeTemplate(now);
   templates.set(day, template);
   const url = await newDatabase(t, await template);
-  return { url, database: await openAt(t, url) };
+  return { url, database: await openAt(t, throughPooler(url)) };
 }

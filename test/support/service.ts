@@ -11,14 +11,18 @@ import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { readConfig } from '../../src/config/config.ts';
 import type { FirstCredentials } from '../../src/data/data.ts';
+import { DATABASE_FILE } from '../../src/data/data-folder.ts';
 import { createLog, type LogLevel } from '../../src/observe/log.ts';
 import type { ProgramServices } from '../../src/program-services.ts';
 import { createSallyport } from '../../src/sallyport.ts';
+import type { Database, Parameters } from '../../src/store/database.ts';
+import { openPostgres } from '../../src/store/postgres/driver/postgres.ts';
+import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { cleanUp } from './cleanup.ts';
 import { type ApiClient, createClient, tokenFor } from './client.ts';
 import { baseEnvironment } from './environment.ts';
 import { createLogReader, type LogReader } from './log-reader.ts';
-import { createDatabase, newDatabase } from './postgres.ts';
+import { createDatabase, newDatabase, throughPooler } from './postgres.ts';
 import { onPostgres } from './store.ts';
 import './password-cost.ts';
 
@@ -97,6 +101,27 @@ export function databaseUrlOf(dataDir: string): string | null {
   return databaseUrls.get(dataDir) ?? null;
 }
 
+/** The database of a service, as another process opens it. */
+export async function openBeside(t: TestContext, { dataDir }: Pick<Service, 'dataDir'>): Promise<Database> {
+  const url = databaseUrlOf(dataDir);
+  const database =
+    url === null
+      ? openSqlite(join(dataDir, DATABASE_FILE))
+      : await openPostgres({ connection: { connectionString: url } });
+  cleanUp(t, () => database.close());
+  return database;
+}
+
+/** Changes the database of a service by one statement, as another process may. */
+export async function changeBeside(
+  t: TestContext,
+  service: Pick<Service, 'dataDir'>,
+  sql: string,
+  params: Parameters = {},
+): Promise<void> {
+  await (await openBeside(t, service)).commit([{ sql, params }]);
+}
+
 /** Copies a data folder after its first start, which takes a third of a second and happens once per process. */
 async function freshFolder(t: TestContext): Promise<Pick<Service, 'dataDir' | 'credentials'>> {
   firstStarted ??= makeFirstStart();
@@ -119,7 +144,9 @@ async function makeFirstStart(): Promise<Pick<Service, 'dataDir' | 'credentials'
   const dataDir = mkdtempSync(join(tmpdir(), 'sallyport-test-'));
   process.once('exit', () => rmSync(dataDir, { recursive: true, force: true }));
   if (onPostgres) databaseUrls.set(dataDir, await createDatabase());
-  const config = readConfig({ SALLYPORT_DATA: dataDir, ...databaseEnvironment(dataDir) });
+  // Not through a pooler, whose connections stay open: only a database that nobody uses can be copied.
+  const url = databaseUrlOf(dataDir);
+  const config = readConfig({ SALLYPORT_DATA: dataDir, ...(url === null ? {} : { SALLYPORT_DATABASE_URL: url }) });
   const sallyport = await createSallyport(config, createLog('silent'));
   const credentials = sallyport.firstCredentials;
   assert.ok(credentials);
@@ -172,10 +199,13 @@ function environment(t: TestContext, dataDir: string, options: ServiceOptions): 
   };
 }
 
-/** The setting of the database of a data folder. */
+/** The settings of the database of a data folder. */
 function databaseEnvironment(dataDir: string): Readonly<Record<string, string>> {
   const url = databaseUrlOf(dataDir);
-  return url === null ? {} : { SALLYPORT_DATABASE_URL: url };
+  if (url === null) return {};
+  const pooled = throughPooler(url);
+  // Notifications come from the server itself, as the documentation has it.
+  return { SALLYPORT_DATABASE_URL: pooled, ...(pooled === url ? {} : { SALLYPORT_DATABASE_LISTEN_URL: url }) };
 }
 
 export function writeCaFile(t: TestContext, ca: string): string {

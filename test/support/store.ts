@@ -155,7 +155,9 @@ export function contents({ connection }: SqliteDatabase): Readonly<Record<string
 }
 
 /** Every row of every table of either database, sorted by content. */
-async function contentsOf(database: Pick<Database, 'all'>): Promise<Readonly<Record<string, readonly unknown[]>>> {
+export async function contentsOf(
+  database: Pick<Database, 'all'>,
+): Promise<Readonly<Record<string, readonly unknown[]>>> {
   const found: Record<string, readonly unknown[]> = {};
   for (const { name } of await database.all(TABLES, {})) {
     found[String(name)] = sorted(await database.all(`SELECT * FROM ${name}`, {}));

@@ -16,6 +16,7 @@ import {
   type TestClient,
   TOKEN,
 } from '../../support/oauth-service.ts';
+import { execute } from '../../support/store.ts';
 
 type Service = OAuthService & { readonly client: TestClient };
 
@@ -104,7 +105,7 @@ describe('after ten failures in a minute of one client id from one address', () 
   it('a further try does not reach the database', async (t) => {
     const service = await start(t);
     await fail(service, () => service.client.clientId, CLIENT_FAILURES_MAX);
-    service.sqlite.connection.exec('ALTER TABLE application RENAME TO application_away');
+    await execute(service, 'ALTER TABLE application RENAME TO application_away');
     assert.equal((await ask(service, service.client)).status, 429);
   });
 });
@@ -158,7 +159,7 @@ describe('other errors than failed authentications', () => {
 
   it('include failures of the store', async (t) => {
     const service = await start(t);
-    service.sqlite.connection.exec('ALTER TABLE application RENAME TO application_away');
+    await execute(service, 'ALTER TABLE application RENAME TO application_away');
     for (let time = 0; time < CLIENT_FAILURES_MAX + 1; time += 1) {
       assert.equal((await ask(service, service.client)).status, 500);
     }

@@ -7,7 +7,7 @@ import { Refusal } from '../../../src/kernel/refusal.ts';
 import { createLog } from '../../../src/observe/log.ts';
 import { type Deferred, deferred } from '../../support/deferred.ts';
 import { only } from '../../support/journey.ts';
-import { openTestStore } from '../../support/store.ts';
+import { onSqlite, openTestStore } from '../../support/store.ts';
 
 type Settings = Parameters<typeof healthRoutes>[0]['store']['settings'];
 
@@ -84,7 +84,7 @@ describe('/readyz', () => {
     assert.equal(writes.length, 3);
   });
 
-  it('is not ready while a real database is read-only', async (t) => {
+  onSqlite('is not ready while a real database is read-only', async (t) => {
     const { sqlite: database, store } = await openTestStore(t);
     const { isReady, logged, state } = openedWith(store.settings);
     assert.equal(await isReady(), true);

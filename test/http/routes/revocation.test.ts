@@ -13,6 +13,7 @@ import {
   type TestClient,
 } from '../../support/oauth-service.ts';
 import { tokenOf } from '../../support/services.ts';
+import { execute } from '../../support/store.ts';
 
 type Service = OAuthService & { readonly client: TestClient; readonly token: string };
 
@@ -110,16 +111,15 @@ describe('revocation', () => {
 
   it('never answers 200 if the store failed', async (t) => {
     const service = await start(t);
-    const { client, token, sqlite: database } = service;
-    database.connection.exec(
-      `CREATE TRIGGER broken BEFORE DELETE ON access_token BEGIN SELECT RAISE(ABORT, 'broken'); END`,
-    );
+    const { client, token } = service;
+    await execute(service, 'ALTER TABLE access_token RENAME TO access_token_away');
     const form = await postForm(service, REVOKE, { token }, headersOf(client));
     assert.equal(form.status, 500);
     assert.equal(bodyOf(form).error, 'server_error');
     const json = await postJson(service, REVOKE, { token }, headersOf(client));
     assert.equal(json.status, 500);
     assert.equal(codeOf(json), 'server_error');
+    await execute(service, 'ALTER TABLE access_token_away RENAME TO access_token');
     assert.equal(await isActive(service, token), true);
   });
 });

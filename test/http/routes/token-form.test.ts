@@ -11,6 +11,7 @@ import {
   type TestClient,
   TOKEN,
 } from '../../support/oauth-service.ts';
+import { execute } from '../../support/store.ts';
 
 type Service = OAuthService & { readonly client: TestClient };
 
@@ -203,9 +204,7 @@ describe('a token request as a form', () => {
 
   it('is refused with server_error if the store fails', async (t) => {
     const service = await start(t);
-    service.sqlite.connection.exec(
-      `CREATE TRIGGER broken BEFORE INSERT ON access_token BEGIN SELECT RAISE(ABORT, 'broken'); END`,
-    );
+    await execute(service, 'ALTER TABLE access_token RENAME TO access_token_away');
     const answer = await postForm(service, TOKEN, { ...GRANT, ...inBody(service) });
     assertOAuthError(answer, 500, 'server_error', /^failed to generate an access token$/, null);
   });
