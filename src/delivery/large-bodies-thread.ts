@@ -2,6 +2,7 @@
 import { stat } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
+import { POSTGRES_ANSWER_MS, POSTGRES_BODY_THREAD_PATIENCE } from '../kernel/limits/postgres.ts';
 import type { Database, DatabaseSource } from '../store/database.ts';
 import { recordReader } from '../store/sql/delivery/dispatch.ts';
 import { eventTypeStore } from '../store/sql/events.ts';
@@ -54,5 +55,9 @@ function handedOver(body: BatchBody): ArrayBuffer[] {
 async function openReader(source: DatabaseSource): Promise<Database> {
   if ('file' in source) return openSqlite(source.file, { readOnly: true });
   const { openPostgres } = await import('../store/postgres/driver/postgres.ts');
-  return openPostgres({ connection: { connectionString: source.url } });
+  return openPostgres({
+    connection: { connectionString: source.url },
+    answerMs: POSTGRES_ANSWER_MS * POSTGRES_BODY_THREAD_PATIENCE,
+    patience: POSTGRES_BODY_THREAD_PATIENCE,
+  });
 }

@@ -8,6 +8,12 @@ export const POSTGRES_READER_BUSY_MS = 5;
 /** The connections of an instance: those above, one that listens, and one of the thread for large bodies. */
 export const POSTGRES_CONNECTIONS: number = POSTGRES_WRITERS + POSTGRES_READERS + 2;
 
+/**
+ * How much longer the thread for large bodies takes a silent server for slow. Its priority is low: on busy processors it may not run for
+ * seconds. No request waits for it.
+ */
+export const POSTGRES_BODY_THREAD_PATIENCE = 5;
+
 /** The time limit of a connection attempt, unless the URL sets `connect_timeout`. */
 export const POSTGRES_CONNECT_MS = 5000;
 /** How long a read or a write waits for a connection. The attempt goes on. */

@@ -120,6 +120,20 @@ describe('the driver of PostgreSQL', () => {
     assert.equal(await countOf(database, 'forgotten'), 1);
   });
 
+  it('takes a silent server for slow for longer if it is patient', async (t) => {
+    const proxy = await startTcpProxy(t, cluster);
+    const connectionString = `postgres://sallyport@127.0.0.1:${proxy.port}/postgres?sslmode=disable`;
+    const database = await openPostgres({ connection: { connectionString }, patience: 5 });
+    cleanUp(t, () => database.close());
+    await database.get('SELECT 1', {});
+    proxy.silence(true);
+    const read = database.get('SELECT 7 AS seven', {});
+    // Longer than an outage takes to be noticed otherwise.
+    await pause(2500);
+    proxy.resume();
+    assert.deepEqual(await read, { seven: 7 });
+  });
+
   it('reads on a busy connection while another one cannot be opened', async (t) => {
     const { proxy, database } = await throughProxy(t);
     proxy.silenceNew();

@@ -32,6 +32,8 @@ export type PostgresOptions = {
   readonly listenUrl?: string | undefined;
   /** The time limit of a statement of a read or a write. The default is `POSTGRES_ANSWER_MS`. */
   readonly answerMs?: number;
+  /** Multiplies the time in which an outage is noticed, less than two seconds, for a thread that often has to wait for a processor. */
+  readonly patience?: number;
 };
 
 export type PostgresDatabase = Database & {
@@ -59,25 +61,28 @@ export async function openPostgres({
   connection,
   listenUrl,
   answerMs = POSTGRES_ANSWER_MS,
+  patience = 1,
 }: PostgresOptions): Promise<PostgresDatabase> {
   const url = connection.connectionString;
-  const route = createRoute({ plan: () => planConnections(url), prepares: listenUrl === undefined });
+  const route = createRoute({ plan: () => planConnections(url), prepares: listenUrl === undefined, patience });
   const readers = manyConnections(route, POSTGRES_READERS);
   const writers = manyConnections(route, POSTGRES_WRITERS);
   await route.open().catch((error: unknown) => {
     throw portError(error);
   });
-  const watching = [watch([...readers, ...writers], route, answerMs)];
+  const watching = [watch([...readers, ...writers], route, { answerMs, patience })];
   const reads = createReads(readers);
   const run = (sql: string): Promise<void> => runAlone(route, sql);
   const repair = (error: unknown): Promise<boolean> => makePartitions({ all: reads, run }, error);
   const writes = createWrites(writers, repair);
 
   const listenRoute =
-    listenUrl === undefined ? route : createRoute({ plan: () => planConnections(listenUrl), prepares: false });
+    listenUrl === undefined
+      ? route
+      : createRoute({ plan: () => planConnections(listenUrl), prepares: false, patience });
   const listening = createConnection(listenRoute);
   const listener = createListener(listening);
-  watching.push(watch([listening], listenRoute, answerMs));
+  watching.push(watch([listening], listenRoute, { answerMs, patience }));
 
   return {
     get: async (sql, params) => (await reads(sql, params))[0],

@@ -15,7 +15,7 @@ import type { ConnectionPlan } from './url.ts';
 export type Route = {
   /** Makes the session that `connect` will return first. Rejects when the time limit of an attempt has passed. */
   open(): Promise<void>;
-  /** A new session. Rejects at once during an outage, and after `POSTGRES_CONNECT_WAIT_MS`. */
+  /** A new session. Rejects at once during an outage, and after `POSTGRES_CONNECT_WAIT_MS` times `patience`. */
   connect(): Promise<Session>;
   /** A new session that tells nothing about outages. */
   probe(): Promise<Session>;
@@ -28,9 +28,11 @@ export type RouteOptions = {
   /** Read again before each attempt, because files that it names may change. Throws `DatabaseUrlError`. */
   readonly plan: () => ConnectionPlan;
   readonly prepares: boolean;
+  /** 1 where requests wait, more for a thread of low priority. */
+  readonly patience: number;
 };
 
-export function createRoute({ plan, prepares }: RouteOptions): Route {
+export function createRoute({ plan, prepares, patience }: RouteOptions): Route {
   let outage: Error | null = null;
   /** The session that ended an outage, for the next caller. */
   let spare: Session | null = null;
@@ -73,7 +75,7 @@ export function createRoute({ plan, prepares }: RouteOptions): Route {
     connect: async () => {
       const connecting = connect();
       try {
-        return await within(POSTGRES_CONNECT_WAIT_MS, () => connecting);
+        return await within(POSTGRES_CONNECT_WAIT_MS * patience, () => connecting);
       } catch (error) {
         // It may still succeed, for the next caller.
         connecting.then(keep, () => undefined);

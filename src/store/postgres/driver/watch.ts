@@ -17,9 +17,13 @@ import type { Session } from './session.ts';
 /**
  * Watches the connections until `stop`. If a statement has not been answered for `POSTGRES_SILENT_MS`, it asks the server on another
  * connection: a process that does not work on it never got it. If the server does not answer either, an outage begins. Behind a pooler the
- * process is not known, and only `answerMs` ends the wait.
+ * process is not known, and only `answerMs` ends the wait. `patience` multiplies the two limits of the silence.
  */
-export function watch(connections: readonly Connection[], route: Route, answerMs: number): { stop(): void } {
+export function watch(
+  connections: readonly Connection[],
+  route: Route,
+  { answerMs, patience }: { readonly answerMs: number; readonly patience: number },
+): { stop(): void } {
   let isExamining = false;
 
   const silent = (limitMs: number): Session[] =>
@@ -28,10 +32,10 @@ export function watch(connections: readonly Connection[], route: Route, answerMs
       .filter((session) => session !== null && session.silentMs() >= limitMs) as Session[];
   const tick = (): void => {
     for (const session of silent(answerMs)) session.destroy();
-    const suspects = silent(POSTGRES_SILENT_MS);
+    const suspects = silent(POSTGRES_SILENT_MS * patience);
     if (isExamining || suspects.length === 0) return;
     isExamining = true;
-    void examine(suspects, route).finally(() => {
+    void examine(suspects, route, POSTGRES_PROBE_MS * patience).finally(() => {
       isExamining = false;
     });
   };
@@ -43,12 +47,12 @@ export function watch(connections: readonly Connection[], route: Route, answerMs
 const WORKING = "SELECT pid FROM pg_stat_activity WHERE state = 'active'";
 
 /** Destroys the sessions on which the server does not work, all of them if it does not answer. */
-async function examine(suspects: readonly Session[], route: Route): Promise<void> {
+async function examine(suspects: readonly Session[], route: Route, probeMs: number): Promise<void> {
   const silences = suspects.map((session) => performance.now() - session.silentMs());
   let probe: Session | null = null;
   const asking = route.probe();
   try {
-    const asked = await within(POSTGRES_PROBE_MS, async () => {
+    const asked = await within(probeMs, async () => {
       probe = await asking;
       const { rows } = await probe.query(WORKING);
       return { serverRun: probe.serverRun, working: rows.map(({ pid }) => pid) };
