@@ -92,7 +92,7 @@ export const GAUGES = {
   },
   oldestSnapshot: {
     name: 'sallyport_database_oldest_snapshot_seconds',
-    help: 'The age of the oldest transaction that keeps old versions of rows; 0 without one.',
+    help: 'The age of the oldest transaction that keeps old versions of rows; 0 without one, NaN if the role lacks pg_read_all_stats.',
     labelNames: [],
   },
   partitions: {

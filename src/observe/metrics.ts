@@ -163,7 +163,7 @@ function measureInstances(
     for (const { name, isSynchronous, lagMs } of database.standbys) {
       if (lagMs !== null) standbyLag.set({ standby: name, synchronous: String(isSynchronous) }, lagMs / 1000);
     }
-    oldestSnapshot.set(database.oldestSnapshotMs / 1000);
+    oldestSnapshot.set(database.oldestSnapshotMs === null ? Number.NaN : database.oldestSnapshotMs / 1000);
     partitions.set((database.partitionsEndAt - clock()) / 86_400_000);
   };
 }

@@ -90,7 +90,11 @@ function databaseSection(database: DatabaseStatus, now: number): Html {
         `${spanOf(Math.abs(clockAheadMs))} ${clockAheadMs >= 0 ? 'ahead of' : 'behind'} the database`,
         'Instances use the clock of the database.',
       ],
-      ['Oldest snapshot', oldestSnapshotMs < 1000 ? 'none' : spanText(oldestSnapshotMs)],
+      [
+        'Oldest snapshot',
+        oldestSnapshotMs === null ? 'unknown' : oldestSnapshotMs < 1000 ? 'none' : spanText(oldestSnapshotMs),
+        oldestSnapshotMs === null ? 'Grant pg_read_all_stats to the role of Sallyport.' : undefined,
+      ],
       ['Partitions', `for ${countOf(daysUntil(partitionsEndAt, now), 'more day')}`],
     ]),
   });
@@ -103,7 +107,7 @@ function warnings({ clockAheadMs, oldestSnapshotMs, partitionsEndAt }: DatabaseS
           `The clock of this machine and that of the database differ by ${spanText(Math.abs(clockAheadMs))}: synchronise both with NTP.`,
         ]
       : []),
-    ...(oldestSnapshotMs > SNAPSHOT_OLD_MS
+    ...(oldestSnapshotMs !== null && oldestSnapshotMs > SNAPSHOT_OLD_MS
       ? [
           `A transaction has been open for ${spanText(oldestSnapshotMs)}. It keeps old versions of rows, and deliveries slow down: end it.`,
         ]

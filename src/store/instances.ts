@@ -49,8 +49,8 @@ export type DatabaseStatus = {
   /** Whether commits wait for a standby. */
   readonly isSynchronous: boolean;
   readonly standbys: readonly Standby[];
-  /** The age of the oldest transaction that keeps old versions of rows; 0 without one. */
-  readonly oldestSnapshotMs: number;
+  /** The age of the oldest transaction that keeps old versions of rows; 0 without one. Null: the role may not see those of others. */
+  readonly oldestSnapshotMs: number | null;
   /** When the first table runs out of partitions. */
   readonly partitionsEndAt: number;
 };

@@ -43,15 +43,22 @@ async function examineConnected(config: Config, db: PostgresDatabase, now: numbe
   return [
     database,
     schema,
-    examineOwners(health, role),
-    ...examineDurability(health),
-    ...examineVacuum(health),
-    examinePartitions(health),
-    examineConnections(health),
+    ...examineHealth(health, role, now),
     await finding('pooler', () => examinePooler(config)),
-    examineMachineClock(health, now),
     ...(await findings('instances', async () => [await examineInstances(db)])),
     ...(await examineContents(config, db, health.now)),
+  ];
+}
+
+/** What the state of the server means. `now`: the clock of this machine. */
+export function examineHealth(health: ServerHealth, role: string, now: number): Finding[] {
+  return [
+    examineOwners(health, role),
+    ...examineDurability(health),
+    ...examineVacuum(health, role),
+    examinePartitions(health),
+    examineConnections(health),
+    examineMachineClock(health, now),
   ];
 }
 
@@ -90,7 +97,10 @@ function examineDurability({ fsync, synchronousCommit, synchronousStandbys }: Se
   return [findingOfCommit, findingOfReplication];
 }
 
-function examineVacuum({ autovacuum, oldestSnapshot, preparedTransactions, idleSlots }: ServerHealth): Finding[] {
+function examineVacuum(
+  { autovacuum, seesOthers, oldestSnapshot, preparedTransactions, idleSlots }: ServerHealth,
+  role: string,
+): Finding[] {
   const check = 'vacuum';
   const found = [
     ...(autovacuum ? [] : [problem(check, 'autovacuum is off: tables grow and slow down; set autovacuum = on')]),
@@ -102,6 +112,14 @@ function examineVacuum({ autovacuum, oldestSnapshot, preparedTransactions, idleS
           ),
         ]
       : []),
+    ...(seesOthers
+      ? []
+      : [
+          warning(
+            check,
+            `${role} cannot see how old the transactions of other roles are: GRANT pg_read_all_stats TO ${role}`,
+          ),
+        ]),
     ...(preparedTransactions > 0
       ? [
           warning(

@@ -13,7 +13,9 @@ export type ServerHealth = {
   readonly synchronousStandbys: string;
   readonly fsync: boolean;
   readonly autovacuum: boolean;
-  /** The age of the oldest transaction that keeps old versions of rows, and its process; null without one. */
+  /** Whether the role sees the transactions of other roles (`pg_read_all_stats`). */
+  readonly seesOthers: boolean;
+  /** The age of the oldest transaction that keeps old versions of rows, and its process; null without one that the role sees. */
   readonly oldestSnapshot: { readonly ageMs: number; readonly process: number } | null;
   readonly preparedTransactions: number;
   /** Replication slots that nobody reads: they keep all of the write-ahead log since then. */
@@ -32,16 +34,18 @@ const HEALTH = `
     current_setting('fsync') = 'on' AS fsync, current_setting('autovacuum') = 'on' AS autovacuum,
     (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
     CAST(current_setting('max_connections') AS bigint) - CAST(current_setting('superuser_reserved_connections') AS bigint) AS connections_max,
+    pg_has_role(current_user, 'pg_read_all_stats', 'USAGE') AS sees_others,
     (SELECT count(*) FROM pg_prepared_xacts WHERE database = current_database()) AS prepared,
     floor(extract(epoch FROM clock_timestamp()) * 1000) AS now`;
 const FOREIGN = `
   SELECT c.relname AS name FROM pg_class AS c
   WHERE c.relnamespace = to_regnamespace(current_schema()) AND c.relkind IN ('r', 'p') AND NOT c.relispartition
     AND NOT pg_has_role(current_user, c.relowner, 'MEMBER') ORDER BY c.relname`;
-// Its own snapshot is always new. A standby with feedback and a slot hold snapshots too.
+// Its own snapshot is always new. A standby with feedback and a slot hold snapshots too. Those of other databases keep nothing in this one.
 const SNAPSHOT = `
   SELECT pid, floor(extract(epoch FROM clock_timestamp() - xact_start) * 1000) AS age FROM pg_stat_activity
-  WHERE backend_xmin IS NOT NULL AND xact_start IS NOT NULL AND pid <> pg_backend_pid() ORDER BY xact_start LIMIT 1`;
+  WHERE backend_xmin IS NOT NULL AND xact_start IS NOT NULL AND pid <> pg_backend_pid() AND backend_type <> 'autovacuum worker'
+    AND (datname = current_database() OR backend_type = 'walsender') ORDER BY xact_start LIMIT 1`;
 const SLOTS = 'SELECT slot_name AS name FROM pg_replication_slots WHERE NOT active ORDER BY slot_name';
 
 export async function serverHealth(db: Database): Promise<ServerHealth> {
@@ -58,6 +62,7 @@ export async function serverHealth(db: Database): Promise<ServerHealth> {
     synchronousStandbys: String(row?.synchronous_standbys),
     fsync: row?.fsync === 1,
     autovacuum: row?.autovacuum === 1,
+    seesOthers: row?.sees_others === 1,
     oldestSnapshot: snapshot === undefined ? null : { ageMs: Number(snapshot.age), process: Number(snapshot.pid) },
     preparedTransactions: Number(row?.prepared),
     idleSlots: slots.map(({ name }) => String(name)),

@@ -11,8 +11,10 @@ const STANDBYS = `
   FROM pg_stat_replication ORDER BY name`;
 const FACTS = `
   SELECT current_setting('synchronous_standby_names') <> '' AND current_setting('synchronous_commit') NOT IN ('off', 'local') AS is_synchronous,
+    pg_has_role(current_user, 'pg_read_all_stats', 'USAGE') AS sees_others,
     (SELECT floor(extract(epoch FROM clock_timestamp() - min(xact_start)) * 1000) FROM pg_stat_activity
-     WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() AND datname = current_database()) AS snapshot`;
+     WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() AND datname = current_database()
+       AND backend_type <> 'autovacuum worker') AS snapshot`;
 
 /** `wallClock`: the clock of this machine, in epoch milliseconds. `stopwatch`: milliseconds of a monotonic clock. */
 export async function databaseStatus(
@@ -33,7 +35,7 @@ export async function databaseStatus(
     roundTripMs,
     clockAheadMs,
     isSynchronous: facts?.is_synchronous === 1,
-    oldestSnapshotMs: facts?.snapshot == null ? 0 : Number(facts.snapshot),
+    oldestSnapshotMs: facts?.snapshot == null ? (facts?.sees_others === 1 ? 0 : null) : Number(facts.snapshot),
     standbys: standbys.map(
       ({ name, state, synchronous, lag }): Standby => ({
         name: String(name),
