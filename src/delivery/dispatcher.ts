@@ -107,6 +107,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     try {
       const claimed = await claimWork({ store, clock, ids, log, owner, scheduler }, webhookNumber);
       if (claimed !== null) scheduler.admit(claimed);
+      // The service began to stop during the claim.
+      if (!loop.isRunning()) giveBack(webhookNumber);
       runNext();
       await wakeIfRoom(webhookNumber);
     } catch (error) {
@@ -203,7 +205,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       loop.start();
     },
     stop: async () => {
-      await loop.stop();
+      const looked = loop.stop();
+      // At once: answers that arrive while the last look ends must not start what waits. That look may still claim.
+      giveBack();
+      await looked;
       giveBack();
       const deadline = setTimeout(() => {
         deliveries.abandon();
