@@ -40,7 +40,7 @@ const WITHOUT_SERVER = ['init', 'migrate', 'user', 'instances'];
 type Unusable = {
   readonly url: string;
   readonly dataDir: string;
-  /** The database whose contents must stay; null where there is none. */
+  /** The database whose contents must stay, or null without one. */
   readonly database: string | null;
   /** The commands that refuse it; null for all. `serve` needs a process of its own, and takes the way of `init`. */
   readonly refusing?: readonly string[] | null;
