@@ -125,19 +125,19 @@ export function isHost(text: string): boolean {
 
 /**
  * The path of a request for the log, without secrets: without the query, without anything that looks like a credential, and without
- * the part after `invitations/`, which is a credential.
+ * the part after `invitations/` and `portal-links/`, which is a credential.
  */
 export function loggedPath({ url = '' }: IncomingMessage): string {
   const query = url.indexOf('?');
   const path = query === -1 ? url : url.slice(0, query);
   if (path.length <= LOGGED_PATH_LENGTH && !MAY_HOLD_SECRET.test(path)) return path;
-  return path.replace(CREDENTIAL, '[secret]').replace(INVITATION, '$1[secret]').slice(0, LOGGED_PATH_LENGTH);
+  return path.replace(CREDENTIAL, '[secret]').replace(ONE_TIME_LINK, '$1[secret]').slice(0, LOGGED_PATH_LENGTH);
 }
 
 /** Matches wherever one of the next two does. */
-const MAY_HOLD_SECRET = /sp[ist](?:_|%5f)|invitations/i;
+const MAY_HOLD_SECRET = /sp[ist](?:_|%5f)|invitations|portal-links/i;
 const CREDENTIAL = /sp[ist](?:_|%5f)[0-9a-z%]+/gi;
-const INVITATION = /(invitations(?:\/|%2f)+).+/i;
+const ONE_TIME_LINK = /((?:invitations|portal-links)(?:\/|%2f)+).+/i;
 const LOGGED_PATH_LENGTH = 500;
 
 /** For a peer without an address, such as a Unix socket. */

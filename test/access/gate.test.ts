@@ -29,6 +29,7 @@ describe('the gate’s authentication', () => {
       assert.deepEqual(await s.gate.authenticate([value]), {
         ...{ actor: `application:${application.id}`, applicationId: application.id, clientId: application.clientId },
         ...{ scope: ['employees:view'], userId: user.id, userName: user.userName, permissions: ['p:x'] },
+        customerId: null,
         ...{ role: 'service', constraints: { divisions: ['sales'] }, expiresAt: NOW + 3_600_000 },
       });
     }

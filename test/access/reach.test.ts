@@ -88,7 +88,7 @@ describe('the reach of a request', () => {
     const { s, ask } = await open(t);
     const first = await application(s, ['staff'], ['a:view']);
     const insert = `
-      INSERT INTO application SELECT @id, name, user_id, @id, secret_hash, secret_created_at, NULL, NULL,
+      INSERT INTO application SELECT @id, customer_id, name, user_id, @id, secret_hash, secret_created_at, NULL, NULL,
         access_token_validity_seconds, scopes, active, tokens_revoked_through, created_at, updated_at
       FROM application WHERE id = @first`;
     const ids = Array.from({ length: REACH_PAGE * 2 }, () => s.ids.uuid());

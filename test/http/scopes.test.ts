@@ -35,6 +35,13 @@ const ID_OF = (kind: string): string => `id of ${kind}`;
 const FROM_ELSEWHERE = { 'x-forwarded-for': '203.0.113.1' };
 
 const GUARDED: readonly Line[] = [
+  ['GET customers', 'customers:view', 200],
+  ['GET customers/{id}', 'customers:view', 200],
+  ['POST customers', 'customers:manage', 201, { name: 'another' }],
+  ['PATCH customers/{id}', 'customers:manage', 200, { name: 'renamed' }],
+  ['POST customers/{id}/portal-links', 'customers:manage', 201, { role: 'viewer' }],
+  ['DELETE customers/{id}', 'customers:manage', 204],
+
   ['GET users', 'users:view', 200],
   ['GET users/{id}', 'users:view', 200],
   ['POST users', 'users:manage', 201, { userName: 'another' }],

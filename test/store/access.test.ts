@@ -200,6 +200,7 @@ describe('the token store', () => {
       clientId: application.clientId,
       applicationActive: true,
       tokensRevokedThrough: 0,
+      customerId: null,
       userId: user.id,
       userName: user.userName,
       userActive: true,

@@ -87,7 +87,7 @@ describe('the audit log', () => {
     const fill = `
       WITH RECURSIVE series (value) AS (SELECT 2 UNION ALL SELECT value + 1 FROM series WHERE value < ${length})
       INSERT INTO audit SELECT value, 'id ' || value, value, 'service',
-        CASE value % ${length - 2} WHEN 2 THEN 'rare.change' ELSE 'test.change' END, 'test:1', '{}', '', '' FROM series`;
+        CASE value % ${length - 2} WHEN 2 THEN 'rare.change' ELSE 'test.change' END, 'test:1', '', '{}', '', '' FROM series`;
     await database.commit([{ sql: fill, params: {} }]);
     const turn = countTurns(t);
     const before = turn();
@@ -124,6 +124,7 @@ describe('the audit log', () => {
     ['another actor', "UPDATE audit SET actor = 'user:1' WHERE number = 4"],
     ['another action', "UPDATE audit SET action = 'thing.create' WHERE number = 4"],
     ['another target', "UPDATE audit SET target = 'test:2' WHERE number = 4"],
+    ['another customer', "UPDATE audit SET customer_id = 'x' WHERE number = 4"],
     ['other changes', "UPDATE audit SET changes = '{}' WHERE number = 4"],
     ['the same changes written differently', `UPDATE audit SET changes = '{ "name":{} }' WHERE number = 4`],
     ['another previous hash', "UPDATE audit SET previous_hash = 'x' WHERE number = 4"],
@@ -139,7 +140,7 @@ describe('the audit log', () => {
     ],
     [
       'a forged one put before it',
-      "UPDATE audit SET number = -number WHERE number >= 4; UPDATE audit SET number = 1 - number WHERE number < 0; INSERT INTO audit SELECT 4, 'forged', at, actor, action, target, changes, previous_hash, hash FROM audit WHERE number = 5",
+      "UPDATE audit SET number = -number WHERE number >= 4; UPDATE audit SET number = 1 - number WHERE number < 0; INSERT INTO audit SELECT 4, 'forged', at, actor, action, target, customer_id, changes, previous_hash, hash FROM audit WHERE number = 5",
     ],
   ];
   for (const [what, sql] of tampering) {

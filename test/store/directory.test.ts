@@ -164,8 +164,8 @@ describe('the uses of', () => {
       ],
     );
     assert.deepEqual(
-      [...(await s.store.uses.ofKeys([key.name, 'none']))],
-      [[key.name, { count: 1, first: [{ id: people.id, name: 'people', state: 'stopped' }] }]],
+      [...(await s.store.uses.ofKeys([key.id, 'none']))],
+      [[key.id, { count: 1, first: [{ id: people.id, name: 'people', state: 'stopped' }] }]],
     );
     assert.equal((await s.store.uses.ofKeys([])).size, 0);
     const { webhookNumber } = (await s.webhooks.get(archive.id)).progress;
@@ -367,7 +367,7 @@ describe('the overview', () => {
     await store.overview.ailing(null, 5);
     await store.overview.dead(null);
     const scans = plans.filter((detail) => /^SCAN (?!\(|(q|dead)$)/.test(detail));
-    assert.deepEqual(new Set(scans), new Set(['SCAN p', 'SCAN batch USING COVERING INDEX batch_dead']));
+    assert.deepEqual(new Set(scans), new Set(['SCAN p', 'SCAN b USING COVERING INDEX batch_dead']));
     assert.match(plans.join('\n'), /SEARCH batch USING COVERING INDEX batch_pending/);
   });
 });

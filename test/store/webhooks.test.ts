@@ -246,10 +246,17 @@ it('expiring keys and client certificates are listed together, soonest first', a
   const key = await s.keys.create({ name: 'hr', publicKey }, ACTOR);
   const endpoint = await makeEndpoint(s, { clientCertificate: makeCertificates().client });
   await makeEndpoint(s);
+  const own = { customerId: null };
   const listed = await s.store.expiry.all(null, 10);
   assert.deepEqual(listed, [
-    { kind: 'certificate', id: endpoint.id, name: endpoint.name, expiresAt: endpoint.clientCertificateExpiresAt },
-    { kind: 'key', id: key.id, name: 'hr', expiresAt: key.expiresAt },
+    {
+      kind: 'certificate',
+      ...own,
+      id: endpoint.id,
+      name: endpoint.name,
+      expiresAt: endpoint.clientCertificateExpiresAt,
+    },
+    { kind: 'key', ...own, id: key.id, name: 'hr', expiresAt: key.expiresAt },
   ]);
   assert.deepEqual(await s.store.expiry.all(null, 1), listed.slice(0, 1));
 });

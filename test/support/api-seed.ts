@@ -29,6 +29,7 @@ export async function seedApi({ admin, log }: Pick<Service, 'admin' | 'log'>): P
     assert.ok(one !== undefined && another !== undefined, `there are no two ${path}`);
     seeded.set(path, { id: one.id, spare: another.id });
   };
+  await make('customers', (name) => ({ name }));
   const userId = await make('users', (userName) => ({ userName, role: 'viewer' }));
   await make('products', (name) => ({ name, scopes: [], rules: [] }));
   await make('applications', (name) => ({ name, userId }));

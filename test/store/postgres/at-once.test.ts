@@ -124,6 +124,7 @@ describe('two instances', () => {
     assert.ok(counts[0] !== undefined && counts[0] > 0 && counts[0] === counts[1]);
   });
 
+  const OPERATORS = { customerId: null, returnUrl: null };
   it('keep the bound on the sessions of a user', async (t) => {
     const { one, instances } = await openInstances(t);
     const ada = user('1', { role: 'operator' });
@@ -131,7 +132,11 @@ describe('two instances', () => {
     const begin = ({ store, ids, entry }: Instance): Promise<void> => {
       const session = { id: ids.uuid(), userId: '1', tokenHash: randomBytes(32), role: 'operator', method: 'password' };
       const times = { createdAt: NOW, seenAt: NOW, expiresAt: NOW + 1000 };
-      return store.sessions.begin({ ...session, ...times, address: '', userAgent: '' } as never, ada, entry());
+      return store.sessions.begin(
+        { ...session, ...times, address: '', userAgent: '', ...OPERATORS } as never,
+        ada,
+        entry(),
+      );
     };
     const each = Array.from({ length: SESSIONS_PER_USER_MAX });
     await Promise.all(instances.flatMap((instance) => each.map(() => begin(instance))));
