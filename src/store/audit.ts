@@ -22,8 +22,12 @@ export type AuditHead = { readonly entries: number; readonly hash: string };
 export type AuditStore = {
   /** Records an action that changed no row, for example a downloaded backup. */
   append(entry: AuditEntry): Promise<void>;
-  get(id: string): Promise<AuditRecord | null>;
-  /** Newest first. `before`: the id of the last entry of the previous page, or null. */
+  /** With a customer, only an entry that its audit log shows. */
+  get(id: string, customerId?: string | null): Promise<AuditRecord | null>;
+  /**
+   * Newest first. `before`: the id of the last entry of the previous page, or null. Nothing comes after an entry of another customer
+   * than that of the filter.
+   */
   list(before: string | null, limit: number, filter?: AuditFilter): Promise<AuditRecord[]>;
   /** The number of the first entry that breaks the chain, or null. Entries removed from the end do not break it. */
   firstBroken(): Promise<number | null>;

@@ -158,8 +158,12 @@ export function customerStoreOf(store: Store, customerId: string): Store {
     deliveries: {
       get: (address) => ofNumber(address.webhookNumber, null, () => deliveries.get(address)),
       at: (number, offset) => ofNumber(number, null, () => deliveries.at(number, offset)),
-      list: async (filter, before, limit) =>
-        deliveries.list({ ...filter, webhookNumbers: await among(filter.webhookNumbers) }, before, limit),
+      list: async (filter, before, limit) => {
+        const known = await among(filter.webhookNumbers);
+        if (filter.webhookNumber !== undefined && !known.includes(filter.webhookNumber))
+          return { items: [], next: null };
+        return deliveries.list({ ...filter, webhookNumbers: known }, before, limit);
+      },
       content: (number, offset) => ofNumber(number, null, () => deliveries.content(number, offset)),
       failures: async (wanted) => {
         const known = await numbers();
@@ -179,10 +183,7 @@ export function customerStoreOf(store: Store, customerId: string): Store {
         await requireNumber(attempt.webhookNumber);
         await attempts.insert(attempt);
       },
-      get: async (id) => {
-        const attempt = await attempts.get(id);
-        return attempt !== null && (await ownsNumber(attempt.webhookNumber)) ? attempt : null;
-      },
+      get: async (id) => attempts.get(id, await numbers()),
       lastOf: async (records) => {
         const known = new Set(await numbers());
         const found = await attempts.lastOf(records.filter(({ webhookNumber }) => known.has(webhookNumber)));
@@ -190,10 +191,7 @@ export function customerStoreOf(store: Store, customerId: string): Store {
         return records.map(({ webhookNumber }) => (known.has(webhookNumber) ? (found[next++] ?? null) : null));
       },
       ofRecord: (number, offset, limit) => ofNumber(number, [], () => attempts.ofRecord(number, offset, limit)),
-      batch: async (id) => {
-        const batch = await attempts.batch(id);
-        return batch !== null && (await ownsNumber(batch.webhookNumber)) ? batch : null;
-      },
+      batch: async (id) => attempts.batch(id, await numbers()),
       latest: async (limit, outcome) => {
         const found: AttemptRecord[] = [];
         for (const number of await numbers()) found.push(...(await attempts.latestOf(number, limit, outcome)));
@@ -207,10 +205,7 @@ export function customerStoreOf(store: Store, customerId: string): Store {
     }),
     audit: only('audit', {
       append: (entry) => store.audit.append(audited(entry)),
-      get: async (id) => {
-        const entry = await store.audit.get(id);
-        return entry?.customerId === customerId ? entry : null;
-      },
+      get: (id) => store.audit.get(id, customerId),
       list: async (before, limit, filter) =>
         (filter?.customerId ?? customerId) === customerId ? store.audit.list(before, limit, { ...filter, ...own }) : [],
     }),

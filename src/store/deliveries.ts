@@ -89,7 +89,8 @@ export type AttemptOutcome = 'delivered' | 'failed';
 /** Attempts (`attempt`): every request to a receiver and its outcome. */
 export type AttemptStore = {
   insert(attempt: AttemptRecord): Promise<void>;
-  get(id: string): Promise<AttemptRecord | null>;
+  /** Here and in `batch`: `among` has the numbers of the only webhooks that are looked at; null: all. */
+  get(id: string, among?: readonly number[] | null): Promise<AttemptRecord | null>;
   /** The last attempt of each record, at the same position; null: not tried since its last replay, or erased. For one page of records. */
   lastOf(records: readonly RecordPlace[]): Promise<(LastAttempt | null)[]>;
   /** The last attempts to deliver a record, oldest first. */
@@ -98,7 +99,7 @@ export type AttemptStore = {
    * The records of a batch by its id, which Standard Webhooks receivers see as `msg_<id>`. Null if there is no such batch, or if too many
    * attempts were made in the minutes after its creation to search them all.
    */
-  batch(id: string): Promise<{ readonly webhookNumber: number; readonly first: number; readonly last: number } | null>;
+  batch(id: string, among?: readonly number[] | null): Promise<BatchPlace | null>;
   /** The last attempts of all webhooks, newest first. With an outcome the search is bounded, and older ones may be missing. */
   latest(limit: number, outcome?: AttemptOutcome | null): Promise<AttemptRecord[]>;
   /**
@@ -114,6 +115,9 @@ export type AttemptStore = {
   /** The last attempts of all existing webhooks, by any instance, newest first. */
   live(limit: number): Promise<LiveAttempt[]>;
 };
+
+/** The records of a batch, by their offsets, inclusive. */
+export type BatchPlace = { readonly webhookNumber: number; readonly first: number; readonly last: number };
 
 /** An attempt and the id of its webhook. */
 export type LiveAttempt = { readonly webhookId: string; readonly attempt: AttemptRecord };

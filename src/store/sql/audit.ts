@@ -17,6 +17,9 @@ const APPEND = `
 const COLUMNS = 'number, id, at, actor, action, target, customer_id, changes';
 const GET = `SELECT ${COLUMNS} FROM audit WHERE id = @id`;
 const NUMBER_OF = 'SELECT number FROM audit WHERE id = @id';
+const ofCustomer = (sql: string): string => `${sql} AND customer_id = @customerId`;
+const GET_OF_CUSTOMER = ofCustomer(GET);
+const NUMBER_OF_CUSTOMER = ofCustomer(NUMBER_OF);
 /** The condition of each filter. `action` and `target` match prefixes: `webhook.`, `webhook:`. */
 const CONDITIONS: { readonly [Name in keyof AuditFilter]-?: string } = {
   actor: 'actor = @actor',
@@ -52,8 +55,8 @@ export function auditStore(db: Database): AuditStore {
     append: async (entry) => {
       await db.commit([auditStatement(entry)]);
     },
-    get: async (id) => {
-      const row = await db.get(GET, { id });
+    get: async (id, customerId = null) => {
+      const row = await (customerId === null ? db.get(GET, { id }) : db.get(GET_OF_CUSTOMER, { id, customerId }));
       return row === undefined ? null : read(row);
     },
     head: async () => {
@@ -93,7 +96,7 @@ async function list(db: Database, { before, limit, filter }: Page): Promise<Audi
   const sql = `SELECT ${COLUMNS} FROM audit WHERE ${where} ORDER BY number DESC LIMIT @limit`;
   const targetEnd = `${filter.target ?? ''}${LAST_CHARACTER}`;
   const found: AuditRecord[] = [];
-  let through = await lastNumber(db, before);
+  let through = await lastNumber(db, before, filter.customerId ?? null);
   while (found.length < limit && through > 0) {
     // Indexes: audit_target and audit_customer.
     const isIndexed =
@@ -108,9 +111,12 @@ async function list(db: Database, { before, limit, filter }: Page): Promise<Audi
 }
 
 /** The newest number of the page; 0 if there is none. */
-async function lastNumber(db: Database, before: string | null): Promise<number> {
+async function lastNumber(db: Database, before: string | null, customerId: string | null): Promise<number> {
   if (before === null) return Number((await db.get(LAST_NUMBER, {}))?.number ?? 0);
-  return Number((await db.get(NUMBER_OF, { id: before }))?.number ?? 1) - 1;
+  const row = await (customerId === null
+    ? db.get(NUMBER_OF, { id: before })
+    : db.get(NUMBER_OF_CUSTOMER, { id: before, customerId }));
+  return Number(row?.number ?? 1) - 1;
 }
 
 type Chained = { readonly [Field in 'id' | 'at' | 'actor' | 'action' | 'target' | 'customerId']?: unknown };

@@ -10,14 +10,16 @@ import {
   OUTCOMES_PER_WEBHOOK,
 } from '../../../kernel/limits/log.ts';
 import type { Timings } from '../../../outbound/outcome.ts';
-import type { Database, Row } from '../../database.ts';
+import type { Answer, Database, Parameters, Row } from '../../database.ts';
 import type { AttemptOutcome, AttemptStore, LastOutcomes } from '../../deliveries.ts';
 import { ATTEMPT_COLUMNS } from '../erasure.ts';
 import { json, readRow } from '../table.ts';
 import { lastAttempts } from './outcomes.ts';
 import { attemptStatement } from './settlement.ts';
 
+const AMONG = 'webhook_number IN (SELECT n.value FROM numbers(@among) AS n)';
 const GET = `SELECT ${ATTEMPT_COLUMNS} FROM attempt WHERE key = @key AND id = @id`;
+const GET_AMONG = `${GET} AND ${AMONG}`;
 // Index: attempt_record. A batch that covers the offset begins less than BATCH_RECORDS_MAX before it. Attempts after the erasure of the
 // record did not carry it.
 const OF_RECORD = `
@@ -60,28 +62,37 @@ const OUTCOMES = `
     FROM attempt WHERE key IN (SELECT key FROM seen) AND kind = 'delivery')
   SELECT webhook_number, failed, started_at, error_class, error_message FROM ranked WHERE place = 1`;
 // The first attempt of a batch ends within minutes of its claim. The time of the claim is in the batch's id.
-const OF_BATCH = `
+const ofBatch = (condition: string): string => `
   SELECT webhook_number, first_offset AS first, last_offset AS last FROM (
     SELECT batch_id, webhook_number, first_offset, last_offset FROM attempt WHERE key >= @from AND key < @to
     ORDER BY key LIMIT ${ATTEMPTS_LOOKED_THROUGH}) AS begun
-  WHERE batch_id = @batchId AND first_offset IS NOT NULL LIMIT 1`;
+  WHERE batch_id = @batchId AND first_offset IS NOT NULL ${condition} LIMIT 1`;
+const OF_BATCH = ofBatch('');
+const OF_BATCH_AMONG = ofBatch(`AND ${AMONG}`);
 const WITH_KEYS = `SELECT ${ATTEMPT_COLUMNS} FROM attempt WHERE key IN (SELECT wanted.value FROM numbers(@keys) AS wanted) ORDER BY key DESC`;
 
 export function attemptStore(db: Database): AttemptStore {
+  const getAmong = (
+    among: readonly number[] | null,
+    [ofAll, ofSome]: readonly [string, string],
+    params: Parameters,
+  ): Answer<Row | undefined> =>
+    among === null ? db.get(ofAll, params) : db.get(ofSome, { ...params, among: JSON.stringify(among) });
   return {
     insert: async (attempt) => void (await db.commit([attemptStatement(attempt)])),
-    get: async (id) => {
-      const row = isUuidV7(id) ? await db.get(GET, { key: rowKeyOf(id), id }) : undefined;
+    get: async (id, among = null) => {
+      if (!isUuidV7(id)) return null;
+      const row = await getAmong(among, [GET, GET_AMONG], { key: rowKeyOf(id), id });
       return row === undefined ? null : read(row);
     },
     lastOf: (records) => lastAttempts(db, records),
     ofRecord: async (webhookNumber, offset, limit) =>
       (await db.all(OF_RECORD, { webhookNumber, offset, limit })).map(read).reverse(),
-    batch: async (id) => {
+    batch: async (id, among = null) => {
       if (!isUuidV7(id)) return null;
       const from = rowKeyOf(id);
       const to = firstRowKeyAt(rowKeyTime(from) + BATCH_BEGUN_MS);
-      const row = await db.get(OF_BATCH, { batchId: id, from, to });
+      const row = await getAmong(among, [OF_BATCH, OF_BATCH_AMONG], { batchId: id, from, to });
       return row === undefined ? null : readRow(row);
     },
     latest: async (limit, outcome = null) => {

@@ -29,6 +29,7 @@ import {
   placesInAllLogs,
   placesInLog,
   placesInState,
+  placesOfEvent,
   placesOfEvents,
   placesOfWebhooks,
 } from './delivery-places.ts';
@@ -133,9 +134,10 @@ async function placesFor(db: Database, filter: DeliveryFilter, before: DeliveryA
   const inLog = webhookNumber ?? null;
   if (eventId !== undefined) {
     const key = isUuidV7(eventId) ? rowKeyOf(eventId) : 0;
-    return placesInAllLogs(db, await keyRange(db, { since: key, until: key + 1 }, before));
+    const range = await keyRange(db, { since: key, until: key + 1 }, before, among);
+    return among === null ? placesInAllLogs(db, range) : placesOfEvent(db, among, range);
   }
-  const keys = (): Promise<KeyRange> => keyRange(db, keysOf(filter), before);
+  const keys = (): Promise<KeyRange> => keyRange(db, keysOf(filter), before, among);
   const events = async (kind: EventKind, value: string | null): Promise<Places> =>
     placesOfEvents(db, { kind, value, inLog }, await keys());
   // The indexes of events have those of all webhooks.
@@ -183,16 +185,27 @@ function keysOf({ since, until }: DeliveryFilter): Keys {
   };
 }
 
-async function keyRange(db: Database, { since, until }: Keys, before: DeliveryAddress | null): Promise<KeyRange> {
+async function keyRange(
+  db: Database,
+  { since, until }: Keys,
+  before: DeliveryAddress | null,
+  among: readonly number[] | null,
+): Promise<KeyRange> {
   const end: Place = until === FIRST_PLACE.key ? FIRST_PLACE : { key: until, webhookNumber: -1, offset: -1 };
-  const place = before === null ? FIRST_PLACE : await placeOf(db, before);
+  const place = before === null ? FIRST_PLACE : await placeOf(db, before, among);
   return { from: since, before: comparePlaces(place, end) > 0 ? place : end };
 }
 
-async function placeOf(db: Database, { createdAt, webhookNumber, offset }: DeliveryAddress): Promise<Place> {
+async function placeOf(
+  db: Database,
+  { createdAt, webhookNumber, offset }: DeliveryAddress,
+  among: readonly number[] | null,
+): Promise<Place> {
   if (webhookNumber === 0) return { key: firstRowKeyAt(createdAt) + offset, webhookNumber, offset };
-  const record = await db.get(EVENT_KEY, { webhookNumber, offset });
-  // If housekeeping has deleted the record, the page begins with all records of its millisecond: it may repeat some but misses none.
+  const isAmong = among === null || among.includes(webhookNumber);
+  const record = isAmong ? await db.get(EVENT_KEY, { webhookNumber, offset }) : undefined;
+  // If housekeeping has deleted the record, or it is of another customer, the page begins with all records of its millisecond: it may
+  // repeat some but misses none.
   return { key: Number(record?.event_key ?? firstRowKeyAt(createdAt + 1)), webhookNumber, offset };
 }
 

@@ -43,6 +43,12 @@ const IN_ALL_LOGS = `
   SELECT event_key, webhook_number, record_offset FROM outbox INDEXED BY outbox_event
   WHERE event_key >= @from AND (event_key, webhook_number, record_offset) < (@key, @webhookNumber, @offset)
   ORDER BY event_key DESC, webhook_number DESC, record_offset DESC LIMIT @limit`;
+// Index: outbox_event, with a seek for each webhook.
+const OF_EVENT = `
+  SELECT o.event_key, o.webhook_number, o.record_offset FROM outbox AS o INDEXED BY outbox_event
+  WHERE o.event_key = @from AND (o.event_key, o.webhook_number, o.record_offset) < (@key, @webhookNumber, @offset)
+    AND o.webhook_number IN (SELECT n.value FROM numbers(@among) AS n)
+  ORDER BY o.event_key DESC, o.webhook_number DESC, o.record_offset DESC LIMIT @limit`;
 const IN_LOG = `
   SELECT event_key, webhook_number, record_offset FROM outbox
   WHERE webhook_number = @webhookNumber AND record_offset >= @from AND record_offset < @below
@@ -104,6 +110,12 @@ const WITH: Readonly<Record<BatchState, string>> = { dead: WITH_DEAD, pending: W
 /** The records of all webhooks, newest event first. */
 export function placesInAllLogs(db: Database, { from, before }: KeyRange): Places {
   return readOn(db, IN_ALL_LOGS, before, (last) => ({ ...last, from }));
+}
+
+/** The records of one event, whose key the range begins with, in the logs of some webhooks. */
+export function placesOfEvent(db: Database, among: readonly number[], { from, before }: KeyRange): Places {
+  const numbers = JSON.stringify(among);
+  return readOn(db, OF_EVENT, before, (last) => ({ ...last, from, among: numbers }));
 }
 
 /** One webhook's records, newest offset first. */
