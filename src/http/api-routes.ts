@@ -16,7 +16,7 @@ import { eventRoutes } from './routes/events.ts';
 import { forwardAuthRoutes } from './routes/forward-auth.ts';
 import { healthRoutes } from './routes/health.ts';
 import { introspectionRoutes } from './routes/introspection.ts';
-import { invitationRoutes, type SignInInvited } from './routes/invitations.ts';
+import { invitationRoutes, inviteRoute, type SignInInvited } from './routes/invitations.ts';
 import { recordRoutes } from './routes/records.ts';
 import { revocationRoutes } from './routes/revocation.ts';
 import { createClientAuthentication, tokenRoutes } from './routes/token.ts';
@@ -52,8 +52,6 @@ export function authorizationServer({
       invitations,
       throttle,
       clock,
-      once: createOnce({ store, clock }),
-      publicUrl: issuer,
       ...page,
     }),
   ];
@@ -79,6 +77,7 @@ export function administration(doors: Doors): Route[] {
   return [
     ...customerRoutes({ services, once, publicUrl }),
     ...accessRoutes({ services, clock, once }),
+    inviteRoute({ ...services, once, publicUrl }),
     ...webhookRoutes({ services, clock, testDelivery, once }),
     ...eventRoutes({ services, store }),
     ...recordRoutes({ readRecords, gate, stopping }),

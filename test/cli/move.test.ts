@@ -20,7 +20,9 @@ const ROWS = `
          ('c', NULL, 'c', 'Cy', '\\ "quoted"', 'c@x', 'it', 'a', NULL, 1, 1, 1);
   INSERT INTO endpoint (id, name, url, api_key, secret, secret_created_at, token_challenge, verified, enabled, enable_when_verified, created_at, updated_at)
   VALUES ('e', 'Shop', 'https://shop.example/', x'00ff41', x'01', 1, 0, 1, 1, 0, 1, 1);
-  INSERT INTO pgp_key VALUES ('k', 'key', '-----BEGIN', 'ABC', 'rsa', NULL, NULL, 1, 1);
+  INSERT INTO customer VALUES ('cu', 'Example', 'x-1', '{"plan":  "a"}', 1, 1, 1), ('cv', 'Other', NULL, '{}', 0, 1, 1);
+  INSERT INTO portal_link VALUES ('li', 'cu', randomblob(32), 'viewer', 300, NULL, 1, 2, NULL);
+  INSERT INTO pgp_key VALUES ('k', '', 'key', '-----BEGIN', 'ABC', 'rsa', NULL, NULL, 1, 1);
   INSERT INTO webhook (number, id, name, endpoint_id, event_types, filter, custom_headers, encryption_key_name, ordered, max_batch_records, max_records_per_second, retry_policy, max_attempts, standard_webhooks, heartbeat_seconds, timeout_seconds, created_at, updated_at)
   VALUES (7, 'w', 'Orders', 'e', '["*"]', '{"data.total":  {"$gte": 1e2}}', '[{"name": "x-a",  "value": "1"}]', 'key', 1, 100, 0.1, 'linear', 5, 0, 0, 10, 1, 1);
   DELETE FROM sqlite_sequence WHERE name = 'webhook';
@@ -28,7 +30,7 @@ const ROWS = `
   INSERT INTO removed_webhook VALUES (3);
   INSERT INTO webhook_progress (webhook_number, state, state_at, next_offset, cursor_offset, pending_records, wake_at, failure_streak, dead_streak)
   VALUES (7, 'running', 1, 10, 2, 1, 123, 0, 0);
-  INSERT INTO subscription VALUES ('*', 7, 1);
+  INSERT INTO subscription VALUES ('*', '', 7, 1);
   UPDATE event_type SET sample = '{"a":  1}', group_name = 'Orders', deprecated = 1, public = 0 WHERE name = 'employee.updated';
   INSERT INTO event (key, id, type, data, subject, correlation_id, actor_id, created_at, erased_at, content_hash)
   SELECT i, 'id' || i, 'order.created', json_object('text', 'a' || char(10) || '€"\\', 'i', i), NULL, 'c', NULL, i, NULL, randomblob(32) FROM n;
@@ -43,7 +45,8 @@ const ROWS = `
   INSERT INTO kept_reply VALUES ('app', 'k', x'0102', 99);
   INSERT INTO figure VALUES (60, 0, 60000, 1, 2, 3, 4, 5, '[1,2]', 6, 7, 8);
   INSERT INTO invitation SELECT id, randomblob(32), 1, 2, NULL FROM user_account LIMIT 1;
-  INSERT INTO session SELECT 's', id, randomblob(32), 'viewer', 'password', '::1', 'Mozilla', 1, 2, 3 FROM user_account LIMIT 1;
+  INSERT INTO session SELECT 's', id, '', randomblob(32), 'viewer', 'password', '::1', 'Mozilla', NULL, 1, 2, 3 FROM user_account LIMIT 1;
+  INSERT INTO session VALUES ('t', NULL, 'cu', randomblob(32), 'viewer', 'link', '::1', 'Mozilla', 'https://x.example/', 1, 2, 3);
   INSERT INTO passkey SELECT 'p', id, x'01', x'02', 'localhost', 'Phone', 3, 1, NULL FROM user_account LIMIT 1;`;
 
 /** A data folder with rows in every table. */

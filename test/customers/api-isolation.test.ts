@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import { PERSON } from '../support/api-seed.ts';
-import { type ApiClient, type ApiReply, EDGE, EMPLOYEES, type Page, succeeded } from '../support/client.ts';
+import { type ApiClient, type ApiReply, EMPLOYEES, type Page, succeeded } from '../support/client.ts';
 import {
   type Belongings,
   created,
@@ -60,6 +60,7 @@ const MEMBERS: Readonly<Record<string, Reference>> = {
   userId: { id: 'users' },
   endpointId: { id: 'endpoints' },
   encryptionKeyName: { name: 'key' },
+  managerId: { id: 'employees' },
   // Texts that are handed on.
   actorId: null,
   correlationId: null,

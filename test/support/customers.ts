@@ -1,10 +1,11 @@
 /** Customers with resources of every kind, for tests of what one can see of another (contract §8). */
 import { CUSTOMER_SCOPES } from '../../src/access/built-in.ts';
-import { portalLinkInput } from '../../src/customers/portal-links.ts';
+import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
 import { COMMAND_LINE } from '../../src/resources/acting.ts';
 import { NO_RECEIVER } from './api-seed.ts';
 import { type ApiClient, createClient, type Page, succeeded, tokenFor } from './client.ts';
 import { unique } from './journey.ts';
+import { request } from './portal-requests.ts';
 import type { ServiceInProcess } from './service.ts';
 import { pgpVector } from './vectors.ts';
 
@@ -48,7 +49,7 @@ export async function makeCustomer({ admin, url }: Pick<ServiceInProcess, 'admin
 
 /** The token in the cookie of a session in the customer's portal: of its user, or of a portal link. */
 export async function sessionOf(
-  { services }: Pick<ServiceInProcess, 'services'>,
+  { admin, services }: Pick<ServiceInProcess, 'admin' | 'services'>,
   { id, userId }: Pick<TestCustomer, 'id' | 'userId'>,
   by: 'user' | 'link',
   role: 'administrator' | 'viewer' = 'administrator',
@@ -59,10 +60,17 @@ export async function sessionOf(
     if (begun === null) throw new Error('the session was not created');
     return begun.token;
   }
-  const link = await services.portalLinks.create(id, portalLinkInput.parse({ role }), COMMAND_LINE);
-  const begun = await services.portalLinks.open(link.token, visitor);
-  if (begun === null) throw new Error('the link was not opened');
-  return begun.token;
+  const { url } = await created<{ url: string }>(admin, `customers/${id}/portal-links`, { role });
+  return openLink(url);
+}
+
+/** Opens a portal link, and returns the token in the cookie of its session. */
+export async function openLink(url: string): Promise<string> {
+  const { status, headers } = await request(url);
+  const cookies = headers.get('set-cookie') ?? '';
+  const token = new RegExp(`${SESSION_COOKIE}=([\\w-]{43})`).exec(cookies)?.[1];
+  if (status !== 303 || token === undefined) throw new Error(`the link was not opened: ${status} ${cookies}`);
+  return token;
 }
 
 /** What belongs to somebody: an id of each kind of resource, by the segment of its path, and texts by which it could be found. */

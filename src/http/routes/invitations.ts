@@ -35,9 +35,6 @@ type Dependencies = {
   readonly invitations: Invitations;
   readonly throttle: Throttle;
   readonly clock: Clock;
-  readonly once: Once;
-  /** The public address of the service. Throws `unavailable` if it is unknown. */
-  readonly publicUrl: () => string;
   /** The path of the portal's stylesheet. */
   readonly stylesheet: string;
   /** The sign-in page; null without a portal. */
@@ -48,8 +45,38 @@ type Dependencies = {
 
 export type SignInInvited = (user: User, call: Pick<Call, 'request' | 'remoteAddress'>) => Promise<Reply | null>;
 
+type InviteDependencies = {
+  readonly invitations: Pick<Invitations, 'invite'>;
+  readonly once: Once;
+  /** The public address of the service. Throws `unavailable` if it is unknown. */
+  readonly publicUrl: () => string;
+};
+
+/** The guarded route that makes an invitation. */
+export function inviteRoute({ invitations, once, publicUrl }: InviteDependencies): Route {
+  return actionRoute('users', 'invite', 'Make a one-time link by which the user sets a password', {
+    operationId: 'inviteUser',
+    headers: IDEMPOTENCY_KEY,
+    body: jsonBody(emptyInput, { optional: true }),
+    replies: { 201: { description: 'The link, good once; an earlier one is good no more', schema: invitationView } },
+    respond: async (call, id, acting) => {
+      validate(emptyInput, call.body);
+      const address = publicUrl();
+      return once<NewInvitation>(
+        call,
+        ({ token, expiresAt }) => {
+          const url = invitationUrl(address, token);
+          return { status: 201, headers: { Location: url }, body: { url, expiresAt: isoInstant(expiresAt) } };
+        },
+        (beside) => invitations.invite(id, acting, beside),
+      );
+    },
+  });
+}
+
+/** The page on which an invited user sets a password. */
 export function invitationRoutes(dependencies: Dependencies): Route[] {
-  const { invitations, throttle, clock, once, publicUrl, signInPath, signInInvited } = dependencies;
+  const { invitations, throttle, clock, signInPath, signInInvited } = dependencies;
   const pageReply = createPageReply(dependencies.stylesheet);
   /** The invited user. Throws 404 without the reason, and 429 after many attempts. */
   const invited = async (call: Call): Promise<User> => {
@@ -71,24 +98,6 @@ export function invitationRoutes(dependencies: Dependencies): Route[] {
   };
 
   return [
-    actionRoute('users', 'invite', 'Make a one-time link by which the user sets a password', {
-      operationId: 'inviteUser',
-      headers: IDEMPOTENCY_KEY,
-      body: jsonBody(emptyInput, { optional: true }),
-      replies: { 201: { description: 'The link, good once; an earlier one is good no more', schema: invitationView } },
-      respond: async (call, id, acting) => {
-        validate(emptyInput, call.body);
-        const address = publicUrl();
-        return once<NewInvitation>(
-          call,
-          ({ token, expiresAt }) => {
-            const url = invitationUrl(address, token);
-            return { status: 201, headers: { Location: url }, body: { url, expiresAt: isoInstant(expiresAt) } };
-          },
-          (beside) => invitations.invite(id, acting, beside),
-        );
-      },
-    }),
     {
       ...page,
       method: 'GET',
