@@ -103,7 +103,7 @@ test('a file that is not a complete database of this program is refused', async 
     ['cut audit', (path) => alter(path, 'DELETE FROM audit WHERE number = 1'), /broken at entry 2/],
     [
       'dangling',
-      (path) => alter(path, "PRAGMA foreign_keys = OFF; INSERT INTO subscription VALUES ('*', 99, 0)"),
+      (path) => alter(path, "PRAGMA foreign_keys = OFF; INSERT INTO subscription VALUES ('*', '', 99, 0)"),
       /it has broken references: subscription to webhook/,
     ],
   ];
@@ -123,7 +123,7 @@ test('a damaged database is not backed up: no file is created, and an existing o
   const path = join(folder, 'backup.db');
   await backUp(service, path);
   const before = statSync(path);
-  service.sqlite.connection.exec("PRAGMA foreign_keys = OFF; INSERT INTO subscription VALUES ('*', 99, 0)");
+  service.sqlite.connection.exec("PRAGMA foreign_keys = OFF; INSERT INTO subscription VALUES ('*', '', 99, 0)");
   await assert.rejects(backUp(service, path), /it has broken references/);
   await assert.rejects(backUp(service, join(folder, 'another.db')), /it has broken references/);
   assert.deepEqual(readdirSync(folder), ['backup.db']);

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DATABASE_FILE } from '../../src/data/data-folder.ts';
 import { createErasures, type ErasedView } from '../../src/events/erase.ts';
 import { createLog } from '../../src/observe/log.ts';
+import { ATTEMPT_COLUMNS, EVENT_COLUMNS } from '../../src/store/sql/erasure.ts';
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import type { DeliveryState } from '../../src/webhooks/webhook.ts';
 import { attemptOf, checkLog, claimNext, publishMany, run, settleBatch } from '../support/batches.ts';
@@ -200,6 +201,17 @@ describe('erasing a person’s data', () => {
         [0, 0],
       ],
     );
+  });
+
+  it('knows every column: a row is found again by the bytes of all of them', async (t) => {
+    const s = await openTestStore(t);
+    for (const [table, columns] of [
+      ['event', EVENT_COLUMNS],
+      ['attempt', ATTEMPT_COLUMNS],
+    ] as const) {
+      const [row] = await s.database.all(`SELECT x.* FROM (SELECT 1) AS one LEFT JOIN ${table} AS x ON false`, {});
+      assert.deepEqual(['key', ...columns.split(/,\s+/)], Object.keys(row ?? {}), table);
+    }
   });
 
   // Where two half-empty pages were put together, SQLite leaves copies of moved rows that it never overwrites by itself. With these
