@@ -257,13 +257,15 @@ CREATE TABLE event_type (
   updated_at          INTEGER NOT NULL
 ) STRICT;
 
--- A webhook: which events go to which endpoint, and how. `number` stands for it in the log tables.
+-- A webhook: which events go to which endpoint, and how. Nothing is sent for one in mode `pull`: its reader fetches the records and
+-- acknowledges them. `number` stands for it in the log tables.
 CREATE TABLE webhook (
   number                 INTEGER PRIMARY KEY AUTOINCREMENT CHECK (number < 67108864),
   id                     TEXT NOT NULL UNIQUE,
   customer_id            TEXT NOT NULL DEFAULT '' REFERENCES customer (id),
   name                   TEXT NOT NULL,
-  endpoint_id            TEXT NOT NULL,
+  mode                   TEXT NOT NULL DEFAULT 'push' CHECK (mode IN ('push', 'pull')),
+  endpoint_id            TEXT,
   event_types            TEXT NOT NULL CHECK (json_valid(event_types)),
   filter                 TEXT CHECK (filter IS NULL OR json_valid(filter)),  -- which events of these types it gets
   custom_headers         TEXT NOT NULL CHECK (json_valid(custom_headers)),
@@ -279,7 +281,8 @@ CREATE TABLE webhook (
   created_at             INTEGER NOT NULL,
   updated_at             INTEGER NOT NULL,
   FOREIGN KEY (customer_id, endpoint_id) REFERENCES endpoint (customer_id, id),
-  FOREIGN KEY (customer_id, encryption_key_name) REFERENCES pgp_key (customer_id, name) ON UPDATE CASCADE
+  FOREIGN KEY (customer_id, encryption_key_name) REFERENCES pgp_key (customer_id, name) ON UPDATE CASCADE,
+  CHECK ((mode = 'pull') = (endpoint_id IS NULL))
 ) STRICT;
 CREATE INDEX webhook_endpoint ON webhook (endpoint_id);
 CREATE INDEX webhook_encryption_key ON webhook (customer_id, encryption_key_name);
@@ -290,9 +293,10 @@ CREATE TABLE removed_webhook (number INTEGER PRIMARY KEY) STRICT;
 
 -- The progress of a webhook: its state, its session, and its cursor in its log. Records from `cursor_offset` to `next_offset` wait and are
 -- in no batch yet. `wake_at` is when the dispatcher looks at the webhook next. It is null when there is nothing to do, so a stopped webhook
--- costs nothing, however many records wait.
+-- costs nothing, however many records wait. It is always null if the webhook is in mode `pull`: an acknowledgement moves the cursor.
 CREATE TABLE webhook_progress (
   webhook_number     INTEGER PRIMARY KEY REFERENCES webhook (number) ON DELETE CASCADE,
+  pulled             INTEGER NOT NULL DEFAULT 0 CHECK (pulled IN (0, 1)),  -- whether the webhook's mode is `pull`
   state              TEXT NOT NULL CHECK (state IN ('stopped', 'started', 'running', 'failing', 'failed')),
   state_reason       TEXT,  -- a code from a fixed list
   state_detail       TEXT,  -- the receiver's answer, if the code alone does not tell it
@@ -311,7 +315,7 @@ CREATE TABLE webhook_progress (
   resume_at          INTEGER,           -- since then waiting retries are being made due, after a start or a new address
   settings_version   INTEGER NOT NULL DEFAULT 0,  -- grows with each change of settings, so that a claim planned before it looks again
   CHECK (cursor_offset <= next_offset),
-  CHECK (wake_at IS NULL OR state IN ('started', 'running', 'failing'))
+  CHECK (wake_at IS NULL OR (NOT pulled AND state IN ('started', 'running', 'failing')))
 ) STRICT;
 CREATE INDEX webhook_progress_wake ON webhook_progress (wake_at) WHERE wake_at IS NOT NULL;
 

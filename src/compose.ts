@@ -6,6 +6,7 @@ import type { Data, FirstCredentials } from './data/data.ts';
 import { makeFirstCredentials } from './data/first-start.ts';
 import { openData } from './data/open.ts';
 import { createLargeBodies, type LargeBodies } from './delivery/large-bodies.ts';
+import { createLogWatch, type LogWatch } from './delivery/log-watch.ts';
 import { createErasures, type ErasureWork } from './events/erase.ts';
 import type { Clock } from './kernel/ids.ts';
 import type { Log } from './observe/log.ts';
@@ -14,6 +15,7 @@ import { readAuthorities } from './outbound/tls.ts';
 import { createTransport, type Transport } from './outbound/transport.ts';
 import { createServices, type Services } from './services.ts';
 import type { ThreadEvents } from './store/sqlite/driver/thread-writer.ts';
+import type { ObserveAcknowledged } from './webhooks/acknowledge.ts';
 
 export type Composed = Omit<Data, 'firstCredentials' | 'firstStart'> & {
   readonly egress: EgressPolicy;
@@ -21,6 +23,8 @@ export type Composed = Omit<Data, 'firstCredentials' | 'firstStart'> & {
   readonly makeLargeBody: LargeBodies['make'];
   readonly services: Services;
   readonly erasureWork: ErasureWork;
+  readonly logWatch: LogWatch;
+  readonly acknowledged: ObserveAcknowledged;
   /** Null once `credentialsShown` was called. If a start is interrupted before that, the next one has them again. */
   readonly firstCredentials: FirstCredentials | null;
   credentialsShown(): Promise<void>;
@@ -31,8 +35,12 @@ export type Composed = Omit<Data, 'firstCredentials' | 'firstStart'> & {
   close(): Promise<void>;
 };
 
-/** The part of a dispatcher that use cases call. */
-export type WorkListener = { wake(): void; recall(subject: string): void };
+/** What use cases tell a server: the dispatcher's part, and what is counted. */
+export type WorkListener = {
+  wake(): void;
+  recall(subject: string): void;
+  readonly acknowledged?: ObserveAcknowledged;
+};
 
 export type ComposeOptions = {
   /** This process takes the lock of the data folder, as its one server does. */
@@ -68,11 +76,14 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
   });
   let listener: WorkListener | null = null;
   const { signals } = data.storage;
+  const logWatch = createLogWatch(data.store.pulls.ends);
   const wake = (): void => {
     listener?.wake();
+    logWatch.wake();
     signals?.work();
   };
   const recall = (subject: string): void => listener?.recall(subject);
+  const acknowledged: ObserveAcknowledged = (id, records) => listener?.acknowledged?.(id, records);
   const close = async (): Promise<void> => {
     await transport.close();
     await largeBodies.close();
@@ -80,7 +91,7 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
   };
   try {
     const erasures = createErasures({ ...data, log, recall });
-    const services = createServices({ ...data, egress, transport, log, wake, erasures });
+    const services = createServices({ ...data, egress, transport, log, wake, erasures, logWatch, acknowledged });
     await services.products.refresh();
     const credentials =
       options.exclusive && firstStart ? await makeFirstCredentials({ ...data, firstCredentials }) : null;
@@ -92,12 +103,17 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
       makeLargeBody: largeBodies.make,
       services,
       erasureWork: erasures,
+      logWatch,
+      acknowledged,
       firstCredentials: credentials,
       credentialsShown: () => firstCredentials.forget(),
       wake,
       onWork: (next) => {
         listener = next;
-        signals?.onWork(next.wake);
+        signals?.onWork(() => {
+          next.wake();
+          logWatch.wake();
+        });
       },
       close,
     };

@@ -18,6 +18,7 @@ import { type UserBody, type Users, userReader } from './access/users.ts';
 import type { Customer } from './customers/customer.ts';
 import { type CustomerBody, type Customers, customerReader } from './customers/customers.ts';
 import { type PortalLinks, portalLinkInput } from './customers/portal-links.ts';
+import { type RecordsBody, recordsInput } from './delivery/records.ts';
 import type { Employee } from './employees/employee.ts';
 import { type EmployeeBody, type Employees, employeeReader } from './employees/employees.ts';
 import { type Erasures, eraseInput } from './events/erase.ts';
@@ -31,6 +32,7 @@ import type { IfMatch } from './resources/entity-tag.ts';
 import type { BodyOf, InputReader, MergePatch } from './resources/input.ts';
 import type { Services } from './services.ts';
 import type { Beside } from './store/resource.ts';
+import { type Acknowledge, acknowledgeInput } from './webhooks/acknowledge.ts';
 import type { Deliveries } from './webhooks/deliveries.ts';
 import type { Endpoint } from './webhooks/endpoint.ts';
 import { type EndpointBody, endpointReader, rotateApiKeyInput, rotateInput } from './webhooks/endpoint-schema.ts';
@@ -56,6 +58,8 @@ type Bodies = {
   readonly key: KeyBody;
   readonly webhook: WebhookBody;
   readonly replay: BodyOf<typeof replayInput>;
+  readonly records: BodyOf<typeof recordsInput>;
+  readonly acknowledge: BodyOf<typeof acknowledgeInput>;
   readonly filterPreview: BodyOf<typeof filterPreviewInput>;
   readonly erase: BodyOf<typeof eraseInput>;
   readonly publish: PublishInput;
@@ -107,9 +111,10 @@ type Replaced<Given extends Unread> = {
     rotateApiKey(id: string, body: Given['rotateApiKey'], acting: Acting, beside?: Beside<Endpoint>): Promise<Endpoint>;
   };
   readonly keys: Reading<Keys, PgpKey, Given['key']>;
-  readonly webhooks: Reading<Omit<Webhooks, 'replay' | 'previewFilter'>, Webhook, Given['webhook']> & {
+  readonly webhooks: Reading<Omit<Webhooks, 'replay' | 'previewFilter' | 'acknowledge'>, Webhook, Given['webhook']> & {
     previewFilter(id: string, body: Given['filterPreview']): ReturnType<Webhooks['previewFilter']>;
     replay(id: string, body: Given['replay'], acting: Acting): ReturnType<Webhooks['replay']>;
+    acknowledge(id: string, body: Given['acknowledge']): ReturnType<Acknowledge>;
   };
   readonly deliveries: Omit<Deliveries, 'countReplay'> & {
     countReplay(webhookId: string, body: Given['replay']): Promise<number>;
@@ -117,6 +122,8 @@ type Replaced<Given extends Unread> = {
   readonly erasures: Pick<Erasures, 'get'> & {
     erase(body: Given['erase'], acting: Acting): ReturnType<Erasures['erase']>;
   };
+  /** The records of a webhook as a body with its encoding, as `GET /webhooks/{id}/records` gives them. `signal` ends a wait. */
+  readRecords(webhookId: string, query?: Given['records'], signal?: AbortSignal): Promise<RecordsBody>;
   publish(body: Given['publish'], acting: Acting): ReturnType<Publish>;
 };
 
@@ -182,6 +189,7 @@ export function readingServices(services: Services): UntypedServices {
       ...reading(webhooks, webhookReader),
       previewFilter: async (id, body) => webhooks.previewFilter(id, validate(filterPreviewInput, body)),
       replay: async (id, body, acting) => webhooks.replay(id, validate(replayInput, body), acting),
+      acknowledge: async (id, body) => webhooks.acknowledge(id, validate(acknowledgeInput, body)),
     },
     deliveries: {
       ...deliveries,
@@ -191,9 +199,15 @@ export function readingServices(services: Services): UntypedServices {
       get: erasures.get,
       erase: async (body, acting) => erasures.erase(validate(eraseInput, body), acting),
     },
+    readRecords: async (webhookId, query = {}, signal = NEVER_ENDED) => {
+      const { wait, ...place } = validate(recordsInput, query);
+      return services.readRecords(webhookId, { ...place, waitMs: wait * 1000, signal });
+    },
     publish: async (body, acting) => services.publish(readEvents(body), acting),
   };
 }
+
+const NEVER_ENDED: AbortSignal = new AbortController().signal;
 
 function reading<Rec, Body, Input>(
   use: Administration<Rec, Body, Input>,

@@ -16,7 +16,6 @@ import { inviteFirstAdministrator } from './data/first-start.ts';
 import { createDispatcher, type Dispatcher } from './delivery/dispatcher.ts';
 import { createMembership, type Membership } from './delivery/membership.ts';
 import { createOauthTokens, createTestOauth } from './delivery/oauth.ts';
-import { createReadRecords } from './delivery/records.ts';
 import { createSend, type Send } from './delivery/send.ts';
 import { createTestDelivery } from './delivery/test-delivery.ts';
 import { createEmbedding, type Embedding } from './embedding.ts';
@@ -143,9 +142,19 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
   const membership =
     instances === null ? null : createMembership({ instances, instance: () => thisInstance(address), log });
   const { send, dispatcher } = createDelivery(composed, { checkClock, membership, log, metrics, figures, feed });
-  composed.onWork(dispatcher);
+  composed.onWork({
+    ...dispatcher,
+    // Acknowledged records count as delivered.
+    acknowledged: (id, { webhookNumber, first: firstOffset, last: lastOffset }) => {
+      const settled = {
+        batch: { webhookNumber, firstOffset, lastOffset },
+        fate: { kind: 'delivered', at: clock() },
+        attempt: null,
+      } as const;
+      for (const observe of [metrics.observeSettled, figures.observeSettled]) observe(id, settled);
+    },
+  });
   const testDelivery = feed.observed(createTestDelivery({ ...composed, send, webhooks: services.webhooks }));
-  const readRecords = createReadRecords({ ...composed, webhooks: services.webhooks });
   const doors = { ...composed, dispatcher, log, testDelivery };
   const ofCustomer = createCustomers({ ...composed, log, send, figures, feed });
   const housekeeping = createHousekeeping({
@@ -178,7 +187,7 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
       ...{ ...composed, gate, issuer, knownAddress, signInPath },
       ...{ signInInvited: portal.signInInvited, stylesheet: portal.stylesheet },
     }),
-    ...administration({ ...api, services, store, testDelivery, readRecords }),
+    ...administration({ ...api, services, store, testDelivery }),
     ...metricsRoutes({ metrics, gate }),
     ...eventCatalogueRoutes({ eventTypes: store.eventTypes, gate }),
   ];
@@ -242,6 +251,7 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
         endWatch();
         announcement?.end();
         stopping.abort();
+        composed.logWatch.close();
         const patience = new Promise<void>((resolve) => setTimeout(resolve, DRAIN_MS).unref());
         const drained = Promise.race([idle, patience]);
         await Promise.all([

@@ -8,6 +8,8 @@ import { createTokens, type Tokens } from './access/tokens.ts';
 import { createUsers, type Users } from './access/users.ts';
 import { type Customers, createCustomers } from './customers/customers.ts';
 import { createPortalLinks, type PortalLinks } from './customers/portal-links.ts';
+import { createLogWatch, type LogWatch } from './delivery/log-watch.ts';
+import { createReadRecords, type ReadRecordsOf } from './delivery/records.ts';
 import { createEmployees, type Employees } from './employees/employees.ts';
 import type { Erasures } from './events/erase.ts';
 import { createEventTypes, type EventTypes } from './events/event-types.ts';
@@ -17,6 +19,7 @@ import type { Log } from './observe/log.ts';
 import type { EgressPolicy } from './outbound/egress.ts';
 import type { Transport } from './outbound/transport.ts';
 import type { Store } from './store/store.ts';
+import type { ObserveAcknowledged } from './webhooks/acknowledge.ts';
 import { createDeliveries, type Deliveries } from './webhooks/deliveries.ts';
 import { createEndpoints, type Endpoints } from './webhooks/endpoints.ts';
 import { createKeys, type Keys } from './webhooks/keys.ts';
@@ -41,6 +44,7 @@ export type Services = {
   readonly keys: Keys;
   readonly webhooks: Webhooks;
   readonly deliveries: Deliveries;
+  readonly readRecords: ReadRecordsOf;
 };
 
 export type ServiceDependencies = {
@@ -54,11 +58,16 @@ export type ServiceDependencies = {
   /** Tells the dispatcher that there may be work. */
   readonly wake: () => void;
   readonly erasures: Erasures;
+  /** Default: one of their own, which is woken by the poll alone. */
+  readonly logWatch?: LogWatch;
+  readonly acknowledged?: ObserveAcknowledged;
 };
 
 export function createServices(dependencies: ServiceDependencies): Services {
+  const { logWatch = createLogWatch(dependencies.store.pulls.ends) } = dependencies;
   const eventTypes = createEventTypes(dependencies);
   const customers = createCustomers(dependencies);
+  const webhooks = createWebhooks(dependencies);
   return {
     customers,
     portalLinks: createPortalLinks({ ...dependencies, customers }),
@@ -75,7 +84,8 @@ export function createServices(dependencies: ServiceDependencies): Services {
     erasures: dependencies.erasures,
     endpoints: createEndpoints({ ...dependencies, challenge: createChallenge(dependencies) }),
     keys: createKeys(dependencies),
-    webhooks: createWebhooks(dependencies),
+    webhooks,
     deliveries: createDeliveries(dependencies),
+    readRecords: createReadRecords({ ...dependencies, webhooks, logWatch }),
   };
 }

@@ -158,9 +158,10 @@ function stopped({ progress }: Webhook, now: number): Progress | null {
   return isRunnable(progress.state) ? stoppedProgress(progress, 'stop', 'customer_inactive', now) : null;
 }
 
-function startedAgain({ progress }: Webhook, sessionId: string, now: number): Progress | null {
+function startedAgain(webhook: Webhook, sessionId: string, now: number): Progress | null {
+  const { progress } = webhook;
   const isDue = progress.state === 'stopped' && progress.stateReason === 'customer_inactive';
-  return isDue ? startedProgress(progress, { sessionId, now }) : null;
+  return isDue ? startedProgress(webhook, { sessionId, now }) : null;
 }
 
 export function viewCustomer({ createdAt, updatedAt, ...customer }: Customer): CustomerView {

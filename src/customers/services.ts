@@ -7,7 +7,8 @@ import { insufficientPermission } from '../access/gate.ts';
 import { createInvitations } from '../access/invitations.ts';
 import { createUsers } from '../access/users.ts';
 import { createTestOauth, type TestOauth } from '../delivery/oauth.ts';
-import { createReadRecords, type ReadRecordsOf } from '../delivery/records.ts';
+import type { LogWatch } from '../delivery/log-watch.ts';
+import { createReadRecords } from '../delivery/records.ts';
 import type { Send } from '../delivery/send.ts';
 import { createTestDelivery, type TestDelivery } from '../delivery/test-delivery.ts';
 import { createEventTypes, type EventTypes } from '../events/event-types.ts';
@@ -29,12 +30,13 @@ export type CustomerServices = {
   readonly services: Services;
   readonly testDelivery: TestDelivery;
   readonly testOauth: TestOauth;
-  readonly readRecords: ReadRecordsOf;
   readonly figures: FigureKeeper;
   readonly feed: AttemptFeed;
 };
 
-type Dependencies = Omit<ServiceDependencies, 'erasures'> & {
+type Dependencies = Omit<ServiceDependencies, 'erasures' | 'logWatch'> & {
+  /** That of the whole service: whoever waits has passed the customer's store. */
+  readonly logWatch: LogWatch;
   readonly services: Services;
   readonly send: Send;
   readonly figures: FigureKeeper;
@@ -46,6 +48,7 @@ export function createCustomerServices(dependencies: Dependencies, customerId: s
   const own = { ...dependencies, store };
   const { sessions, passkeys, products, tokens, employees, erasures, customers, portalLinks } = dependencies.services;
   const eventTypes = readOnly(createEventTypes(own));
+  const ownWebhooks = createWebhooks(own);
   const services: Services = {
     // Shared: they act on what the caller proves to hold, or tell the same to everybody.
     ...{ sessions, passkeys, products, tokens, employees, erasures, customers, portalLinks },
@@ -56,7 +59,8 @@ export function createCustomerServices(dependencies: Dependencies, customerId: s
     publish: createPublish({ ...own, eventTypes }),
     endpoints: createEndpoints({ ...own, challenge: createChallenge(own) }),
     keys: createKeys(own),
-    webhooks: createWebhooks(own),
+    webhooks: ownWebhooks,
+    readRecords: createReadRecords({ ...own, webhooks: ownWebhooks }),
     deliveries: createDeliveries(own),
   };
   const webhooks = (): Promise<ReadonlyMap<number, string>> => dependencies.store.customers.webhookNumbers(customerId);
@@ -66,7 +70,6 @@ export function createCustomerServices(dependencies: Dependencies, customerId: s
     services,
     testDelivery: feed.observed(createTestDelivery({ ...own, webhooks: services.webhooks })),
     testOauth: createTestOauth({ ...own, endpoints: services.endpoints }),
-    readRecords: createReadRecords({ ...own, webhooks: services.webhooks }),
     figures: dependencies.figures.within(async () => [...(await webhooks()).keys()]),
     feed,
   };

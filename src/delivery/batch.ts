@@ -74,6 +74,13 @@ export type SettledBatch = {
   readonly attempt: AttemptRecord | null;
 };
 
+/** The part of an outcome that is counted. */
+export type CountedBatch = {
+  readonly batch: Pick<Batch, 'webhookNumber' | 'firstOffset' | 'lastOffset'> | null;
+  readonly fate: BatchFate | null;
+  readonly attempt: AttemptRecord | null;
+};
+
 /** Outcomes of one webhook, written in one transaction. */
 export type Settlement = {
   readonly webhookNumber: number;

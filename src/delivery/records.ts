@@ -1,17 +1,25 @@
 /** Reads the records of a webhook as a delivery carries them (contract §8 "Records"), for a receiver that lost some. */
-import { setTimeout as pause } from 'node:timers/promises';
+import { z } from 'zod';
 import type { Clock, Ids } from '../kernel/ids.ts';
-import { RECORDS_BYTES, RECORDS_LOOK_MS, RECORDS_WAITING } from '../kernel/limits/delivery.ts';
+import {
+  RECORDS_BYTES,
+  RECORDS_DEFAULT,
+  RECORDS_MAX,
+  RECORDS_WAIT_MAX_SECONDS,
+  RECORDS_WAITING,
+} from '../kernel/limits/delivery.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import type { Store } from '../store/store.ts';
+import { refuseStoppedPull } from '../webhooks/acknowledge.ts';
 import { isExpired } from '../webhooks/keys.ts';
 import type { PgpKey, Webhook } from '../webhooks/webhook.ts';
 import type { EnvelopeRecord } from '../wire/envelope.ts';
 import { encryptionLookup, makeBody, someMustBeEncrypted } from './body.ts';
+import type { LogWatch } from './log-watch.ts';
 
 export type RecordsQuery = {
-  /** The offset of the last record that the reader has; -1: none. */
-  readonly after: number;
+  /** The offset of the last record that the reader has; -1: none. Null: in mode `pull` what is acknowledged, otherwise -1. */
+  readonly after: number | null;
   readonly limit: number;
   /** How long to wait for the next record, in milliseconds. */
   readonly waitMs: number;
@@ -19,31 +27,41 @@ export type RecordsQuery = {
   readonly signal: AbortSignal;
 };
 
+/** A query whose `after` is known. */
+type Place = RecordsQuery & { readonly after: number };
+
 /** A body with the headers that tell its encoding. */
 export type RecordsBody = { readonly bytes: Uint8Array; readonly headers: Readonly<Record<string, string>> };
 
 /**
  * Reads records after an offset, at most `RECORDS_BYTES` of data. `maySee` is called after a wait and rejects if the caller's rights have ended.
- * Throws `Refusal` for an unknown webhook, for records that must be encrypted without a key or with an expired one, and if too many wait.
+ * Throws `Refusal` for an unknown webhook, for a stopped one in mode `pull`, for records that must be encrypted without a key or with an
+ * expired one, and if too many wait.
  */
 export type ReadRecordsOf = (
   webhookId: string,
   query: RecordsQuery,
-  maySee: () => Promise<unknown>,
+  maySee?: () => Promise<unknown>,
 ) => Promise<RecordsBody>;
+
+/** What a program asks for; `wait` in seconds (contract §8 "Records"). */
+export const recordsInput = z.strictObject({
+  after: z.int().min(-1).nullable().default(null),
+  limit: z.int().min(1).max(RECORDS_MAX).default(RECORDS_DEFAULT),
+  wait: z.int().min(0).max(RECORDS_WAIT_MAX_SECONDS).default(0),
+});
 
 type Dependencies = {
   readonly store: Store;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly webhooks: { get(id: string): Promise<Webhook> };
+  readonly logWatch: LogWatch;
 };
 
-export function createReadRecords({ store, clock, ids, webhooks }: Dependencies): ReadRecordsOf {
-  let waiting = 0;
-
+export function createReadRecords({ store, clock, ids, webhooks, logWatch }: Dependencies): ReadRecordsOf {
   /** The offsets of the next records that fit, or null. */
-  const next = async ({ progress }: Webhook, { after, limit }: RecordsQuery) => {
+  const next = async ({ progress }: Webhook, { after, limit }: Place) => {
     const found = await store.dispatch.waiting(progress.webhookNumber, after + 1, limit);
     const [first] = found;
     if (first === undefined) return null;
@@ -57,24 +75,19 @@ export function createReadRecords({ store, clock, ids, webhooks }: Dependencies)
     return { first: first.offset, last: last.offset };
   };
 
-  const wait = async (webhook: Webhook, query: RecordsQuery) => {
-    if (waiting >= RECORDS_WAITING)
+  const wait = async (webhook: Webhook, query: Place) => {
+    if (logWatch.waiting() >= RECORDS_WAITING)
       throw new Refusal('unavailable', `${RECORDS_WAITING} readers wait for records already`, {
         headers: { 'Retry-After': '1' },
       });
-    const until = performance.now() + query.waitMs;
-    waiting += 1;
-    try {
-      for (;;) {
-        const leftMs = until - performance.now();
-        if (leftMs <= 0 || query.signal.aborted) return null;
-        await pause(Math.min(leftMs, RECORDS_LOOK_MS), undefined, { signal: query.signal }).catch(() => undefined);
-        const found = await next(webhook, query);
-        if (found !== null) return found;
-      }
-    } finally {
-      waiting -= 1;
-    }
+    await logWatch.wait(webhook.progress.webhookNumber, query.after, query.waitMs, query.signal);
+    return query.signal.aborted ? null : next(webhook, query);
+  };
+
+  const readable = async (webhookId: string): Promise<Webhook> => {
+    const webhook = await webhooks.get(webhookId);
+    refuseStoppedPull(webhook);
+    return webhook;
   };
 
   const keyOf = async ({ customerId, encryptionKeyName }: Webhook): Promise<PgpKey | null> => {
@@ -84,15 +97,17 @@ export function createReadRecords({ store, clock, ids, webhooks }: Dependencies)
     return key;
   };
 
-  return async (webhookId, query, maySee) => {
-    let webhook = await webhooks.get(webhookId);
+  return async (webhookId, asked, maySee = async () => undefined) => {
+    let webhook = await readable(webhookId);
+    const after = asked.after ?? (webhook.mode === 'pull' ? webhook.progress.cursorOffset - 1 : -1);
+    const query = { ...asked, after };
     let found = await next(webhook, query);
     if (found === null && query.waitMs > 0) {
       found = await wait(webhook, query);
       await maySee();
-      webhook = await webhooks.get(webhookId);
+      webhook = await readable(webhookId);
     }
-    const { webhookNumber, sessionId, nextOffset } = webhook.progress;
+    const { webhookNumber, sessionId, nextOffset, cursorOffset } = webhook.progress;
     const read = found === null ? [] : await store.dispatch.records(webhookNumber, found.first, found.last);
     const records = read.filter((record): record is typeof record & EnvelopeRecord => record.dataJson !== null);
     const key = await keyOf(webhook);
@@ -110,7 +125,10 @@ export function createReadRecords({ store, clock, ids, webhooks }: Dependencies)
           gzip: false,
         },
         encryption: key === null ? null : { keyName: key.name, publicKey: key.publicKey },
-        more: { throughOffset: found?.last ?? query.after, newestOffset },
+        more: {
+          ...{ throughOffset: found?.last ?? query.after, newestOffset },
+          ...(webhook.mode === 'pull' && { acknowledgedOffset: cursorOffset - 1 }),
+        },
       },
       records,
     );

@@ -17,13 +17,13 @@ import { ConstraintViolation, StaleWrite } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
 import type { StateChange, Webhook } from '../webhooks/webhook.ts';
-import type { AttemptRecord, DeliveryTarget, Finished, SettledBatch } from './batch.ts';
+import type { AttemptRecord, CountedBatch, DeliveryTarget, Finished, SettledBatch } from './batch.ts';
 import { idleAt, type PlannedClaim, planClaim, stopReason } from './claim.ts';
 import { type Conclusion, conclude } from './judge.ts';
 import type { Scheduler } from './scheduler.ts';
 
 /** Observes every outcome that is written. */
-export type ObserveSettled = (webhookId: string, settled: SettledBatch) => void;
+export type ObserveSettled = (webhookId: string, settled: CountedBatch) => void;
 
 /** Outcomes of one webhook that are written, or given up. */
 type Settled = {

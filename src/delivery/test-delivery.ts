@@ -53,7 +53,11 @@ export function createTestDelivery(dependencies: Dependencies): TestDelivery {
   };
 
   return async (webhookId, actorId) => {
-    const { progress } = await webhooks.get(webhookId);
+    const { progress, mode } = await webhooks.get(webhookId);
+    if (mode === 'pull') {
+      const why = 'no test can be sent: the webhook is in mode pull, and its reader fetches what is published';
+      throw new Refusal('invalid_state', why);
+    }
     const target = await store.dispatch.target(progress.webhookNumber);
     if (target === null) throw new Refusal('not_found', `there is no webhook ${webhookId}`);
     const now = clock();

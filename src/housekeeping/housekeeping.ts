@@ -39,7 +39,7 @@ export function createHousekeeping({
     jobs: [
       clockSetBackJob({ clockLead: store.clockLead, clock, wake }),
       ...expiredJobs(store.retention),
-      ...retentionJobs(store, retention),
+      ...retentionJobs(store, retention, log),
       giveUpJob({ webhooks: store.webhooks, clock, checkClock, ids, log, wake }),
       auditHeadJob({ audit: store.audit, log }),
       applicationUsesJob(store.applicationUses),

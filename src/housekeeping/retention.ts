@@ -6,6 +6,7 @@ import {
   REMOVAL_EVERY_MS,
   RETENTION_EVERY_MS,
 } from '../kernel/limits/housekeeping.ts';
+import type { Log } from '../observe/log.ts';
 import type { KeptSince, PartitionsByAge, RetentionStore, RowsByAge } from '../store/housekeeping.ts';
 import { NO_TIME, type StepResult } from '../store/steps.ts';
 import type { Store } from '../store/store.ts';
@@ -13,11 +14,12 @@ import type { Job } from './scheduler.ts';
 
 /**
  * How many days finished records and attempts are kept; 0 means forever. Records count from the end of their batch. Attempts count from
- * their start, and are deleted with their records at the latest. Pending records are never deleted.
+ * their start, and are deleted with their records at the latest. Pending records are never deleted, except in mode `pull`: those that nobody
+ * acknowledges are kept like dead ones, from their publication on.
  */
 export type Retention = {
   readonly deliveredDays: number;
-  /** For dead and discarded records. */
+  /** For dead, discarded and unread records. */
   readonly deadDays: number;
   readonly attemptsDays: number;
 };
@@ -28,6 +30,7 @@ const NOTHING: StepResult = { done: true, rows: 0, took: NO_TIME };
 export function retentionJobs(
   { retention: store, removals }: Pick<Store, 'retention' | 'removals'>,
   days: Retention,
+  log: Pick<Log, 'warn'>,
 ): Job[] {
   return [
     { name: 'removed-webhooks', everyMs: REMOVAL_EVERY_MS, begin: () => removals.step },
@@ -46,8 +49,10 @@ export function retentionJobs(
             from = 0;
           }
           if (webhookNumber === null) return NOTHING;
-          const { next, rows, took } = await store.records({ webhookNumber, from, deliveredBy, deadBy }, size);
+          const { next, rows, took, unread } = await store.records({ webhookNumber, from, deliveredBy, deadBy }, size);
           from = next;
+          if (unread !== undefined)
+            log.warn(unread, 'records were deleted that their reader had not acknowledged for too long');
           return { done: false, rows, took };
         };
       },

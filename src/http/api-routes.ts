@@ -2,7 +2,6 @@
 import type { Gate } from '../access/gate.ts';
 import type { Composed } from '../compose.ts';
 import type { Dispatcher } from '../delivery/dispatcher.ts';
-import type { ReadRecordsOf } from '../delivery/records.ts';
 import type { TestDelivery } from '../delivery/test-delivery.ts';
 import type { Log } from '../observe/log.ts';
 import { createOnce } from './once.ts';
@@ -64,7 +63,6 @@ export type Doors = Pick<Composed, 'services' | 'store' | 'clock'> & {
   readonly dispatcher: Dispatcher;
   readonly log: Log;
   readonly testDelivery: TestDelivery;
-  readonly readRecords: ReadRecordsOf;
   readonly gate: Gate;
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
@@ -72,7 +70,7 @@ export type Doors = Pick<Composed, 'services' | 'store' | 'clock'> & {
 
 /** The guarded routes. */
 export function administration(doors: Doors): Route[] {
-  const { services, store, clock, publicUrl, dispatcher, log, testDelivery, readRecords, gate, stopping } = doors;
+  const { services, store, clock, publicUrl, dispatcher, log, testDelivery, gate, stopping } = doors;
   const once = createOnce({ store, clock });
   return [
     ...customerRoutes({ services, once, publicUrl }),
@@ -80,7 +78,7 @@ export function administration(doors: Doors): Route[] {
     inviteRoute({ ...services, once, publicUrl }),
     ...webhookRoutes({ services, clock, testDelivery, once }),
     ...eventRoutes({ services, store }),
-    ...recordRoutes({ readRecords, gate, stopping }),
+    ...recordRoutes({ ...services, gate, stopping }),
     ...erasureRoutes(services),
     ...employeeRoutes({ ...services, once }),
     ...healthRoutes({ store, dispatcher, clock, log }),

@@ -24,7 +24,7 @@ export const COUNTERS = {
   },
   deliveries: {
     name: 'sallyport_deliveries_total',
-    help: 'Records by webhook and outcome of an attempt: delivered, dead and discarded are final; retry, halve and release are not.',
+    help: 'Records by webhook and outcome of an attempt: delivered (in mode pull: acknowledged), dead and discarded are final; retry, halve and release are not.',
     labelNames: ['webhook', 'outcome'],
   },
   attemptErrors: {
@@ -57,7 +57,7 @@ export const GAUGES = {
   },
   queueRecords: {
     name: 'sallyport_webhook_queue_records',
-    help: 'Pending records, including those being sent and those waiting for a retry.',
+    help: 'Pending records, including those being sent and those waiting for a retry. In mode pull: not acknowledged yet.',
     labelNames: ['webhook'],
   },
   oldestSeconds: {

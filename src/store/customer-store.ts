@@ -155,6 +155,13 @@ export function customerStoreOf(store: Store, customerId: string): Store {
       records: (number, first, last) => ofNumber(number, [], () => store.dispatch.records(number, first, last)),
     }),
     settlements: only('settlements', {}),
+    pulls: {
+      acknowledge: async (acknowledgement) => {
+        await requireNumber(acknowledgement.webhookNumber);
+        await store.pulls.acknowledge(acknowledgement);
+      },
+      ends: async (wanted) => store.pulls.ends(await among(wanted)),
+    },
     deliveries: {
       get: (address) => ofNumber(address.webhookNumber, null, () => deliveries.get(address)),
       at: (number, offset) => ofNumber(number, null, () => deliveries.at(number, offset)),

@@ -22,7 +22,9 @@ export type EndpointName = Pick<Endpoint, 'id' | 'name' | 'enabled' | 'tokenChal
 
 export type WebhookListing = {
   readonly webhook: Webhook;
-  readonly endpointName: string;
+  /** Null in mode `pull`. */
+  readonly endpointName: string | null;
+  /** Also true in mode `pull`, where no endpoint keeps the webhook from starting. */
   readonly endpointEnabled: boolean;
   /** Waiting records, including those in flight or waiting for a retry. */
   readonly pendingRecords: number;

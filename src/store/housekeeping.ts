@@ -6,7 +6,13 @@ import type { StepResult } from './steps.ts';
 /** `next`: where the next step begins (its `after` or `from`); null at the end. */
 export type SweepStep = StepResult & { readonly next: number | null };
 
-/** A webhook's records from offset `from` whose batch was delivered before `deliveredBy`, or dead or discarded before `deadBy`. Null: never deleted. */
+/** Records that retention deleted before the reader of a webhook in mode `pull` acknowledged them. Offsets, inclusive. */
+export type Unread = { readonly webhookId: string; readonly first: number; readonly last: number };
+
+/**
+ * A webhook's records from offset `from` whose batch was delivered before `deliveredBy`, or dead or discarded before `deadBy`. In mode
+ * `pull` also those published before `deadBy` that are not acknowledged. Null: never deleted.
+ */
 export type RecordSweep = {
   readonly webhookNumber: number;
   readonly from: number;
@@ -21,7 +27,7 @@ export type RecordSweep = {
 export type RetentionStore = {
   /** The next webhook number after `after`, or null. */
   nextWebhook(after: number): Promise<number | null>;
-  records(sweep: RecordSweep, limit: number): Promise<SweepStep>;
+  records(sweep: RecordSweep, limit: number): Promise<SweepStep & { readonly unread?: Unread }>;
   /** What is deleted by its age alone: row by row, or with the partition that holds it. */
   readonly byAge: RowsByAge | PartitionsByAge;
   /** Expired idempotency keys. */

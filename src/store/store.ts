@@ -22,6 +22,7 @@ import type { ClockLeadStore, ExpiryStore, RemovalStore, RetentionStore } from '
 import type { InstanceStore } from './instances.ts';
 import type { KeptReplyStore } from './kept-replies.ts';
 import type { OverviewStore, QueueStore } from './overview.ts';
+import type { PullStore } from './pull.ts';
 import type { SearchStore } from './search.ts';
 import type { SettingStore } from './settings.ts';
 import type { ShortLivedStore } from './short-lived.ts';
@@ -49,6 +50,7 @@ export type Store = {
   readonly events: EventStore;
   readonly dispatch: DispatchStore;
   readonly settlements: SettlementStore;
+  readonly pulls: PullStore;
   readonly deliveries: DeliveryStore;
   readonly replays: ReplayStore;
   readonly attempts: AttemptStore;

@@ -28,6 +28,9 @@ export type KeyStore = ResourceStore<PgpKey> & {
   getByName(customerId: string | null, name: string): Promise<PgpKey | null>;
 };
 
+/** Without progress, it begins stopped. */
+export type NewWebhook = WebhookConfiguration & { readonly progress?: Webhook['progress'] };
+
 /** Webhooks (`webhook`, `subscription`) and their progress (`webhook_progress`). */
 export type WebhookStore = {
   get(id: string): Promise<Webhook | null>;
@@ -44,7 +47,7 @@ export type WebhookStore = {
   unencryptedOf(type: string): Promise<Webhook[]>;
   /** Webhooks that have been failing since `since` or earlier and have no attempt in flight or due before `quietUntil`. */
   failingSince(span: { readonly since: number; readonly quietUntil: number }, limit: number): Promise<Webhook[]>;
-  insert(webhook: WebhookConfiguration, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
+  insert(webhook: NewWebhook, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
   /** Throws `StaleWrite` if the row has changed since `before` was read. */
   update(webhook: WebhookConfiguration, before: WebhookConfiguration, audit: AuditEntry): Promise<void>;
   remove(id: string, audit: AuditEntry, updatedAt?: number): Promise<void>;

@@ -16,7 +16,7 @@ import type {
   ReplayRange,
 } from '../store/deliveries.ts';
 import type { Store } from '../store/store.ts';
-import type { Delivery, Webhook } from './webhook.ts';
+import type { Delivery, Webhook, WebhookMode } from './webhook.ts';
 import { REPLAYABLE, type ReplayInput } from './webhook-schema.ts';
 
 const milliseconds = z.number().nullable();
@@ -140,6 +140,7 @@ export function createDeliveries({ store, clock, ids, wake }: Dependencies): Del
     },
     replay: async (id, acting) => {
       const delivery = await find(id);
+      refusePulledReplay(delivery.webhookMode);
       if (!isReplayable(delivery)) throw notReplayable(delivery);
       await replayRun([delivery], acting);
       return find(id);
@@ -154,6 +155,7 @@ export function createDeliveries({ store, clock, ids, wake }: Dependencies): Del
     countReplay: async (webhookId, input) => {
       const webhook = await store.webhooks.get(webhookId);
       if (webhook === null) throw new Refusal('not_found', `there is no webhook ${webhookId.slice(0, 64)}`);
+      refusePulledReplay(webhook.mode);
       const { range } = await askedReplay(store, webhook, input);
       return range === null ? 0 : store.replays.count(range);
     },
@@ -229,9 +231,23 @@ export type AskedReplay = {
   };
 };
 
-/** Erased records have no data to send. */
-export function isReplayable({ state, erasedAt }: Pick<Delivery, 'state' | 'erasedAt'>): boolean {
-  return erasedAt === null && (REPLAYABLE as readonly string[]).includes(state);
+/** Throws 409 in mode `pull`: nothing is sent, and readers can read acknowledged records again. */
+export function refusePulledReplay(mode: WebhookMode): void {
+  if (mode === 'push') return;
+  throw new Refusal(
+    'invalid_state',
+    'the webhook is in mode pull, and nothing is sent again: read its records with GET /webhooks/{id}/records?after=',
+    { inPortal: 'the webhook is in mode pull, and nothing is sent again: its reader can read the records again' },
+  );
+}
+
+/** Erased records have no data to send, and those of mode `pull` are not sent. */
+export function isReplayable({
+  state,
+  erasedAt,
+  webhookMode,
+}: Pick<Delivery, 'state' | 'erasedAt' | 'webhookMode'>): boolean {
+  return webhookMode === 'push' && erasedAt === null && (REPLAYABLE as readonly string[]).includes(state);
 }
 
 /** Throws 400 if `until` is not later than `since`. */

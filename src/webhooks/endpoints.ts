@@ -196,7 +196,7 @@ function updateWith({ store, clock, ids }: Dependencies): Store['endpoints']['up
     if (before.enabled || !endpoint.enabled) return [];
     const now = clock();
     return (await store.webhooks.stoppedWithEndpoint(endpoint.id)).map((webhook) => {
-      const after = startedProgress(webhook.progress, { sessionId: ids.uuid(), now });
+      const after = startedProgress(webhook, { sessionId: ids.uuid(), now });
       return { change: stateChange(webhook, after, ids), audit: serviceStartEntry(webhook, after, ids) };
     });
   };

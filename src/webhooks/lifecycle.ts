@@ -71,12 +71,17 @@ export const HEALTHY = {
 } as const;
 
 /** The progress of a webhook that is started: a new session without failures. */
-export function startedProgress(progress: Progress, { sessionId, now }: { sessionId: string; now: number }): Progress {
+export function startedProgress(
+  { mode, progress }: Pick<Webhook, 'mode' | 'progress'>,
+  { sessionId, now }: { sessionId: string; now: number },
+): Progress {
   return {
     ...progress,
     ...HEALTHY,
     state: nextState(progress.state, 'start'),
-    ...{ stateAt: now, sessionId, sessionAt: now, wakeAt: now, sentAt: null },
+    ...{ stateAt: now, sessionId, sessionAt: now, sentAt: null },
+    // The dispatcher has nothing to do in mode `pull`.
+    wakeAt: mode === 'pull' ? null : now,
   };
 }
 

@@ -86,7 +86,14 @@ export const webhookInput = z
   .strictObject({
     customerId: customerIdInput,
     name: displayName,
-    endpointId: idInput,
+    mode: z.enum(['push', 'pull']).default('push').meta({
+      description:
+        'Whether records are sent to an endpoint, or a reader fetches and acknowledges them. Cannot be changed. In mode `pull`, `endpointId` is null, and the fields that say how records are sent keep their defaults.',
+    }),
+    endpointId: idInput
+      .nullable()
+      .default(null)
+      .meta({ description: 'Where the records are sent. Required in mode `push`, null in mode `pull`.' }),
     eventTypes: distinct(
       z.string().regex(EVENT_PATTERN, 'must be the name of an event type, <category>.* or *'),
       EVENT_PATTERNS_MAX,
@@ -171,7 +178,8 @@ export const webhookView = z
     id,
     customerId: customerIdView,
     name: z.string(),
-    endpointId: z.string(),
+    mode: z.enum(['push', 'pull']),
+    endpointId: z.string().nullable().meta({ description: 'Null in mode `pull`.' }),
     eventTypes: z.array(z.string()),
     filter: z.record(z.string(), z.unknown()).nullable(),
     customHeaders: z.array(z.object({ name: z.string(), value: z.string() })),
@@ -203,6 +211,7 @@ export const WEBHOOK_LIST: ListRules = {
   filters: {
     customerId: CUSTOMER_FILTER,
     endpointId: textFilter('At this endpoint.'),
+    mode: choiceFilter(webhookView.shape.mode.options, 'In this mode.'),
     state: choiceFilter(webhookView.shape.state.options, 'In this state.'),
     eventType: textFilter('With exactly this among their `eventTypes`: a name, `category.*` or `*`.'),
   },

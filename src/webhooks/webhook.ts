@@ -5,12 +5,17 @@ import type { CustomHeader } from '../wire/signature.ts';
 
 export type WebhookState = 'stopped' | 'started' | 'running' | 'failing' | 'failed';
 
+/** Whether the service sends the records to an endpoint, or a reader fetches and acknowledges them. Fixed at creation. */
+export type WebhookMode = 'push' | 'pull';
+
 export type WebhookConfiguration = {
   readonly id: string;
   /** The customer that it belongs to; null: the operator's own. */
   readonly customerId: string | null;
   readonly name: string;
-  readonly endpointId: string;
+  readonly mode: WebhookMode;
+  /** Null in mode `pull`. */
+  readonly endpointId: string | null;
   readonly eventTypes: readonly string[];
   /** Which events of these types it gets; null: all. */
   readonly filter: Filter | null;
@@ -38,7 +43,7 @@ export type Progress = {
   readonly sessionAt: number | null;
   /** The offset that the next record will get. */
   readonly nextOffset: number;
-  /** Records from here on belong to no batch yet. */
+  /** Records from here on belong to no batch yet. In mode `pull`: they are not acknowledged yet. */
   readonly cursorOffset: number;
   readonly wakeAt: number | null;
   readonly sentAt: number | null;
@@ -93,6 +98,7 @@ export type Delivery = {
   readonly customerId: string | null;
   readonly webhookName: string;
   readonly webhookState: WebhookState;
+  readonly webhookMode: WebhookMode;
   readonly eventId: string;
   readonly eventType: string;
   readonly subject: string | null;

@@ -13,12 +13,14 @@ import type { AuditEntry } from '../resources/audit.ts';
 import { refuseChanged } from '../resources/entity-tag.ts';
 import { retryStale } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
-import { askedReplay, type ReplayRequest } from './deliveries.ts';
+import { type Acknowledge, createAcknowledge, type ObserveAcknowledged } from './acknowledge.ts';
+import { askedReplay, type ReplayRequest, refusePulledReplay } from './deliveries.ts';
 import { howToVerify } from './endpoint.ts';
 import { isExpired } from './keys.ts';
 import { HEALTHY, isRunnable, startedProgress, stateChange, stoppedProgress } from './lifecycle.ts';
+import { modeProblems } from './pull-rule.ts';
 import { standardWebhooksProblems } from './standard-webhooks-rule.ts';
-import type { Progress, Webhook } from './webhook.ts';
+import type { Progress, Webhook, WebhookMode } from './webhook.ts';
 import {
   type FilterPreview,
   type FilterPreviewInput,
@@ -33,11 +35,19 @@ export type Webhooks = Administration<Webhook, WebhookBody, WebhookInput> & {
   stop(id: string, acting: Acting): Promise<Webhook>;
   /** Sends records again whose events happened from `since` on and before `until`. Returns how many. */
   replay(id: string, input: ReplayRequest, acting: Acting): Promise<{ readonly replayed: number }>;
+  /** Acknowledges records of a webhook in mode `pull`. */
+  readonly acknowledge: Acknowledge;
   /** Judges the latest events of the webhook's types by a filter. Changes nothing. */
   previewFilter(id: string, input: FilterPreviewInput): Promise<FilterPreview>;
 };
 
-type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly wake: () => void };
+type Dependencies = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly wake: () => void;
+  readonly acknowledged?: ObserveAcknowledged;
+};
 
 export function createWebhooks(dependencies: Dependencies): Webhooks {
   const { store, clock, ids, wake } = dependencies;
@@ -51,7 +61,10 @@ export function createWebhooks(dependencies: Dependencies): Webhooks {
       shown: viewWebhook,
       build: async (input, before, stamp) => {
         await refuseBrokenRules(store, input, before, clock());
-        return { ...configuration(input, stamp), progress: before?.progress ?? newProgress(stamp.createdAt) };
+        return {
+          ...configuration(input, stamp),
+          progress: before?.progress ?? newProgress(input.mode, stamp.createdAt, ids),
+        };
       },
       referrers: async () => [],
       unique: {},
@@ -89,10 +102,12 @@ export function createWebhooks(dependencies: Dependencies): Webhooks {
       );
       return { judged: items.length, passed: items.filter((item) => item.passes).length, items };
     },
+    acknowledge: createAcknowledge(dependencies, get),
     start: (id, acting) => setState(id, 'start', acting),
     stop: (id, acting) => setState(id, 'stop', acting),
     replay: async (id, input, acting) => {
       const webhook = await get(id);
+      refusePulledReplay(webhook.mode);
       const now = clock();
       const { range, asked } = await askedReplay(store, webhook, input);
       if (range === null) return { replayed: 0 };
@@ -140,7 +155,7 @@ async function changeState(
   if (verb === 'start') await refuseStart(store, webhook, now);
   const after =
     verb === 'start'
-      ? startedProgress(progress, { sessionId: ids.uuid(), now })
+      ? startedProgress(webhook, { sessionId: ids.uuid(), now })
       : stoppedProgress(progress, 'stop', 'stopped_by_administrator', now);
   const state = { from: progress.state, to: after.state };
   await store.webhooks.setState(stateChange(webhook, after, ids), entry({ state }), webhook);
@@ -164,11 +179,15 @@ function configuration({ retry, ...input }: WebhookInput, stamp: Stamp): Omit<We
   return { ...stamp, ...input, retryPolicy: retry.policy, maxAttempts: retry.maxAttempts };
 }
 
-/** The progress of a new webhook. The store gives it its number. */
-function newProgress(now: number): Progress {
+/** The progress of a new webhook. The store gives it its number. One in mode `pull` waits for no endpoint, so it starts at once. */
+function newProgress(mode: WebhookMode, now: number, ids: Ids): Progress {
+  const begun =
+    mode === 'pull'
+      ? ({ state: 'started', sessionId: ids.uuid(), sessionAt: now } as const)
+      : ({ state: 'stopped', sessionId: null, sessionAt: null } as const);
   return {
     ...HEALTHY,
-    ...{ webhookNumber: 0, state: 'stopped', stateAt: now, sessionId: null, sessionAt: null },
+    ...{ webhookNumber: 0, stateAt: now, ...begun },
     ...{ nextOffset: 0, cursorOffset: 0, wakeAt: null, sentAt: null, settingsVersion: 0 },
   };
 }
@@ -181,9 +200,9 @@ async function refuseBrokenRules(
   now: number,
 ): Promise<void> {
   const { customerId, endpointId, eventTypes: patterns, encryptionKeyName } = input;
-  const problems: FieldProblem[] = [];
-  const endpoint = await store.endpoints.get(endpointId);
-  if (endpoint === null || endpoint.customerId !== customerId)
+  const problems: FieldProblem[] = modeProblems(input, before?.mode ?? null);
+  const endpoint = endpointId === null ? null : await store.endpoints.get(endpointId);
+  if (endpointId !== null && (endpoint === null || endpoint.customerId !== customerId))
     problems.push({ field: 'endpointId', problem: 'is not the id of an endpoint' });
   const eventTypes = await store.eventTypes.all();
   for (const [at, pattern] of patterns.entries()) {
@@ -203,7 +222,7 @@ async function refuseBrokenRules(
   };
   const problem = keyProblem();
   if (problem !== null) problems.push({ field: 'encryptionKeyName', problem });
-  if (input.standardWebhooks) {
+  if (input.standardWebhooks && input.mode === 'push') {
     const need = encryptionKeyName === null ? encryptionNeed(patterns, eventTypes) : null;
     if (need !== null) {
       const standing = `cannot be combined with ${need}, which must be encrypted`;
@@ -221,12 +240,13 @@ async function refuseStart(store: Store, webhook: Webhook, now: number): Promise
   if (customer?.active === false) {
     throw new Refusal('invalid_state', `the webhook cannot start: the customer ${customer.name} is inactive`);
   }
-  const endpoint = await store.endpoints.get(webhook.endpointId);
-  if (endpoint?.enabled !== true) {
+  const { endpointId } = webhook;
+  const endpoint = endpointId === null ? null : await store.endpoints.get(endpointId);
+  if (endpointId !== null && endpoint?.enabled !== true) {
     const isUnverified = endpoint?.tokenChallenge === true && !endpoint.verified;
     const reason = isUnverified
-      ? `not verified; ${howToVerify(webhook.endpointId)}`
-      : `not enabled; enable it first: PATCH /endpoints/${webhook.endpointId}`;
+      ? `not verified; ${howToVerify(endpointId)}`
+      : `not enabled; enable it first: PATCH /endpoints/${endpointId}`;
     const name = endpoint?.name ?? '';
     throw new Refusal('invalid_state', `the webhook cannot start: its endpoint is ${reason}`, {
       inPortal: isUnverified

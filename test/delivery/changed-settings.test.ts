@@ -174,7 +174,7 @@ describe('a process that dies right after a change', () => {
     at.answer(() => ({ status: 200 }));
     d.advance(1000);
     const stopped = await d.webhooks.get(webhook.id);
-    const started = startedProgress(stopped.progress, { sessionId: d.ids.uuid(), now: d.clock() });
+    const started = startedProgress(stopped, { sessionId: d.ids.uuid(), now: d.clock() });
     const { webhooks } = dying(d);
     await webhooks.setState({ progress: started, stateBefore: 'stopped', event: null }, d.entry());
     await assert.rejects(webhooks.resume(started.webhookNumber, d.clock()), /killed/);

@@ -60,7 +60,9 @@ describe('a webhook', () => {
   it('shows a test to those with its address, and no attempt of another webhook', async (t) => {
     const deliver = await startDeliverPortal(t);
     const { webhook } = await makeOrders(deliver);
-    const other = await makeWebhook(deliver.admin, { id: webhook.endpointId }, ['order.*'], { name: 'Other' });
+    const other = await makeWebhook(deliver.admin, { id: webhook.endpointId as string }, ['order.*'], {
+      name: 'Other',
+    });
     const { id } = await succeeded<{ id: string }>(deliver.admin.post(`webhooks/${webhook.id}/test`));
     const { page, open } = await deliver.openAs('viewer', `/webhooks/${webhook.id}?test=${id}`, { isScriptless: true });
     await page.getByText(/It arrived after/).waitFor();

@@ -10,19 +10,26 @@ import type { AcceptedView } from '../../src/events/publish.ts';
 import { createClockWatch } from '../../src/observe/clock-watch.ts';
 import { createLog } from '../../src/observe/log.ts';
 import type { Transport, TransportRequest } from '../../src/outbound/transport.ts';
-import type { Webhook } from '../../src/webhooks/webhook.ts';
 import { cleanUp } from './cleanup.ts';
 import { sharedCertificates } from './journey.ts';
 import { createLogReader, type LogReader } from './log-reader.ts';
 import { type EndpointOptions, type Receiver, type ReceivingEndpoint, startReceiver } from './receiver.ts';
-import { ACTOR, makeEndpoint, makeEventType, makeWebhook, openTestServices, type TestServices } from './services.ts';
+import {
+  ACTOR,
+  makeEndpoint,
+  makeEventType,
+  makeWebhook,
+  openTestServices,
+  type PushWebhook,
+  type TestServices,
+} from './services.ts';
 import { loopbackTransport } from './transport.ts';
 
 export const TYPE = 'order.placed';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-export type Connected = { readonly at: ReceivingEndpoint; readonly webhook: Webhook; readonly number: number };
+export type Connected = { readonly at: ReceivingEndpoint; readonly webhook: PushWebhook; readonly number: number };
 
 export type Dispatching = TestServices & {
   readonly receiver: Receiver;
@@ -117,7 +124,7 @@ export async function openDispatching(
       const made = await makeEndpoint(services, { url, secret, apiKey, ...endpoint });
       const fields = { endpointId: made.id, heartbeatSeconds: 0, ...webhook };
       const subscribed = await makeWebhook(services, [TYPE], fields);
-      const running = await services.webhooks.start(subscribed.id, ACTOR);
+      const running = (await services.webhooks.start(subscribed.id, ACTOR)) as PushWebhook;
       return { at: place, webhook: running, number: running.progress.webhookNumber };
     },
     setClock: (byMs) => {

@@ -47,6 +47,7 @@ export async function subscribe(
       id: webhookId,
       customerId: null,
       name: `for ${eventTypes.join(' ')}`,
+      mode: 'push',
       endpointId: id,
       eventTypes,
       filter: null,

@@ -119,14 +119,14 @@ export async function makeWebhook(
   services: UntypedServices,
   eventTypes: readonly string[],
   { key, ...more }: Fields & { readonly key?: boolean } = {},
-): Promise<Webhook> {
+): Promise<PushWebhook> {
   const endpointId = more.endpointId ?? (await makeEndpoint(services)).id;
   const encryptionKeyName = key === true ? (await makeKey(services)).name : null;
-  return services.webhooks.create(
-    { name: unique('webhook'), eventTypes, encryptionKeyName, ...more, endpointId },
-    ACTOR,
-  );
+  const body = { name: unique('webhook'), eventTypes, encryptionKeyName, ...more, endpointId };
+  return (await services.webhooks.create(body, ACTOR)) as PushWebhook;
 }
+
+export type PushWebhook = Webhook & { readonly endpointId: string };
 
 /** Creates an event type that any application may publish. */
 export async function makeEventType({ eventTypes }: UntypedServices, name: string, more: Fields = {}): Promise<void> {

@@ -32,6 +32,7 @@ describe('webhooks', () => {
       ...{
         customHeaders: [],
         encryptionKeyName: null,
+        mode: 'push',
         ordered: false,
         maxBatchRecords: 100,
         maxRecordsPerSecond: null,

@@ -1,14 +1,20 @@
-/** `GET /webhooks/{id}/records` (contract §8 "Records"). */
+/** `GET /webhooks/{id}/records` and `POST /webhooks/{id}/acknowledge` (contract §8 "Records", "Pull"). */
 import { z } from 'zod';
 import type { Gate } from '../../access/gate.ts';
 import type { ReadRecordsOf } from '../../delivery/records.ts';
-import { RECORDS_MAX, RECORDS_WAIT_MAX_SECONDS } from '../../kernel/limits/delivery.ts';
+import { RECORDS_DEFAULT, RECORDS_MAX, RECORDS_WAIT_MAX_SECONDS } from '../../kernel/limits/delivery.ts';
 import { refuseField } from '../../kernel/refusal.ts';
-import { EDGE, idOf } from '../resource-routes.ts';
-import type { Route } from '../route.ts';
+import { validate } from '../../kernel/validation.ts';
+import { acknowledgedView, acknowledgeInput } from '../../webhooks/acknowledge.ts';
+import { viewWebhook } from '../../webhooks/webhook-schema.ts';
+import type { Webhooks } from '../../webhooks/webhooks.ts';
+import { requireMatch } from '../conditional.ts';
+import { actionRoute, EDGE, idOf, ok } from '../resource-routes.ts';
+import { jsonBody, type Route } from '../route.ts';
 
 type Dependencies = {
   readonly readRecords: ReadRecordsOf;
+  readonly webhooks: Pick<Webhooks, 'get' | 'acknowledge'>;
   readonly gate: Gate;
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
@@ -25,13 +31,16 @@ const recordsView = z
       description: 'Every record up to this one is here or was read before: the next `after`.',
     }),
     newestOffset: offset.meta({ description: 'The newest record of the webhook; -1 if there is none.' }),
+    acknowledgedOffset: offset
+      .optional()
+      .meta({ description: 'In mode `pull`: every record up to this one is acknowledged; -1 if none is.' }),
     records: z.array(
       z.looseObject({ offset: z.int(), timestamp: z.string(), lag: z.number(), correlationId: z.string() }),
     ),
   })
   .meta({ id: 'Records', description: 'Records as the body of a delivery carries them.' });
 
-export function recordRoutes({ readRecords, gate, stopping }: Dependencies): Route[] {
+export function recordRoutes({ readRecords, webhooks, gate, stopping }: Dependencies): Route[] {
   return [
     {
       method: 'GET',
@@ -41,10 +50,17 @@ export function recordRoutes({ readRecords, gate, stopping }: Dependencies): Rou
       operationId: 'readWebhookRecords',
       summary: 'Read records in order, delivered or not',
       description:
-        'A reply has at most 1 MiB of data. Erased records are left out. If the webhook has a key, the body is encrypted with it, as a delivery is.',
+        'In mode `pull`, without `after`, they begin behind the last acknowledged one. A reply has at most 1 MiB of data. Erased records are left out. If the webhook has a key, the body is encrypted with it, as a delivery is.',
       query: {
-        after: { schema: offset.default(-1), description: 'The offset of the last record that you have.' },
-        limit: { schema: z.int().min(1).max(RECORDS_MAX).default(100), description: 'How many records at most.' },
+        after: {
+          schema: offset,
+          description:
+            'The offset of the last record that you have. Default: -1; in mode `pull`, the last acknowledged one.',
+        },
+        limit: {
+          schema: z.int().min(1).max(RECORDS_MAX).default(RECORDS_DEFAULT),
+          description: 'How many records at most.',
+        },
         wait: {
           schema: z.int().min(0).max(RECORDS_WAIT_MAX_SECONDS).default(0),
           description: 'How many seconds to wait for the next record if there is none.',
@@ -52,12 +68,15 @@ export function recordRoutes({ readRecords, gate, stopping }: Dependencies): Rou
       },
       replies: {
         200: { description: 'The records', schema: recordsView },
-        409: { description: 'They must be encrypted, and there is no key or it has expired' },
+        409: {
+          description:
+            'They must be encrypted, and there is no key or it has expired; or the webhook is in mode `pull` and stopped',
+        },
         503: { description: 'Too many readers wait; see `Retry-After`' },
       },
       respond: async (call) => {
-        const after = readInteger(call.query, 'after', -1, Number.MAX_SAFE_INTEGER, -1);
-        const limit = readInteger(call.query, 'limit', 1, RECORDS_MAX, 100);
+        const after = readInteger(call.query, 'after', -1, Number.MAX_SAFE_INTEGER, null);
+        const limit = readInteger(call.query, 'limit', 1, RECORDS_MAX, RECORDS_DEFAULT);
         const waitMs = readInteger(call.query, 'wait', 0, RECORDS_WAIT_MAX_SECONDS, 0) * 1000;
         const signal = AbortSignal.any([call.signal, stopping]);
         const { request, method } = call;
@@ -71,10 +90,30 @@ export function recordRoutes({ readRecords, gate, stopping }: Dependencies): Rou
         return { status: 200, headers: { ...others, 'Content-Type': type, 'Cache-Control': 'no-store' }, body: bytes };
       },
     },
+    actionRoute('webhooks', 'acknowledge', 'Acknowledge records of a webhook in mode `pull`', {
+      operationId: 'acknowledgeWebhookRecords',
+      description:
+        'The records up to `throughOffset` are delivered, and reads without `after` begin behind them. Repeating it changes nothing.',
+      body: jsonBody(acknowledgeInput),
+      replies: {
+        200: { description: 'How far the records are acknowledged', schema: acknowledgedView },
+        409: { description: 'It goes backwards, or the webhook is stopped or in mode `push`' },
+      },
+      respond: async (call, id) => {
+        requireMatch(call, viewWebhook(await webhooks.get(id)), 'webhook');
+        return ok(await webhooks.acknowledge(id, validate(acknowledgeInput, call.body)));
+      },
+    }),
   ];
 }
 
-function readInteger(query: URLSearchParams, name: string, min: number, max: number, otherwise: number): number {
+function readInteger<Otherwise extends number | null>(
+  query: URLSearchParams,
+  name: string,
+  min: number,
+  max: number,
+  otherwise: Otherwise,
+): number | Otherwise {
   const text = query.get(name);
   if (text === null) return otherwise;
   const value = /^-?\d{1,16}$/.test(text) ? Number(text) : Number.NaN;

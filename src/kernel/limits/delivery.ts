@@ -14,13 +14,19 @@ export const DELIVERY_LINGERS_MS = 1000;
 export const DELIVERIES_IN_FLIGHT_IN_ALL = 256;
 /** Test deliveries under way at once, and the `Retry-After` of the refusal of one more. */
 export const TEST_DELIVERIES_IN_FLIGHT = 16;
-/** Of one read of records: bytes of data, as of a batch, and at most this many records. */
+/** Of one read of records: bytes of data, as of a batch, and how many records: at most, and if the reader does not say it. */
 export const RECORDS_BYTES: number = 1024 * 1024;
 export const RECORDS_MAX = 1000;
-/** How long a reader may wait for the next record, how often it is looked for, and how many readers may wait. */
+export const RECORDS_DEFAULT = 100;
+/**
+ * How long a reader may wait for the next record, how many readers may wait, and how often a record of another process is looked for. One
+ * look, at most every `RECORDS_LOOK_EVERY_MS`, serves all readers. It is followed by a pause of `RECORDS_LOOK_SHARE` times its length.
+ */
 export const RECORDS_WAIT_MAX_SECONDS = 30;
+export const RECORDS_WAITING = 1000;
 export const RECORDS_LOOK_MS = 100;
-export const RECORDS_WAITING = 200;
+export const RECORDS_LOOK_EVERY_MS = 5;
+export const RECORDS_LOOK_SHARE = 10;
 export const TEST_DELIVERIES_RETRY_SECONDS = 5;
 /** The interval between two looks at the outbox without a wake-up; also bounds how late a retry begins. */
 export const POLL_MS = 250;

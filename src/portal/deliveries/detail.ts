@@ -24,7 +24,8 @@ type Story = {
   readonly attempts: readonly AttemptRecord[];
   readonly content: DeliveryContent;
   readonly webhook: Webhook;
-  readonly endpoint: Endpoint;
+  /** Null in mode `pull`. */
+  readonly endpoint: Endpoint | null;
 };
 
 export function deliveryDetailPages({ pages, services, feed, clock }: PageDependencies): PageRoute[] {
@@ -33,7 +34,14 @@ export function deliveryDetailPages({ pages, services, feed, clock }: PageDepend
     const { delivery, attempts } = await deliveries.get(id);
     const content = await deliveries.content(id);
     const webhook = await webhooks.get(delivery.webhookId);
-    return { delivery, attempts, content, webhook, endpoint: await endpoints.get(webhook.endpointId) };
+    const { endpointId } = webhook;
+    return {
+      delivery,
+      attempts,
+      content,
+      webhook,
+      endpoint: endpointId === null ? null : await endpoints.get(endpointId),
+    };
   };
   return [
     pages.view(`${PATH}/{id}`, async (call) => {
@@ -71,8 +79,16 @@ function versionOf({ delivery, attempts, content, webhook, endpoint }: Story, no
   const { maxAttempts, progress } = webhook;
   const isDue = delivery.nextAttemptAt !== null && delivery.nextAttemptAt <= now;
   const ids = attempts.map(({ id }) => id);
-  const { name, url } = endpoint;
-  return JSON.stringify([delivery, isDue, ids, content.erasedAt, maxAttempts, progress.state, name, url]);
+  return JSON.stringify([
+    delivery,
+    isDue,
+    ids,
+    content.erasedAt,
+    maxAttempts,
+    progress.state,
+    endpoint?.name,
+    endpoint?.url,
+  ]);
 }
 
 function storyView(call: PageCall, story: Story): Html {
@@ -111,10 +127,15 @@ function momentsOf({ delivery, attempts, endpoint, content }: Story, now: number
       tone: 'neutral',
       text: html`<p>Event ${copyable(delivery.eventId, 'event id')}</p>`,
     },
-    ...attempts.map((attempt, at) => attemptMoment(attempt, endpoint.url, at === attempts.length - 1)),
+    ...attempts.map((attempt, at) => attemptMoment(attempt, endpoint?.url ?? null, at === attempts.length - 1)),
   ];
   if (content.erasedAt !== null) moments.push({ at: content.erasedAt, title: 'Data erased', tone: 'neutral' });
-  if (state === 'delivered') moments.push({ at: settledAt, title: 'Delivered', tone: 'positive' });
+  if (state === 'delivered')
+    moments.push({
+      at: settledAt,
+      title: delivery.webhookMode === 'pull' ? 'Acknowledged' : 'Delivered',
+      tone: 'positive',
+    });
   if (state === 'dead') moments.push({ at: settledAt, title: 'Given up', tone: 'negative' });
   if (state === 'pending' && nextAttemptAt !== null && nextAttemptAt > now && !isUnderWay(delivery, now)) {
     moments.push({ id: 'next-attempt', at: nextAttemptAt, title: 'Next attempt', tone: 'info' });
@@ -126,7 +147,7 @@ function facts(
   { id, eventId, eventType, offset, subject, attemptCount, createdAt, settledAt }: Delivery,
   { correlationId, actorId }: DeliveryContent,
   attempts: readonly AttemptRecord[],
-  endpoint: Endpoint,
+  endpoint: Endpoint | null,
 ): Html {
   const batches = [...new Set(attempts.flatMap(({ batchId }) => (batchId === null ? [] : [batchId])))];
   const search = (text: string): string => `${PATH}?${new URLSearchParams({ q: text })}`;
@@ -139,9 +160,9 @@ function facts(
       ['Subject', subject === null ? null : html`<a href="${search(subject)}">${subject}</a>`],
       ['Correlation id', copyable(correlationId, 'correlation id')],
       ['Caused by', actorId === null ? null : copyable(actorId, 'actor id')],
-      ['Endpoint', html`<a href="/endpoints/${endpoint.id}">${endpoint.name}</a>`],
+      ['Endpoint', endpoint === null ? null : html`<a href="/endpoints/${endpoint.id}">${endpoint.name}</a>`],
       ['Offset', `#${offset}`],
-      ['Attempts', countText(attemptCount), 'Since the last replay.'],
+      ['Attempts', endpoint === null ? null : countText(attemptCount), 'Since the last replay.'],
       [
         'Batch',
         batches.length === 0
@@ -164,8 +185,9 @@ type Standing = {
 
 /** The state of the delivery, the reason, and what happens next. */
 export function standing({ delivery, attempts, webhook }: Standing, now: number): Html {
-  const { state, createdAt, settledAt, attemptCount } = delivery;
+  const { state, createdAt, settledAt, attemptCount, webhookMode } = delivery;
   const problem = problemOf(attempts.at(-1));
+  if (webhookMode === 'pull' && (state === 'pending' || state === 'delivered')) return readerStanding(delivery);
   switch (state) {
     case 'delivered': {
       const tries = attemptCount === 1 ? 'at the first attempt' : `at attempt ${attemptCount}`;
@@ -189,6 +211,14 @@ export function standing({ delivery, attempts, webhook }: Standing, now: number)
       return notice({ tone: 'caution', title, text: html`<p>${problem}</p><p>${next}</p>` });
     }
   }
+}
+
+/** In mode `pull`, a reader decides. */
+function readerStanding({ state, createdAt, settledAt }: Delivery): Html {
+  if (state === 'pending')
+    return notice({ tone: 'info', text: 'The reader of the webhook has not acknowledged it yet.' });
+  const text = `Acknowledged by the reader ${spanText((settledAt ?? createdAt) - createdAt)} after it was published.`;
+  return notice({ tone: 'positive', text });
 }
 
 /** The error and the advice. */

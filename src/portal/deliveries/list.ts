@@ -179,13 +179,14 @@ function isDue({ nextAttemptAt }: Delivery, now: number): boolean {
 
 /** How it ended and when, or what it waits for. */
 function progressOf(delivery: Delivery, now: number): Html | null {
-  const { state, attemptCount, createdAt, settledAt, nextAttemptAt, isLeased, webhookState } = delivery;
+  const { state, attemptCount, createdAt, settledAt, nextAttemptAt, isLeased, webhookState, webhookMode } = delivery;
   const attempts = attemptCount > 1 ? html`, ${countText(attemptCount)} attempts` : null;
   if (state === 'delivered' && settledAt !== null) return html`after ${spanText(settledAt - createdAt)}${attempts}`;
   if (state === 'dead') return html`${relativeTime(settledAt, now)}${attempts}`;
   if (state !== 'pending') return null;
   if (isLeased && !isDue(delivery, now)) return html`attempt ${Math.max(attemptCount, 1)} under way`;
   if (!isRunnable(webhookState)) return html`webhook ${webhookState === 'failed' ? 'failed' : 'stopped'}${attempts}`;
+  if (webhookMode === 'pull') return html`not acknowledged yet`;
   if (nextAttemptAt === null) return html`not tried yet`;
   return isDue(delivery, now) ? html`due now${attempts}` : html`next ${relativeTime(nextAttemptAt, now)}${attempts}`;
 }

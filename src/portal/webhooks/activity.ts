@@ -31,15 +31,16 @@ export async function readActivity(
 /** Two sections for `/webhooks/{id}`. The page must set `hasCharts: true` and have `period` in its URL. */
 export function activitySections(
   { query, now }: PageCall,
-  { id, name, progress }: Webhook,
+  { id, name, mode, progress }: Webhook,
   { series, attempts }: Activity,
 ): Html {
   const throughput = section({
     title: 'Throughput',
     id: 'throughput',
-    lead: summary(series),
-    content: html`${periodTabs(`/webhooks/${id}`, query, series.period)}<div class="columns"><div class="stack"><h3>Deliveries per minute</h3>${deliveriesChart(series, now)}</div><div class="stack"><h3>Response time</h3>${latencyChart(series)}</div></div>`,
+    lead: mode === 'pull' ? readSummary(series) : summary(series),
+    content: html`${periodTabs(`/webhooks/${id}`, query, series.period)}<div class="columns"><div class="stack"><h3>Deliveries per minute</h3>${deliveriesChart(series, now)}</div>${mode === 'pull' ? null : html`<div class="stack"><h3>Response time</h3>${latencyChart(series)}</div>`}</div>`,
   });
+  if (mode === 'pull') return throughput;
   const last = section({
     title: 'Attempts',
     id: 'attempts',
@@ -65,6 +66,13 @@ function summary({ period, total }: Series): string {
   if (successRate === null) return `Nothing was sent in the last ${period}.`;
   const times = p50Ms === null || p95Ms === null ? '' : ` Response time: ${percentilesText(p50Ms, p95Ms)}.`;
   return `In the last ${period}: ${countOf(delivered, 'record')} delivered, ${countText(dead)} dead. ${shareText(successRate)} of ${countOf(attempts, 'attempt')} succeeded.${times}`;
+}
+
+/** In mode `pull`, nothing is sent. */
+function readSummary({ period, total: { delivered } }: Series): string {
+  return delivered === 0
+    ? `Nothing was acknowledged in the last ${period}.`
+    : `In the last ${period}, its reader acknowledged ${countOf(delivered, 'record')}.`;
 }
 
 /** The place of the result of a test event. A live update leaves it as it is. */

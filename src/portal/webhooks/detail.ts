@@ -25,7 +25,7 @@ export function webhookHeader(call: PageCall, { listing: { webhook }, figures }:
     lead: stateLead(call, webhook, figures),
     actions: [
       call.may('administrator') ? linkButton({ href: `/webhooks/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
-      call.may('operator') ? testButton(call, webhook) : null,
+      call.may('operator') && webhook.mode === 'push' ? testButton(call, webhook) : null,
       call.may('operator') ? startOrStop(call, webhook) : null,
     ],
   });
@@ -110,6 +110,7 @@ function webhookFigures(
   const { id, progress } = webhook;
   const link = (state: string): { href?: string } =>
     hasDeliveries ? { href: `/deliveries?webhook=${id}&state=${state}` } : {};
+  if (webhook.mode === 'pull') return readerFigures(webhook, { now, pendingRecords, oldestAt }, link('pending'));
   const rate = day === undefined ? null : successRate(day);
   const tone = rateTone(rate);
   return figures([
@@ -134,6 +135,34 @@ function webhookFigures(
     },
     { label: 'Records in total', value: countText(progress.nextOffset), hint: 'since it was created' },
     { label: 'Last attempt', value: relativeTime(progress.sentAt, now), hint: 'heartbeats included' },
+  ]);
+}
+
+/** How far the reader of a webhook in mode `pull` is. */
+function readerFigures(
+  { progress }: Webhook,
+  { now, pendingRecords, oldestAt }: { now: number; pendingRecords: number; oldestAt: number | null },
+  unreadLink: { href?: string },
+): Html {
+  return figures([
+    {
+      label: 'Unread',
+      value: countText(pendingRecords),
+      hint: oldestAt === null ? 'Everything is acknowledged' : html`oldest ${relativeTime(oldestAt, now)}`,
+      ...unreadLink,
+    },
+    {
+      label: 'Acknowledged through',
+      value: progress.cursorOffset === 0 ? '–' : `#${countText(progress.cursorOffset - 1)}`,
+      hint: 'the offset at which the next read begins',
+    },
+    {
+      label: 'Lag',
+      value: oldestAt === null ? '–' : spanText(now - oldestAt),
+      hint: 'age of the oldest unread record',
+    },
+    { label: 'Records in total', value: countText(progress.nextOffset), hint: 'since it was created' },
+    { label: 'Last acknowledgement', value: relativeTime(progress.sentAt, now), hint: 'by its reader' },
   ]);
 }
 
@@ -165,42 +194,20 @@ function deadSection(
 }
 
 export function settingsSection({ webhook, endpointName }: WebhookListing, key: PgpKey | null): Html {
-  const { id, endpointId, eventTypes, customHeaders, progress } = webhook;
-  const headers = customHeaders.map(({ name, value }) => html`<li><code>${name}: ${value}</code></li>`);
+  const { id, endpointId, eventTypes, progress } = webhook;
   return section({
     title: 'Settings',
     content: definitionList([
-      ['Endpoint', html`<a href="/endpoints/${endpointId}">${endpointName}</a>`],
+      endpointId === null
+        ? ['Mode', 'pull: a reader fetches the events']
+        : ['Endpoint', html`<a href="/endpoints/${endpointId}">${endpointName}</a>`],
       ['Events', tags(eventTypes)],
       ['Filter', webhook.filter === null ? 'none: all of these events' : `only if ${filterText(webhook.filter)}`],
       [
         'Encrypted for',
         key === null ? 'not encrypted, sent over TLS' : html`<a href="/keys/${key.id}">${key.name}</a>`,
       ],
-      [
-        'Order',
-        webhook.ordered
-          ? 'one batch at a time, in the order of the events'
-          : 'not ordered, up to 8 concurrent requests',
-      ],
-      ['Batches', `up to ${webhook.maxBatchRecords} ${webhook.maxBatchRecords === 1 ? 'record' : 'records'}`],
-      [
-        'Rate',
-        webhook.maxRecordsPerSecond === null ? 'not limited' : `up to ${webhook.maxRecordsPerSecond} records a second`,
-      ],
-      [
-        'Retries',
-        `${webhook.maxAttempts} ${webhook.maxAttempts === 1 ? 'attempt' : 'attempts'}, with ${webhook.retryPolicy === 'exponential' ? 'exponential' : 'linear'} backoff`,
-      ],
-      ['Time-out', spanText(webhook.timeoutSeconds * 1000)],
-      [
-        'Heartbeat',
-        webhook.heartbeatSeconds === 0
-          ? 'none'
-          : `after ${spanText(webhook.heartbeatSeconds * 1000)} without another request`,
-      ],
-      ['Standard Webhooks', webhook.standardWebhooks ? 'signed as well' : 'no'],
-      ['Custom headers', headers.length === 0 ? null : html`<ul>${headers}</ul>`],
+      ...(endpointId === null ? [] : sendingSettings(webhook)),
       ['Webhook id', copyable(id), 'subscriptionId in every body.'],
       [
         'Session',
@@ -213,10 +220,43 @@ export function settingsSection({ webhook, endpointName }: WebhookListing, key: 
   });
 }
 
-export function removalSection({ id }: Webhook): Html {
+/** The settings that only mode `push` has. */
+function sendingSettings(webhook: Webhook): Parameters<typeof definitionList>[0] {
+  const { customHeaders } = webhook;
+  const headers = customHeaders.map(({ name, value }) => html`<li><code>${name}: ${value}</code></li>`);
+  return [
+    [
+      'Order',
+      webhook.ordered ? 'one batch at a time, in the order of the events' : 'not ordered, up to 8 concurrent requests',
+    ],
+    ['Batches', `up to ${webhook.maxBatchRecords} ${webhook.maxBatchRecords === 1 ? 'record' : 'records'}`],
+    [
+      'Rate',
+      webhook.maxRecordsPerSecond === null ? 'not limited' : `up to ${webhook.maxRecordsPerSecond} records a second`,
+    ],
+    [
+      'Retries',
+      `${webhook.maxAttempts} ${webhook.maxAttempts === 1 ? 'attempt' : 'attempts'}, with ${webhook.retryPolicy === 'exponential' ? 'exponential' : 'linear'} backoff`,
+    ],
+    ['Time-out', spanText(webhook.timeoutSeconds * 1000)],
+    [
+      'Heartbeat',
+      webhook.heartbeatSeconds === 0
+        ? 'none'
+        : `after ${spanText(webhook.heartbeatSeconds * 1000)} without another request`,
+    ],
+    ['Standard Webhooks', webhook.standardWebhooks ? 'signed as well' : 'no'],
+    ['Custom headers', headers.length === 0 ? null : html`<ul>${headers}</ul>`],
+  ];
+}
+
+export function removalSection({ id, mode }: Webhook): Html {
   return section({
     title: 'Delete',
-    lead: 'Deletes its log too: waiting records are not sent, and dead records cannot be replayed.',
+    lead:
+      mode === 'pull'
+        ? 'Deletes its log too: unread records cannot be read any more.'
+        : 'Deletes its log too: waiting records are not sent, and dead records cannot be replayed.',
     content: buttonRow([linkButton({ href: `/webhooks/${id}/delete`, label: 'Delete the webhook', icon: 'trash' })]),
   });
 }
@@ -246,7 +286,8 @@ export function stateNotice(webhook: Webhook, now: number): Html | null {
   return null;
 }
 
-export function stateSentence({ progress }: Webhook): string {
+export function stateSentence({ mode, progress }: Webhook): string {
+  if (mode === 'pull') return READER_SENTENCES[progress.state];
   if (progress.state === 'stopped' && progress.stateReason === null) {
     return 'It has not been started yet. New records wait.';
   }
@@ -259,6 +300,14 @@ const SENTENCES: Readonly<Record<WebhookState, string>> = {
   failing: 'The last attempt failed and will be retried.',
   failed: 'Nothing is sent. Waiting and new records are kept.',
   stopped: 'Nothing is sent. Waiting and new records are kept.',
+};
+
+const READER_SENTENCES: Readonly<Record<WebhookState, string>> = {
+  started: 'Its reader has acknowledged nothing since the start.',
+  running: 'Its reader acknowledges what it has processed.',
+  failing: 'Its reader acknowledges what it has processed.',
+  failed: 'Nothing can be read. Waiting and new records are kept.',
+  stopped: 'Nothing can be read. Waiting and new records are kept.',
 };
 
 /** `http_status: the receiver answered 503` as a sentence without the code. */

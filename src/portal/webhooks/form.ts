@@ -10,7 +10,7 @@ import {
 import type { EndpointName } from '../../store/directory.ts';
 import type { PgpKey, Webhook } from '../../webhooks/webhook.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
-import { type FieldTable, type FormField, number, oneOf, rows, select, text, tick } from '../field-table.ts';
+import { type Body, type FieldTable, type FormField, number, oneOf, rows, select, text, tick } from '../field-table.ts';
 import { type FormState, idOf, problemLine, textField } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
 import { jsonObject } from '../parts/json-field.ts';
@@ -26,7 +26,14 @@ export type WebhookChoices = {
 };
 
 export function webhookFields(before: Webhook | null, choices: WebhookChoices): FieldTable {
-  return { ...destination(choices), ...delivery(), ...(before === null && { start: START }) };
+  const { endpointId, ...always } = destination(choices);
+  if (before?.mode === 'pull') return always;
+  return {
+    ...always,
+    ...(endpointId === undefined ? {} : { endpointId }),
+    ...delivery(),
+    ...(before === null && { mode: MODE, start: START }),
+  };
 }
 
 function destination({ endpoints, eventTypes, keys, now }: WebhookChoices): FieldTable {
@@ -140,26 +147,58 @@ function delivery(): FieldTable {
   };
 }
 
+/** It cannot be changed later. */
+const MODE = oneOf({
+  label: 'Mode',
+  choices: [
+    { value: 'push', label: 'Push', hint: 'Sallyport sends the events to an endpoint.' },
+    {
+      value: 'pull',
+      label: 'Pull',
+      hint: 'A reader fetches the events and acknowledges them, for example from a network that cannot be reached. It needs no endpoint, and starts immediately.',
+    },
+  ],
+});
+
+/** In mode `pull`, no endpoint is chosen. */
+export function withoutEndpoint(body: Body): Body {
+  if (body.mode !== 'pull' || body.endpointId !== '') return body;
+  const { endpointId: _, ...others } = body;
+  return others;
+}
+
 /** Whether to start the webhook after its creation. Not a field of the API. */
 const START = {
   ...tick({ label: 'Start it immediately', hint: 'Otherwise events wait until you start it.' }),
   read: () => undefined,
 };
 
-export function webhookLayout({ state, choices, field, group, more }: FormLayout<Webhook, WebhookChoices>): Html {
+export function webhookLayout({ state, before, choices, field, more }: FormLayout<Webhook, WebhookChoices>): Html {
   const { eventTypes } = choices;
   const hasKey = state.value('encryptionKeyName') !== '';
-  return html`${group('1. Destination', null, 'name', 'endpointId')}${field('eventTypes')}${more('Only some of these events', 'filter')}${fieldGroup(
-    '3. Encryption',
-    null,
-    [ruleBox(encryptionRule(patternsOf(state.fields), hasKey, eventTypes)), field('encryptionKeyName')],
-  )}<div class="more"><h2 class="more-title">4. Delivery</h2><p class="hint">The defaults suit most webhooks.</p></div>${more(
+  const isPulled = before?.mode === 'pull';
+  return html`${fieldGroup('1. Destination', null, [
+    field('name'),
+    field('mode'),
+    isPulled ? null : html`<div class="push-only">${field('endpointId')}</div>`,
+  ])}${field('eventTypes')}${more('Only some of these events', 'filter')}${fieldGroup('3. Encryption', null, [
+    ruleBox(encryptionRule(patternsOf(state.fields), hasKey, eventTypes)),
+    field('encryptionKeyName'),
+  ])}${isPulled ? null : sendingLayout(more, field)}`;
+}
+
+/** What only mode `push` has. The style hides it once *Pull* is chosen. */
+function sendingLayout(
+  more: FormLayout<Webhook, WebhookChoices>['more'],
+  field: FormLayout<Webhook, WebhookChoices>['field'],
+): Html {
+  return html`<div class="push-only"><div class="more"><h2 class="more-title">4. Delivery</h2><p class="hint">The defaults suit most webhooks.</p></div>${more(
     'Order, batches and rate',
     ...['ordered', 'maxBatchRecords', 'maxRecordsPerSecond'],
   )}${more(
     'Retries, time-out and heartbeat',
     ...['retry.policy', 'retry.maxAttempts', 'timeoutSeconds', 'heartbeatSeconds'],
-  )}${more('Custom headers and Standard Webhooks', 'customHeaders', 'standardWebhooks')}${field('start')}`;
+  )}${more('Custom headers and Standard Webhooks', 'customHeaders', 'standardWebhooks')}${field('start')}</div>`;
 }
 
 /** The settings without the state, which may change while a person fills in the form. */

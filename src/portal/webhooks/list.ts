@@ -100,7 +100,7 @@ function webhookTable(
       const day = days.get(progress.webhookNumber);
       const isBrief = failsBriefly(progress, day, call.now);
       return [
-        html`<a href="${PATH}/${id}">${name}</a><span class="cell-hint">to <a href="/endpoints/${endpointId}" class="plain-link">${endpointName}</a></span>`,
+        html`<a href="${PATH}/${id}">${name}</a><span class="cell-hint">${endpointId === null ? 'read by its reader (pull)' : html`to <a href="/endpoints/${endpointId}" class="plain-link">${endpointName}</a>`}</span>`,
         html`${stateBadge(isBrief ? 'running' : progress.state)}${isBrief ? html`<span class="cell-hint">some attempts fail</span>` : reasonHint(listing)}`,
         healthCell(day),
         typesCell(webhook.eventTypes),

@@ -24,12 +24,13 @@ import {
   type WebhookFigures,
   webhookHeader,
 } from './detail.ts';
-import { encryptionRule, patternsOf, webhookFields, webhookLayout, webhookSettings } from './form.ts';
+import { encryptionRule, patternsOf, webhookFields, webhookLayout, webhookSettings, withoutEndpoint } from './form.ts';
 import { historySection, incidentsOf } from './history.ts';
 import { webhookListPage } from './list.ts';
+import { readerSection } from './reader.ts';
 
 export function webhookPages(dependencies: PageDependencies): PageRoute[] {
-  const { pages, services, store, clock, feed, testDelivery, hasPage } = dependencies;
+  const { pages, services, store, clock, feed, testDelivery, hasPage, publicUrl } = dependencies;
   const { webhooks, endpoints, keys } = services;
 
   const found = async (call: PageCall): Promise<WebhookListing> => {
@@ -90,16 +91,19 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
       },
       fields: webhookFields,
       layout: webhookLayout,
-      adjust: (body, before) => objectPatches(body, before, ['filter']),
+      adjust: (body, before) => withoutEndpoint(objectPatches(body, before, ['filter'])),
       creation: {
         title: 'New webhook',
         submit: 'Create the webhook',
         start: ({ query }) => ({ endpointId: query.get('endpoint') ?? '', start: true }),
         respond: async (call, input) => {
           const webhook = await webhooks.create(input, call.acting);
-          return call.form.has('start')
+          return webhook.mode === 'push' && call.form.has('start')
             ? started(call, webhook)
-            : redirectTo(`/webhooks/${webhook.id}`, `${webhook.name} is created. Start it when the receiver is ready.`);
+            : redirectTo(
+                `/webhooks/${webhook.id}`,
+                `${webhook.name} is created. ${webhook.mode === 'pull' ? 'Its reader can fetch events now.' : 'Start it when the receiver is ready.'}`,
+              );
         },
       },
       change: {
@@ -120,8 +124,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
     pages.view('/webhooks/{id}', async (call) => {
       const listing = await found(call);
       const attempt = await testOf(call, listing);
-      const test =
-        attempt === null ? null : testSection(attempt, (await endpoints.get(listing.webhook.endpointId)).url);
+      const test = attempt === null ? null : testSection(attempt, await urlOf(listing.webhook));
       const { id, name } = listing.webhook;
       const { content } = await readPage(call, listing, test);
       const stream = withQuery(`/webhooks/${id}/live`, call.query, {});
@@ -148,7 +151,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
         const path = `/webhooks/${pathId(call)}`;
         const attempt = await testDelivery(pathId(call), call.user.id);
         if (!call.isPartial) return redirectTo(`${path}?test=${attempt.id}#test`);
-        const { url } = await endpoints.get((await webhooks.get(pathId(call))).endpointId);
+        const url = await urlOf(await webhooks.get(pathId(call)));
         const partial = testRegion(testSection(attempt, url));
         return { title: 'Test event', content: partial, partial };
       },
@@ -159,6 +162,11 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
     }),
     ...removalPages(pages, entity, { text: async (call) => lossOf(await found(call)) }),
   ];
+
+  /** The URL of its endpoint; empty in mode `pull`, of which there are no attempts. */
+  async function urlOf({ endpointId }: Webhook): Promise<string> {
+    return endpointId === null ? '' : (await endpoints.get(endpointId)).url;
+  }
 
   /** The attempt in the URL, if it is a test of this webhook. */
   async function testOf({ query }: PageCall, { webhook }: WebhookListing): Promise<AttemptRecord | null> {
@@ -193,7 +201,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
     const attempts = activity.attempts.map((attempt) => attempt.id);
     const version = JSON.stringify([listing, figures, activity.series, attempts, history, key?.id]);
     const content = (): Html =>
-      html`${webhookHeader(call, status)}${testRegion(test)}${statusRegion(call, status)}${activitySections(call, webhook, activity)}<div class="columns">${settingsSection(listing, key)}${historySection(incidents.slice(0, STATES_SHOWN), isWhole, createdAt, audit)}</div>${call.may('administrator') ? removalSection(webhook) : null}`;
+      html`${webhookHeader(call, status)}${testRegion(test)}${statusRegion(call, status)}${webhook.mode === 'pull' ? readerSection(webhook, publicUrl()) : null}${activitySections(call, webhook, activity)}<div class="columns">${settingsSection(listing, key)}${historySection(incidents.slice(0, STATES_SHOWN), isWhole, createdAt, audit)}</div>${call.may('administrator') ? removalSection(webhook) : null}`;
     return { version, content };
   }
 
@@ -204,8 +212,10 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
   /** What is deleted with the webhook. */
   async function lossOf(listing: WebhookListing): Promise<Html> {
     const dead = await deadRecords(listing);
-    const { pendingRecords } = listing;
+    const { pendingRecords, webhook } = listing;
     const deadText = deadCount(dead);
+    if (webhook.mode === 'pull')
+      return html`<div class="prose"><p>This cannot be undone. The log of the webhook is deleted, with ${countOf(pendingRecords, 'unread record', 'no unread records')}.</p><p>Its key, the event types, the same events at other webhooks, and the audit log stay. To keep everything and let nobody read it, stop the webhook instead.</p></div>`;
     return html`<div class="prose"><p>This cannot be undone. The log of the webhook is deleted:</p><ul><li>${pendingRecords === 0 ? 'no waiting records' : `${countOf(pendingRecords, 'waiting record')}, which will not be sent`},</li><li>${dead.records === 0 ? 'no dead records' : `${deadText} that cannot be replayed any more`},</li><li>the list of its deliveries with all attempts.</li></ul><p>Its endpoint, its key, the event types, the same events at other webhooks, and the audit log stay. To keep everything and send nothing, stop the webhook instead.</p></div>`;
   }
 }

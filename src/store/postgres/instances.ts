@@ -6,6 +6,7 @@ import { TAKEN_LATE_MS } from '../../kernel/limits/instances.ts';
 import type { Database, Row, Statement } from '../database.ts';
 import { ConstraintViolation, StaleWrite } from '../errors.ts';
 import type { Instance, InstanceStore } from '../instances.ts';
+import { IS_RUNNABLE } from '../sql/delivery/wake.ts';
 import { readRow } from '../sql/table.ts';
 import { databaseStatus } from './status.ts';
 
@@ -28,7 +29,7 @@ const RELEASE_BATCHES = `
   WHERE lease_owner IS NOT NULL AND webhook_number IN (SELECT webhook_number FROM webhook_progress WHERE holder = @number)`;
 const RELEASE_WEBHOOKS = `
   UPDATE webhook_progress
-  SET holder = NULL, wake_at = CASE WHEN state IN ('started', 'running', 'failing') THEN least(wake_at, ${NOW}) END
+  SET holder = NULL, wake_at = CASE WHEN ${IS_RUNNABLE} THEN least(wake_at, ${NOW}) END
   WHERE holder = @number`;
 const DELETE = 'DELETE FROM instance WHERE number = @number';
 // The row of another holder keeps the duty while that instance lives.

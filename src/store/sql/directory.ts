@@ -24,7 +24,7 @@ const LISTED = `
   SELECT ${WEBHOOK.columns('w')}, ${PROGRESS.columns('p')}, ${RECORDS_WAITING} AS waiting, n.name AS endpoint_name, n.enabled AS endpoint_enabled
   FROM webhook AS w
   JOIN webhook_progress AS p ON p.webhook_number = w.number
-  JOIN endpoint AS n ON n.id = w.endpoint_id`;
+  LEFT JOIN endpoint AS n ON n.id = w.endpoint_id`;
 const OLDEST = `SELECT ${OLDEST_WAITING_AT} AS at FROM webhook_progress AS p WHERE p.webhook_number = @webhookNumber`;
 // Covering index: batch_dead. Limited, because the page of a webhook repeats this query.
 const DEAD = `
@@ -107,8 +107,8 @@ export function directoryStore(db: Database, vault: Vault): DirectoryStore {
 function readListing(row: Row): WebhookListing {
   return {
     webhook: readWebhook(row),
-    endpointName: String(row.endpoint_name),
-    endpointEnabled: row.endpoint_enabled === 1,
+    endpointName: row.endpoint_name === null ? null : String(row.endpoint_name),
+    endpointEnabled: row.endpoint_enabled === 1 || row.endpoint_name === null,
     pendingRecords: Number(row.waiting),
   };
 }

@@ -15,6 +15,7 @@ import type {
   RetentionStore,
   RowsByAge,
   SweepStep,
+  Unread,
 } from '../housekeeping.ts';
 import { measured, type StepResult } from '../steps.ts';
 import { purgeTokens } from './access/tokens.ts';
@@ -25,6 +26,15 @@ const BATCHES = `
   WHERE webhook_number = @webhookNumber AND first_offset >= @from ORDER BY first_offset LIMIT @limit`;
 const EVENT_KEY =
   'SELECT event_key FROM outbox WHERE webhook_number = @webhookNumber AND record_offset >= @offset ORDER BY record_offset LIMIT 1';
+// Index of the records: the primary key. The log is almost in the order of its events, so only a part without gaps is taken.
+const UNREAD = `
+  SELECT w.id AS webhook_id, p.cursor_offset, o.record_offset, coalesce(octet_length(e.data), 0) AS bytes
+  FROM webhook_progress AS p CROSS JOIN webhook AS w CROSS JOIN outbox AS o LEFT JOIN event AS e ON e.key = o.event_key
+  WHERE p.webhook_number = @webhookNumber AND p.pulled AND w.number = p.webhook_number AND o.webhook_number = p.webhook_number
+    AND o.record_offset >= p.cursor_offset AND o.record_offset < p.cursor_offset + @limit AND o.event_key < @before
+  ORDER BY o.record_offset`;
+const PASS_OVER = `
+  UPDATE webhook_progress SET cursor_offset = @last + 1 WHERE webhook_number = @webhookNumber AND cursor_offset = @first AND pulled`;
 const SIZES = `
   SELECT o.record_offset, coalesce(octet_length(e.data), 0) AS bytes FROM outbox AS o LEFT JOIN event AS e ON e.key = o.event_key
   WHERE o.webhook_number = @webhookNumber AND o.record_offset BETWEEN @first AND @last ORDER BY o.record_offset LIMIT @limit`;
@@ -150,7 +160,7 @@ export function removalStore(database: Database, byAge: PartitionsByAge | null =
   };
 }
 
-type Swept = Omit<SweepStep, 'took'>;
+type Swept = Omit<SweepStep, 'took'> & { readonly unread?: Unread };
 
 /** Deletes the first stretch of due records from offset `from`, as much of it as fits in one step. */
 async function sweepRecords(db: Database, sweep: RecordSweep, limit: number, of: OfRecord): Promise<Swept> {
@@ -162,7 +172,7 @@ async function sweepRecords(db: Database, sweep: RecordSweep, limit: number, of:
       row.settled_at !== null && Number(row.settled_at) <= ((row.state === 'delivered' ? deliveredBy : deadBy) ?? -1),
   }));
   const [head] = seen;
-  if (head === undefined) return END;
+  if (head === undefined) return deadBy === null ? END : sweepUnread(db, { webhookNumber, from, deadBy }, limit, of);
   // Later records cannot have been settled earlier. If a clock was set, the next sweep finds the rest.
   const eventKey = (await db.get(EVENT_KEY, { webhookNumber, offset: head.first }))?.event_key ?? 0;
   if (rowKeyTime(Number(eventKey)) > Math.max(deliveredBy ?? -1, deadBy ?? -1)) return END;
@@ -171,6 +181,37 @@ async function sweepRecords(db: Database, sweep: RecordSweep, limit: number, of:
   const ending = seen.findIndex(({ due }, at) => at > beginning && !due);
   const batches = seen.slice(beginning, ending === -1 ? undefined : ending);
   return deleteStretch(db, webhookNumber, batches, limit, of);
+}
+
+/** Records that the reader of a webhook in mode `pull` has not acknowledged for as long as dead records are kept. */
+async function sweepUnread(
+  db: Database,
+  { webhookNumber, from, deadBy }: Pick<RecordSweep, 'webhookNumber' | 'from'> & { readonly deadBy: number },
+  limit: number,
+  of: OfRecord,
+): Promise<Swept> {
+  const seen = await db.all(UNREAD, { webhookNumber, limit, before: firstRowKeyAt(deadBy) });
+  const first = Number(seen[0]?.cursor_offset ?? 0);
+  const gap = seen.findIndex((row, at) => Number(row.record_offset) !== first + at);
+  const unread = gap === -1 ? seen : seen.slice(0, gap);
+  if (unread.length === 0) return END;
+  const last = first + withinBytes(unread.map(({ bytes }) => Number(bytes))) - 1;
+  try {
+    await db.commit([
+      // An acknowledgement may have come first.
+      { sql: PASS_OVER, params: { webhookNumber, first, last }, expectChanges: 1 },
+      ...recordStatements({ webhookNumber, first, last }, of),
+    ]);
+  } catch (error) {
+    if (!(error instanceof StaleWrite)) throw error;
+    return { done: false, next: from, rows: 0 };
+  }
+  return {
+    done: false,
+    next: from,
+    rows: last - first + 1,
+    unread: { webhookId: String(seen[0]?.webhook_id), first, last },
+  };
 }
 
 const END: Swept = { done: true, next: null, rows: 0 };

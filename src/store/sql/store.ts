@@ -18,6 +18,7 @@ import { customerStore, portalLinkStore } from './customers.ts';
 import { attemptStore } from './delivery/attempts.ts';
 import { deliveryStore } from './delivery/deliveries.ts';
 import { dispatchStore } from './delivery/dispatch.ts';
+import { pullStore } from './delivery/pull.ts';
 import { queueStore } from './delivery/queues.ts';
 import { replayStore } from './delivery/replays.ts';
 import { settlementStore } from './delivery/settlement.ts';
@@ -60,6 +61,7 @@ export function createStore(db: Database, vault: Vault, ids: Ids, access: Access
     events: eventStore(db),
     dispatch: dispatchStore(db, vault),
     settlements: settlementStore(db),
+    pulls: pullStore(db),
     deliveries: deliveryStore(db),
     replays: replayStore(db),
     attempts: attemptStore(db),

@@ -113,7 +113,7 @@ describe('the form of a webhook', () => {
       heartbeatSeconds: null,
       timeoutSeconds: null,
     };
-    const { start, ...changed } = TABLE;
+    const { start, mode, ...changed } = TABLE;
     assert.deepEqual(readPatch(changed, sent(FIELDS)), {
       ...plain,
       encryptionKeyName: null,

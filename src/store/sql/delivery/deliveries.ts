@@ -42,7 +42,8 @@ const SENT_SINCE = `
   SELECT count(*) FROM attempt AS a WHERE a.webhook_number = o.webhook_number AND a.started_at >= e.erased_at
     AND a.first_offset > o.record_offset - ${BATCH_RECORDS_MAX} AND a.first_offset <= o.record_offset AND a.last_offset >= o.record_offset`;
 const READ = `
-  SELECT o.webhook_number, o.record_offset AS offset, o.event_key, w.id AS webhook_id, w.customer_id, w.name AS webhook_name, p.state AS webhook_state,
+  SELECT o.webhook_number, o.record_offset AS offset, o.event_key, w.id AS webhook_id, w.customer_id, w.name AS webhook_name,
+         p.state AS webhook_state, w.mode AS webhook_mode,
          e.id AS event_id, e.type AS event_type, e.subject, e.created_at,
          e.erased_at, CASE WHEN ${UNSENT} THEN 'discarded' ELSE coalesce(b.state, 'pending') END AS state,
          greatest(0, coalesce(b.attempt_count, 0) - CASE WHEN ${UNSENT} THEN (${SENT_SINCE}) ELSE 0 END) AS attempt_count,

@@ -197,6 +197,7 @@ export function targetReader(
     if (row === undefined) return null;
     const configuration = WEBHOOK.read(row);
     const { customerId, encryptionKeyName: name } = configuration;
+    // Joined by `currentTarget`, so a webhook in mode `pull` does not come here.
     const endpoint = await db.get(endpointSql, { id: configuration.endpointId });
     const key = name === null ? undefined : await db.get(KEY, { customerId: customer.write(customerId, ''), name });
     if (endpoint === undefined) return null;

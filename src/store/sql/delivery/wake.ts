@@ -1,7 +1,7 @@
-/** When the dispatcher looks at a webhook next (`webhook_progress.wake_at`). It never looks at a stopped one. */
+/** When the dispatcher looks at a webhook next (`webhook_progress.wake_at`). It never looks at one that is stopped or pulled. */
 
 /** The SQL condition of a webhook that sends; the states of `isRunnable`. */
-export const IS_RUNNABLE = "state IN ('started', 'running', 'failing')";
+export const IS_RUNNABLE = "NOT pulled AND state IN ('started', 'running', 'failing')";
 
 /** The SQL value of `wake_at` that moves it to `at` unless it is earlier. `column`: how the statement names `wake_at`. */
 export function wokenBy(at: string, column = 'wake_at'): string {

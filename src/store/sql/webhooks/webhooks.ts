@@ -7,11 +7,12 @@ import type {
   StateChange,
   Webhook,
   WebhookConfiguration,
+  WebhookMode,
   WebhookState,
 } from '../../../webhooks/webhook.ts';
 import type { CustomHeader } from '../../../wire/signature.ts';
 import type { Database, Row, SqlValue, Statement } from '../../database.ts';
-import type { StateHistoryStore, WebhookStore } from '../../webhooks.ts';
+import type { NewWebhook, StateHistoryStore, WebhookStore } from '../../webhooks.ts';
 import { auditStatement } from '../audit.ts';
 import { resume, resumeStatement } from '../delivery/resume.ts';
 import { categoryPattern, judgedChanges, publishStatements } from '../events.ts';
@@ -36,7 +37,8 @@ export const WEBHOOK: Table<WebhookConfiguration> = table<WebhookConfiguration>(
   id: text,
   customerId: customer,
   name: text,
-  endpointId: text,
+  mode: oneOf<WebhookMode>(),
+  endpointId: textOrNull,
   eventTypes: json<readonly string[]>(),
   filter: json<Filter | null>(),
   customHeaders: json<readonly CustomHeader[]>(),
@@ -82,6 +84,7 @@ const LIST: ListColumns = {
   filters: {
     customerId: 'w.customer_id = @customerId',
     endpointId: 'w.endpoint_id = @endpointId',
+    mode: 'w.mode = @mode',
     state: 'p.state = @state',
     eventType:
       'EXISTS (SELECT 1 FROM subscription AS s WHERE s.pattern = @eventType AND s.customer_id = w.customer_id AND s.webhook_number = w.number)',
@@ -105,8 +108,9 @@ const UNENCRYPTED = `${SELECT}
     AND w.number IN (SELECT webhook_number FROM subscription WHERE pattern IN (@type, @category, '*')) LIMIT ${DEPENDENTS_NAMED}`;
 
 const BEGIN_PROGRESS = `
-  INSERT INTO webhook_progress (webhook_number, state, state_at, next_offset, cursor_offset, failure_streak, dead_streak)
-  SELECT number, 'stopped', created_at, 0, 0, 0, 0 FROM webhook WHERE id = @id`;
+  INSERT INTO webhook_progress (webhook_number, pulled, state, state_at, session_id, session_at, next_offset, cursor_offset, failure_streak,
+    dead_streak)
+  SELECT number, mode = 'pull', @state, created_at, @sessionId, @sessionAt, 0, 0, 0, 0 FROM webhook WHERE id = @id`;
 const UNSUBSCRIBE = 'DELETE FROM subscription WHERE webhook_number = (SELECT number FROM webhook WHERE id = @id)';
 const SUBSCRIBE = `
   INSERT INTO subscription (pattern, customer_id, webhook_number, filtered)
@@ -134,9 +138,9 @@ export function stateStatements({ progress, stateBefore, event }: StateChange): 
 export function webhookStore(db: Database): WebhookStore {
   const many = async (sql: string, params: Readonly<Record<string, SqlValue>>): Promise<Webhook[]> =>
     (await db.all(sql, params)).map(readWebhook);
-  const store = resourceStore(db, 'webhook', WEBHOOK, {
-    onInsert: ({ id }) => [
-      { sql: BEGIN_PROGRESS, params: { id } },
+  const store = resourceStore<NewWebhook>(db, 'webhook', WEBHOOK, {
+    onInsert: ({ id, progress }) => [
+      { sql: BEGIN_PROGRESS, params: { id, ...begun(progress) } },
       { sql: SUBSCRIBE, params: { id } },
     ],
     onUpdate: (webhook, before) => [
@@ -180,6 +184,12 @@ export function webhookStore(db: Database): WebhookStore {
     },
     resume: (webhookNumber, now) => resume(db, webhookNumber, now),
   };
+}
+
+type Begun = Pick<Progress, 'state' | 'sessionId' | 'sessionAt'>;
+
+function begun({ state, sessionId, sessionAt }: Begun = { state: 'stopped', sessionId: null, sessionAt: null }): Begun {
+  return { state, sessionId, sessionAt };
 }
 
 function changeOf(

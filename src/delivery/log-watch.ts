@@ -1,0 +1,93 @@
+/**
+ * Waits for records of webhooks' logs. All who wait share one look at the ends of their logs: at once after a publication by this process,
+ * and now and then for those of other processes. Without anybody who waits there is no look.
+ */
+import { RECORDS_LOOK_EVERY_MS, RECORDS_LOOK_MS, RECORDS_LOOK_SHARE } from '../kernel/limits/delivery.ts';
+import type { PullStore } from '../store/pull.ts';
+
+export type LogWatch = {
+  /** There may be new records. */
+  wake(): void;
+  /** Resolves when the log has a record after `offset`, after `ms`, or when `signal` aborts. */
+  wait(webhookNumber: number, offset: number, ms: number, signal: AbortSignal): Promise<void>;
+  /** How many wait. */
+  waiting(): number;
+  /** Ends every wait, and later ones at once. */
+  close(): void;
+};
+
+type Waiter = { readonly webhookNumber: number; readonly offset: number; readonly end: () => void };
+
+/** `stopwatch` has the milliseconds of a clock that only grows. */
+export function createLogWatch(ends: PullStore['ends'], stopwatch: () => number = () => performance.now()): LogWatch {
+  const waiters = new Set<Waiter>();
+  let timer: NodeJS.Timeout | null = null;
+  let isLooking = false;
+  let wanted = false;
+  let isClosed = false;
+  /** No look before this time: they take a tenth of the time at most, however many wait. */
+  let restsUntil = 0;
+
+  const look = async (): Promise<void> => {
+    timer = null;
+    isLooking = true;
+    wanted = false;
+    const startedAt = stopwatch();
+    try {
+      const found = await ends([...new Set([...waiters].map(({ webhookNumber }) => webhookNumber))]);
+      const next = new Map(found.map(({ webhookNumber, nextOffset }) => [webhookNumber, nextOffset]));
+      for (const waiter of [...waiters]) {
+        const { webhookNumber, offset, end } = waiter;
+        // A deleted webhook has no log any more: its reader finds out.
+        if ((next.get(webhookNumber) ?? Number.POSITIVE_INFINITY) > offset + 1) end();
+      }
+    } catch {
+      // The database cannot be read now. The next look tries again, and the reader learns it when its wait ends.
+    }
+    isLooking = false;
+    const endedAt = stopwatch();
+    restsUntil = Math.max(startedAt + RECORDS_LOOK_EVERY_MS, endedAt + (endedAt - startedAt) * RECORDS_LOOK_SHARE);
+    if (waiters.size > 0) schedule(wanted ? restsUntil - endedAt : RECORDS_LOOK_MS);
+  };
+
+  const schedule = (inMs: number): void => {
+    if (timer !== null) clearTimeout(timer);
+    timer = setTimeout(() => void look(), Math.max(0, inMs));
+  };
+
+  const wake = (): void => {
+    if (waiters.size === 0 || wanted) return;
+    wanted = true;
+    if (!isLooking) schedule(restsUntil - stopwatch());
+  };
+
+  return {
+    wake,
+    waiting: () => waiters.size,
+    close: () => {
+      isClosed = true;
+      for (const { end } of [...waiters]) end();
+    },
+    wait: (webhookNumber, offset, ms, signal) =>
+      new Promise((resolve) => {
+        const end = (): void => {
+          waiters.delete(waiter);
+          clearTimeout(late);
+          signal.removeEventListener('abort', end);
+          if (waiters.size === 0 && timer !== null) {
+            clearTimeout(timer);
+            timer = null;
+            wanted = false;
+          }
+          resolve();
+        };
+        const waiter: Waiter = { webhookNumber, offset, end };
+        const late = setTimeout(end, ms);
+        if (signal.aborted || isClosed) return end();
+        signal.addEventListener('abort', end, { once: true });
+        waiters.add(waiter);
+        // A record may have come since the caller looked.
+        wake();
+      }),
+  };
+}

@@ -1,0 +1,31 @@
+/**
+ * A webhook in mode `pull` has no endpoint, and nothing is sent for it (contract §8 "Pull"). So settings of sending are refused instead of
+ * ignored. Pure.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import type { FieldProblem } from '../kernel/refusal.ts';
+import { defaultsOf } from '../resources/input.ts';
+import type { WebhookMode } from './webhook.ts';
+import { type WebhookInput, webhookInput } from './webhook-schema.ts';
+
+/** The fields that say how records are sent. In mode `pull` they keep their defaults. */
+export const SENDING_FIELDS = [
+  ...(['customHeaders', 'ordered', 'maxBatchRecords', 'maxRecordsPerSecond'] as const),
+  ...(['retry', 'standardWebhooks', 'heartbeatSeconds', 'timeoutSeconds'] as const),
+] as const satisfies readonly (keyof WebhookInput)[];
+
+const DEFAULTS = defaultsOf(webhookInput) as Partial<WebhookInput>;
+
+/** What is wrong with the mode of a webhook and with the fields that depend on it. `before`: its mode so far; null: it is new. */
+export function modeProblems(input: WebhookInput, before: WebhookMode | null): FieldProblem[] {
+  const { mode, endpointId } = input;
+  if (before !== null && mode !== before)
+    return [{ field: 'mode', problem: `cannot change: it is ${before}. Create another webhook in mode ${mode}` }];
+  if (mode === 'push') return endpointId === null ? [{ field: 'endpointId', problem: 'is required in mode push' }] : [];
+  const endpoint: FieldProblem = { field: 'endpointId', problem: 'must be null in mode pull: nothing is sent' };
+  const sending = SENDING_FIELDS.filter((field) => !isDeepStrictEqual(input[field] ?? null, DEFAULTS[field] ?? null));
+  return [
+    ...(endpointId === null ? [] : [endpoint]),
+    ...sending.map((field) => ({ field, problem: 'has no effect in mode pull, where nothing is sent: leave it out' })),
+  ];
+}
