@@ -1,4 +1,4 @@
-/** `sallyport webhook …`: which events are sent to which endpoint. */
+/** `sallyport webhook …`: which events are sent to which endpoint, or read. */
 
 import type { Composed } from '../compose.ts';
 import { matchingTypes } from '../events/event.ts';
@@ -17,6 +17,7 @@ import { UsageError } from './errors.ts';
 import { readJsonObject } from './input.ts';
 import { OUTBOUND_SETTINGS, recordCommand } from './open.ts';
 import { type Configured, listCommand, recordId, removeCommand, showCommand, updateCommand } from './resource.ts';
+import { recordsCommands } from './webhook-records.ts';
 
 const ID: Operand = { name: 'webhook', description: 'Its id or name' };
 
@@ -35,13 +36,20 @@ export const webhookCommands: CommandGroup = [
   recordCommand({
     name: 'webhook create',
     summary: 'Create a webhook; it is stopped without --start',
-    examples: ["sallyport webhook create --name Orders --endpoint Acme --event 'order.*' --start"],
+    examples: [
+      "sallyport webhook create --name Orders --endpoint Acme --event 'order.*' --start",
+      "sallyport webhook create --name Orders --mode pull --event 'order.*'",
+    ],
     explanation:
       '--fields takes other fields of POST /services/api/x/edge/v1/webhooks, such as retry or maxRecordsPerSecond.',
     options: {
       ...CUSTOMER_OPTION,
       name: { value: '<name>', required: true, description: 'A name for people' },
-      endpoint: { value: '<id or name>', required: true, description: 'The endpoint to send to' },
+      mode: {
+        value: '<push|pull>',
+        description: 'Send to an endpoint, or let a reader fetch and acknowledge; pull starts at once (default: push)',
+      },
+      endpoint: { value: '<id or name>', description: 'The endpoint to send to; required unless the mode is pull' },
       event: { value: '<type>', many: true, required: true, description: 'An event type, <category>.* or *' },
       key: { value: '<name>', description: 'The PGP key to encrypt with; employee events require one' },
       filter: {
@@ -54,18 +62,25 @@ export const webhookCommands: CommandGroup = [
       start: { description: 'Start it at once' },
       fields: { value: '<json|@file|->', description: 'Other fields as a JSON object' },
     },
+    check: ({ text, command }) => {
+      if (text('endpoint') === undefined && text('mode') !== 'pull')
+        throw new UsageError('--endpoint is required, unless --mode is pull', command.name);
+    },
     run: async (composed, invocation) => {
       const { services } = composed;
       const customerId = await customerIdOf(composed, invocation);
+      const endpoint = invocation.text('endpoint');
       const headers = invocation.texts('header').map((header) => customHeader(invocation, header));
       const body = {
         ...(await readJsonObject(invocation, 'fields')),
         ...definedFields({
           customerId,
           name: invocation.text('name'),
-          endpointId: await recordId(ENDPOINT, composed, invocation.text('endpoint') ?? '', {
-            customerId: customerId ?? '',
-          }),
+          mode: invocation.text('mode'),
+          endpointId:
+            endpoint === undefined
+              ? undefined
+              : await recordId(ENDPOINT, composed, endpoint, { customerId: customerId ?? '' }),
           eventTypes: invocation.texts('event'),
           filter: await readJsonObject(invocation, 'filter'),
           encryptionKeyName: invocation.text('key'),
@@ -88,7 +103,7 @@ export const webhookCommands: CommandGroup = [
   }),
   listCommand(WEBHOOK, {
     rules: WEBHOOK_LIST,
-    columns: ['id', 'name', 'state', 'stateReason', 'eventTypes', 'endpointId'],
+    columns: ['id', 'name', 'mode', 'state', 'stateReason', 'eventTypes', 'endpointId'],
   }),
   showCommand(WEBHOOK),
   updateCommand(WEBHOOK),
@@ -144,6 +159,7 @@ export const webhookCommands: CommandGroup = [
       return { record: await composed.services.webhooks.replay(id, validate(replayInput, body), COMMAND_LINE) };
     },
   }),
+  ...recordsCommands({ operand: ID, idOf: (composed, named) => recordId(WEBHOOK, composed, named) }),
   removeCommand(WEBHOOK, 'Also removes its records and their attempts, including records that are not delivered yet.'),
 ];
 

@@ -252,3 +252,27 @@ test('event, webhook, deliveries: from an event type to a pending delivery', asy
   assert.match((await run(['deliveries', 'show', id])).stdout, /\nstate +pending\n[\s\S]*\nNo attempt yet\.\n$/);
   assert.match(await failure(['deliveries', 'replay', id]), /the delivery is pending/);
 });
+
+test('webhook: is created in mode pull, read and acknowledged', async (t) => {
+  const { run, json, failure } = await initialised(t);
+  await json(['event-type', 'create', '--name', 'order.placed']);
+  const lacking = await run(['webhook', 'create', '--name', 'Orders', '--event', 'order.placed']);
+  assert.equal(lacking.status, 2);
+  assert.match(lacking.stderr, /--endpoint is required, unless --mode is pull/);
+  const create = ['webhook', 'create', '--name', 'Orders', '--event', 'order.placed', '--mode'];
+  assert.match(await failure([...create, 'pull', '--ordered']), /ordered has no effect in mode pull/);
+  const { mode, endpointId, state } = await json([...create, 'pull']);
+  assert.deepEqual([mode, endpointId, state], ['pull', null, 'started']);
+  for (const n of [1, 2]) await json(['event', 'publish', 'order.placed', JSON.stringify({ n })]);
+  const first = await json<Json & { records: readonly Json[] }>(['webhook', 'records', 'Orders', '--limit', '1']);
+  assert.deepEqual([first.records.length, first.throughOffset, first.newestOffset], [1, 0, 1]);
+  const acknowledge = ['webhook', 'acknowledge', 'Orders', '--through'];
+  assert.deepEqual(await json([...acknowledge, '0']), { acknowledged: 1, acknowledgedOffset: 0, newestOffset: 1 });
+  assert.match(await failure([...acknowledge, '2']), /throughOffset is past the newest record, which is 1/);
+  const next = await json<Json & { records: readonly Json[] }>(['webhook', 'records', 'Orders', '--wait', '30']);
+  assert.deepEqual(
+    next.records.map(({ offset }) => offset),
+    [1],
+  );
+  assert.match(await failure(['webhook', 'records', 'Orders', '--limit', '1001']), /limit/);
+});
