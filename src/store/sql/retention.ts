@@ -190,7 +190,7 @@ async function sweepUnread(
   limit: number,
   of: OfRecord,
 ): Promise<Swept> {
-  const seen = await db.all(UNREAD, { webhookNumber, limit, before: firstRowKeyAt(deadBy) });
+  const seen = await db.all(UNREAD, { webhookNumber, limit, before: firstRowKeyAt(deadBy + 1) });
   const first = Number(seen[0]?.cursor_offset ?? 0);
   const gap = seen.findIndex((row, at) => Number(row.record_offset) !== first + at);
   const unread = gap === -1 ? seen : seen.slice(0, gap);

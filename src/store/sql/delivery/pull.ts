@@ -11,11 +11,13 @@ const MOVE_CURSOR = `
   UPDATE webhook_progress SET cursor_offset = @through + 1, session_id = @sessionId, session_at = @sessionAt, sent_at = @at
   WHERE webhook_number = @webhookNumber AND cursor_offset = @from AND next_offset > @through AND pulled
     AND state IN ('started', 'running')`;
-// The records belong to no batch yet, and batches of a log do not overlap. Other statements rely on their length (BATCH_RECORDS_MAX).
+// The records belong to no batch yet, and batches of a log do not overlap. Other statements rely on their length (BATCH_RECORDS_MAX). If another
+// acknowledgement came first, nothing is inserted and `MOVE_CURSOR` reports the race. Otherwise its batch would violate the primary key.
 const ADD_BATCHES = `
   INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at)
   SELECT @webhookNumber, CAST(b.value ->> 0 AS BIGINT), CAST(b.value ->> 1 AS BIGINT), b.value ->> 2, 'delivered', 0, 0, @at
-  FROM tuples(@batches) AS b`;
+  FROM tuples(@batches) AS b
+  WHERE NOT EXISTS (SELECT 1 FROM batch WHERE webhook_number = @webhookNumber AND first_offset = @from)`;
 const ENDS = `
   SELECT p.webhook_number, p.next_offset FROM numbers(@webhookNumbers) AS wanted CROSS JOIN webhook_progress AS p
   WHERE p.webhook_number = wanted.value`;
@@ -44,6 +46,6 @@ function acknowledgeStatements({ webhookNumber, from, through, at, session, newI
   const moved = { webhookNumber, from, through, at, sessionId: session.id, sessionAt: session.at };
   return [
     { sql: MOVE_CURSOR, params: moved, expectChanges: 1 },
-    { sql: ADD_BATCHES, params: { webhookNumber, at, batches: JSON.stringify(batches) } },
+    { sql: ADD_BATCHES, params: { webhookNumber, from, at, batches: JSON.stringify(batches) } },
   ];
 }
