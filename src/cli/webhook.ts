@@ -13,11 +13,10 @@ import { replayInput, viewWebhook, WEBHOOK_LIST, type WebhookBody, webhookReader
 import type { Command, CommandGroup, Invocation, Operand } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { ENDPOINT } from './endpoint.ts';
-import { UsageError } from './errors.ts';
+import { CommandError, UsageError } from './errors.ts';
 import { readJsonObject } from './input.ts';
 import { OUTBOUND_SETTINGS, recordCommand } from './open.ts';
 import { type Configured, listCommand, recordId, removeCommand, showCommand, updateCommand } from './resource.ts';
-import { recordsCommands } from './webhook-records.ts';
 
 const ID: Operand = { name: 'webhook', description: 'Its id or name' };
 
@@ -159,7 +158,7 @@ export const webhookCommands: CommandGroup = [
       return { record: await composed.services.webhooks.replay(id, validate(replayInput, body), COMMAND_LINE) };
     },
   }),
-  ...recordsCommands({ operand: ID, idOf: (composed, named) => recordId(WEBHOOK, composed, named) }),
+  ...recordsCommands(),
   removeCommand(WEBHOOK, 'Also removes its records and their attempts, including records that are not delivered yet.'),
 ];
 
@@ -194,4 +193,54 @@ function customHeader({ command }: Invocation, header: string): { readonly name:
     throw new UsageError(`--header ${JSON.stringify(header)} is not of the form "<name>: <value>"`, command.name);
   }
   return { name, value };
+}
+
+/** Reading the events of a webhook instead of receiving them. */
+function recordsCommands(): readonly Command[] {
+  return [
+    recordCommand({
+      name: 'webhook records',
+      summary: 'Read records in order, delivered or not',
+      examples: ['sallyport webhook records Orders --limit 10 --wait 30 --json'],
+      explanation:
+        'A webhook in mode pull begins behind the last acknowledged record, another one at its first. Encrypted records are read through the API.',
+      operands: [ID],
+      options: {
+        after: { value: '<offset>', integer: true, description: 'Begin behind this record' },
+        limit: { value: '<n>', integer: true, description: 'How many at most, up to 1000 (default: 100)' },
+        wait: {
+          value: '<seconds>',
+          integer: true,
+          description: 'Wait for the next record, up to 30 seconds (default: 0)',
+        },
+      },
+      run: async (composed, { operand, integer }) => {
+        const { recordsInput } = await import('../delivery/records.ts');
+        const body = definedFields({ after: integer('after'), limit: integer('limit'), wait: integer('wait') });
+        const { wait, ...place } = validate(recordsInput, body);
+        const id = await recordId(WEBHOOK, composed, operand('webhook'));
+        const query = { ...place, waitMs: wait * 1000, signal: new AbortController().signal };
+        const { bytes, headers } = await composed.services.readRecords(id, query);
+        const key = headers['x-pgp-key-name'];
+        if (key !== undefined)
+          throw new CommandError(
+            `the records are encrypted for the holder of the key ${key}: read them through the API`,
+          );
+        return { record: JSON.parse(Buffer.from(bytes).toString('utf8')) as Readonly<Record<string, unknown>> };
+      },
+    }),
+    recordCommand({
+      name: 'webhook acknowledge',
+      summary: 'Acknowledge records of a webhook in mode pull',
+      examples: ['sallyport webhook acknowledge Orders --through 41'],
+      operands: [ID],
+      options: {
+        through: { value: '<offset>', integer: true, required: true, description: 'The last record that is processed' },
+      },
+      run: async (composed, { operand, integer }) => {
+        const id = await recordId(WEBHOOK, composed, operand('webhook'));
+        return { record: await composed.services.webhooks.acknowledge(id, { throughOffset: integer('through') ?? 0 }) };
+      },
+    }),
+  ];
 }

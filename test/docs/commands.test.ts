@@ -45,6 +45,7 @@ const JOURNEYS: readonly { readonly prepare?: readonly string[]; readonly pages:
       'docs/how-to/encrypt-payloads.md',
       'docs/how-to/retries-and-failures.md',
       'docs/how-to/replay.md',
+      'docs/how-to/read-events.md',
       'docs/how-to/erase-personal-data.md',
       'docs/how-to/oauth-to-receivers.md',
     ],
