@@ -88,11 +88,14 @@ describe('the progress of a webhook', () => {
 
   it('that starts has a new session without failures, is due now, and keeps its place in the log', () => {
     for (const state of ['stopped', 'failed'] as const) {
-      assert.deepEqual(startedProgress({ mode: 'push', progress: progress({ state }) }, { sessionId: 'new', now: NOW }), {
-        ...progress(),
-        ...clean,
-        ...{ state: 'started', stateReason: null, sessionId: 'new', sessionAt: NOW, wakeAt: NOW, sentAt: null },
-      });
+      assert.deepEqual(
+        startedProgress({ mode: 'push', progress: progress({ state }) }, { sessionId: 'new', now: NOW }),
+        {
+          ...progress(),
+          ...clean,
+          ...{ state: 'started', stateReason: null, sessionId: 'new', sessionAt: NOW, wakeAt: NOW, sentAt: null },
+        },
+      );
     }
   });
 
