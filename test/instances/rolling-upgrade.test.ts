@@ -19,8 +19,8 @@ const NEXT: SchemaHistory = {
       version: 2,
       oldestProgram: 1,
       sql: `
-        ALTER TABLE event ADD COLUMN customer_id text; CREATE INDEX event_customer ON event (customer_id);
-        ALTER TABLE webhook ADD COLUMN customer_id text; ALTER TABLE webhook_progress ADD COLUMN note text;
+        ALTER TABLE event ADD COLUMN region_id text; CREATE INDEX event_region ON event (region_id);
+        ALTER TABLE webhook ADD COLUMN region_id text; ALTER TABLE webhook_progress ADD COLUMN note text;
         ALTER TABLE batch ADD COLUMN note text; ALTER TABLE attempt ADD COLUMN note text; ALTER TABLE outbox ADD COLUMN note text;
         ALTER TABLE access_token ADD COLUMN note text; ALTER TABLE application ADD COLUMN note text`,
     },
