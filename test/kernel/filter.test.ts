@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { compileFilter, type Filter, filterProblem, type Judged } from '../../src/kernel/filter.ts';
 import { FILTER_BYTES, FILTER_CONDITIONS, FILTER_DEPTH, FILTER_STEPS } from '../../src/kernel/limits/limits.ts';
+import { anyEvent, anyFilter } from '../support/filters.ts';
 
 const EVENT: Judged = {
   type: 'order.placed',
@@ -39,6 +40,11 @@ const cases: readonly (readonly [filter: Filter, passes: boolean])[] = [
   [{ 'data.country': { $in: ['DE', 'FR'] } }, true],
   [{ 'data.country': { $nin: ['DE', 'FR'] } }, false],
   [{ 'data.country': { $startsWith: 'd' } }, false],
+  [{ 'data.country': { $endsWith: 'E' } }, true],
+  [{ 'data.country': { $endsWith: 'e' } }, false],
+  [{ 'data.total': { $endsWith: '5' } }, false],
+  [{ 'data.missing': { $endsWith: '' } }, false],
+  [{ type: { $startsWith: 'order.', $endsWith: '.placed' } }, true],
   [{ 'data.note': null }, true],
   [{ 'data.note': { $exist: true } }, true],
   [{ 'data.missing': null }, false],
@@ -100,6 +106,10 @@ const refusals: readonly (readonly [filter: Filter, field: string, problem: RegE
   [{ 'data.a': { $gt: null } }, 'filter.data.a.$gt', /must be a number or a string/],
   [{ 'data.a': { $in: 'DE' } }, 'filter.data.a.$in', /must be a list/],
   [{ 'data.a': { $startsWith: 1 } }, 'filter.data.a.$startsWith', /must be a string/],
+  [{ 'data.a': { $endsWith: null } }, 'filter.data.a.$endsWith', /must be a string/],
+  [{ 'data.a': { $in: [] } }, 'filter.data.a.$in', /at least one item/],
+  [{ 'data.a': { $lte: [1] } }, 'filter.data.a.$lte', /must be a number or a string/],
+  [{ $not: [{ type: 'a.b' }] }, 'filter.$not', /must be an object/],
   [{ 'data.a': { $exist: 'yes' } }, 'filter.data.a.$exist', /true or false/],
   [nots(FILTER_DEPTH), `filter${'.$not'.repeat(FILTER_DEPTH)}`, /deeper than 8/],
   [conditions(FILTER_CONDITIONS + 1), 'filter', /more than 50 conditions/],
@@ -161,3 +171,133 @@ describe('a filter', () => {
     );
   });
 });
+
+describe('a compiled filter', () => {
+  it('passes exactly the events that the rules of the contract let pass, read one by one', () => {
+    let passed = 0;
+    let judged = 0;
+    fc.assert(
+      fc.property(anyFilter, anyEvent, (filter, event) => {
+        assert.equal(filterProblem(filter), null, JSON.stringify(filter));
+        const expected = slowly(filter, event);
+        assert.equal(compileFilter(filter)(event), expected);
+        judged += 1;
+        if (expected) passed += 1;
+      }),
+      { numRuns: 1000 },
+    );
+    // Else the filters and the events do not fit each other.
+    assert.ok(passed > judged / 10 && passed < (judged * 9) / 10, `${passed} of ${judged} passed`);
+  });
+
+  it('counts the members of a wide object once, however many objects a filter compares it with', () => {
+    const wide = Object.fromEntries(Array.from({ length: 1000 }, (_, n) => [`m${n}`, n]));
+    let counted = 0;
+    const data = {
+      a: new Proxy(wide, {
+        ownKeys: (target) => {
+          counted += 1;
+          return Reflect.ownKeys(target);
+        },
+      }),
+    };
+    const many = Array.from({ length: 500 }, (_, n) => ({ [`m${n}`]: n }));
+    const filter = { $or: [{ 'data.a': { $in: many } }, { 'data.a': { $in: [{}, ...many] } }] };
+    assert.equal(filterProblem(filter), null);
+    assert.equal(compileFilter(filter)({ type: 'a.b', subject: null, data }), false);
+    assert.equal(counted, 1);
+  });
+});
+
+/** The rules of contract §8 "Filters" as they stand there, without a thought of speed. */
+function slowly(filter: Filter, event: Judged): boolean {
+  return Object.entries(filter).every(([name, value]) => {
+    const filters = value as readonly Filter[];
+    if (name === '$and') return filters.every((one) => slowly(one, event));
+    if (name === '$or') return filters.some((one) => slowly(one, event));
+    if (name === '$not') return !slowly(value as Filter, event);
+    return holds(value, membersAt(event, name.split('.')));
+  });
+}
+
+/** The value at a path as a list of one, or an empty list if it is missing. */
+function membersAt(event: unknown, [step, ...rest]: readonly string[]): readonly unknown[] {
+  if (step === undefined) return [event];
+  if (typeof event !== 'object' || event === null) return [];
+  const own = Object.getOwnPropertyDescriptor(event, step);
+  return own === undefined ? [] : membersAt(own.value, rest);
+}
+
+function holds(condition: unknown, found: readonly unknown[]): boolean {
+  const isOperators =
+    typeof condition === 'object' && condition !== null && Object.keys(condition).some((name) => name.startsWith('$'));
+  if (!isOperators) return found.some((value) => same(value, condition));
+  return Object.entries(condition).every(([name, wanted]) => {
+    const any = wanted as readonly unknown[];
+    const order = found.map((value) => ordered(value, wanted));
+    switch (name) {
+      case '$eq':
+        return found.some((value) => same(value, wanted));
+      case '$neq':
+        return !found.some((value) => same(value, wanted));
+      case '$in':
+        return found.some((value) => any.some((one) => same(value, one)));
+      case '$nin':
+        return !found.some((value) => any.some((one) => same(value, one)));
+      case '$gt':
+        return order.includes('more');
+      case '$gte':
+        return order.includes('more') || order.includes('same');
+      case '$lt':
+        return order.includes('less');
+      case '$lte':
+        return order.includes('less') || order.includes('same');
+      case '$startsWith':
+        return found.some((value) => typeof value === 'string' && value.slice(0, String(wanted).length) === wanted);
+      case '$endsWith':
+        return found.some(
+          (value) =>
+            typeof value === 'string' &&
+            value.length >= String(wanted).length &&
+            value.slice(value.length - String(wanted).length) === wanted,
+        );
+      case '$exist':
+        return (found.length === 1) === wanted;
+      case '$and':
+        return any.every((one) => holds(one, found));
+      case '$or':
+        return any.some((one) => holds(one, found));
+      case '$not':
+        return !holds(wanted, found);
+      default:
+        return assert.fail(name);
+    }
+  });
+}
+
+function same(one: unknown, other: unknown): boolean {
+  return canonical(one) === canonical(other);
+}
+
+/** JSON with sorted members. Negative zero is zero. */
+function canonical(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  const names = Object.keys(value).sort();
+  const members = names.map(
+    (name) => `${JSON.stringify(name)}:${canonical(Object.entries(value).find(([one]) => one === name)?.[1])}`,
+  );
+  return `{${members.join(',')}}`;
+}
+
+function ordered(value: unknown, wanted: unknown): 'less' | 'same' | 'more' | null {
+  if (typeof value === 'number' && typeof wanted === 'number')
+    return value < wanted ? 'less' : value > wanted ? 'more' : 'same';
+  if (typeof value !== 'string' || typeof wanted !== 'string') return null;
+  for (let at = 0; ; at += 1) {
+    if (at === value.length) return at === wanted.length ? 'same' : 'less';
+    if (at === wanted.length) return 'more';
+    const [a, b] = [value.charCodeAt(at), wanted.charCodeAt(at)];
+    if (a !== b) return a < b ? 'less' : 'more';
+  }
+}

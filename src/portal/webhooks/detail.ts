@@ -1,6 +1,7 @@
 /** `/webhooks/{id}`: the state of a webhook, its figures, its history and its actions. */
 import { attemptMs } from '../../delivery/claim.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
+import { filterText } from '../../kernel/filter-text.ts';
 import { TEST_MARGIN_MS } from '../../kernel/limits/portal.ts';
 import { type Day, successRate } from '../../observe/figures.ts';
 import type { WebhookListing } from '../../store/directory.ts';
@@ -13,7 +14,6 @@ import { actionButton, buttonRow, linkButton, pageHeader, section, submitButton 
 import { attemptsText, rateTone } from '../parts/health.ts';
 import { notice, stateBadge, tags } from '../parts/mark.ts';
 import { countOf, countText, relativeTime, sentence, shareText, spanText, time } from '../parts/text.ts';
-import { filterText } from './filter-text.ts';
 import { failsBriefly } from './history.ts';
 
 export function webhookHeader(call: PageCall, { listing: { webhook }, figures }: Status): Html {

@@ -67,7 +67,7 @@ function destination({ endpoints, eventTypes, keys, now }: WebhookChoices): Fiel
       label: 'Filter',
       rows: 5,
       placeholder: '{"data.total": {"$gte": 100}, "data.country": {"$in": ["DE", "FR"]}}',
-      hint: 'Leave empty for all events of these types. Conditions on type, subject and data: $eq, $neq, $gt, $gte, $lt, $lte, $in, $nin, $startsWith, $exist, $and, $or, $not. Applies to events that are published from now on.',
+      hint: 'Leave empty for all events of these types. Conditions on type, subject and data: $eq, $neq, $gt, $gte, $lt, $lte, $in, $nin, $startsWith, $endsWith, $exist, $and, $or, $not. Applies to events that are published from now on.',
     }),
     encryptionKeyName: select({
       label: 'Key',
