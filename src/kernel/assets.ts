@@ -20,6 +20,7 @@ export const ASSETS = {
   'portal/passkeys.js': 'src/portal/assets/passkeys.js',
   'portal/failures.js': 'src/portal/assets/failures.js',
   'portal/forms.js': 'src/portal/assets/forms.js',
+  'portal/filter.js': 'src/portal/assets/filter.js',
   'portal/search.js': 'src/portal/assets/search.js',
   'portal/search.css': 'src/portal/assets/search.css',
   'portal/chart.js': 'src/portal/assets/chart.js',

@@ -45,6 +45,7 @@ const BUNDLES: { readonly [Key in keyof AssetUrls]: Bundle } = {
       'portal/failures.js',
       'portal/passkeys.js',
       'portal/forms.js',
+      'portal/filter.js',
       'portal/search.js',
       'portal/live.js',
     ],

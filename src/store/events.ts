@@ -10,8 +10,8 @@ export type PastEvent = Pick<NewEvent, 'id' | 'type' | 'subject' | 'createdAt' |
 /** Publishing (`event`, `outbox`). */
 export type EventStore = {
   /**
-   * The latest events of these types, newest first, without erased ones: of the events that a customer gets, or of all with null. Stops
-   * early after `maxBytes` of data, and for a customer after a bounded number of its events.
+   * The latest events of these types, newest first, without erased ones and those whose erasure has begun: of the events that a customer
+   * gets, or of all with null. Stops early after `maxBytes` of data, and for a customer after a bounded number of its events.
    */
   latest(
     types: readonly string[],

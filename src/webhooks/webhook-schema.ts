@@ -168,7 +168,18 @@ export const filterPreviewView = z
   .object({
     judged: z.int(),
     passed: z.int(),
-    items: z.array(z.object({ eventId: z.string(), eventType: z.string(), createdAt: instant, passes: z.boolean() })),
+    items: z.array(
+      z.object({
+        eventId: z.string(),
+        eventType: z.string(),
+        createdAt: instant,
+        passes: z.boolean(),
+        reasons: z.array(z.string()).meta({
+          description:
+            'Why it does not pass: each condition that does not hold. Data that must be encrypted is left out.',
+        }),
+      }),
+    ),
   })
   .meta({ id: 'FilterPreview', description: 'Which of the latest events of its types would pass, newest first.' });
 export type FilterPreview = z.infer<typeof filterPreviewView>;

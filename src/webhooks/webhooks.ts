@@ -2,11 +2,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { encryptionNeed, matchingTypes } from '../events/event.ts';
 import { noSuchType } from '../events/event-types.ts';
-import { compileFilter } from '../kernel/filter.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
-import { FILTER_PREVIEW_BYTES } from '../kernel/limits/limits.ts';
 import { type FieldProblem, Refusal, refuseFields } from '../kernel/refusal.ts';
-import { isoInstant } from '../kernel/schemas.ts';
 import type { Acting } from '../resources/acting.ts';
 import { type Administration, administer, type Stamp } from '../resources/administration.ts';
 import type { AuditEntry } from '../resources/audit.ts';
@@ -16,6 +13,7 @@ import type { Store } from '../store/store.ts';
 import { type Acknowledge, createAcknowledge, type ObserveAcknowledged } from './acknowledge.ts';
 import { askedReplay, type ReplayRequest, refusePulledReplay } from './deliveries.ts';
 import { howToVerify } from './endpoint.ts';
+import { previewFilter } from './filter-preview.ts';
 import { isExpired } from './keys.ts';
 import { HEALTHY, isRunnable, startedProgress, stateChange, stoppedProgress } from './lifecycle.ts';
 import { modeProblems } from './pull-rule.ts';
@@ -86,22 +84,7 @@ export function createWebhooks(dependencies: Dependencies): Webhooks {
       wake();
       return webhook;
     },
-    previewFilter: async (id, { filter, limit }) => {
-      const { customerId, eventTypes: patterns } = await get(id);
-      const types = await store.eventTypes.all();
-      const names = new Set(patterns.flatMap((pattern) => matchingTypes(pattern, types).map(({ name }) => name)));
-      const limits = { events: limit, maxBytes: FILTER_PREVIEW_BYTES };
-      const passes = filter === null ? () => true : compileFilter(filter);
-      const items = (await store.events.latest([...names], customerId, limits)).map(
-        ({ id: eventId, type, subject, ...event }) => ({
-          eventId,
-          eventType: type,
-          createdAt: isoInstant(event.createdAt),
-          passes: passes({ type, subject, data: JSON.parse(event.dataJson) }),
-        }),
-      );
-      return { judged: items.length, passed: items.filter((item) => item.passes).length, items };
-    },
+    previewFilter: async (id, input) => previewFilter(store, await get(id), input),
     acknowledge: createAcknowledge(dependencies, get),
     start: (id, acting) => setState(id, 'start', acting),
     stop: (id, acting) => setState(id, 'stop', acting),

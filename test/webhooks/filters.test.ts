@@ -132,11 +132,11 @@ describe('a filter', () => {
     const preview = await s.webhooks.previewFilter(everything.id, { filter: LARGE, limit: 3 });
     assert.deepEqual([preview.judged, preview.passed], [3, 2]);
     assert.deepEqual(
-      preview.items.map(({ eventType, passes }) => [eventType, passes]),
+      preview.items.map(({ eventType, passes, reasons }) => [eventType, passes, reasons]),
       [
-        ['order.placed', false],
-        ['order.paid', true],
-        ['order.placed', true],
+        ['order.placed', false, ['data.total is 7, not at least 100']],
+        ['order.paid', true, []],
+        ['order.placed', true, []],
       ],
     );
     const own = await s.webhooks.previewFilter(large.id, {});
@@ -145,5 +145,39 @@ describe('a filter', () => {
       code: 'validation_failed',
       fields: ['limit'],
     });
+  });
+
+  it('is tried without a word of data that must be encrypted, and of a person whose erasure has begun', async (t) => {
+    const s = await openTestServices(t);
+    const { everything } = await prepare(s);
+    await s.publish({ events: [order(1, 'DE'), order(2, 'DE', { subject: 'person-7' })] }, ACTOR);
+    const preview = () => s.webhooks.previewFilter(everything.id, { filter: LARGE });
+    assert.deepEqual(
+      (await preview()).items.map(({ reasons }) => reasons),
+      [['data.total is 2, not at least 100'], ['data.total is 1, not at least 100']],
+    );
+    const begun = { id: s.ids.uuid(), subject: 'person-7', actor: 'user:x', startedAt: s.clock() };
+    const audit = {
+      id: s.ids.uuid(),
+      at: s.clock(),
+      actor: 'user:x',
+      target: 'subject:x',
+      changes: {},
+      customerId: null,
+    };
+    await s.store.erasures.begin(begun, { ...audit, action: 'event.erase' });
+    assert.deepEqual(
+      (await preview()).items.map(({ reasons }) => reasons),
+      [['data.total is 1, not at least 100']],
+    );
+    const hires = await makeWebhook(s, ['employee.*'], { key: true });
+    const caller = await makeCaller(s, ['employees:create', 'employees:view']);
+    const ada = { userName: 'ada', firstName: 'Ada', lastName: 'B', email: 'a@b.example', division: 'sales' };
+    await s.employees.create(ada, caller);
+    const { items } = await s.webhooks.previewFilter(hires.id, { filter: { 'data.division': 'legal' } });
+    assert.deepEqual(
+      items.map(({ passes, reasons }) => [passes, reasons]),
+      [[false, ['this is not true: data.division is "legal"']]],
+    );
   });
 });

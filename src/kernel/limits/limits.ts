@@ -224,6 +224,10 @@ export const FILTER_CONDITIONS = 50;
 export const FILTER_DEPTH = 8;
 /** The steps of a path. */
 export const FILTER_STEPS = 20;
+/** What an editor of filters offers: paths, values of each, and the length of their JSON. */
+export const FILTER_PATHS = 500;
+export const FILTER_PATH_VALUES = 10;
+export const FILTER_VALUE_LENGTH = 100;
 /** Compiled filters that are kept, by their text. */
 export const FILTERS_CACHED = 2000;
 /** Events that a preview judges at most, and after how many bytes of their data it stops. */

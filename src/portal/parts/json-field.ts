@@ -1,9 +1,9 @@
 /** A form field with a JSON object, and the merge patch (RFC 7396) that changes the stored object to the entered one. */
 import { JSON_DEPTH_MAX } from '../../kernel/limits/limits.ts';
-import { refuseField } from '../../kernel/refusal.ts';
+import { type FieldProblem, refuseField } from '../../kernel/refusal.ts';
 import { isDeeperThan, isObject } from '../../kernel/validation.ts';
 import { type Body, type FormField, lines, linesOf } from '../field-table.ts';
-import { type FormState, textArea } from './fields.ts';
+import { textArea } from './fields.ts';
 
 type JsonObject = Readonly<Body>;
 
@@ -16,12 +16,12 @@ export function jsonObject(options: Parameters<typeof lines>[0]): FormField {
   });
   return {
     ...field,
-    draw: (state, name) => textArea({ ...state, problem: (of) => placedProblem(state, of) }, { ...all, name }),
+    draw: (state, name) => textArea({ ...state, problem: (of) => placedProblem(state.problems, of) }, { ...all, name }),
   };
 }
 
 /** The problem of a field, beginning with the place in the object: one text area has them all. */
-function placedProblem({ problems }: FormState, name: string): string | null {
+export function placedProblem(problems: readonly FieldProblem[], name: string): string | null {
   const found = problems.find(({ field }) => field === name || field.startsWith(`${name}.`));
   if (found === undefined) return null;
   return found.field === name ? found.problem : `${found.field.slice(name.length + 1)} ${found.problem}`;

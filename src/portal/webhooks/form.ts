@@ -13,9 +13,9 @@ import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import { type Body, type FieldTable, type FormField, number, oneOf, rows, select, text, tick } from '../field-table.ts';
 import { type FormState, idOf, problemLine, textField } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
-import { jsonObject } from '../parts/json-field.ts';
 import { notice } from '../parts/mark.ts';
 import type { FormLayout } from '../record-pages.ts';
+import { filterField } from './filter-editor.ts';
 
 /** The choices of the form. */
 export type WebhookChoices = {
@@ -63,12 +63,7 @@ function destination({ endpoints, eventTypes, keys, now }: WebhookChoices): Fiel
       },
     ),
     eventTypes: eventsField(eventTypes),
-    filter: jsonObject({
-      label: 'Filter',
-      rows: 5,
-      placeholder: '{"data.total": {"$gte": 100}, "data.country": {"$in": ["DE", "FR"]}}',
-      hint: 'Leave empty for all events of these types. Conditions on type, subject and data: $eq, $neq, $gt, $gte, $lt, $lte, $in, $nin, $startsWith, $endsWith, $exist, $and, $or, $not. Applies to events that are published from now on.',
-    }),
+    filter: filterField(eventTypes, patternsOf),
     encryptionKeyName: select({
       label: 'Key',
       choices: [

@@ -24,6 +24,7 @@ import {
   type WebhookFigures,
   webhookHeader,
 } from './detail.ts';
+import { filterPages } from './filter-editor.ts';
 import { encryptionRule, patternsOf, webhookFields, webhookLayout, webhookSettings, withoutEndpoint } from './form.ts';
 import { historySection, incidentsOf } from './history.ts';
 import { webhookListPage } from './list.ts';
@@ -121,6 +122,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
         return { title, content: html`${pageHeader({ title })}${partial}`, partial };
       },
     }),
+    ...filterPages(dependencies, patternsOf),
     pages.view('/webhooks/{id}', async (call) => {
       const listing = await found(call);
       const attempt = await testOf(call, listing);

@@ -240,6 +240,9 @@ export function eventStore(db: Database): EventStore {
   };
 }
 
+/** Event `e` belongs to an erasure that has begun. Index: erasure_open. */
+const IS_BEING_ERASED =
+  'EXISTS (SELECT 1 FROM erasure AS x WHERE x.finished_at IS NULL AND x.subject = e.subject AND x.through_key >= e.key)';
 // Index: event_of_type, covering.
 const LATEST_KEYS = 'SELECT key FROM event WHERE type = @type ORDER BY key DESC LIMIT @limit';
 // Index: event_of_audience. Looks through a bounded number of events, whatever their types are.
@@ -249,7 +252,7 @@ const LATEST_KEYS_OF_CUSTOMER = `
   WHERE type IN (SELECT t.value FROM texts(@types) AS t) ORDER BY key DESC LIMIT @limit`;
 const PAST = `
   SELECT e.id, e.type, e.subject, e.created_at, e.data AS data_json FROM numbers(@keys) AS k CROSS JOIN event AS e
-  WHERE e.key = k.value AND e.data IS NOT NULL ORDER BY e.key DESC`;
+  WHERE e.key = k.value AND e.data IS NOT NULL AND NOT ${IS_BEING_ERASED} ORDER BY e.key DESC`;
 /** Their data is at most 256 KiB each. */
 const PAST_AT_ONCE = 20;
 
@@ -314,13 +317,13 @@ const GET_BY_NAME = `SELECT ${EVENT_TYPE.columns()} FROM event_type WHERE name =
 const MUST_BE_ENCRYPTED = 'SELECT name FROM event_type WHERE name = @name AND encryption_required';
 // Index: event_of_type.
 const IN_LOG = 'SELECT key FROM event WHERE type = @name AND erased_at IS NULL LIMIT 1';
-// Index: event_of_type, whose entries end in the key. Index of the erasures: erasure_open.
+// Index: event_of_type, whose entries end in the key.
 const SAMPLE = `
   SELECT data AS data_json, created_at FROM (
     SELECT key, type, data, subject, created_at FROM event WHERE type = @name ORDER BY key DESC LIMIT ${SAMPLES_LOOKED_THROUGH}) AS e
   WHERE data IS NOT NULL AND octet_length(data) <= @maxBytes
     AND EXISTS (SELECT 1 FROM event_type AS t WHERE t.name = e.type AND NOT t.encryption_required)
-    AND NOT EXISTS (SELECT 1 FROM erasure AS x WHERE x.finished_at IS NULL AND x.subject = e.subject AND x.through_key >= e.key)
+    AND NOT ${IS_BEING_ERASED}
   ORDER BY key DESC LIMIT 1`;
 // Index: event_of_type, covering.
 const VOLUMES = `

@@ -1,0 +1,180 @@
+/**
+ * The editor of a webhook's filter: a plain text area with the paths of the chosen event types below it, and a preview with the latest
+ * events. The script (`assets/filter.js`) completes paths, operators and values from the rows of the table.
+ */
+import { type EventType, matchingTypes } from '../../events/event.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
+import { filterText } from '../../kernel/filter-text.ts';
+import { SAMPLE_BYTES } from '../../kernel/limits/portal.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import { validate } from '../../kernel/validation.ts';
+import type { Store } from '../../store/store.ts';
+import { type FilterPath, filterPaths } from '../../webhooks/filter-paths.ts';
+import { previewFilter } from '../../webhooks/filter-preview.ts';
+import { type FilterPreview, filterPreviewInput } from '../../webhooks/webhook-schema.ts';
+import type { FormField } from '../field-table.ts';
+import type { PageDependencies, PageRoute } from '../page.ts';
+import { pageHeader } from '../parts/header.ts';
+import { jsonObject, placedProblem } from '../parts/json-field.ts';
+import { table } from '../parts/list.ts';
+import { badge, icon, notice } from '../parts/mark.ts';
+import { countOf, relativeTime, sentence } from '../parts/text.ts';
+
+const NAME = 'filter';
+const PATHS = '/webhooks/new/filter-paths';
+const PREVIEW = '/webhooks/new/filter-preview';
+
+/** `patternsOf`: the chosen events of the form. */
+export function filterField(
+  eventTypes: readonly EventType[],
+  patternsOf: (sent: URLSearchParams) => string[],
+): FormField {
+  const field = jsonObject({
+    label: 'Filter',
+    rows: 6,
+    placeholder: '{"data.total": {"$gte": 100}, "data.country": {"$in": ["DE", "FR"]}}',
+    hint: html`Leave empty for all events of these types. Conditions on type, subject and data: $eq, $neq, $gt, $gte, $lt, $lte, $in, $nin, $startsWith, $endsWith, $exist, $and, $or, $not. Applies to events that are published from now on. <span data-filter-keys hidden>Suggestions appear while you type: choose one with the arrow keys and Enter. Ctrl Space shows them, Escape hides them.</span>`,
+  });
+  return {
+    ...field,
+    draw: (state, name) => {
+      const paths = filterPaths(subscribed(patternsOf(state.fields), eventTypes));
+      return html`<div class="filter-editor" data-filter-editor>${field.draw(state, name)}<div class="buttons">${PREVIEW_BUTTON}</div><div id="filter-preview" aria-live="polite"></div>${pathsRegion(pathsTable(paths))}</div>`;
+    },
+  };
+}
+
+/** Without the script, the button sends the form to the page of the preview. */
+const PREVIEW_BUTTON = html`<button class="button button-plain"${attributes({
+  formaction: PREVIEW,
+  formnovalidate: true,
+  'hx-post': PREVIEW,
+  'hx-include': 'closest form',
+  'hx-target': '#filter-preview',
+  'hx-swap': 'innerHTML',
+  'hx-sync': 'this:replace',
+})}>${icon('tester')}<span>Try it on the latest events</span></button>`;
+
+/** The script loads the paths again when other events are chosen. */
+function pathsRegion(content: Html): Html {
+  const refresh = attributes({
+    'hx-get': PATHS,
+    'hx-trigger': "load, change from:'closest form'",
+    'hx-include': '[name="eventTypes"], [name="morePatterns"]',
+    'hx-sync': 'this:replace',
+  });
+  return html`<div${refresh}>${content}</div>`;
+}
+
+function pathsTable(paths: readonly FilterPath[]): Html {
+  const rows = paths.map(({ path, types, description, values }) => [
+    html`<code${attributes({ 'data-path': path, 'data-types': types.join(' '), 'data-values': JSON.stringify(values) })}>${path}</code>${description === null ? null : html`<span class="cell-hint">${description}</span>`}`,
+    types.join(' or '),
+    values.map((value) => html`<code>${JSON.stringify(value)}</code> `),
+  ]);
+  return html`<details class="filter-paths"><summary>What a filter of these events can look at</summary>${table({
+    caption: 'Paths of the chosen event types',
+    columns: [{ label: 'Path', kind: 'main' }, { label: 'Type' }, { label: 'Values of samples' }],
+    rows,
+    empty: html``,
+  })}<p class="hint">From the schemas and samples of the event types, and from their latest events.</p></details>`;
+}
+
+function subscribed(patterns: readonly string[], eventTypes: readonly EventType[]): EventType[] {
+  const names = new Set(patterns.flatMap((pattern) => matchingTypes(pattern, eventTypes).map(({ name }) => name)));
+  return eventTypes.filter(({ name }) => names.has(name));
+}
+
+/** Latest events that are read for further paths and values. */
+const LATEST_READ = 20;
+
+export function filterPages(
+  { pages, store }: Pick<PageDependencies, 'pages' | 'store'>,
+  patternsOf: (sent: URLSearchParams) => string[],
+): PageRoute[] {
+  return [
+    pages.page({
+      method: 'GET',
+      path: PATHS,
+      role: 'administrator',
+      respond: async ({ query }) => {
+        const types = subscribed(patternsOf(query), await store.eventTypes.all());
+        const partial = pathsTable(filterPaths(types, await latestData(store, types)));
+        const title = 'What a filter can look at';
+        return { title, content: html`${pageHeader({ title })}${partial}`, partial };
+      },
+    }),
+    pages.page({
+      method: 'POST',
+      path: PREVIEW,
+      role: 'administrator',
+      respond: async ({ form, now }) => {
+        const partial = await previewOf(store, patternsOf(form), form, now);
+        const title = 'Preview of the filter';
+        const lead = 'Go back in your browser to the form: it has everything that you entered.';
+        return { title, content: html`${pageHeader({ title, lead })}${partial}`, partial };
+      },
+    }),
+  ];
+}
+
+/** Only of events that the people of this portal may see, and none that must be encrypted. */
+async function latestData({ events, customerId }: Store, types: readonly EventType[]): Promise<unknown[]> {
+  const names = types.filter(({ encryptionRequired }) => !encryptionRequired).map(({ name }) => name);
+  const limits = { events: LATEST_READ, maxBytes: LATEST_READ * SAMPLE_BYTES };
+  return (await events.latest(names, customerId, limits)).map(({ dataJson }) => JSON.parse(dataJson) as unknown);
+}
+
+/** A filter that is wrong is a result too. */
+async function previewOf(store: Store, patterns: readonly string[], form: URLSearchParams, now: number): Promise<Html> {
+  try {
+    const filter = filterField([], () => []).read(form, NAME) ?? null;
+    const input = validate(filterPreviewInput, { filter, limit: PREVIEWED });
+    const words = input.filter === null ? null : `Only if ${filterText(input.filter)}.`;
+    if (patterns.length === 0)
+      return problemNotice('Choose events first: the filter is tried on their latest ones.', words);
+    const asked = { customerId: store.customerId, eventTypes: patterns };
+    return resultOf(await previewFilter(store, asked, input), words, now);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const details = error.details ?? [];
+    const isWhole = details.some(({ field }) => field === NAME);
+    const problem = placedProblem(details, NAME) ?? error.message;
+    return problemNotice(sentence(isWhole ? `The filter ${problem}` : `In the filter, ${problem}`), null);
+  }
+}
+
+const PREVIEWED = 100;
+/** Rows of the preview. */
+const SHOWN = 10;
+
+function problemNotice(text: string, words: string | null): Html {
+  return html`<div class="stack">${words === null ? null : html`<p>${words}</p>`}${notice({ tone: 'caution', text })}</div>`;
+}
+
+/** Some that pass and some that do not, the newest first. */
+function resultOf({ judged, passed, items }: FilterPreview, words: string | null, now: number): Html {
+  if (judged === 0)
+    return problemNotice('No event of these types has been published yet, so there is nothing to try it on.', words);
+  const few = (passes: boolean): FilterPreview['items'] =>
+    items.filter((item) => item.passes === passes).slice(0, SHOWN / 2);
+  const chosen = new Set(judged <= SHOWN ? items : [...few(true), ...few(false)]);
+  const rows = items
+    .filter((item) => chosen.has(item))
+    .map(({ eventId, eventType, createdAt, passes, reasons }) => [
+      html`<a href="/deliveries?q=${eventId}"><code>${eventType}</code></a><span class="cell-hint">${relativeTime(Date.parse(createdAt), now)}</span>`,
+      passes ? badge('positive', 'passes', 'check') : badge('neutral', 'does not pass'),
+      passes || reasons.length === 0
+        ? ''
+        : html`<ul class="reasons">${reasons.map((reason) => html`<li>${reason}</li>`)}</ul>`,
+    ]);
+  const title = `${passed} of the latest ${countOf(judged, 'event')} would pass`;
+  return html`<div class="stack"><p><strong>${title}.</strong> ${words ?? 'Without a filter, all events pass.'}</p>${table(
+    {
+      caption: 'The events that were judged',
+      columns: [{ label: 'Event', kind: 'main' }, { label: 'Result' }, { label: 'Why not' }],
+      rows,
+      empty: html``,
+    },
+  )}${chosen.size < judged ? html`<p class="hint">The newest that pass and the newest that do not.</p>` : null}</div>`;
+}

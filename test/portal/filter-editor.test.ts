@@ -1,0 +1,142 @@
+/** The filter in the form of a webhook: completion, preview, and both without a script or a mouse. */
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import type { Page } from 'playwright-core';
+import type { WebhookView } from '../../src/webhooks/webhook-schema.ts';
+import { succeeded } from '../support/client.ts';
+import { MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
+import { makeEndpoint, makeWebhook, publish } from '../support/journey.ts';
+
+async function start(t: TestContext) {
+  const portal = await startDeliverPortal(t);
+  const { admin, receiver } = portal;
+  await succeeded(
+    admin.post('event-types', {
+      name: 'order.placed',
+      sample: { total: 40, country: 'DE', note: MARKUP },
+      dataSchema: {
+        type: 'object',
+        properties: { country: { enum: ['DE', 'FR', 'IT'] }, total: { type: 'number', description: 'With tax.' } },
+      },
+    }),
+  );
+  await succeeded(admin.post('event-types', { name: 'stock.moved' }));
+  await publish(admin, 'stock.moved', { warehouse: { code: 'north' } });
+  await publish(admin, 'order.placed', { total: 150, country: 'DE' }, { total: 7, country: 'IT', note: MARKUP });
+  const endpoint = await makeEndpoint(admin, receiver.endpoint('/in'), { name: 'Shop' });
+  return { ...portal, endpoint };
+}
+
+const suggestions = (page: Page) => page.getByRole('listbox', { name: 'Suggestions' }).getByRole('option');
+const texts = async (page: Page): Promise<string[]> => suggestions(page).locator('code').allInnerTexts();
+
+describe('the editor of a filter', () => {
+  it('completes paths, operators and values by keyboard, for the events that are chosen', async (t) => {
+    const { openAs, admin } = await start(t);
+    const { page, isAccessible } = await openAs('administrator', '/webhooks/new');
+    await page.locator('#field-name').fill('Large orders');
+    await page.getByLabel('Endpoint').selectOption({ label: 'Shop' });
+    const loaded = page.waitForResponse((reply) => reply.url().includes('order.placed'));
+    await page.getByLabel('order.placed').check();
+    await loaded;
+    await page.getByText('Only some of these events').click();
+    const filter = page.getByLabel('Filter', { exact: false }).and(page.locator('textarea'));
+    await filter.focus();
+    await page.keyboard.type('{');
+    await suggestions(page).filter({ hasText: 'data.country' }).waitFor();
+    assert.deepEqual(await texts(page), [
+      ...['type', 'subject', 'data.country', 'data.note', 'data.total', '$and', '$or', '$not'],
+    ]);
+    await isAccessible();
+    await page.keyboard.type('"tot');
+    assert.deepEqual(await texts(page), ['data.total']);
+    await page.keyboard.press('ArrowDown');
+    const active = await filter.getAttribute('aria-activedescendant');
+    assert.equal(await page.locator(`#${active}`).getAttribute('aria-selected'), 'true');
+    await page.keyboard.press('Enter');
+    assert.equal(await filter.inputValue(), '{"data.total": ');
+    assert.deepEqual(await texts(page), ['40', '7', '{']);
+    await page.keyboard.type('{"$g');
+    assert.deepEqual(await texts(page), ['$gt', '$gte']);
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('Enter');
+    await page.keyboard.type('100}, "cou');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.keyboard.type('{"$in": ["');
+    assert.deepEqual(await texts(page), ['"DE"', '"FR"', '"IT"']);
+    await page.keyboard.press('Escape');
+    assert.equal(await suggestions(page).count(), 0);
+    await page.keyboard.press('Control+Space');
+    await suggestions(page).filter({ hasText: '"DE"' }).click();
+    await page.keyboard.type(']}}');
+    assert.equal(await filter.inputValue(), '{"data.total": {"$gte": 100}, "data.country": {"$in": ["DE"]}}');
+    await page.getByRole('button', { name: 'Create the webhook' }).click();
+    await page.getByText('Large orders is created').waitFor();
+    const [made] = (await succeeded<{ items: WebhookView[] }>(admin.get('webhooks'))).items;
+    assert.deepEqual(made?.filter, { 'data.total': { $gte: 100 }, 'data.country': { $in: ['DE'] } });
+    await page.getByText('only if data.total is at least 100 and data.country is one of "DE"').waitFor();
+  });
+
+  it('offers the paths of other events as soon as these are chosen, and those of their latest events', async (t) => {
+    const { openAs } = await start(t);
+    const { page } = await openAs('administrator', '/webhooks/new');
+    await page.getByText('Only some of these events').click();
+    await page.getByText('What a filter of these events can look at').click();
+    await page.getByRole('row', { name: 'subject' }).waitFor();
+    assert.equal(await page.getByRole('row', { name: 'data.' }).count(), 0);
+    await page.getByLabel('stock.moved').check();
+    await page.locator('[data-path="data.warehouse.code"]').waitFor({ state: 'attached' });
+    assert.deepEqual(
+      await page.locator('[data-path]').evaluateAll((all) => all.map((one) => one.getAttribute('data-path'))),
+      ['type', 'subject', 'data.warehouse', 'data.warehouse.code'],
+    );
+  });
+
+  it('tries the filter on the latest events: which pass, and why the others do not; nothing is saved', async (t) => {
+    const { openAs, admin, endpoint } = await start(t);
+    const { id } = await makeWebhook(admin, endpoint, ['order.*'], { name: 'Orders' });
+    const { page, isAccessible } = await openAs('administrator', `/webhooks/${id}/edit`);
+    await page.getByText('Only some of these events').click();
+    const filter = page.locator('textarea[name="filter"]');
+    const preview = page.locator('#filter-preview');
+    const attempt = page.getByRole('button', { name: 'Try it on the latest events' });
+    await filter.fill('{"data.total": {"$gte": 100}, "data.country": {"$in": ["DE", "FR"]}}');
+    await attempt.click();
+    await preview.getByText('1 of the latest 2 events would pass').waitFor();
+    await preview.getByText('Only if data.total is at least 100 and data.country is one of "DE", "FR".').waitFor();
+    await preview.getByText('data.total is 7, not at least 100').waitFor();
+    await preview.getByText('data.country is "IT", not one of "DE", "FR"').waitFor();
+    await isAccessible();
+    await filter.fill('{"data.total": {"$above": 100}}');
+    await attempt.click();
+    await preview.getByText(/data\.total\.\$above is not an operator: use \$eq/).waitFor();
+    await filter.fill('{"data.note": ');
+    await filter.press('Escape');
+    await attempt.click();
+    await preview.getByText('The filter is not JSON').waitFor();
+    await filter.fill('');
+    await attempt.click();
+    await preview.getByText('2 of the latest 2 events would pass').waitFor();
+    assert.equal((await succeeded<WebhookView>(admin.get(`webhooks/${id}`))).filter, null);
+  });
+
+  it('is a plain field without the script: the paths are below it, and the preview is a page of its own', async (t) => {
+    const { openAs, admin, endpoint } = await start(t);
+    const { id } = await makeWebhook(admin, endpoint, ['order.*'], { name: 'Orders' });
+    const { page } = await openAs('administrator', `/webhooks/${id}/edit`, { isScriptless: true });
+    await page.getByText('Only some of these events').click();
+    await page.getByText('What a filter of these events can look at').click();
+    await page.getByRole('row', { name: 'data.country' }).getByText('"FR"').waitFor();
+    assert.equal(await page.getByRole('listbox').count(), 0);
+    await page.locator('textarea[name="filter"]').fill('{"data.note": {"$exist": false}}');
+    await page.getByRole('button', { name: 'Try it on the latest events' }).click();
+    await page.getByRole('heading', { name: 'Preview of the filter' }).waitFor();
+    await page.getByText('1 of the latest 2 events would pass').waitFor();
+    await page.getByText('data.note is there, and must be missing').waitFor();
+    await page.goBack();
+    assert.equal(await page.locator('textarea[name="filter"]').inputValue(), '{"data.note": {"$exist": false}}');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('only if data.note is missing').waitFor();
+  });
+});
