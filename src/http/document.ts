@@ -6,7 +6,10 @@ import type { Call, Reply, Route } from './route.ts';
 export type Rendered = { readonly text: string; readonly etag: string };
 
 export function render(document: unknown): Rendered {
-  const text = JSON.stringify(document);
+  return renderText(JSON.stringify(document));
+}
+
+export function renderText(text: string): Rendered {
   return { text, etag: `"${createHash('sha256').update(text).digest('base64url')}"` };
 }
 
@@ -17,17 +20,23 @@ export const DOCUMENT_HEADERS: NonNullable<Route['headers']> = {
   'If-None-Match': { schema: z.string(), description: 'The `ETag` of the copy at hand.' },
 };
 
-/** The replies of the route of a document with this schema. */
-export function documentReplies(schema: z.ZodType): Route['replies'] {
+/** The replies of the route of a document with this schema; JSON, unless it has another media type. */
+export function documentReplies(schema: z.ZodType, mediaType?: string): Route['replies'] {
   return {
-    200: { description: 'The document', schema, headers: HEADERS },
+    200: { description: 'The document', schema, headers: HEADERS, ...(mediaType !== undefined && { mediaType }) },
     304: { description: 'The copy at hand is the document', headers: HEADERS },
   };
 }
 
-/** `cacheControl`: the value of that header. */
-export function documentReply({ request }: Call, { text, etag }: Rendered, cacheControl: string): Reply {
-  const headers = { ETag: etag, 'Cache-Control': cacheControl };
+/** `cacheControl`: the value of that header. `mediaType`: of a text other than JSON. */
+export function documentReply(
+  { request }: Call,
+  { text, etag }: Rendered,
+  cacheControl: string,
+  mediaType?: string,
+): Reply {
+  const type = mediaType === undefined ? {} : { 'Content-Type': `${mediaType};charset=UTF-8` };
+  const headers = { ...type, ETag: etag, 'Cache-Control': cacheControl };
   if (!matches(request.headers['if-none-match'], etag)) return { status: 200, headers, body: text };
   // RFC 9110 §8.6: the Content-Length of a 304 is that of the 200.
   return { status: 304, headers: { ...headers, 'Content-Length': String(Buffer.byteLength(text)) } };

@@ -123,6 +123,7 @@ const OPEN: readonly (readonly [operation: Operation, answers: number, scope?: s
   // More with a token that holds the scope.
   ['GET /services/api/event-catalogue', 200, 'webhooks:view'],
   ['GET /services/api/asyncapi.json', 200, 'webhooks:view'],
+  ['GET /services/api/event-catalogue.d.ts', 200, 'webhooks:view'],
   ['GET /services/api/openapi.json', 200],
   ['GET /.well-known/oauth-authorization-server', 200],
   ['GET /livez', 200],

@@ -1,14 +1,19 @@
-/** The event catalogue, and the same as AsyncAPI 3 (contract §8 "Catalogue"): public types for everybody, all types for the operator. */
+/**
+ * The event catalogue, and the same as AsyncAPI 3 and as TypeScript (contract §8 "Catalogue"): public types for everybody, all types for the
+ * operator.
+ */
 import { z } from 'zod';
 import type { Gate } from '../../access/gate.ts';
 import { asyncApiDocument, catalogueView, eventCatalogue, viewCatalogue } from '../../events/catalogue.ts';
 import type { EventType } from '../../events/event.ts';
+import { typesModule } from '../../events/typescript.ts';
 import type { EventTypeStore } from '../../store/events.ts';
-import { DOCUMENT_HEADERS, documentReplies, documentReply, type Rendered, render } from '../document.ts';
+import { DOCUMENT_HEADERS, documentReplies, documentReply, type Rendered, render, renderText } from '../document.ts';
 import type { Route } from '../route.ts';
 
 const CATALOGUE_PATH = '/services/api/event-catalogue';
 const ASYNC_API_PATH = '/services/api/asyncapi.json';
+const TYPES_PATH = '/services/api/event-catalogue.d.ts';
 
 const anyDocument = z.looseObject({ asyncapi: z.string() }).meta({
   id: 'AsyncApiDocument',
@@ -21,7 +26,8 @@ export function eventCatalogueRoutes({ eventTypes, gate }: Dependencies): Route[
   const documentRoute = (
     about: Pick<Route, 'path' | 'operationId' | 'summary'>,
     schema: z.ZodType,
-    documentOf: (shown: readonly EventType[]) => unknown,
+    renderOf: (shown: readonly EventType[]) => Rendered,
+    mediaType?: string,
   ): Route => {
     // Anybody may ask, so a document is made once for each version of the event types.
     const made = new Map<'all' | 'public', Rendered & { readonly version: string }>();
@@ -34,7 +40,7 @@ export function eventCatalogueRoutes({ eventTypes, gate }: Dependencies): Route[
       description: 'Without a token: the event types that are `public`.',
       headers: DOCUMENT_HEADERS,
       replies: {
-        ...documentReplies(schema),
+        ...documentReplies(schema, mediaType),
         401: { description: 'The token is not valid, or does not hold the scope' },
       },
       respond: async (call) => {
@@ -46,10 +52,10 @@ export function eventCatalogueRoutes({ eventTypes, gate }: Dependencies): Route[
         const version = await eventTypes.version();
         let rendered = made.get(sees);
         if (rendered?.version !== version) {
-          rendered = { version, ...render(documentOf(eventCatalogue(await eventTypes.all(), sees))) };
+          rendered = { version, ...renderOf(eventCatalogue(await eventTypes.all(), sees)) };
           made.set(sees, rendered);
         }
-        return documentReply(call, rendered, caller === null ? 'no-cache' : 'private, no-cache');
+        return documentReply(call, rendered, caller === null ? 'no-cache' : 'private, no-cache', mediaType);
       },
     };
   };
@@ -61,12 +67,18 @@ export function eventCatalogueRoutes({ eventTypes, gate }: Dependencies): Route[
         summary: 'The event types that webhooks can subscribe to, with samples',
       },
       catalogueView,
-      viewCatalogue,
+      (shown) => render(viewCatalogue(shown)),
     ),
     documentRoute(
       { path: ASYNC_API_PATH, operationId: 'getAsyncApiDocument', summary: 'The event catalogue as AsyncAPI 3' },
       anyDocument,
-      asyncApiDocument,
+      (shown) => render(asyncApiDocument(shown)),
+    ),
+    documentRoute(
+      { path: TYPES_PATH, operationId: 'getEventTypesTypeScript', summary: 'The data of events as TypeScript types' },
+      z.string(),
+      (shown) => renderText(typesModule(shown)),
+      'text/plain',
     ),
   ];
 }

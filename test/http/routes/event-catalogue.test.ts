@@ -7,6 +7,7 @@ import { startService } from '../../support/service.ts';
 
 const CATALOGUE = '/services/api/event-catalogue';
 const ASYNC_API = '/services/api/asyncapi.json';
+const DECLARATIONS = '/services/api/event-catalogue.d.ts';
 const TYPES = '/services/api/x/edge/v1/event-types';
 
 type Catalogue = { readonly items: readonly Readonly<Record<string, unknown>>[] };
@@ -57,7 +58,7 @@ it('the catalogue refuses a token that may not view event types, and one that is
     [other, 'insufficient_scope'],
     ['spt_unknown', 'invalid_token'],
   ] as const) {
-    for (const path of [CATALOGUE, ASYNC_API]) {
+    for (const path of [CATALOGUE, ASYNC_API, DECLARATIONS]) {
       const { status, headers } = await admin.as(token).get(path);
       assert.equal(status, 401);
       assert.match(headers.get('www-authenticate') ?? '', new RegExp(`error="${error}"`));
@@ -106,4 +107,25 @@ it('the AsyncAPI document satisfies the official parser, and has every sample an
   assert.equal(data?.properties()?.order?.properties()?.id?.type(), 'integer');
   const example = placed?.examples().all()[0]?.payload() as { records: { value: { orderPlaced: unknown } }[] };
   assert.deepEqual(example.records[0]?.value.orderPlaced, { order: { id: 17 } });
+});
+
+it('the catalogue as TypeScript has a type for every schema, internal ones for a token alone', async (t) => {
+  const { admin, url } = await startService(t);
+  await withOrders(admin);
+  const open = await fetch(url + DECLARATIONS);
+  assert.deepEqual(
+    [open.status, open.headers.get('content-type'), open.headers.get('cache-control')],
+    [200, 'text/plain;charset=UTF-8', 'no-cache'],
+  );
+  const text = await open.text();
+  assert.match(
+    text,
+    /\/\*\* An order was placed\. \*\/\nexport type OrderPlaced = \{\n {2}readonly order\?: OrderPlaced_Order;/,
+  );
+  assert.match(text, /export type OrderPlaced_Order = \{\n {2}readonly id\?: number;/);
+  assert.match(text, / {2}"order\.placed": OrderPlaced;/);
+  assert.doesNotMatch(text, /audited/i);
+  const etag = open.headers.get('etag') ?? '';
+  assert.equal((await fetch(url + DECLARATIONS, { headers: { 'if-none-match': etag } })).status, 304);
+  assert.match(String((await admin.get(DECLARATIONS)).body), /export type OrderAudited/);
 });
