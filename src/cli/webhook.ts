@@ -110,11 +110,17 @@ export const webhookCommands: CommandGroup = [
   switchCommand('stop', 'Stop a webhook; new records wait'),
   recordCommand({
     name: 'webhook test',
-    summary: 'Send a webhook.test record now and show the result',
-    examples: ['sallyport webhook test Orders'],
+    summary: 'Send a webhook.test record or a sample now and show the result',
+    examples: ['sallyport webhook test Orders', 'sallyport webhook test Orders --sample order.created'],
     explanation:
       'The webhook may be stopped, but its endpoint must be enabled. Fails (exit status 1) unless the receiver accepts the record.',
     operands: [ID],
+    options: {
+      sample: {
+        value: '<event type>',
+        description: 'Send the sample of this event type, in a body that is marked as a test',
+      },
+    },
     settings: OUTBOUND_SETTINGS,
     run: async (composed, invocation) => {
       const { services, store, clock, ids, transport } = composed;
@@ -126,7 +132,11 @@ export const webhookCommands: CommandGroup = [
       const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }) });
       const test = createTestDelivery({ store, clock, ids, send, webhooks: services.webhooks });
       const attempt = viewAttempt(
-        await test(await recordId(WEBHOOK, composed, invocation.operand('webhook')), COMMAND_LINE.actor),
+        await test(
+          await recordId(WEBHOOK, composed, invocation.operand('webhook')),
+          COMMAND_LINE.actor,
+          invocation.text('sample') ?? undefined,
+        ),
       );
       const { delivered, responseStatus, responseBody, errorClass, error, timings } = attempt;
       const advice = NETWORK_ERRORS.has(errorClass ?? '') ? `${attempt.advice} ${OWN_SETTINGS}` : attempt.advice;

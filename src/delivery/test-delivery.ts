@@ -1,9 +1,10 @@
-/** `POST /webhooks/{id}/test` (contract §4): sends one `webhook.test` record now, outside the webhook's log. */
+/** `POST /webhooks/{id}/test` (contract §4): sends one `webhook.test` record or one sample now, outside the webhook's log. */
 
-import { makeEvent, OPERATOR_ONLY } from '../events/event.ts';
+import { type EventType, makeEvent, matchingTypes, OPERATOR_ONLY } from '../events/event.ts';
+import { noSuchType } from '../events/event-types.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { TEST_DELIVERIES_IN_FLIGHT, TEST_DELIVERIES_RETRY_SECONDS } from '../kernel/limits/delivery.ts';
-import { Refusal } from '../kernel/refusal.ts';
+import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import type { Administration } from '../resources/administration.ts';
 import type { Store } from '../store/store.ts';
@@ -14,8 +15,11 @@ import { bodyRequest, makeBody } from './body.ts';
 import { stopReason } from './claim.ts';
 import { attemptRecord, type Send } from './send.ts';
 
-/** `actorId` goes into the record's header. */
-export type TestDelivery = (webhookId: string, actorId: string | null) => Promise<AttemptRecord>;
+/**
+ * `actorId` goes into the record's header. `eventType`: sends the sample of this type, one that the webhook gets, in a body that is marked
+ * as a test.
+ */
+export type TestDelivery = (webhookId: string, actorId: string | null, eventType?: string) => Promise<AttemptRecord>;
 
 /** A test record is not in the log and takes no offset, but receivers expect an integer from 0 (contract §1). */
 const TEST_OFFSET = 0;
@@ -38,21 +42,28 @@ export function createTestDelivery(dependencies: Dependencies): TestDelivery {
   const { store, clock, ids, send, webhooks, inFlight = TEST_DELIVERIES_IN_FLIGHT } = dependencies;
   let underWay = 0;
 
-  const sendRecord = async (target: DeliveryTarget, actorId: string | null, now: number): Promise<AttemptRecord> => {
+  const sendRecord = async (
+    target: DeliveryTarget,
+    actorId: string | null,
+    sample: Sample | null,
+    now: number,
+  ): Promise<AttemptRecord> => {
     const { id: webhookId, name: webhookName, progress } = target.webhook;
-    const data = { webhookId, webhookName, at: isoInstant(now) };
-    const event = makeEvent({ type: 'webhook.test', audience: OPERATOR_ONLY, data, actorId }, { ids, now });
+    const own = { type: 'webhook.test', data: { webhookId, webhookName, at: isoInstant(now) } };
+    const event = makeEvent({ ...(sample ?? own), audience: OPERATOR_ONLY, actorId }, { ids, now });
     const record = { ...event, offset: TEST_OFFSET, messageId: event.id, eventType: event.type };
     const batchId = ids.uuid();
     const sessionId = progress.sessionId ?? ids.uuid();
-    const body = await makeBody(bodyRequest(target, { sessionId, attemptNumber: 1, now }), [record]);
+    const request = bodyRequest(target, { sessionId, attemptNumber: 1, now });
+    // The record of a sample looks like a real one, so its body says what it is.
+    const body = await makeBody(sample === null ? request : { ...request, more: { test: true } }, [record]);
     const sent = await send({ ...target, batchId, body, now });
     const { webhookNumber } = progress;
     const records = { batchId, firstOffset: null, lastOffset: null };
     return attemptRecord({ id: ids.uuid(), webhookNumber, kind: 'test', ...records, attemptNumber: 1 }, sent);
   };
 
-  return async (webhookId, actorId) => {
+  return async (webhookId, actorId, eventType) => {
     const { progress, mode } = await webhooks.get(webhookId);
     if (mode === 'pull') {
       const why = 'no test can be sent: the webhook is in mode pull, and its reader fetches what is published';
@@ -68,16 +79,35 @@ export function createTestDelivery(dependencies: Dependencies): TestDelivery {
         inPortal: `no test can be sent. ${description}`,
       });
     }
+    const sample = eventType === undefined ? null : sampleFor(target, eventType, await store.eventTypes.all());
     if (underWay >= inFlight) throw tooMany(inFlight);
     underWay += 1;
     try {
-      const attempt = await sendRecord(target, actorId, now);
+      const attempt = await sendRecord(target, actorId, sample, now);
       await store.attempts.insert(attempt);
       return attempt;
     } finally {
       underWay -= 1;
     }
   };
+}
+
+type Sample = { readonly type: string; readonly data: Readonly<Record<string, unknown>> };
+
+/**
+ * Refuses a type that the webhook does not get: a webhook has a key if the types that it gets need one. Its filter does not count, because
+ * the receiver is what is tried.
+ */
+function sampleFor({ webhook, key }: DeliveryTarget, name: string, all: readonly EventType[]): Sample {
+  // A customer learns nothing of internal types.
+  const eventType = all.find((one) => one.name === name && (webhook.customerId === null || one.public));
+  if (eventType === undefined) throw refuseField('eventType', noSuchType(name));
+  if (!webhook.eventTypes.some((pattern) => matchingTypes(pattern, [eventType]).length > 0))
+    throw refuseField('eventType', `is not one that the webhook gets: ${webhook.eventTypes.join(', ')}`);
+  if (eventType.sample === null) throw refuseField('eventType', `has no sample: ${name}`);
+  if (eventType.encryptionRequired && key === null)
+    throw new Refusal('invalid_state', `events of type ${name} must be encrypted, and the webhook has no key`);
+  return { type: name, data: eventType.sample };
 }
 
 function tooMany(inFlight: number): Refusal {

@@ -85,8 +85,8 @@ export function createAttemptFeed(
       if (readers.size === 0 || attempt === null) return;
       if (others === null || others.isNew(attempt.id)) push({ webhookId, attempt, fate: fate?.kind ?? null });
     },
-    observed: (testDelivery) => async (webhookId, actorId) => {
-      const attempt = await testDelivery(webhookId, actorId);
+    observed: (testDelivery) => async (webhookId, actorId, eventType) => {
+      const attempt = await testDelivery(webhookId, actorId, eventType);
       feed.observeSettled(webhookId, { batch: null, fate: null, attempt });
       return attempt;
     },

@@ -16,7 +16,9 @@ import { deliveryLivePages } from './deliveries/live.ts';
 import { deliveryReplayPages } from './deliveries/replay.ts';
 import { documentationPages } from './documentation.ts';
 import { endpointPages } from './endpoints/pages.ts';
-import { eventTypePages } from './event-types.ts';
+import { cataloguePages } from './event-types/catalogue.ts';
+import { eventTypePages } from './event-types/pages.ts';
+import { publishPages } from './event-types/publish.ts';
 import { instancePages } from './instances.ts';
 import { keyPages } from './keys.ts';
 import { createLayout, navigationOf } from './layout.ts';
@@ -56,6 +58,8 @@ function allPages(dependencies: PageDependencies): PageRoute[] {
     ...endpointPages(dependencies),
     ...webhookPages(dependencies),
     ...eventTypePages(dependencies),
+    ...cataloguePages(dependencies),
+    ...publishPages(dependencies),
     ...keyPages(dependencies),
     ...deliveryListPages(dependencies),
     ...deliveryFailurePages(dependencies),

@@ -17,6 +17,8 @@ export type Delivery<Events> = {
   readonly sessionId: string;
   /** Counts from 1. */
   readonly attemptNumber: number;
+  /** The record is the sample of its event type, which somebody had sent to try the receiver. Absent from all other deliveries. */
+  readonly test?: true;
   /** All records, including those that were handled before. A heartbeat has none. */
   readonly records: readonly RecordOf<Events>[];
   /** When the attempt was made, from its `date` header: epoch milliseconds in whole seconds. */

@@ -159,6 +159,15 @@ export const replayedView = z
   .object({ replayed: z.int() })
   .meta({ id: 'Replayed', description: 'How many records are due again.' });
 
+export const testInput = z
+  .strictObject({
+    eventType: z.string().max(130).optional().meta({
+      description:
+        'Sends the sample of this event type, in a body with `"test": true`. The webhook must get events of this type.',
+    }),
+  })
+  .meta({ id: 'TestInput', description: 'What to send: a `webhook.test` record, or the sample of an event type.' });
+
 export const filterPreviewInput = z
   .strictObject({ filter: filterInput, limit: z.int().min(1).max(FILTER_PREVIEW_EVENTS).default(100) })
   .meta({ id: 'FilterPreviewInput', description: 'A filter, and how many of the latest events it is to judge.' });

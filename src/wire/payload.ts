@@ -27,8 +27,8 @@ export type EnvelopeToEncode = {
   readonly attemptNumber: number;
   readonly records: readonly EnvelopeRecord[];
   readonly now: number;
-  /** Further members, of a body that is no delivery. */
-  readonly more?: Readonly<Record<string, number>>;
+  /** Further members: of a body that is no delivery, and of a test. */
+  readonly more?: Readonly<Record<string, number | boolean>>;
 };
 
 /** The body in UTF-8. Event data is inserted as stored: it was validated when it was published. */

@@ -16,11 +16,11 @@ const ROLES: readonly PortalRole[] = ['viewer', 'operator', 'administrator'];
 const pages = portalPages();
 
 describe('every page of the portal', () => {
-  it('is registered once, with a role unless it is one for coming in', () => {
+  it('is registered once, with a role unless it is one for coming in or for receivers', () => {
     const names = pages.map(({ method, path }) => `${method} ${path}`);
     assert.deepEqual([...new Set(names)], names);
     const open = pages.filter(({ role }) => role === null).map(({ path }) => path);
-    for (const path of open) assert.match(path, /^\/(sign-in|theme|portal-links)(\/|$)/);
+    for (const path of open) assert.match(path, /^\/(sign-in|theme|portal-links|event-catalogue)(\/|$)/);
   });
 
   it('sends visitors without a session to the sign-in page, and does nothing', async (t) => {

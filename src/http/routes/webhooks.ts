@@ -24,6 +24,7 @@ import {
   filterPreviewView,
   replayedView,
   replayInput,
+  testInput,
   viewWebhook,
   WEBHOOK_LIST,
   webhookReader,
@@ -150,17 +151,17 @@ export function webhookRoutes({
         },
       }),
     ),
-    actionRoute('webhooks', 'test', 'Send a `webhook.test` record now and answer with the attempt', {
+    actionRoute('webhooks', 'test', 'Send a `webhook.test` record or a sample now and answer with the attempt', {
       operationId: 'testWebhook',
-      body: noBody,
+      body: jsonBody(testInput, { optional: true }),
       replies: {
         200: { description: 'The attempt, delivered or not', schema: attemptView },
         503: { description: 'Too many tests are under way; see `Retry-After`' },
       },
       respond: async (call, id) => {
-        validate(emptyInput, call.body);
+        const { eventType } = validate(testInput, call.body);
         requireMatch(call, viewWebhook(await webhooks.get(id)), 'webhook');
-        return ok(viewAttempt(await testDelivery(id, callerOf(call).userId)));
+        return ok(viewAttempt(await testDelivery(id, callerOf(call).userId, eventType)));
       },
     }),
     actionRoute('webhooks', 'filter-preview', 'Judge the latest events of its types by a filter; changes nothing', {

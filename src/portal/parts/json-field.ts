@@ -1,4 +1,5 @@
 /** A form field with a JSON object, and the merge patch (RFC 7396) that changes the stored object to the entered one. */
+import { jsonProblem } from '../../kernel/json-place.ts';
 import { JSON_DEPTH_MAX } from '../../kernel/limits/limits.ts';
 import { type FieldProblem, refuseField } from '../../kernel/refusal.ts';
 import { isDeeperThan, isObject } from '../../kernel/validation.ts';
@@ -70,9 +71,8 @@ function readObject(field: string, text: string | undefined): JsonObject | undef
   let value: unknown;
   try {
     value = JSON.parse(text);
-  } catch (error) {
-    // The message of the parser tells the place.
-    throw refuseField(field, `is not JSON: ${(error as Error).message.slice(0, 200)}`);
+  } catch {
+    throw refuseField(field, `is not JSON: ${jsonProblem(text)}`);
   }
   if (!isObject(value)) throw refuseField(field, 'must be a JSON object');
   if (isDeeperThan(DEPTH_MAX, value)) throw refuseField(field, `must not be nested deeper than ${DEPTH_MAX}`);

@@ -89,7 +89,7 @@ export function testSection(attempt: AttemptRecord, url: string): Html {
       ? notice({
           tone: 'positive',
           title: `It arrived${took}.`,
-          text: 'The receiver accepted a webhook.test record. Test records have no offset and are in no log.',
+          text: 'The receiver accepted the test record. Test records have no offset of their own and are in no log.',
         })
       : notice({
           tone: 'negative',

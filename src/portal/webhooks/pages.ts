@@ -29,6 +29,7 @@ import { encryptionRule, patternsOf, webhookFields, webhookLayout, webhookSettin
 import { historySection, incidentsOf } from './history.ts';
 import { webhookListPage } from './list.ts';
 import { readerSection } from './reader.ts';
+import { samplesSection } from './samples.ts';
 
 export function webhookPages(dependencies: PageDependencies): PageRoute[] {
   const { pages, services, store, clock, feed, testDelivery, hasPage, publicUrl } = dependencies;
@@ -151,7 +152,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
       role: 'operator',
       respond: async (call) => {
         const path = `/webhooks/${pathId(call)}`;
-        const attempt = await testDelivery(pathId(call), call.user.id);
+        const attempt = await testDelivery(pathId(call), call.user.id, call.form.get('eventType') ?? undefined);
         if (!call.isPartial) return redirectTo(`${path}?test=${attempt.id}#test`);
         const url = await urlOf(await webhooks.get(pathId(call)));
         const partial = testRegion(testSection(attempt, url));
@@ -190,12 +191,15 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
   async function readPage(call: PageCall, listing: WebhookListing, test: Html | null): Promise<LiveReading> {
     const { webhook } = listing;
     const { id, customerId, createdAt, encryptionKeyName } = webhook;
-    const [figures, activity, history, key] = await Promise.all([
+    const [figures, activity, history, key, eventTypes] = await Promise.all([
       figuresOf(listing),
       readActivity(dependencies, call.query, webhook),
       store.stateHistory.ofWebhook(id, STATES_READ),
       encryptionKeyName === null ? null : store.keys.getByName(customerId, encryptionKeyName),
+      store.eventTypes.all(),
     ]);
+    const samples =
+      call.may('operator') && webhook.mode !== 'pull' ? samplesSection(call.csrf, webhook, eventTypes) : null;
     const audit = linkButton({ href: `/audit?target=webhook:${id}`, label: 'Audit log', kind: 'quiet' });
     const incidents = incidentsOf(history);
     const isWhole = history.length < STATES_READ && incidents.length <= STATES_SHOWN;
@@ -203,7 +207,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
     const attempts = activity.attempts.map((attempt) => attempt.id);
     const version = JSON.stringify([listing, figures, activity.series, attempts, history, key?.id]);
     const content = (): Html =>
-      html`${webhookHeader(call, status)}${testRegion(test)}${statusRegion(call, status)}${webhook.mode === 'pull' ? readerSection(webhook, publicUrl()) : null}${activitySections(call, webhook, activity)}<div class="columns">${settingsSection(listing, key)}${historySection(incidents.slice(0, STATES_SHOWN), isWhole, createdAt, audit)}</div>${call.may('administrator') ? removalSection(webhook) : null}`;
+      html`${webhookHeader(call, status)}${testRegion(test)}${statusRegion(call, status)}${webhook.mode === 'pull' ? readerSection(webhook, publicUrl()) : null}${activitySections(call, webhook, activity)}${samples}<div class="columns">${settingsSection(listing, key)}${historySection(incidents.slice(0, STATES_SHOWN), isWhole, createdAt, audit)}</div>${call.may('administrator') ? removalSection(webhook) : null}`;
     return { version, content };
   }
 

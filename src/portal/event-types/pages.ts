@@ -1,29 +1,32 @@
 /** The pages of event types: the list, one type with code that publishes it, and its forms. */
-import type { EventType } from '../events/event.ts';
-import { eventTypeReader } from '../events/event-types.ts';
-import { type Html, html } from '../http/html.ts';
-import { EVENTS_COUNTED, SAMPLE_BYTES } from '../kernel/limits/portal.ts';
-import { Refusal } from '../kernel/refusal.ts';
-import { NO_USES, type Uses } from '../store/directory.ts';
-import type { EventSample } from '../store/events.ts';
-import { eventTypeKey } from '../wire/envelope.ts';
-import { type PageCall, pathId, redirectTo, type View } from './call.ts';
-import { type FieldTable, text, tick } from './field-table.ts';
-import type { PageDependencies, PageRoute } from './page.ts';
-import { codeBlock, codePanels, definitionList } from './parts/details.ts';
-import { newForm, textField } from './parts/fields.ts';
-import { linkButton, pageHeader, section } from './parts/header.ts';
-import { jsonObject, objectPatches } from './parts/json-field.ts';
-import { emptyState, folded, listView, nothingFound, table } from './parts/list.ts';
-import { badge } from './parts/mark.ts';
-import { countOf, countText, relativeTime, time } from './parts/text.ts';
-import { readText } from './query.ts';
-import { recordPages, removalPages, usesList } from './record-pages.ts';
+import { type EventType, STATUS_CATEGORY } from '../../events/event.ts';
+import { eventTypeReader } from '../../events/event-types.ts';
+import { type Html, html } from '../../http/html.ts';
+import { EVENTS_COUNTED, SAMPLE_BYTES } from '../../kernel/limits/portal.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import { NO_USES, type Uses } from '../../store/directory.ts';
+import type { EventSample } from '../../store/events.ts';
+import { eventTypeKey } from '../../wire/envelope.ts';
+import { type PageCall, pathId, redirectTo, refusedTo, type View } from '../call.ts';
+import { type FieldTable, text, tick } from '../field-table.ts';
+import type { PageDependencies, PageRoute } from '../page.ts';
+import { codeBlock, codePanels, definitionList } from '../parts/details.ts';
+import { newForm, textField } from '../parts/fields.ts';
+import { linkButton, pageHeader, section } from '../parts/header.ts';
+import { jsonObject, objectPatches } from '../parts/json-field.ts';
+import { emptyState, folded, listView, nothingFound, table } from '../parts/list.ts';
+import { badge } from '../parts/mark.ts';
+import { countOf, countText, relativeTime, time } from '../parts/text.ts';
+import { readText } from '../query.ts';
+import { recordPages, removalPages, usesList } from '../record-pages.ts';
+import { sendSampleSection } from '../webhooks/samples.ts';
+import { CATALOGUE_PATH } from './catalogue.ts';
+import { PUBLISH_PATH } from './publish.ts';
 
 const LIST = { href: '/event-types', label: 'Event types' };
 
 export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
-  const { pages, services, store } = dependencies;
+  const { pages, services, store, testDelivery } = dependencies;
   const { eventTypes } = services;
   const found = (call: PageCall): Promise<EventType> => eventTypes.get(pathId(call));
   const entity = {
@@ -77,6 +80,19 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
       ]);
       return eventTypeView(call, { eventType, uses, sample, volume: volumes.get(name) ?? 0 });
     }),
+    pages.page({
+      method: 'POST',
+      path: '/event-types/{id}/send-sample',
+      role: 'operator',
+      respond: async (call) => {
+        const { name } = await found(call);
+        const webhookId = call.form.get('webhook') ?? '';
+        const attempt = await testDelivery(webhookId, call.user.id, name);
+        return redirectTo(`/webhooks/${webhookId}?test=${attempt.id}#test`);
+      },
+      invalid: async (call, refusal) =>
+        refusal.code === 'not_found' ? null : refusedTo(`${PATH}/${pathId(call)}`, refusal.inPortal ?? refusal.message),
+    }),
     ...removalPages(pages, entity, {
       text: () => 'Events of this type can no longer be published. Published events stay and are still delivered.',
       // Only webhooks that name the type prevent its deletion. A category works without it.
@@ -105,12 +121,17 @@ function eventTypeView(call: PageCall, { eventType, uses, sample, volume }: Show
     crumbs: [LIST],
     badges: eventTypeBadges(eventType),
     lead: description === '' ? undefined : description,
-    actions: manages
-      ? [
-          linkButton({ href: `/event-types/${id}/delete`, label: 'Delete', icon: 'trash' }),
-          linkButton({ href: `/event-types/${id}/edit`, label: 'Change', icon: 'edit' }),
-        ]
-      : [],
+    actions: [
+      ...(manages
+        ? [
+            linkButton({ href: `/event-types/${id}/delete`, label: 'Delete', icon: 'trash' }),
+            linkButton({ href: `/event-types/${id}/edit`, label: 'Change', icon: 'edit' }),
+          ]
+        : []),
+      call.may('operator') && !name.startsWith(STATUS_CATEGORY)
+        ? linkButton({ href: `${PUBLISH_PATH}?type=${name}`, label: 'Publish an event', icon: 'send' })
+        : null,
+    ],
   })}${section({
     title: 'Use',
     content: definitionList([
@@ -120,9 +141,19 @@ function eventTypeView(call: PageCall, { eventType, uses, sample, volume }: Show
         usesList(uses, '/webhooks', 'None yet: published events are not sent.'),
         'Including webhooks with its category or with all events.',
       ],
+      [
+        'Event catalogue',
+        eventType.public
+          ? html`<a href="${CATALOGUE_PATH}/${name}">its page for receivers</a>`
+          : 'internal: only callers with a token see it',
+      ],
       ...(builtIn ? [] : [['Created', time(createdAt)] as const, ['Changed', time(updatedAt)] as const]),
     ]),
-  })}${sampleSection(call, eventType, sample)}${name.startsWith('webhook.') ? null : publishing(eventType)}${
+  })}${sampleSection(call, eventType, sample)}${
+    call.may('operator') && eventType.sample !== null && uses.count > 0
+      ? sendSampleSection(call.csrf, eventType, uses.first)
+      : null
+  }${name.startsWith(STATUS_CATEGORY) ? null : publishing(eventType)}${
     dataSchema === null
       ? null
       : section({
@@ -197,7 +228,13 @@ function eventTypeListPage({ pages, store }: PageDependencies): PageRoute {
     return listView({
       title: 'Event types',
       lead: 'The kinds of events that you publish. Webhooks subscribe to one, to a category, or to all.',
-      actions: [call.may('administrator') && hasOwn ? newButton() : null],
+      actions: [
+        linkButton({ href: CATALOGUE_PATH, label: 'Public catalogue', icon: 'book', kind: 'quiet' }),
+        call.may('operator') && hasOwn
+          ? linkButton({ href: PUBLISH_PATH, label: 'Publish an event', icon: 'send' })
+          : null,
+        call.may('administrator') && hasOwn ? newButton() : null,
+      ],
       ...{ path: PATH, query },
       above: hasOwn ? null : firstEventType(call),
       filters: [textField(newForm({ q: text }), { name: 'q', label: 'Name or description', type: 'search' })],

@@ -1,0 +1,191 @@
+/** Publishing an event by hand, sending a sample through one webhook, and the catalogue that receivers read. */
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import type { DeliveryView } from '../../src/webhooks/deliveries.ts';
+import { succeeded } from '../support/client.ts';
+import { MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
+import { connect, makeEndpoint, makeWebhook } from '../support/journey.ts';
+
+const SAMPLE = { orderId: 17, total: 129.5, note: MARKUP };
+const SCHEMA = {
+  type: 'object',
+  required: ['orderId'],
+  properties: { orderId: { type: 'integer' }, total: { type: 'number' }, note: { type: 'string' } },
+};
+
+async function start(t: TestContext) {
+  const portal = await startDeliverPortal(t);
+  const { admin } = portal;
+  const type = { name: 'order.placed', description: 'An order was placed.', group: 'Orders' };
+  const { id } = await succeeded<{ id: string }>(
+    admin.post('event-types', { ...type, sample: SAMPLE, dataSchema: SCHEMA }),
+  );
+  const journey = { service: portal.portal.service, admin, receiver: portal.receiver };
+  return { ...portal, typeId: id, journey };
+}
+
+type Body = {
+  readonly test?: boolean;
+  readonly records: readonly { readonly offset: number; readonly value: Readonly<Record<string, unknown>> }[];
+};
+
+describe('publishing in the portal', () => {
+  it('fills in the sample, shows problems at their place, and leads to the deliveries', async (t) => {
+    const { openAs, admin, journey, typeId } = await start(t);
+    const { at, webhook } = await connect(journey, ['order.*'], { webhook: { name: 'Orders' } });
+    const { page, isAccessible } = await openAs('operator', `/event-types/${typeId}`, { expecting: [400] });
+    await page.getByRole('link', { name: 'Publish an event' }).click();
+    const data = page.locator('textarea[name="data"]');
+    assert.deepEqual(JSON.parse(await data.inputValue()), SAMPLE);
+    await isAccessible();
+    const publish = page.getByRole('button', { name: 'Publish the event' });
+    await data.fill('{"orderId": "17"}');
+    await publish.click();
+    await page.locator('#field-data-problem').getByText('orderId must be integer').waitFor();
+    await data.fill('{"orderId": 17,\n "total": }');
+    await publish.click();
+    await page
+      .locator('#field-data-problem')
+      .getByText('Data is not JSON: unexpected "}" at line 2, column 11')
+      .waitFor();
+    assert.deepEqual((await succeeded<{ items: unknown[] }>(admin.get('deliveries'))).items, []);
+    await data.fill('{"orderId": 18}');
+    await page.getByLabel('Subject').fill('person-7');
+    await page.getByLabel('Correlation id').fill('by-hand');
+    await publish.click();
+    await page.getByText('order.placed is published.').waitFor();
+    await isAccessible();
+    await journey.service.log.nextAttempt(webhook.id);
+    const [record] = at.deliveries.flatMap(({ records }) => records);
+    assert.deepEqual(
+      [record?.eventType, record?.data, record?.correlationId],
+      ['order.placed', { orderId: 18 }, 'by-hand'],
+    );
+    await page.getByRole('link', { name: 'Orders', exact: true }).click();
+    await page.waitForURL('**/deliveries/*');
+    const { items } = await succeeded<{ items: DeliveryView[] }>(admin.get('deliveries'));
+    assert.equal(items.length, 1);
+  });
+
+  it('works without the script, once even if the form is sent twice, and says if no webhook got the event', async (t) => {
+    const { openAs, admin } = await start(t);
+    const { page, context } = await openAs('operator', '/publish', { isScriptless: true });
+    await page.getByLabel('Event type').selectOption('order.placed');
+    await page.getByRole('button', { name: 'Choose' }).click();
+    const fields = await page
+      .locator('form[method="post"]')
+      .last()
+      .locator('[name]')
+      .evaluateAll((all) => all.map((one) => [one.getAttribute('name'), (one as unknown as { value: string }).value]));
+    await page.getByRole('button', { name: 'Publish the event' }).click();
+    await page.getByText('No webhook got it').waitFor();
+    const again = await context.request.post('/publish', {
+      form: Object.fromEntries(fields) as Record<string, string>,
+      headers: { 'sec-fetch-site': 'same-origin' },
+    });
+    assert.equal(again.url(), page.url());
+    // Events are not audited, whoever publishes them.
+    const { items } = await succeeded<{ items: { action: string }[] }>(admin.get('audit?limit=200'));
+    assert.ok(!items.some(({ action }) => action.startsWith('event.')));
+  });
+
+  it('offers no types that only the service publishes, and is not for viewers', async (t) => {
+    const { openAs, typeId } = await start(t);
+    const { page, open } = await openAs('operator', '/publish', { expecting: [403, 400] });
+    const offered = await page
+      .getByLabel('Event type')
+      .locator('option')
+      .evaluateAll((all) => all.map((one) => one.getAttribute('value')));
+    assert.deepEqual(offered, ['', 'employee.created', 'employee.updated', 'order.placed']);
+    await open('/publish?type=webhook.started');
+    assert.equal(await page.getByRole('button', { name: 'Publish the event' }).count(), 0);
+    const viewer = await openAs('viewer', `/event-types/${typeId}`, { expecting: [403] });
+    assert.equal(await viewer.page.getByRole('link', { name: 'Publish an event' }).count(), 0);
+    assert.equal(await viewer.page.getByRole('button', { name: 'Send the sample' }).count(), 0);
+    assert.equal(await viewer.open('/publish'), 403);
+  });
+});
+
+describe('a sample', () => {
+  it('is sent through one webhook, marked as a test, from the page of the webhook and of the event type', async (t) => {
+    const { openAs, admin, journey, typeId } = await start(t);
+    const { webhook } = await connect(journey, ['order.*'], {
+      webhook: { name: 'Orders', filter: { 'data.total': { $gt: 1000 } } },
+    });
+    const bodies = () => journey.receiver.requests.map(({ body }) => JSON.parse(body.toString()) as Body);
+    const before = journey.receiver.requests.length;
+    const { page, open, isAccessible } = await openAs('operator', `/webhooks/${webhook.id}`);
+    await page.getByLabel('Event type').selectOption('order.placed');
+    await page.getByRole('button', { name: 'Send the sample' }).click();
+    await page.getByText('The receiver accepted the test record.').waitFor();
+    await isAccessible();
+    await open(`/event-types/${typeId}`);
+    await page.getByLabel('Webhook').selectOption('Orders');
+    await page.getByRole('button', { name: 'Send the sample' }).click();
+    await page.getByText('The receiver accepted the test record.').waitFor();
+    const sent = bodies().slice(before);
+    assert.equal(sent.length, 2);
+    for (const { test, records } of sent) {
+      assert.equal(test, true);
+      assert.equal(records.length, 1);
+      const { headers, ...value } = records[0]?.value ?? {};
+      assert.deepEqual(value, { orderPlaced: SAMPLE });
+      assert.equal((headers as { eventType?: string }).eventType, 'order.placed');
+    }
+    assert.deepEqual((await succeeded<{ items: unknown[] }>(admin.get('deliveries'))).items, []);
+  });
+
+  it('is refused with the reason if the endpoint is off', async (t) => {
+    const { openAs, admin, receiver, typeId } = await start(t);
+    const endpoint = await makeEndpoint(admin, receiver.endpoint('/in'), { enabled: false });
+    await makeWebhook(admin, endpoint, ['order.placed'], { name: 'Orders' });
+    const { page } = await openAs('operator', `/event-types/${typeId}`);
+    await page.getByRole('button', { name: 'Send the sample' }).click();
+    await page.getByText(/No test can be sent/).waitFor();
+    assert.equal(receiver.requests.length, 0);
+  });
+});
+
+describe('the public catalogue', () => {
+  it('shows public event types to anybody, with sample, schema, type and code, and no internal ones', async (t) => {
+    const { admin, portal } = await start(t);
+    await succeeded(admin.post('event-types', { name: 'order.audited', group: 'Orders', public: false }));
+    await succeeded(admin.post('event-types', { name: 'order.booked', description: MARKUP, deprecated: true }));
+    const { page, open, isAccessible } = await portal.visit({ expecting: [404] });
+    await open('/event-catalogue');
+    assert.deepEqual(await page.locator('section h2').allInnerTexts(), [
+      'Employees',
+      'Orders',
+      'Webhooks',
+      'Other events',
+      'For tools',
+      'Receive events',
+    ]);
+    assert.equal(await page.getByText('order.audited').count(), 0);
+    await isAccessible();
+    await page.getByLabel('Name or description').fill('placed');
+    await page.getByText('order.booked').waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: 'order.placed' }).click();
+    await page.getByRole('heading', { name: 'order.placed', level: 1 }).waitFor();
+    assert.deepEqual(JSON.parse(await page.getByLabel('Data', { exact: true }).innerText()), SAMPLE);
+    assert.deepEqual(JSON.parse(await page.getByLabel('JSON Schema', { exact: true }).innerText()), SCHEMA);
+    assert.match(
+      await page.getByLabel('TypeScript', { exact: true }).first().innerText(),
+      /export type OrderPlaced = \{/,
+    );
+    await page.getByText('createReceiver<Events>').waitFor();
+    await isAccessible();
+    assert.equal(await open('/event-catalogue/order.audited'), 404);
+    assert.equal(await open('/event-catalogue/order.none'), 404);
+    const headers = (await page.request.get('/event-catalogue')).headers();
+    assert.match(headers['content-security-policy'] ?? '', /script-src 'self'/);
+  });
+
+  it('has no internal type for somebody who is signed in either, and works without the script', async (t) => {
+    const { admin, openAs } = await start(t);
+    await succeeded(admin.post('event-types', { name: 'order.audited', public: false }));
+    const { page } = await openAs('administrator', '/event-catalogue?q=order', { isScriptless: true });
+    await page.getByRole('link', { name: 'order.placed' }).waitFor();
+    assert.equal(await page.getByText('order.audited').count(), 0);
+  });
+});
