@@ -3,12 +3,15 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createTestDelivery } from '../../src/delivery/test-delivery.ts';
 import { TEST_DELIVERIES_IN_FLIGHT } from '../../src/kernel/limits/delivery.ts';
+import type { AttemptView } from '../../src/webhooks/deliveries.ts';
+import { type ErrorBody, succeeded } from '../support/client.ts';
 import { deferred } from '../support/deferred.ts';
 import { openDispatching } from '../support/dispatching.ts';
-import { connect, startJourney } from '../support/journey.ts';
+import { connect, deliveriesOf, importKey, makeEventType, startJourney } from '../support/journey.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR } from '../support/services.ts';
 import { execute } from '../support/store.ts';
+import { pgpVector } from '../support/vectors.ts';
 
 const ATTEMPTS = "SELECT 1 FROM attempt WHERE kind = 'test'";
 
@@ -68,5 +71,48 @@ describe('test deliveries', () => {
     open.resolve();
     for (const { status } of await Promise.all(sent)) assert.equal(status, 200);
     assert.equal((await admin.post(path)).status, 200);
+  });
+
+  it('send the sample of a type that the webhook gets, in a body that says so, whatever its filter', async (t) => {
+    const journey = await startJourney(t);
+    const { admin } = journey;
+    const sample = { orderId: 17, note: 'ü' };
+    await succeeded(admin.post('event-types', { name: 'order.placed', sample }));
+    await makeEventType(admin, 'order.paid');
+    await succeeded(admin.post('event-types', { name: 'stock.moved', sample }));
+    const { at, webhook } = await connect(journey, ['order.*'], { webhook: { filter: { 'data.orderId': 1 } } });
+    const path = `webhooks/${webhook.id}/test`;
+    const attempt = await succeeded<AttemptView>(admin.post(path, { eventType: 'order.placed' }));
+    assert.deepEqual([attempt.kind, attempt.delivered], ['test', true]);
+    const [sent] = at.deliveries;
+    assert.deepEqual({ ...sent?.envelope, test: true }, sent?.envelope);
+    const [record] = sent?.records ?? [];
+    assert.deepEqual([record?.eventType, record?.data, record?.offset], ['order.placed', sample, 0]);
+    assert.deepEqual(await deliveriesOf(admin, webhook), []);
+    // A plain test is as it was.
+    await succeeded(admin.post(path));
+    assert.equal('test' in (at.deliveries[1]?.envelope ?? {}), false);
+    assert.equal(at.deliveries[1]?.records[0]?.eventType, 'webhook.test');
+    for (const [eventType, says] of [
+      ['order.none', /eventType is not the name of an event type: "order\.none"/],
+      ['order.paid', /eventType has no sample: order\.paid/],
+      ['stock.moved', /eventType is not one that the webhook gets: order\.\*/],
+    ] as const) {
+      const { status, body } = await admin.post<ErrorBody>(path, { eventType });
+      assert.equal(status, 400);
+      assert.match(body.error.description, says);
+    }
+    assert.equal(at.deliveries.length, 2);
+  });
+
+  it('send a sample that must be encrypted encrypted alone', async (t) => {
+    const journey = await startJourney(t);
+    const { admin } = journey;
+    await importKey(admin, 'hr', pgpVector('curve25519'));
+    const { at, webhook } = await connect(journey, ['employee.created'], { webhook: { encryptionKeyName: 'hr' } });
+    await succeeded(admin.post(`webhooks/${webhook.id}/test`, { eventType: 'employee.created' }));
+    const [sent] = journey.receiver.requests.filter(({ url }) => url === at.path);
+    assert.equal(sent?.headers['x-content-encrypted'], 'true');
+    assert.ok(!sent?.body.includes('employeeCreated'));
   });
 });

@@ -124,7 +124,7 @@ describe('the editor of a filter', () => {
   it('is a plain field without the script: the paths are below it, and the preview is a page of its own', async (t) => {
     const { openAs, admin, endpoint } = await start(t);
     const { id } = await makeWebhook(admin, endpoint, ['order.*'], { name: 'Orders' });
-    const { page } = await openAs('administrator', `/webhooks/${id}/edit`, { isScriptless: true });
+    const { page, open } = await openAs('administrator', `/webhooks/${id}/edit`, { isScriptless: true });
     await page.getByText('Only some of these events').click();
     await page.getByText('What a filter of these events can look at').click();
     await page.getByRole('row', { name: 'data.country' }).getByText('"FR"').waitFor();
@@ -138,5 +138,8 @@ describe('the editor of a filter', () => {
     assert.equal(await page.locator('textarea[name="filter"]').inputValue(), '{"data.note": {"$exist": false}}');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('only if data.note is missing').waitFor();
+    await open(`/webhooks/${id}/edit`);
+    await page.getByText('Only some of these events').click();
+    await page.locator('#filter-preview').getByText('Only if data.note is missing.').waitFor();
   });
 });

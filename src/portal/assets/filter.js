@@ -127,6 +127,7 @@
       }),
     );
     area.removeAttribute('aria-activedescendant');
+    list.style.top = `${area.offsetTop + area.offsetHeight}px`;
     list.hidden = offers.length === 0;
     const announcer = document.getElementById('announcer');
     if (announcer !== null && offers.length > 0)

@@ -157,7 +157,7 @@ import { createReceiver, nodeHandler } from 'sallyport-receiver';
   return [
     {
       label: 'TypeScript',
-      code: `${imports}// curl -o events.d.ts …/services/api/event-catalogue.d.ts\nimport type { Events } from '../events.d.ts';\n\n${typed}`,
+      code: `${imports}// curl -o events.d.ts …/services/api/event-catalogue.d.ts\nimport type { Events } from './events.d.ts';\n\n${typed}`,
     },
     { label: 'JavaScript', code: `${imports}\n${begin}` },
     {

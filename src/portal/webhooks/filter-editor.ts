@@ -4,10 +4,11 @@
  */
 import { type EventType, matchingTypes } from '../../events/event.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
+import { filterProblem } from '../../kernel/filter.ts';
 import { filterText } from '../../kernel/filter-text.ts';
 import { SAMPLE_BYTES } from '../../kernel/limits/portal.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import { validate } from '../../kernel/validation.ts';
+import { isObject, validate } from '../../kernel/validation.ts';
 import type { Store } from '../../store/store.ts';
 import { type FilterPath, filterPaths } from '../../webhooks/filter-paths.ts';
 import { previewFilter } from '../../webhooks/filter-preview.ts';
@@ -39,9 +40,20 @@ export function filterField(
     ...field,
     draw: (state, name) => {
       const paths = filterPaths(subscribed(patternsOf(state.fields), eventTypes));
-      return html`<div class="filter-editor" data-filter-editor>${field.draw(state, name)}<div class="buttons">${PREVIEW_BUTTON}</div><div id="filter-preview" aria-live="polite"></div>${pathsRegion(pathsTable(paths))}</div>`;
+      return html`<div class="filter-editor" data-filter-editor>${field.draw(state, name)}<div class="buttons">${PREVIEW_BUTTON}</div><div id="filter-preview" aria-live="polite">${inWords(field.read, state.fields)}</div>${pathsRegion(pathsTable(paths))}</div>`;
     },
   };
+}
+
+/** The filter as the form has it. Problems are beside the field. */
+function inWords(read: FormField['read'], sent: URLSearchParams): Html | null {
+  try {
+    const filter = read(sent, NAME);
+    return isObject(filter) && filterProblem(filter) === null ? html`<p>Only if ${filterText(filter)}.</p>` : null;
+  } catch (error) {
+    if (error instanceof Refusal) return null;
+    throw error;
+  }
 }
 
 /** Without the script, the button sends the form to the page of the preview. */
@@ -164,8 +176,8 @@ function resultOf({ judged, passed, items }: FilterPreview, words: string | null
     .map(({ eventId, eventType, createdAt, passes, reasons }) => [
       html`<a href="/deliveries?q=${eventId}"><code>${eventType}</code></a><span class="cell-hint">${relativeTime(Date.parse(createdAt), now)}</span>`,
       passes ? badge('positive', 'passes', 'check') : badge('neutral', 'does not pass'),
-      passes || reasons.length === 0
-        ? ''
+      passes
+        ? html`<span class="quiet">–</span>`
         : html`<ul class="reasons">${reasons.map((reason) => html`<li>${reason}</li>`)}</ul>`,
     ]);
   const title = `${passed} of the latest ${countOf(judged, 'event')} would pass`;
