@@ -55,7 +55,7 @@ describe('the editor of a filter', () => {
     assert.equal(await page.locator(`#${active}`).getAttribute('aria-selected'), 'true');
     await page.keyboard.press('Enter');
     assert.equal(await filter.inputValue(), '{"data.total": ');
-    assert.deepEqual(await texts(page), ['40', '7', '{']);
+    assert.deepEqual(await texts(page), ['40', '7', '150', '{']);
     await page.keyboard.type('{"$g');
     assert.deepEqual(await texts(page), ['$gt', '$gte']);
     await page.keyboard.press('ArrowUp');

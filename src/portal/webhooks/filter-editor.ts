@@ -92,6 +92,11 @@ function pathsTable(paths: readonly FilterPath[]): Html {
   })}<p class="hint">From the schemas and samples of the event types, and from their latest events.</p></details>`;
 }
 
+/** A customer does not see internal types. `customerId`: of the portal; null for the operator's. */
+export function shownTypes(all: readonly EventType[], customerId: string | null): EventType[] {
+  return all.filter((type) => customerId === null || type.public);
+}
+
 function subscribed(patterns: readonly string[], eventTypes: readonly EventType[]): EventType[] {
   const names = new Set(patterns.flatMap((pattern) => matchingTypes(pattern, eventTypes).map(({ name }) => name)));
   return eventTypes.filter(({ name }) => names.has(name));
@@ -110,7 +115,7 @@ export function filterPages(
       path: PATHS,
       role: 'administrator',
       respond: async ({ query }) => {
-        const types = subscribed(patternsOf(query), await store.eventTypes.all());
+        const types = subscribed(patternsOf(query), shownTypes(await store.eventTypes.all(), store.customerId));
         const partial = pathsTable(filterPaths(types, await latestData(store, types)));
         const title = 'What a filter can look at';
         return { title, content: html`${pageHeader({ title })}${partial}`, partial };

@@ -24,7 +24,7 @@ import {
   type WebhookFigures,
   webhookHeader,
 } from './detail.ts';
-import { filterPages } from './filter-editor.ts';
+import { filterPages, shownTypes } from './filter-editor.ts';
 import { encryptionRule, patternsOf, webhookFields, webhookLayout, webhookSettings, withoutEndpoint } from './form.ts';
 import { historySection, incidentsOf } from './history.ts';
 import { webhookListPage } from './list.ts';
@@ -89,7 +89,8 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
           store.eventTypes.all(),
           keys.list('', CHOICES_MAX),
         ]);
-        return { endpoints: offered, eventTypes, keys: allKeys, now: clock() };
+        const shown = shownTypes(eventTypes, store.customerId);
+        return { endpoints: offered, eventTypes: shown, keys: allKeys, now: clock() };
       },
       fields: webhookFields,
       layout: webhookLayout,
