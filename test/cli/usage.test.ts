@@ -50,15 +50,21 @@ async function verbsOf(group: string): Promise<string> {
     .join(', ');
 }
 
+const ALSO_REQUIRED: Readonly<Record<string, readonly string[]>> = {
+  'key update': ['--name', 'x'],
+  'product update': ['--name', 'x'],
+  'webhook create': ['--endpoint', 'x'],
+};
+
 /** A complete command line for a command. */
 function complete({ name, operands = [], options = {} }: Command): string[] {
   const required = Object.entries(options).filter(([, option]) => option.required === true);
-  // They require one of their options, whichever it is.
-  const any = ['key update', 'product update'].includes(name) ? ['--name', 'x'] : [];
+  // They require one of their options, whichever it is, or one that depends on another.
+  const any = ALSO_REQUIRED[name] ?? [];
   return [
     ...name.split(' '),
     ...operands.map(() => 'x'),
-    ...required.flatMap(([option]) => [`--${option}`, 'x']),
+    ...required.flatMap(([option, { integer }]) => [`--${option}`, integer === true ? '1' : 'x']),
     ...any,
   ];
 }
