@@ -30,6 +30,7 @@ describe('webhooks', () => {
     assert.deepEqual(view, {
       ...body,
       ...{
+        customerId: null,
         customHeaders: [],
         encryptionKeyName: null,
         mode: 'push',
