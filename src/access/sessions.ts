@@ -133,7 +133,7 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
     endAll: async (userId, acting) => {
       const { actor } = acting;
       const user = await store.users.get(userId);
-      if (user === null) return;
+      if (user === null || !isWithin(acting, user)) return;
       requireRightsOfUser(acting, user);
       await store.sessions.endAll(userId, null, { ...entry('user.sign-out-everywhere', user, clock()), actor });
     },
@@ -177,6 +177,11 @@ export function actingInPortal(session: SignedIn, offered: readonly string[]): A
   const scopes = customerId === null ? [] : held;
   const authority = { through: 'session', customerId, userName, role, permissions: held, constraints, scopes } as const;
   return { actor: userId === null ? `portal-link:${id}` : `user:${userId}`, authority };
+}
+
+/** Sessions are shared by all customers: a customer's administrator ends those of its own users alone. */
+function isWithin({ authority }: Acting, { customerId }: User): boolean {
+  return authority === 'unlimited' || authority.customerId === null || authority.customerId === customerId;
 }
 
 function maySignIn(user: User): user is User & { readonly role: PortalRole } {

@@ -262,7 +262,7 @@ function valuesOf(reference: Reference, others: readonly Belongings[]): [foreign
   return others.flatMap(({ ids, names }): [string, string][] => {
     if ('name' in reference) {
       const name = names[reference.name];
-      return name === undefined ? [] : [[name, `${name.slice(0, -1)}~`]];
+      return name === undefined ? [] : [[name, `${name.slice(0, -1)}z`]];
     }
     const { id: kind, prefix = '' } = reference;
     const id = ids[kind];

@@ -89,7 +89,10 @@ export async function seedBelongings(
 ): Promise<Belongings> {
   const api = customer?.api ?? admin;
   const names = Object.fromEntries(
-    ['user', 'application', 'endpoint', 'key', 'webhook', 'subject', 'correlation'].map((kind) => [kind, unique(kind)]),
+    ['user', 'application', 'endpoint', 'key', 'webhook', 'subject', 'correlation'].map((kind) => [
+      kind,
+      `${unique(kind)}x`,
+    ]),
   ) as Readonly<Record<string, string>>;
   const user = await created(api, 'users', { userName: names.user, role: 'viewer', displayName: unique('person') });
   const application = await created<Made & { clientId: string }>(api, 'applications', {
