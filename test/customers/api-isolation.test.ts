@@ -45,6 +45,7 @@ const PARAMETERS: Readonly<Record<string, Reference>> = {
   enabled: null,
   eventType: null,
   limit: null,
+  mode: null,
   role: null,
   since: null,
   sort: null,

@@ -143,6 +143,7 @@ describe('the operations', () => {
     assert.equal(parameters.get('since')?.schema.format, 'date-time');
     assert.deepEqual([...parameters.keys()].sort(), [
       'cursor',
+      'customerId',
       'eventType',
       'limit',
       'since',

@@ -94,6 +94,8 @@ const GUARDED: readonly Line[] = [
   ['POST webhooks/{id}/test', 'webhooks:manage', 200],
   ['POST webhooks/{id}/filter-preview', 'webhooks:manage', 200, { filter: { type: 'order.placed' } }],
   ['GET webhooks/{id}/records', 'records:read', 200],
+  // It is not in mode `pull`.
+  ['POST webhooks/{id}/acknowledge', 'records:read', 409, { throughOffset: 0 }],
   ['POST webhooks/{id}/replay', 'deliveries:replay', 200],
   ['POST webhooks/{id}/start', 'webhooks:manage', 200],
   ['POST webhooks/{id}/stop', 'webhooks:manage', 200],
