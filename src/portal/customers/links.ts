@@ -1,5 +1,6 @@
 /** Opens portal links (contract §8): the first visitor with the link gets a session in the customer's portal. */
 
+import type { IncomingHttpHeaders } from 'node:http';
 import { refuseBlocked } from '../../access/throttle.ts';
 import { PORTAL_LINKS_PATH } from '../../customers/portal-links.ts';
 import { networkOf } from '../../http/request.ts';
@@ -16,8 +17,7 @@ export function portalLinkPages({ pages, services, throttle, clock }: PageDepend
       respond: async (call) => {
         const { request, params, remoteAddress } = call;
         const token = params.token ?? '';
-        // Browsers fetch links ahead, which must not use them up.
-        if (String(request.headers['sec-purpose'] ?? '').includes('prefetch') || request.method === 'HEAD')
+        if (request.method === 'HEAD' || isAhead(request.headers))
           throw new Refusal('not_found', 'a portal link is opened by a visit');
         const attempt = { network: networkOf(remoteAddress), clientId: 'a portal link' };
         refuseBlocked(await throttle.blockedForMs(attempt, clock()), tooOften);
@@ -31,4 +31,11 @@ export function portalLinkPages({ pages, services, throttle, clock }: PageDepend
       },
     }),
   ];
+}
+
+/** Browsers fetch links ahead, which must not use them up. Older ones say so in other headers. */
+function isAhead(headers: IncomingHttpHeaders): boolean {
+  return ['sec-purpose', 'purpose', 'x-purpose', 'x-moz'].some((name) =>
+    /prefetch|preview/.test(String(headers[name] ?? '')),
+  );
 }
