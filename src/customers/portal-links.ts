@@ -44,7 +44,10 @@ export const portalLinkInput = z
       .max(URL_MAX_LENGTH)
       .refine(isWebAddress, 'must be an http: or https: URL without credentials')
       .nullish()
-      .meta({ description: 'Where the portal leads back to: a page of your product.' }),
+      .meta({
+        description: 'Where the portal leads back to: a page of your product.',
+        pattern: '^https?://([A-Za-z0-9-]{1,63}\\.)*[A-Za-z]{2,63}(:[1-9][0-9]{0,3})?([/?][!-~]*)?$',
+      }),
   })
   .meta({ id: 'PortalLinkInput', description: 'Who opens the portal of a customer, and for how long.' });
 export type PortalLinkInput = z.output<typeof portalLinkInput>;
