@@ -18,6 +18,9 @@ CREATE TABLE customer (
   external_id TEXT UNIQUE,  -- the operator's own id of it
   metadata    TEXT NOT NULL CHECK (json_valid(metadata)),
   active      INTEGER NOT NULL CHECK (active IN (0, 1)),
+  max_endpoints         INTEGER CHECK (max_endpoints >= 0),          -- null: no limit
+  max_webhooks          INTEGER CHECK (max_webhooks >= 0),
+  max_events_per_second INTEGER CHECK (max_events_per_second > 0),
   created_at  INTEGER NOT NULL,
   updated_at  INTEGER NOT NULL
 ) STRICT;
@@ -474,6 +477,21 @@ CREATE TABLE figure (
   PRIMARY KEY (span_seconds, webhook_number, at)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX figure_at ON figure (span_seconds, at);
+
+-- What a customer used on a day (UTC), or with the empty id the operator. Collected in memory and added here twice a minute, kept for 400
+-- days. There is no foreign key: the usage of a deleted customer may not be billed yet.
+CREATE TABLE customer_usage (
+  customer_id TEXT NOT NULL,
+  day         TEXT NOT NULL,     -- 2026-11-21
+  events      INTEGER NOT NULL,  -- published for it
+  deliveries  INTEGER NOT NULL,  -- records that its webhooks delivered
+  attempts    INTEGER NOT NULL,  -- requests of its webhooks that carried records
+  failures    INTEGER NOT NULL,  -- those of them that failed
+  bytes       INTEGER NOT NULL,  -- of the bodies of those that were answered
+  tokens      INTEGER NOT NULL,  -- issued to its applications
+  PRIMARY KEY (customer_id, day)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX customer_usage_day ON customer_usage (day);
 
 -- Administrative changes. Each entry has the hash of the previous entry, which reveals removed and altered entries.
 CREATE TABLE audit (

@@ -8,6 +8,7 @@ import { openData } from './data/open.ts';
 import { createLargeBodies, type LargeBodies } from './delivery/large-bodies.ts';
 import { createLogWatch, type LogWatch } from './delivery/log-watch.ts';
 import { createErasures, type ErasureWork } from './events/erase.ts';
+import { writeUsage } from './housekeeping/usage.ts';
 import type { Clock } from './kernel/ids.ts';
 import type { Log } from './observe/log.ts';
 import type { EgressPolicy } from './outbound/egress.ts';
@@ -87,6 +88,9 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
   const close = async (): Promise<void> => {
     await transport.close();
     await largeBodies.close();
+    await writeUsage(data.store.usage).catch((err: unknown) =>
+      log.error({ err }, 'the last usage could not be written'),
+    );
     await data.close();
   };
   try {

@@ -44,6 +44,7 @@ import { type CheckClock, createClockWatch } from './observe/clock-watch.ts';
 import { createFigures, type FigureKeeper } from './observe/figures.ts';
 import { createLog, type Log } from './observe/log.ts';
 import { createMetrics, type Metrics } from './observe/metrics.ts';
+import { createUsageObserver } from './observe/usage.ts';
 import { createPortal } from './portal/portal.ts';
 import { type ProgramServices, readingServices } from './program-services.ts';
 import { EMBEDDING_PROGRAM } from './resources/acting.ts';
@@ -310,7 +311,12 @@ function createDelivery(
   });
   const jitter = (): number => Buffer.from(random(4)).readUInt32BE() / 2 ** 32;
   const parts = { store, clock, checkClock, membership, ids, log, send, makeLargeBody, jitter };
-  const observe = [metrics.observeSettled, figures.observeSettled, feed.observeSettled];
+  const observe = [
+    metrics.observeSettled,
+    figures.observeSettled,
+    feed.observeSettled,
+    createUsageObserver(store.usage, clock),
+  ];
   return { send, dispatcher: createDispatcher({ ...parts, observe, answeredRequests: metrics.answeredRequests }) };
 }
 

@@ -51,6 +51,8 @@ export type Tokens = {
 
 type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly random: Random };
 
+const ONE_TOKEN = { tokens: 1 };
+
 /** Compared for an unknown client, so that refusing it takes as long as a wrong secret. */
 const NO_HASH: Uint8Array = new Uint8Array(32);
 
@@ -98,7 +100,9 @@ export function createTokens({ store, clock, ids, random }: Dependencies): Token
     const hash = hashCredential(accessToken);
     const expiresAt = clock() + expiresInSeconds * 1000;
     await store.tokens.issue({ key, hash, applicationId, scope, expiresAt, tokensRevokedThrough });
-    store.applicationUses.note(applicationId, clock());
+    const now = clock();
+    store.applicationUses.note(applicationId, now);
+    store.usage.count(client.customerId, ONE_TOKEN, now);
     return { accessToken, expiresInSeconds, scope };
   };
   return {

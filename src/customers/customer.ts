@@ -1,5 +1,13 @@
 /** A customer of the operator, and the links that open its portal (contract §8). */
 
+/** What a customer may have and do; null: no limit. A limit that is lowered keeps what exists. */
+export type CustomerLimits = {
+  readonly endpoints: number | null;
+  readonly webhooks: number | null;
+  /** Events that are published for the customer, whoever publishes them. Not those for everyone. */
+  readonly eventsPerSecond: number | null;
+};
+
 /** Whoever the operator serves. Users, applications, endpoints, keys and webhooks belong to a customer or to the operator. */
 export type Customer = {
   readonly id: string;
@@ -9,6 +17,7 @@ export type Customer = {
   readonly metadata: Readonly<Record<string, string>>;
   /** The sessions, applications and tokens of an inactive customer are refused, and its webhooks stop. */
   readonly active: boolean;
+  readonly limits: CustomerLimits;
   readonly createdAt: number;
   readonly updatedAt: number;
 };

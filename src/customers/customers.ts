@@ -2,10 +2,13 @@
 import { z } from 'zod';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import {
+  ENDPOINTS_LIMIT_MAX,
+  EVENTS_PER_SECOND_LIMIT_MAX,
   EXTERNAL_ID_MAX_LENGTH,
   METADATA_NAME_MAX_LENGTH,
   METADATA_PAIRS_MAX,
   METADATA_VALUE_MAX_LENGTH,
+  WEBHOOKS_LIMIT_MAX,
 } from '../kernel/limits/customers.ts';
 import { displayName, id, instant, isoInstant, plainText } from '../kernel/schemas.ts';
 import type { Acting } from '../resources/acting.ts';
@@ -16,11 +19,26 @@ import type { Store } from '../store/store.ts';
 import type { WebhookStart } from '../store/webhooks.ts';
 import { isRunnable, startedProgress, stateChange, stoppedProgress } from '../webhooks/lifecycle.ts';
 import type { Progress, Webhook } from '../webhooks/webhook.ts';
-import type { Customer } from './customer.ts';
+import type { Customer, CustomerLimits } from './customer.ts';
 
 const metadata = z
   .record(plainText(METADATA_NAME_MAX_LENGTH), z.string().max(METADATA_VALUE_MAX_LENGTH))
   .refine((pairs) => Object.keys(pairs).length <= METADATA_PAIRS_MAX, `must have at most ${METADATA_PAIRS_MAX} pairs`);
+
+const limit = (min: number, max: number, description: string) =>
+  z.int().min(min).max(max).nullable().default(null).meta({ description });
+const limitsInput = z
+  .strictObject({
+    endpoints: limit(0, ENDPOINTS_LIMIT_MAX, 'Endpoints that the customer can have; null: any number.'),
+    webhooks: limit(0, WEBHOOKS_LIMIT_MAX, 'Webhooks that the customer can have; null: any number.'),
+    eventsPerSecond: limit(
+      1,
+      EVENTS_PER_SECOND_LIMIT_MAX,
+      'Events that can be published for the customer each second; null: any number.',
+    ),
+  })
+  .meta({ id: 'CustomerLimits', description: 'A limit that is lowered keeps what exists.' });
+const NO_LIMITS: CustomerLimits = { endpoints: null, webhooks: null, eventsPerSecond: null };
 
 export const customerInput = z
   .strictObject({
@@ -33,6 +51,7 @@ export const customerInput = z
     active: z.boolean().default(true).meta({
       description: 'The sessions, applications and tokens of an inactive customer are refused, and its webhooks stop.',
     }),
+    limits: limitsInput.default(NO_LIMITS),
   })
   .meta({ id: 'CustomerInput', description: 'Whoever you serve: the owner of endpoints, webhooks and applications.' });
 export type CustomerBody = BodyOf<typeof customerInput>;
@@ -45,6 +64,11 @@ export const customerView = z
     externalId: z.string().nullable(),
     metadata: z.record(z.string(), z.string()),
     active: z.boolean(),
+    limits: z.object({
+      endpoints: z.int().nullable(),
+      webhooks: z.int().nullable(),
+      eventsPerSecond: z.int().nullable(),
+    }),
     createdAt: instant,
     updatedAt: instant,
   })
@@ -82,7 +106,9 @@ export function createCustomers(dependencies: Dependencies): Customers {
       name: 'customer',
       store: { ...store.customers, update: updateWith(dependencies) },
       reader: customerReader,
-      writable: ({ name, externalId, metadata: pairs, active }) => ({ name, externalId, metadata: pairs, active }),
+      writable: ({ name, externalId, metadata: pairs, active, limits }) => ({
+        ...{ name, externalId, metadata: pairs, active, limits },
+      }),
       shown: viewCustomer,
       build: async (input, _, stamp) => ({ ...stamp, ...input }),
       referrers: async ({ id: customerId }) => {
@@ -92,7 +118,12 @@ export function createCustomers(dependencies: Dependencies): Customers {
         );
       },
       unique: { 'customer.external_id': 'externalId' },
-      audited: (customer) => customer,
+      audited: ({ limits, ...customer }) => ({
+        ...customer,
+        'limits.endpoints': limits.endpoints,
+        'limits.webhooks': limits.webhooks,
+        'limits.eventsPerSecond': limits.eventsPerSecond,
+      }),
     },
     { clock, ids },
   );
@@ -168,6 +199,7 @@ export function viewCustomer({ createdAt, updatedAt, ...customer }: Customer): C
   return {
     ...customer,
     metadata: { ...customer.metadata },
+    limits: { ...customer.limits },
     createdAt: isoInstant(createdAt),
     updatedAt: isoInstant(updatedAt),
   };

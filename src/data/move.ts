@@ -48,6 +48,7 @@ export const MOVED_TABLES: readonly KeyedTable[] = [
   { name: 'batch', key: ['webhook_number', 'first_offset'] },
   { name: 'attempt', key: ['key'] },
   { name: 'figure', key: ['span_seconds', 'webhook_number', 'at'] },
+  { name: 'customer_usage', key: ['customer_id', 'day'] },
   { name: 'audit', key: ['number'] },
 ];
 

@@ -72,6 +72,8 @@ export type SettledBatch = {
   readonly batch: Batch | null;
   readonly fate: BatchFate | null;
   readonly attempt: AttemptRecord | null;
+  /** `bodyBytes` of the attempt; absent without one. */
+  readonly bytes?: number;
 };
 
 /** The part of an outcome that is counted. */
@@ -106,6 +108,8 @@ export type Sent = {
   readonly outcome: Outcome;
   /** Secrets masked. */
   readonly requestHeaders: Readonly<Record<string, string>>;
+  /** The size of the body, encoded as sent; 0 if the receiver did not answer the request. */
+  readonly bodyBytes: number;
 };
 
 /** One request to send, under a lease. `batch` is null for a heartbeat. */

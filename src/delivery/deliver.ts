@@ -164,7 +164,7 @@ async function makeAndSend(
   if (typeof body === 'object' && 'unreadable' in body) {
     log.error({ webhookNumber, batchId: batch?.id, problem: body.unreadable }, 'a record cannot be read');
     const outcome = failure('internal', body.unreadable);
-    return end({ kind: 'unreadable', sent: { startedAt: now, outcome, requestHeaders: {} } });
+    return end({ kind: 'unreadable', sent: { startedAt: now, outcome, requestHeaders: {}, bodyBytes: 0 } });
   }
   if (body === 'clear') {
     await stopByService(context, target, 'encryption_key_missing', now);
@@ -230,7 +230,12 @@ function mayBeSent(job: Job, target: DeliveryTarget, now: number): boolean {
 /** A fault of the service is recorded as an attempt, so that an operator who looks for a missing delivery finds the reason. */
 function brokenOff(error: unknown, startedAt: number): Sent {
   const reason = error instanceof Error ? error.message : 'unknown';
-  return { startedAt, outcome: failure('internal', `the delivery broke off: ${reason}`), requestHeaders: {} };
+  return {
+    startedAt,
+    outcome: failure('internal', `the delivery broke off: ${reason}`),
+    requestHeaders: {},
+    bodyBytes: 0,
+  };
 }
 
 /** The service is stopping, the webhook was stopped, or a record in the request was erased. */

@@ -31,7 +31,7 @@ import type { LargeBodies } from './large-bodies.ts';
 import type { Membership } from './membership.ts';
 import { createScheduler, isSequential } from './scheduler.ts';
 import type { Send } from './send.ts';
-import { createOutcomeQueue, createSettlementWriter, type ObserveSettled } from './settle.ts';
+import { createOutcomeQueue, createSettlementWriter, type ObserveOutcome } from './settle.ts';
 
 export type Dispatcher = {
   start(): Promise<void>;
@@ -57,7 +57,7 @@ export type DispatcherOptions = {
   readonly membership?: Membership | null;
   /** A number in [0, 1), for the jitter of retries. */
   readonly jitter: () => number;
-  readonly observe?: readonly ObserveSettled[];
+  readonly observe?: readonly ObserveOutcome[];
   /** How many requests this process has answered; absent if it answers none. */
   readonly answeredRequests?: () => number;
   readonly inFlight?: number;

@@ -246,24 +246,25 @@ export function conclude(webhook: Webhook, finished: readonly Finished[], circum
     const { batch } = job;
     if (result.kind === 'lost') {
       const attempt = result.sent === null ? null : attemptOf(job, result.sent, ids);
-      batches.push({ batch: null, fate: null, attempt });
+      batches.push({ batch: null, fate: null, attempt, bytes: result.sent?.bodyBytes ?? 0 });
       continue;
     }
     if (result.kind === 'cut off') {
       // The service cut the attempt off: it says nothing about the endpoint and uses up none of the batch's attempts.
       const fate = batch === null ? null : ({ kind: 'release', at: now } as const);
-      batches.push({ batch, fate, attempt: attemptOf(job, result.sent, ids) });
+      batches.push({ batch, fate, attempt: attemptOf(job, result.sent, ids), bytes: result.sent.bodyBytes });
       continue;
     }
     if (!('sent' in result)) {
       batches.push({ batch, fate: batch === null ? null : { kind: result.kind, at: now }, attempt: null });
       continue;
     }
-    const { outcome, startedAt } = result.sent;
+    const { outcome, startedAt, bodyBytes: bytes } = result.sent;
     const question = { outcome, batch, webhook, progress, startedAt, now, jitter, halfIds };
     const judgement = judgeOf(result, url)(question);
     const isRecorded = result.kind !== 'unreadable' || judgement.fate?.kind === 'dead';
-    batches.push({ batch, fate: judgement.fate, attempt: isRecorded ? attemptOf(job, result.sent, ids) : null });
+    const attempt = isRecorded ? attemptOf(job, result.sent, ids) : null;
+    batches.push({ batch, fate: judgement.fate, attempt, bytes });
     if (!isRunnable(progress.state)) continue;
     judged = true;
     const after = progressAfter(progress, judgement, now);

@@ -78,8 +78,9 @@ export function createSend({ transport, oauth, onFault }: Dependencies): Send {
 
   return async (parts, cancellation) => {
     const { body, now: startedAt } = parts;
-    if (!body.ok) return { startedAt, outcome: body, requestHeaders: {} };
+    if (!body.ok) return { startedAt, outcome: body, requestHeaders: {}, bodyBytes: 0 };
     const message = buildMessage(parts, body);
+    const { byteLength } = message.body;
     const isOauth = parts.endpoint.oauthClientId !== null;
     const sent = isOauth
       ? await postWithBearer(message, parts, cancellation)
@@ -87,7 +88,9 @@ export function createSend({ transport, oauth, onFault }: Dependencies): Send {
     const { outcome } = sent;
     if (!outcome.ok && outcome.errorClass === 'internal' && cancellation?.reason == null)
       onFault?.(parts.endpoint.id, outcome.message);
-    return { startedAt, outcome: cut(outcome), requestHeaders: maskedHeaders(sent.message.headers) };
+    const isAnswered = outcome.ok || outcome.errorClass === 'http_status';
+    const requestHeaders = maskedHeaders(sent.message.headers);
+    return { startedAt, outcome: cut(outcome), requestHeaders, bodyBytes: isAnswered ? byteLength : 0 };
   };
 }
 

@@ -24,6 +24,8 @@ import type { Scheduler } from './scheduler.ts';
 
 /** Observes every outcome that is written. */
 export type ObserveSettled = (webhookId: string, settled: CountedBatch) => void;
+/** The same, with the customer whose webhook it is; null: the operator's own. */
+export type ObserveOutcome = (webhookId: string, settled: SettledBatch, customerId: string | null) => void;
 
 /** Outcomes of one webhook that are written, or given up. */
 type Settled = {
@@ -62,7 +64,7 @@ type WriterOptions = {
   /** Names this process in leases. */
   readonly owner: string;
   readonly scheduler: Pick<Scheduler, 'room' | 'hasRoomAfter' | 'isAtLimit' | 'hold' | 'beginClaim' | 'endClaim'>;
-  readonly observe: readonly ObserveSettled[];
+  readonly observe: readonly ObserveOutcome[];
 };
 
 export function createSettlementWriter(options: WriterOptions): SettlementWriter {
@@ -139,7 +141,7 @@ async function writeOnce(
   stateEvents.written(limited, now);
   const logsAttempts = log.isLevelEnabled('debug');
   for (const settled of batches) {
-    for (const observed of observe) observed(webhook.id, settled);
+    for (const observed of observe) observed(webhook.id, settled, webhook.customerId);
     if (logsAttempts && settled.attempt !== null) logAttempt(log, webhook, settled.attempt, settled.fate?.kind);
   }
   for (const change of changes) logChange(log, webhook.id, change);

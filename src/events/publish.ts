@@ -1,7 +1,7 @@
 /** Publishing (contract §4): all events are read and checked, then appended all or none, and durable before the reply. */
 import { z } from 'zod';
 import { contentHash } from '../kernel/content-hash.ts';
-import { type Clock, type Ids, isUuidV7 } from '../kernel/ids.ts';
+import type { Clock, Ids } from '../kernel/ids.ts';
 import { EXTERNAL_ID_MAX_LENGTH } from '../kernel/limits/customers.ts';
 import {
   EVENT_DATA_BYTES,
@@ -16,7 +16,16 @@ import { fieldName, isDeeperThan, isObject, validate } from '../kernel/validatio
 import type { Acting } from '../resources/acting.ts';
 import { KeyConflict, retryStale } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
-import { type Accepted, type Audience, EVERYONE, makeEvent, type NewEvent, OPERATOR_ONLY } from './event.ts';
+import {
+  audiencesOf,
+  countEvents,
+  duplicatesOf,
+  giveBack,
+  type LimitedEvents,
+  limitedEvents,
+  takeAllowances,
+} from './audience.ts';
+import { type Accepted, type Audience, makeEvent, type NewEvent } from './event.ts';
 import type { EventTypes } from './event-types.ts';
 
 export const reference: z.ZodType<string, string> = text(1, 200);
@@ -86,13 +95,16 @@ type Dependencies = {
   readonly wake: () => void;
 };
 
+/** `limited`: how many of the events are for customers with a limit. */
+type Made = { readonly events: readonly NewEvent[]; readonly limited: readonly LimitedEvents[] };
+
 /** Idempotency keys are per publisher: two applications may use the same key. */
 export function createPublish({ store, clock, ids, eventTypes, wake }: Dependencies): Publish {
-  const make = async (inputs: readonly CheckedEvent[], batch: boolean, publisher: string): Promise<NewEvent[]> => {
+  const make = async (inputs: readonly CheckedEvent[], batch: boolean, publisher: string): Promise<Made> => {
     const now = clock();
     const events: NewEvent[] = [];
     const sound: { readonly at: number; readonly type: string; readonly data: unknown }[] = [];
-    const audiences = await audiencesOf(store, inputs);
+    const { audiences, addressees } = await audiencesOf(store, inputs);
     const problems = inputs.map(({ idempotencyKey, ...draft }, at): FieldProblem | null => {
       const unkept = unkeptData(draft.data);
       if (unkept !== null) return unkept;
@@ -112,61 +124,36 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
       problem === null ? [] : [{ ...problem, field: fieldOf(at, problem.field, batch) }],
     );
     if (details.length > 0) throw refuseFields(details);
-    return events;
+    return { events, limited: limitedEvents(events, addressees) };
   };
   return async (given, { actor: publisher }) => {
     const batch = Array.isArray(given);
     const inputs: readonly CheckedEvent[] = batch ? given : [given];
+    let taken: readonly LimitedEvents[] = [];
+    let isTaken = false;
+    let audiences: readonly Audience[] = [];
     const accepted = await retryStale(async () => {
-      const made = await make(inputs, batch, publisher);
-      refuseConflicts(conflictsWithin(made), batch);
+      const { events, limited } = await make(inputs, batch, publisher);
+      refuseConflicts(conflictsWithin(events), batch);
+      // Once, for all rounds.
+      if (limited.length > 0 && !isTaken) {
+        await takeAllowances(store.allowances, limited, clock());
+        taken = limited;
+        isTaken = true;
+      }
+      audiences = events.map(({ audience }) => audience);
       // The ids are made when the events are written, so that logs keep the order of ids when requests are checked concurrently.
-      return store.events.publish(made.map((event) => ({ ...event, id: ids.uuid() })));
-    }).catch((error: unknown) => {
+      return store.events.publish(events.map((event) => ({ ...event, id: ids.uuid() })));
+    }).catch(async (error: unknown) => {
+      await giveBack(store.allowances, taken, clock());
       if (error instanceof KeyConflict) refuseConflicts(error.at, batch);
       throw error;
     });
+    if (taken.length > 0) await giveBack(store.allowances, duplicatesOf(taken, accepted, audiences), clock());
+    countEvents(store.usage, accepted, audiences, clock());
     wake();
     return summary(accepted);
   };
-}
-
-/**
- * Who gets each event (contract §8), or what is wrong with what it says. A customer publishes for itself alone. Each customer is looked up
- * once a request.
- */
-async function audiencesOf(
-  store: Pick<Store, 'customerId' | 'customers'>,
-  inputs: readonly CheckedEvent[],
-): Promise<(Audience | FieldProblem)[]> {
-  const found = new Map<string, Audience | FieldProblem>();
-  const audiences: (Audience | FieldProblem)[] = [];
-  for (const input of inputs) {
-    const { customerId = null, customerExternalId = null, audience = null } = input;
-    const asked = JSON.stringify([customerId, customerExternalId, audience]);
-    const known = found.get(asked) ?? (await audienceOf(store, { customerId, customerExternalId, audience }));
-    found.set(asked, known);
-    audiences.push(known);
-  }
-  return audiences;
-}
-
-async function audienceOf(
-  { customerId: own, customers }: Pick<Store, 'customerId' | 'customers'>,
-  asked: { readonly [Field in 'customerId' | 'customerExternalId' | 'audience']: string | null },
-): Promise<Audience | FieldProblem> {
-  const { customerId, customerExternalId, audience } = asked;
-  if (audience !== null && (customerId !== null || customerExternalId !== null))
-    return { field: 'audience', problem: 'cannot be combined with a customer' };
-  if (audience !== null) return own === null ? EVERYONE : { field: 'audience', problem: 'is for the operator alone' };
-  const byId = customerId === null || !isUuidV7(customerId) ? null : await customers.get(customerId);
-  if (customerId !== null && byId === null) return { field: 'customerId', problem: 'is not the id of a customer' };
-  const byExternalId = customerExternalId === null ? null : await customers.getByExternalId(customerExternalId);
-  if (customerExternalId !== null && byExternalId === null)
-    return { field: 'customerExternalId', problem: 'is not the external id of a customer' };
-  if (byId !== null && byExternalId !== null && byId.id !== byExternalId.id)
-    return { field: 'customerExternalId', problem: 'is of another customer than customerId' };
-  return byId?.id ?? byExternalId?.id ?? own ?? OPERATOR_ONLY;
 }
 
 function fieldOf(at: number, field: string, batch: boolean): string {

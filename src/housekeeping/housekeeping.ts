@@ -10,6 +10,7 @@ import { expiryWarningsJob } from './expiry-warnings.ts';
 import { giveUpJob } from './give-up.ts';
 import { expiredJobs, type Retention, retentionJobs } from './retention.ts';
 import { createScheduler, type Job, type Scheduler, type SchedulerOptions } from './scheduler.ts';
+import { usageJob } from './usage.ts';
 
 export type Housekeeping = Scheduler;
 
@@ -43,6 +44,7 @@ export function createHousekeeping({
       giveUpJob({ webhooks: store.webhooks, clock, checkClock, ids, log, wake }),
       auditHeadJob({ audit: store.audit, log }),
       applicationUsesJob(store.applicationUses),
+      usageJob(store.usage),
       expiryWarningsJob({ expiry: store.expiry, ids, log, wake }),
       ...further,
     ],

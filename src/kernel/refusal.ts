@@ -24,6 +24,7 @@ export const REFUSAL_STATUS = {
   in_use: 409,
   read_only: 409,
   last_administrator: 409,
+  limit_reached: 409,
   not_verified: 409,
   invalid_state: 409,
   idempotency_conflict: 409,

@@ -9,6 +9,7 @@ import type { After, Beside, Filter, ResourceStore, Administered as StoredResour
 import type { Store } from '../store/store.ts';
 import type { Acting } from './acting.ts';
 import { type AuditAction, type AuditEntry, type AuditedResource, changesBetween } from './audit.ts';
+import { type Limited, refuseBeyondLimit } from './customer-limits.ts';
 import { refuseChanged } from './entity-tag.ts';
 import type { InputReader, MergePatch } from './input.ts';
 
@@ -18,6 +19,8 @@ export type Resource<Record extends StoredResource, Body, Input> = {
   readonly store: ResourceStore<Record>;
   /** Given if each record belongs to a customer or to the operator, which its `customerId` says (contract §8). */
   readonly owners?: Pick<Store, 'customerId' | 'customers'>;
+  /** Given if a customer may have a limit of how many of them it has. The store enforces it too, against others at the same time. */
+  readonly limited?: Limited;
   readonly reader: Pick<InputReader<Body, Input>, 'apply'>;
   /** The body that would create this record, which a patch merges into. */
   writable(record: Record): Body;
@@ -148,7 +151,9 @@ export function administer<
     create: (given, acting, { complete = (record: Rec) => record, beside = nothing } = {}) =>
       retryStale(async () => {
         const now = clock();
-        const input = await withOwner(resource.owners, given);
+        const input: Input & Owned = await withOwner(resource.owners, given);
+        if (resource.owners !== undefined && resource.limited !== undefined)
+          await refuseBeyondLimit(resource.owners.customers, resource.limited, input.customerId ?? null);
         const record = complete(
           await resource.build(input, null, { id: ids.uuid(), createdAt: now, updatedAt: now }, null),
         );

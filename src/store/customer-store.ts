@@ -44,6 +44,10 @@ export function customerStoreOf(store: Store, customerId: string): Store {
   };
   /** Audit entries say whose they are, so that only this customer and the operator see them. */
   const audited = (audit: AuditEntry): AuditEntry => ({ ...audit, customerId });
+  const ownAllowance = <T extends { readonly customerId: string }>(wanted: T): T => {
+    if (wanted.customerId !== customerId) throw new Error('a customer publishes for itself');
+    return wanted;
+  };
 
   const resource = <Read extends Owned, Written extends Owned>(table: OwnedTable, given: Verbs<Read, Written>) => ({
     get: async (id: string): Promise<Read | null> => ((await owns(table, id)) ? given.get(id) : null),
@@ -68,8 +72,24 @@ export function customerStoreOf(store: Store, customerId: string): Store {
     customers: only('customers', {
       get: async (id) => (id === customerId ? customers.get(id) : null),
       webhookNumbers: async (id) => (id === customerId ? customers.webhookNumbers(id) : new Map()),
+      belongings: (ids) => customers.belongings(ids.filter((id) => id === customerId)),
     }),
     portalLinks: only('portalLinks', {}),
+    usage: {
+      ...store.usage,
+      count: (counted, more, now) => {
+        if (counted !== customerId) throw new Error('a customer counts for itself');
+        store.usage.count(counted, more, now);
+      },
+      days: (_, since, until) => store.usage.days(customerId, since, until),
+      list: (period, after, limit) => store.usage.list({ ...period, ...own }, after, limit),
+      sums: (period, after, limit) => store.usage.sums({ ...period, ...own }, after, limit),
+      purge: () => Promise.reject(new Error('usage.purge is not for customers')),
+    },
+    allowances: {
+      take: (wanted, now) => store.allowances.take(wanted.map(ownAllowance), now),
+      giveBack: (wanted, now) => store.allowances.giveBack(wanted.map(ownAllowance), now),
+    },
     users: {
       ...resource('user_account', users),
       update: (user, before, audit, first) => users.update(mine(user), mine(before), audited(audit), first),

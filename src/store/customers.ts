@@ -9,6 +9,9 @@ import type { WebhookStart } from './webhooks.ts';
 /** The resources that belong to customers, by their tables. */
 export type OwnedTable = 'user_account' | 'application' | 'endpoint' | 'pgp_key' | 'webhook';
 
+/** The tables of resources whose number a customer may have a limit of. */
+export type LimitedTable = 'endpoint' | 'webhook';
+
 /** What belongs to a customer, counted. */
 export type Belongings = { readonly [Kind in 'users' | 'applications' | 'endpoints' | 'keys' | 'webhooks']: number };
 

@@ -26,6 +26,7 @@ import type { PullStore } from './pull.ts';
 import type { SearchStore } from './search.ts';
 import type { SettingStore } from './settings.ts';
 import type { ShortLivedStore } from './short-lived.ts';
+import type { AllowanceStore, UsageStore } from './usage.ts';
 import type { EndpointStore, KeyStore, StateHistoryStore, WebhookStore } from './webhooks.ts';
 
 export type Store = {
@@ -33,6 +34,8 @@ export type Store = {
   readonly customerId: string | null;
   readonly customers: CustomerStore;
   readonly portalLinks: PortalLinkStore;
+  readonly usage: UsageStore;
+  readonly allowances: AllowanceStore;
   readonly users: UserStore;
   readonly invitations: InvitationStore;
   readonly products: ProductStore;

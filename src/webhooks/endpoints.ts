@@ -78,6 +78,7 @@ export function createEndpoints(dependencies: Dependencies): Endpoints {
       name: 'endpoint',
       store: { ...store.endpoints, update: updateWith(dependencies) },
       owners: store,
+      limited: 'endpoints',
       reader: endpointReader,
       writable,
       shown: (endpoint) => viewEndpoint(endpoint, clock()),

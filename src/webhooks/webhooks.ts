@@ -54,6 +54,7 @@ export function createWebhooks(dependencies: Dependencies): Webhooks {
       name: 'webhook',
       store: store.webhooks,
       owners: store,
+      limited: 'webhooks',
       reader: webhookReader,
       writable,
       shown: viewWebhook,

@@ -33,7 +33,7 @@ const jobOf = (batch: Batch | null): Job => ({
 });
 const sent = (outcome: Outcome, batch: Batch | null = batchOf(0, 0), url = URL): Finished => ({
   job: jobOf(batch),
-  result: { kind: 'sent', sent: { startedAt: NOW - 5, outcome, requestHeaders: {} }, url },
+  result: { kind: 'sent', sent: { startedAt: NOW - 5, outcome, requestHeaders: {}, bodyBytes: 0 }, url },
 });
 const statesOf = ({ changes }: Conclusion): string[] =>
   changes.map(({ stateBefore, progress, event }) => `${stateBefore} → ${progress.state} (${event?.type})`);
@@ -205,7 +205,7 @@ describe('an attempt that broke off in the service', () => {
     job: jobOf(batch),
     result: {
       kind: 'broken off',
-      sent: { startedAt: NOW - 5, outcome: failure('internal', 'a page'), requestHeaders: {} },
+      sent: { startedAt: NOW - 5, outcome: failure('internal', 'a page'), requestHeaders: {}, bodyBytes: 0 },
     },
   });
 

@@ -38,7 +38,7 @@ async function lengths(s: TestServices, made: Uint8Array): Promise<[number, numb
     send: async ({ body, now }): Promise<Sent> => {
       assert.ok(body.ok);
       lengthSent = body.bytes.byteLength;
-      return { startedAt: now, outcome: { ...OUTCOME, timings: TIMINGS }, requestHeaders: {} };
+      return { startedAt: now, outcome: { ...OUTCOME, timings: TIMINGS }, requestHeaders: {}, bodyBytes: 0 };
     },
   });
   const large = { bytes: LARGE_BODY_BYTES, attemptNumber: 1, contentRefusals: 0 };

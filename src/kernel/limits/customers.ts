@@ -14,3 +14,19 @@ export const LINK_SESSION_MAX_SECONDS = 86_400;
 export const PORTAL_LINKS_PURGED_AT_ONCE = 100;
 /** Customers whose use cases, routes and pages stay in memory, about 100 KB each. */
 export const CUSTOMERS_CACHED = 200;
+
+/** The largest limits that a customer can have. */
+export const ENDPOINTS_LIMIT_MAX = 100_000;
+export const WEBHOOKS_LIMIT_MAX = 100_000;
+export const EVENTS_PER_SECOND_LIMIT_MAX = 100_000;
+/** Allowances in memory, about 100 bytes each, before full ones are dropped. Allowances that are not full fill up within a second. */
+export const ALLOWANCES_REMEMBERED = 10_000;
+/** How often the counted usage is written: what a crash can lose. */
+export const USAGE_EVERY_MS = 30_000;
+/** Customers and days that a stop writes at once. */
+export const USAGE_AT_ONCE = 1000;
+export const USAGE_KEPT_DAYS = 400;
+/** The period of a reply without `since`. */
+export const USAGE_DAYS_DEFAULT = 30;
+/** Rows of a CSV file, about 100 bytes each. */
+export const USAGE_CSV_ROWS_MAX = 100_000;

@@ -48,6 +48,9 @@ CREATE TABLE customer (
   external_id text COLLATE "C" UNIQUE,  -- the operator's own id of it
   metadata    json NOT NULL,
   active      boolean NOT NULL,
+  max_endpoints         bigint CHECK (max_endpoints >= 0),          -- null: no limit
+  max_webhooks          bigint CHECK (max_webhooks >= 0),
+  max_events_per_second bigint CHECK (max_events_per_second > 0),
   created_at  bigint NOT NULL,
   updated_at  bigint NOT NULL
 );
@@ -580,6 +583,21 @@ CREATE TABLE figure (
 );
 CREATE INDEX figure_at ON figure (span_seconds, at);
 
+-- What a customer used on a day (UTC), or with the empty id the operator. Collected in memory and added here twice a minute, kept for 400
+-- days. There is no foreign key: the usage of a deleted customer may not be billed yet.
+CREATE TABLE customer_usage (
+  customer_id text COLLATE "C" NOT NULL,
+  day         text COLLATE "C" NOT NULL,  -- 2026-11-21
+  events      bigint NOT NULL,            -- published for it
+  deliveries  bigint NOT NULL,            -- records that its webhooks delivered
+  attempts    bigint NOT NULL,            -- requests of its webhooks that carried records
+  failures    bigint NOT NULL,            -- those of them that failed
+  bytes       bigint NOT NULL,            -- of the bodies of those that were answered
+  tokens      bigint NOT NULL,            -- issued to its applications
+  PRIMARY KEY (customer_id, day)
+);
+CREATE INDEX customer_usage_day ON customer_usage (day);
+
 -- Administrative changes. Each entry has the hash of the previous entry, which reveals removed and altered entries.
 CREATE TABLE audit (
   number        bigint PRIMARY KEY,
@@ -624,3 +642,10 @@ CREATE UNLOGGED TABLE short_lived (
   expires_at bigint NOT NULL
 );
 CREATE INDEX short_lived_expiry ON short_lived (expires_at);
+
+-- How many events each customer with a limit of events a second may publish at an instant, in thousandths of an event.
+CREATE UNLOGGED TABLE event_allowance (
+  customer_id text COLLATE "C" PRIMARY KEY REFERENCES customer (id) ON DELETE CASCADE,
+  thousandths bigint NOT NULL,
+  at          bigint NOT NULL
+);

@@ -6,6 +6,7 @@ import { removalStore, retentionStore } from '../sql/retention.ts';
 import { createStore } from '../sql/store.ts';
 import type { Store } from '../store.ts';
 import { type PostgresAccessVersion, tokenStore, watchAccess } from './access.ts';
+import { allowanceStore } from './allowances.ts';
 import { deliveryStores } from './dispatch.ts';
 import type { PostgresDatabase } from './driver/postgres.ts';
 import { erasureStore } from './erasure.ts';
@@ -31,6 +32,7 @@ export function createPostgresStore(
     ...shared,
     tokens: tokenStore(db, access),
     failures: failureStore(db),
+    allowances: allowanceStore(db),
     shortLived: shortLivedStore(db, vault),
     erasures: erasureStore(db),
     events: eventStore(db),

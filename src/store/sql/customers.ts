@@ -7,18 +7,53 @@ import { sessionStatements } from './access/sessions.ts';
 import { auditStatement } from './audit.ts';
 import { judgedChanges } from './events.ts';
 import { type ListColumns, resourceStore } from './resource.ts';
-import { bytes, flag, json, number, oneOf, readOne, readRow, table, text, textOrNull } from './table.ts';
+import {
+  bytes,
+  flag,
+  json,
+  number,
+  numberOrNull,
+  oneOf,
+  readOne,
+  readRow,
+  type Table,
+  table,
+  text,
+  textOrNull,
+} from './table.ts';
 import { stateStatements } from './webhooks/webhooks.ts';
 
-const CUSTOMER = table<Customer>('customer', 'id', {
+type Stored = Omit<Customer, 'limits'> & {
+  readonly maxEndpoints: number | null;
+  readonly maxWebhooks: number | null;
+  readonly maxEventsPerSecond: number | null;
+};
+const STORED = table<Stored>('customer', 'id', {
   id: text,
   name: text,
   externalId: textOrNull,
   metadata: json<Readonly<Record<string, string>>>(),
   active: flag,
+  maxEndpoints: numberOrNull,
+  maxWebhooks: numberOrNull,
+  maxEventsPerSecond: numberOrNull,
   createdAt: number,
   updatedAt: number,
 });
+const CUSTOMER: Table<Customer> = {
+  columns: STORED.columns,
+  insert: (customer) => STORED.insert(stored(customer)),
+  update: (customer) => STORED.update(stored(customer)),
+  read: (row) => {
+    const { maxEndpoints, maxWebhooks, maxEventsPerSecond, ...customer } = STORED.read(row);
+    const limits = { endpoints: maxEndpoints, webhooks: maxWebhooks, eventsPerSecond: maxEventsPerSecond };
+    return { ...customer, limits };
+  },
+};
+
+function stored({ limits: { endpoints, webhooks, eventsPerSecond }, ...customer }: Customer): Stored {
+  return { ...customer, maxEndpoints: endpoints, maxWebhooks: webhooks, maxEventsPerSecond: eventsPerSecond };
+}
 
 // The row with the empty id is the operator. In order of creation, a list begins after it.
 const LIST: ListColumns = {

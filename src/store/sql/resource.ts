@@ -12,6 +12,8 @@ export function resourceStore<T extends Administered>(
   /** Conditions for writing a record, and statements for rows of other tables that depend on it. */
   beside: {
     readonly guards?: (record: T) => Statement[];
+    /** Before a new record is inserted. */
+    readonly beforeInsert?: (record: T) => Statement[];
     readonly onInsert?: (record: T) => Statement[];
     readonly onUpdate?: (record: T, before: T) => Statement[];
     readonly beforeRemove?: (id: string) => Statement[];
@@ -36,6 +38,7 @@ export function resourceStore<T extends Administered>(
     insert: async (record, audit, first = []) => {
       await db.commit([
         ...first,
+        ...(beside.beforeInsert?.(record) ?? []),
         ...(beside.guards?.(record) ?? []),
         table.insert(record),
         ...(beside.onInsert?.(record) ?? []),

@@ -4,6 +4,7 @@ import { createThrottle } from '../../access/throttle.ts';
 import type { Ids } from '../../kernel/ids.ts';
 import type { Vault } from '../../kernel/vault.ts';
 import type { Database } from '../database.ts';
+import { createMemoryAllowances } from '../memory-allowances.ts';
 import type { Store } from '../store.ts';
 import { applicationStore, applicationTable } from './access/applications.ts';
 import { keptReplyStore } from './access/kept-replies.ts';
@@ -33,6 +34,7 @@ import { removalStore, retentionStore } from './retention.ts';
 import { searchStore } from './search.ts';
 import { settingStore } from './settings.ts';
 import { createMemoryValues } from './short-lived.ts';
+import { usageStore } from './usage.ts';
 import { endpointStore } from './webhooks/endpoints.ts';
 import { keyStore } from './webhooks/keys.ts';
 import { stateHistoryStore, webhookStore } from './webhooks/webhooks.ts';
@@ -44,6 +46,8 @@ export function createStore(db: Database, vault: Vault, ids: Ids, access: Access
     customerId: null,
     customers: customerStore(db),
     portalLinks: portalLinkStore(db),
+    usage: usageStore(db),
+    allowances: createMemoryAllowances(),
     users: userStore(db, ids),
     invitations: invitationStore(db),
     products: productStore(db),

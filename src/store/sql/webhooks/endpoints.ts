@@ -5,6 +5,7 @@ import type { Endpoint, Verification } from '../../../webhooks/endpoint.ts';
 import type { Database } from '../../database.ts';
 import type { EndpointStore } from '../../webhooks.ts';
 import { auditStatement } from '../audit.ts';
+import { limitStatements } from '../customer-limits.ts';
 import { judgedChanges } from '../events.ts';
 import { type ListColumns, resourceStore } from '../resource.ts';
 import {
@@ -72,6 +73,7 @@ const LIST: ListColumns = {
 
 export function endpointStore(db: Database, vault: Vault): EndpointStore {
   const { updateStatements, ...store } = resourceStore(db, 'endpoint', endpointTable(vault), {
+    beforeInsert: ({ customerId }) => limitStatements('endpoint', customerId),
     onUpdate: (endpoint, before) => changesOf(endpoint, before).map(changedSettingsStatement),
     list: LIST,
   });

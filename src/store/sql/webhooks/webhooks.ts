@@ -14,6 +14,7 @@ import type { CustomHeader } from '../../../wire/signature.ts';
 import type { Database, Row, SqlValue, Statement } from '../../database.ts';
 import type { NewWebhook, StateHistoryStore, WebhookStore } from '../../webhooks.ts';
 import { auditStatement } from '../audit.ts';
+import { limitStatements } from '../customer-limits.ts';
 import { resume, resumeStatement } from '../delivery/resume.ts';
 import { categoryPattern, judgedChanges, publishStatements } from '../events.ts';
 import { type ListColumns, pageOf, resourceStore } from '../resource.ts';
@@ -139,6 +140,7 @@ export function webhookStore(db: Database): WebhookStore {
   const many = async (sql: string, params: Readonly<Record<string, SqlValue>>): Promise<Webhook[]> =>
     (await db.all(sql, params)).map(readWebhook);
   const store = resourceStore<NewWebhook>(db, 'webhook', WEBHOOK, {
+    beforeInsert: ({ customerId }) => limitStatements('webhook', customerId),
     onInsert: ({ id, progress }) => [
       { sql: BEGIN_PROGRESS, params: { id, ...begun(progress) } },
       { sql: SUBSCRIBE, params: { id } },

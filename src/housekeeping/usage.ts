@@ -1,0 +1,32 @@
+/** Writes what customers used, and deletes it after 400 days. Requests and deliveries only count it in memory. */
+import { USAGE_AT_ONCE, USAGE_EVERY_MS, USAGE_KEPT_DAYS } from '../kernel/limits/customers.ts';
+import { dayOf, type UsageStore } from '../store/usage.ts';
+import type { Job } from './scheduler.ts';
+
+const DAY_MS = 86_400_000;
+
+/** A run writes what was counted before it began, so that it ends even while customers use the service. */
+export function usageJob(usage: UsageStore): Job {
+  return {
+    name: 'usage',
+    everyMs: USAGE_EVERY_MS,
+    everywhere: true,
+    begin: (now) => {
+      let left = usage.unwritten();
+      return async (size) => {
+        if (left > 0) {
+          const { took } = await usage.write(Math.min(size, left));
+          left -= size;
+          // Reports no rows, because this runs too often for the log and the metrics.
+          return { done: false, rows: 0, took };
+        }
+        return usage.purge(dayOf(now - USAGE_KEPT_DAYS * DAY_MS), size);
+      };
+    },
+  };
+}
+
+/** Writes all that was counted. Called before usage is read, and before the store is closed. */
+export async function writeUsage(usage: Pick<UsageStore, 'unwritten' | 'write'>): Promise<void> {
+  while (usage.unwritten() > 0) await usage.write(USAGE_AT_ONCE);
+}

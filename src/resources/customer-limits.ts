@@ -1,0 +1,22 @@
+/** The limits of customers on how much they have (contract §8 "Limits"), whoever creates it for them. */
+import { Refusal } from '../kernel/refusal.ts';
+import type { CustomerStore } from '../store/customers.ts';
+
+/** What is limited, as fields of `limits`. */
+export type Limited = 'endpoints' | 'webhooks';
+
+/** Throws 409 `limit_reached` if the customer has as many as its limit, or more. */
+export async function refuseBeyondLimit(
+  customers: Pick<CustomerStore, 'get' | 'belongings'>,
+  limited: Limited,
+  customerId: string | null,
+): Promise<void> {
+  if (customerId === null) return;
+  const customer = await customers.get(customerId);
+  const limit = customer?.limits[limited] ?? null;
+  if (customer === null || limit === null) return;
+  const count = (await customers.belongings([customerId])).get(customerId)?.[limited] ?? 0;
+  if (count < limit) return;
+  const noun = limit === 1 ? limited.slice(0, -1) : limited;
+  throw new Refusal('limit_reached', `the customer ${customer.name} has ${count} of at most ${limit} ${noun}`);
+}
