@@ -24,6 +24,7 @@ const MEANINGS: Readonly<Record<RefusalCode, string>> = {
   in_use: 'Other resources refer to it; `description` names them.',
   read_only: 'The resource is built in and cannot be changed.',
   last_administrator: 'The change would leave no active administrator.',
+  limit_reached: 'The customer has as many endpoints or webhooks as its limit; `description` names it.',
   not_verified: 'The endpoint must answer its challenge before it can be enabled.',
   invalid_state: 'The current state of the resource does not allow this; `description` says what to do first.',
   idempotency_conflict:
@@ -31,7 +32,8 @@ const MEANINGS: Readonly<Record<RefusalCode, string>> = {
   precondition_failed: 'The resource has changed since the `ETag` in `If-Match`; `ETag` has the current one.',
   content_too_large: 'The body is too large.',
   unsupported_media_type: 'The media type, charset or content coding is not supported.',
-  too_many_requests: 'Too many failed authentications from this address; `Retry-After` says how long to wait.',
+  too_many_requests:
+    'Too many failed authentications from this address, or more events a second than the limit of a customer; `Retry-After` says how long to wait.',
   headers_too_large: 'The headers are too large.',
   server_error: 'An internal error. The log has it under the `errorId`.',
   not_implemented: 'The `Transfer-Encoding` is not `chunked`.',

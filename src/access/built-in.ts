@@ -51,6 +51,7 @@ const ADMINISTRATION: BuiltInProduct = {
     { name: 'deliveries:replay', description: 'Send deliveries again.' },
     { name: 'records:read', description: 'Read the records of webhooks with their data, and acknowledge them.' },
     { name: 'audit:view', description: 'See the audit log.' },
+    { name: 'usage:view', description: 'See what customers use.' },
     { name: 'tokens:introspect', description: 'Introspect access tokens.' },
     { name: 'edge:metrics', description: 'Read the metrics from elsewhere than the loopback address.' },
   ],
@@ -68,6 +69,10 @@ const ADMINISTRATION: BuiltInProduct = {
     { methods: ['POST'], path: `${EDGE}/deliveries/{id}/replay`, scope: 'deliveries:replay' },
     { methods: ['GET'], path: `${EDGE}/audit`, scope: 'audit:view' },
     { methods: ['GET'], path: `${EDGE}/audit/{id}`, scope: 'audit:view' },
+    { methods: ['GET'], path: `${EDGE}/customers/{id}/usage`, scope: 'customers:view' },
+    { methods: ['GET'], path: `${EDGE}/customers/{id}/usage.csv`, scope: 'customers:view' },
+    { methods: ['GET'], path: `${EDGE}/usage`, scope: 'usage:view' },
+    { methods: ['GET'], path: `${EDGE}/usage.csv`, scope: 'usage:view' },
     { methods: ['GET'], path: '/metrics', scope: 'edge:metrics' },
     { methods: ['GET'], path: CATALOGUE, scope: 'webhooks:view' },
   ],
@@ -102,7 +107,7 @@ export const ADMINISTRATION_SCOPES: readonly string[] = ADMINISTRATION.scopes.ma
  */
 export const CUSTOMER_SCOPES: readonly string[] = [
   ...['endpoints', 'webhooks', 'keys', 'applications', 'users'].flatMap((name) => [`${name}:view`, `${name}:manage`]),
-  ...['events:publish', 'deliveries:view', 'deliveries:replay', 'records:read', 'audit:view'],
+  ...['events:publish', 'deliveries:view', 'deliveries:replay', 'records:read', 'audit:view', 'usage:view'],
 ];
 
 /** Whether customers may not have this scope or permission. */

@@ -23,6 +23,7 @@ import { createEndpoints } from '../webhooks/endpoints.ts';
 import { createKeys } from '../webhooks/keys.ts';
 import { createChallenge } from '../webhooks/verification.ts';
 import { createWebhooks } from '../webhooks/webhooks.ts';
+import { createUsageReads } from './usage.ts';
 
 /** Everything that API and pages need of the service, for one customer. */
 export type CustomerServices = {
@@ -52,6 +53,7 @@ export function createCustomerServices(dependencies: Dependencies, customerId: s
   const services: Services = {
     // Shared: they act on what the caller proves to hold, or tell the same to everybody.
     ...{ sessions, passkeys, products, tokens, employees, erasures, customers, portalLinks },
+    usage: createUsageReads({ ...own, customers }),
     users: createUsers(own),
     invitations: createInvitations(own),
     applications: createApplications(own),

@@ -19,6 +19,7 @@ import { invitationRoutes, inviteRoute, type SignInInvited } from './routes/invi
 import { recordRoutes } from './routes/records.ts';
 import { revocationRoutes } from './routes/revocation.ts';
 import { createClientAuthentication, tokenRoutes } from './routes/token.ts';
+import { usageRoutes } from './routes/usage.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
 
 /** The routes of the authorization server, with a shared throttle. */
@@ -74,6 +75,7 @@ export function administration(doors: Doors): Route[] {
   const once = createOnce({ store, clock });
   return [
     ...customerRoutes({ services, once, publicUrl }),
+    ...usageRoutes({ services, clock }),
     ...accessRoutes({ services, clock, once }),
     inviteRoute({ ...services, once, publicUrl }),
     ...webhookRoutes({ services, clock, testDelivery, once }),

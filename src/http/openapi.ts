@@ -348,5 +348,6 @@ const TAGS: readonly { readonly name: string; readonly description: string }[] =
   { name: 'webhooks', description: 'Which events are sent to which endpoint.' },
   { name: 'deliveries', description: 'The delivery of each event to each webhook.' },
   { name: 'audit', description: 'Who changed what.' },
+  { name: 'usage', description: 'What customers used, by day.' },
   { name: 'operation', description: 'For monitors, load balancers and generators of clients.' },
 ];

@@ -23,7 +23,8 @@ export function readPageQuery(query: URLSearchParams): PageQuery {
   return { limit, cursor };
 }
 
-function readLimit(query: URLSearchParams): number {
+/** Throws 400. */
+export function readLimit(query: URLSearchParams): number {
   const limit = query.get('limit') ?? String(PAGE_DEFAULT);
   if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > PAGE_MAX) {
     throw refuseField('limit', `must be an integer from 1 to ${PAGE_MAX}`);

@@ -1,0 +1,223 @@
+/** Reads what customers used (contract §8 "Usage"), as JSON and as CSV. */
+import { z } from 'zod';
+import { type CsvValue, csvLine } from '../kernel/csv.ts';
+
+import { USAGE_CSV_ROWS_MAX, USAGE_DAYS_DEFAULT, USAGE_KEPT_DAYS } from '../kernel/limits/customers.ts';
+import { Refusal, refuseField } from '../kernel/refusal.ts';
+import type { Store } from '../store/store.ts';
+import { addUsage, dayOf, type ListedUsage, noUsage, USAGE_COUNTS, type Usage } from '../store/usage.ts';
+import type { Customer } from './customer.ts';
+import type { Customers } from './customers.ts';
+
+const count = (description: string) => z.int().meta({ description });
+const usageShape = {
+  events: count('Events that were published for the customer. Those for everyone count for the operator.'),
+  deliveries: count('Records that its webhooks delivered.'),
+  attempts: count('Requests of its webhooks that carried records.'),
+  failures: count('Attempts that failed.'),
+  bytes: count('Bytes of the bodies of attempts that the receiver answered, compressed and encrypted as sent.'),
+  tokens: count('Access tokens that were issued to its applications.'),
+};
+const day = z.iso.date().meta({ description: 'A day in UTC, as 2026-11-21.' });
+const limitView = z.object({ count: z.int(), limit: z.int().nullable() });
+
+export const customerUsageView = z
+  .object({
+    customerId: z.string(),
+    since: day,
+    until: day,
+    items: z.array(z.object({ day, ...usageShape })).meta({ description: 'Every day of the period, oldest first.' }),
+    total: z.object(usageShape),
+    limits: z
+      .object({ endpoints: limitView, webhooks: limitView, eventsPerSecond: z.int().nullable() })
+      .meta({ description: 'The limits of the customer, null: none, and what it has of them now.' }),
+  })
+  .meta({ id: 'CustomerUsage', description: 'What a customer used, by day.' });
+export type CustomerUsageView = z.infer<typeof customerUsageView>;
+
+export const listedUsageView = z
+  .object({
+    customerId: z.string().nullable().meta({ description: 'Null: the operator.' }),
+    customerExternalId: z.string().nullable(),
+    customerName: z.string().nullable().meta({ description: 'Null for the operator, and for a deleted customer.' }),
+    day: day.nullable().meta({ description: 'Null: the whole period.' }),
+    ...usageShape,
+  })
+  .meta({ id: 'Usage', description: 'What a customer used on a day, or in a period.' });
+export type ListedUsageView = z.infer<typeof listedUsageView>;
+
+/** Both days are part of it. */
+export type Period = { readonly since: string; readonly until: string };
+
+export type UsageQuery = Period & {
+  /** A row for each day, or the sum of the period. */
+  readonly by: 'day' | 'customer';
+  /** Of this customer; null: of all. */
+  readonly customerId: string | null;
+};
+
+export type UsagePage = { readonly items: readonly ListedUsageView[]; readonly nextCursor: string | null };
+
+export type UsageReads = {
+  /** Throws 404 for an unknown customer. Also takes `externalId:…`. */
+  ofCustomer(customer: string, period: Period): Promise<CustomerUsageView>;
+  /** Days with usage, or sums, by customer. The usage of deleted customers is among them. Throws 404 for an unknown customer. */
+  list(query: UsageQuery, page: { readonly cursor: string | null; readonly limit: number }): Promise<UsagePage>;
+  /** The same as CSV, whole. Throws 400 if it has more than `USAGE_CSV_ROWS_MAX` rows. */
+  csv(query: UsageQuery): Promise<string>;
+};
+
+type Dependencies = {
+  readonly store: Store;
+  /** Of all customers. A customer's part of the service does not ask it. */
+  readonly customers: Pick<Customers, 'get'>;
+};
+
+const PAGE = 1000;
+
+export function createUsageReads({ store, customers }: Dependencies): UsageReads {
+  const { usage, customerId: own } = store;
+  const find = async (text: string): Promise<Customer> => {
+    if (own === null) return customers.get(text);
+    const customer = text === own ? await store.customers.get(own) : null;
+    if (customer === null) throw new Refusal('not_found', `there is no customer ${text.slice(0, 64)}`);
+    return customer;
+  };
+  /** So that the reply has what this process has counted until now. Reads go on while nothing can be written. */
+  const writeCounted = async (): Promise<void> => {
+    try {
+      while (usage.unwritten() > 0) await usage.write(PAGE);
+    } catch {
+      // It stays counted, and the job that writes usage reports the error.
+    }
+  };
+  const read = async (
+    {
+      by,
+      customerId,
+      since,
+      until,
+    }: Omit<UsageQuery, 'customerId'> & { readonly customerId: string | null | undefined },
+    after: Place | null,
+    limit: number,
+  ): Promise<ListedUsageView[]> => {
+    const period = { since, until, customerId };
+    const rows =
+      by === 'day' ? await usage.list(period, after, limit) : await usage.sums(period, after?.customerId, limit);
+    return rows.map(viewListed);
+  };
+  /** The query with the id of the customer. */
+  const resolved = async (query: UsageQuery) => {
+    const customerId = query.customerId === null ? undefined : (await find(query.customerId)).id;
+    await writeCounted();
+    return { ...query, customerId };
+  };
+  return {
+    ofCustomer: async (text, { since, until }) => {
+      const { id, limits } = await find(text);
+      await writeCounted();
+      const [found, belongings] = await Promise.all([usage.days(id, since, until), store.customers.belongings([id])]);
+      const byDay = new Map(found.map((one) => [one.day, one.usage]));
+      const items = daysOf({ since, until }).map((one) => ({ day: one, ...(byDay.get(one) ?? noUsage()) }));
+      const { endpoints = 0, webhooks = 0 } = belongings.get(id) ?? {};
+      return {
+        ...{ customerId: id, since, until, items, total: sumOf(items) },
+        limits: {
+          endpoints: { count: endpoints, limit: limits.endpoints },
+          webhooks: { count: webhooks, limit: limits.webhooks },
+          eventsPerSecond: limits.eventsPerSecond,
+        },
+      };
+    },
+    list: async (query, { cursor, limit }) => {
+      const after = cursor === null ? null : readCursor(cursor);
+      const found = await read(await resolved(query), after, limit + 1);
+      const items = found.slice(0, limit);
+      const last = items.at(-1);
+      return { items, nextCursor: found.length > limit && last !== undefined ? cursorOf(last) : null };
+    },
+    csv: async (query) => {
+      const asked = await resolved(query);
+      const lines = [csvLine(CSV_COLUMNS)];
+      for (let after: Place | null = null; ; ) {
+        const rows = await read(asked, after, PAGE);
+        lines.push(...rows.map((row) => csvLine(csvValues(row, query))));
+        if (lines.length > USAGE_CSV_ROWS_MAX + 1)
+          throw refuseField(
+            'since',
+            `asks for more than ${USAGE_CSV_ROWS_MAX} rows: ask for fewer days or one customer`,
+          );
+        const last = rows.at(-1);
+        if (rows.length < PAGE || last === undefined) return lines.join('');
+        after = placeOf(last);
+      }
+    },
+  };
+}
+
+const CSV_COLUMNS = ['since', 'until', 'customerId', 'customerExternalId', 'customerName', ...USAGE_COUNTS];
+
+function csvValues(row: ListedUsageView, { since, until }: Period): CsvValue[] {
+  const { day: only, customerId, customerExternalId, customerName } = row;
+  const period = [only ?? since, only ?? until];
+  return [...period, customerId, customerExternalId, customerName, ...USAGE_COUNTS.map((name) => row[name])];
+}
+
+/** The name of a CSV file. */
+export function usageFileName({ since, until }: Period): string {
+  return `usage-${since}-${until}.csv`;
+}
+
+function viewListed(row: Omit<ListedUsage, 'day'> & { readonly day?: string }): ListedUsageView {
+  const { customerId, externalId, name, usage } = row;
+  return { customerId, customerExternalId: externalId, customerName: name, day: row.day ?? null, ...usage };
+}
+
+type Place = { readonly customerId: string | null; readonly day: string };
+
+function placeOf({ customerId, day: at }: ListedUsageView): Place {
+  return { customerId, day: at ?? '' };
+}
+
+/** The customer's id, which is empty for the operator, and the day, which is empty for sums. */
+const CURSOR = /^([0-9a-f-]{0,36})_(\d{4}-\d\d-\d\d|)$/;
+
+function cursorOf(last: ListedUsageView): string {
+  return `${last.customerId ?? ''}_${last.day ?? ''}`;
+}
+
+function readCursor(text: string): Place {
+  const [, id, at] = CURSOR.exec(text) ?? [];
+  if (id === undefined || at === undefined) throw refuseField('cursor', 'is not a cursor of this list');
+  return { customerId: id === '' ? null : id, day: at };
+}
+
+export function sumOf(items: readonly Usage[]): Usage {
+  const total = noUsage();
+  for (const item of items) addUsage(total, item);
+  return total;
+}
+
+const DAY_MS = 86_400_000;
+
+function daysOf({ since, until }: Period): string[] {
+  const days: string[] = [];
+  for (let at = Date.parse(since); at <= Date.parse(until); at += DAY_MS) days.push(dayOf(at));
+  return days;
+}
+
+const NOT_A_DAY = 'must be a day, as 2026-11-21';
+const isDay = (text: string): boolean => z.iso.date().safeParse(text).success;
+
+/** The period that a query asks for; by default the last 30 days. Throws 400. */
+export function readUsagePeriod(query: URLSearchParams, now: number): Period {
+  const [askedSince, askedUntil] = [query.get('since'), query.get('until')];
+  if (askedSince !== null && !isDay(askedSince)) throw refuseField('since', NOT_A_DAY);
+  if (askedUntil !== null && !isDay(askedUntil)) throw refuseField('until', NOT_A_DAY);
+  const until = askedUntil ?? dayOf(Math.max(now, askedSince === null ? 0 : Date.parse(askedSince)));
+  const since = askedSince ?? dayOf(Date.parse(until) - (USAGE_DAYS_DEFAULT - 1) * DAY_MS);
+  if (since > until) throw refuseField('until', 'must not be before since');
+  if (Date.parse(until) - Date.parse(since) >= USAGE_KEPT_DAYS * DAY_MS)
+    throw refuseField('since', `must be at most ${USAGE_KEPT_DAYS} days before until: usage is kept that long`);
+  return { since, until };
+}

@@ -1,0 +1,114 @@
+/** What customers use, as JSON and as CSV (contract §8 "Usage"). A customer's applications see its own alone. */
+import { z } from 'zod';
+import {
+  customerUsageView,
+  listedUsageView,
+  readUsagePeriod,
+  type UsageQuery,
+  type UsageReads,
+  usageFileName,
+} from '../../customers/usage.ts';
+import type { Clock } from '../../kernel/ids.ts';
+import { PAGE_DEFAULT, PAGE_MAX } from '../../kernel/limits/limits.ts';
+import { refuseField } from '../../kernel/refusal.ts';
+import { page } from '../../kernel/schemas.ts';
+import { readLimit } from '../paging.ts';
+import { EDGE, idOf, ok } from '../resource-routes.ts';
+import type { Reply, Route } from '../route.ts';
+
+type Dependencies = { readonly services: { readonly usage: UsageReads }; readonly clock: Clock };
+
+const PERIOD: NonNullable<Route['query']> = {
+  since: { schema: z.iso.date(), description: 'The first day (UTC). By default 29 days before `until`.' },
+  until: { schema: z.iso.date(), description: 'The last day (UTC). By default today.' },
+};
+const LIST: NonNullable<Route['query']> = {
+  ...PERIOD,
+  by: {
+    schema: z.enum(['day', 'customer']).default('day'),
+    description: 'An item for each day of a customer, or one for the whole period.',
+  },
+  customerId: { schema: z.string(), description: 'Of this customer alone: its id, or `externalId:…`.' },
+};
+const CSV_REPLIES: Route['replies'] = {
+  200: { description: 'A line for each item, in UTF-8 (RFC 4180)', schema: z.string(), mediaType: 'text/csv' },
+};
+const CSV_TEXT =
+  'Names that begin like a formula, with `=`, `+`, `-`, `@`, a tab or a carriage return, get an apostrophe before them.';
+
+export function usageRoutes({ services: { usage }, clock }: Dependencies): Route[] {
+  const shared = { method: 'GET', access: 'guarded' } as const;
+  return [
+    {
+      ...shared,
+      path: `${EDGE}/customers/{id}/usage`,
+      tag: 'customers',
+      operationId: 'getCustomerUsage',
+      summary: 'Read what a customer used, by day',
+      description: 'Up to half a minute of what other instances counted is not part of it yet.',
+      query: PERIOD,
+      replies: { 200: { description: 'The usage, and the limits', schema: customerUsageView } },
+      respond: async (call) => ok(await usage.ofCustomer(idOf(call), readUsagePeriod(call.query, clock()))),
+    },
+    {
+      ...shared,
+      path: `${EDGE}/customers/{id}/usage.csv`,
+      tag: 'customers',
+      operationId: 'getCustomerUsageCsv',
+      summary: 'Download what a customer used, by day',
+      description: CSV_TEXT,
+      query: PERIOD,
+      replies: CSV_REPLIES,
+      respond: async (call) => {
+        const period = readUsagePeriod(call.query, clock());
+        const query: UsageQuery = { ...period, by: 'day', customerId: idOf(call) };
+        return csvReply(await usage.csv(query), query);
+      },
+    },
+    {
+      ...shared,
+      path: `${EDGE}/usage`,
+      tag: 'usage',
+      operationId: 'listUsage',
+      summary: 'List what customers used, by customer',
+      description: 'Days without usage are left out. The usage of deleted customers stays until it expires.',
+      query: {
+        limit: { schema: z.int().min(1).max(PAGE_MAX).default(PAGE_DEFAULT), description: 'How many items at most.' },
+        cursor: { schema: z.string().max(64), description: '`nextCursor` of the page before.' },
+        ...LIST,
+      },
+      replies: { 200: { description: 'A page of usage', schema: page(listedUsageView) } },
+      respond: async ({ query }) =>
+        ok(await usage.list(readQuery(query, clock()), { cursor: query.get('cursor'), limit: readLimit(query) })),
+    },
+    {
+      ...shared,
+      path: `${EDGE}/usage.csv`,
+      tag: 'usage',
+      operationId: 'listUsageCsv',
+      summary: 'Download what customers used',
+      description: CSV_TEXT,
+      query: LIST,
+      replies: CSV_REPLIES,
+      respond: async (call) => {
+        const query = readQuery(call.query, clock());
+        return csvReply(await usage.csv(query), query);
+      },
+    },
+  ];
+}
+
+function readQuery(query: URLSearchParams, now: number): UsageQuery {
+  const by = query.get('by') ?? 'day';
+  if (by !== 'day' && by !== 'customer') throw refuseField('by', 'must be one of day, customer');
+  return { ...readUsagePeriod(query, now), by, customerId: query.get('customerId') };
+}
+
+/** A browser saves it as a file. */
+export function csvReply(body: string, period: Pick<UsageQuery, 'since' | 'until'>): Reply {
+  const headers = {
+    'Content-Type': 'text/csv; charset=utf-8; header=present',
+    'Content-Disposition': `attachment; filename="${usageFileName(period)}"`,
+  };
+  return { status: 200, headers, body };
+}
