@@ -144,6 +144,7 @@ const GROUPS: readonly NavigationGroup[] = [
   {
     label: 'Operate',
     items: [
+      { path: '/usage', label: 'Usage', icon: 'usage', key: 'b' },
       { path: '/audit', label: 'Audit log', icon: 'audit', key: 'l' },
       { path: '/instances', label: 'Instances', icon: 'instances', key: 'i' },
       { path: '/settings', label: 'Settings', icon: 'settings', key: 's' },

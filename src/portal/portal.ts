@@ -9,6 +9,7 @@ import { createAssets } from './asset-routes.ts';
 import { auditPages } from './audit.ts';
 import { createPageDispatch } from './customers/dispatch.ts';
 import { portalLinkPages } from './customers/links.ts';
+import { ownUsagePages, usagePages } from './customers/usage.ts';
 import { deliveryDetailPages } from './deliveries/detail.ts';
 import { deliveryFailurePages } from './deliveries/failures.ts';
 import { deliveryListPages } from './deliveries/list.ts';
@@ -72,6 +73,7 @@ function allPages(dependencies: PageDependencies): PageRoute[] {
     ...testerPages(dependencies),
     ...auditPages(dependencies),
     ...instancePages(dependencies),
+    ...usagePages(dependencies),
     ...settingsPages(dependencies),
     ...searchPages(dependencies),
     ...resultPages(dependencies),
@@ -98,6 +100,7 @@ function customerPages(dependencies: PageDependencies): PageRoute[] {
     ...applicationPages(dependencies),
     ...userPages(dependencies),
     ...auditPages(dependencies),
+    ...ownUsagePages(dependencies),
     ...searchPages(dependencies),
     ...resultPages(dependencies),
   ];

@@ -11,7 +11,7 @@ import type { PageDependencies, PageRoute } from './page.ts';
 import { definitionList } from './parts/details.ts';
 import { actionButton, pageHeader, section } from './parts/header.ts';
 import { table } from './parts/list.ts';
-import { spanText } from './parts/text.ts';
+import { sizeText, spanText } from './parts/text.ts';
 
 export function settingsPages(dependencies: PageDependencies): PageRoute[] {
   const { pages, config, storage } = dependencies;
@@ -156,10 +156,4 @@ function sourceOf(given: { readonly by: string } | null | undefined, name: Setti
 function databaseText({ location, bytes, logBytes }: StorageFacts): string {
   const log = logBytes === null ? '' : `, and ${sizeText(logBytes)} in its write-ahead log`;
   return `${location === null ? '' : `${location}, `}${sizeText(bytes)}${log}`;
-}
-
-function sizeText(bytes: number): string {
-  if (bytes < 1024) return `${bytes} B`;
-  const power = Math.min(3, Math.floor(Math.log2(bytes) / 10));
-  return `${(bytes / 1024 ** power).toFixed(1)} ${['B', 'KiB', 'MiB', 'GiB'][power]}`;
 }

@@ -9,9 +9,9 @@ export function portalPages(): readonly PageRoute[] {
   return createPortal(DEPENDENCIES as PortalDependencies).pages;
 }
 
-/** The pages that users open, without the streams and fragments that scripts request. */
+/** The pages that users open, without downloads, and without the streams and fragments that scripts request. */
 export function shownPages(): readonly PageRoute[] {
-  return portalPages().filter(({ method, isBackground }) => method === 'GET' && !isBackground);
+  return portalPages().filter(({ method, path, isBackground }) => method === 'GET' && !isBackground && !path.endsWith('.csv'));
 }
 
 /** Stands for any dependency: every property and every call returns the same object again. */

@@ -33,6 +33,7 @@ const LIST: NonNullable<Route['query']> = {
 const CSV_REPLIES: Route['replies'] = {
   200: { description: 'A line for each item, in UTF-8 (RFC 4180)', schema: z.string(), mediaType: 'text/csv' },
 };
+const NO_CUSTOMER: Route['replies'] = { 404: { description: 'There is no such customer' } };
 const CSV_TEXT =
   'Names that begin like a formula, with `=`, `+`, `-`, `@`, a tab or a carriage return, get an apostrophe before them.';
 
@@ -77,7 +78,7 @@ export function usageRoutes({ services: { usage }, clock }: Dependencies): Route
         cursor: { schema: z.string().max(64), description: '`nextCursor` of the page before.' },
         ...LIST,
       },
-      replies: { 200: { description: 'A page of usage', schema: page(listedUsageView) } },
+      replies: { 200: { description: 'A page of usage', schema: page(listedUsageView) }, ...NO_CUSTOMER },
       respond: async ({ query }) =>
         ok(await usage.list(readQuery(query, clock()), { cursor: query.get('cursor'), limit: readLimit(query) })),
     },
@@ -89,7 +90,7 @@ export function usageRoutes({ services: { usage }, clock }: Dependencies): Route
       summary: 'Download what customers used',
       description: CSV_TEXT,
       query: LIST,
-      replies: CSV_REPLIES,
+      replies: { ...CSV_REPLIES, ...NO_CUSTOMER },
       respond: async (call) => {
         const query = readQuery(call.query, clock());
         return csvReply(await usage.csv(query), query);

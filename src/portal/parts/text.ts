@@ -85,3 +85,10 @@ export function sentence(text: string): string {
   const first = /^x-/.test(text) ? 'x' : text.slice(0, 1).toUpperCase();
   return `${first}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 }
+
+/** `512 B`, `1.5 MiB`. */
+export function sizeText(bytes: number): string {
+  if (bytes < 1024) return `${bytes} B`;
+  const power = Math.min(3, Math.floor(Math.log2(bytes) / 10));
+  return `${(bytes / 1024 ** power).toFixed(1)} ${['B', 'KiB', 'MiB', 'GiB'][power]}`;
+}
