@@ -3,6 +3,7 @@ import type { Composed } from '../compose.ts';
 import type { Customer } from '../customers/customer.ts';
 import { CUSTOMER_LIST, type CustomerBody, customerReader, viewCustomer } from '../customers/customers.ts';
 import { PORTAL_LINKS_PATH, portalLinkInput } from '../customers/portal-links.ts';
+import { type CustomerUsageView, readUsagePeriod } from '../customers/usage.ts';
 import {
   LINK_SESSION_DEFAULT_SECONDS,
   LINK_SESSION_MAX_SECONDS,
@@ -14,8 +15,10 @@ import {
 import { isoInstant } from '../kernel/schemas.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
+import { USAGE_COUNTS } from '../store/usage.ts';
 import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
-import { ADDRESS_SETTINGS, addressOf, configBesideServer, recordCommand } from './open.ts';
+import { ADDRESS_SETTINGS, addressOf, configBesideServer, DATA_SETTINGS, recordCommand, withData } from './open.ts';
+import { printRecord, tableText } from './output.ts';
 import { type Configured, listCommand, recordId, removeCommand, showCommand, updateCommand } from './resource.ts';
 
 const NAMED: Operand = { name: 'customer', description: 'Its id, external id or name' };
@@ -30,7 +33,7 @@ const CUSTOMER: Configured<Customer, CustomerBody> = {
   names: ({ name, externalId }) => (externalId === null ? [name] : [externalId, name]),
   view: viewCustomer,
   updateExplanation:
-    '{"active":false} suspends the customer: its sessions, applications and tokens are refused from then on, and its webhooks stop and\nkeep what waits. {"active":true} starts the webhooks again that stopped for this reason.',
+    '{"active":false} suspends the customer: its sessions, applications and tokens are refused from then on, and its webhooks stop and\nkeep what waits. {"active":true} starts the webhooks again that stopped for this reason.\n{"limits":{"endpoints":5,"webhooks":10,"eventsPerSecond":100}} limits what it has; null is no limit. What exists is kept.',
 };
 
 /** `--customer` of commands that create what may belong to a customer. */
@@ -56,12 +59,23 @@ export const customerCommands: CommandGroup = [
       name: { value: '<name>', required: true, description: 'A name for people' },
       'external-id': { value: '<text>', description: 'Your own id of the customer' },
       metadata: { value: '<name=value>', many: true, description: 'A pair of text, such as plan=gold' },
+      'max-endpoints': { value: '<number>', integer: true, description: 'How many endpoints it can have' },
+      'max-webhooks': { value: '<number>', integer: true, description: 'How many webhooks it can have' },
+      'max-events-per-second': {
+        ...{ value: '<number>', integer: true },
+        description: 'How many events can be published for it each second',
+      },
     },
-    run: async ({ services }, { text, texts }) => {
+    run: async ({ services }, { text, texts, integer }) => {
       const body = definedFields({
         name: text('name'),
         externalId: text('external-id'),
         metadata: Object.fromEntries(texts('metadata').map(pairOf)),
+        limits: definedFields({
+          endpoints: integer('max-endpoints'),
+          webhooks: integer('max-webhooks'),
+          eventsPerSecond: integer('max-events-per-second'),
+        }),
       });
       return { record: viewCustomer(await services.customers.create(customerReader.create(body), COMMAND_LINE)) };
     },
@@ -112,11 +126,47 @@ export const customerCommands: CommandGroup = [
       };
     },
   }),
+  {
+    name: 'customer usage',
+    summary: 'Show what a customer used, by day',
+    examples: ['sallyport customer usage Acme', 'sallyport customer usage Acme --since 2026-11-01 --until 2026-11-30'],
+    explanation:
+      'Days begin and end in UTC. What a running server counted in the last half minute may be missing. Days without usage are left out;\n--json has them, and the limits of the customer.',
+    operands: [NAMED],
+    options: {
+      since: { value: '<day>', description: 'The first day (default: 29 days before --until)' },
+      until: { value: '<day>', description: 'The last day (default: today)' },
+    },
+    settings: DATA_SETTINGS,
+    json: true,
+    run: (invocation) =>
+      withData(invocation, async ({ clock, services, ...composed }) => {
+        const { operand, text, terminal, json } = invocation;
+        const asked = new URLSearchParams();
+        for (const name of ['since', 'until'] as const) {
+          const given = text(name);
+          if (given !== undefined) asked.set(name, given);
+        }
+        const period = readUsagePeriod(asked, clock());
+        const id = await recordId(CUSTOMER, { ...composed, clock, services }, operand('customer'));
+        const used = await services.usage.ofCustomer(id, period);
+        if (json) await printRecord(invocation, used);
+        else await terminal.out(usageText(used));
+        return 0;
+      }),
+  },
   removeCommand(
     CUSTOMER,
     'A customer to whom anything belongs cannot be removed. To suspend one instead, see sallyport help customer update.',
   ),
 ];
+
+/** The days with usage, and the total. */
+function usageText({ items, total, since, until }: CustomerUsageView): string {
+  const used = items.filter((item) => USAGE_COUNTS.some((name) => item[name] > 0));
+  if (used.length === 0) return `Nothing was used from ${since} to ${until}.\n`;
+  return tableText([...used, { day: 'total', ...total }], ['day', ...USAGE_COUNTS]);
+}
 
 /** `name=value`; without `=` the value is empty. */
 function pairOf(text: string): readonly [string, string] {

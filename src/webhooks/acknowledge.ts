@@ -33,7 +33,7 @@ export type ObserveAcknowledged = (
 export type Acknowledge = (id: string, input: AcknowledgeInput) => Promise<Acknowledged>;
 
 type Dependencies = {
-  readonly store: Pick<Store, 'pulls'>;
+  readonly store: Pick<Store, 'pulls' | 'usage'>;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly wake: () => void;
@@ -77,6 +77,7 @@ export function createAcknowledge(
           ...{ webhookNumber, from, through, change, newId: ids.uuid, at: sentAt },
           session: { id: sessionId, at: sessionAt },
         });
+        store.usage.count(webhook.customerId, { deliveries: counted }, clock());
         acknowledged?.(id, { webhookNumber, first: from, last: through });
         if (change !== null) wake();
       }

@@ -36,6 +36,7 @@ const JOURNEYS: readonly { readonly prepare?: readonly string[]; readonly pages:
   },
   { pages: ['docs/api-catalogue.md'], prepare: ['sallyport user create --user-name shop --permission orders:view'] },
   { pages: ['docs/how-to/try-out-deliveries.md'] },
+  { pages: ['docs/how-to/usage-and-limits.md'] },
   {
     pages: [
       'docs/how-to/register-an-endpoint.md',

@@ -11,7 +11,9 @@ export function portalPages(): readonly PageRoute[] {
 
 /** The pages that users open, without downloads, and without the streams and fragments that scripts request. */
 export function shownPages(): readonly PageRoute[] {
-  return portalPages().filter(({ method, path, isBackground }) => method === 'GET' && !isBackground && !path.endsWith('.csv'));
+  return portalPages().filter(
+    ({ method, path, isBackground }) => method === 'GET' && !isBackground && !path.endsWith('.csv'),
+  );
 }
 
 /** Stands for any dependency: every property and every call returns the same object again. */
