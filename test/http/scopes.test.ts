@@ -37,6 +37,8 @@ const FROM_ELSEWHERE = { 'x-forwarded-for': '203.0.113.1' };
 const GUARDED: readonly Line[] = [
   ['GET customers', 'customers:view', 200],
   ['GET customers/{id}', 'customers:view', 200],
+  ['GET customers/{id}/usage', 'customers:view', 200],
+  ['GET customers/{id}/usage.csv', 'customers:view', 200],
   ['POST customers', 'customers:manage', 201, { name: 'another' }],
   ['PATCH customers/{id}', 'customers:manage', 200, { name: 'renamed' }],
   ['POST customers/{id}/portal-links', 'customers:manage', 201, { role: 'viewer' }],
@@ -109,6 +111,8 @@ const GUARDED: readonly Line[] = [
 
   ['GET audit', 'audit:view', 200],
   ['GET audit/{id}', 'audit:view', 200],
+  ['GET usage', 'usage:view', 200],
+  ['GET usage.csv', 'usage:view', 200],
 
   [`GET ${EMPLOYEES}`, 'employees:view', 200],
   [`GET ${EMPLOYEES}/{userId}`, 'employees:view', 200],

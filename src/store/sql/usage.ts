@@ -4,7 +4,7 @@ import { DatabaseUnavailable, type UnavailableReason } from '../errors.ts';
 import { measured, type StepResult } from '../steps.ts';
 import {
   addUsage,
-  dayOf,
+  createUsageCounter,
   type ListedUsage,
   noUsage,
   USAGE_COUNTS,
@@ -45,7 +45,7 @@ const PURGE = `
     SELECT customer_id, day FROM customer_usage WHERE day < @before ORDER BY day LIMIT @limit)`;
 
 export function usageStore(database: Database): UsageStore {
-  const counter = createCounter();
+  const counter = createUsageCounter();
   const add = (gathered: readonly UsageOfDay[]): Promise<StepResult> =>
     measured(database, async (db) => {
       const statements = sumsOf(gathered).map(
@@ -110,42 +110,6 @@ export function usageStore(database: Database): UsageStore {
 
 /** The write may have been committed. */
 const UNCERTAIN: ReadonlySet<UnavailableReason> = new Set(['unknown', 'stopped', 'missing']);
-
-const DAY_MS = 86_400_000;
-
-/** Usage in memory: one row for each customer with usage since the last write, and for each day. */
-function createCounter() {
-  let today = new Map<string | null, UsageOfDay>();
-  let day = '';
-  let dayEndsAt = 0;
-  const queue: UsageOfDay[] = [];
-  const takeOver = (): void => {
-    queue.push(...today.values());
-    today = new Map();
-  };
-  return {
-    count: (customerId: string | null, more: Partial<Usage>, now: number): void => {
-      if (now >= dayEndsAt || now < dayEndsAt - DAY_MS) {
-        takeOver();
-        day = dayOf(now);
-        dayEndsAt = (Math.floor(now / DAY_MS) + 1) * DAY_MS;
-      }
-      let row = today.get(customerId);
-      if (row === undefined) {
-        row = { customerId, day, usage: noUsage() };
-        today.set(customerId, row);
-      }
-      addUsage(row.usage, more);
-    },
-    size: (): number => queue.length + today.size,
-    /** The next rows to write, which from now on do not change. */
-    first: (limit: number): readonly UsageOfDay[] => {
-      if (queue.length < limit) takeOver();
-      return queue.slice(0, limit);
-    },
-    forget: (count: number): void => void queue.splice(0, count),
-  };
-}
 
 function idOf(customerId: string | null): string {
   return customerId ?? OPERATOR;
