@@ -46,6 +46,7 @@ const MEMORY_FREE_BYTES = 4 * 1024 ** 3;
 /** The folders whose tests run on both databases. */
 const ON_BOTH = [
   'access',
+  'customers',
   'delivery',
   'e2e',
   'employees',

@@ -89,7 +89,7 @@ export const CUSTOMER_LIST: ListRules = {
 /** Also takes `externalId:…` in place of an id. */
 export type Customers = Administration<Customer, CustomerBody, CustomerInput>;
 
-export const EXTERNAL_ID_PREFIX = 'externalId:';
+const EXTERNAL_ID_PREFIX = 'externalId:';
 
 type Dependencies = {
   readonly store: Store;

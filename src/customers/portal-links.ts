@@ -18,7 +18,7 @@ import { Refusal } from '../kernel/refusal.ts';
 import { instant } from '../kernel/schemas.ts';
 import type { Acting } from '../resources/acting.ts';
 import { refuseChanged } from '../resources/entity-tag.ts';
-import { retryStale, StaleWrite } from '../store/errors.ts';
+import { ConstraintViolation, retryStale, StaleWrite } from '../store/errors.ts';
 import type { Beside } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
 import type { PortalLink } from './customer.ts';
@@ -139,8 +139,9 @@ export function createPortalLinks({ store, clock, ids, random, customers }: Depe
       try {
         await store.portalLinks.use(link, session, audit);
       } catch (error) {
-        // Somebody else opened it at the same time.
-        if (error instanceof StaleWrite) return null;
+        // Somebody else opened it at the same time: the link is used, or its session is there already.
+        if (error instanceof StaleWrite || (error instanceof ConstraintViolation && error.kind === 'unique'))
+          return null;
         throw error;
       }
       return { token, session };

@@ -9,7 +9,7 @@ import type { WebhookMode } from './webhook.ts';
 import { type WebhookInput, webhookInput } from './webhook-schema.ts';
 
 /** The fields that say how records are sent. In mode `pull` they keep their defaults. */
-export const SENDING_FIELDS = [
+const SENDING_FIELDS = [
   ...(['customHeaders', 'ordered', 'maxBatchRecords', 'maxRecordsPerSecond'] as const),
   ...(['retry', 'standardWebhooks', 'heartbeatSeconds', 'timeoutSeconds'] as const),
 ] as const satisfies readonly (keyof WebhookInput)[];

@@ -82,8 +82,10 @@ const SELF_CONTAINED = [
   ...['/sign-in', '/sign-in/passkey', '/sign-in/passkey/options', '/sign-out', '/theme'],
   ...['/account/password', '/account/passkeys', '/account/passkeys/options', '/account/sign-out-everywhere'],
   ...['/endpoints/new', '/keys/new', '/users/new'],
+  // It judges events that the customer gets.
+  '/webhooks/new/filter-preview',
   // Of the operator alone: a customer has no such page.
-  ...['/event-types/new', '/products/new', '/settings/backup'],
+  ...['/event-types/new', '/products/new', '/settings/backup', '/publish'],
 ];
 
 type World = {
@@ -109,6 +111,7 @@ async function openWorld(t: TestContext): Promise<World> {
     ...{ products: product.id, 'event-types': internal.id, customers: other.id },
     ...{ sessions: session?.id ?? '', passkeys: operators.ids.users ?? '', results: operators.ids.users ?? '' },
     'portal-links': 'A'.repeat(43),
+    'event-catalogue': 'order.margin',
   };
   const sessions = { user: await sessionOf(service, own, 'user'), link: await sessionOf(service, own, 'link') };
   return { service, own, mine, others: [{ ...theirs, ids: { ...more, ...theirs.ids } }, operators], sessions };

@@ -167,7 +167,7 @@ await createSallyport({ databaseUrl: 'postgres://localhost/sallyport' }).catch((
         'defaultConfig',
         'readConfig',
       ],
-      ['createReceiver', 'fastifyPlugin', 'fetchHandler', 'memorySeen', 'nodeHandler', 'standardWebhooks'],
+      ['CatchUpError', 'catchUp', 'createReceiver', 'fastifyPlugin', 'fetchHandler', 'memorySeen', 'nodeHandler', 'standardWebhooks'],
       ['pgpDecryption'],
     ]);
   });
