@@ -168,6 +168,11 @@ async function runEveryCommand(t: TestContext, { folder, env }: Clone, file: str
   }
   await run('user remove', user.id);
 
+  const customer = await json('customer create', '--name', 'shop');
+  await run('customer update', customer.id, ...fields);
+  for (const verb of ['list', 'show', 'link', 'remove'])
+    await run(`customer ${verb}`, ...(verb === 'list' ? [] : [customer.id]));
+
   const rule = { methods: ['GET'], path: '/shop/{id}', scope: 'shop:view' };
   const scopes = [{ name: 'shop:view', description: 'See the shop' }];
   const product = await json('product create', '--fields', JSON.stringify({ name: 'Shop', scopes, rules: [rule] }));
@@ -201,6 +206,9 @@ async function runEveryCommand(t: TestContext, { folder, env }: Clone, file: str
   const { code, stderr } = await ending('deliveries replay', [delivery]);
   assert.deepEqual([code, /only a delivered or dead one can be sent again/.test(stderr)], [1, true], stderr);
   await run('webhook replay', webhook.id);
+  await run('webhook records', webhook.id);
+  const pushed = await ending('webhook acknowledge', [webhook.id, '--through', '0']);
+  assert.deepEqual([pushed.code, /pull/.test(pushed.stderr)], [1, true], pushed.stderr);
   for (const verb of ['stop', 'remove']) await run(`webhook ${verb}`, webhook.id);
   for (const verb of ['rotate-secret', 'rotate-api-key', 'remove']) await run(`endpoint ${verb}`, endpoint.id);
   await run('event-type remove', 'order.placed');

@@ -167,7 +167,16 @@ await createSallyport({ databaseUrl: 'postgres://localhost/sallyport' }).catch((
         'defaultConfig',
         'readConfig',
       ],
-      ['CatchUpError', 'catchUp', 'createReceiver', 'fastifyPlugin', 'fetchHandler', 'memorySeen', 'nodeHandler', 'standardWebhooks'],
+      [
+        'CatchUpError',
+        'catchUp',
+        'createReceiver',
+        'fastifyPlugin',
+        'fetchHandler',
+        'memorySeen',
+        'nodeHandler',
+        'standardWebhooks',
+      ],
       ['pgpDecryption'],
     ]);
   });
