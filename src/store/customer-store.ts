@@ -78,7 +78,7 @@ export function customerStoreOf(store: Store, customerId: string): Store {
     usage: {
       ...store.usage,
       count: (counted, more, now) => {
-        if (counted !== customerId) throw new Error('a customer counts for itself');
+        if (counted !== customerId) throw new Error('a customer cannot count usage of somebody else');
         store.usage.count(counted, more, now);
       },
       days: (_, since, until) => store.usage.days(customerId, since, until),

@@ -56,8 +56,9 @@ const ask = (given: Ask): Line => ({ ask: given });
 const own = (given: Ask): Line => ({ own: given });
 const write = (given: Write): Line => ({ write: given });
 const LATEST = { events: 10, maxBytes: 10_000 };
-const DAYS = { since: '2000-01-01', until: '2100-01-01' };
 const PERIOD = { since: 0, until: null };
+const DAYS = { since: '2000-01-01', until: '2100-01-01' };
+const wantedFor = (customerId: string) => ({ customerId, events: 1, perSecond: 1 });
 
 function resource<Part extends 'users' | 'applications' | 'endpoints' | 'keys' | 'webhooks'>(
   part: Part,
@@ -77,13 +78,13 @@ const VERBS: Verbs = {
   customers: {
     get: ask((store, { customer }) => store.customers.get(customer)),
     webhookNumbers: ask(async (store, { customer }) => [...(await store.customers.webhookNumbers(customer))]),
-    belongings: ask(async (store, { customer }) => [...(await store.customers.belongings([customer]))]),
     ...refused('list', 'insert', 'update', 'remove', 'getByExternalId', 'search', 'owns'),
+    belongings: ask(async (store, { customer }) => [...(await store.customers.belongings([customer]))]),
   },
   portalLinks: refused('add', 'find', 'use'),
   usage: {
-    count: write(async (store, _, __, { customer }) => store.usage.count(customer, { events: 1 }, 0)),
-    // What was counted in memory is written for everybody before it is read.
+    count: write(async (store, _, __, { customer }) => store.usage.count(customer, { events: 1 }, 1)),
+    // What this process has counted, of everybody: it tells nothing.
     ...{ unwritten: 'shared', write: 'shared' },
     days: own((store, { customer }) => store.usage.days(customer, DAYS.since, DAYS.until)),
     list: own((store, { customer }) => store.usage.list({ ...DAYS, customerId: customer }, null, 10)),
@@ -91,8 +92,8 @@ const VERBS: Verbs = {
     ...refused('purge'),
   },
   allowances: {
-    take: write((store, _, __, { customer }) => store.allowances.take([{ customerId: customer } as never], 0)),
-    giveBack: write((store, _, __, { customer }) => store.allowances.giveBack([{ customerId: customer } as never], 0)),
+    take: write(async (store, _, __, { customer }) => store.allowances.take([wantedFor(customer)], 1)),
+    giveBack: write(async (store, _, __, { customer }) => store.allowances.giveBack([wantedFor(customer)], 1)),
   },
   users: {
     ...resource('users', ({ user }) => user),
@@ -470,7 +471,7 @@ describe('the store of a customer', () => {
     await leavingNothing(s, async () => {
       for (const { part, verb, line } of LINES) {
         if (typeof line === 'string' || !('write' in line)) continue;
-        const says = /of somebody else|for itself/;
+        const says = /of somebody else|publishes for itself/;
         for (const asked of [other.asked, unknownTo(other.asked)])
           await assert.rejects(async () => line.write(store, other.records, s.entry(), asked), says, `${part}.${verb}`);
       }

@@ -1,0 +1,76 @@
+/** The pages of usage in the operator's portal and in a customer's, by requests. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
+import { startPortal } from '../support/browser.ts';
+import { succeeded } from '../support/client.ts';
+import { readCsv } from '../support/csv.ts';
+import { makeCustomer, sessionOf } from '../support/customers.ts';
+import { makeEventType } from '../support/journey.ts';
+import { startService } from '../support/service.ts';
+
+const TYPE = 'order.placed';
+
+async function page(url: string, token: string): Promise<{ readonly status: number; readonly text: string }> {
+  const response = await fetch(url, { headers: { cookie: `${SESSION_COOKIE}=${token}`, accept: 'text/html' } });
+  return { status: response.status, text: await response.text() };
+}
+
+describe('the usage in the portal', () => {
+  it('lists all customers, opens one with its limits and days, and can be downloaded', async (t) => {
+    const portal = await startPortal(t);
+    const { admin } = portal.service;
+    await makeEventType(admin, TYPE);
+    const customer = await makeCustomer(portal.service);
+    await succeeded(admin.patch(`customers/${customer.id}`, { name: 'Acme', limits: { endpoints: 0, webhooks: 4 } }));
+    const events = Array.from({ length: 3 }, () => ({ type: TYPE, data: {}, customerId: customer.id }));
+    await succeeded(admin.post('events', { events }));
+    const { page: shown, open, isAccessible } = await portal.signIn('viewer');
+    assert.equal(await open('/usage'), 200);
+    await isAccessible();
+    await shown.getByRole('link', { name: 'Acme' }).click();
+    await shown.getByRole('heading', { name: 'Limits' }).waitFor();
+    const text = await shown.locator('main').innerText();
+    assert.match(text, /0 of at most 0/);
+    assert.match(text, /0 of at most 4/);
+    assert.match(text, /The limit of endpoints is reached/);
+    assert.match(text, /Events a second\s+no limit/);
+    assert.match(text, /Events by day, at most 3/);
+    await isAccessible();
+    const download = shown.waitForEvent('download');
+    await shown.getByRole('link', { name: 'Download as CSV' }).click();
+    assert.match((await download).suggestedFilename(), /^usage-[\d-]+\.csv$/);
+    await shown.getByRole('link', { name: 'Last month' }).click();
+    await shown.getByText('Nothing was used').waitFor();
+  });
+
+  it("shows a customer its own alone, and has no page of others'", async (t) => {
+    const service = await startService(t);
+    const { admin, url } = service;
+    await makeEventType(admin, TYPE);
+    const [mine, other] = [await makeCustomer(service), await makeCustomer(service)];
+    for (const [customerId, count] of [
+      [mine.id, 2],
+      [other.id, 77],
+    ] as const)
+      await succeeded(
+        admin.post('events', { events: Array.from({ length: count }, () => ({ type: TYPE, data: {}, customerId })) }),
+      );
+    const token = await sessionOf(service, mine, 'link', 'viewer');
+    const own = await page(`${url}/usage`, token);
+    assert.equal(own.status, 200);
+    assert.match(own.text, /Events by day, at most 2/);
+    assert.doesNotMatch(own.text, /77/);
+    const csv = await page(`${url}/usage.csv`, token);
+    assert.deepEqual(
+      readCsv(csv.text).texts.map(([, , id]) => id),
+      ['customerId', mine.id],
+    );
+    for (const path of [
+      `/customers/${other.id}/usage`,
+      `/customers/${mine.id}/usage`,
+      `/customers/${other.id}/usage.csv`,
+    ])
+      assert.equal((await page(url + path, token)).status, 404, path);
+  });
+});
