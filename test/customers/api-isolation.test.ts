@@ -40,6 +40,7 @@ const PARAMETERS: Readonly<Record<string, Reference>> = {
   target: TARGETS,
   action: null,
   active: null,
+  by: null,
   after: null,
   by: null,
   division: null,
