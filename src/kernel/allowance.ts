@@ -16,11 +16,16 @@ export type Allowed =
   | { readonly ok: false; readonly customerId: string; readonly waitMs: number };
 
 export const THOUSANDTHS = 1000;
+export const CLOCK_AHEAD_MAX_MS = 60_000;
 
-/** The bucket at `now`, before anything is taken. A clock that was set back adds nothing. A limit that was lowered counts at once. */
+/**
+ * The bucket at `now`, before anything is taken. A clock that was set back adds nothing, and after more than `CLOCK_AHEAD_MAX_MS` the bucket
+ * goes on from the new time instead of waiting for the old one. A limit that was lowered counts at once.
+ */
 export function allowanceAt(before: Allowance | null, perSecond: number, now: number): Allowance {
   const full = perSecond * THOUSANDTHS;
   if (before === null) return { thousandths: full, at: now };
+  if (before.at - now > CLOCK_AHEAD_MAX_MS) return { thousandths: Math.min(full, before.thousandths), at: now };
   const added = Math.max(0, now - before.at) * perSecond;
   return { thousandths: Math.min(full, before.thousandths + added), at: Math.max(now, before.at) };
 }

@@ -39,6 +39,12 @@ describe('an allowance of events a second', () => {
     assert.equal(giveBackTo(two.after, { perSecond: 4, events: 1 }, NOW).thousandths, 3000);
   });
 
+  it('goes on from the new time when a clock was set back by more than a minute', () => {
+    const all = takeFrom(null, { perSecond: 10, events: 10 }, NOW);
+    assert.ok(all.ok);
+    assert.deepEqual(takeFrom(all.after, { perSecond: 10, events: 1 }, NOW - 60_001), { ok: false, waitMs: 100 });
+  });
+
   it('adds nothing while a clock that was set back has not caught up, and counts a lowered limit at once', () => {
     const all = takeFrom(null, { perSecond: 10, events: 10 }, NOW);
     assert.ok(all.ok);

@@ -3,7 +3,7 @@
  * customer, locked until the commit: requests for the same customer take one after another, so the limit is exact, however many instances
  * there are. Publishing for customers without a limit does not come here.
  */
-import { THOUSANDTHS, type WantedEvents } from '../../kernel/allowance.ts';
+import { CLOCK_AHEAD_MAX_MS, THOUSANDTHS, type WantedEvents } from '../../kernel/allowance.ts';
 import type { Database, Statement } from '../database.ts';
 import { ConstraintViolation, StaleWrite } from '../errors.ts';
 import type { AllowanceStore } from '../usage.ts';
@@ -13,17 +13,19 @@ const NOW = 'CAST(floor(extract(epoch FROM statement_timestamp()) * 1000) AS big
 // `kernel/allowance.ts` in SQL.
 const CURRENT = `least(CAST(@full AS BIGINT),
   event_allowance.thousandths + greatest(0, ${NOW} - event_allowance.at) * CAST(@perSecond AS BIGINT))`;
+// Earlier than the row if this statement waited for its lock, or if the clock was set back.
+const AT = `CASE WHEN at - ${NOW} > ${CLOCK_AHEAD_MAX_MS} THEN ${NOW} ELSE greatest(at, ${NOW}) END`;
 const BEGIN = `
   INSERT INTO event_allowance (customer_id, thousandths, at) VALUES (@customerId, @full, ${NOW})
   ON CONFLICT (customer_id) DO NOTHING`;
 const TAKE = `
-  UPDATE event_allowance SET thousandths = ${CURRENT} - @wanted, at = greatest(at, ${NOW})
+  UPDATE event_allowance SET thousandths = ${CURRENT} - @wanted, at = ${AT}
   WHERE customer_id = @customerId AND ${CURRENT} >= @wanted`;
 const GIVE_BACK = `
-  UPDATE event_allowance SET thousandths = least(CAST(@full AS BIGINT), ${CURRENT} + @wanted), at = greatest(at, ${NOW})
+  UPDATE event_allowance SET thousandths = least(CAST(@full AS BIGINT), ${CURRENT} + @wanted), at = ${AT}
   WHERE customer_id = @customerId`;
 const LACKING = `
-  SELECT @wanted - (${CURRENT}) AS lacking, greatest(0, at - ${NOW}) AS ahead FROM event_allowance WHERE customer_id = @customerId`;
+  SELECT @wanted - (${CURRENT}) AS lacking, greatest(0, ${AT} - ${NOW}) AS ahead FROM event_allowance WHERE customer_id = @customerId`;
 
 export function allowanceStore(db: Database): AllowanceStore {
   return {

@@ -23,7 +23,7 @@ async function openInstances(t: TestContext, customers: readonly string[]) {
   }
   const stores = [first.database, second].map((database) => createPostgresStore(database, vault, ids).allowances);
   /** From now on no time passes for allowances. */
-  const freeze = () => first.database.commit([{ sql: 'UPDATE event_allowance SET at = at + 3600000', params: {} }]);
+  const freeze = () => first.database.commit([{ sql: 'UPDATE event_allowance SET at = at + 50000', params: {} }]);
   const left = async (customerId: string): Promise<number> => {
     const sql = 'SELECT thousandths FROM event_allowance WHERE customer_id = @customerId';
     return Number((await first.database.get(sql, { customerId }))?.thousandths) / 1000;
