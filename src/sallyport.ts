@@ -186,7 +186,7 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
   const described = [
     ...authorizationServer({
       ...{ ...composed, gate, issuer, knownAddress, signInPath },
-      ...{ signInInvited: portal.signInInvited, stylesheet: portal.stylesheet },
+      ...{ signInInvited: portal.signInInvited, stylesheet: portal.stylesheet, customersLook: portal.customersLook },
     }),
     ...administration({ ...api, services, store, testDelivery }),
     ...metricsRoutes({ metrics, gate }),

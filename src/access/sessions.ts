@@ -75,6 +75,8 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
       // Read again: the account may have changed while the password was checked.
       const current = await store.users.get(user.id);
       if (current === null || current.passwordHash !== user.passwordHash || !maySignIn(current)) return null;
+      const { customerId } = current;
+      if (customerId !== null && (await store.customers.get(customerId))?.active !== true) return null;
       const token = Buffer.from(random(TOKEN_BYTES)).toString('base64url');
       const now = clock();
       const session = {

@@ -10,6 +10,7 @@ import {
   readCidrs,
   readDatabaseUrl,
   readDays,
+  readFrameAncestors,
   readHost,
   readOneOf,
   readOrigin,
@@ -43,6 +44,7 @@ const READERS: { readonly [Name in SettingName]: Reader<Config[Name]> } = {
   egressAllow: { read: readCidrs, fallback: '' },
   egressProxy: { read: readProxy, fallback: null },
   trustedProxies: { read: readCidrs, fallback: '' },
+  portalFrameAncestors: { read: readFrameAncestors, fallback: '' },
   databaseUrl: { read: readDatabaseUrl, fallback: null },
   databaseListenUrl: { read: readDatabaseUrl, fallback: null },
   retentionDeliveredDays: { read: readDays, fallback: '30' },
@@ -77,6 +79,7 @@ export type Options = {
   readonly [Name in SettingName]?:
     | Config[Name]
     | (Config[Name] extends readonly Cidr[] ? string | readonly (string | Cidr)[] : never)
+    | (Config[Name] extends readonly string[] ? string : never)
     | (Secret extends Config[Name] ? string : never)
     | undefined;
 };
@@ -110,6 +113,7 @@ function readOption(name: SettingName, value: unknown): unknown {
   if (typeof value === 'number' && /^\d+$/.test(fallback ?? '')) return readText(String(value));
   if (Array.isArray(value) && (name === 'egressAllow' || name === 'trustedProxies'))
     return value.flatMap((block: unknown) => (isCidr(block) ? block : readText(String(block)))) as unknown;
+  if (Array.isArray(value) && name === 'portalFrameAncestors') return readText(value.map(String).join(','));
   if (isSecret(value) && SECRETS.includes(name)) return value;
   throw new ConfigurationError(`${name} must not be ${inspect(value, { depth: -1 })}`);
 }

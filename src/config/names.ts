@@ -23,6 +23,8 @@ export type Config = {
   /** The URL of a CONNECT proxy; it may hold a password. */
   readonly egressProxy: Secret | null;
   readonly trustedProxies: readonly Cidr[];
+  /** Origins whose pages may show a customer's portal in a frame, such as `https://shop.example`. */
+  readonly portalFrameAncestors: readonly string[];
   /** A PostgreSQL database; null: an SQLite file in the data folder. The URL may contain a password. */
   readonly databaseUrl: Secret | null;
   /** The database for LISTEN if `databaseUrl` leads through a pooler that gives each transaction another connection. */
@@ -77,6 +79,11 @@ export const SETTINGS: Readonly<Record<SettingName, SettingText>> = {
     'trusted-proxies',
     '<blocks>',
     'CIDR blocks of proxies whose X-Forwarded-For is trusted, comma-separated',
+  ),
+  portalFrameAncestors: setting(
+    'portal-frame-ancestors',
+    '<origins>',
+    "Origins whose pages may show a customer's portal in a frame, comma-separated",
   ),
   databaseUrl: setting(
     'database-url',

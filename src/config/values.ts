@@ -61,6 +61,28 @@ export function readCidrs(text: string): Reading<readonly Cidr[]> {
   return read(cidrs);
 }
 
+/**
+ * Origins, separated by commas or spaces. May be empty. Plain HTTP is for the loopback address alone: over it anybody on the way could
+ * change the page around the portal.
+ */
+export function readFrameAncestors(text: string): Reading<readonly string[]> {
+  const origins: string[] = [];
+  for (const part of text.split(/[\s,]+/).filter((one) => one !== '')) {
+    const origin = readOrigin(part);
+    // A policy would take `*` and other patterns for more than one origin, and `;` for its own end.
+    const isOne = origin.ok && /^https?:\/\/[a-z0-9.-]+(?::\d+)?$/.test(origin.value);
+    const isSafe = isOne && (origin.value.startsWith('https:') || LOOPBACK_ORIGIN.test(origin.value));
+    if (!origin.ok || !isSafe) {
+      const bad = JSON.stringify(part.slice(0, 100));
+      return refused(`must be a comma-separated list of https:// origins, such as https://shop.example, not ${bad}`);
+    }
+    if (!origins.includes(origin.value)) origins.push(origin.value);
+  }
+  return read(origins);
+}
+
+const LOOPBACK_ORIGIN = /^http:\/\/(?:localhost|127\.0\.0\.1)(?::\d+)?$/;
+
 /** A secret, because the URL may contain a password. The problem does not repeat it either. */
 export function readProxy(text: string): Reading<Secret> {
   try {

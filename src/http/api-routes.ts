@@ -5,6 +5,7 @@ import type { Dispatcher } from '../delivery/dispatcher.ts';
 import type { TestDelivery } from '../delivery/test-delivery.ts';
 import type { Log } from '../observe/log.ts';
 import { createOnce } from './once.ts';
+import type { PageLook } from './page.ts';
 import type { Route } from './route.ts';
 import { accessRoutes } from './routes/access.ts';
 import { customerRoutes } from './routes/customers.ts';
@@ -38,6 +39,7 @@ export function authorizationServer({
   readonly knownAddress: () => string | null;
   readonly signInPath: () => string | null;
   readonly signInInvited: SignInInvited;
+  readonly customersLook: () => Promise<PageLook>;
   readonly stylesheet: string;
 }): Route[] {
   const throttle = store.failures.throttle('client');

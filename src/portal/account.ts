@@ -17,6 +17,7 @@ import { actionButton, linkButton, pageHeader, section, submitButton } from './p
 import { table } from './parts/list.ts';
 import { badge, notice } from './parts/mark.ts';
 import { relativeTime, time } from './parts/text.ts';
+import { SIGN_IN_PATH } from './request-context.ts';
 import { tooOften } from './sign-in.ts';
 
 const NOBODY_TYPED: AccountForms = { password: newForm(), passkey: newForm() };
@@ -158,7 +159,9 @@ export function sessionPages({ pages, services: { sessions } }: PageDependencies
       role: 'viewer',
       respond: async (call) => {
         await sessions.endAll(accountOf(call).id, call.acting);
-        return { ...redirectTo('/sign-in'), cookies: [clearCookie(SESSION_COOKIE)] };
+        const { customerId } = call.session;
+        const form = customerId === null ? SIGN_IN_PATH : `${SIGN_IN_PATH}/${customerId}`;
+        return { ...redirectTo(form), cookies: [clearCookie(SESSION_COOKIE)] };
       },
     }),
   ];

@@ -32,6 +32,7 @@ const BUNDLES: { readonly [Key in keyof AssetUrls]: Bundle } = {
       'portal/deliveries.css',
       'portal/search.css',
       'portal/documentation.css',
+      'portal/customers.css',
     ],
   },
   script: {
@@ -48,6 +49,7 @@ const BUNDLES: { readonly [Key in keyof AssetUrls]: Bundle } = {
       'portal/filter.js',
       'portal/search.js',
       'portal/live.js',
+      'portal/frame.js',
     ],
   },
   chartStyle: { name: 'chart.css', type: 'text/css', parts: ['uplot.css'] },

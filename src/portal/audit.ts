@@ -4,7 +4,9 @@ import { isUuidV7 } from '../kernel/ids.ts';
 import type { AuditAction } from '../resources/audit.ts';
 import type { AuditFilter, AuditRecord } from '../store/audit.ts';
 import type { Store } from '../store/store.ts';
+import { ownerFilter } from './customers/owner.ts';
 import type { PageDependencies, PageRoute } from './page.ts';
+import { operatorName } from './parts/brand.ts';
 import { copyable } from './parts/details.ts';
 import { changesSummary, differences } from './parts/differences.ts';
 import { type Choice, newForm, selectField, textField } from './parts/fields.ts';
@@ -14,11 +16,13 @@ import { readInstant } from './query.ts';
 
 const PATH = '/audit';
 const NAMES = ['actor', 'action', 'target', 'since', 'until'] as const;
+const FILTERS = [...NAMES, 'customer'] as const;
 
 export function auditPages({ pages, store, hasPage }: PageDependencies): PageRoute[] {
   return [
-    pages.view(PATH, async ({ query }) => {
-      const filter = await readFilter(query, store);
+    pages.view(PATH, async ({ query, brand }) => {
+      const owner = await ownerFilter(store, query);
+      const filter = { ...(await readFilter(query, store)), ...owner.filter };
       const { items, nextCursor } = await readListed(
         query,
         (before, limit) => store.audit.list(before, limit, filter),
@@ -29,13 +33,18 @@ export function auditPages({ pages, store, hasPage }: PageDependencies): PageRou
         items.flatMap(({ actor, target }) => [actor, target]),
         hasPage,
       );
+      const own = store.customerId;
+      const actorOf =
+        own === null
+          ? linkOf
+          : await actorsFor(store, items, linkOf, brand === null ? 'your provider' : operatorName(brand));
       return listView({
         title: 'Audit log',
-        lead: LEAD,
+        lead: own === null ? LEAD : CUSTOMERS_LEAD,
         ...{ path: PATH, query, nextCursor },
-        filters: filters(query),
+        filters: [...filters(query), ...owner.fields],
         layout: 'audit-list',
-        results: auditTable(items, linkOf, query),
+        results: auditTable(items, { linkOf, actorOf, isOfCustomer: own !== null }, query),
       });
     }),
   ];
@@ -56,12 +65,14 @@ async function readFilter(query: URLSearchParams, store: PageDependencies['store
   };
 }
 
-function auditTable(
-  entries: readonly AuditRecord[],
-  linkOf: (reference: string) => ResourceLink,
-  query: URLSearchParams,
-): Html {
-  const isFiltered = NAMES.some((name) => (query.get(name) ?? '') !== '');
+type Links = {
+  readonly linkOf: (reference: string) => ResourceLink;
+  readonly actorOf: (reference: string) => ResourceLink;
+  readonly isOfCustomer: boolean;
+};
+
+function auditTable(entries: readonly AuditRecord[], links: Links, query: URLSearchParams): Html {
+  const isFiltered = FILTERS.some((name) => (query.get(name) ?? '') !== '');
   return table({
     caption: 'Audit log',
     columns: [
@@ -71,29 +82,59 @@ function auditTable(
       { label: 'To' },
       { label: 'Changes' },
     ],
-    rows: entries.map((entry) => row(entry, linkOf, query)),
+    rows: entries.map((entry) => row(entry, links, query)),
     empty: isFiltered ? nothingFound(PATH, 'entries') : NOTHING_YET,
   });
 }
 
+/**
+ * The actors as a customer sees them: its own users, applications and links. Whoever else acted is the operator, whose people have no name
+ * here.
+ */
+async function actorsFor(
+  store: Store,
+  entries: readonly AuditRecord[],
+  linkOf: (reference: string) => ResourceLink,
+  operator: string,
+): Promise<(reference: string) => ResourceLink> {
+  const actors = [...new Set(entries.map(({ actor }) => actor))];
+  const own = new Map<string, boolean>();
+  for (const actor of actors) {
+    const [kind = '', id = ''] = split(actor);
+    const isOwn =
+      (kind === 'user' && (await store.users.get(id)) !== null) ||
+      (kind === 'application' && (await store.applications.get(id)) !== null);
+    own.set(actor, isOwn);
+  }
+  const nobody = { kind: null, href: null };
+  return (actor) => {
+    if (own.get(actor) === true) return linkOf(actor);
+    const [kind = ''] = split(actor);
+    if (kind === 'portal-link') return { ...nobody, name: 'a portal link' };
+    return { ...nobody, name: actor === 'service' ? 'the service itself' : operator };
+  };
+}
+
 const LEAD =
   'Every change by a user, an application, a command or the service itself. Each entry has the hash of the previous one; secrets are masked.';
+const CUSTOMERS_LEAD = 'Every change to what is yours: who made it, when, and what changed. Secrets are masked.';
 const NOTHING_YET = emptyState({
   title: 'Nothing has happened yet',
   text: 'Every creation, change and deletion is recorded here.',
 });
 
-function row(
-  { at, actor, action, target, changes }: AuditRecord,
-  linkOf: (reference: string) => ResourceLink,
-  query: URLSearchParams,
-): Html[] {
+function row({ at, actor, action, target, changes }: AuditRecord, links: Links, query: URLSearchParams): Html[] {
+  const { linkOf, actorOf, isOfCustomer } = links;
   const filtered = (name: string, value: string): string => withQuery(PATH, query, { [name]: value, cursor: null });
-  const who = linkOf(actor);
+  const who = actorOf(actor);
+  // A filter by a person of the operator would name the person.
+  const isNamed = !isOfCustomer || who.href !== null;
   const details = html`${differences(changes)}<p class="cell-hint"><code>${action}</code> ${resourceId(target)}</p>`;
   return [
     time(at),
-    html`<a href="${filtered('actor', actor)}" class="plain-link"${attributes({ title: who.kind })}>${who.name}</a>`,
+    isNamed
+      ? html`<a href="${filtered('actor', actor)}" class="plain-link"${attributes({ title: who.kind })}>${who.name}</a>`
+      : html`<span>${who.name}</span>`,
     html`${actionText(action)}`,
     resourceLink(linkOf(target)),
     html`<details class="audit-changes"><summary>${changesSummary(changes)}</summary>${details}</details>`,
@@ -117,6 +158,7 @@ const ACTIONS: Readonly<Record<AuditAction, string>> = {
   'customer.delete': 'Deleted the customer',
   'customer.create-link': 'Made a portal link',
   'customer.open-link': 'Opened a portal link',
+  'portal.update': 'Changed the look of the customers’ portal',
   'user.create': 'Created the user',
   'user.update': 'Changed the user',
   'user.delete': 'Deleted the user',
@@ -166,7 +208,7 @@ const ACTIONS: Readonly<Record<AuditAction, string>> = {
 const TEXTS: ReadonlyMap<string, string> = new Map(Object.entries(ACTIONS));
 
 /** An unknown action is shown by its name. */
-function actionText(action: string): string {
+export function actionText(action: string): string {
   return TEXTS.get(action) ?? action.replace('.', ': ').replaceAll('-', ' ');
 }
 
@@ -188,6 +230,7 @@ export type ResourceLink = {
 type Source = { readonly path: string; name(store: Store, id: string): Promise<string | null> };
 
 const SOURCES: Readonly<Record<string, Source>> = {
+  customer: { path: '/customers', name: async (store, id) => (await store.customers.get(id))?.name ?? null },
   user: { path: '/users', name: async (store, id) => (await store.users.get(id))?.userName ?? null },
   application: { path: '/applications', name: async (store, id) => (await store.applications.get(id))?.name ?? null },
   product: { path: '/products', name: async (store, id) => (await store.products.get(id))?.name ?? null },

@@ -1,6 +1,7 @@
 /** The request to a page, and its result. */
 import type { IncomingMessage } from 'node:http';
 import type { PortalRole, SignedIn } from '../access/user.ts';
+import type { PortalTheme } from '../customers/theme.ts';
 import { type Html, html } from '../http/html.ts';
 import type { Reply } from '../http/route.ts';
 import { Refusal, type RefusalCode } from '../kernel/refusal.ts';
@@ -33,6 +34,10 @@ export type OpenCall = {
   readonly visitor: string;
   /** The session, or null if nobody is signed in. */
   readonly session: SignedIn | null;
+  /** The look of the customers' portal; null in the operator's. */
+  readonly brand: PortalTheme | null;
+  /** Whether the portal is shown inside a page of the operator's product. */
+  readonly isFramed: boolean;
 };
 
 /** A request of a signed-in user with the page's role. */

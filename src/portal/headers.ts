@@ -8,22 +8,33 @@ import { PACKED_MIN_LENGTH } from '../kernel/limits/portal.ts';
 import { isLoopback } from './browser.ts';
 
 /** Scripts and styles only load from this origin, never inline: injected markup can neither run nor style. */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "font-src 'self'",
-  "form-action 'self'",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
+function policy({ ancestors, formTarget }: Openings): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "font-src 'self'",
+    `form-action 'self'${formTarget === null ? '' : ` ${formTarget}`}`,
+    "base-uri 'none'",
+    `frame-ancestors ${ancestors.length === 0 ? "'none'" : ancestors.join(' ')}`,
+  ].join('; ');
+}
+
+export type Openings = {
+  /** The origins that may show the page in a frame; none for every page but those of a customer's portal. */
+  readonly ancestors: readonly string[];
+  /** The origin to which signing out may lead, besides this one. */
+  readonly formTarget: string | null;
+};
+
+const CLOSED: Openings = { ancestors: [], formTarget: null };
 
 /** With `no-referrer`, browsers would send forms with `Origin: null`. `same-origin` tells other sites nothing either. */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'Content-Type': 'text/html;charset=UTF-8',
-  'Content-Security-Policy': POLICY,
+  'Content-Security-Policy': policy(CLOSED),
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Resource-Policy': 'same-origin',
   'Permissions-Policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
@@ -37,8 +48,20 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
  * Adds HSTS (RFC 6797) for half a year if the connection itself is TLS; behind a proxy, the proxy decides. Not on the loopback address,
  * because other programs on its other ports often have no TLS.
  */
-export function pageHeaders({ socket, headers }: IncomingMessage): Readonly<Record<string, string>> {
-  return socket instanceof TLSSocket && !isLoopback(headers.host ?? '') ? PAGE_HEADERS_OVER_TLS : PAGE_HEADERS;
+export function pageHeaders(
+  { socket, headers }: IncomingMessage,
+  openings: Openings = CLOSED,
+): Readonly<Record<string, string>> {
+  const made = socket instanceof TLSSocket && !isLoopback(headers.host ?? '') ? PAGE_HEADERS_OVER_TLS : PAGE_HEADERS;
+  const { ancestors, formTarget } = openings;
+  if (ancestors.length === 0 && formTarget === null) return made;
+  const opened = { ...made, 'Content-Security-Policy': policy(openings) };
+  // This header knows no list of origins, and browsers that know `frame-ancestors` ignore it (CSP 3 §6.4.2.2).
+  return ancestors.length === 0 ? opened : without(opened, 'X-Frame-Options');
+}
+
+function without(headers: Readonly<Record<string, string>>, name: string): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(headers).filter(([one]) => one !== name));
 }
 
 const PAGE_HEADERS_OVER_TLS = { ...PAGE_HEADERS, 'Strict-Transport-Security': 'max-age=15552000' };

@@ -7,6 +7,7 @@ import type { Expiry } from '../store/housekeeping.ts';
 import { keyReader, viewKey } from '../webhooks/keys.ts';
 import type { PgpKey } from '../webhooks/webhook.ts';
 import { type PageCall, pathId, redirectTo, type View } from './call.ts';
+import { ownerFilter, ownerNames, withOwner } from './customers/owner.ts';
 import { type FieldTable, lines, text } from './field-table.ts';
 import type { PageDependencies, PageRoute } from './page.ts';
 import { codeBlock, copyable, definitionList } from './parts/details.ts';
@@ -37,13 +38,14 @@ export function keyPages(dependencies: PageDependencies): PageRoute[] {
     ...recordPages(pages, {
       ...entity,
       reader: keyReader,
+      owners: store,
       choices: async () => null,
       fields: keyFields,
       layout: ({ group }) => group('The key', null, 'name', 'publicKey'),
       refused: (typed, refusal) => refusedForm(withoutPrivateKey(typed), refusal),
       creation: {
         title: 'Import a key',
-        lead: 'The public key of the customer. The customer keeps the private key.',
+        lead: 'The public key of the receiver. Its owner keeps the private key.',
         submit: 'Import the key',
         respond: async ({ acting }, input) => {
           const { id, name } = await keys.create(input, acting);
@@ -54,10 +56,10 @@ export function keyPages(dependencies: PageDependencies): PageRoute[] {
     }),
     pages.view('/keys/{id}', async (call) => {
       const key = await found(call);
-      return keyView(call, key, await usesOf(key.id));
+      return withOwner(store, key, keyView(call, key, await usesOf(key.id)));
     }),
     ...removalPages(pages, entity, {
-      text: () => 'Nothing can be encrypted with it any more. The customer can send it to you again.',
+      text: () => 'Nothing can be encrypted with it any more. It can be imported again.',
       uses: ({ id }) => usesOf(id),
       used: {
         all: ({ name }) => listOf(name),
@@ -73,7 +75,7 @@ function keyFields(before: PgpKey | null): FieldTable {
       label: 'Name',
       isRequired: true,
       isCode: true,
-      placeholder: 'customer-2027',
+      placeholder: 'orders-2027',
       hint: 'Letters, digits, dots, dashes and underscores. Receivers see it in X-PGP-Key-Name.',
     }),
     publicKey: lines({
@@ -152,21 +154,23 @@ const PATH = '/keys';
 function keyListPage({ pages, services: { keys }, store }: PageDependencies): PageRoute {
   return pages.view(PATH, async (call) => {
     const { query, now } = call;
+    const owner = await ownerFilter(store, query);
     const { items, cursor, nextCursor } = await readListed(
       query,
-      (after, limit) => keys.list(after ?? '', limit),
+      (after, limit) => keys.list(after ?? '', limit, owner.filter),
       ({ id }) => id,
     );
-    const uses = await store.uses.ofKeys(items.map(({ id }) => id));
+    const [uses, ownerIn] = await Promise.all([store.uses.ofKeys(items.map(({ id }) => id)), ownerNames(store, items)]);
     const expiries = await store.expiry.all(store.customerId, EXPIRIES_SHOWN);
-    const isEmpty = items.length === 0 && cursor === null;
+    const isEmpty = items.length === 0 && cursor === null && !owner.isFiltered;
     return listView({
       title: 'Keys',
-      lead: 'PGP public keys of customers. Only the owner of the private key can read what a webhook encrypts with one.',
-      actions: [call.may('administrator') && !isEmpty ? importButton() : null],
+      lead: 'PGP public keys of receivers. Only the owner of the private key can read what a webhook encrypts with one.',
+      actions: [call.may('administrator') && !isEmpty ? importButton(owner.newQuery) : null],
       ...{ path: PATH, query, nextCursor },
       above: expiries.length === 0 ? null : timelineSection(expiries, now),
-      results: keyTable(call, items, uses),
+      filters: isEmpty ? [] : owner.fields,
+      results: keyTable(call, items, { uses, ownerIn, isFiltered: !isEmpty }),
     });
   });
 }
@@ -174,12 +178,18 @@ function keyListPage({ pages, services: { keys }, store }: PageDependencies): Pa
 function timelineSection(expiries: Parameters<typeof expiryTimeline>[0], now: number): Html {
   return section({
     title: 'Upcoming expiries',
-    lead: 'Keys, and client certificates of endpoints. 30, 7 and 1 days before, Sallyport logs a warning and publishes webhook.key_expiring. With an expired key nothing is sent.',
+    lead: 'Keys, and client certificates of endpoints. 30, 7 and 1 days before, webhook.key_expiring is published. With an expired key nothing is sent.',
     content: expiryTimeline(expiries, now),
   });
 }
 
-function keyTable(call: PageCall, keys: readonly PgpKey[], uses: ReadonlyMap<string, Uses>): Html {
+type Beside = {
+  readonly uses: ReadonlyMap<string, Uses>;
+  readonly ownerIn: Awaited<ReturnType<typeof ownerNames>>;
+  readonly isFiltered: boolean;
+};
+
+function keyTable(call: PageCall, keys: readonly PgpKey[], { uses, ownerIn, isFiltered }: Beside): Html {
   return table({
     caption: 'Keys',
     columns: [
@@ -189,14 +199,14 @@ function keyTable(call: PageCall, keys: readonly PgpKey[], uses: ReadonlyMap<str
       { label: 'Expires' },
       { label: 'Webhooks' },
     ],
-    rows: keys.map(({ id, name, fingerprint, algorithm, expiresAt }) => [
-      html`<a href="${PATH}/${id}">${name}</a>`,
+    rows: keys.map(({ id, customerId, name, fingerprint, algorithm, expiresAt }) => [
+      html`<a href="${PATH}/${id}">${name}</a>${ownerIn(customerId)}`,
       copyable(fingerprint, 'fingerprint', `… ${grouped(fingerprint.slice(-16))}`),
       html`<code>${algorithm}</code>`,
       expiryCell(expiresAt, call.now),
       usesList(uses.get(id) ?? NO_USES, `/webhooks?key=${encodeURIComponent(name)}`),
     ]),
-    empty: call.query.has('cursor') ? nothingFound(PATH, 'keys') : firstKey(call),
+    empty: isFiltered ? nothingFound(PATH, 'keys') : firstKey(call),
   });
 }
 
@@ -218,13 +228,13 @@ function expiryCell(expiresAt: number | null, now: number): Html {
 function firstKey(call: PageCall): Html {
   return emptyState({
     title: 'Import your first key',
-    text: html`<p>Employee events, and event types that require encryption, are sent only encrypted. The customer creates a PGP key pair and sends you the public key, which you import here and choose in a webhook.</p><p>The customer creates it with <code>gpg --quick-generate-key</code> and exports it with <code>gpg --armor --export</code>.</p>`,
+    text: html`<p>Employee events, and event types that require encryption, are sent only encrypted. The owner of the receiver creates a PGP key pair. Import its public key here, and choose it in a webhook.</p><p>The owner creates it with <code>gpg --quick-generate-key</code> and exports it with <code>gpg --armor --export</code>.</p>`,
     action: call.may('administrator') ? importButton() : html`<p class="quiet">An administrator can import one.</p>`,
   });
 }
 
-function importButton(): Html {
-  return linkButton({ href: `${PATH}/new`, label: 'Import a key', kind: 'primary', icon: 'plus' });
+function importButton(query = ''): Html {
+  return linkButton({ href: `${PATH}/new${query}`, label: 'Import a key', kind: 'primary', icon: 'plus' });
 }
 
 const DAY_MS = 86_400_000;

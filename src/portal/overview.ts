@@ -33,7 +33,8 @@ export function overviewPages(dependencies: PageDependencies): PageRoute[] {
     pages.view(PATH, async (call) => {
       const period = readPeriod(call.query);
       const [steps, overview] = await Promise.all([readSetUp(store), read(period)]);
-      const content = html`${pageHeader({ title: 'Overview', lead: LEAD })}${isSetUp(steps) ? null : setUpChecklist(steps, call.role, hasPage)}${periodTabs(PATH, call.query, period)}<div id="live" class="page-part" hx-sse:connect="${LIVE}?period=${period}" hx-swap="innerMorph">${overviewContent(overview)}</div>`;
+      const lead = store.customerId === null ? LEAD : CUSTOMERS_LEAD;
+      const content = html`${pageHeader({ title: 'Overview', lead })}${isSetUp(steps) ? null : setUpChecklist(steps, call.role, hasPage)}${periodTabs(PATH, call.query, period)}<div id="live" class="page-part" hx-sse:connect="${LIVE}?period=${period}" hx-swap="innerMorph">${overviewContent(overview)}</div>`;
       return { title: 'Overview', content, hasCharts: true };
     }),
     pages.stream(LIVE, ({ query, signal }) => {
@@ -51,6 +52,7 @@ export function overviewPages(dependencies: PageDependencies): PageRoute[] {
 }
 
 const LEAD = 'Deliveries and tokens, waiting records, and problems.';
+const CUSTOMERS_LEAD = 'How your events arrive, and what needs your attention.';
 
 /** Made once for each reading, for all clients. */
 const contents = new WeakMap<Overview, Html>();
@@ -62,11 +64,11 @@ function overviewContent(overview: Overview): Html {
 }
 
 function madeContent(overview: Overview): Html {
-  const { series, at } = overview;
-  return html`${headFigures(overview)}${attentionSection({ ...overview, now: at })}${section({ title: 'Deliveries per minute', lead: 'Records by the outcome of their attempt.', content: deliveriesChart(series, at) })}<div class="columns">${section({ title: 'Response time', lead: 'Of attempts with records, including the wait for a connection.', content: latencyChart(series) })}${section({ title: 'Tokens per minute', lead: 'Requested by applications.', content: tokensChart(series, at) })}</div>${queues(overview)}`;
+  const { series, at, hasTokens } = overview;
+  return html`${headFigures(overview)}${attentionSection({ ...overview, now: at })}${section({ title: 'Deliveries per minute', lead: 'Records by the outcome of their attempt.', content: deliveriesChart(series, at) })}<div class="${hasTokens ? 'columns' : 'page-part'}">${section({ title: 'Response time', lead: 'Of attempts with records, including the wait for a connection.', content: latencyChart(series) })}${hasTokens ? section({ title: 'Tokens per minute', lead: 'Requested by applications.', content: tokensChart(series, at) }) : null}</div>${queues(overview)}`;
 }
 
-function headFigures({ series, backlog, dead, at }: Overview): Html {
+function headFigures({ series, backlog, dead, at, hasTokens }: Overview): Html {
   const { total } = series;
   const { delivered, attempts, failedAttempts, successRate, p50Ms, p95Ms } = total;
   return figures([
@@ -96,7 +98,7 @@ function headFigures({ series, backlog, dead, at }: Overview): Html {
       tone: dead.records > 0 ? 'negative' : 'neutral',
       hint: dead.records > 0 ? 'kept until you send them again' : 'No record was given up',
     },
-    { label: 'Tokens issued', value: countText(total.tokensIssued), hint: refusals(series) },
+    ...(hasTokens ? [{ label: 'Tokens issued', value: countText(total.tokensIssued), hint: refusals(series) }] : []),
   ]);
 }
 
@@ -215,6 +217,8 @@ type Overview = {
   readonly backlog: Backlog;
   readonly dead: DeadLetters;
   readonly ailing: readonly Ailing[];
+  /** Tokens are counted for the whole service, so a customer's overview has none. */
+  readonly hasTokens: boolean;
   /** Expired, or expires within 30 days. */
   readonly expiring: readonly Expiry[];
 };
@@ -236,7 +240,7 @@ function overviewReader({
       store.expiry.all(store.customerId, EXPIRIES_SHOWN),
     ]);
     const expiring = expiries.filter(({ expiresAt }) => expiresAt <= at + EXPIRY_WARNING_MS);
-    return { at, series, backlog, dead, ailing, expiring };
+    return { at, series, backlog, dead, ailing, expiring, hasTokens: store.customerId === null };
   };
   return (period) => {
     const now = clock();

@@ -10,6 +10,7 @@ import type { Throttle } from '../access/throttle.ts';
 import type { PortalRole, SignedIn } from '../access/user.ts';
 import type { Config } from '../config/config.ts';
 import type { CustomerServices } from '../customers/services.ts';
+import type { PortalTheme } from '../customers/theme.ts';
 import type { Storage } from '../data/data.ts';
 import type { Dispatcher } from '../delivery/dispatcher.ts';
 import type { TestOauth } from '../delivery/oauth.ts';
@@ -41,8 +42,10 @@ import { PAGE_HEADERS, packed, pageHeaders } from './headers.ts';
 import type { Layout } from './layout.ts';
 import { NO_COOKIE, refusalView } from './refusal-page.ts';
 import {
+  type Circumstances,
   openCallOf,
   pageCallOf,
+  placed,
   type RequestContext,
   requestContextOf,
   signInFirst,
@@ -58,6 +61,10 @@ export type PageDefinition<C> = {
   readonly maxBytes?: number;
   /** The page's script requests it periodically, so it does not extend the session. */
   readonly isBackground?: boolean;
+  /** A page without a session that belongs to the customers' portal: in its look, and shown in the same frames. */
+  readonly isForCustomers?: boolean;
+  /** Whether it may be shown in frames; default: not, unless it is a page of a customer's session. */
+  readonly isFramable?: boolean;
   /** The reply to the page's script without a session, instead of a redirect to sign in. */
   readonly signedOut?: () => Reply;
   respond(call: C): Promise<PageResult>;
@@ -106,24 +113,42 @@ type Dependencies = {
   readonly layout: Layout;
   /** The host that clients use; null if unknown. */
   readonly publicHost: () => string | null;
+  /** The origins that may show a customer's portal in a frame. */
+  readonly frameAncestors: readonly string[];
+  /** The look of the customers' portal. */
+  readonly theme: () => Promise<PortalTheme>;
 };
 
+type Place = Pick<PageDefinition<never>, 'isBackground' | 'isForCustomers' | 'isFramable'>;
+
 export function createPages(dependencies: Dependencies): Pages {
-  const { customerId, offered, sessions, sessionWatch, clock, random, layout, publicHost } = dependencies;
+  const { customerId, offered, sessions, sessionWatch, clock, random, layout, publicHost, frameAncestors, theme } =
+    dependencies;
   /** The contexts of requests, so that a later refusal gets the same layout. */
   const recognised = new WeakMap<IncomingMessage, RequestContext>();
 
-  const recognise = async (request: IncomingMessage, isBackground: boolean): Promise<RequestContext> => {
+  const recognise = async (request: IncomingMessage, place: Place): Promise<RequestContext> => {
     const token = readCookie(request, SESSION_COOKIE);
-    const found = token === null ? null : await sessions.find(token, isBackground);
+    const found = token === null ? null : await sessions.find(token, place.isBackground === true);
     const session = found?.customerId === customerId ? found : null;
     const cookie = session === null ? readCookie(request, VISITOR_COOKIE) : token;
     const isNew = cookie === null || !VISITOR_COOKIE_VALUE.test(cookie);
+    const isCustomers = customerId !== null || place.isForCustomers === true;
+    const isFramable = place.isFramable === true || (customerId !== null && session !== null);
+    const returnUrl = session?.returnUrl ?? null;
     const made = requestContextOf(
       request,
       session,
       isNew ? Buffer.from(random(32)).toString('base64url') : cookie,
       isNew,
+      {
+        brand: isCustomers ? await theme() : null,
+        frameAncestors,
+        openings: {
+          ancestors: isFramable ? frameAncestors : [],
+          formTarget: returnUrl === null ? null : new URL(returnUrl).origin,
+        },
+      },
     );
     recognised.set(request, made);
     return made;
@@ -141,7 +166,7 @@ export function createPages(dependencies: Dependencies): Pages {
   };
 
   const show = (view: View, request: IncomingMessage, context: RequestContext, status: number): Reply => {
-    const common = pageHeaders(request);
+    const common = pageHeaders(request, context.openings);
     if (context.isPartial && view.partial !== undefined) {
       return { status: view.status ?? status, headers: common, body: view.partial.markup };
     }
@@ -150,13 +175,14 @@ export function createPages(dependencies: Dependencies): Pages {
       ...(context.isNew && context.session === null ? [setCookie(VISITOR_COOKIE, context.cookie)] : []),
       ...(readCookie(request, FLASH_COOKIE) === null ? [] : [clearedFlash()]),
     ];
-    const headers = { ...common, ...(cookies.length > 0 && { 'Set-Cookie': cookies }) };
+    const headers = { ...common, ...(cookies.length > 0 && { 'Set-Cookie': placed(cookies, context) }) };
     return { status: view.status ?? status, headers, body: layout(view, { ...context, flash }) };
   };
 
   const refuse: NonNullable<Route['refuse']> = (refusal, request, errorId) => {
-    const context = recognised.get(request) ?? requestContextOf(request, null, '', false);
-    const reply = show(refusalView(refusal, errorId, context.session !== null), request, context, refusal.status);
+    const context = recognised.get(request) ?? requestContextOf(request, null, '', false, UNKNOWN);
+    const isSignedIn = context.session !== null || readCookie(request, SESSION_COOKIE) !== null;
+    const reply = show(refusalView(refusal, errorId, isSignedIn), request, context, refusal.status);
     return { ...reply, headers: { ...refusal.headers, ...reply.headers } };
   };
 
@@ -173,7 +199,10 @@ export function createPages(dependencies: Dependencies): Pages {
       signedOut,
       respond,
       invalid,
+      isForCustomers = false,
+      isFramable = false,
     } = definition;
+    const place = { isBackground, isForCustomers, isFramable };
     return {
       ...{ method: method satisfies Method, path, role, isBackground },
       ...{ access: 'open', tag: 'portal', summary: path },
@@ -183,14 +212,14 @@ export function createPages(dependencies: Dependencies): Pages {
       refuse,
       ...(method === 'POST' && {
         admit: async (request) => {
-          const context = await recognise(request, isBackground);
+          const context = await recognise(request, place);
           return enter(context.session) === null ? redirect(signInFirst(request, context), context) : null;
         },
       }),
       respond: async (call) => {
         const { request } = call;
         // Again for a form: the session may have ended while its body arrived.
-        const context = await recognise(request, isBackground);
+        const context = await recognise(request, place);
         const callOf = enter(context.session);
         if (callOf === null) {
           if (context.isPartial && signedOut !== undefined) return signedOut();
@@ -250,6 +279,9 @@ export function createPages(dependencies: Dependencies): Pages {
   };
 }
 
+/** The surroundings of a request for a path without a page. */
+const UNKNOWN: Circumstances = { brand: null, frameAncestors: [], openings: { ancestors: [], formTarget: null } };
+
 const FORM = {
   types: ['application/x-www-form-urlencoded'],
   repeats: true,
@@ -258,11 +290,12 @@ const FORM = {
 } as const;
 
 /** The page's script cannot follow a redirect to another page, so a header tells it to. */
-function redirect({ redirect: to, flash, cookies = [] }: Redirect, { cookie, isPartial }: RequestContext): Reply {
+function redirect({ redirect: to, flash, cookies = [] }: Redirect, context: RequestContext): Reply {
+  const { cookie, isPartial } = context;
   // Escapes characters that an id in the path may contain.
   const { pathname, search, hash } = new URL(to, 'http://own.invalid');
   const path = pathname + search + hash;
-  const set = [...cookies, ...(flash === undefined ? [] : [writeFlash(cookie, flash)])];
+  const set = placed([...cookies, ...(flash === undefined ? [] : [writeFlash(cookie, flash)])], context);
   const headers = { ...PAGE_HEADERS, ...(set.length > 0 && { 'Set-Cookie': set }) };
   return isPartial
     ? { status: 200, headers: { ...headers, 'HX-Redirect': path }, body: '' }

@@ -1,5 +1,7 @@
 /** The administration portal: the list of all pages. */
 import { createSessionWatch } from '../access/session-watch.ts';
+import { NO_THEME, type PortalTheme } from '../customers/theme.ts';
+import type { PageLook } from '../http/page.ts';
 import type { Route } from '../http/route.ts';
 import type { SignInInvited } from '../http/routes/invitations.ts';
 import { RESULTS_MAX } from '../kernel/limits/portal.ts';
@@ -7,8 +9,14 @@ import { accountPages, sessionPages, themePages } from './account.ts';
 import { applicationPages } from './applications/pages.ts';
 import { createAssets } from './asset-routes.ts';
 import { auditPages } from './audit.ts';
-import { createPageDispatch } from './customers/dispatch.ts';
+import { customerCataloguePages } from './customers/catalogue.ts';
+import { createPageDispatch, missingPages } from './customers/dispatch.ts';
+import { accentRoute, embedRoute } from './customers/embedding.ts';
+import { CUSTOMER_NAVIGATION, customerBody } from './customers/layout.ts';
 import { portalLinkPages } from './customers/links.ts';
+import { lookPages } from './customers/look.ts';
+import { customerPages as customersPages } from './customers/pages.ts';
+import { customerSignInPages } from './customers/sign-in.ts';
 import { ownUsagePages, usagePages } from './customers/usage.ts';
 import { deliveryDetailPages } from './deliveries/detail.ts';
 import { deliveryFailurePages } from './deliveries/failures.ts';
@@ -25,6 +33,7 @@ import { keyPages } from './keys.ts';
 import { createLayout, navigationOf } from './layout.ts';
 import { overviewPages } from './overview.ts';
 import { createPages, type PageDependencies, type PageRoute, type Pages, type PortalDependencies } from './page.ts';
+import { accentPath, brandMark, brandName } from './parts/brand.ts';
 import { productPages } from './products/pages.ts';
 import { testerPages } from './products/tester.ts';
 import { createResults } from './results.ts';
@@ -42,6 +51,8 @@ export type Portal = {
   readonly stylesheet: string;
   /** Scripts and styles. */
   readonly assets: readonly Route[];
+  /** The look of the customers' portal, for pages outside it. */
+  readonly customersLook: () => Promise<PageLook>;
   readonly elsewhere: Pages['elsewhere'];
   /** Signs in a browser that has just set a password with an invitation. */
   readonly signInInvited: SignInInvited;
@@ -52,10 +63,12 @@ function allPages(dependencies: PageDependencies): PageRoute[] {
   return [
     ...signInPages(dependencies),
     ...portalLinkPages(dependencies),
+    ...customerSignInPages(dependencies),
     ...accountPages(dependencies),
     ...sessionPages(dependencies),
     ...themePages(dependencies),
     ...overviewPages(dependencies),
+    ...customersPages(dependencies),
     ...endpointPages(dependencies),
     ...webhookPages(dependencies),
     ...eventTypePages(dependencies),
@@ -75,6 +88,7 @@ function allPages(dependencies: PageDependencies): PageRoute[] {
     ...instancePages(dependencies),
     ...usagePages(dependencies),
     ...settingsPages(dependencies),
+    ...lookPages(dependencies),
     ...searchPages(dependencies),
     ...resultPages(dependencies),
     ...documentationPages(dependencies),
@@ -91,6 +105,7 @@ function customerPages(dependencies: PageDependencies): PageRoute[] {
     ...overviewPages(dependencies),
     ...endpointPages(dependencies),
     ...webhookPages(dependencies),
+    ...customerCataloguePages(dependencies),
     ...keyPages(dependencies),
     ...deliveryListPages(dependencies),
     ...deliveryFailurePages(dependencies),
@@ -103,6 +118,7 @@ function customerPages(dependencies: PageDependencies): PageRoute[] {
     ...ownUsagePages(dependencies),
     ...searchPages(dependencies),
     ...resultPages(dependencies),
+    ...missingPages(dependencies),
   ];
 }
 
@@ -116,12 +132,21 @@ export function createPortal(dependencies: PortalDependencies): Portal {
   };
   const sessionWatch = createSessionWatch({ sessions, store: store.sessions, clock });
   const results = createResults(clock, store.shortLived.values('result', RESULTS_MAX));
+  const theme = async (): Promise<PortalTheme> => (await store.settings.portalTheme()) ?? NO_THEME;
+  const customersLook = async (): Promise<PageLook> => {
+    const brand = await theme();
+    const { accent } = brand;
+    return { name: brandName(brand), mark: brandMark(brand), accentStyle: accent === null ? null : accentPath(accent) };
+  };
+  const frameAncestors = dependencies.config.portalFrameAncestors;
   /** The pages of the operator, or of a customer. */
   const pagesOf = (customerId: string | null) => {
     const paths = new Set<string>();
     const hasPage = (path: string): boolean => paths.has(path);
-    const layout = createLayout(assets.urls, () => navigationOf(hasPage));
-    const pages = createPages({ customerId, offered, sessions, sessionWatch, clock, random, layout, publicHost });
+    const navigation = () => (customerId === null ? navigationOf(hasPage) : CUSTOMER_NAVIGATION);
+    const layout = createLayout(assets.urls, navigation, ...(customerId === null ? [] : [customerBody]));
+    const around = { sessions, sessionWatch, clock, random, layout, publicHost, frameAncestors, theme };
+    const pages = createPages({ customerId, offered, ...around });
     const made =
       customerId === null
         ? allPages({ ...dependencies, pages, results, hasPage })
@@ -132,5 +157,12 @@ export function createPortal(dependencies: PortalDependencies): Portal {
   const { routes: registered, elsewhere } = pagesOf(null);
   const served = createPageDispatch({ sessions, registered, routesOf: (customerId) => pagesOf(customerId).routes });
   const signInInvited = createSignInInvited(dependencies);
-  return { pages: served, stylesheet: assets.urls.style, assets: assets.routes, elsewhere, signInInvited };
+  return {
+    pages: served,
+    stylesheet: assets.urls.style,
+    assets: [...assets.routes, accentRoute(), embedRoute()],
+    customersLook,
+    elsewhere,
+    signInInvited,
+  };
 }

@@ -4,7 +4,9 @@ import type { Refusal } from '../kernel/refusal.ts';
 import type { Administration } from '../resources/administration.ts';
 import { defaultsOf, type InputReader } from '../resources/input.ts';
 import type { Uses } from '../store/directory.ts';
+import type { Store } from '../store/store.ts';
 import { attempted, type PageCall, type PageResult, redirectTo, type View } from './call.ts';
+import { OPERATOR, type Owner, ownerField, ownerOf, recordOwner } from './customers/owner.ts';
 import {
   type FieldTable,
   type Body as FormBody,
@@ -36,8 +38,10 @@ type Entity<Rec, Body, Input> = {
 
 export type EntityForms<Rec, Body, Input, Choices> = Entity<Rec, Body, Input> & {
   readonly reader: InputReader<Body, Input>;
-  /** Reads the options of the forms. */
-  choices(): Promise<Choices>;
+  /** Given if records belong to a customer or to the operator: a new one belongs to the customer of `?customer=`. */
+  readonly owners?: Pick<Store, 'customerId' | 'customers'>;
+  /** Reads the options of the forms. `owner` is the customer whose records may be named; '' is the operator. */
+  choices(owner: string): Promise<Choices>;
   /** The fields of a change, or of a creation if `before` is null. */
   fields(before: Rec | null, choices: Choices): FieldTable;
   /** Groups the fields. */
@@ -50,9 +54,13 @@ export type EntityForms<Rec, Body, Input, Choices> = Entity<Rec, Body, Input> & 
   refused?(typed: URLSearchParams, refusal: Refusal): FormState;
   /** The record as the form shows it; default: as the API shows it. Throws a `Refusal` for a record that cannot be changed. */
   shown?(record: Rec): unknown;
-  readonly creation: FormTexts & {
+  readonly creation: Omit<FormTexts, 'lead'> & {
+    readonly lead?: string | undefined;
     /** Initial values of a new form, besides the defaults of the schema. */
-    start?(call: PageCall): Readonly<Record<string, unknown>>;
+    start?(
+      call: PageCall,
+      choices: Choices,
+    ): Readonly<Record<string, unknown>> | Promise<Readonly<Record<string, unknown>>>;
     respond(call: PageCall, input: Input): Promise<PageResult>;
   };
   readonly change: Partial<FormTexts> & {
@@ -83,19 +91,22 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
   entity: EntityForms<Rec, Body, Input, Choices>,
 ): PageRoute[] {
   const { list, nameOf, administration, reader, creation, change, fields, adjust = (body) => body } = entity;
-  const { shown = administration.shown } = entity;
+  const { shown = administration.shown, owners } = entity;
 
-  const view = async ({ csrf }: PageCall, before: Rec | null, state: FormState): Promise<View> => {
-    const choices = await entity.choices();
+  const view = async (call: PageCall, before: Rec | null, state: FormState): Promise<View> => {
+    const owner = await ownerOf(owners, call, before);
+    const choices = await entity.choices(owner?.id ?? owners?.customerId ?? OPERATOR);
     const table = fields(before, choices);
-    const path = before === null ? list.href : `${list.href}/${before.id}`;
+    const isNewOfCustomer = before === null && owner !== null;
+    const path =
+      before === null ? (isNewOfCustomer ? `/customers/${owner.id}` : list.href) : `${list.href}/${before.id}`;
     const texts = before === null ? creation : { title: `Change ${nameOf(before)}`, submit: 'Save', ...change };
     const field = (name: string): Html | null => table[name]?.draw(state, name) ?? null;
     return formView({
-      ...{ title: texts.title, lead: texts.lead, csrf, state, submit: texts.submit, cancel: path },
+      ...{ title: texts.title, lead: texts.lead, csrf: call.csrf, state, submit: texts.submit, cancel: path },
       crumbs: before === null ? [list] : [list, { href: path, label: nameOf(before) }],
-      action: before === null ? `${path}/new` : `${path}/edit`,
-      content: entity.layout({
+      action: before === null ? `${list.href}/new` : `${path}/edit`,
+      content: html`${isNewOfCustomer ? ownerField(owner) : null}${entity.layout({
         ...{ state, before, choices, field },
         within: (name) =>
           Object.keys(table)
@@ -103,35 +114,46 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
             .map(field),
         group: (title, lead, ...names) => fieldGroup(title, lead, names.map(field)),
         more: (title, ...names) => moreFields(title, state, names, names.map(field)),
-      }),
+      })}`,
       titles: { ...titlesOf(table), ...entity.titles?.(state) },
     });
   };
-  const tableOf = async (before: Rec | null): Promise<FieldTable> => fields(before, await entity.choices());
-  const refused = async (typed: URLSearchParams, refusal: Refusal, before: Rec | null): Promise<FormState> =>
-    entity.refused?.(typed, refusal) ?? refusedForm(withoutSecrets(await tableOf(before), typed), refusal);
+  const tableOf = async (before: Rec | null, owner: Owner | null): Promise<FieldTable> =>
+    fields(before, await entity.choices(owner?.id ?? owners?.customerId ?? OPERATOR));
+  /** The customer's records are the choices of a change too. */
+  const tableOfRecord = (record: Rec): Promise<FieldTable> => tableOf(record, recordOwner(owners, record));
+  const refused = async (typed: URLSearchParams, refusal: Refusal, table: FieldTable): Promise<FormState> =>
+    entity.refused?.(typed, refusal) ?? refusedForm(withoutSecrets(table, typed), refusal);
 
   return [
     ...pages.form(`${list.href}/new`, {
       show: async (call) => {
-        const start = { ...(defaultsOf(reader.schema) as object), ...creation.start?.(call) };
-        return view(call, null, fillForm(await tableOf(null), start));
+        const owner = await ownerOf(owners, call, null);
+        const choices = await entity.choices(owner?.id ?? owners?.customerId ?? OPERATOR);
+        const start = { ...(defaultsOf(reader.schema) as object), ...(await creation.start?.(call, choices)) };
+        return view(call, null, fillForm(fields(null, choices), start));
       },
-      respond: async (call) =>
-        creation.respond(call, reader.create(await adjust(readForm(await tableOf(null), call.form), null, call))),
-      invalid: async (call, refusal) => view(call, null, await refused(call.form, refusal, null)),
+      respond: async (call) => {
+        const owner = await ownerOf(owners, call, null);
+        const body = await adjust(readForm(await tableOf(null, owner), call.form), null, call);
+        return creation.respond(call, reader.create(owner === null ? body : { ...body, customerId: owner.id }));
+      },
+      invalid: async (call, refusal) => {
+        const table = await tableOf(null, await ownerOf(owners, call, null));
+        return view(call, null, await refused(call.form, refusal, table));
+      },
     }),
     ...pages.form(
       `${list.href}/{id}/edit`,
       recordForm<Rec>({
         administration,
         ...(entity.settings !== undefined && { settings: entity.settings }),
-        fill: async (record) => fillForm(await tableOf(record), await shown(record)),
+        fill: async (record) => fillForm(await tableOfRecord(record), await shown(record)),
         view,
-        refused,
-        compared: async (typed, record) => readCompared(await tableOf(record), typed),
+        refused: async (typed, refusal, record) => refused(typed, refusal, await tableOfRecord(record)),
+        compared: async (typed, record) => readCompared(await tableOfRecord(record), typed),
         respond: async (call, before) => {
-          const patch = await adjust(readPatch(await tableOf(before), call.form), before, call);
+          const patch = await adjust(readPatch(await tableOfRecord(before), call.form), before, call);
           const after = await administration.patch(before.id, reader.patch(patch), call.acting);
           return redirectTo(`${list.href}/${after.id}`, change.done?.(after, before) ?? `${nameOf(after)} is saved.`);
         },

@@ -4,15 +4,26 @@ import { actingInPortal } from '../access/sessions.ts';
 import type { SignedIn } from '../access/user.ts';
 import type { Call } from '../http/route.ts';
 import { forgeryField, mayAct, type OpenCall, ownPath, type PageCall, type Redirect } from './call.ts';
-import { readCookie, THEME_COOKIE } from './cookies.ts';
+import { FRAME_COOKIE, partitioned, readCookie, readCustomerVisit, THEME_COOKIE } from './cookies.ts';
 import { formToken } from './forgery.ts';
+import type { Openings } from './headers.ts';
 import type { Surroundings } from './layout.ts';
+
+export const SIGN_IN_PATH = '/sign-in';
+export const SESSION_ENDED_PATH = '/session-ended';
 
 /** What is known before the page answers. `cookie` is the secret that its forms are bound to. */
 export type RequestContext = Surroundings & {
   readonly cookie: string;
   readonly isNew: boolean;
   readonly isPartial: boolean;
+  readonly openings: Openings;
+};
+
+/** What the pages around a request decide. */
+export type Circumstances = Pick<RequestContext, 'brand' | 'openings'> & {
+  /** The origins that may show a customer's portal in a frame. */
+  readonly frameAncestors: readonly string[];
 };
 
 /** 32 bytes in Base64url. Any other value is neither kept in memory nor sent back. */
@@ -23,10 +34,12 @@ export function requestContextOf(
   session: SignedIn | null,
   cookie: string,
   isNew: boolean,
+  { brand, openings, frameAncestors }: Circumstances,
 ): RequestContext {
   const theme = readCookie(request, THEME_COOKIE);
   return {
-    session,
+    ...{ session, brand, openings },
+    frameAncestors: isInFrame(request) ? frameAncestors : [],
     cookie,
     isNew,
     csrf: forgeryField(formToken(cookie)),
@@ -37,15 +50,25 @@ export function requestContextOf(
   };
 }
 
+/** Whether the portal is inside a page of somebody else. Requests of its script bring the cookie alone. */
+function isInFrame(request: IncomingMessage): boolean {
+  return request.headers['sec-fetch-dest'] === 'iframe' || readCookie(request, FRAME_COOKIE) !== null;
+}
+
+/** Cookies of a portal in a frame are kept apart for the page around it. */
+export function placed(cookies: readonly string[], { frameAncestors }: Surroundings): string[] {
+  return frameAncestors.length === 0 ? [...cookies] : cookies.map(partitioned);
+}
+
 export function openCallOf(
   call: Call,
-  { cookie, session, csrf, theme, url, isPartial }: RequestContext,
+  { cookie, session, csrf, theme, url, isPartial, brand, frameAncestors }: RequestContext,
   now: number,
 ): OpenCall {
   const { request, params, query, body, remoteAddress, signal } = call;
   const form = body instanceof URLSearchParams ? body : new URLSearchParams();
   const asked = { request, params, query, form, url, isPartial, now, remoteAddress, signal };
-  return { ...asked, csrf, theme, visitor: cookie, session };
+  return { ...asked, csrf, theme, visitor: cookie, session, brand, isFramed: frameAncestors.length > 0 };
 }
 
 /** `offered`: the scopes that administrators of customers hold. */
@@ -63,12 +86,16 @@ export function pageCallOf(call: OpenCall, session: SignedIn, offered: readonly 
 }
 
 /** After signing in, the browser returns to the page. A form is not sent again. */
-export function signInFirst(request: IncomingMessage, { url, isPartial }: RequestContext): Redirect {
-  if (request.method === 'POST') return { redirect: '/sign-in' };
+export function signInFirst(request: IncomingMessage, { url, isPartial, frameAncestors }: RequestContext): Redirect {
+  const visit = readCustomerVisit(request);
+  // Nobody types a password into a frame, and a portal link is not opened twice.
+  if (frameAncestors.length > 0 || visit?.by === 'link') return { redirect: SESSION_ENDED_PATH };
+  const form = visit === null ? SIGN_IN_PATH : `${SIGN_IN_PATH}/${visit.customerId}`;
+  if (request.method === 'POST') return { redirect: form };
   const current = String(request.headers['hx-current-url'] ?? '');
   const seen = isPartial && URL.canParse(current) ? new URL(current) : null;
   const next = ownPath(seen === null ? url : seen.pathname + seen.search);
-  return { redirect: next === '/' ? '/sign-in' : `/sign-in?${new URLSearchParams({ next })}` };
+  return { redirect: next === '/' ? form : `${form}?${new URLSearchParams({ next })}` };
 }
 
 /** Whether a browser asks for a page. Programs ask for JSON or for nothing in particular. Paths of the API get the API's answers. */

@@ -18,6 +18,7 @@ export type SetUpStep = {
 
 /** The steps and which of them are done. Costs a few small reads, whatever the size of the database. */
 export async function readSetUp(store: Store): Promise<readonly SetUpStep[]> {
+  if (store.customerId !== null) return readCustomerSetUp(store);
   const [applications, endpoints, keys, webhooks, eventTypes] = await Promise.all([
     store.applications.list('', 2),
     store.endpoints.list('', PAGE_MAX),
@@ -72,6 +73,53 @@ export async function readSetUp(store: Store): Promise<readonly SetUpStep[]> {
       title: 'See the first delivery arrive',
       text: 'Send a test event, or publish one.',
       isDone: hasDelivered,
+      isOptional: false,
+      link: { href: '/webhooks', label: 'Send a test event' },
+    },
+  ];
+}
+
+/** From the catalogue to the first verified delivery, in a customer's portal. */
+async function readCustomerSetUp(store: Store): Promise<readonly SetUpStep[]> {
+  const [endpoints, webhooks, delivered] = await Promise.all([
+    store.endpoints.list('', PAGE_MAX),
+    store.webhooks.list('', PAGE_MAX),
+    store.attempts.latest(1, 'delivered'),
+  ]);
+  const isVerified = endpoints.some(({ enabled }) => enabled);
+  return [
+    {
+      title: 'See which events there are',
+      text: 'Each with a sample of what your program gets.',
+      isDone: webhooks.length > 0,
+      isOptional: true,
+      link: { href: '/event-types', label: 'Open the catalogue' },
+    },
+    {
+      title: 'Add an endpoint',
+      text: 'The HTTPS address of your program. You get the secret with which it checks what arrives.',
+      isDone: endpoints.length > 0,
+      isOptional: false,
+      link: { href: '/endpoints/new', label: 'Add an endpoint' },
+    },
+    {
+      title: 'Verify that it is yours',
+      text: 'Your program signs a challenge. Until then nothing else is sent.',
+      isDone: isVerified,
+      isOptional: false,
+      link: { href: '/endpoints', label: 'See the endpoints' },
+    },
+    {
+      title: 'Create a webhook',
+      text: 'Which events go to the endpoint.',
+      isDone: webhooks.length > 0,
+      isOptional: false,
+      link: { href: '/webhooks/new', label: 'Create a webhook' },
+    },
+    {
+      title: 'See the first delivery arrive',
+      text: 'Send a test event.',
+      isDone: delivered.length > 0,
       isOptional: false,
       link: { href: '/webhooks', label: 'Send a test event' },
     },

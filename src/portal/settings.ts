@@ -113,7 +113,7 @@ function settingTable(config: Config, caption: string, names: readonly SettingNa
 const GROUPS: readonly { readonly title: string; readonly names: readonly SettingName[] }[] = [
   {
     title: 'Address and TLS',
-    names: ['host', 'port', 'publicUrl', 'tlsCertFile', 'tlsKeyFile', 'trustedProxies'],
+    names: ['host', 'port', 'publicUrl', 'tlsCertFile', 'tlsKeyFile', 'trustedProxies', 'portalFrameAncestors'],
   },
   { title: 'Outbound requests', names: ['caFile', 'egressAllow', 'egressProxy'] },
   { title: 'Retention', names: ['retentionDeliveredDays', 'retentionDeadDays', 'retentionAttemptsDays'] },
@@ -141,7 +141,8 @@ function shownValue(config: Config, name: SettingName): Html {
 /** URLs are shown without their credentials. */
 function shownText(value: NonNullable<Config[SettingName]>, given: string | undefined): string {
   if (typeof value !== 'object') return String(value);
-  if (!('reveal' in value)) return given ?? `${value.length} blocks`;
+  if (!('reveal' in value))
+    return given ?? (value.every((one) => typeof one === 'string') ? value.join(', ') : `${value.length} blocks`);
   const proxy = URL.parse(value.reveal());
   return proxy?.protocol.startsWith('http') ? `${proxy.protocol}//${proxy.host}` : databaseName(value);
 }

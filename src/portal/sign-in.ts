@@ -14,22 +14,55 @@ import {
 import { Refusal } from '../kernel/refusal.ts';
 import { isTrustworthy, originOf } from './browser.ts';
 import { type OpenCall, ownPath, type Redirect, redirectTo, type View } from './call.ts';
-import { clearCookie, readCookie, SESSION_COOKIE, setCookie, VISITOR_COOKIE, writeFlash } from './cookies.ts';
+import {
+  clearCookie,
+  clearedCustomerVisit,
+  readCookie,
+  readCustomerVisit,
+  SESSION_COOKIE,
+  setCookie,
+  setCustomerVisit,
+  VISITOR_COOKIE,
+  writeFlash,
+} from './cookies.ts';
 import { PAGE_HEADERS } from './headers.ts';
 import type { PageDependencies, PageRoute, PortalDependencies } from './page.ts';
+import { brandMark } from './parts/brand.ts';
 import { type FormState, newForm, refusedForm, textField } from './parts/fields.ts';
 import { form } from './parts/form.ts';
 import { submitButton } from './parts/header.ts';
 import { icon, notice } from './parts/mark.ts';
+import { SESSION_ENDED_PATH, SIGN_IN_PATH } from './request-context.ts';
 
+/** The form of the operator's users. */
 export function signInPages(dependencies: PageDependencies): PageRoute[] {
+  return [
+    ...signInForms(dependencies, { path: SIGN_IN_PATH, customerIdOf: () => null }),
+    ...signOutPages(dependencies),
+  ];
+}
+
+export type SignInForm = {
+  readonly path: string;
+  /** The customer whose users sign in; null: the operator's. */
+  customerIdOf(call: OpenCall): string | null;
+};
+
+/** A form at `path`, for users of the operator or of one customer. Passkeys of others are refused like unknown ones. */
+export function signInForms(dependencies: PageDependencies, { path, customerIdOf }: SignInForm): PageRoute[] {
   const { pages, services, store, publicUrl } = dependencies;
   const { sessions, passkeys } = services;
+  const isForCustomers = path !== SIGN_IN_PATH;
   const show = (call: OpenCall, state: FormState): View =>
     signInView(call, state, {
+      path: pathOf(call),
       isSecure: isTrustworthy(call.request, publicUrl()),
       takesPasskeys: passkeys.isPossible(originOf(call.request)),
     });
+  const pathOf = (call: OpenCall): string => {
+    const customerId = customerIdOf(call);
+    return customerId === null ? SIGN_IN_PATH : `${SIGN_IN_PATH}/${customerId}`;
+  };
   const invalid = async (call: OpenCall, refusal: Refusal): Promise<View> =>
     show(call, refusedForm(call.form, refusal));
   const throttled = throttledBy(dependencies);
@@ -38,37 +71,40 @@ export function signInPages(dependencies: PageDependencies): PageRoute[] {
   const enter = async (call: OpenCall, who: string, prove: Proof, refused: string): Promise<Redirect> => {
     const begun = await throttled({ network: networkOf(call.remoteAddress), clientId: who }, prove, refused);
     if (call.session !== null) await sessions.signOut(call.session);
-    return signedIn(begun, ownPath(call.form.get('next')));
+    return signedIn(begun, ownPath(call.form.get('next')), call.request);
   };
+  const open = (definition: Omit<Parameters<typeof pages.openPage>[0], 'isForCustomers'>): PageRoute =>
+    pages.openPage({ ...definition, isForCustomers });
 
   return [
-    pages.openPage({
+    open({
       method: 'GET',
-      path: '/sign-in',
+      path,
       respond: async (call) => {
         const next = ownPath(call.query.get('next'));
         return call.session === null ? show(call, newForm({ next })) : redirectTo(next);
       },
     }),
-    pages.openPage({
+    open({
       method: 'POST',
-      path: '/sign-in',
+      path,
       maxBytes: SIGN_IN_REQUEST_BYTES,
       respond: (call) => {
         const userName = call.form.get('userName') ?? '';
         const password = call.form.get('password') ?? '';
+        const customerId = customerIdOf(call);
         return enter(
           call,
-          userNameKey(userName),
-          () => sessions.signIn({ customerId: null, userName, password }, visitorOf(call)),
+          customerId === null ? userNameKey(userName) : `${customerId}/${userNameKey(userName)}`,
+          () => sessions.signIn({ customerId, userName, password }, visitorOf(call)),
           PASSWORD_REFUSED,
         );
       },
       invalid,
     }),
-    pages.openPage({
+    open({
       method: 'POST',
-      path: '/sign-in/passkey/options',
+      path: `${path}/passkey/options`,
       maxBytes: SIGN_IN_REQUEST_BYTES,
       respond: async ({ request, visitor, remoteAddress, now }) => {
         refuseBlocked(
@@ -78,22 +114,23 @@ export function signInPages(dependencies: PageDependencies): PageRoute[] {
         return { reply: { status: 200, body: await passkeys.beginSignIn({ origin: originOf(request), visitor }) } };
       },
     }),
-    pages.openPage({
+    open({
       method: 'POST',
-      path: '/sign-in/passkey',
+      path: `${path}/passkey`,
       maxBytes: PASSKEY_REQUEST_BYTES,
       respond: (call) => {
         const place = { origin: originOf(call.request), visitor: call.visitor };
         const prove: Proof = async () => {
           const visitor = visitorOf(call);
           const user = await passkeys.verify({ ...place, address: visitor.address }, call.form.get('response') ?? '');
-          return user === null ? null : sessions.begin(user, 'passkey', visitor);
+          return user === null || user.customerId !== customerIdOf(call)
+            ? null
+            : sessions.begin(user, 'passkey', visitor);
         };
         return enter(call, 'a passkey', prove, PASSKEY_REFUSED);
       },
       invalid,
     }),
-    ...signOutPages(dependencies),
   ];
 }
 
@@ -104,9 +141,17 @@ export function signOutPages({ pages, services: { sessions } }: PageDependencies
       path: '/sign-out',
       role: 'viewer',
       maxBytes: SMALL_FORM_BYTES,
-      respond: async ({ session }) => {
+      respond: async ({ session, isFramed }) => {
         await sessions.signOut(session);
-        return { ...redirectTo('/sign-in'), cookies: [clearCookie(SESSION_COOKIE)] };
+        const { userId, customerId, returnUrl } = session;
+        const cookies = [clearCookie(SESSION_COOKIE)];
+        if (customerId === null) return { ...redirectTo(SIGN_IN_PATH), cookies };
+        if (userId !== null) return { ...redirectTo(`${SIGN_IN_PATH}/${customerId}`), cookies };
+        // Whoever opens this address again without a link has another way in.
+        cookies.push(clearedCustomerVisit());
+        if (returnUrl === null || isFramed) return { ...redirectTo(SESSION_ENDED_PATH), cookies };
+        const headers = { ...PAGE_HEADERS, Location: new URL(returnUrl).href, 'Set-Cookie': cookies };
+        return { reply: { status: 303, headers, body: '' } };
       },
     }),
   ];
@@ -129,7 +174,7 @@ export function createSignInInvited({
     if (begun === null) return null;
     if (other !== null) await sessions.signOut(other);
     const flash = writeFlash(begun.token, { tone: 'positive', text: 'Your password is set, and you are signed in.' });
-    const cookies = [setCookie(SESSION_COOKIE, begun.token), clearCookie(VISITOR_COOKIE), flash];
+    const cookies = [...signedInCookies(begun, request), flash];
     return { status: 303, headers: { ...PAGE_HEADERS, Location: '/', 'Set-Cookie': cookies }, body: '' };
   };
 }
@@ -161,8 +206,20 @@ const PASSWORD_REFUSED = 'the user name or password is wrong, or the account may
 const PASSKEY_REFUSED = 'this passkey is not known here or was not shown in time, or its account may not sign in';
 
 /** Redirects into the portal with a new cookie. */
-function signedIn({ token }: NewSession, next: string): Redirect {
-  return { redirect: next, cookies: [setCookie(SESSION_COOKIE, token), clearCookie(VISITOR_COOKIE)] };
+function signedIn(begun: NewSession, next: string, request: OpenCall['request']): Redirect {
+  return { redirect: next, cookies: signedInCookies(begun, request) };
+}
+
+/** The browser remembers whose form its user came from. */
+function signedInCookies({ token, session }: NewSession, request: OpenCall['request']): string[] {
+  const { customerId } = session;
+  const visit =
+    customerId === null
+      ? readCustomerVisit(request) === null
+        ? []
+        : [clearedCustomerVisit()]
+      : [setCustomerVisit({ by: 'user', customerId })];
+  return [setCookie(SESSION_COOKIE, token), clearCookie(VISITOR_COOKIE), ...visit];
 }
 
 export function visitorOf({ request, remoteAddress }: Pick<OpenCall, 'request' | 'remoteAddress'>): Visitor {
@@ -174,26 +231,28 @@ export function tooOften(seconds: number): string {
 }
 
 type Circumstances = {
+  readonly path: string;
   /** Whether the browser keeps the cookie. */
   readonly isSecure: boolean;
   /** Whether the address has a host name, which passkeys need. */
   readonly takesPasskeys: boolean;
 };
 
-function signInView(call: OpenCall, state: FormState, { isSecure, takesPasskeys }: Circumstances): View {
+function signInView(call: OpenCall, state: FormState, { path, isSecure, takesPasskeys }: Circumstances): View {
+  const { brand } = call;
   const wasSignedIn = readCookie(call.request, SESSION_COOKIE) !== null && state.problems.length === 0;
-  const content = html`<div class="sign-in"><span class="brand">${icon('gate')}<span>Sallyport</span></span>
+  const content = html`<div class="sign-in"><span class="brand">${brand === null ? html`${icon('gate')}<span>Sallyport</span>` : brandMark(brand)}</span>
 <h1>Sign in</h1>
 ${wasSignedIn ? notice({ tone: 'info', text: 'Your session is over. Sign in again to go on.' }) : null}
-${isSecure ? passwordForm(call, state) : NEEDS_HTTPS}
-${isSecure && takesPasskeys ? passkeyForm(call, state) : null}
+${isSecure ? passwordForm(call, state, path) : brand === null ? NEEDS_HTTPS : NEEDS_HTTPS_HERE}
+${isSecure && takesPasskeys ? passkeyForm(call, state, path) : null}
 </div>`;
   return { title: 'Sign in', content };
 }
 
-function passwordForm(call: OpenCall, state: FormState): Html {
+function passwordForm(call: OpenCall, state: FormState, path: string): Html {
   return form({
-    action: '/sign-in',
+    action: path,
     csrf: call.csrf,
     form: state,
     submit: 'Sign in',
@@ -205,12 +264,19 @@ ${textField(state, { name: 'password', label: 'Password', type: 'password', isRe
 }
 
 /** Shown by the script, since passkeys need JavaScript. */
-function passkeyForm(call: OpenCall, state: FormState): Html {
-  return html`<form method="post" action="/sign-in/passkey" class="form passkey-form" data-passkey="sign-in" data-options="/sign-in/passkey/options" hidden>${call.csrf}<input type="hidden" name="next" value="${state.value('next')}"><input type="hidden" name="response" value=""><p class="or"><span>or</span></p><p class="problem" data-passkey-problem role="alert" hidden></p><div class="buttons form-buttons">${submitButton({ label: 'Sign in with a passkey', kind: 'plain', icon: 'key' })}</div></form>`;
+function passkeyForm(call: OpenCall, state: FormState, path: string): Html {
+  return html`<form method="post" action="${path}/passkey" class="form passkey-form" data-passkey="sign-in" data-options="${path}/passkey/options" hidden>${call.csrf}<input type="hidden" name="next" value="${state.value('next')}"><input type="hidden" name="response" value=""><p class="or"><span>or</span></p><p class="problem" data-passkey-problem role="alert" hidden></p><div class="buttons form-buttons">${submitButton({ label: 'Sign in with a passkey', kind: 'plain', icon: 'key' })}</div></form>`;
 }
 
 const NEEDS_HTTPS = notice({
   tone: 'caution',
   title: 'Signing in needs HTTPS',
   text: html`<p>This page came over plain HTTP, where anybody on the way can read a password, so browsers do not keep the cookie that signing in needs. Open it by <code>https://</code>: with a proxy in front that does TLS, or with <code>SALLYPORT_TLS_CERT_FILE</code> and <code>SALLYPORT_TLS_KEY_FILE</code>. On the machine itself <code>http://localhost</code> will do.</p>`,
+});
+
+/** Settings of the service are no matter of its customers. */
+const NEEDS_HTTPS_HERE = notice({
+  tone: 'caution',
+  title: 'Signing in needs HTTPS',
+  text: 'This page came over plain HTTP, where anybody on the way can read a password. Open it by https://.',
 });

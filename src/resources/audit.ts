@@ -24,6 +24,7 @@ export type AuditAction =
   | `${AuditedResource}.${'create' | 'update' | 'delete'}`
   | `user.${'invite' | 'set-password' | 'add-passkey' | 'remove-passkey' | 'refuse-passkey' | 'sign-in' | 'sign-out' | 'sign-out-everywhere'}`
   | `customer.${'create-link' | 'open-link'}`
+  | 'portal.update'
   | `application.${'regenerate-secret' | 'revoke-tokens'}`
   | `endpoint.${'verify' | 'rotate-secret' | 'rotate-api-key'}`
   | `webhook.${'start' | 'stop' | 'replay'}`

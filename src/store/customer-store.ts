@@ -12,6 +12,7 @@
 import type { AttemptRecord } from '../delivery/batch.ts';
 import type { EventType } from '../events/event.ts';
 import type { AuditEntry } from '../resources/audit.ts';
+import type { AuditRecord } from './audit.ts';
 import type { OwnedTable } from './customers.ts';
 import type { Statement } from './database.ts';
 import type { After, Filter } from './resource.ts';
@@ -232,9 +233,11 @@ export function customerStoreOf(store: Store, customerId: string): Store {
     }),
     audit: only('audit', {
       append: (entry) => store.audit.append(audited(entry)),
-      get: (id) => store.audit.get(id, customerId),
+      get: async (id) => asSeen(await store.audit.get(id, customerId)),
       list: async (before, limit, filter) =>
-        (filter?.customerId ?? customerId) === customerId ? store.audit.list(before, limit, { ...filter, ...own }) : [],
+        (filter?.customerId ?? customerId) === customerId
+          ? (await store.audit.list(before, limit, { ...filter, ...own })).flatMap((entry) => asSeen(entry) ?? [])
+          : [],
     }),
     settings: only('settings', {}),
     sessions: {
@@ -303,6 +306,13 @@ function only<Part extends keyof Store>(
         throw new Error(`${part}.${String(verb)} is not for customers`);
       }),
   });
+}
+
+/** The operator's notes about the customer are for the operator alone. */
+function asSeen(entry: AuditRecord | null): AuditRecord | null {
+  if (entry === null || !entry.target.startsWith('customer:')) return entry;
+  const { metadata, ...changes } = entry.changes;
+  return { ...entry, changes };
 }
 
 function isShown(eventType: EventType): boolean {

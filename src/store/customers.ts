@@ -15,6 +15,9 @@ export type LimitedTable = 'endpoint' | 'webhook';
 /** What belongs to a customer, counted. */
 export type Belongings = { readonly [Kind in 'users' | 'applications' | 'endpoints' | 'keys' | 'webhooks']: number };
 
+/** All given conditions must hold. `text` is a part of the name or of the external id, or the id. */
+export type CustomerSearch = { readonly text?: string; readonly active?: boolean };
+
 /** Customers (`customer`). */
 export type CustomerStore = Omit<ResourceStore<Customer>, 'update'> & {
   getByExternalId(externalId: string): Promise<Customer | null>;
@@ -26,8 +29,10 @@ export type CustomerStore = Omit<ResourceStore<Customer>, 'update'> & {
     first?: readonly Statement[],
     changes?: readonly WebhookStart[],
   ): Promise<void>;
-  /** Customers whose name, external id or id contains the text, newest first. `before`: the id of the previous page's last row. */
-  search(text: string, before: string | null, limit: number): Promise<Customer[]>;
+  /** Newest first. `before`: the id of the previous page's last row. */
+  search(wanted: CustomerSearch, before: string | null, limit: number): Promise<Customer[]>;
+  /** By id: the names of customers. Unknown ids are absent. */
+  names(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** By id: how much belongs to each. */
   belongings(ids: readonly string[]): Promise<ReadonlyMap<string, Belongings>>;
   /** Whether a row belongs to the customer. Takes the same time for a row of somebody else and for none. */

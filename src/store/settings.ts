@@ -1,4 +1,7 @@
-/** Facts about this database itself (`setting`). */
+/** Facts about this database itself, and the look of the customers' portal (`setting`). */
+import type { PortalTheme } from '../customers/theme.ts';
+import type { AuditEntry } from '../resources/audit.ts';
+
 export type SettingStore = {
   /** Writes and syncs a small row. Rejects if the database cannot be written. */
   proveWritable(now: number): Promise<void>;
@@ -7,6 +10,9 @@ export type SettingStore = {
    * it could not read existing secrets, and the right key could not read new ones.
    */
   checkMasterKey(): Promise<void>;
+  /** The look of the customers' portal; null: nobody has chosen one. */
+  portalTheme(): Promise<PortalTheme | null>;
+  putPortalTheme(theme: PortalTheme, audit: AuditEntry): Promise<void>;
   /** Whether the master key is the one that the database was made with. */
   knowsMasterKey(): Promise<boolean>;
 };

@@ -39,6 +39,7 @@ test('the defaults are those of the contract', () => {
     egressAllow: [],
     egressProxy: null,
     trustedProxies: [],
+    portalFrameAncestors: [],
     databaseUrl: null,
     databaseListenUrl: null,
     retentionDeliveredDays: 30,
@@ -51,7 +52,8 @@ test('the defaults are those of the contract', () => {
 test('every variable of the contract is a setting with a flag of the same name', () => {
   const variables = [
     ...['DATA', 'HOST', 'PORT', 'PUBLIC_URL', 'TLS_CERT_FILE', 'TLS_KEY_FILE', 'MASTER_KEY_FILE', 'CA_FILE'],
-    ...['EGRESS_ALLOW', 'EGRESS_PROXY', 'TRUSTED_PROXIES', 'DATABASE_URL', 'DATABASE_LISTEN_URL'],
+    ...['EGRESS_ALLOW', 'EGRESS_PROXY', 'TRUSTED_PROXIES', 'PORTAL_FRAME_ANCESTORS'],
+    ...['DATABASE_URL', 'DATABASE_LISTEN_URL'],
     ...['RETENTION_DELIVERED_DAYS', 'RETENTION_DEAD_DAYS', 'RETENTION_ATTEMPTS_DAYS', 'LOG_LEVEL'],
   ];
   assert.deepEqual(
@@ -78,6 +80,7 @@ test('valid values are read from variables', () => {
     SALLYPORT_EGRESS_ALLOW: '10.0.0.0/8, fd00::/8 192.0.2.7',
     SALLYPORT_EGRESS_PROXY: 'http://user:hunter2@proxy.example:3128',
     SALLYPORT_TRUSTED_PROXIES: '127.0.0.1',
+    SALLYPORT_PORTAL_FRAME_ANCESTORS: 'https://Shop.example/, http://localhost:3000 https://shop.example',
     SALLYPORT_RETENTION_DELIVERED_DAYS: '7',
     SALLYPORT_RETENTION_DEAD_DAYS: '0',
     SALLYPORT_RETENTION_ATTEMPTS_DAYS: '365',
@@ -93,6 +96,7 @@ test('valid values are read from variables', () => {
     tlsKeyFile: '/etc/key.pem',
     masterKeyFile: '/etc/master.key',
     caFile: resolve('ca.pem'),
+    portalFrameAncestors: ['https://shop.example', 'http://localhost:3000'],
     databaseUrl: null,
     databaseListenUrl: null,
     retentionDeliveredDays: 7,
@@ -138,6 +142,12 @@ test('an invalid value is refused with the name of its variable or flag and the 
     ['SALLYPORT_EGRESS_PROXY', 'proxy.example:3128', /http:\/\/\[user:password@\]host:port/],
     ['SALLYPORT_EGRESS_PROXY', 'https://proxy.example', /http:\/\/\[user:password@\]host:port/],
     ['SALLYPORT_TRUSTED_PROXIES', '*', /CIDR/],
+    ['SALLYPORT_PORTAL_FRAME_ANCESTORS', 'https://a.example,http://shop.example', /not "http:\/\/shop\.example"/],
+    ['SALLYPORT_PORTAL_FRAME_ANCESTORS', '*', /not "\*"/],
+    ['SALLYPORT_PORTAL_FRAME_ANCESTORS', "'self'", /not "'self'"/],
+    ['SALLYPORT_PORTAL_FRAME_ANCESTORS', 'https://*.example', /not "https:\/\/\*\.example"/],
+    ['SALLYPORT_PORTAL_FRAME_ANCESTORS', 'https://shop.example/page', /https:\/\/ origins/],
+    ['SALLYPORT_PORTAL_FRAME_ANCESTORS', 'https://shop.example;script-src', /https:\/\/ origins/],
     ['SALLYPORT_RETENTION_DELIVERED_DAYS', '-1', /whole number of days/],
     ['SALLYPORT_RETENTION_DEAD_DAYS', '1.5', /from 0 \(forever\)/],
     ['SALLYPORT_RETENTION_ATTEMPTS_DAYS', '36501', /36500/],
@@ -220,12 +230,14 @@ describe('the options of an embedding program', () => {
   });
 
   it('may be text instead of parsed values', () => {
-    const { egressAllow, trustedProxies, egressProxy } = completeConfig({
+    const { egressAllow, trustedProxies, egressProxy, portalFrameAncestors } = completeConfig({
       egressAllow: ['10.0.0.0/8', '::1'],
       trustedProxies: '192.0.2.1, 192.0.2.2',
+      portalFrameAncestors: ['https://a.example', 'https://b.example'],
       egressProxy: 'http://user:word@proxy.example:3128',
     });
     assert.deepEqual(egressAllow.map(formatCidr), ['10.0.0.0/8', '::1/128']);
+    assert.deepEqual(portalFrameAncestors, ['https://a.example', 'https://b.example']);
     assert.deepEqual(trustedProxies.map(formatCidr), ['192.0.2.1/32', '192.0.2.2/32']);
     assert.equal(egressProxy?.reveal(), 'http://user:word@proxy.example:3128');
     assert.deepEqual(completeConfig({ ...defaultConfig(), egressAllow, egressProxy }).egressAllow, egressAllow);

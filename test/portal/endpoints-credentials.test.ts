@@ -18,7 +18,7 @@ describe('a new secret', () => {
     await page.getByLabel('Use it').selectOption('in an hour');
     await page.getByRole('button', { name: 'Create the new secret' }).click();
     const secret = await page.getByRole('group', { name: 'New secret' }).locator('code').innerText();
-    await page.getByText('Give it to the customer before then.').waitFor();
+    await page.getByText('Give it to the receiver before then.').waitFor();
     await page.getByRole('link', { name: 'Go to the endpoint' }).click();
     await page.getByText(/signs from .* \(in 59 minutes\)/).waitFor();
     assert.ok(!(await page.content()).includes(secret));
@@ -68,7 +68,7 @@ describe('a new API key', () => {
     const { id } = await makeEndpoint(admin, at, { name: 'Shop' });
     const { page, open } = await openAs('administrator', `/endpoints/${id}/rotate-api-key`);
     await page.getByRole('button', { name: 'Create the new API key' }).click();
-    await page.getByText('The new API key is scheduled. Give it to the customer.').waitFor();
+    await page.getByText('The new API key is scheduled. Give it to the receiver.').waitFor();
     const { nextApiKey } = await succeeded<EndpointView>(admin.get(`endpoints/${id}`));
     await page.getByText(String(nextApiKey)).waitFor();
     await page.getByText(at.apiKey).waitFor();

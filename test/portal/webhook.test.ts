@@ -149,7 +149,7 @@ describe('a webhook', () => {
     await publish(later, 'order.created', { n: 1 });
     await until('it to stop', async () => (await readWebhook(later, webhook)).state === 'stopped');
     const { page } = await deliver.openAs('viewer', `/webhooks/${webhook.id}`, { isScriptless: true });
-    await page.getByText('Sallyport stopped it.').waitFor();
+    await page.getByText('It was stopped automatically.').waitFor();
     await page.getByText('Give it an unexpired key, then start it again.').first().waitFor();
     await page.getByRole('link', { name: 'hr' }).click();
     await page.waitForURL(new RegExp(key.id));

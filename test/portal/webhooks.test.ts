@@ -50,7 +50,7 @@ describe('the list of webhooks', () => {
     await isAccessible();
     await open('/webhooks/new');
     await page.getByRole('link', { name: 'Create an endpoint' }).waitFor();
-    await page.getByRole('link', { name: 'Import the customer’s key' }).waitFor();
+    await page.getByRole('link', { name: 'Import the receiver’s key' }).waitFor();
     const viewer = await openAs('viewer', '/webhooks');
     await viewer.page.getByText('An administrator can create one.').waitFor();
     assert.deepEqual(await allWebhooks(admin), []);

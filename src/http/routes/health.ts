@@ -10,7 +10,7 @@ import { ok } from '../resource-routes.ts';
 import type { Route } from '../route.ts';
 
 type Dependencies = {
-  readonly store: Pick<Store, 'settings'>;
+  readonly store: { readonly settings: Pick<Store['settings'], 'proveWritable'> };
   readonly dispatcher: Pick<Dispatcher, 'isAlive'>;
   readonly clock: Clock;
   readonly log: Log;

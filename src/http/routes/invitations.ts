@@ -15,7 +15,7 @@ import { instant, isoInstant } from '../../kernel/schemas.ts';
 import { validate } from '../../kernel/validation.ts';
 import { type Html, html } from '../html.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
-import { createPageReply, type PageReply } from '../page.ts';
+import { createPageReply, type PageLook, type PageReply } from '../page.ts';
 import { networkOf } from '../request.ts';
 import { actionRoute } from '../resource-routes.ts';
 import { type Call, emptyInput, jsonBody, type Reply, type Route } from '../route.ts';
@@ -39,6 +39,8 @@ type Dependencies = {
   readonly stylesheet: string;
   /** The sign-in page; null without a portal. */
   readonly signInPath: () => string | null;
+  /** The look of the customers' portal. */
+  readonly customersLook: () => Promise<PageLook>;
   /** Signs the browser in, and redirects it into the portal. Null if it has to sign in itself. */
   readonly signInInvited: SignInInvited;
 };
@@ -76,7 +78,7 @@ export function inviteRoute({ invitations, once, publicUrl }: InviteDependencies
 
 /** The page on which an invited user sets a password. */
 export function invitationRoutes(dependencies: Dependencies): Route[] {
-  const { invitations, throttle, clock, signInPath, signInInvited } = dependencies;
+  const { invitations, throttle, clock, signInPath, signInInvited, customersLook } = dependencies;
   const pageReply = createPageReply(dependencies.stylesheet);
   /** The invited user. Throws 404 without the reason, and 429 after many attempts. */
   const invited = async (call: Call): Promise<User> => {
@@ -90,6 +92,8 @@ export function invitationRoutes(dependencies: Dependencies): Route[] {
     refuseBlocked(await throttle.countFailure(attempt, clock()), tooMany);
     throw new Refusal('not_found', 'this invitation cannot be used');
   };
+  const lookOf = async ({ customerId }: User): Promise<PageLook | null> =>
+    customerId === null ? null : customersLook();
   const page: Pick<Route, 'path' | 'access' | 'tag' | 'refuse'> = {
     path: `${INVITATIONS_PATH}/{token}`,
     access: 'open',
@@ -103,7 +107,10 @@ export function invitationRoutes(dependencies: Dependencies): Route[] {
       method: 'GET',
       summary: 'The page on which a user sets a password',
       replies: { 200: { description: 'The page', mediaType: 'text/html' } },
-      respond: async (call) => formPage(pageReply, 200, await invited(call), []),
+      respond: async (call) => {
+        const user = await invited(call);
+        return formPage(pageReply, 200, user, [], await lookOf(user));
+      },
     },
     {
       ...page,
@@ -121,7 +128,7 @@ export function invitationRoutes(dependencies: Dependencies): Route[] {
           changed = await invitations.accept(tokenOf(call), validate(passwordForm, call.body));
         } catch (error) {
           if (!(error instanceof Refusal) || error.code !== 'validation_failed') throw error;
-          return formPage(pageReply, error.status, user, error.details ?? []);
+          return formPage(pageReply, error.status, user, error.details ?? [], await lookOf(user));
         }
         const signedIn = await signInInvited(changed, call);
         if (signedIn !== null) return signedIn;
@@ -129,6 +136,7 @@ export function invitationRoutes(dependencies: Dependencies): Route[] {
           200,
           'Your password is set',
           html`<p>It is now the password of <strong>${user.userName}</strong>. The link is used and no longer works.</p>${signInLink(user, signInPath())}`,
+          await lookOf(user),
         );
       },
     },
@@ -144,13 +152,19 @@ function tooMany(): string {
 }
 
 /** Accounts with the role service cannot sign in. */
-function signInLink({ role }: User, path: string | null): Html | null {
-  return path === null || role === 'service'
-    ? null
-    : html`<p><a class="button button-primary" href="${path}">Sign in</a></p>`;
+function signInLink({ role, customerId }: User, path: string | null): Html | null {
+  if (path === null || role === 'service') return null;
+  const form = customerId === null ? path : `${path}/${customerId}`;
+  return html`<p><a class="button button-primary" href="${form}">Sign in</a></p>`;
 }
 
-function formPage(pageReply: PageReply, status: number, { userName }: User, problems: readonly FieldProblem[]): Reply {
+function formPage(
+  pageReply: PageReply,
+  status: number,
+  { userName }: User,
+  problems: readonly FieldProblem[],
+  look: PageLook | null,
+): Reply {
   const hint = html`${CHOSEN_PASSWORD_MIN_LENGTH} to ${CHOSEN_PASSWORD_MAX_LENGTH} characters of any kind, spaces too. A few unrelated words are a good password.`;
   return pageReply(
     status,
@@ -162,6 +176,7 @@ ${passwordField('password', 'Password', hint, problems)}
 ${passwordField('passwordAgain', 'The same again', null, problems)}
 <div class="buttons form-buttons"><button class="button button-primary">Set password</button></div>
 </form>`,
+    look,
   );
 }
 

@@ -12,6 +12,8 @@ export const LINK_SESSION_DEFAULT_SECONDS = 3600;
 export const LINK_SESSION_MIN_SECONDS = 300;
 export const LINK_SESSION_MAX_SECONDS = 86_400;
 export const PORTAL_LINKS_PURGED_AT_ONCE = 100;
+/** Customers that a filter suggests. */
+export const CUSTOMERS_SUGGESTED = 20;
 /** Customers whose use cases, routes and pages stay in memory, about 100 KB each. */
 export const CUSTOMERS_CACHED = 200;
 
@@ -30,3 +32,8 @@ export const USAGE_KEPT_DAYS = 400;
 export const USAGE_DAYS_DEFAULT = 30;
 /** Rows of a CSV file, about 100 bytes each. */
 export const USAGE_CSV_ROWS_MAX = 100_000;
+
+// The look of the customers' portal. Every page carries the logo.
+export const THEME_NAME_MAX_LENGTH = 60;
+export const THEME_LOGO_BYTES: number = 24 * 1024;
+export const THEME_LOGO_PIXELS_MAX = 2048;

@@ -3,12 +3,12 @@ import type { Application } from '../../access/application.ts';
 import type { ApplicationInput, WithSecret } from '../../access/applications.ts';
 import type { ApiProduct } from '../../access/catalogue.ts';
 import type { User } from '../../access/user.ts';
-import { userReader } from '../../access/users.ts';
+import { type Users, userReader } from '../../access/users.ts';
 import { type Html, html } from '../../http/html.ts';
 import { TOKEN_VALIDITY_MAX_SECONDS, TOKEN_VALIDITY_MIN_SECONDS } from '../../kernel/limits/limits.ts';
 import { Refusal, refuseField } from '../../kernel/refusal.ts';
 import type { PageCall } from '../call.ts';
-import { type Body, type FieldTable, number, oneOf, text } from '../field-table.ts';
+import { type Body, type FieldTable, type FormField, number, oneOf, text } from '../field-table.ts';
 import type { PageDependencies } from '../page.ts';
 import { scopeChoices } from '../parts/catalogue-choices.ts';
 import { type FormState, refusedForm } from '../parts/fields.ts';
@@ -16,27 +16,26 @@ import { fieldGroup } from '../parts/form.ts';
 import type { FormLayout } from '../record-pages.ts';
 import { userSuggestions } from '../users/suggestions.ts';
 
-export type ApplicationChoices = { readonly users: readonly User[]; readonly products: readonly ApiProduct[] };
+export type ApplicationChoices = {
+  readonly users: readonly User[];
+  readonly products: readonly ApiProduct[];
+  /** Where the users are suggested; null in a customer's portal, where applications act as one service account. */
+  readonly suggestFrom: string | null;
+};
 
 /** `userId` holds the name of the user, which people know. */
-export function applicationFields(before: Application | null, { users, products }: ApplicationChoices): FieldTable {
+export function applicationFields(
+  before: Application | null,
+  { users, products, suggestFrom }: ApplicationChoices,
+): FieldTable {
+  const userId = suggestFrom === null ? {} : { userId: userField(before, users, suggestFrom) };
   return {
     name: text({
       label: 'Name',
       isRequired: true,
-      hint: 'For your colleagues, for example the customer and the program.',
+      hint: 'For your colleagues, for example what the program does.',
     }),
-    userId: text({
-      label: before === null ? 'User' : 'Acts as',
-      title: 'User',
-      isRequired: true,
-      isCode: true,
-      autocomplete: 'off',
-      placeholder: 'Search by name',
-      hint: 'The program can do what this user may do, within its scopes.',
-      suggestions: userSuggestions(users),
-      suggestFrom: '/users/suggestions',
-    }),
+    ...userId,
     accessTokenValiditySeconds: number({
       label: 'Token lifetime (seconds)',
       title: 'Token lifetime',
@@ -51,8 +50,22 @@ export function applicationFields(before: Application | null, { users, products 
       read: (sent, name) => sent.getAll(name),
       fill: (value, name) => ({ [name]: value as readonly string[] }),
     },
-    ...(before === null && account()),
+    ...(before === null && suggestFrom !== null && account()),
   };
+}
+
+function userField(before: Application | null, users: readonly User[], suggestFrom: string): FormField {
+  return text({
+    label: before === null ? 'User' : 'Acts as',
+    title: 'User',
+    isRequired: true,
+    isCode: true,
+    autocomplete: 'off',
+    placeholder: 'Search by name',
+    hint: 'The program can do what this user may do, within its scopes.',
+    suggestions: userSuggestions(users),
+    suggestFrom,
+  });
 }
 
 /** The account of a new application. Nothing is preselected: a person must decide whose rights a program has. */
@@ -85,15 +98,21 @@ function account(): FieldTable {
 }
 
 /** The style sheet shows the field of the chosen account only. */
-export function applicationLayout({ before, field, group }: FormLayout<Application, ApplicationChoices>): Html {
+export function applicationLayout({
+  before,
+  choices,
+  field,
+  group,
+}: FormLayout<Application, ApplicationChoices>): Html {
   const isNew = before === null;
-  const actsAs = isNew
-    ? fieldGroup('Acts as', 'The program can do what this account may do, within its scopes.', [
-        field('actsAs'),
-        html`<div class="with-new">${field('accountName')}</div>`,
-        html`<div class="with-existing">${field('userId')}</div>`,
-      ])
-    : null;
+  const actsAs =
+    isNew && choices.suggestFrom !== null
+      ? fieldGroup('Acts as', 'The program can do what this account may do, within its scopes.', [
+          field('actsAs'),
+          html`<div class="with-new">${field('accountName')}</div>`,
+          html`<div class="with-existing">${field('userId')}</div>`,
+        ])
+      : null;
   return html`${group('Application', null, 'name', ...(isNew ? [] : ['userId']), 'accessTokenValiditySeconds')}${actsAs}${group(
     'Scopes',
     'What the program may do. Choose only what it needs.',
@@ -120,19 +139,29 @@ export function requireScopes(body: Body, before: Application | null): void {
     throw refuseField('scopes', 'must be chosen: without a scope the program can do nothing');
 }
 
+/** Stands for the account of a new application until there is one. */
+export const ACCOUNT_TO_COME = '00000000-0000-7000-8000-000000000000';
+
 type Dependencies = Pick<PageDependencies, 'services' | 'store'>;
 
-/** Registers the application. A new service account is deleted again if the application is refused. */
+/**
+ * Registers the application. A new service account is deleted again if the application is refused. In a customer's portal the application
+ * acts as the customer's service account, which the first application makes.
+ */
 export async function registerApplication(
   { services: { applications, users }, store }: Dependencies,
   { form, acting }: PageCall,
   input: ApplicationInput,
 ): Promise<WithSecret> {
-  if (form.get('actsAs') !== 'new') return applications.create(input, acting);
-  const rules = (await store.products.all()).flatMap((product) => product.rules);
-  const needed = rules.filter(({ scope }) => input.scopes.includes(scope));
-  const permissions = [...new Set(needed.map(({ scope, permission = scope }) => permission))];
-  const account = { userName: form.get('accountName')?.trim() ?? '', displayName: input.name, permissions };
+  const isOfCustomer = store.customerId !== null;
+  if (!isOfCustomer && form.get('actsAs') !== 'new') return applications.create(input, acting);
+  const permissions = neededPermissions(await store.products.all(), input.scopes);
+  if (isOfCustomer) {
+    const userId = await serviceAccount(users, store, permissions, acting);
+    return applications.create({ ...input, userId }, acting);
+  }
+  const { customerId } = input;
+  const account = { customerId, userName: form.get('accountName')?.trim() ?? '', displayName: input.name, permissions };
   const { id } = await namingAccount(async () =>
     users.create(userReader.create({ ...account, role: 'service' }), acting),
   );
@@ -142,6 +171,51 @@ export async function registerApplication(
     await users.remove(id, acting);
     throw error;
   }
+}
+
+/** Gives the customer's service account what a changed application needs, if the application acts as it. */
+export async function widenServiceAccount(
+  { services: { users }, store }: Dependencies,
+  { acting }: PageCall,
+  { userId }: Application,
+  scopes: readonly string[],
+): Promise<void> {
+  if (store.customerId === null) return;
+  const { userName } = await users.get(userId);
+  if (!ACCOUNT_NAMES.includes(userName)) return;
+  await serviceAccount(users, store, neededPermissions(await store.products.all(), scopes), acting);
+}
+
+function neededPermissions(products: readonly ApiProduct[], scopes: readonly string[]): string[] {
+  const rules = products.flatMap((product) => product.rules).filter(({ scope }) => scopes.includes(scope));
+  return [...new Set(rules.map(({ scope, permission = scope }) => permission))];
+}
+
+/** A person may have the first name. */
+const ACCOUNT_NAMES: readonly string[] = ['applications', 'applications-service', 'sallyport-applications'];
+
+/**
+ * The service account of the customer's applications, with these permissions besides those that it has. Wider permissions of the account
+ * give no other application more: each stays within its own scopes.
+ */
+async function serviceAccount(
+  users: Users,
+  store: Dependencies['store'],
+  permissions: readonly string[],
+  acting: PageCall['acting'],
+): Promise<string> {
+  for (const userName of ACCOUNT_NAMES) {
+    const known = await store.users.getByName(store.customerId, userName);
+    if (known === null) {
+      const account = { userName, displayName: 'Your applications', role: 'service', permissions: [...permissions] };
+      return (await users.create(userReader.create(account), acting)).id;
+    }
+    if (known.role !== 'service' || !known.active) continue;
+    const all = [...new Set([...known.permissions, ...permissions])];
+    if (all.length > known.permissions.length) await users.patch(known.id, { permissions: all }, acting);
+    return known.id;
+  }
+  throw new Refusal('conflict', 'the names for the account of applications are taken by other users');
 }
 
 /** Moves the problems of the account's name to the field that it was typed in. */

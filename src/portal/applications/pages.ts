@@ -5,17 +5,21 @@ import { TOKEN_VALIDITY_DEFAULT_SECONDS } from '../../kernel/limits/limits.ts';
 import { TOKENS_COUNTED } from '../../kernel/limits/portal.ts';
 import { checkAll, refuseField } from '../../kernel/refusal.ts';
 import { attempted, pathId } from '../call.ts';
+import { OPERATOR, productsForCustomers, withOwner } from '../customers/owner.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { confirmPage } from '../parts/form.ts';
+import { withQuery } from '../parts/list.ts';
 import { recordForm } from '../record-form.ts';
 import { recordPages, removalPages } from '../record-pages.ts';
 import { suggestedUsers } from '../users/suggestions.ts';
 import {
+  ACCOUNT_TO_COME,
   applicationFields,
   applicationLayout,
   refusedApplicationForm,
   registerApplication,
   requireScopes,
+  widenServiceAccount,
 } from './form.ts';
 import { registeredView, secretPages } from './secret.ts';
 import { applicationListPage, applicationView } from './views.ts';
@@ -23,7 +27,7 @@ import { applicationListPage, applicationView } from './views.ts';
 const LIST = { href: '/applications', label: 'Applications' };
 
 export function applicationPages(dependencies: PageDependencies): PageRoute[] {
-  const { pages, results, services, store, publicUrl } = dependencies;
+  const { pages, results, services, store, publicUrl, offered } = dependencies;
   const { applications } = services;
   const entity = {
     list: LIST,
@@ -32,8 +36,8 @@ export function applicationPages(dependencies: PageDependencies): PageRoute[] {
     administration: applications,
   };
   /** Text that is not a user name is passed on, so that it is refused together with all other problems. */
-  const userIdOf = async (userName: string): Promise<string> =>
-    (await store.users.getByName(store.customerId, userName))?.id ?? userName;
+  const userIdOf = async (customerId: string | null, userName: string): Promise<string> =>
+    (await store.users.getByName(customerId, userName))?.id ?? userName;
 
   const switching = (verb: 'activate' | 'deactivate', done: string): PageRoute =>
     pages.page({
@@ -52,9 +56,17 @@ export function applicationPages(dependencies: PageDependencies): PageRoute[] {
     ...recordPages(pages, {
       ...entity,
       reader: applicationReader,
-      choices: async () => {
-        const [users, products] = await Promise.all([suggestedUsers(store, null), store.products.all()]);
-        return { users, products };
+      owners: store,
+      choices: async (owner) => {
+        const [users, products] = await Promise.all([suggestedUsers(store, null, owner), store.products.all()]);
+        const isOfCustomer = store.customerId !== null;
+        return {
+          users,
+          products: owner === OPERATOR ? products : productsForCustomers(products, isOfCustomer ? offered() : null),
+          suggestFrom: isOfCustomer
+            ? null
+            : withQuery('/users/suggestions', new URLSearchParams(), { customer: owner }),
+        };
       },
       fields: applicationFields,
       layout: applicationLayout,
@@ -63,20 +75,25 @@ export function applicationPages(dependencies: PageDependencies): PageRoute[] {
         ...application,
         userId: (await services.users.get(application.userId)).userName,
       }),
-      adjust: async ({ actsAs, accountName, ...body }, before, { user }) => {
+      adjust: async ({ actsAs, accountName, ...body }, before, call) => {
+        const { form } = call;
+        const isOfCustomer = store.customerId !== null;
         const isChosen = before !== null || actsAs === 'existing';
-        // The id of a new account replaces this one once the account exists.
-        const userId = actsAs === 'new' ? user.id : isChosen ? await userIdOf(String(body.userId)) : '';
-        const adjusted = { ...body, userId };
+        const owner = before === null ? form.get('customerId') : before.customerId;
+        const isToCome = actsAs === 'new' || (isOfCustomer && before === null);
+        const userId = isToCome ? ACCOUNT_TO_COME : isChosen ? await userIdOf(owner, String(body.userId)) : '';
+        const adjusted = isOfCustomer && before !== null ? body : { ...body, userId };
         const validate = () =>
           before === null ? applicationReader.create(adjusted) : applicationReader.patch(adjusted);
         await checkAll([
           () => void validate(),
           () => {
-            if (userId === '') throw refuseField('userId', 'must be the name of a user');
+            if (!isOfCustomer && userId === '') throw refuseField('userId', 'must be the name of a user');
           },
           () => requireScopes(body, before),
         ]);
+        if (before !== null && Array.isArray(body.scopes))
+          await widenServiceAccount(dependencies, call, before, body.scopes as readonly string[]);
         return adjusted;
       },
       creation: {
@@ -100,7 +117,7 @@ export function applicationPages(dependencies: PageDependencies): PageRoute[] {
         store.products.all(),
         store.tokens.inForce(application, call.now, TOKENS_COUNTED),
       ]);
-      return applicationView(call, application, { user, products, tokens });
+      return withOwner(store, application, applicationView(call, application, { user, products, tokens }));
     }),
     switching('activate', 'The application is active and can request tokens. Earlier tokens stay revoked.'),
     switching('deactivate', 'The application is inactive: it gets no tokens, and its tokens are refused.'),

@@ -8,6 +8,7 @@ import { type Html, html } from '../../http/html.ts';
 import type { TokensInForce } from '../../store/access.ts';
 import type { ApplicationListing } from '../../store/directory.ts';
 import type { PageCall, View } from '../call.ts';
+import { ownerFilter, ownerNames } from '../customers/owner.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { opens } from '../parts/catalogue-choices.ts';
 import { copyable, definitionList } from '../parts/details.ts';
@@ -24,29 +25,40 @@ export function applicationListPage({ pages, store }: PageDependencies): PageRou
   return pages.view(PATH, async (call) => {
     const { query } = call;
     const [text, scope, userId] = ['q', 'scope', 'user'].map((name) => query.get(name)?.trim() ?? '');
-    const filter = { ...(text && { text }), ...(scope && { scope }), ...(userId && { userId }) };
+    const owner = await ownerFilter(store, query);
+    const filter = { ...(text && { text }), ...(scope && { scope }), ...(userId && { userId }), ...owner.filter };
     const { items, cursor, nextCursor } = await readListed(
       query,
       (before, limit) => store.registry.applications(filter, before, limit),
       ({ application }) => application.id,
     );
     const state = newForm({ q: text, scope });
+    const ownerIn = await ownerNames(
+      store,
+      items.map(({ application }) => application),
+    );
     return listView({
       title: 'Applications',
       lead: 'The programs that call your API. Each requests tokens with its client id and secret, and acts as a user.',
-      actions: [call.may('administrator') ? newButton() : null],
+      actions: [call.may('administrator') ? newButton(owner.newQuery) : null],
       ...{ path: PATH, query, nextCursor },
       filters: [
         textField(state, { name: 'q', label: 'Name or client id', type: 'search' }),
         textField(state, { name: 'scope', label: 'Scope', isCode: true, placeholder: 'orders:view' }),
         ...(userId ? [html`<input type="hidden" name="user" value="${userId}">`] : []),
+        ...owner.fields,
       ],
-      results: applicationTable(call, items, Object.keys(filter).length > 0 || cursor !== null),
+      results: applicationTable(call, items, ownerIn, Object.keys(filter).length > 0 || cursor !== null),
     });
   });
 }
 
-function applicationTable(call: PageCall, listed: readonly ApplicationListing[], isFiltered: boolean): Html {
+function applicationTable(
+  call: PageCall,
+  listed: readonly ApplicationListing[],
+  ownerIn: Awaited<ReturnType<typeof ownerNames>>,
+  isFiltered: boolean,
+): Html {
   return table({
     caption: 'Applications',
     columns: [
@@ -60,7 +72,7 @@ function applicationTable(call: PageCall, listed: readonly ApplicationListing[],
       const { id, name, clientId, userId, scopes, lastUsedAt } = application;
       const more = scopes.length - SHOWN_SCOPES;
       return [
-        html`<a href="${PATH}/${id}">${name}</a><span class="cell-hint">${copyable(clientId, 'client id', `${clientId.slice(0, 12)}…`)}</span>`,
+        html`<a href="${PATH}/${id}">${name}</a><span class="cell-hint">${copyable(clientId, 'client id', `${clientId.slice(0, 12)}…`)}</span>${ownerIn(application.customerId)}`,
         html`<a href="/users/${userId}" class="plain-link">${userName}</a>`,
         scopes.length === 0
           ? html`<span class="quiet">none</span>`
@@ -95,13 +107,13 @@ function applicationBadges(
 function firstApplication(call: PageCall): Html {
   return emptyState({
     title: 'Register your first application',
-    text: html`<p>Register an application for each program of your customers. It exchanges a client id and a secret for access tokens, and calls your API with them.</p>`,
+    text: html`<p>Register an application for each program. It exchanges a client id and a secret for access tokens, and calls your API with them.</p>`,
     action: call.may('administrator') ? newButton() : html`<p class="quiet">An administrator can register one.</p>`,
   });
 }
 
-function newButton(): Html {
-  return linkButton({ href: `${PATH}/new`, label: 'Register an application', kind: 'primary', icon: 'plus' });
+function newButton(query = ''): Html {
+  return linkButton({ href: `${PATH}/new${query}`, label: 'Register an application', kind: 'primary', icon: 'plus' });
 }
 
 type Around = {

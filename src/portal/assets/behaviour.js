@@ -93,7 +93,7 @@
       button.setAttribute('aria-pressed', String(button === submitter));
     }
     // biome-ignore lint/suspicious/noDocumentCookie: the cookie store is not in every browser
-    document.cookie = `sallyport-theme=${theme}; Path=/; Max-Age=31536000; SameSite=Lax`;
+    document.cookie = `sallyport-theme=${theme}; Path=/; Max-Age=31536000; ${document.documentElement.dataset.framed === undefined ? 'SameSite=Lax' : 'SameSite=None; Secure; Partitioned'}`;
     document.dispatchEvent(new Event('theme'));
   });
 
@@ -138,6 +138,12 @@
     }
   });
 
-  // The session ended. The reload leads to the sign-in page.
-  document.addEventListener('signed-out', () => location.reload());
+  // The session ended. The reload leads to the sign-in page; signing out by the button leads where its reply says.
+  let isLeaving = false;
+  document.addEventListener('submit', ({ target }) => {
+    if (target.getAttribute('action') === '/sign-out') isLeaving = true;
+  });
+  document.addEventListener('signed-out', () => {
+    if (!isLeaving) location.reload();
+  });
 })();

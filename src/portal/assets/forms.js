@@ -120,6 +120,7 @@
     if (target.closest('[data-add-row]') !== null) {
       const added = last.cloneNode(true);
       added.querySelector('.problem')?.remove();
+      for (const select of added.querySelectorAll('select')) select.selectedIndex = 0;
       for (const input of added.querySelectorAll('input')) {
         input.value = '';
         for (const name of ['title', 'aria-invalid', 'aria-describedby']) input.removeAttribute(name);
@@ -136,7 +137,13 @@
     group.querySelector('[data-add-row]').focus();
   });
 
-  // A file is read into the field and sent as text.
+  // A file is read into the field and sent as text; a picture in bytes as a data: URL.
+  const dataUrl = (file) =>
+    new Promise((resolve) => {
+      const reader = new FileReader();
+      reader.addEventListener('load', () => resolve(reader.result));
+      reader.readAsDataURL(file);
+    });
   htmx.onLoad((root) => {
     for (const area of root.querySelectorAll('textarea[data-takes-file]:not([data-offered])')) {
       area.dataset.offered = 'true';
@@ -149,7 +156,7 @@
       area.after(offer);
       input.addEventListener('change', async () => {
         const [file] = input.files;
-        if (file !== undefined) area.value = await file.text();
+        if (file !== undefined) area.value = file.type === 'image/png' ? await dataUrl(file) : await file.text();
       });
     }
   });

@@ -8,7 +8,7 @@ import { CUSTOMERS_CACHED } from '../../kernel/limits/customers.ts';
 import { createLru } from '../../kernel/lru.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { readCookie, SESSION_COOKIE } from '../cookies.ts';
-import type { PageRoute } from '../page.ts';
+import type { PageDependencies, PageRoute } from '../page.ts';
 
 type Dependencies = {
   readonly sessions: Sessions;
@@ -39,10 +39,9 @@ export function createPageDispatch({ sessions, registered, routesOf }: Dependenc
     const own = routes.get(nameOf(route));
     // Open pages, such as the sign-in, belong to nobody.
     if (own === undefined && route.role === null) return route;
-    const served = own ?? routes.get(OVERVIEW) ?? route;
+    const served = own ?? routes.get(nameOf(MISSING)) ?? route;
     serving.set(request, served);
-    if (own === undefined) throw new Refusal('not_found', 'there is no such page');
-    return own;
+    return served;
   };
 
   return registered.map((route) => {
@@ -61,8 +60,17 @@ export function createPageDispatch({ sessions, registered, routesOf }: Dependenc
   });
 }
 
-const OVERVIEW = 'GET /';
+const MISSING = { method: 'GET', path: '/missing' } as const;
 
-function nameOf({ method, path }: PageRoute): string {
+/** Answers for pages that only the operator has. In the layout of the customer, so it is a page of the customer's portal. */
+export function missingPages({ pages }: PageDependencies): PageRoute[] {
+  return [
+    pages.view(MISSING.path, async () => {
+      throw new Refusal('not_found', 'there is no such page');
+    }),
+  ];
+}
+
+function nameOf({ method, path }: Pick<PageRoute, 'method' | 'path'>): string {
   return `${method} ${path}`;
 }

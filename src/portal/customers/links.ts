@@ -1,12 +1,15 @@
 /** Opens portal links (contract §8): the first visitor with the link gets a session in the customer's portal. */
-
 import type { IncomingHttpHeaders } from 'node:http';
+import type { NewSession } from '../../access/sessions.ts';
 import { refuseBlocked } from '../../access/throttle.ts';
 import { PORTAL_LINKS_PATH } from '../../customers/portal-links.ts';
+import { html } from '../../http/html.ts';
 import { networkOf } from '../../http/request.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import { clearCookie, SESSION_COOKIE, setCookie, VISITOR_COOKIE } from '../cookies.ts';
+import type { OpenCall, View } from '../call.ts';
+import { clearCookie, FRAME_COOKIE, SESSION_COOKIE, setCookie, setCustomerVisit, VISITOR_COOKIE } from '../cookies.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
+import { brandMark } from '../parts/brand.ts';
 import { tooOften, visitorOf } from '../sign-in.ts';
 
 export function portalLinkPages({ pages, services, throttle, clock }: PageDependencies): PageRoute[] {
@@ -14,8 +17,11 @@ export function portalLinkPages({ pages, services, throttle, clock }: PageDepend
     pages.openPage({
       method: 'GET',
       path: `${PORTAL_LINKS_PATH}/{token}`,
+      isForCustomers: true,
+      // A link may be opened in a frame, and so may the page that says why it cannot be used.
+      isFramable: true,
       respond: async (call) => {
-        const { request, params, remoteAddress } = call;
+        const { request, params, remoteAddress, session: earlier, isFramed } = call;
         const token = params.token ?? '';
         if (request.method === 'HEAD' || isAhead(request.headers))
           throw new Refusal('not_found', 'a portal link is opened by a visit');
@@ -24,9 +30,15 @@ export function portalLinkPages({ pages, services, throttle, clock }: PageDepend
         const begun = await services.portalLinks.open(token, visitorOf(call));
         if (begun === null) {
           refuseBlocked(await throttle.countFailure(attempt, clock()), tooOften);
-          throw new Refusal('not_found', 'this link cannot be used: it was opened before, or it has expired');
+          return unusableView(call);
         }
-        const cookies = [setCookie(SESSION_COOKIE, begun.token), clearCookie(VISITOR_COOKIE)];
+        // The cookie of an operator's session is overwritten, so nobody could end that session from here.
+        if (earlier !== null) await services.sessions.signOut(earlier);
+        const cookies = [
+          setCookie(SESSION_COOKIE, begun.token),
+          clearCookie(VISITOR_COOKIE),
+          ...(isFramed ? [setCookie(FRAME_COOKIE, '1')] : [visitOf(begun)]),
+        ];
         return { redirect: '/', cookies };
       },
     }),
@@ -38,4 +50,17 @@ function isAhead(headers: IncomingHttpHeaders): boolean {
   return ['sec-purpose', 'purpose', 'x-purpose', 'x-moz'].some((name) =>
     /prefetch|preview/.test(String(headers[name] ?? '')),
   );
+}
+
+function visitOf({ session: { customerId } }: NewSession): string {
+  return setCustomerVisit({ by: 'link', customerId: customerId ?? '' });
+}
+
+/** Tells the page around a frame that it needs another link. The same for every reason. */
+function unusableView({ brand, isFramed }: OpenCall): View {
+  const title = 'This link cannot be used';
+  const mark = isFramed || brand === null ? null : html`<span class="brand">${brandMark(brand)}</span>`;
+  const again = isFramed ? 'Load the page around this one again.' : 'Open the portal again from where you came from.';
+  const content = html`<div class="sign-in" data-session-ended>${mark}<h1>${title}</h1><p>A link opens the portal once, and for a short time. ${again}</p></div>`;
+  return { title, content, status: 404 };
 }

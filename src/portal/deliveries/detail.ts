@@ -198,7 +198,7 @@ export function standing({ delivery, attempts, webhook }: Standing, now: number)
       return notice({
         tone: 'negative',
         title: `Given up after ${attemptCount === 1 ? 'one attempt' : `${attemptCount} attempts`}.`,
-        text: html`${problem === null ? null : html`<p>${problem}</p>`}<p>Sallyport keeps it. Fix the cause, then send it again.</p>`,
+        text: html`${problem === null ? null : html`<p>${problem}</p>`}<p>It is kept. Fix the cause, then send it again.</p>`,
       });
     case 'discarded':
       return notice({ tone: 'neutral', title: 'Not sent.', text: 'Its data was erased before it was delivered.' });

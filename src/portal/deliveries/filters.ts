@@ -12,7 +12,7 @@ import { readChoice, readInstant, readText } from '../query.ts';
 
 const DELIVERY_STATES: readonly DeliveryState[] = ['pending', 'delivered', 'dead', 'discarded'];
 
-const NAMES = ['q', 'webhook', 'state', 'type', 'response', 'period', 'since', 'until'] as const;
+const NAMES = ['q', 'customer', 'webhook', 'state', 'type', 'response', 'period', 'since', 'until'] as const;
 
 /** The typed search, by its form. */
 export type Searched =

@@ -9,6 +9,7 @@ import { isReplayable } from '../../webhooks/deliveries.ts';
 import { isRunnable } from '../../webhooks/lifecycle.ts';
 import type { Delivery } from '../../webhooks/webhook.ts';
 import { ownPath, type PageCall, type PageResult, redirectTo, refusedTo } from '../call.ts';
+import { ownerFilter, ownerNames } from '../customers/owner.ts';
 import { liveContent } from '../live-content.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { linkButton, submitButton, tabs } from '../parts/header.ts';
@@ -19,14 +20,23 @@ import { outcomeBadge } from './attempt.ts';
 import { type Asked, deliveryFilters, readAsked } from './filters.ts';
 
 /** A page of deliveries, each with its last attempt. */
-type Listed = DeliveryPage & { readonly attempts: readonly (LastAttempt | null)[] };
+type Listed = DeliveryPage & {
+  readonly attempts: readonly (LastAttempt | null)[];
+  readonly ownerIn: Awaited<ReturnType<typeof ownerNames>>;
+};
 
 export function deliveryListPages(dependencies: PageDependencies): PageRoute[] {
   const { pages, services, store, feed, clock } = dependencies;
   const read = async ({ filter }: Asked, query: URLSearchParams): Promise<Listed> => {
     const { cursor, limit } = readPageQuery(query);
-    const page = await services.deliveries.list(filter, cursor, limit);
-    return { ...page, attempts: await store.attempts.lastOf(page.items) };
+    const { customerId } = (await ownerFilter(store, query)).filter;
+    const numbers =
+      customerId === undefined ? null : [...(await store.customers.webhookNumbers(customerId)).keys()].reverse();
+    const scoped = numbers === null ? filter : { ...filter, webhookNumbers: numbers };
+    const page =
+      numbers?.length === 0 ? { items: [], next: null } : await services.deliveries.list(scoped, cursor, limit);
+    const [attempts, ownerIn] = await Promise.all([store.attempts.lastOf(page.items), ownerNames(store, page.items)]);
+    return { ...page, attempts, ownerIn };
   };
   return [
     pages.view(DELIVERIES_PATH, async (call) => {
@@ -35,7 +45,7 @@ export function deliveryListPages(dependencies: PageDependencies): PageRoute[] {
       if (place !== null) return redirectTo(place);
       return listView({
         ...{ title: 'Deliveries', lead: LEAD, actions: actionsOf(call), above: deliveryTabs('list') },
-        filters: await deliveryFilters(store, call.query),
+        filters: [...(await deliveryFilters(store, call.query)), ...(await ownerFilter(store, call.query)).fields],
         layout: 'delivery-list',
         stream: withQuery(STREAM, call.query, {}),
         ...resultsOf(call, asked, await read(asked, call.query)),
@@ -122,7 +132,7 @@ function hint({ searched, filter }: Asked): Html | null {
   return notice({ tone: 'info', text });
 }
 
-function deliveryTable(call: PageCall, asked: Asked, { items, attempts, next }: Listed): Html {
+function deliveryTable(call: PageCall, asked: Asked, { items, attempts, next, ownerIn }: Listed): Html {
   const mayReplay = call.may('operator');
   const shown = table({
     caption: 'Deliveries',
@@ -136,7 +146,7 @@ function deliveryTable(call: PageCall, asked: Asked, { items, attempts, next }: 
     ],
     rows: items.map((delivery, at) => [
       ...(mayReplay ? [selection(delivery)] : []),
-      ...row(delivery, attempts[at] ?? null, call),
+      ...row(delivery, attempts[at] ?? null, call, ownerIn(delivery.customerId)),
     ]),
     rowIds: items.map(({ id }) => `delivery-${id}`),
     empty: next === null ? (asked.isFiltered ? nothing(asked) : NOTHING_YET) : GO_ON,
@@ -152,13 +162,13 @@ function selection(delivery: Delivery): Html | null {
   return html`<input type="checkbox" id="select-${id}" name="id" value="${id}" aria-label="Select ${eventType} #${offset}">`;
 }
 
-function row(delivery: Delivery, attempt: LastAttempt | null, { now, query }: PageCall): Html[] {
+function row(delivery: Delivery, attempt: LastAttempt | null, { now, query }: PageCall, owner: Html | null): Html[] {
   const { id, eventType, subject, webhookId, webhookName, offset, state, createdAt } = delivery;
   const ofWebhook = withQuery(DELIVERIES_PATH, query, { webhook: webhookId, cursor: null });
   const ofSubject = withQuery(DELIVERIES_PATH, new URLSearchParams(), { q: subject });
   return [
     html`<a href="${DELIVERIES_PATH}/${id}">${eventType}</a>${subject === null ? null : html`<span class="cell-hint">about <a class="plain-link" href="${ofSubject}">${subject}</a></span>`}`,
-    html`<a class="plain-link" href="${ofWebhook}">${webhookName}</a> <span class="cell-hint">#${offset}</span>`,
+    html`<a class="plain-link" href="${ofWebhook}">${webhookName}</a> <span class="cell-hint">#${offset}</span>${owner}`,
     html`${stateBadge(state)}<span class="cell-hint">${progressOf(delivery, now)}</span>`,
     attempt === null ? html`<span class="quiet">–</span>` : responseCell(attempt),
     time(createdAt),

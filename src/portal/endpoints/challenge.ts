@@ -16,7 +16,7 @@ export function challengeSection(call: PageCall, endpoint: Endpoint): Html {
   return section({
     id: 'challenge',
     title: 'Ownership',
-    lead: 'Sallyport sends a challenge. The receiver signs it with the secret, which proves that it belongs to your customer.',
+    lead: 'A challenge is sent. The receiver signs it with the secret, which proves that the address belongs to whoever has the secret.',
     actions: [
       call.may('operator') ? verifyButton(call, endpoint, endpoint.tokenChallenge && !endpoint.verified) : null,
     ],

@@ -7,7 +7,7 @@ import { currentApiKey, type Endpoint, signingSecretCreatedAt } from '../../webh
 import type { PageCall, View } from '../call.ts';
 import { codeBlock, copyable, definitionList } from '../parts/details.ts';
 import { actionButton, buttonRow, linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
-import { emptyState, table } from '../parts/list.ts';
+import { emptyState, table, withQuery } from '../parts/list.ts';
 import { badge, notice, stateBadge, type Tone } from '../parts/mark.ts';
 import { relativeTime, sentence, spanText, time } from '../parts/text.ts';
 import { activitySection, type EndpointActivity } from './activity.ts';
@@ -116,10 +116,16 @@ function credentials(call: PageCall, endpoint: Endpoint): Html {
   });
 }
 
-function webhooks(call: PageCall, { id }: Endpoint, uses: Uses | null): Html {
+/** The form of a webhook that sends here: of the same customer. */
+export function newWebhookOf({ id, customerId }: Endpoint): string {
+  return withQuery('/webhooks/new', new URLSearchParams(), { endpoint: id, customer: customerId });
+}
+
+function webhooks(call: PageCall, endpoint: Endpoint, uses: Uses | null): Html {
+  const { id } = endpoint;
   const create = call.may('administrator')
     ? linkButton({
-        href: `/webhooks/new?endpoint=${id}`,
+        href: newWebhookOf(endpoint),
         label: 'New webhook',
         icon: 'plus',
         kind: uses === null ? 'primary' : 'plain',

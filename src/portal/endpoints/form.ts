@@ -19,7 +19,7 @@ import type { FormLayout } from '../record-pages.ts';
 
 export function endpointFields(before: Endpoint | null): FieldTable {
   return {
-    name: text({ label: 'Name', isRequired: true, hint: 'For your colleagues, for example the name of the customer.' }),
+    name: text({ label: 'Name', isRequired: true, hint: 'For your colleagues.' }),
     url: text({
       label: 'Address',
       type: 'url',
@@ -76,7 +76,7 @@ function oauth(isKept: boolean): FieldTable {
   return {
     'oauth.use': tick({
       label: 'Send a bearer token',
-      hint: 'For receivers behind a gateway that accepts only tokens. Sallyport requests one with the client credentials grant and caches it until shortly before it expires. Without this, requests are signed with the secret.',
+      hint: 'For receivers behind a gateway that accepts only tokens. One is requested with the client credentials grant and cached until shortly before it expires. Without this, requests are signed with the secret.',
     }),
     'oauth.tokenUrl': text({
       label: 'Token URL',

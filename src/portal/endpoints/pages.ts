@@ -5,6 +5,7 @@ import { NO_USES, type Uses } from '../../store/directory.ts';
 import type { Endpoint } from '../../webhooks/endpoint.ts';
 import { endpointReader, viewEndpoint } from '../../webhooks/endpoint-schema.ts';
 import { attempted, type PageCall, pathId, redirectTo, type View } from '../call.ts';
+import { ownerFilter, ownerNames, withOwner } from '../customers/owner.ts';
 import { liveContent } from '../live-content.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { newForm, textField } from '../parts/fields.ts';
@@ -56,6 +57,7 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
     ...recordPages(pages, {
       ...entity,
       reader: endpointReader,
+      owners: store,
       choices: async () => null,
       fields: endpointFields,
       layout: endpointLayout,
@@ -85,7 +87,10 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
       const endpoint = await endpoints.get(pathId(call));
       const { title, content } = await viewOf(call, endpoint, null);
       const live = attributes({ 'hx-sse:connect': `/endpoints/${endpoint.id}/live`, 'hx-swap': 'innerMorph' });
-      return { title, content: html`<div id="endpoint" class="page-part"${live}>${content}</div>` };
+      return withOwner(store, endpoint, {
+        title,
+        content: html`<div id="endpoint" class="page-part"${live}>${content}</div>`,
+      });
     }),
     pages.stream('/endpoints/{id}/live', async (call) => {
       const { id } = await endpoints.get(pathId(call));
@@ -146,35 +151,45 @@ function endpointListPage(dependencies: PageDependencies): PageRoute {
   return pages.view(PATH, async (call) => {
     const { query } = call;
     const text = readText(query, 'q');
-    const filter = text === null ? {} : { text };
+    const owner = await ownerFilter(store, query);
+    const filter = { ...(text !== null && { text }), ...owner.filter };
     const { items, cursor, nextCursor } = await readListed(
       query,
       (after, limit) => store.directory.endpoints(filter, after, limit),
       ({ id }) => id,
     );
     const ids = items.map(({ id }) => id);
-    const [uses, activityOf] = await Promise.all([store.uses.ofEndpoints(ids), readActivity(dependencies, ids)]);
-    const isFiltered = text !== null || cursor !== null;
+    const [uses, activityOf, ownerIn] = await Promise.all([
+      store.uses.ofEndpoints(ids),
+      readActivity(dependencies, ids),
+      ownerNames(store, items),
+    ]);
+    const isFiltered = text !== null || cursor !== null || owner.isFiltered;
     const isEmpty = items.length === 0 && !isFiltered;
     return listView({
       title: 'Endpoints',
-      lead: 'The HTTPS addresses of your customers, and how deliveries to them are going.',
-      actions: [call.may('administrator') && !isEmpty ? newButton() : null],
+      lead: 'The HTTPS addresses that receive events, and how deliveries to them are going.',
+      actions: [call.may('administrator') && !isEmpty ? newButton(owner.newQuery) : null],
       ...{ path: PATH, query, nextCursor },
       filters: isEmpty
         ? []
-        : [textField(newForm({ q: text }), { name: 'q', label: 'Name or address', type: 'search' })],
-      results: endpointTable(call, items, uses, activityOf, isFiltered),
+        : [textField(newForm({ q: text }), { name: 'q', label: 'Name or address', type: 'search' }), ...owner.fields],
+      results: endpointTable(call, items, { uses, activityOf, ownerIn, isFiltered }),
     });
   });
 }
 
+type Beside = {
+  readonly uses: ReadonlyMap<string, Uses>;
+  readonly activityOf: (endpointId: string) => EndpointActivity;
+  readonly ownerIn: Awaited<ReturnType<typeof ownerNames>>;
+  readonly isFiltered: boolean;
+};
+
 function endpointTable(
   call: PageCall,
   endpoints: readonly Endpoint[],
-  uses: ReadonlyMap<string, Uses>,
-  activityOf: (endpointId: string) => EndpointActivity,
-  isFiltered: boolean,
+  { uses, activityOf, ownerIn, isFiltered }: Beside,
 ): Html {
   return table({
     caption: 'Endpoints',
@@ -190,7 +205,7 @@ function endpointTable(
       const { id, name, url } = endpoint;
       const activity = activityOf(id);
       return [
-        html`<a href="${PATH}/${id}">${name}</a><span class="cell-hint">${url}</span>${warningLines(endpointWarnings(endpoint, activity.webhooks, call.now))}`,
+        html`<a href="${PATH}/${id}">${name}</a><span class="cell-hint">${url}</span>${ownerIn(endpoint.customerId)}${warningLines(endpointWarnings(endpoint, activity.webhooks, call.now))}`,
         html`<span class="badges">${endpointBadges(endpoint)}</span>`,
         healthCell(activity.day),
         activity.deliveredAt === null
@@ -211,11 +226,11 @@ function warningLines(warnings: readonly Warning[]): Html[] {
 function firstEndpoint(call: PageCall): Html {
   return emptyState({
     title: 'Add your first endpoint',
-    text: html`<p>An endpoint is the HTTPS address of a customer. It has a secret, which signs every request, and an API key, so that the receiver knows who sent it.</p><ol class="steps"><li><strong>Create the endpoint</strong>, and hand its secret to the customer.</li><li><strong>Verify ownership</strong> with one button.</li><li><strong>Create a webhook</strong>: choose the events to send.</li></ol>`,
+    text: html`<p>An endpoint is an HTTPS address that receives events. It has a secret, which signs every request, and an API key, so that the receiver knows who sent it.</p><ol class="steps"><li><strong>Create the endpoint</strong>, and give its secret to the receiver.</li><li><strong>Verify ownership</strong> with one button.</li><li><strong>Create a webhook</strong>: choose the events to send.</li></ol>`,
     action: call.may('administrator') ? newButton() : html`<p class="quiet">An administrator can create one.</p>`,
   });
 }
 
-function newButton(): Html {
-  return linkButton({ href: `${PATH}/new`, label: 'New endpoint', kind: 'primary', icon: 'plus' });
+function newButton(query = ''): Html {
+  return linkButton({ href: `${PATH}/new${query}`, label: 'New endpoint', kind: 'primary', icon: 'plus' });
 }

@@ -8,6 +8,7 @@ import { codePanels, copyable, definitionList, secretBox } from '../parts/detail
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
 import { verifyButton } from './challenge.ts';
+import { newWebhookOf } from './detail.ts';
 
 /** `/endpoints/{id}/receiver`: the same values later, without the secret. */
 export function receiverPage({ pages, services: { endpoints } }: PageDependencies): PageRoute {
@@ -20,7 +21,7 @@ export function receiverPage({ pages, services: { endpoints } }: PageDependencie
     ];
     return {
       title,
-      content: html`${pageHeader({ title, crumbs })}${handOver(call, endpoint, null, 'For the customer')}${codeSection(endpoint)}`,
+      content: html`${pageHeader({ title, crumbs })}${handOver(call, endpoint, null, 'For the receiver')}${codeSection(endpoint)}`,
     };
   });
 }
@@ -40,7 +41,7 @@ export function createdView(call: PageCall, endpoint: Endpoint, isMade: boolean)
     lead: 'It says which events go to this endpoint.',
     actions: [
       linkButton({
-        href: `/webhooks/new?endpoint=${id}`,
+        href: newWebhookOf(endpoint),
         label: 'Create a webhook',
         kind: enabled ? 'primary' : 'plain',
         icon: 'next',
@@ -71,7 +72,7 @@ function verifyStep(call: PageCall, endpoint: Endpoint, isMade: boolean): Html {
         });
   return section({
     title: '2. Verify ownership',
-    lead: 'Sallyport sends a challenge, and the receiver signs it with the secret. The code below answers challenges.',
+    lead: 'A challenge is sent, and the receiver signs it with the secret. The code below answers challenges.',
     actions: [call.may('operator') ? verifyButton(call, endpoint, isOpen) : null],
     content: state,
   });
@@ -82,7 +83,7 @@ function handOver({ now }: PageCall, endpoint: Endpoint, secret: string | null, 
   const apiKey = currentApiKey(endpoint, now).reveal();
   return section({
     title,
-    lead: 'Give these values to the customer. Send the secret separately, and never by email.',
+    lead: 'The receiver needs these values. Pass the secret on separately, and never by email.',
     content: html`<div class="stack">${
       secret === null
         ? null
@@ -92,7 +93,7 @@ function handOver({ now }: PageCall, endpoint: Endpoint, secret: string | null, 
             note: 'The receiver verifies signatures with it. It is stored encrypted and cannot be shown again. If it is lost, rotate it.',
           })
     }${definitionList([
-      ['Address', copyable(endpoint.url, 'address'), 'Sallyport sends POST requests here, over HTTPS.'],
+      ['Address', copyable(endpoint.url, 'address'), 'POST requests are sent here, over HTTPS.'],
       ['API key', copyable(apiKey, 'API key'), 'Sent in X-Api-Key with every request: it tells who calls.'],
       ...(secret === null ? [['Secret', html`<span class="quiet">shown once, at its creation</span>`] as const] : []),
       [

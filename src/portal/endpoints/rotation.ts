@@ -44,7 +44,7 @@ export function rotationPages({ pages, results, services: { endpoints }, clock }
     const done =
       waitsUntil(endpoint.nextApiKeyAt, call.now) === null
         ? 'The new API key is sent from now on.'
-        : 'The new API key is scheduled. Give it to the customer.';
+        : 'The new API key is scheduled. Give it to the receiver.';
     return redirectTo(`/endpoints/${endpoint.id}#credentials`, done);
   };
   return (
@@ -178,13 +178,13 @@ function newSecretView({ now }: PageCall, { id, name, nextSecretAt }: Endpoint, 
       : notice({
           tone: 'info',
           title: 'The new secret is scheduled.',
-          text: html`The old secret signs until ${time(waits)}, the new one from then on. Give it to the customer before then.`,
+          text: html`The old secret signs until ${time(waits)}, the new one from then on. Give it to the receiver before then.`,
         });
   const box =
     secret === null
       ? null
       : section({
-          title: 'For the customer',
+          title: 'For the receiver',
           content: secretBox({
             label: 'New secret',
             value: secret,

@@ -25,6 +25,7 @@ export function cataloguePages({ pages, store }: Pick<PageDependencies, 'pages' 
     pages.openPage({
       method: 'GET',
       path: CATALOGUE_PATH,
+      isForCustomers: true,
       respond: async ({ query }) => {
         const view = catalogueView(await shown(), query);
         return { ...view, content: html`<div class="catalogue">${view.content}${DOWNLOADS}${receiving()}</div>` };
@@ -33,6 +34,7 @@ export function cataloguePages({ pages, store }: Pick<PageDependencies, 'pages' 
     pages.openPage({
       method: 'GET',
       path: `${CATALOGUE_PATH}/{name}`,
+      isForCustomers: true,
       respond: async ({ params: { name = '' } }) => {
         const eventType = (await shown()).find((one) => one.name === name);
         if (eventType === undefined) throw new Refusal('not_found', 'there is no such event type');
@@ -99,8 +101,7 @@ function receiving(): Html {
 
 /** The page of one event type. */
 function entry(eventType: EventType): Html {
-  const { name, description, deprecated, encryptionRequired, sample, dataSchema } = eventType;
-  const json = (value: unknown): string => JSON.stringify(value, null, 2);
+  const { name, description, deprecated, encryptionRequired } = eventType;
   const facts = [
     ...(deprecated ? ['It is deprecated: do not subscribe to it any more. Events of it are still delivered.'] : []),
     ...(encryptionRequired ? ['Its events are always encrypted: the webhook needs a key.'] : []),
@@ -110,7 +111,14 @@ function entry(eventType: EventType): Html {
     crumbs: [{ href: CATALOGUE_PATH, label: 'Event catalogue' }],
     badges: badges(eventType),
     lead: html`${description === '' ? null : html`<p>${description}</p>`}${facts.map((fact) => html`<p>${fact}</p>`)}`,
-  })}${section({
+  })}${eventTypeSections(eventType)}`;
+}
+
+/** What a receiver of an event type needs: sample, type and code. */
+export function eventTypeSections(eventType: EventType): Html {
+  const { name, sample, dataSchema } = eventType;
+  const json = (value: unknown): string => JSON.stringify(value, null, 2);
+  return html`${section({
     title: 'Sample',
     lead: 'The data of an example.',
     content:

@@ -26,7 +26,7 @@ import { PUBLISH_PATH } from './publish.ts';
 const LIST = { href: '/event-types', label: 'Event types' };
 
 export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
-  const { pages, services, store, testDelivery } = dependencies;
+  const { pages, services, store } = dependencies;
   const { eventTypes } = services;
   const found = (call: PageCall): Promise<EventType> => eventTypes.get(pathId(call));
   const entity = {
@@ -80,19 +80,7 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
       ]);
       return eventTypeView(call, { eventType, uses, sample, volume: volumes.get(name) ?? 0 });
     }),
-    pages.page({
-      method: 'POST',
-      path: '/event-types/{id}/send-sample',
-      role: 'operator',
-      respond: async (call) => {
-        const { name } = await found(call);
-        const webhookId = call.form.get('webhook') ?? '';
-        const attempt = await testDelivery(webhookId, call.user.id, name);
-        return redirectTo(`/webhooks/${webhookId}?test=${attempt.id}#test`);
-      },
-      invalid: async (call, refusal) =>
-        refusal.code === 'not_found' ? null : refusedTo(`${PATH}/${pathId(call)}`, refusal.inPortal ?? refusal.message),
-    }),
+    sendSamplePage(dependencies),
     ...removalPages(pages, entity, {
       text: () => 'Events of this type can no longer be published. Published events stay and are still delivered.',
       // Only webhooks that name the type prevent its deletion. A category works without it.
@@ -103,6 +91,23 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
       used: { all: () => '/webhooks', remedy: 'Remove it from the events of these webhooks first.' },
     }),
   ];
+}
+
+/** Sends the sample through a webhook: the store finds only webhooks of whoever the portal serves. */
+export function sendSamplePage({ pages, services: { eventTypes }, testDelivery }: PageDependencies): PageRoute {
+  return pages.page({
+    method: 'POST',
+    path: '/event-types/{id}/send-sample',
+    role: 'operator',
+    respond: async (call) => {
+      const { name } = await eventTypes.get(pathId(call));
+      const webhookId = call.form.get('webhook') ?? '';
+      const attempt = await testDelivery(webhookId, call.user.id, name);
+      return redirectTo(`/webhooks/${webhookId}?test=${attempt.id}#test`);
+    },
+    invalid: async (call, refusal) =>
+      refusal.code === 'not_found' ? null : refusedTo(`${PATH}/${pathId(call)}`, refusal.inPortal ?? refusal.message),
+  });
 }
 
 type Shown = {
@@ -284,7 +289,7 @@ function listTable(
   });
 }
 
-function eventTypeBadges(eventType: EventType): Html[] {
+export function eventTypeBadges(eventType: EventType): Html[] {
   const { builtIn, encryptionRequired, dataSchema, deprecated, public: isPublic } = eventType;
   return [
     ...(builtIn ? [badge('neutral', 'built in')] : []),

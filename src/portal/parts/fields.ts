@@ -280,7 +280,13 @@ function group(
   return html`<fieldset class="field field-wide"${described}><legend>${label}</legend>${hint === undefined ? null : html`<p class="hint">${hint}</p>`}<div class="${isCompact === true ? 'choices choices-compact' : 'choices'}">${made}</div>${problemLine(name, label, problem)}</fieldset>`;
 }
 
-export type RowField = { readonly name: string; readonly label: string; readonly placeholder?: string | undefined };
+export type RowField = {
+  readonly name: string;
+  readonly label: string;
+  readonly placeholder?: string | undefined;
+  /** One of these in place of a text. An unticked box would not be sent, and the rows below it would move up. */
+  readonly choices?: readonly Pick<Choice, 'value' | 'label'>[] | undefined;
+};
 
 /**
  * Repeated rows of the same fields, for example headers with a name and a value. The script adds and removes rows; without it there are
@@ -314,6 +320,7 @@ export function repeatableRows(
       form.problems.some(({ field }) => field === `${name}[${at}]` || isWithin(field, `${name}[${at}].${member}`));
     const inputs = fields.map((one) => {
       const wrong = isWrong(one.name.slice(one.name.lastIndexOf('.') + 1));
+      if (one.choices !== undefined) return rowChoice(one, one.choices, values[one.name] ?? '');
       return html`<label class="row-field"><span>${one.label}</span><input${attributes({ name: one.name, value: values[one.name] ?? '', placeholder: one.placeholder, title: values[one.name] ?? null, 'aria-invalid': wrong ? 'true' : null, 'aria-describedby': wrong ? `${idOf(`${name} ${at}`)}-problem` : null, spellcheck: 'false', autocomplete: 'off' })}></label>`;
     });
     return html`<div class="row" data-row>${inputs}<button type="button" class="icon-button" data-remove-row aria-label="Remove this row" hidden>${icon('cross')}</button>${rowProblem(form, name, at, fields)}</div>`;
@@ -325,6 +332,17 @@ export function repeatableRows(
   const ownProblem = form.problems.find(({ field }) => field === name)?.problem ?? null;
   const described = attributes({ id: idOf(name), 'data-max-rows': max });
   return html`<fieldset class="field field-wide" data-rows${described}><legend>${label} <span class="optional">optional</span></legend>${hint === undefined ? null : html`<p class="hint">${hint}</p>`}<div class="rows rows-${fields.length}">${made}<noscript>${spares}</noscript></div><button type="button" class="button button-quiet" data-add-row hidden>${icon('plus')}<span>Add another</span></button>${max === undefined ? null : html`<p class="hint" role="status" data-rows-full hidden>At most ${max} rows are possible.</p>`}${problemLine(name, label, ownProblem)}</fieldset>`;
+}
+
+function rowChoice(
+  { name, label }: RowField,
+  choices: readonly Pick<Choice, 'value' | 'label'>[],
+  chosen: string,
+): Html {
+  const options = choices.map(
+    ({ value, label: text }) => html`<option${attributes({ value, selected: value === chosen })}>${text}</option>`,
+  );
+  return html`<label class="row-field"><span>${label}</span><select${attributes({ name })}>${options}</select></label>`;
 }
 
 /** The problems of one row, each with the label of its field. */

@@ -164,8 +164,8 @@ function scopeSection(product: ApiProduct): Html {
     content: table({
       caption: 'Scopes',
       columns: [{ label: 'Scope', kind: 'main' }, { label: 'Requests' }, { label: 'Applications' }],
-      rows: product.scopes.map(({ name, description }) => [
-        html`<code>${name}</code><span class="cell-hint">${description}</span>`,
+      rows: product.scopes.map(({ name, description, offered }) => [
+        html`<code>${name}</code>${offered === true ? html` ${badge('info', 'offered to customers', 'customer')}` : null}<span class="cell-hint">${description}</span>`,
         opens(product, name),
         html`<a href="/applications?scope=${encodeURIComponent(name)}">with this scope</a>`,
       ]),
@@ -235,18 +235,44 @@ type Row = Readonly<Record<string, string>>;
 type Rule = { readonly methods: readonly string[] };
 const readRules = (...sent: Parameters<FormField['read']>): Row[] => RULE_ROWS.read(...sent) as Row[];
 
+const SCOPE_ROWS = rows({
+  label: 'Scopes',
+  hint: html`What a program may do, for example <code>orders:view</code>, with a description for people. Administrators of customers can give their own applications the scopes that are offered.`,
+  fields: [
+    { name: 'name', label: 'Scope', placeholder: 'orders:view' },
+    { name: 'description', label: 'What it allows', placeholder: 'See orders.' },
+    {
+      name: 'offered',
+      label: 'Offered to customers',
+      choices: [
+        { value: '', label: 'No' },
+        { value: 'yes', label: 'Yes' },
+      ],
+    },
+  ],
+  spare: 2,
+  max: SCOPES_PER_PRODUCT_MAX,
+});
+
 export const PRODUCT_FIELDS: FieldTable = {
   name: text({ label: 'Name', isRequired: true, hint: 'Shown where people choose scopes.' }),
-  scopes: rows({
-    label: 'Scopes',
-    hint: html`What a program may do, for example <code>orders:view</code>, with a description for people.`,
-    fields: [
-      { name: 'name', label: 'Scope', placeholder: 'orders:view' },
-      { name: 'description', label: 'What it allows', placeholder: 'See orders.' },
-    ],
-    spare: 2,
-    max: SCOPES_PER_PRODUCT_MAX,
-  }),
+  scopes: {
+    ...SCOPE_ROWS,
+    read: (sent, name) =>
+      (SCOPE_ROWS.read(sent, name) as Row[]).map(({ offered, ...row }) => (offered ? { ...row, offered: true } : row)),
+    fill: (value, name) => {
+      const scopes = (value ?? []) as readonly (Row & { readonly offered?: boolean })[];
+      return SCOPE_ROWS.fill(
+        scopes.map(({ offered, ...scope }) => ({ ...scope, offered: offered === true ? 'yes' : '' })),
+        name,
+      );
+    },
+    compare: (sent, name) =>
+      (SCOPE_ROWS.read(sent, name) as Row[]).map(
+        ({ name: scope, description, offered }) =>
+          `${scope}: ${description}${offered === '' ? '' : ' (offered to customers)'}`,
+      ),
+  },
   rules: {
     ...RULE_ROWS,
     read: (sent, name) =>

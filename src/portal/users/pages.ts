@@ -5,6 +5,7 @@ import { userReader } from '../../access/users.ts';
 import { html } from '../../http/html.ts';
 import { Refusal, refuseField } from '../../kernel/refusal.ts';
 import { attempted, type PageCall, pathId, redirectTo, refusedTo, type View } from '../call.ts';
+import { OPERATOR, permissionsForCustomers, withOwner } from '../customers/owner.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { secretBox } from '../parts/details.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
@@ -18,7 +19,7 @@ import { userListPage, userView } from './views.ts';
 const LIST = { href: '/users', label: 'Users' };
 
 export function userPages(dependencies: PageDependencies): PageRoute[] {
-  const { pages, results, services, store, publicUrl } = dependencies;
+  const { pages, results, services, store, publicUrl, offered } = dependencies;
   const { users, invitations, sessions } = services;
 
   const switching = (verb: 'activate' | 'deactivate', done: string): PageRoute =>
@@ -46,14 +47,23 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
     ...recordPages(pages, {
       ...entity,
       reader: userReader,
-      choices: () => store.products.all(),
-      fields: userFields,
+      owners: store,
+      choices: async (owner) => {
+        const products = await store.products.all();
+        if (owner === OPERATOR) return products;
+        return permissionsForCustomers(products, store.customerId === null ? null : offered());
+      },
+      // Divisions are a matter of the operator's own employees.
+      fields: (before, products) => {
+        const { constraints, ...fields } = userFields(before, products);
+        return store.customerId === null && constraints !== undefined ? { ...fields, constraints } : fields;
+      },
       layout: ({ field, group }) =>
         html`${group('User', null, 'userName', 'displayName', 'email')}${field('role')}${group(
           'Permissions of its applications',
           'Applications that act as this user may do these, within their scopes. They allow nothing in the portal.',
           'permissions',
-        )}${group('Divisions', 'The employees API, and other APIs with divisions, show only these.', 'constraints')}`,
+        )}${store.customerId === null ? group('Divisions', 'The employees API, and other APIs with divisions, show only these.', 'constraints') : null}`,
       titles: () => ({ morePermissions: 'Further permissions' }),
       refused: refusedUserForm,
       adjust: (body, before, { user }) => {
@@ -78,7 +88,7 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
     pages.view('/users/{id}', async (call) => {
       const user = await users.get(pathId(call));
       const [applications, open] = await Promise.all([store.applications.ofUser(user.id), sessions.ofUser(user.id)]);
-      return userView(call, user, applications, open.length);
+      return withOwner(store, user, userView(call, user, applications, open.length));
     }),
     switching(
       'activate',

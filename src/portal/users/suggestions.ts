@@ -3,14 +3,15 @@ import type { User } from '../../access/user.ts';
 import { html } from '../../http/html.ts';
 import { USERS_SUGGESTED } from '../../kernel/limits/portal.ts';
 import type { Store } from '../../store/store.ts';
+import { OPERATOR } from '../customers/owner.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { type Suggestion, suggestionOptions } from '../parts/fields.ts';
 import { pageHeader } from '../parts/header.ts';
 import { readText } from '../query.ts';
 
-/** The newest active users, at most `USERS_SUGGESTED`. */
-export async function suggestedUsers(store: Store, text: string | null): Promise<readonly User[]> {
-  const filter = { state: 'active' as const, ...(text !== null && { text }) };
+/** The newest active users of a customer, or of the operator with '', at most `USERS_SUGGESTED`. */
+export async function suggestedUsers(store: Store, text: string | null, owner: string): Promise<readonly User[]> {
+  const filter = { state: 'active' as const, customerId: owner, ...(text !== null && { text }) };
   return (await store.registry.users(filter, null, USERS_SUGGESTED)).map(({ user }) => user);
 }
 
@@ -27,7 +28,8 @@ export function userSuggestionPage({ pages, store }: PageDependencies): PageRout
     path: '/users/suggestions',
     role: 'administrator',
     respond: async ({ query }) => {
-      const users = await suggestedUsers(store, readText(query, 'userId'));
+      const owner = store.customerId ?? readText(query, 'customer') ?? OPERATOR;
+      const users = await suggestedUsers(store, readText(query, 'userId'), owner);
       const title = 'Users found';
       const names = users.map(({ id, userName }) => html`<li><a href="/users/${id}">${userName}</a></li>`);
       return {

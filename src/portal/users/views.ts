@@ -6,6 +6,7 @@ import type { Role, User } from '../../access/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { UserListing } from '../../store/directory.ts';
 import type { PageCall, View } from '../call.ts';
+import { ownerFilter, ownerNames } from '../customers/owner.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { copyable, definitionList } from '../parts/details.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
@@ -34,15 +35,25 @@ export function userListPage({ pages, store }: PageDependencies): PageRoute {
     const { query } = call;
     const text = query.get('q')?.trim() ?? '';
     const role = readChoice(query, 'role', ROLES);
-    const filter = { ...(text && { text }), ...(role !== null && { role }) };
+    const owner = await ownerFilter(store, query);
+    const filter = { ...(text && { text }), ...(role !== null && { role }), ...owner.filter };
     const { items, nextCursor } = await readListed(
       query,
       (before, limit) => store.registry.users(filter, before, limit),
       ({ user }) => user.id,
     );
     const state = newForm({ q: text, role });
+    const ownerIn = await ownerNames(
+      store,
+      items.map(({ user }) => user),
+    );
     const roles = ROLES.map((value) => ({ value, label: ROLE_TEXTS[value].label }));
-    const create = linkButton({ href: `${PATH}/new`, label: 'Add a user', kind: 'primary', icon: 'plus' });
+    const create = linkButton({
+      href: `${PATH}/new${owner.newQuery}`,
+      label: 'Add a user',
+      kind: 'primary',
+      icon: 'plus',
+    });
     return listView({
       title: 'Users',
       lead: 'People who sign in to the portal, and accounts that applications act as.',
@@ -51,13 +62,18 @@ export function userListPage({ pages, store }: PageDependencies): PageRoute {
       filters: [
         textField(state, { name: 'q', label: 'Name', type: 'search' }),
         selectField(state, { name: 'role', label: 'Role', choices: [{ value: '', label: 'Any' }, ...roles] }),
+        ...owner.fields,
       ],
-      results: userTable(call, items),
+      results: userTable(call, items, ownerIn),
     });
   });
 }
 
-function userTable({ user: me }: PageCall, listed: readonly UserListing[]): Html {
+function userTable(
+  { user: me }: PageCall,
+  listed: readonly UserListing[],
+  ownerIn: Awaited<ReturnType<typeof ownerNames>>,
+): Html {
   return table({
     caption: 'Users',
     columns: [
@@ -68,7 +84,7 @@ function userTable({ user: me }: PageCall, listed: readonly UserListing[]): Html
       { label: 'State' },
     ],
     rows: listed.map(({ user, applications }) => [
-      html`<a href="${PATH}/${user.id}">${user.userName}</a>${user.id === me.id ? html` ${badge('info', 'you')}` : null}<span class="cell-hint">${user.displayName ?? user.email ?? ''}</span>`,
+      html`<a href="${PATH}/${user.id}">${user.userName}</a>${user.id === me.id ? html` ${badge('info', 'you')}` : null}<span class="cell-hint">${user.displayName ?? user.email ?? ''}</span>${ownerIn(user.customerId)}`,
       ROLE_TEXTS[user.role].label,
       user.permissions.length,
       applications === 0 ? 0 : html`<a href="/applications?user=${user.id}" class="plain-link">${applications}</a>`,
@@ -152,17 +168,21 @@ function portalAccess(
 
 const BEYOND = 'This account has rights that you do not have, so you cannot change it.';
 
-function account({ id, email, constraints, createdAt, updatedAt }: User): Html {
+function account({ id, customerId, email, constraints, createdAt, updatedAt }: User): Html {
   const { divisions } = constraints;
   return section({
     title: 'The account',
     content: definitionList([
       ['Email address', email],
-      [
-        'Divisions',
-        divisions === undefined ? 'all' : divisions.join(', ') || 'none',
-        'The divisions that its applications may see.',
-      ],
+      ...(customerId === null
+        ? ([
+            [
+              'Divisions',
+              divisions === undefined ? 'all' : divisions.join(', ') || 'none',
+              'The divisions that its applications may see.',
+            ],
+          ] as const)
+        : []),
       ['User id', copyable(id)],
       ['Added', time(createdAt)],
       ['Changed', time(updatedAt)],

@@ -276,12 +276,12 @@ export function stateNotice(webhook: Webhook, now: number): Html | null {
   if (state === 'failed') {
     return notice({
       tone: 'negative',
-      title: 'Sallyport stopped it because deliveries failed.',
+      title: 'It was stopped because deliveries failed.',
       text: stateDescription ?? '',
     });
   }
   if (state === 'stopped' && stateReason !== null && stateReason !== 'stopped_by_administrator') {
-    return notice({ tone: 'caution', title: 'Sallyport stopped it.', text: stateDescription ?? '' });
+    return notice({ tone: 'caution', title: 'It was stopped automatically.', text: stateDescription ?? '' });
   }
   return null;
 }

@@ -75,7 +75,7 @@ function destination({ endpoints, eventTypes, keys, now }: WebhookChoices): Fiel
       ],
       hint:
         keys.length === 0
-          ? html`There is no key yet. <a href="/keys/new">Import the customer’s key</a> first.`
+          ? html`There is no key yet. <a href="/keys/new">Import the receiver’s key</a> first.`
           : 'Every body is encrypted with this key. If the key expires or encryption fails, nothing is sent.',
     }),
   };

@@ -5,6 +5,7 @@ import type { WebhookListing } from '../../store/directory.ts';
 import type { WebhookState } from '../../webhooks/webhook.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { PageCall } from '../call.ts';
+import { ownerFilter, ownerNames } from '../customers/owner.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
 import { linkButton } from '../parts/header.ts';
@@ -31,22 +32,30 @@ export function webhookListPage({ pages, store, figures, hasPage }: PageDependen
       keyName: readText(query, 'key'),
       text: readText(query, 'q'),
     };
-    const filter = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== null));
+    const owner = await ownerFilter(store, query);
+    const given = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== null));
+    const filter = { ...given, ...owner.filter };
     const { items, cursor, nextCursor } = await readListed(
       query,
       (after, limit) => store.directory.webhooks(filter, after, limit),
       ({ webhook }) => webhook.id,
     );
-    const days = await figures.days(items.map(({ webhook }) => webhook.progress.webhookNumber));
+    const [days, ownerIn] = await Promise.all([
+      figures.days(items.map(({ webhook }) => webhook.progress.webhookNumber)),
+      ownerNames(
+        store,
+        items.map(({ webhook }) => webhook),
+      ),
+    ]);
     const isEmpty = items.length === 0 && Object.keys(filter).length === 0 && cursor === null;
     const empty = isEmpty ? await firstWebhook(call) : nothingFound(PATH, 'webhooks');
     return listView({
       title: 'Webhooks',
       lead: 'Which events go to which endpoint, and how deliveries are going.',
-      actions: [call.may('administrator') && !isEmpty ? newButton() : null],
+      actions: [call.may('administrator') && !isEmpty ? newButton(owner.newQuery) : null],
       ...{ path: PATH, query, nextCursor },
-      filters: isEmpty ? [] : await filters(asked),
-      results: webhookTable(call, items, days, empty),
+      filters: isEmpty ? [] : [...(await filters(asked)), ...owner.fields],
+      results: webhookTable(call, items, { days, ownerIn, empty }),
     });
   });
 
@@ -78,12 +87,13 @@ export function webhookListPage({ pages, store, figures, hasPage }: PageDependen
   }
 }
 
-function webhookTable(
-  call: PageCall,
-  listings: readonly WebhookListing[],
-  days: ReadonlyMap<number, Day>,
-  empty: Html,
-): Html {
+type Beside = {
+  readonly days: ReadonlyMap<number, Day>;
+  readonly ownerIn: Awaited<ReturnType<typeof ownerNames>>;
+  readonly empty: Html;
+};
+
+function webhookTable(call: PageCall, listings: readonly WebhookListing[], { days, ownerIn, empty }: Beside): Html {
   return table({
     caption: 'Webhooks',
     columns: [
@@ -100,7 +110,7 @@ function webhookTable(
       const day = days.get(progress.webhookNumber);
       const isBrief = failsBriefly(progress, day, call.now);
       return [
-        html`<a href="${PATH}/${id}">${name}</a><span class="cell-hint">${endpointId === null ? 'read by its reader (pull)' : html`to <a href="/endpoints/${endpointId}" class="plain-link">${endpointName}</a>`}</span>`,
+        html`<a href="${PATH}/${id}">${name}</a><span class="cell-hint">${endpointId === null ? 'read by its reader (pull)' : html`to <a href="/endpoints/${endpointId}" class="plain-link">${endpointName}</a>`}</span>${ownerIn(webhook.customerId)}`,
         html`${stateBadge(isBrief ? 'running' : progress.state)}${isBrief ? html`<span class="cell-hint">some attempts fail</span>` : reasonHint(listing)}`,
         healthCell(day),
         typesCell(webhook.eventTypes),
@@ -140,6 +150,6 @@ function typesCell(patterns: readonly string[]): Html {
   return html`<span class="tags">${first}${more > 0 ? html`<span class="quiet">+${countText(more)}</span>` : null}</span>`;
 }
 
-function newButton(): Html {
-  return linkButton({ href: `${PATH}/new`, label: 'New webhook', kind: 'primary', icon: 'plus' });
+function newButton(query = ''): Html {
+  return linkButton({ href: `${PATH}/new${query}`, label: 'New webhook', kind: 'primary', icon: 'plus' });
 }

@@ -7,6 +7,7 @@ import type { WebhookListing } from '../../store/directory.ts';
 import type { Webhook } from '../../webhooks/webhook.ts';
 import { webhookReader } from '../../webhooks/webhook-schema.ts';
 import { attempted, type PageCall, pathId, type Redirect, redirectTo, refusedTo } from '../call.ts';
+import { withOwner } from '../customers/owner.ts';
 import { type LiveReading, liveContent } from '../live-content.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { linkButton, pageHeader } from '../parts/header.ts';
@@ -83,11 +84,12 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
     ...recordPages(pages, {
       ...entity,
       reader: webhookReader,
-      choices: async () => {
+      owners: store,
+      choices: async (owner) => {
         const [offered, eventTypes, allKeys] = await Promise.all([
-          store.directory.endpointNames(store.customerId, CHOICES_MAX),
+          store.directory.endpointNames(owner, CHOICES_MAX),
           store.eventTypes.all(),
-          keys.list('', CHOICES_MAX),
+          keys.list('', CHOICES_MAX, { customerId: owner }),
         ]);
         const shown = shownTypes(eventTypes, store.customerId);
         return { endpoints: offered, eventTypes: shown, keys: allKeys, now: clock() };
@@ -98,7 +100,12 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
       creation: {
         title: 'New webhook',
         submit: 'Create the webhook',
-        start: ({ query }) => ({ endpointId: query.get('endpoint') ?? '', start: true }),
+        start: async ({ query }, { endpoints: offered }) => ({
+          // With one endpoint there is nothing to choose.
+          endpointId: query.get('endpoint') ?? (offered.length === 1 ? offered[0]?.id : '') ?? '',
+          eventTypes: query.getAll('event'),
+          start: true,
+        }),
         respond: async (call, input) => {
           const webhook = await webhooks.create(input, call.acting);
           return webhook.mode === 'push' && call.form.has('start')
@@ -133,11 +140,11 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
       const { content } = await readPage(call, listing, test);
       const stream = withQuery(`/webhooks/${id}/live`, call.query, {});
       const live = attributes({ 'hx-sse:connect': stream, 'hx-swap': 'innerMorph' });
-      return {
+      return withOwner(store, listing.webhook, {
         title: name,
         content: html`<div id="webhook" class="page-part"${live}>${content()}</div>`,
         hasCharts: true,
-      };
+      });
     }),
     pages.stream('/webhooks/{id}/live', async (call) => {
       const { id } = (await found(call)).webhook;

@@ -70,8 +70,10 @@ const BY_EXTERNAL_ID = `SELECT ${CUSTOMER.columns()} FROM customer WHERE externa
 const SEARCH = `
   SELECT ${CUSTOMER.columns()} FROM customer
   WHERE id <> '' AND (CAST(@before AS TEXT) IS NULL OR id < @before)
-    AND (id = lower(@text) OR strpos(lower(name), lower(@text)) > 0 OR strpos(lower(coalesce(external_id, '')), lower(@text)) > 0)
+    AND (CAST(@active AS TEXT) IS NULL OR active = (CAST(@active AS TEXT) = 'true'))
+    AND (@text = '' OR id = lower(@text) OR strpos(lower(name), lower(@text)) > 0 OR strpos(lower(coalesce(external_id, '')), lower(@text)) > 0)
   ORDER BY id DESC LIMIT @limit`;
+const CUSTOMER_NAMES = `SELECT c.id, c.name FROM texts(@ids) AS wanted JOIN customer AS c ON c.id = wanted.value AND c.id <> ''`;
 const counted = (name: OwnedTable): string => `(SELECT count(*) FROM ${name} AS x WHERE x.customer_id = wanted.value)`;
 const BELONGINGS = `
   SELECT wanted.value AS id, ${counted('user_account')} AS users, ${counted('application')} AS applications,
@@ -105,7 +107,14 @@ export function customerStore(db: Database): CustomerStore {
       ]);
     },
     getByExternalId: async (externalId) => readOne(CUSTOMER, await db.get(BY_EXTERNAL_ID, { externalId })),
-    search: async (wanted, before, limit) => (await db.all(SEARCH, { text: wanted, before, limit })).map(CUSTOMER.read),
+    search: async ({ text: wanted = '', active }, before, limit) => {
+      const params = { text: wanted, active: active === undefined ? null : String(active), before, limit };
+      return (await db.all(SEARCH, params)).map(CUSTOMER.read);
+    },
+    names: async (ids) => {
+      const rows = ids.length === 0 ? [] : await db.all(CUSTOMER_NAMES, { ids: JSON.stringify([...new Set(ids)]) });
+      return new Map(rows.map((row) => [String(row.id), String(row.name)]));
+    },
     belongings: async (ids) =>
       new Map(
         (await db.all(BELONGINGS, { ids: JSON.stringify(ids) })).map((row) => {

@@ -1,8 +1,10 @@
 /** Facts about the database itself (`setting`). */
 
+import type { PortalTheme } from '../../customers/theme.ts';
 import type { Vault } from '../../kernel/vault.ts';
 import type { Database, Statement } from '../database.ts';
 import type { FirstCredentialStore, PendingCredentials, SettingStore } from '../settings.ts';
+import { auditStatement } from './audit.ts';
 
 const GET = 'SELECT value FROM setting WHERE name = @name';
 const INSERT = 'INSERT INTO setting (name, value) VALUES (@name, @value)';
@@ -18,6 +20,7 @@ const DELETE = 'DELETE FROM setting WHERE name = @name';
 const MASTER_KEY_CHECK = 'master_key_check';
 const WORD = 'sallyport';
 const FIRST_CREDENTIALS = 'first_credentials';
+const PORTAL_THEME = 'portal_theme';
 
 export function settingStore(db: Database, vault: Vault): SettingStore {
   const place = placeOf(MASTER_KEY_CHECK);
@@ -33,6 +36,15 @@ export function settingStore(db: Database, vault: Vault): SettingStore {
       const sealed = await read(db, MASTER_KEY_CHECK);
       return sealed !== null && opens(sealed);
     },
+    portalTheme: async () => {
+      const value = await read(db, PORTAL_THEME);
+      return value === null ? null : (JSON.parse(Buffer.from(value).toString('utf8')) as PortalTheme);
+    },
+    putPortalTheme: async (theme, audit) =>
+      void (await db.commit([
+        { sql: PUT, params: { name: PORTAL_THEME, value: Buffer.from(JSON.stringify(theme)) } },
+        auditStatement(audit),
+      ])),
     proveWritable: async (now) =>
       void (await db.commit([{ sql: PUT, params: { name: 'written_at', value: Buffer.from(String(now)) } }])),
     checkMasterKey: async () => {

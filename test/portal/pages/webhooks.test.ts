@@ -55,9 +55,9 @@ describe('the state of a webhook', () => {
     assert.doesNotMatch(unsaid, /the webhook stops/);
     assert.match(
       noticed({ state: 'failed', stateReason: 'too_many_dead' }) ?? '',
-      /Sallyport stopped it because.*Ten batches in a row/s,
+      /It was stopped because.*Ten batches in a row/s,
     );
-    assert.match(noticed({ stateReason: 'endpoint_gone' }) ?? '', /Sallyport stopped it.*410 Gone/s);
+    assert.match(noticed({ stateReason: 'endpoint_gone' }) ?? '', /It was stopped automatically.*410 Gone/s);
   });
 
   it('has a history with the reason of each change, and its beginning where that is within reach', () => {

@@ -1,0 +1,118 @@
+/** The customers' portal inside another origin's page, in a browser that blocks third-party cookies (contract §8). */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { readAsset } from '../../../src/kernel/assets.ts';
+import { EMBED_BYTES_MAX, EMBED_PATH, embedIntegrity } from '../../../src/portal/customers/embedding.ts';
+import { succeeded } from '../../support/client.ts';
+import { type Framed, type Surrounded, startSurrounded } from '../../support/customer-frame.ts';
+
+async function customerOf({ service }: Surrounded, name = 'Acme'): Promise<string> {
+  return (await succeeded<{ id: string }>(service.admin.post('customers', { name }))).id;
+}
+
+/** Waits until an event of this name has arrived after `after` others. */
+async function happened({ page }: Framed, name: string, after = 0): Promise<void> {
+  await page.waitForFunction(
+    `window.events.slice(${after}).some((event) => event.startsWith(${JSON.stringify(name)}))`,
+  );
+}
+
+describe('the script of the page around the frame', () => {
+  it('has at most 2 KiB, and the hash that the documentation names', () => {
+    assert(readAsset('portal/embed.js').length <= EMBED_BYTES_MAX);
+    const page = readFileSync(new URL('../../../docs/how-to/embed-the-portal.md', import.meta.url), 'utf8');
+    assert.ok(page.includes(`https://edge.example${EMBED_PATH}`));
+    assert.ok(page.includes(`integrity="${embedIntegrity()}"`), embedIntegrity());
+  });
+});
+
+describe('a portal in a frame of the operator’s product', () => {
+  it('opens by a link, keeps its session in a partitioned cookie, saves forms, and tells the page around it what happens', async (t) => {
+    const around = await startSurrounded(t);
+    const framed = await around.surround(await around.link(await customerOf(around)));
+    const { page, frame, events } = framed;
+    await frame.getByRole('heading', { name: 'Overview' }).waitFor();
+    await happened(framed, 'ready');
+    await happened(framed, 'height');
+    const height = await page.evaluate("document.querySelector('iframe').getBoundingClientRect().height");
+    assert(Number(height) > 320, String(height));
+    assert.equal(
+      await frame.evaluate('document.documentElement.scrollHeight <= innerHeight'),
+      true,
+      'the frame does not scroll',
+    );
+    const cookies = (await around.context.cookies()).filter(({ name }) => name.startsWith('__Host-sallyport'));
+    assert.deepEqual(
+      cookies.map(({ name, sameSite, secure, httpOnly, partitionKey }) => [
+        name,
+        sameSite,
+        secure,
+        httpOnly,
+        partitionKey,
+      ]),
+      ['__Host-sallyport', '__Host-sallyport-frame'].map((name) => [name, 'None', true, true, 'https://127.0.0.1']),
+    );
+
+    const seen = (await events()).length;
+    await frame.getByRole('link', { name: 'Endpoints', exact: true }).click();
+    await frame.getByRole('heading', { name: 'Endpoints' }).waitFor();
+    await happened(framed, 'navigated /endpoints', seen);
+    await frame.getByRole('link', { name: 'New endpoint' }).click();
+    await frame.getByLabel('Name').fill('Shop');
+    await frame.getByLabel('Address').fill('https://127.0.0.1:1/hooks');
+    await frame.getByRole('button', { name: 'Create the endpoint' }).click();
+    await frame.getByRole('heading', { name: 'Shop is created' }).waitFor();
+    await frame.getByRole('link', { name: 'Go to the endpoint' }).click();
+    // A request of the script, with the message of a redirect.
+    await frame.getByRole('button', { name: 'Disable the endpoint Shop' }).click();
+    await frame.getByText('The endpoint is disabled: nothing is sent here.').waitFor();
+  });
+
+  it('shows no third-party cookie, and neither a sign-in form nor another page without its session', async (t) => {
+    const around = await startSurrounded(t);
+    const customerId = await customerOf(around);
+    const link = await around.link(customerId);
+    const framed = await around.surround(link);
+    await framed.frame.getByRole('heading', { name: 'Overview' }).waitFor();
+    assert.equal(
+      await framed.frame.evaluate(
+        "document.cookie = 'third=1; SameSite=None; Secure'; document.cookie.includes('third')",
+      ),
+      false,
+      'this browser blocks third-party cookies',
+    );
+    // The same portal in a tab of its own has another cookie jar.
+    const tab = await around.context.newPage();
+    await tab.goto(`${around.portalUrl}/endpoints`);
+    assert.equal(new URL(tab.url()).pathname, '/sign-in');
+
+    // The link is used up: the page says so in the frame.
+    const again = await around.surround(link);
+    await again.frame.getByRole('heading', { name: 'This link cannot be used' }).waitFor();
+    await happened(again, 'session-ended');
+
+    // The session ends while the frame is open.
+    const seen = (await framed.events()).length;
+    await framed.frame.getByRole('button', { name: 'Acme' }).click();
+    await framed.frame.getByRole('button', { name: 'Sign out' }).click();
+    await framed.frame.getByRole('heading', { name: 'Your session has ended' }).waitFor();
+    await happened(framed, 'session-ended', seen);
+    const title = await framed.frame.evaluate("location.href = '/endpoints'; 0");
+    assert.equal(title, 0);
+    await framed.frame.waitForURL((url) => url.pathname === '/session-ended');
+    assert.equal(await framed.frame.getByLabel('Password').count(), 0);
+  });
+
+  it('is shown on no page of another origin, and ignores messages of others', async (t) => {
+    const around = await startSurrounded(t, { env: { SALLYPORT_PORTAL_FRAME_ANCESTORS: 'https://other.example' } });
+    const framed = await around.surround(await around.link(await customerOf(around)));
+    await framed.page.waitForLoadState('networkidle');
+    assert.equal(await framed.frame.getByRole('heading').count(), 0);
+    assert.deepEqual(await framed.events(), []);
+    // A message from another window than the frame counts as none.
+    await framed.page.evaluate("window.postMessage({ sallyport: 'height', height: 5000 }, '*')");
+    await framed.page.evaluate('new Promise((resolve) => setTimeout(resolve))');
+    assert.deepEqual(await framed.events(), []);
+  });
+});

@@ -1,0 +1,180 @@
+/** Customers in the operator's portal: what belongs to whom, forms for a customer, links, suspending, and the look of its portal. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type Portal, startPortal } from '../../support/browser.ts';
+import { succeeded } from '../../support/client.ts';
+import { makeCustomer, openAs } from '../../support/customer-portal.ts';
+
+async function endpointOf({ service }: Portal, customerId: string | null, name: string): Promise<string> {
+  const body = { name, url: 'https://127.0.0.1:9/hooks', tokenChallenge: false, ...(customerId && { customerId }) };
+  return (await succeeded<{ id: string }>(service.admin.post('endpoints', body))).id;
+}
+
+describe('the pages of customers', () => {
+  it('add, find, change and delete a customer by mouse', async (t) => {
+    const portal = await startPortal(t);
+    const { page, open, isAccessible } = await portal.signIn('administrator');
+    await open('/');
+    await page.getByRole('link', { name: 'Customers', exact: true }).click();
+    await page.getByRole('link', { name: 'Add a customer' }).click();
+    await page.getByLabel('Name', { exact: true }).first().fill('Acme');
+    await page.getByLabel('External id').fill('cus_1');
+    await page.getByLabel('Name', { exact: true }).last().fill('plan');
+    await page.getByLabel('Value').fill('business');
+    await page.getByRole('button', { name: 'Add the customer' }).click();
+    await page.getByText('Acme is added.').waitFor();
+    await page.getByText('business').waitFor();
+    await isAccessible();
+    const { items } = await succeeded<{ items: { externalId: string; metadata: object }[] }>(
+      portal.service.admin.get('customers'),
+    );
+    assert.deepEqual([items[0]?.externalId, items[0]?.metadata], ['cus_1', { plan: 'business' }]);
+    await makeCustomer(portal, 'Globex');
+    await open('/customers?q=CUS_1');
+    assert.deepEqual(await page.getByRole('rowheader').allInnerTexts(), ['Acme\ncus_1']);
+    await open('/customers?state=inactive');
+    await page.getByText('No customers fit these filters.').waitFor();
+    await open('/customers');
+    await page.getByRole('link', { name: 'Acme' }).click();
+    await page.getByRole('link', { name: 'Delete the customer' }).click();
+    await page.getByRole('button', { name: 'Delete the customer' }).click();
+    await page.getByText('The customer Acme is deleted.').waitFor();
+    assert.equal(await page.getByRole('link', { name: 'Acme', exact: true }).count(), 0);
+  });
+
+  it('make resources for a customer, whose forms offer nothing of others, and lists say whose each is', async (t) => {
+    const portal = await startPortal(t);
+    const [acme, globex] = [await makeCustomer(portal), await makeCustomer(portal, 'Globex')];
+    await succeeded(portal.service.admin.post('event-types', { name: 'order.created' }));
+    await endpointOf(portal, acme.id, 'Acme shop');
+    await endpointOf(portal, globex.id, 'Globex shop');
+    await endpointOf(portal, null, 'Our own');
+    const { page, open } = await portal.signIn('administrator', { expecting: [404] });
+    const choices = async (path: string): Promise<string[]> => {
+      await open(path);
+      return page.getByRole('combobox', { name: 'Endpoint' }).locator('option:not([value=""])').allInnerTexts();
+    };
+    assert.deepEqual(await choices('/webhooks/new'), ['Our own']);
+    assert.deepEqual(await choices(`/webhooks/new?customer=${acme.id}`), ['Acme shop']);
+    await page.getByText('For the customer Acme').waitFor();
+    await page.getByLabel('Name', { exact: true }).first().fill('Orders of Acme');
+    await page.getByLabel('order.*').check();
+    await page.getByRole('button', { name: 'Create the webhook' }).click();
+    await page.getByText('Of the customer').waitFor();
+    const { items } = await succeeded<{ items: { name: string; customerId: string }[] }>(
+      portal.service.admin.get('webhooks'),
+    );
+    assert.deepEqual(
+      items.map(({ name, customerId }) => [name, customerId]),
+      [['Orders of Acme', acme.id]],
+    );
+    assert.equal(await open('/webhooks/new?customer=01933f2a-0000-7000-8000-000000000000'), 404);
+
+    const names = async (path: string): Promise<string[]> => {
+      await open(path);
+      return page.getByRole('rowheader').getByRole('link').allInnerTexts();
+    };
+    assert.deepEqual(await names('/endpoints'), ['Our own', 'Globex shop', 'Globex', 'Acme shop', 'Acme']);
+    for (const asked of ['Acme', 'acme', acme.id])
+      assert.deepEqual(await names(`/endpoints?customer=${asked}`), ['Acme shop', 'Acme'], asked);
+    assert.deepEqual(await names('/endpoints?customer=own'), ['Our own']);
+    assert.deepEqual(await names('/endpoints?customer=nobody'), []);
+    assert.deepEqual(await names('/webhooks?customer=Globex'), []);
+    assert.deepEqual(await names('/keys?customer=Acme'), []);
+    for (const list of ['applications', 'users', 'deliveries', 'audit'])
+      assert.equal(await open(`/${list}?customer=Acme`), 200, list);
+    await open(`/customers/${acme.id}`);
+    await page
+      .getByText('Possible only while nothing belongs to the customer. It has 1 endpoint, 1 webhook.')
+      .waitFor();
+  });
+
+  it('make a link that is shown once, and suspending says what stops and closes the portal', async (t) => {
+    const portal = await startPortal(t);
+    const acme = await makeCustomer(portal);
+    const { page, open } = await portal.signIn('administrator', { expecting: [400] });
+    await open(`/customers/${acme.id}`);
+    await page.getByRole('link', { name: 'Make a portal link' }).click();
+    await page.getByLabel('Return URL').fill('javascript:alert(1)');
+    await page.getByRole('button', { name: 'Make the link' }).click();
+    await page.getByText('must be an http: or https: URL').first().waitFor();
+    await page.getByLabel('Return URL').fill('https://shop.example/settings');
+    await page.getByLabel('Viewer').check();
+    await page.getByRole('button', { name: 'Make the link' }).click();
+    const link = await page.getByRole('group', { name: 'Portal link' }).locator('code').innerText();
+    const guest = await portal.visit({ expecting: [403, 404] });
+    await guest.open(new URL(link).pathname);
+    await guest.page.getByRole('heading', { name: 'Overview' }).waitFor();
+    assert.equal(await guest.page.getByRole('link', { name: 'Back to shop.example' }).count(), 1);
+    assert.equal(await guest.open('/endpoints/new'), 403);
+
+    await open(`/customers/${acme.id}`);
+    await page.getByRole('link', { name: 'Suspend' }).click();
+    await page.getByText('its webhooks stop (0)').waitFor();
+    await page.getByRole('button', { name: 'Suspend the customer' }).click();
+    await page.getByText('This customer is suspended.').waitFor();
+    await guest.open('/endpoints');
+    assert.equal(new URL(guest.page.url()).pathname, '/session-ended');
+    await page.getByRole('button', { name: 'Activate the customer Acme' }).click();
+    await page.getByText('Acme is active.').waitFor();
+    await guest.open('/endpoints');
+    assert.equal(new URL(guest.page.url()).pathname, '/endpoints', 'the session counts again');
+  });
+
+  it('open the portal as the customer in another window, in place of the operator’s session', async (t) => {
+    const portal = await startPortal(t);
+    const acme = await makeCustomer(portal);
+    const { page, open, context } = await portal.signIn('administrator', { expecting: [404] });
+    await open(`/customers/${acme.id}`);
+    await page.getByRole('link', { name: 'Open the portal as this customer' }).click();
+    await page.getByText('It replaces your session in this browser.').waitFor();
+    const opened = context.waitForEvent('page');
+    await page.getByRole('button', { name: 'Open in a new window' }).click();
+    const window = await opened;
+    await window.getByRole('button', { name: 'Acme' }).waitFor();
+    await open('/products');
+    await page.getByRole('heading', { name: 'There is nothing here' }).waitFor();
+    await window.goto(`${portal.url}/audit`);
+    await window.getByText('your provider').first().waitFor();
+    assert.equal(
+      await window.getByText('administrator-', { exact: false }).count(),
+      0,
+      'no name of the operator’s people',
+    );
+    await window.getByRole('button', { name: 'Acme' }).click();
+    await window.getByRole('button', { name: 'Sign out' }).click();
+    await window.waitForURL((url) => url.pathname === '/sign-in');
+    assert.match(window.url(), /next=%2Fcustomers%2F/);
+  });
+
+  it('give the portal a name, a logo and a colour, and refuse a logo that is more than a picture', async (t) => {
+    const portal = await startPortal(t);
+    const acme = await makeCustomer(portal);
+    const { page, open } = await portal.signIn('administrator', { expecting: [400] });
+    await open('/settings/customers-portal');
+    await page.getByLabel('Logo').fill('<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('must be a plain picture, without scripts').first().waitFor();
+    await page
+      .getByLabel('Logo')
+      .fill('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 0h9v9z"/></svg>');
+    await page.getByLabel('Your name').fill('Nordia');
+    await page.getByLabel('Accent colour').fill('#ffee00');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Text in #ffee00 would be hard to read').first().waitFor();
+    const customer = await openAs(portal, acme);
+    assert.match(await customer.page.title(), /– Nordia$/);
+    assert.match((await customer.page.getByAltText('Nordia').getAttribute('src')) ?? '', /^data:image\/svg/);
+    assert.equal(await customer.page.getByText('Sallyport', { exact: false }).count(), 0);
+    const style = (await customer.page.locator('link[href^="/assets/accent/"]').getAttribute('href')) ?? '';
+    const sent = await customer.page.request.get(style);
+    assert.match(sent.headers()['cache-control'] ?? '', /immutable/);
+    assert.equal((await customer.page.request.get(style.replace('ffee00', 'ffee01'))).status(), 404);
+    await customer.isAccessible();
+    const { items } = await succeeded<{ items: { action: string; changes: Record<string, { to: string }> }[] }>(
+      portal.service.admin.get('audit?action=portal.update'),
+    );
+    assert.deepEqual([items.length, items[0]?.changes.name?.to], [1, 'Nordia']);
+    assert.match(items[0]?.changes.logo?.to ?? '', /^\d+ characters/);
+  });
+});

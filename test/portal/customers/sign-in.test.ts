@@ -1,0 +1,195 @@
+/** Customers' own users: a form a customer, invitations, and the way back after a session. Which pages may be framed. */
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, it, type TestContext } from 'node:test';
+import { SESSION_COOKIE } from '../../../src/portal/cookies.ts';
+import { type Portal, startPortal } from '../../support/browser.ts';
+import { cleanUp } from '../../support/cleanup.ts';
+import { succeeded } from '../../support/client.ts';
+import { type Customer, makeCustomer, openAs, portalLink } from '../../support/customer-portal.ts';
+import { newSession, request } from '../../support/portal-requests.ts';
+
+const PASSWORD = 'correct horse battery staple';
+
+/** A user who has set a password with an invitation. */
+async function userOf({ service, url }: Portal, { id }: Customer, userName: string): Promise<void> {
+  const { admin } = service;
+  const user = await succeeded<{ id: string }>(
+    admin.post('users', { userName, customerId: id, role: 'administrator' }),
+  );
+  const invitation = await succeeded<{ url: string }>(admin.post(`users/${user.id}/invite`, {}));
+  const form = { password: PASSWORD, passwordAgain: PASSWORD };
+  const answer = await fetch(url + new URL(invitation.url).pathname, {
+    method: 'POST',
+    body: new URLSearchParams(form),
+  });
+  assert.equal(answer.status, 200);
+  assert.match(await answer.text(), new RegExp(`href="/sign-in/${id}"`));
+}
+
+const pathOf = (page: { url(): string }): string => new URL(page.url()).pathname;
+
+describe('a user of a customer', () => {
+  it('signs in at the form of the customer alone, and returns to it', async (t) => {
+    const portal = await startPortal(t);
+    const [acme, globex] = [await makeCustomer(portal), await makeCustomer(portal, 'Globex')];
+    await userOf(portal, acme, 'ada');
+    const { page, open, isAccessible } = await portal.visit({ expecting: [401] });
+    const enter = async (path: string): Promise<void> => {
+      await open(path);
+      await page.getByLabel('User name').fill('ada');
+      await page.getByLabel('Password').fill(PASSWORD);
+      await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    };
+    const nobody = '01933f2a-0000-7000-8000-000000000000';
+    for (const path of ['/sign-in', `/sign-in/${globex.id}`, `/sign-in/${nobody}`, '/sign-in/no-id']) {
+      await enter(path);
+      await page.getByText('the user name or password is wrong', { exact: false }).first().waitFor();
+    }
+    await enter(`/sign-in/${acme.id}?next=/endpoints`);
+    await page.getByRole('heading', { name: 'Endpoints' }).waitFor();
+    await page.getByRole('button', { name: 'ada' }).click();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    assert.equal(pathOf(page), `/sign-in/${acme.id}`);
+    await isAccessible();
+    assert.equal(await page.getByText('Sallyport', { exact: false }).count(), 0);
+    // A session that ended otherwise leads there too, and back to the page.
+    await open('/webhooks');
+    assert.equal(page.url(), `${portal.url}/sign-in/${acme.id}?next=%2Fwebhooks`);
+  });
+
+  it('gets the same form, whatever the id', async (t) => {
+    const portal = await startPortal(t);
+    const acme = await makeCustomer(portal);
+    const form = async (id: string): Promise<string> =>
+      (await request(`${portal.url}/sign-in/${id}`)).text
+        .replaceAll(id, 'ID')
+        .replaceAll('unknown', 'ID')
+        .replaceAll(/value="[\w-]{40,}"/g, '');
+    const known = await form(acme.id);
+    assert.match(known, /User name/);
+    for (const id of ['01933f2a-0000-7000-8000-000000000000', 'no-such-id', 'unknown'])
+      assert.equal(await form(id), known, id);
+  });
+
+  it('cannot sign in while the customer is suspended', async (t) => {
+    const portal = await startPortal(t);
+    const acme = await makeCustomer(portal);
+    await userOf(portal, acme, 'ada');
+    await succeeded(portal.service.admin.patch(`customers/${acme.id}`, { active: false }));
+    const { page, open } = await portal.visit({ expecting: [401] });
+    await open(`/sign-in/${acme.id}`);
+    await page.getByLabel('User name').fill('ada');
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await page.getByText('the user name or password is wrong', { exact: false }).first().waitFor();
+    assert.equal(
+      (await page.context().cookies()).find(({ name }) => name === SESSION_COOKIE),
+      undefined,
+    );
+  });
+
+  it('is invited by the administrator of the customer, and is in its portal after setting a password', async (t) => {
+    const portal = await startPortal(t);
+    const acme = await makeCustomer(portal);
+    const { page, open } = await openAs(portal, acme);
+    await open('/users/new');
+    await page.getByLabel('User name').fill('grace');
+    await page.getByRole('button', { name: 'Add the user' }).click();
+    await page.getByRole('button', { name: 'Invite: grace' }).click();
+    const link = await page.getByRole('group', { name: 'Invitation' }).locator('code').innerText();
+    const guest = await portal.visit();
+    await guest.open(new URL(link).pathname);
+    assert.equal(await guest.page.getByText('Sallyport', { exact: false }).count(), 0);
+    await guest.page.getByLabel('Password').fill(PASSWORD);
+    await guest.page.getByLabel('The same again').fill(PASSWORD);
+    await guest.page.getByRole('button', { name: 'Set password' }).click();
+    await guest.page.getByRole('heading', { name: 'Overview' }).waitFor();
+    assert.equal(await guest.page.getByRole('link', { name: 'API products' }).count(), 0);
+  });
+});
+
+describe('a portal link', () => {
+  it('leads back to the product after signing out, and says so before', async (t) => {
+    const portal = await startPortal(t);
+    const acme = await makeCustomer(portal);
+    const shop = createServer((_, response) => void response.end('the shop'));
+    await new Promise<void>((resolve) => shop.listen(0, '127.0.0.1', resolve));
+    cleanUp(t, () => void shop.close().closeAllConnections());
+    const { port } = shop.address() as AddressInfo;
+    const returnUrl = `http://127.0.0.1:${port}/settings?tab=webhooks`;
+    const { page } = await openAs(portal, acme, { link: { returnUrl } });
+    assert.equal(await page.getByRole('link', { name: `Back to 127.0.0.1:${port}` }).getAttribute('href'), returnUrl);
+    await page.getByRole('button', { name: 'Acme' }).click();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.waitForURL(returnUrl);
+  });
+
+  it('leads to a page that says that the session is over, if it named no way back', async (t) => {
+    const portal = await startPortal(t);
+    const { page, isAccessible } = await openAs(portal, await makeCustomer(portal));
+    await page.getByRole('button', { name: 'Acme' }).click();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Your session has ended' }).waitFor();
+    await isAccessible();
+  });
+});
+
+/** The token in the session cookie of a new link. */
+async function tokenOf(portal: Portal, customer: Customer): Promise<string> {
+  const { headers } = await request(portal.url + (await portalLink(portal, customer)));
+  return new RegExp(`${SESSION_COOKIE}=([^;]+)`).exec(headers.get('set-cookie') ?? '')?.[1] ?? '';
+}
+
+describe('framing', () => {
+  const ancestors = 'https://shop.example https://app.shop.example:8443';
+  const start = (t: TestContext) =>
+    startPortal(t, { env: { SALLYPORT_PORTAL_FRAME_ANCESTORS: ancestors.replace(' ', ',') } });
+  const framed = { 'sec-fetch-dest': 'iframe' };
+
+  it('is allowed for pages of a customer’s session, by exactly the configured origins', async (t) => {
+    const portal = await start(t);
+    const token = await tokenOf(portal, await makeCustomer(portal));
+    for (const path of ['/', '/endpoints', '/webhooks/new', '/audit', '/endpoints/nothing', '/products']) {
+      const { headers } = await request(portal.url + path, { token, headers: framed });
+      assert.match(headers.get('content-security-policy') ?? '', new RegExp(`; frame-ancestors ${ancestors}$`), path);
+      assert.equal(headers.get('x-frame-options'), null, path);
+    }
+    for (const path of ['/session-ended', '/portal-links/unknown']) {
+      const { headers } = await request(portal.url + path, { headers: framed });
+      assert.match(headers.get('content-security-policy') ?? '', new RegExp(`frame-ancestors ${ancestors}$`), path);
+    }
+  });
+
+  it('is allowed for no other page: neither the operator’s, nor sign-in, invitations, catalogue or unknown ones', async (t) => {
+    const portal = await start(t);
+    const acme = await makeCustomer(portal);
+    const { token } = await newSession(portal.service, 'administrator');
+    const pages: readonly [path: string, token?: string][] = [
+      ...['/', '/customers', `/customers/${acme.id}`, '/settings/customers-portal', '/nothing'].map(
+        (path) => [path, token] as [string, string],
+      ),
+      ...['/sign-in', `/sign-in/${acme.id}`, '/event-catalogue', '/invitations/x', '/nothing', '/'].map(
+        (path) => [path] as [string],
+      ),
+    ];
+    for (const [path, session] of pages) {
+      const { headers } = await request(portal.url + path, { token: session, headers: framed });
+      assert.match(headers.get('content-security-policy') ?? "frame-ancestors 'none'", /frame-ancestors 'none'/, path);
+      if (headers.get('location') === null) assert.equal(headers.get('x-frame-options'), 'DENY', path);
+    }
+  });
+
+  it('is allowed for nothing without the setting, and gives a link in a frame no cookie of its own', async (t) => {
+    const portal = await startPortal(t);
+    const acme = await makeCustomer(portal);
+    const token = await tokenOf(portal, acme);
+    const { headers } = await request(`${portal.url}/`, { token, headers: framed });
+    assert.match(headers.get('content-security-policy') ?? '', /frame-ancestors 'none'$/);
+    assert.equal(headers.get('x-frame-options'), 'DENY');
+    const opened = await request(portal.url + (await portalLink(portal, acme)), { headers: framed });
+    assert.doesNotMatch(opened.headers.get('set-cookie') ?? '', /SameSite=None|Partitioned/);
+  });
+});

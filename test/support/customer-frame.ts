@@ -1,0 +1,93 @@
+/** A page of the operator's product on another origin, with the customers' portal in a frame, in a browser that blocks third-party cookies. */
+import assert from 'node:assert/strict';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { TestContext } from 'node:test';
+import type { BrowserContext, Frame, Page } from 'playwright-core';
+import { embedIntegrity } from '../../src/portal/customers/embedding.ts';
+import { launchChromium } from './chromium.ts';
+import { cleanUp } from './cleanup.ts';
+import { succeeded } from './client.ts';
+import { sharedCertificates } from './journey.ts';
+import { type ServiceInProcess, type ServiceOptions, startService } from './service.ts';
+import { startTlsFront } from './tls-front.ts';
+
+export type Surrounded = {
+  readonly service: ServiceInProcess;
+  /** The portal by HTTPS. Its site is another one than that of the product. */
+  readonly portalUrl: string;
+  readonly shopUrl: string;
+  readonly context: BrowserContext;
+  /** Makes a link for a customer, to be opened by HTTPS. */
+  link(customerId: string, more?: object): Promise<string>;
+  /** Opens the product's page with the portal of the link in a frame. */
+  surround(link: string): Promise<Framed>;
+};
+
+export type Framed = {
+  readonly page: Page;
+  readonly frame: Frame;
+  /** The events of the script so far, as `ready`, `height 900`. */
+  events(): Promise<readonly string[]>;
+};
+
+/** `name`: the host of the product's page, in place of 127.0.0.1. */
+export async function startSurrounded(t: TestContext, options: ServiceOptions = {}): Promise<Surrounded> {
+  const { server } = sharedCertificates();
+  const pages = new Map<string, string>();
+  const shop = createServer({ cert: server.certificate, key: server.privateKey }, ({ url = '' }, response) => {
+    response.writeHead(pages.has(url) ? 200 : 404, { 'content-type': 'text/html' }).end(pages.get(url));
+  });
+  await new Promise<void>((resolve) => shop.listen(0, '127.0.0.1', resolve));
+  cleanUp(t, () => void shop.close().closeAllConnections());
+  const shopUrl = `https://127.0.0.1:${(shop.address() as AddressInfo).port}`;
+  const env = { SALLYPORT_PORTAL_FRAME_ANCESTORS: `https://other.example, ${shopUrl}`, ...options.env };
+  const service = await startService(t, { ...options, env });
+  const front = await startTlsFront(t, server, Number(new URL(service.url).port));
+  const portalUrl = `https://localhost:${front}`;
+  const browser = await launchChromium();
+  cleanUp(t, () => browser.close());
+  const context = await browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 900 } });
+  return {
+    service,
+    portalUrl,
+    shopUrl,
+    context,
+    link: async (customerId, more = {}) => {
+      const body = { role: 'administrator', ...more };
+      const made = succeeded<{ url: string }>(service.admin.post(`customers/${customerId}/portal-links`, body));
+      return portalUrl + new URL((await made).url).pathname;
+    },
+    surround: async (link) => {
+      const path = `/page-${pages.size}`;
+      pages.set(path, shopPage(portalUrl, link));
+      const page = await context.newPage();
+      page.setDefaultTimeout(30_000);
+      const devTools = await context.newCDPSession(page);
+      await devTools.send('Network.enable');
+      await devTools.send('Network.setCookieControls', {
+        enableThirdPartyCookieRestriction: true,
+      });
+      await page.goto(shopUrl + path);
+      const element = await page.waitForSelector('iframe');
+      const frame = await element.contentFrame();
+      assert.ok(frame !== null);
+      return { page, frame, events: () => page.evaluate('window.events') };
+    },
+  };
+}
+
+function shopPage(portalUrl: string, link: string): string {
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Shop</title>
+<style>body { font-family: sans-serif; margin: 1.5rem; background: light-dark(#ffffff, #101114); color-scheme: light dark; }</style></head>
+<body><h1>Shop, settings</h1><div id="portal"></div>
+<script src="${portalUrl}/embed/v1.js" integrity="${embedIntegrity()}" crossorigin="anonymous"></script>
+<script>
+window.events = [];
+const note = (name) => (event) => window.events.push([name, event.path ?? event.height ?? ''].join(' ').trim());
+window.portal = Sallyport.embed(document.getElementById('portal'), ${JSON.stringify(link)}, {
+  onready: note('ready'), onheight: note('height'), onnavigated: note('navigated'), onsessionended: note('session-ended'),
+});
+</script></body></html>`;
+}
