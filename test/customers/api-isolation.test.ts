@@ -42,7 +42,6 @@ const PARAMETERS: Readonly<Record<string, Reference>> = {
   active: null,
   by: null,
   after: null,
-  by: null,
   division: null,
   enabled: null,
   eventType: null,

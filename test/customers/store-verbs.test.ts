@@ -78,7 +78,7 @@ const VERBS: Verbs = {
   customers: {
     get: ask((store, { customer }) => store.customers.get(customer)),
     webhookNumbers: ask(async (store, { customer }) => [...(await store.customers.webhookNumbers(customer))]),
-    ...refused('list', 'insert', 'update', 'remove', 'getByExternalId', 'search', 'owns'),
+    ...refused('list', 'insert', 'update', 'remove', 'getByExternalId', 'search', 'owns', 'names'),
     belongings: ask(async (store, { customer }) => [...(await store.customers.belongings([customer]))]),
   },
   portalLinks: refused('add', 'find', 'use'),
@@ -215,7 +215,7 @@ const VERBS: Verbs = {
     ]),
     ...refused('head', 'hasHead', 'firstBroken'),
   },
-  settings: refused('knowsMasterKey', 'proveWritable', 'checkMasterKey'),
+  settings: refused('knowsMasterKey', 'proveWritable', 'checkMasterKey', 'portalTheme', 'putPortalTheme'),
   sessions: {
     // By a secret, or of a session or a user that were found with one.
     ...{ version: 'shared', subscribe: 'shared', begin: 'shared', find: 'shared', touch: 'shared' },

@@ -24,6 +24,7 @@ const JOURNEYS: readonly { readonly prepare?: readonly string[]; readonly pages:
   { pages: ['README.md'] },
   { pages: ['docs/start.md'] },
   { pages: ['docs/tutorial-portal.md'], prepare: ['sallyport event-type create --name order.created'] },
+  { pages: ['docs/tutorial-customers.md'] },
   { pages: ['docs/portal.md', 'docs/how-to/add-people.md', 'docs/how-to/upgrade.md'] },
   {
     pages: [
