@@ -11,11 +11,15 @@ import { type Service, startService } from '../support/service.ts';
 type Item = Readonly<Record<string, unknown>>;
 type List = { readonly path: string; readonly client: ApiClient };
 
-/** Every path of a guarded API that does not end in a parameter is a list, except the records of a webhook, which have offsets. */
+/**
+ * Every path of a guarded API that does not end in a parameter is a list, except records of a webhook, which have offsets, and usage, whose
+ * rows have no ids.
+ */
 async function listsOf({ admin }: Pick<Service, 'admin'>): Promise<readonly List[]> {
   const document = await succeeded<ApiDocument>(admin.get('/services/api/openapi.json'));
   const lists = operationsOf(document).filter(
-    ({ method, path }) => method === 'GET' && path.startsWith('/services/api/x/') && !/(?:\}|\/records)$/.test(path),
+    ({ method, path }) =>
+      method === 'GET' && path.startsWith('/services/api/x/') && !/(?:\}|\/records|\/usage(?:\.csv)?)$/.test(path),
   );
   for (const { path, operation } of lists) {
     assert.ok(
