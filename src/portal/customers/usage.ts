@@ -21,7 +21,7 @@ import { countText, sizeText } from '../parts/text.ts';
 const PATH = '/usage';
 
 /** `/usage` with the sums of all customers, and `/customers/{id}/usage` of one. */
-export function usagePages({ pages, services: { usage }, hasPage }: PageDependencies): PageRoute[] {
+export function usagePages({ pages, services: { usage, customers }, hasPage }: PageDependencies): PageRoute[] {
   const of = '/customers/{id}/usage';
   return [
     pages.view(PATH, (call) => allView(usage, call)),
@@ -30,15 +30,15 @@ export function usagePages({ pages, services: { usage }, hasPage }: PageDependen
       return download(await usage.csv({ ...period, by: 'day', customerId: null }), period);
     }),
     pages.view(of, async (call) => {
-      const id = pathId(call);
+      const { id, name } = await customers.get(pathId(call));
       const used = await usage.ofCustomer(id, readUsagePeriod(call.query, call.now));
       const crumbs = hasPage('/customers/{id}')
         ? [
             { href: '/customers', label: 'Customers' },
-            { href: `/customers/${used.customerId}`, label: 'The customer' },
+            { href: `/customers/${id}`, label: name },
           ]
         : [{ href: PATH, label: 'Usage' }];
-      return oneView(call, used, { path: `/customers/${used.customerId}/usage`, crumbs });
+      return oneView(call, used, { title: `Usage of ${name}`, path: `/customers/${id}/usage`, crumbs });
     }),
     pages.view(`${of}.csv`, (call) => downloadOne(usage, pathId(call), call)),
   ];
@@ -49,7 +49,9 @@ export function ownUsagePages({ pages, store, services: { usage } }: PageDepende
   const own = store.customerId ?? '';
   return [
     pages.view(PATH, async (call) =>
-      oneView(call, await usage.ofCustomer(own, readUsagePeriod(call.query, call.now)), { path: PATH, crumbs: [] }),
+      oneView(call, await usage.ofCustomer(own, readUsagePeriod(call.query, call.now)), {
+        ...{ title: 'Usage', path: PATH, crumbs: [] },
+      }),
     ),
     pages.view(`${PATH}.csv`, (call) => downloadOne(usage, own, call)),
   ];
@@ -64,16 +66,20 @@ function download(csv: string, period: Period): Raw {
   return { reply: csvReply(csv, period) };
 }
 
-type Place = { readonly path: string; readonly crumbs: readonly { readonly href: string; readonly label: string }[] };
+type Place = {
+  readonly title: string;
+  readonly path: string;
+  readonly crumbs: readonly { readonly href: string; readonly label: string }[];
+};
 
-function oneView({ query, now }: PageCall, used: CustomerUsageView, { path, crumbs }: Place): View {
+function oneView({ query, now }: PageCall, used: CustomerUsageView, { title, path, crumbs }: Place): View {
   const content = html`${pageHeader({
-    title: 'Usage',
-    lead: 'Days begin and end in UTC. The counts of the last half minute may be missing.',
+    title,
+    lead: 'Days begin and end in UTC.',
     crumbs,
     actions: [csvButton(path, used)],
   })}${periodTabs(path, query, used, now)}${usageFigures(used.total)}${limitsSection(used)}${daysSection(used)}`;
-  return { title: 'Usage', content };
+  return { title, content };
 }
 
 async function allView(usage: UsageReads, { query, now }: PageCall): Promise<View> {
@@ -193,9 +199,13 @@ function customerCell({ customerId, customerName, customerExternalId }: ListedUs
 const BAR_WIDTH = 10;
 const BARS_HEIGHT = 80;
 
-/** One bar for each day. The table beside it has the same numbers. */
-function bars({ items }: Pick<CustomerUsageView, 'items'>, name: 'events' | 'deliveries'): Html {
-  const most = Math.max(1, ...items.map((item) => item[name]));
+/** One bar for each day; nothing if all are zero. The table beside it has the same numbers. */
+function bars(
+  { items, total }: Pick<CustomerUsageView, 'items' | 'total'>,
+  name: 'events' | 'deliveries',
+): Html | null {
+  if (total[name] === 0) return null;
+  const most = Math.max(...items.map((item) => item[name]));
   const drawn = items.map((item, at) => {
     const height = Math.round((item[name] / most) * BARS_HEIGHT);
     return html`<rect x="${at * BAR_WIDTH + 1}" y="${BARS_HEIGHT - height}" width="${BAR_WIDTH - 2}" height="${height}"><title>${item.day}: ${countText(item[name])}</title></rect>`;
