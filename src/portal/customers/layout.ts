@@ -89,6 +89,7 @@ export const CUSTOMER_NAVIGATION: readonly NavigationGroup[] = [
       { path: '/applications', label: 'Applications', icon: 'application', key: 'a' },
       { path: '/users', label: 'Users', icon: 'user', key: 'u' },
       { path: '/audit', label: 'Audit log', icon: 'audit', key: 'l' },
+      { path: '/usage', label: 'Usage', icon: 'usage', key: 'b' },
     ],
   },
 ];

@@ -5,11 +5,12 @@ import { html } from '../../http/html.ts';
 import { METADATA_PAIRS_MAX } from '../../kernel/limits/customers.ts';
 import type { Belongings } from '../../store/customers.ts';
 import { attempted, pathId, redirectTo, type View } from '../call.ts';
-import { type FieldTable, type FormField, rows, text } from '../field-table.ts';
+import { type FieldTable, type FormField, number, rows, text } from '../field-table.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
 import { confirmPage } from '../parts/form.ts';
 import { linkButton } from '../parts/header.ts';
+import { objectPatches } from '../parts/json-field.ts';
 import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
 import { stateBadge } from '../parts/mark.ts';
 import { countText, time } from '../parts/text.ts';
@@ -39,7 +40,9 @@ export function customerPages(dependencies: PageDependencies): PageRoute[] {
       reader: customerReader,
       choices: async () => null,
       fields: () => CUSTOMER_FIELDS,
-      layout: ({ group, field }) => html`${group('The customer', null, 'name', 'externalId')}${field('metadata')}`,
+      layout: ({ group, field }) =>
+        html`${group('The customer', null, 'name', 'externalId')}${field('metadata')}${group('Limits', 'Leave empty for no limit. Nothing that is there already is taken away.', 'limits.endpoints', 'limits.webhooks', 'limits.eventsPerSecond')}`,
+      adjust: (body, before) => (before === null ? body : objectPatches(body, before, ['metadata'])),
       creation: {
         title: 'Add a customer',
         lead: 'Its endpoints, webhooks, applications, keys and users are kept apart from those of all others.',
@@ -133,6 +136,9 @@ export const CUSTOMER_FIELDS: FieldTable = {
     hint: 'Your own id of the customer. Events can name it as customerExternalId.',
   }),
   metadata: METADATA,
+  'limits.endpoints': number({ label: 'Most endpoints', title: 'Endpoints', min: 0 }),
+  'limits.webhooks': number({ label: 'Most webhooks', title: 'Webhooks', min: 0 }),
+  'limits.eventsPerSecond': number({ label: 'Events per second', min: 1 }),
 };
 
 const STATES = ['active', 'inactive'] as const;

@@ -29,6 +29,16 @@ describe('the pages of customers', () => {
       portal.service.admin.get('customers'),
     );
     assert.deepEqual([items[0]?.externalId, items[0]?.metadata], ['cus_1', { plan: 'business' }]);
+    await page.getByRole('link', { name: 'Change' }).click();
+    await page.getByLabel('Most endpoints').fill('3');
+    await page.getByLabel('Value').fill('');
+    await page.getByLabel('Name', { exact: true }).last().fill('');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Acme is saved.').waitFor();
+    const changed = await succeeded<{ items: { limits: { endpoints: number }; metadata: object }[] }>(
+      portal.service.admin.get('customers'),
+    );
+    assert.deepEqual([changed.items[0]?.limits.endpoints, changed.items[0]?.metadata], [3, {}]);
     await makeCustomer(portal, 'Globex');
     await open('/customers?q=CUS_1');
     assert.deepEqual(await page.getByRole('rowheader').allInnerTexts(), ['Acme\ncus_1']);
