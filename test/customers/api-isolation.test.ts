@@ -40,7 +40,6 @@ const PARAMETERS: Readonly<Record<string, Reference>> = {
   target: TARGETS,
   action: null,
   active: null,
-  by: null,
   after: null,
   division: null,
   enabled: null,
