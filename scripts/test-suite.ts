@@ -12,6 +12,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
+  existsSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -169,9 +170,9 @@ function runsOnPostgres(source: string): boolean {
   return MARKS_DATABASE.test(source) || !USES_SQLITE.test(source);
 }
 
-/** The file, and all files of test/ that it imports, directly or not. */
+/** The file, and all files of test/ that it imports, directly or not. A test may hold a program whose imports are no files here. */
 function importedBy(file: string, found: Set<string> = new Set()): Set<string> {
-  if (found.has(file) || !file.startsWith(join(root, 'test', '/'))) return found;
+  if (found.has(file) || !file.startsWith(join(root, 'test', '/')) || !existsSync(file)) return found;
   found.add(file);
   for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(LOCAL_IMPORT))
     importedBy(resolve(dirname(file), path), found);
