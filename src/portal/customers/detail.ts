@@ -1,5 +1,6 @@
 /** `/customers/{id}`: how one customer is doing, and what it has. */
 import type { Customer } from '../../customers/customer.ts';
+import { type CustomerUsageView, readUsagePeriod } from '../../customers/usage.ts';
 import { type Html, html } from '../../http/html.ts';
 import { AILING_SHOWN, QUEUES_SHOWN } from '../../kernel/limits/portal.ts';
 import type { Series } from '../../observe/figures.ts';
@@ -17,6 +18,7 @@ import { actionButton, buttonRow, linkButton, pageHeader, section } from '../par
 import { table } from '../parts/list.ts';
 import { notice, stateBadge } from '../parts/mark.ts';
 import { countOf, countText, relativeTime, shareText, time } from '../parts/text.ts';
+import { usageSection } from './usage.ts';
 
 /** Rows of each table on the page. The lists have the rest. */
 const SHOWN = 5;
@@ -33,18 +35,19 @@ type CustomerPage = {
   readonly dead: DeadLetters;
   readonly ailing: readonly Ailing[];
   readonly deliveries: readonly Delivery[];
+  readonly usage: CustomerUsageView;
   readonly audit: readonly AuditRecord[];
   readonly linkOf: (reference: string) => ResourceLink;
 };
 
 /** Reads the page over the customer's part of the service, which has nothing of others. */
 export async function readCustomerPage(
-  { ofCustomer, store: all, hasPage }: PageDependencies,
+  { ofCustomer, store: all, clock, hasPage }: PageDependencies,
   customer: Customer,
 ): Promise<CustomerPage> {
   const { id } = customer;
   const { store, figures: kept, services } = ofCustomer(id);
-  const [counts, groups, series, backlog, dead, ailing, deliveries, audit] = await Promise.all([
+  const [counts, groups, series, backlog, dead, ailing, deliveries, audit, usage] = await Promise.all([
     all.customers.belongings([id]),
     readGroups(store),
     kept.series('day', 0),
@@ -53,6 +56,7 @@ export async function readCustomerPage(
     store.overview.ailing(id, AILING_SHOWN),
     services.deliveries.list({}, null, SHOWN),
     store.audit.list(null, SHOWN, {}),
+    services.usage.ofCustomer(id, readUsagePeriod(new URLSearchParams(), clock())),
   ]);
   const linkOf = await readResourceLinks(
     all,
@@ -61,7 +65,7 @@ export async function readCustomerPage(
   );
   const none = { users: 0, applications: 0, endpoints: 0, keys: 0, webhooks: 0 };
   return {
-    ...{ customer, groups, series, backlog, dead, ailing, audit, linkOf },
+    ...{ customer, groups, series, backlog, dead, ailing, audit, linkOf, usage },
     counts: counts.get(id) ?? none,
     deliveries: deliveries.items,
   };
@@ -122,7 +126,7 @@ export function customerView(call: PageCall, page: CustomerPage): View {
     badges: [stateBadge(active ? 'active' : 'inactive')],
     lead: externalId === null ? undefined : html`<code>${externalId}</code>`,
     actions: manages ? actions(call, customer) : [],
-  })}${active ? null : SUSPENDED}${health(page)}${attentionSection({ ailing: page.ailing, expiring: [], now: call.now })}<div class="columns">${groups.map((group) => groupSection(call, id, group, counts[group.kind]))}${account(customer)}</div>${deliverySection(id, page.deliveries, call.now)}${auditSection(id, page)}${manages ? removal(id, counts) : null}`;
+  })}${active ? null : SUSPENDED}${health(page)}${attentionSection({ ailing: page.ailing, expiring: [], now: call.now })}<div class="columns">${groups.map((group) => groupSection(call, id, group, counts[group.kind]))}${account(customer)}</div>${usageSection(page.usage, `/customers/${id}/usage`)}${deliverySection(id, page.deliveries, call.now)}${auditSection(id, page)}${manages ? removal(id, counts) : null}`;
   return { title: name, content };
 }
 
