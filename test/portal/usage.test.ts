@@ -44,6 +44,27 @@ describe('the usage in the portal', () => {
     await shown.getByText('Nothing was used').waitFor();
   });
 
+  it('is bounded by limits that the form of the customer sets and removes', async (t) => {
+    const portal = await startPortal(t);
+    const { admin } = portal.service;
+    const { id } = await makeCustomer(portal.service);
+    const { page: shown, open } = await portal.signIn('administrator');
+    const limits = async (): Promise<unknown> =>
+      (await succeeded<{ limits: unknown }>(admin.get(`customers/${id}`))).limits;
+    const save = async (endpoints: string, eventsPerSecond: string): Promise<void> => {
+      assert.equal(await open(`/customers/${id}/edit`), 200);
+      await shown.getByRole('spinbutton', { name: 'Endpoints' }).fill(endpoints);
+      await shown.getByRole('spinbutton', { name: 'Events a second' }).fill(eventsPerSecond);
+      await shown.locator('main form .button-primary').click();
+      await shown.waitForURL(`**/customers/${id}`);
+    };
+    await save('5', '70');
+    assert.deepEqual(await limits(), { endpoints: 5, webhooks: null, eventsPerSecond: 70 });
+    assert.match(await shown.locator('main').innerText(), /Endpoints\s+0 of at most 5/);
+    await save('', '70');
+    assert.deepEqual(await limits(), { endpoints: null, webhooks: null, eventsPerSecond: 70 });
+  });
+
   it("shows a customer its own alone, and has no page of others'", async (t) => {
     const service = await startService(t);
     const { admin, url } = service;
