@@ -41,6 +41,7 @@ const PARAMETERS: Readonly<Record<string, Reference>> = {
   action: null,
   active: null,
   after: null,
+  by: null,
   division: null,
   enabled: null,
   eventType: null,
