@@ -62,7 +62,7 @@ export function keyPages(dependencies: PageDependencies): PageRoute[] {
       text: () => 'Nothing can be encrypted with it any more. It can be imported again.',
       uses: ({ id }) => usesOf(id),
       used: {
-        all: ({ name }) => listOf(name),
+        all: (key: PgpKey) => listOf(key),
         remedy: 'Choose another key for these webhooks first, or delete them.',
       },
     }),
@@ -100,8 +100,9 @@ function withoutPrivateKey(typed: URLSearchParams): URLSearchParams {
   return form;
 }
 
-function listOf(name: string): string {
-  return `/webhooks?key=${encodeURIComponent(name)}`;
+/** The webhooks that use a key. Another customer may have a key of the same name; a customer's portal needs no filter for that. */
+function listOf({ name, customerId }: Pick<PgpKey, 'name' | 'customerId'>): string {
+  return `/webhooks?${new URLSearchParams({ key: name, customer: customerId ?? 'own' })}`;
 }
 
 function keyView(call: PageCall, key: PgpKey, uses: Uses | null): View {
@@ -126,7 +127,7 @@ function keyView(call: PageCall, key: PgpKey, uses: Uses | null): View {
       ],
       ['Algorithm', html`<code>${algorithm}</code>`],
       ['Expires', expiresAt === null ? 'never' : html`${time(expiresAt)} (${relativeTime(expiresAt, call.now)})`],
-      ['Webhooks', uses === null ? html`<span class="quiet">none uses it</span>` : usesList(uses, listOf(name))],
+      ['Webhooks', uses === null ? html`<span class="quiet">none uses it</span>` : usesList(uses, listOf(key))],
       ['Imported', time(createdAt)],
     ]),
   })}${codeBlock({ code: publicKey, label: 'Public key, in ASCII armor' })}`;
@@ -204,7 +205,7 @@ function keyTable(call: PageCall, keys: readonly PgpKey[], { uses, ownerIn, isFi
       copyable(fingerprint, 'fingerprint', `… ${grouped(fingerprint.slice(-16))}`),
       html`<code>${algorithm}</code>`,
       expiryCell(expiresAt, call.now),
-      usesList(uses.get(id) ?? NO_USES, `/webhooks?key=${encodeURIComponent(name)}`),
+      usesList(uses.get(id) ?? NO_USES, listOf({ name, customerId })),
     ]),
     empty: isFiltered ? nothingFound(PATH, 'keys') : firstKey(call),
   });

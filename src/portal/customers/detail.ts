@@ -232,10 +232,7 @@ function deliverySection(id: string, deliveries: readonly Delivery[], now: numbe
   return section({
     title: 'Recent deliveries',
     isPlain: true,
-    actions: [
-      linkButton({ href: `/customers/${id}/usage`, label: 'Usage', kind: 'quiet' }),
-      linkButton({ href: `/deliveries?customer=${id}`, label: 'All deliveries' }),
-    ],
+    actions: [linkButton({ href: `/deliveries?customer=${id}`, label: 'All deliveries' })],
     content: table({
       caption: 'Recent deliveries',
       columns: [{ label: 'Event', kind: 'main' }, { label: 'Webhook' }, { label: 'State' }, { label: 'Published' }],
