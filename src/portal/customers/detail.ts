@@ -90,7 +90,12 @@ async function readGroups(store: Store): Promise<Group[]> {
     {
       ...{ kind: 'webhooks', title: 'Webhooks' },
       items: webhooks.map(({ webhook: { id, name, progress }, endpointName }) => ({
-        ...{ href: `/webhooks/${id}`, name, state: progress.state, note: `to ${endpointName}` },
+        ...{
+          href: `/webhooks/${id}`,
+          name,
+          state: progress.state,
+          note: endpointName === null ? 'read by its reader (pull)' : `to ${endpointName}`,
+        },
       })),
     },
     {

@@ -39,8 +39,9 @@ export type SchemaVerdict =
 /** Every table of schema.sql. A restore that was broken off leaves some of them. */
 export const SCHEMA_TABLES: readonly string[] = [
   ...['access_token', 'access_version', 'application', 'application_use', 'attempt', 'audit'],
-  ...['authentication_failure', 'batch', 'customer', 'duty', 'employee', 'endpoint', 'erasure', 'event'],
-  ...['event_type', 'figure', 'idempotency', 'instance', 'invitation', 'kept_reply', 'outbox', 'passkey', 'pgp_key'],
+  ...['authentication_failure', 'batch', 'customer', 'customer_usage', 'duty', 'employee', 'endpoint', 'erasure'],
+  ...['event', 'event_allowance', 'event_type', 'figure', 'idempotency', 'instance', 'invitation', 'kept_reply'],
+  ...['outbox', 'passkey', 'pgp_key'],
   ...['portal_link', 'product', 'removed_webhook', 'schema_change', 'session', 'setting', 'short_lived'],
   ...['subscription', 'user_account', 'webhook', 'webhook_progress', 'webhook_wake'],
 ];
