@@ -1,7 +1,7 @@
 /**
- * `npm run screenshots [-- [--readme] [--tutorial] [<part of a path>]]` takes pictures of every portal page, in light and dark, wide and
- * narrow, and writes them to `screenshots/`. It starts a service with some history, and a browser. `--readme` takes only the three pictures
- * of the README, and `--tutorial` only those of docs/tutorial-portal.md.
+ * `npm run screenshots [-- [--readme] [--tutorial] [--customers] [<part of a path>]]` takes pictures of every portal page, in light and dark,
+ * wide and narrow, and writes them to `screenshots/`. It starts a service with some history, and a browser. `--readme` takes only the three
+ * pictures of the README, `--tutorial` only those of docs/tutorial-portal.md, and `--customers` those of docs/tutorial-customers.md.
  */
 import { mkdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -15,6 +15,7 @@ import { shownPages } from '../test/support/portal-pages.ts';
 import { type Seeded, seededPath, seedPortal, type Words } from '../test/support/portal-seed.ts';
 import { startReceiver } from '../test/support/receiver.ts';
 import { type ServiceInProcess, startService } from '../test/support/service.ts';
+import { customersPictures } from './screenshots/customers.ts';
 import { tutorialPictures } from './screenshots/tutorial.ts';
 
 const WORDS: Words = {
@@ -48,7 +49,7 @@ const WIDTHS = [1280, 390] as const;
 
 const root = resolve(import.meta.dirname, '..');
 const { values, positionals } = parseArgs({
-  options: { readme: { type: 'boolean' }, tutorial: { type: 'boolean' } },
+  options: { readme: { type: 'boolean' }, tutorial: { type: 'boolean' }, customers: { type: 'boolean' } },
   allowPositionals: true,
 });
 const [wanted = ''] = positionals;
@@ -59,6 +60,7 @@ const t = { after: (work: () => unknown) => works.push(work) } as unknown as Tes
 const browser = await launchChromium();
 try {
   if (values.tutorial === true) await tutorialPictures(t, browser);
+  else if (values.customers === true) await customersPictures(t, browser);
   else await picturesOfHistory();
 } finally {
   await browser.close();
