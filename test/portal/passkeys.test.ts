@@ -5,6 +5,7 @@ import type { CDPSession } from 'playwright-core';
 import { COMMAND_LINE } from '../../src/resources/acting.ts';
 import { type Portal, startPortal, type Visitor } from '../support/browser.ts';
 import { succeeded } from '../support/client.ts';
+import { makeCustomer, PASSWORD, userOf } from '../support/customer-portal.ts';
 import { changeBeside } from '../support/service.ts';
 
 const AUTHENTICATOR = {
@@ -75,6 +76,34 @@ describe('a passkey', () => {
     await page.getByText('You are not signed in').waitFor();
     await page.getByRole('alert').getByText('This passkey is not known here').waitFor();
     assert.equal(await page.getByText('password is wrong').count(), 0);
+  });
+
+  it('of a customer’s user signs in at the form of that customer alone', async (t) => {
+    const portal = await startPortal(t);
+    const [acme, globex] = [await makeCustomer(portal), await makeCustomer(portal, 'Globex')];
+    await userOf(portal, acme, 'ada');
+    const visitor = await visitWithDevice(portal);
+    const { page } = visitor;
+    await visitor.open(`/sign-in/${acme.id}?next=/account`);
+    await page.getByLabel('User name').fill('ada');
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await page.getByLabel('Name', { exact: true }).fill('Laptop');
+    await page.getByLabel('Your password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Add a passkey' }).click();
+    await page.getByText('The passkey is added').waitFor();
+    await page.getByRole('button', { name: 'ada' }).click();
+    await page.getByRole('button', { name: 'Sign out', exact: true }).first().click();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    for (const path of ['/sign-in', `/sign-in/${globex.id}`]) {
+      await visitor.open(path);
+      await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+      await page.getByText('You are not signed in').waitFor();
+    }
+    await visitor.open(`/sign-in/${acme.id}`);
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    assert.equal(await page.getByRole('link', { name: 'API products' }).count(), 0);
   });
 
   it('that signs with a counter that went back is refused as a copy, and the audit log says so', async (t) => {

@@ -1,5 +1,6 @@
 /** A customer with a session in its own portal, in a real browser. */
 
+import assert from 'node:assert/strict';
 import type { Portal, Visitor, VisitorOptions } from './browser.ts';
 import { succeeded } from './client.ts';
 
@@ -26,4 +27,22 @@ export async function openAs(
   const visitor = await portal.visit(visitorOptions);
   await visitor.open(await portalLink(portal, customer, link));
   return visitor;
+}
+
+export const PASSWORD = 'correct horse battery staple';
+
+/** Makes an administrator of the customer, who sets the password with an invitation. */
+export async function userOf({ service, url }: Portal, { id }: Customer, userName: string): Promise<void> {
+  const { admin } = service;
+  const user = await succeeded<{ id: string }>(
+    admin.post('users', { userName, customerId: id, role: 'administrator' }),
+  );
+  const invitation = await succeeded<{ url: string }>(admin.post(`users/${user.id}/invite`, {}));
+  const form = { password: PASSWORD, passwordAgain: PASSWORD };
+  const answer = await fetch(url + new URL(invitation.url).pathname, {
+    method: 'POST',
+    body: new URLSearchParams(form),
+  });
+  assert.equal(answer.status, 200);
+  assert.match(await answer.text(), new RegExp(`href="/sign-in/${id}"`));
 }

@@ -7,26 +7,8 @@ import { SESSION_COOKIE } from '../../../src/portal/cookies.ts';
 import { type Portal, startPortal } from '../../support/browser.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { succeeded } from '../../support/client.ts';
-import { type Customer, makeCustomer, openAs, portalLink } from '../../support/customer-portal.ts';
+import { type Customer, makeCustomer, openAs, PASSWORD, portalLink, userOf } from '../../support/customer-portal.ts';
 import { newSession, request } from '../../support/portal-requests.ts';
-
-const PASSWORD = 'correct horse battery staple';
-
-/** A user who has set a password with an invitation. */
-async function userOf({ service, url }: Portal, { id }: Customer, userName: string): Promise<void> {
-  const { admin } = service;
-  const user = await succeeded<{ id: string }>(
-    admin.post('users', { userName, customerId: id, role: 'administrator' }),
-  );
-  const invitation = await succeeded<{ url: string }>(admin.post(`users/${user.id}/invite`, {}));
-  const form = { password: PASSWORD, passwordAgain: PASSWORD };
-  const answer = await fetch(url + new URL(invitation.url).pathname, {
-    method: 'POST',
-    body: new URLSearchParams(form),
-  });
-  assert.equal(answer.status, 200);
-  assert.match(await answer.text(), new RegExp(`href="/sign-in/${id}"`));
-}
 
 const pathOf = (page: { url(): string }): string => new URL(page.url()).pathname;
 
