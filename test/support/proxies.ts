@@ -20,18 +20,31 @@ export type RunningProxy = {
 
 /** Starts Debian's `nginx-light`. Throws if it is not installed. */
 export function startNginx({ sallyport, upstream }: Behind): Promise<RunningProxy> {
+  return startNginxWith((port) => filled('nginx.conf', { listen: `127.0.0.1:${port}`, sallyport, upstream }));
+}
+
+/** Starts Debian's `caddy`. Throws if it is not installed. */
+export function startCaddy({ sallyport, upstream }: Behind): Promise<RunningProxy> {
+  return startCaddyWith((port) =>
+    filled('Caddyfile', { address: '127.0.0.1', port: String(port), sallyport, upstream }),
+  );
+}
+
+/** The same with the configuration for a port. */
+export function startNginxWith(configuration: (port: number) => string): Promise<RunningProxy> {
   return startProxy('nginx', 'nginx-light', /start worker process \d/, (folder, port) => {
-    const config = fill('nginx.conf', folder, { listen: `127.0.0.1:${port}`, sallyport, upstream });
+    const config = join(folder, 'nginx.conf');
+    writeFileSync(config, configuration(port));
     // When nginx starts as root, its workers run as a user that cannot access the folder.
     const user = process.getuid?.() === 0 ? 'user root; ' : '';
     return ['-e', 'stderr', '-p', folder, '-c', config, '-g', `${user}daemon off;`];
   });
 }
 
-/** Starts Debian's `caddy`. Throws if it is not installed. */
-export function startCaddy({ sallyport, upstream }: Behind): Promise<RunningProxy> {
+export function startCaddyWith(configuration: (port: number) => string): Promise<RunningProxy> {
   return startProxy('caddy', 'caddy', /serving initial configuration/, (folder, port) => {
-    const config = fill('Caddyfile', folder, { address: '127.0.0.1', port: String(port), sallyport, upstream });
+    const config = join(folder, 'Caddyfile');
+    writeFileSync(config, configuration(port));
     return ['run', '--adapter', 'caddyfile', '--config', config];
   });
 }
@@ -107,16 +120,13 @@ function watch(child: ChildProcessByStdio<null, Readable, Readable>): Running {
   };
 }
 
-/** Copies an example into the folder with its placeholders replaced. Returns the path. */
-function fill(name: string, folder: string, values: Readonly<Record<string, string>>): string {
+/** The example of a configuration with its placeholders replaced. */
+function filled(name: string, values: Readonly<Record<string, string>>): string {
   const template = readFileSync(fileURLToPath(new URL(`../../docs/examples/${name}`, import.meta.url)), 'utf8');
   const lines = template.split('\n').filter((line) => !/^\s*#/.test(line));
-  const text = lines.join('\n').replace(/\{\{(\w+)\}\}/g, (_, placeholder: string) => {
+  return lines.join('\n').replace(/\{\{(\w+)\}\}/g, (_, placeholder: string) => {
     const value = values[placeholder];
     if (value === undefined) throw new Error(`docs/examples/${name} has {{${placeholder}}}, which has no value`);
     return value;
   });
-  const path = join(folder, name);
-  writeFileSync(path, text);
-  return path;
 }
