@@ -73,7 +73,8 @@ describe('the page of an invitation', () => {
       const { headers, text } = page;
       assert.equal(
         headers.get('content-security-policy'),
-        "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+        // The logo of the customers' portal is a data URL.
+        "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
       );
       assert.equal(headers.get('referrer-policy'), 'no-referrer');
       assert.equal(headers.get('cache-control'), 'no-store');
