@@ -20,8 +20,9 @@ const ROWS = `
          ('c', NULL, 'c', 'Cy', '\\ "quoted"', 'c@x', 'it', 'a', NULL, 1, 1, 1);
   INSERT INTO endpoint (id, name, url, api_key, secret, secret_created_at, token_challenge, verified, enabled, enable_when_verified, created_at, updated_at)
   VALUES ('e', 'Shop', 'https://shop.example/', x'00ff41', x'01', 1, 0, 1, 1, 0, 1, 1);
-  INSERT INTO customer VALUES ('cu', 'Example', 'x-1', '{"plan":  "a"}', 1, 1, 1), ('cv', 'Other', NULL, '{}', 0, 1, 1);
+  INSERT INTO customer (id, name, external_id, metadata, active, created_at, updated_at) VALUES ('cu', 'Example', 'x-1', '{"plan":  "a"}', 1, 1, 1), ('cv', 'Other', NULL, '{}', 0, 1, 1);
   INSERT INTO portal_link VALUES ('li', 'cu', randomblob(32), 'viewer', 300, NULL, 1, 2, NULL);
+  INSERT INTO customer_usage VALUES ('cu', '2026-11-21', 3, 2, 4, 1, 900, 5);
   INSERT INTO pgp_key VALUES ('k', '', 'key', '-----BEGIN', 'ABC', 'rsa', NULL, NULL, 1, 1);
   INSERT INTO webhook (number, id, name, endpoint_id, event_types, filter, custom_headers, encryption_key_name, ordered, max_batch_records, max_records_per_second, retry_policy, max_attempts, standard_webhooks, heartbeat_seconds, timeout_seconds, created_at, updated_at)
   VALUES (7, 'w', 'Orders', 'e', '["*"]', '{"data.total":  {"$gte": 1e2}}', '[{"name": "x-a",  "value": "1"}]', 'key', 1, 100, 0.1, 'linear', 5, 0, 0, 10, 1, 1);
