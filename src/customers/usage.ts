@@ -192,7 +192,7 @@ function readCursor(text: string): Place {
   return { customerId: id === '' ? null : id, day: at };
 }
 
-export function sumOf(items: readonly Usage[]): Usage {
+function sumOf(items: readonly Usage[]): Usage {
   const total = noUsage();
   for (const item of items) addUsage(total, item);
   return total;

@@ -47,7 +47,7 @@ function linkFormPages({ pages, results, services, publicUrl }: PageDependencies
   });
 }
 
-export const LINK_FIELDS = {
+const LINK_FIELDS = {
   role: oneOf({
     label: 'Role',
     choices: [

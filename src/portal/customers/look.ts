@@ -57,7 +57,7 @@ function audited({ name, logo, accent }: PortalTheme): Readonly<Record<string, u
   return { name, logo: logo === null ? null : `${logo.length} characters, ending in ${logo.slice(-12)}`, accent };
 }
 
-export const LOOK_FIELDS = {
+const LOOK_FIELDS = {
   name: text({
     label: 'Your name',
     placeholder: 'Acme',

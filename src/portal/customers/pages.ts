@@ -126,7 +126,7 @@ const METADATA: FormField = {
     ),
 };
 
-export const CUSTOMER_FIELDS: FieldTable = {
+const CUSTOMER_FIELDS: FieldTable = {
   name: text({ label: 'Name', isRequired: true, placeholder: 'Acme', hint: 'The customer sees it in its portal.' }),
   externalId: text({
     label: 'External id',
