@@ -170,7 +170,7 @@ async function runEveryCommand(t: TestContext, { folder, env }: Clone, file: str
 
   const customer = await json('customer create', '--name', 'shop');
   await run('customer update', customer.id, ...fields);
-  for (const verb of ['list', 'show', 'link', 'remove'])
+  for (const verb of ['list', 'usage', 'show', 'link', 'remove'])
     await run(`customer ${verb}`, ...(verb === 'list' ? [] : [customer.id]));
 
   const rule = { methods: ['GET'], path: '/shop/{id}', scope: 'shop:view' };
