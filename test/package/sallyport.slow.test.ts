@@ -175,6 +175,7 @@ await createSallyport({ databaseUrl: 'postgres://localhost/sallyport' }).catch((
         'fetchHandler',
         'memorySeen',
         'nodeHandler',
+        'pull',
         'standardWebhooks',
       ],
       ['pgpDecryption'],
