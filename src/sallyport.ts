@@ -36,7 +36,7 @@ import { openServingCertificate, type ServingCertificate } from './http/serving-
 import { createLifetime, once, refusedAfterStop } from './kernel/lifetime.ts';
 import { CUSTOMERS_CACHED } from './kernel/limits/customers.ts';
 import { CATALOGUE_WATCH_MS, DRAIN_MS, STOP_MS } from './kernel/limits/limits.ts';
-import { createLru } from './kernel/lru.ts';
+import { madeOnce } from './kernel/lru.ts';
 import { Refusal } from './kernel/refusal.ts';
 import { VERSION } from './kernel/version.ts';
 import { type AttemptFeed, createAttemptFeed } from './observe/attempt-feed.ts';
@@ -324,12 +324,7 @@ function createDelivery(
 function createCustomers(
   dependencies: Parameters<typeof createCustomerServices>[0],
 ): (customerId: string) => CustomerServices {
-  const made = createLru<string, CustomerServices>({ max: CUSTOMERS_CACHED });
-  return (customerId) => {
-    const known = made.get(customerId) ?? createCustomerServices(dependencies, customerId);
-    made.set(customerId, known);
-    return known;
-  };
+  return madeOnce(CUSTOMERS_CACHED, (customerId) => createCustomerServices(dependencies, customerId));
 }
 
 function thisInstance(address: string | null): NewInstance {

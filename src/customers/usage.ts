@@ -1,11 +1,10 @@
 /** Reads what customers used (contract §8 "Usage"), as JSON and as CSV. */
 import { z } from 'zod';
 import { type CsvValue, csvLine } from '../kernel/csv.ts';
-
 import { USAGE_CSV_ROWS_MAX, USAGE_DAYS_DEFAULT, USAGE_KEPT_DAYS } from '../kernel/limits/customers.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import type { Store } from '../store/store.ts';
-import { addUsage, dayOf, type ListedUsage, noUsage, USAGE_COUNTS, type Usage } from '../store/usage.ts';
+import { addUsage, DAY_MS, dayOf, type ListedUsage, noUsage, USAGE_COUNTS, type Usage } from '../store/usage.ts';
 import type { Customer } from './customer.ts';
 import type { Customers } from './customers.ts';
 
@@ -197,8 +196,6 @@ function sumOf(items: readonly Usage[]): Usage {
   for (const item of items) addUsage(total, item);
   return total;
 }
-
-const DAY_MS = 86_400_000;
 
 function daysOf({ since, until }: Period): string[] {
   const days: string[] = [];

@@ -5,7 +5,7 @@
 import type { Caller } from '../access/gate.ts';
 import { insufficientPermission } from '../access/gate.ts';
 import { CUSTOMERS_CACHED } from '../kernel/limits/customers.ts';
-import { createLru } from '../kernel/lru.ts';
+import { madeOnce } from '../kernel/lru.ts';
 import { EDGE } from './resource-routes.ts';
 import type { Route } from './route.ts';
 
@@ -29,14 +29,7 @@ const TAGS: ReadonlySet<string> = new Set([
 export function createRouteFor(
   routesOf: (customerId: string) => readonly Route[],
 ): (route: Route, caller: Caller) => Route {
-  const made = createLru<string, ReadonlyMap<string, Route>>({ max: CUSTOMERS_CACHED });
-  const ofCustomer = (customerId: string): ReadonlyMap<string, Route> => {
-    const known = made.get(customerId);
-    if (known !== undefined) return known;
-    const routes = new Map(routesOf(customerId).map((route) => [nameOf(route), route]));
-    made.set(customerId, routes);
-    return routes;
-  };
+  const ofCustomer = routesByName(routesOf);
   return (route, { customerId }) => {
     if (customerId === null || !route.path.startsWith(EDGE)) return route;
     const own = TAGS.has(route.tag) && !ERASURE.has(route.path) ? ofCustomer(customerId).get(nameOf(route)) : undefined;
@@ -48,6 +41,15 @@ export function createRouteFor(
 /** Erasures reach the data of everybody. */
 const ERASURE: ReadonlySet<string> = new Set([`${EDGE}/events/erase`, `${EDGE}/erasures/{id}`]);
 
-function nameOf({ method, path }: Route): string {
+/** The routes of each customer by `nameOf`, made at its first request. */
+export function routesByName<R extends Named>(
+  routesOf: (customerId: string) => readonly R[],
+): (customerId: string) => ReadonlyMap<string, R> {
+  return madeOnce(CUSTOMERS_CACHED, (id) => new Map(routesOf(id).map((route) => [nameOf(route), route])));
+}
+
+type Named = Pick<Route, 'method' | 'path'>;
+
+export function nameOf({ method, path }: Named): string {
   return `${method} ${path}`;
 }

@@ -70,6 +70,18 @@ export function createLru<Key, Value>({
   };
 }
 
+/** Makes the value of a name when it is first asked for, and keeps those of the `max` names that were asked for last. */
+export function madeOnce<Value>(max: number, make: (name: string) => Value): (name: string) => Value {
+  const made = createLru<string, Value>({ max });
+  return (name) => {
+    const known = made.get(name);
+    if (known !== undefined) return known;
+    const value = make(name);
+    made.set(name, value);
+    return value;
+  };
+}
+
 /** A cache of values that were read from the store. They are valid as long as the store has the version that they were read at. */
 export type VersionedCache<Value> = {
   /** The value that was cached under this name at this version, or null. */

@@ -64,48 +64,41 @@ function allPages(dependencies: PageDependencies): PageRoute[] {
     ...signInPages(dependencies),
     ...portalLinkPages(dependencies),
     ...customerSignInPages(dependencies),
-    ...accountPages(dependencies),
-    ...sessionPages(dependencies),
-    ...themePages(dependencies),
-    ...overviewPages(dependencies),
+    ...sharedPages(dependencies),
     ...customersPages(dependencies),
-    ...endpointPages(dependencies),
-    ...webhookPages(dependencies),
     ...eventTypePages(dependencies),
     ...cataloguePages(dependencies),
     ...publishPages(dependencies),
-    ...keyPages(dependencies),
-    ...deliveryListPages(dependencies),
-    ...deliveryFailurePages(dependencies),
-    ...deliveryReplayPages(dependencies),
-    ...deliveryLivePages(dependencies),
-    ...deliveryDetailPages(dependencies),
-    ...applicationPages(dependencies),
-    ...userPages(dependencies),
     ...productPages(dependencies),
     ...testerPages(dependencies),
-    ...auditPages(dependencies),
     ...instancePages(dependencies),
     ...usagePages(dependencies),
     ...settingsPages(dependencies),
     ...lookPages(dependencies),
-    ...searchPages(dependencies),
-    ...resultPages(dependencies),
     ...documentationPages(dependencies),
   ];
 }
 
-/** The pages of a customer: the same, over its part of the service. */
+/** The pages of a customer, over its part of the service. */
 function customerPages(dependencies: PageDependencies): PageRoute[] {
   return [
     ...signOutPages(dependencies),
+    ...sharedPages(dependencies),
+    ...customerCataloguePages(dependencies),
+    ...ownUsagePages(dependencies),
+    ...missingPages(dependencies),
+  ];
+}
+
+/** The pages of both. */
+function sharedPages(dependencies: PageDependencies): PageRoute[] {
+  return [
     ...accountPages(dependencies),
     ...sessionPages(dependencies),
     ...themePages(dependencies),
     ...overviewPages(dependencies),
     ...endpointPages(dependencies),
     ...webhookPages(dependencies),
-    ...customerCataloguePages(dependencies),
     ...keyPages(dependencies),
     ...deliveryListPages(dependencies),
     ...deliveryFailurePages(dependencies),
@@ -115,10 +108,8 @@ function customerPages(dependencies: PageDependencies): PageRoute[] {
     ...applicationPages(dependencies),
     ...userPages(dependencies),
     ...auditPages(dependencies),
-    ...ownUsagePages(dependencies),
     ...searchPages(dependencies),
     ...resultPages(dependencies),
-    ...missingPages(dependencies),
   ];
 }
 

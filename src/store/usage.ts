@@ -72,7 +72,7 @@ export type UsageCounter = Pick<UsageStore, 'count'> & {
   forget(count: number): void;
 };
 
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 
 /** Usage in memory: one row for each customer with usage since the last write, and for each day. */
 export function createUsageCounter(): UsageCounter {

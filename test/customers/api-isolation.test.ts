@@ -129,7 +129,7 @@ test('through the application of a customer', async (t) => {
   const [other, operator] = others as [Belongings, Belongings];
   const seenBefore = await look();
   let compared = 0;
-  /** Both get the same answer, but for what was asked. Returns the status. */
+  /** Asks with somebody else's value and with an unknown one. The answers may differ in that value alone. Returns their status. */
   const same = async (
     what: string,
     ask: (value: string) => Sent,

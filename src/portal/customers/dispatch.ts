@@ -4,8 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { Sessions } from '../../access/sessions.ts';
-import { CUSTOMERS_CACHED } from '../../kernel/limits/customers.ts';
-import { createLru } from '../../kernel/lru.ts';
+import { nameOf, routesByName } from '../../http/customer-routes.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { readCookie, SESSION_COOKIE } from '../cookies.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
@@ -19,17 +18,9 @@ type Dependencies = {
 };
 
 export function createPageDispatch({ sessions, registered, routesOf }: Dependencies): PageRoute[] {
-  const made = createLru<string, ReadonlyMap<string, PageRoute>>({ max: CUSTOMERS_CACHED });
+  const ofCustomer = routesByName(routesOf);
   /** The pages that serve requests under way, so that a refusal gets the same layout. */
   const serving = new WeakMap<IncomingMessage, PageRoute>();
-
-  const ofCustomer = (customerId: string): ReadonlyMap<string, PageRoute> => {
-    const known = made.get(customerId);
-    if (known !== undefined) return known;
-    const routes = new Map(routesOf(customerId).map((route) => [nameOf(route), route]));
-    made.set(customerId, routes);
-    return routes;
-  };
 
   const routeFor = async (request: IncomingMessage, route: PageRoute): Promise<PageRoute> => {
     const token = readCookie(request, SESSION_COOKIE);
@@ -69,8 +60,4 @@ export function missingPages({ pages }: PageDependencies): PageRoute[] {
       throw new Refusal('not_found', 'there is no such page');
     }),
   ];
-}
-
-function nameOf({ method, path }: Pick<PageRoute, 'method' | 'path'>): string {
-  return `${method} ${path}`;
 }

@@ -9,7 +9,7 @@ import {
 import { type Html, html } from '../../http/html.ts';
 import { csvReply } from '../../http/routes/usage.ts';
 import { PAGE_DEFAULT } from '../../kernel/limits/limits.ts';
-import { dayOf, USAGE_COUNTS, type Usage } from '../../store/usage.ts';
+import { DAY_MS, dayOf, USAGE_COUNTS, type Usage } from '../../store/usage.ts';
 import { type PageCall, pathId, type Raw, type View } from '../call.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { definitionList, figures } from '../parts/details.ts';
@@ -213,8 +213,6 @@ function bars(
   const label = `${LABELS[name]} by day, at most ${countText(most)}`;
   return html`<figure class="usage-bars"><figcaption>${label}</figcaption><svg viewBox="0 0 ${items.length * BAR_WIDTH} ${BARS_HEIGHT}" preserveAspectRatio="none" aria-hidden="true">${drawn}</svg></figure>`;
 }
-
-const DAY_MS = 86_400_000;
 
 /** Links to the same page with another period. */
 function periodTabs(path: string, query: URLSearchParams, { since, until }: Period, now: number): Html {
