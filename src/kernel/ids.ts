@@ -87,6 +87,13 @@ export function deliveryAddress(id: string): DeliveryAddress | null {
   };
 }
 
+/** Nine webhook numbers from the random bits of a UUIDv7: 26 bits each, from overlapping places. */
+export function webhookNumbersIn(uuid: string): readonly number[] {
+  const random = uuid.slice(20, 23) + uuid.slice(24);
+  const all = Array.from({ length: 9 }, (_, at) => Number.parseInt(random.slice(at, at + 7), 16) & 0x3ff_ffff);
+  return all.filter((number) => number > 0);
+}
+
 function uuidWithRowKey(rowKey: number, random: Random): string {
   const bytes = random(8);
   bytes[0] = ((bytes[0] ?? 0) & 0x3f) | 0x80;

@@ -10,6 +10,7 @@ import {
   randomBytes,
   rowKeyOf,
   rowKeyTime,
+  webhookNumbersIn,
 } from '../../src/kernel/ids.ts';
 
 /** Until the year 2109, when row keys would reach 2⁵³. */
@@ -113,6 +114,17 @@ describe('row keys and UUIDs', () => {
 });
 
 describe('delivery ids', () => {
+  it('do not tell how many webhooks there are: numbers of webhooks are random', () => {
+    const numbers = Array.from({ length: 200 }, () => webhookNumbersIn(createIds(Date.now, randomBytes).uuid()));
+    for (const each of numbers) {
+      assert.ok(each.length >= 8);
+      for (const number of each) assert.ok(number > 0 && number < 2 ** 26);
+    }
+    const first = numbers.map(([number = 0]) => number);
+    // 200 random numbers of 26 bits: each of eight equal parts has some, but for a chance of 10⁻¹⁰.
+    assert.equal(new Set(first.map((number) => number >> 23)).size, 8);
+  });
+
   const addresses = fc.record(
     {
       createdAt: fc.integer({ min: 0, max: 2 ** 48 - 1 }),

@@ -1,6 +1,7 @@
 /** Webhooks in the store, the data that the dispatcher reads, and expiring keys. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { webhookNumbersIn } from '../../src/kernel/ids.ts';
 import { RECORD_OVERHEAD_BYTES } from '../../src/kernel/limits/delivery.ts';
 import { STEP_ROWS_FIRST } from '../../src/kernel/limits/housekeeping.ts';
 import { StaleWrite } from '../../src/store/errors.ts';
@@ -48,6 +49,26 @@ describe('the webhook store', () => {
     assert.deepEqual(await patterns(s, webhook), ['order.*', 'stock.low']);
     assert.deepEqual(await s.store.webhooks.get(webhook.id), webhook);
     assert.equal(await s.store.webhooks.get('unknown'), null);
+  });
+
+  it('takes its number from the random bits of its id, and none that another webhook has or had', async (t) => {
+    const s = await openTestStore(t);
+    // All have the same random bits.
+    const idOf = (at: number): string => `0193a1f0-00${String(at).padStart(2, '0')}-7000-8123-456789abcdef`;
+    const drawn = webhookNumbersIn(idOf(0));
+    const { progress, ...configuration } = await made(s, ['order.*']);
+    assert.ok(!drawn.includes(progress.webhookNumber));
+    const add = async (at: number): Promise<number> => {
+      await s.store.webhooks.insert({ ...configuration, id: idOf(at), name: `webhook ${at}` }, s.entry());
+      return (await s.store.webhooks.get(idOf(at)))?.progress.webhookNumber ?? assert.fail();
+    };
+    const numbers: number[] = [];
+    for (let at = 0; at < drawn.length - 1; at += 1) numbers.push(await add(at));
+    assert.deepEqual(numbers, drawn.slice(0, -1));
+    assert.equal(new Set(drawn).size, drawn.length);
+    await s.store.webhooks.remove(idOf(0), s.entry());
+    assert.equal(await add(20), drawn.at(-1));
+    assert.equal(await add(21), Math.max(...drawn) + 1);
   });
 
   it('replaces the subscriptions at every update and keeps number, log and state', async (t) => {

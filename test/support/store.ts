@@ -78,7 +78,8 @@ export async function openTestStore(
 ): Promise<TestStore> {
   let at = now;
   const clock = (): number => at;
-  const ids = createIds(clock, randomBytes);
+  // Without random bits in their ids, webhooks are numbered from 1 in the order of their creation.
+  const ids = createIds(clock, (size) => (size === 8 ? new Uint8Array(8) : randomBytes(size)));
   const vault = createVault(randomBytes(MASTER_KEY_BYTES), randomBytes);
   const opened = onPostgres
     ? await openPostgresStore(t, now, vault, ids)

@@ -40,7 +40,7 @@ const OF_ENDPOINT = `
   SELECT w.endpoint_id, w.number AS webhook_number, w.id, w.name, p.state, p.state_reason, p.failing_since_at
   FROM texts(@endpointIds) AS wanted
   JOIN webhook AS w ON w.endpoint_id = wanted.value JOIN webhook_progress AS p ON p.webhook_number = w.number
-  ORDER BY w.number LIMIT @limit`;
+  ORDER BY w.id LIMIT @limit`;
 const STATES = 'SELECT state, count(*) AS webhooks FROM webhook_progress GROUP BY state';
 // Index: webhook_customer.
 const STATES_OF_CUSTOMER = `
@@ -175,7 +175,7 @@ function usesSql(pairs: string): string {
   return `
     SELECT used, uses, id, name, state FROM (
       SELECT u.used, count(*) OVER (PARTITION BY u.used) AS uses,
-        row_number() OVER (PARTITION BY u.used ORDER BY u.number) AS place, w.id, w.name, p.state
+        row_number() OVER (PARTITION BY u.used ORDER BY w.id) AS place, w.id, w.name, p.state
       FROM (${pairs}) AS u
       JOIN webhook AS w ON w.number = u.number JOIN webhook_progress AS p ON p.webhook_number = u.number) AS ranked
     WHERE place <= ${NAMED} ORDER BY used, place`;

@@ -17,8 +17,8 @@ const TABLES = {
 
 // Indexes: webhook_encryption_key and webhook_endpoint.
 const USERS = {
-  key: `SELECT id FROM webhook WHERE customer_id = @customerId AND encryption_key_name = @name ORDER BY number LIMIT ${EXPIRY_WEBHOOKS_MAX}`,
-  certificate: `SELECT id FROM webhook WHERE customer_id = @customerId AND endpoint_id = @id ORDER BY number LIMIT ${EXPIRY_WEBHOOKS_MAX}`,
+  key: `SELECT id FROM webhook WHERE customer_id = @customerId AND encryption_key_name = @name ORDER BY id LIMIT ${EXPIRY_WEBHOOKS_MAX}`,
+  certificate: `SELECT id FROM webhook WHERE customer_id = @customerId AND endpoint_id = @id ORDER BY id LIMIT ${EXPIRY_WEBHOOKS_MAX}`,
 } as const;
 
 // No index by expiry, because there are few keys and endpoints. A threshold is [days before expiry, the latest expiry that is that near].

@@ -15,7 +15,7 @@ const backlog = (from: string): string => `
 const longest = (from: string): string => `
   SELECT w.id, w.name, q.state, q.records, q.oldest_at FROM (${waiting(from)}) AS q CROSS JOIN webhook AS w
   WHERE w.number = q.webhook_number
-  ORDER BY q.records DESC, w.number LIMIT @limit`;
+  ORDER BY q.records DESC, w.id LIMIT @limit`;
 const ailing = (condition: string): string => `
   SELECT w.id, w.name, e.id AS endpoint_id, e.name AS endpoint_name, p.state, p.state_reason AS reason, p.state_detail AS detail,
     coalesce(p.failing_since_at, p.state_at) AS since, ${RECORDS_WAITING} AS waiting

@@ -67,18 +67,23 @@ export function sealedOrNull(vault: Vault): Codec<Secret | null> {
 
 /**
  * Describes a table. `update` finds the row by the field `key`, and sealed values are bound to it. `columns` has the columns whose names
- * differ from their fields, because SQL reserves the word.
+ * differ from their fields, because SQL reserves the word. `drawn` is a column that no record has, and its value in a new row.
  */
 export function table<T extends Record<string, unknown>>(
   name: string,
   key: keyof T & string,
   codecs: { readonly [Field in keyof T & string]: Codec<T[Field]> },
   columns: { readonly [Field in keyof T & string]?: string } = {},
+  drawn?: { readonly column: string; readonly sql: string; params(record: T): Readonly<Record<string, SqlValue>> },
 ): Table<T> {
   const fields = Object.keys(codecs) as (keyof T & string)[];
   const column = new Map(fields.map((field) => [field, columns[field] ?? snakeCase(field)]));
   const list = fields.map((field) => column.get(field)).join(', ');
-  const insertSql = `INSERT INTO ${name} (${list}) VALUES (${fields.map((field) => `@${field}`).join(', ')})`;
+  const values = fields.map((field) => `@${field}`).join(', ');
+  const insertSql =
+    drawn === undefined
+      ? `INSERT INTO ${name} (${list}) VALUES (${values})`
+      : `INSERT INTO ${name} (${drawn.column}, ${list}) VALUES (${drawn.sql}, ${values})`;
   const assignments = fields.filter((field) => field !== key).map((field) => `${column.get(field)} = @${field}`);
   const updateSql = `UPDATE ${name} SET ${assignments.join(', ')} WHERE ${column.get(key)} = @${key}`;
   const place = (field: string, id: unknown): string => `${name}.${column.get(field)}:${String(id)}`;
@@ -96,7 +101,7 @@ export function table<T extends Record<string, unknown>>(
   return {
     columns: (alias) =>
       alias === undefined ? list : fields.map((field) => `${alias}.${column.get(field)}`).join(', '),
-    insert: (record) => ({ sql: insertSql, params: parametersOf(record) }),
+    insert: (record) => ({ sql: insertSql, params: { ...parametersOf(record), ...drawn?.params(record) } }),
     update: (record) => ({ sql: updateSql, params: parametersOf(record), expectChanges: 1 }),
     read: (row) => {
       const record: Partial<T> = {};

@@ -1,5 +1,6 @@
 /** Webhooks (`webhook`, `subscription`) and their progress (`webhook_progress`). */
 import type { Filter } from '../../../kernel/filter.ts';
+import { webhookNumbersIn } from '../../../kernel/ids.ts';
 import { DEPENDENTS_NAMED } from '../../../kernel/limits/limits.ts';
 import type {
   PastState,
@@ -34,27 +35,43 @@ import {
 } from '../table.ts';
 import { type ChangedSettings, changedSettingsStatement, resumeMoved } from './changed-settings.ts';
 
-export const WEBHOOK: Table<WebhookConfiguration> = table<WebhookConfiguration>('webhook', 'id', {
-  id: text,
-  customerId: customer,
-  name: text,
-  mode: oneOf<WebhookMode>(),
-  endpointId: textOrNull,
-  eventTypes: json<readonly string[]>(),
-  filter: json<Filter | null>(),
-  customHeaders: json<readonly CustomHeader[]>(),
-  encryptionKeyName: textOrNull,
-  ordered: flag,
-  maxBatchRecords: number,
-  maxRecordsPerSecond: numberOrNull,
-  retryPolicy: oneOf<'exponential' | 'linear'>(),
-  maxAttempts: number,
-  standardWebhooks: flag,
-  heartbeatSeconds: number,
-  timeoutSeconds: number,
-  createdAt: number,
-  updatedAt: number,
-});
+/**
+ * The first of `@numbers` that no webhook has or had, or else the one after the largest. Numbers are random, because the ids of deliveries
+ * contain them: a customer could count the webhooks of others (contract §8).
+ */
+const FREE_NUMBER = `coalesce(
+  (SELECT drawn.value FROM numbers(@numbers) AS drawn
+   WHERE NOT EXISTS (SELECT 1 FROM webhook AS w WHERE w.number = drawn.value)
+     AND NOT EXISTS (SELECT 1 FROM removed_webhook AS r WHERE r.number = drawn.value) LIMIT 1),
+  (SELECT max(used.number) + 1 FROM (SELECT number FROM webhook UNION ALL SELECT number FROM removed_webhook) AS used), 1)`;
+
+export const WEBHOOK: Table<WebhookConfiguration> = table<WebhookConfiguration>(
+  'webhook',
+  'id',
+  {
+    id: text,
+    customerId: customer,
+    name: text,
+    mode: oneOf<WebhookMode>(),
+    endpointId: textOrNull,
+    eventTypes: json<readonly string[]>(),
+    filter: json<Filter | null>(),
+    customHeaders: json<readonly CustomHeader[]>(),
+    encryptionKeyName: textOrNull,
+    ordered: flag,
+    maxBatchRecords: number,
+    maxRecordsPerSecond: numberOrNull,
+    retryPolicy: oneOf<'exponential' | 'linear'>(),
+    maxAttempts: number,
+    standardWebhooks: flag,
+    heartbeatSeconds: number,
+    timeoutSeconds: number,
+    createdAt: number,
+    updatedAt: number,
+  },
+  {},
+  { column: 'number', sql: FREE_NUMBER, params: ({ id }) => ({ numbers: JSON.stringify(webhookNumbersIn(id)) }) },
+);
 
 export const PROGRESS: Table<Progress> = table<Progress>('webhook_progress', 'webhookNumber', {
   webhookNumber: number,
@@ -92,11 +109,11 @@ const LIST: ListColumns = {
   },
   sorts: { name: 'lower(w.name)' },
 };
-const OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId ORDER BY w.number LIMIT ${DEPENDENTS_NAMED}`;
+const OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId ORDER BY w.id LIMIT ${DEPENDENTS_NAMED}`;
 const STANDARD_OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId AND w.standard_webhooks ORDER BY w.number LIMIT 1`;
 const STOPPED_WITH_ENDPOINT = `
-  ${SELECT} WHERE w.endpoint_id = @endpointId AND p.state = 'stopped' AND p.state_reason = 'endpoint_disabled' ORDER BY w.number`;
-const OF_KEY = `${SELECT} WHERE w.customer_id = @customerId AND w.encryption_key_name = @name ORDER BY w.number LIMIT ${DEPENDENTS_NAMED}`;
+  ${SELECT} WHERE w.endpoint_id = @endpointId AND p.state = 'stopped' AND p.state_reason = 'endpoint_disabled' ORDER BY w.id`;
+const OF_KEY = `${SELECT} WHERE w.customer_id = @customerId AND w.encryption_key_name = @name ORDER BY w.id LIMIT ${DEPENDENTS_NAMED}`;
 const OF_PATTERN = `${SELECT} WHERE w.number IN (SELECT webhook_number FROM subscription WHERE pattern = @pattern) LIMIT ${DEPENDENTS_NAMED}`;
 
 // No index by state, because there are few webhooks. `wake_at` is not after any due attempt or the end of any lease.
