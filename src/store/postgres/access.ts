@@ -6,13 +6,10 @@ import type { Database } from '../database.ts';
 import { StaleWrite } from '../errors.ts';
 import { type AccessVersion, grantsOf, readGrant, tokenStore as sharedTokenStore } from '../sql/access/tokens.ts';
 import { numberArray, rowsOf } from './arrays.ts';
-import { together } from './together.ts';
+import { READS, together } from './together.ts';
 
-/** Reads under way at once. A query takes less than a millisecond, so more would only make each of them smaller. */
-const READS_UNDER_WAY = 4;
-/** A token is durable after one wait for the disk, or two if both commits are under way. */
+/** Commits under way at once. A token is durable after one wait for the disk, or two if both commits are under way. */
 const WRITES_UNDER_WAY = 2;
-const CALLS_MAX = 1000;
 
 export type PostgresAccessVersion = AccessVersion & {
   /** Call this when another instance may have written, for example on a notification: subscribers hear of it if the version changed. */
@@ -23,7 +20,7 @@ export type PostgresAccessVersion = AccessVersion & {
 const VERSION = `
   SELECT value, CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS BIGINT) AS server FROM access_version`;
 
-/** For PostgreSQL: reads the version once for all calls of a turn, and for calls that begin while as many reads are under way as may be. */
+/** For PostgreSQL: reads the version once for all calls of a turn, and for calls that begin while a read is under way. */
 export function watchAccess(db: Database): PostgresAccessVersion {
   const subscribers = new Set<() => void>();
   let version = 0;
@@ -38,7 +35,7 @@ export function watchAccess(db: Database): PostgresAccessVersion {
       written = found;
       return calls.map(() => version);
     },
-    { underWayMax: READS_UNDER_WAY, callsMax: Number.POSITIVE_INFINITY },
+    { ...READS, callsMax: Number.POSITIVE_INFINITY },
   );
   const current = (): Promise<number> => read(null);
 
@@ -86,7 +83,7 @@ const ISSUE_WAITING = issueSql('');
 // The range excludes partitions when the plan starts. LATERAL with a limit is one look-up in the primary key for each token, also while a new
 // partition has no statistics.
 const FIND = grantsOf(`
-  unnest(CAST(@keys AS BIGINT[])) AS wanted (key)
+  unnest((SELECT CAST(@keys AS BIGINT[]))) AS wanted (key)
   CROSS JOIN LATERAL (SELECT * FROM access_token WHERE key = wanted.key AND key BETWEEN @first AND @last LIMIT 1) AS t`);
 
 export function tokenStore(db: Database, access: Pick<AccessVersion, 'current'>): TokenStore {
@@ -97,20 +94,17 @@ export function tokenStore(db: Database, access: Pick<AccessVersion, 'current'>)
         const keys = new Set(issued?.rows.map(({ key }) => Number(key)));
         return tokens.map(({ key }) => keys.has(key));
       },
-      { underWayMax, callsMax: CALLS_MAX },
+      { underWayMax, callsMax: READS.callsMax },
     );
   const issue = issueBy(ISSUE, WRITES_UNDER_WAY);
   // Tokens of other applications do not wait for the change of this one.
   const issueWaiting = issueBy(ISSUE_WAITING, 1);
-  const find = together<number, TokenGrant | null>(
-    async (keys) => {
-      const range = { first: Math.min(...keys), last: Math.max(...keys) };
-      const rows = await db.all(FIND, { keys: numberArray(keys), ...range });
-      const grants = new Map(rows.map((row) => [Number(row.key), readGrant(row)]));
-      return keys.map((key) => grants.get(key) ?? null);
-    },
-    { underWayMax: READS_UNDER_WAY, callsMax: CALLS_MAX },
-  );
+  const find = together<number, TokenGrant | null>(async (keys) => {
+    const range = { first: Math.min(...keys), last: Math.max(...keys) };
+    const rows = await db.all(FIND, { keys: numberArray(keys), ...range });
+    const grants = new Map(rows.map((row) => [Number(row.key), readGrant(row)]));
+    return keys.map((key) => grants.get(key) ?? null);
+  }, READS);
   return {
     ...sharedTokenStore(db, access),
     issue: async (token) => {

@@ -61,8 +61,8 @@ const WRITERS: Readonly<Record<ColumnType, (values: readonly Value[]) => string>
   JSON: (values) => values.map((value) => value ?? '').join('\u001f'),
 };
 
-/** For `CAST(@list AS TEXT[])`: `{"a",NULL,"b"}`. */
-export function textArray(values: readonly Value[]): string {
+/** `{"a",NULL,"b"}` */
+function textArray(values: readonly Value[]): string {
   let text = '{';
   for (const value of values) {
     if (text.length > 1) text += ',';

@@ -11,13 +11,13 @@ import { settlementStatements, settlementStore } from '../sql/delivery/settlemen
 import { rowsOf } from './arrays.ts';
 import { guardStatement, type Leases } from './instances.ts';
 import { isPlain, writeTurns } from './settlements.ts';
-import { together } from './together.ts';
-
-/** Reads under way at once. A query takes less than a millisecond, so more would only make each of them smaller. */
-const READS = { underWayMax: 2, callsMax: 200 };
+import { READS, type TogetherOptions, together } from './together.ts';
 
 const WANTED = rowsOf<{ readonly webhookNumber: number }>('wanted', { webhookNumber: 'BIGINT' });
 const CURRENT = currentTarget(`w.number IN (SELECT webhook_number FROM ${WANTED.from})`);
+
+/** Each stretch may bring a megabyte of events. */
+const RECORD_READS: TogetherOptions = { ...READS, callsMax: 200 };
 
 type Stretch = { readonly webhookNumber: number; readonly first: number; readonly last: number };
 const STRETCHES = rowsOf<Stretch>('s', { webhookNumber: 'BIGINT', first: 'BIGINT', last: 'BIGINT' }, 'place');
@@ -123,6 +123,6 @@ function recordsReader(db: Database): DispatchStore['records'] {
       records[Number(place) - 1]?.push(record as unknown as LogRecord);
     }
     return records;
-  }, READS);
+  }, RECORD_READS);
   return (webhookNumber, first, last) => read({ webhookNumber, first, last });
 }

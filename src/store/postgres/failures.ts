@@ -3,10 +3,8 @@ import { clientDigest, type Failure, waitMsOf } from '../../access/throttle.ts';
 import { CLIENT_FAILURES_MAX, FAILURE_WINDOW_MS, NETWORK_FAILURES_MAX } from '../../kernel/limits/limits.ts';
 import type { Database, Row, Statement } from '../database.ts';
 import type { Attempt, FailurePurpose, FailureStore, Throttle } from '../failures.ts';
-import { together } from './together.ts';
+import { READS, together } from './together.ts';
 
-const READS_UNDER_WAY = 4;
-const READS_MAX = 1000;
 /** Each holds the locks of its networks until the transaction ends, which is not more than some milliseconds. */
 const COUNTS_MAX = 100;
 
@@ -25,13 +23,10 @@ const COUNT = `
 type Asked = { readonly network: string; readonly client: string; readonly now: number };
 
 export function failureStore(db: Database): FailureStore {
-  const blocked = together<Asked, number | null>(
-    async (asked) => {
-      const rows = await db.all(LOGS, logsOf(asked));
-      return waits(asked, rows);
-    },
-    { underWayMax: READS_UNDER_WAY, callsMax: READS_MAX },
-  );
+  const blocked = together<Asked, number | null>(async (asked) => {
+    const rows = await db.all(LOGS, logsOf(asked));
+    return waits(asked, rows);
+  }, READS);
   const count = together<Asked, number | null>((asked) => countAll(db, asked), {
     underWayMax: 1,
     callsMax: COUNTS_MAX,

@@ -12,7 +12,7 @@ import type { EventStore } from '../events.ts';
 import { IS_RUNNABLE } from '../sql/delivery/wake.ts';
 import { type Addressed, type Filtered, filteredWebhooks, judged, latestEvents } from '../sql/events.ts';
 import { rowsOf } from './arrays.ts';
-import { together } from './together.ts';
+import { READS, together } from './together.ts';
 
 /** Requests that are published together. */
 const REQUESTS_MAX = 1000;
@@ -139,9 +139,6 @@ const PUBLISH_KEYED = { all: publishingKeyed('all'), passed: publishingKeyed('pa
 
 type Outcome = readonly Accepted[] | Error;
 
-/** Filters are read one after the other, so that events keep the order of their ids. */
-const READS = { underWayMax: 1, callsMax: REQUESTS_MAX };
-
 export function eventStore(db: Database): EventStore {
   const publish = together<readonly NewEvent[], Outcome>(
     async (requests) => {
@@ -155,6 +152,7 @@ export function eventStore(db: Database): EventStore {
   const filters = together<readonly Addressed[], readonly Filtered[]>(async (lists) => {
     const found = await filteredWebhooks(db, lists.flat());
     return lists.map(() => found);
+    // One after the other, so that events keep the order of their ids.
   }, READS);
   let waiting = 0;
   let waitingBytes = 0;

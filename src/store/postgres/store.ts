@@ -9,6 +9,7 @@ import { type PostgresAccessVersion, tokenStore, watchAccess } from './access.ts
 import { allowanceStore } from './allowances.ts';
 import { deliveryStores } from './dispatch.ts';
 import type { PostgresDatabase } from './driver/postgres.ts';
+import { employeeReads } from './employees.ts';
 import { erasureStore } from './erasure.ts';
 import { eventTypeReads } from './event-types.ts';
 import { failureStore } from './failures.ts';
@@ -41,6 +42,7 @@ export function createPostgresStore(
     removals: removalStore(db, byAge),
     stateHistory: stateHistoryStore(db),
     instances: leases.instances,
+    employees: { ...shared.employees, ...employeeReads(db) },
     ...deliveryStores(db, vault, leases),
   };
 }

@@ -8,7 +8,7 @@ import { judgedEvent, publishStatements } from './events.ts';
 import { filtered } from './resource.ts';
 import { flag, number, readOne, table, text, textOrNull } from './table.ts';
 
-const EMPLOYEE = table<Employee>('employee', 'userId', {
+export const EMPLOYEE = table<Employee>('employee', 'userId', {
   userId: text,
   externalId: textOrNull,
   userName: text,

@@ -1,0 +1,20 @@
+/** Employees on PostgreSQL (`employee`): one query for all look-ups of a turn of the event loop. */
+import type { Employee } from '../../employees/employee.ts';
+import type { Database } from '../database.ts';
+import type { EmployeeStore } from '../employees.ts';
+import { EMPLOYEE } from '../sql/employees.ts';
+import { rowsOf } from './arrays.ts';
+import { READS, together } from './together.ts';
+
+const WANTED = rowsOf<{ readonly userId: string }>('wanted', { userId: 'TEXT' });
+const GET = `SELECT ${EMPLOYEE.columns()} FROM employee WHERE user_id IN (SELECT user_id FROM ${WANTED.from})`;
+
+export function employeeReads(db: Database): Pick<EmployeeStore, 'get'> {
+  return {
+    get: together<string, Employee | null>(async (userIds) => {
+      const rows = await db.all(GET, WANTED.parameters([...new Set(userIds)].map((userId) => ({ userId }))));
+      const found = new Map(rows.map((row) => [String(row.user_id), EMPLOYEE.read(row)]));
+      return userIds.map((userId) => found.get(userId) ?? null);
+    }, READS),
+  };
+}
