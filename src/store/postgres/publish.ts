@@ -139,6 +139,8 @@ const PUBLISH_KEYED = { all: publishingKeyed('all'), passed: publishingKeyed('pa
 
 type Outcome = readonly Accepted[] | Error;
 
+const ONE_READ = { ...READS, underWayMax: 1 };
+
 export function eventStore(db: Database): EventStore {
   const publish = together<readonly NewEvent[], Outcome>(
     async (requests) => {
@@ -153,7 +155,7 @@ export function eventStore(db: Database): EventStore {
     const found = await filteredWebhooks(db, lists.flat());
     return lists.map(() => found);
     // One after the other, so that events keep the order of their ids.
-  }, READS);
+  }, ONE_READ);
   let waiting = 0;
   let waitingBytes = 0;
   return {
