@@ -9,7 +9,6 @@
  * - It writes a record, which must be the customer's own.
  * - It is not for customers, and throws.
  */
-import type { AttemptRecord } from '../delivery/batch.ts';
 import type { EventType } from '../events/event.ts';
 import type { AuditEntry } from '../resources/audit.ts';
 import type { AuditRecord } from './audit.ts';
@@ -31,7 +30,7 @@ export function customerStoreOf(store: Store, customerId: string): Store {
   const { customers } = store;
   const owns = (table: OwnedTable, id: string): Promise<boolean> => customers.owns(customerId, table, id);
   /** The numbers of the customer's webhooks, newest first. */
-  const numbers = async (): Promise<number[]> => [...(await customers.webhookNumbers(customerId)).keys()].reverse();
+  const numbers = async (): Promise<number[]> => [...(await customers.webhookNumbers(customerId)).keys()];
   /** The numbers that are the customer's own, of some or of all. */
   const among = async (wanted: readonly number[] | undefined): Promise<readonly number[]> => {
     const known = await numbers();
@@ -220,11 +219,7 @@ export function customerStoreOf(store: Store, customerId: string): Store {
       },
       ofRecord: (number, offset, limit) => ofNumber(number, [], () => attempts.ofRecord(number, offset, limit)),
       batch: async (id) => attempts.batch(id, await numbers()),
-      latest: async (limit, outcome) => {
-        const found: AttemptRecord[] = [];
-        for (const number of await numbers()) found.push(...(await attempts.latestOf(number, limit, outcome)));
-        return found.sort((a, b) => b.startedAt - a.startedAt || (a.id < b.id ? 1 : -1)).slice(0, limit);
-      },
+      latest: async (limit, outcome, wanted) => attempts.latest(limit, outcome, await among(wanted ?? undefined)),
       latestOf: (number, limit, outcome) => ofNumber(number, [], () => attempts.latestOf(number, limit, outcome)),
       lastOutcomes: async (wanted) => {
         const known = new Set(await numbers());

@@ -100,8 +100,11 @@ export type AttemptStore = {
    * attempts were made in the minutes after its creation to search them all.
    */
   batch(id: string, among?: readonly number[] | null): Promise<BatchPlace | null>;
-  /** The last attempts of all webhooks, newest first. With an outcome the search is bounded, and older ones may be missing. */
-  latest(limit: number, outcome?: AttemptOutcome | null): Promise<AttemptRecord[]>;
+  /**
+   * The last attempts of all webhooks, or of those with the numbers `among`, newest first. With an outcome or numbers the search is bounded,
+   * and older ones may be missing.
+   */
+  latest(limit: number, outcome?: AttemptOutcome | null, among?: readonly number[] | null): Promise<AttemptRecord[]>;
   /**
    * The last attempts of a webhook, newest first. The search is bounded: for a webhook with few recent attempts, older ones may be
    * missing.

@@ -3,15 +3,18 @@ import { accentNote, NO_THEME, type PortalTheme, readTheme, shadesOf } from '../
 import { type Html, html } from '../../http/html.ts';
 import { THEME_LOGO_BYTES } from '../../kernel/limits/customers.ts';
 import { changesBetween } from '../../resources/audit.ts';
+import { refuseChanged } from '../../resources/entity-tag.ts';
+import { retryStale } from '../../store/errors.ts';
 import { type PageCall, redirectTo, type View } from '../call.ts';
 import { lines, text, titlesOf } from '../field-table.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { brandMark } from '../parts/brand.ts';
 import { codeBlock, definitionList } from '../parts/details.ts';
-import { type FormState, newForm, refusedForm } from '../parts/fields.ts';
+import { type FormState, newForm } from '../parts/fields.ts';
 import { fieldGroup, form } from '../parts/form.ts';
 import { pageHeader, section } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
+import { recordForm } from '../record-form.ts';
 import { EMBED_PATH, embedIntegrity } from './embedding.ts';
 
 const PATH = '/settings/customers-portal';
@@ -19,37 +22,29 @@ const PATH = '/settings/customers-portal';
 export function lookPages(dependencies: PageDependencies): PageRoute[] {
   const { pages, store, ids, clock } = dependencies;
   const current = async (): Promise<PortalTheme> => (await store.settings.portalTheme()) ?? NO_THEME;
-  const show = async (call: PageCall, state: FormState | null): Promise<View> => {
-    const theme = await current();
-    return lookView(dependencies, call, theme, state ?? newForm({ ...theme }));
-  };
-  return [
-    pages.view(PATH, (call) => show(call, null)),
-    pages.page({
-      method: 'POST',
-      path: PATH,
-      role: 'administrator',
-      respond: async (call) => {
+  const look = recordForm<PortalTheme>({
+    administration: { get: current, shown: (theme) => theme },
+    fill: (theme) => newForm({ ...theme }),
+    view: (call, theme, state) => lookView(dependencies, call, theme, state),
+    respond: (call) =>
+      retryStale(async () => {
+        const before = await current();
+        refuseChanged(call.acting.ifMatch, before, 'look');
         const value = (name: string): string => call.form.get(name) ?? '';
         const theme = readTheme({ name: value('name'), logo: value('logo'), accent: value('accent') });
-        const changes = changesBetween(audited(await current()), audited(theme));
+        const changes = changesBetween(audited(before), audited(theme));
         if (Object.keys(changes).length > 0) {
           const { actor } = call.acting;
-          const entry = {
-            id: ids.uuid(),
-            at: clock(),
-            actor,
-            action: 'portal.update',
-            target: 'portal:customers',
-          } as const;
-          await store.settings.putPortalTheme(theme, { ...entry, customerId: null, changes });
+          const change = { action: 'portal.update', target: 'portal:customers', customerId: null, changes } as const;
+          await store.settings.putPortalTheme(theme, before, { id: ids.uuid(), at: clock(), actor, ...change });
         }
         const note = theme.accent === null ? null : accentNote(theme.accent);
         return redirectTo(PATH, `The look is saved.${note === null ? '' : ` ${note}`}`);
-      },
-      invalid: (call, refusal) => show(call, refusedForm(call.form, refusal)),
-    }),
-  ];
+      }),
+    compared: (fields) => Object.fromEntries(Object.keys(LOOK_FIELDS).map((name) => [name, fields.get(name)])),
+  });
+  const { show, ...sent } = look;
+  return [pages.view(PATH, show), pages.page({ ...sent, method: 'POST', path: PATH, role: 'administrator' })];
 }
 
 /** The log keeps that the logo changed, and not every logo. */

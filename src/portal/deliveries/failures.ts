@@ -8,40 +8,36 @@ import type { FailureGroup, Failures } from '../../store/deliveries.ts';
 import type { PageCall } from '../call.ts';
 import { liveContent } from '../live-content.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
-import { newForm, selectField } from '../parts/fields.ts';
 import { linkButton } from '../parts/header.ts';
 import { emptyState, listResults, listView, table, withQuery } from '../parts/list.ts';
 import { badge } from '../parts/mark.ts';
 import { countText, relativeTime } from '../parts/text.ts';
 import { readText } from '../query.ts';
-import { webhookChoices } from './filters.ts';
 import { DELIVERIES_PATH, deliveryTabs } from './list.ts';
+import { readScope } from './scope.ts';
 
 const PATH = `${DELIVERIES_PATH}/failures`;
 const STREAM = `${PATH}/changes`;
 
-export function deliveryFailurePages({ pages, services, store, feed, clock }: PageDependencies): PageRoute[] {
-  const read = async (webhookId: string | null): Promise<Failures> => {
-    const webhook = webhookId === null ? null : await services.webhooks.get(webhookId);
-    return store.deliveries.failures(webhook == null ? null : [webhook.progress.webhookNumber]);
-  };
+export function deliveryFailurePages(dependencies: PageDependencies): PageRoute[] {
+  const { pages, store, feed, clock } = dependencies;
+  const read = async (query: URLSearchParams): Promise<Failures> =>
+    store.deliveries.failures((await readScope(dependencies, query)).numbers);
   return [
     pages.view(PATH, async (call) => {
       const { query } = call;
-      const webhookId = readText(query, 'webhook');
-      const choices = await webhookChoices(store, 'Any webhook');
-      const state = newForm({ webhook: webhookId });
+      const { fields, numbers } = await readScope(dependencies, query);
       return listView({
         ...{ title: 'Failures', lead: LEAD, above: deliveryTabs('failures') },
-        filters: [selectField(state, { name: 'webhook', label: 'Webhook', choices })],
+        filters: fields,
         stream: withQuery(STREAM, query, {}),
-        ...resultsOf(call, await read(webhookId)),
+        ...resultsOf(call, await store.deliveries.failures(numbers)),
       });
     }),
     pages.stream(STREAM, (call) => {
       const webhookId = readText(call.query, 'webhook');
       const readLive = async () => {
-        const failures = await read(webhookId);
+        const failures = await read(call.query);
         const now = clock();
         const content = (): Html => listResults(resultsOf({ ...call, now }, failures));
         return { version: JSON.stringify(failures), content };

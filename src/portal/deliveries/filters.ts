@@ -1,7 +1,6 @@
 /** The filters of the list of deliveries, from the query of the page. */
 import type { Html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
-import { CHOICES_MAX } from '../../kernel/limits/portal.ts';
 import { ERROR_CLASSES, type ErrorClass } from '../../outbound/outcome.ts';
 import type { ResponseFilter } from '../../store/deliveries.ts';
 import type { Store } from '../../store/store.ts';
@@ -9,6 +8,7 @@ import type { DeliverySearch } from '../../webhooks/deliveries.ts';
 import type { DeliveryState } from '../../webhooks/webhook.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
 import { readChoice, readInstant, readText } from '../query.ts';
+import type { DeliveryScope } from './scope.ts';
 
 const DELIVERY_STATES: readonly DeliveryState[] = ['pending', 'delivered', 'dead', 'discarded'];
 
@@ -102,7 +102,12 @@ const RESPONSES = [
   'dns',
 ];
 
-export async function deliveryFilters(store: Store, query: URLSearchParams): Promise<Html[]> {
+/** The fields of all filters. `webhook` and `customer` are those of `readScope`. */
+export async function deliveryFilters(
+  store: Store,
+  query: URLSearchParams,
+  [webhook, ...customer]: DeliveryScope['fields'],
+): Promise<Html[]> {
   const state = newForm(Object.fromEntries(NAMES.map((name) => [name, query.get(name)])));
   const types = await store.eventTypes.all();
   const any = { value: '', label: 'Any time' };
@@ -113,7 +118,7 @@ export async function deliveryFilters(store: Store, query: URLSearchParams): Pro
       type: 'search',
       placeholder: 'Id, subject, #offset',
     }),
-    selectField(state, { name: 'webhook', label: 'Webhook', choices: await webhookChoices(store, 'Any webhook') }),
+    webhook,
     selectField(state, {
       name: 'state',
       label: 'State',
@@ -137,12 +142,6 @@ export async function deliveryFilters(store: Store, query: URLSearchParams): Pro
     }),
     textField(state, { name: 'since', label: 'From (UTC)', type: 'datetime-local' }),
     textField(state, { name: 'until', label: 'Until (UTC)', type: 'datetime-local' }),
+    ...customer,
   ];
-}
-
-/** By name, after the choice of none. */
-export async function webhookChoices(store: Store, none: string): Promise<{ value: string; label: string }[]> {
-  const webhooks = await store.webhooks.list('', CHOICES_MAX);
-  const named = webhooks.map(({ id, name }) => ({ value: id, label: name }));
-  return [{ value: '', label: none }, ...named.sort((a, b) => a.label.localeCompare(b.label, 'en'))];
 }

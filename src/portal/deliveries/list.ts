@@ -9,7 +9,7 @@ import { isReplayable } from '../../webhooks/deliveries.ts';
 import { isRunnable } from '../../webhooks/lifecycle.ts';
 import type { Delivery } from '../../webhooks/webhook.ts';
 import { ownPath, type PageCall, type PageResult, redirectTo, refusedTo } from '../call.ts';
-import { ownerFilter, ownerNames } from '../customers/owner.ts';
+import { ownerNames } from '../customers/owner.ts';
 import { liveContent } from '../live-content.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { linkButton, submitButton, tabs } from '../parts/header.ts';
@@ -18,6 +18,7 @@ import { notice, stateBadge } from '../parts/mark.ts';
 import { countOf, countText, relativeTime, spanText, time } from '../parts/text.ts';
 import { outcomeBadge } from './attempt.ts';
 import { type Asked, deliveryFilters, readAsked } from './filters.ts';
+import { readScope } from './scope.ts';
 
 /** A page of deliveries, each with its last attempt. */
 type Listed = DeliveryPage & {
@@ -29,12 +30,10 @@ export function deliveryListPages(dependencies: PageDependencies): PageRoute[] {
   const { pages, services, store, feed, clock } = dependencies;
   const read = async ({ filter }: Asked, query: URLSearchParams): Promise<Listed> => {
     const { cursor, limit } = readPageQuery(query);
-    const { customerId } = (await ownerFilter(store, query)).filter;
-    const numbers =
-      customerId === undefined ? null : [...(await store.customers.webhookNumbers(customerId)).keys()].reverse();
-    const scoped = numbers === null ? filter : { ...filter, webhookNumbers: numbers };
+    const { ofCustomer } = await readScope(dependencies, query);
+    const scoped = ofCustomer === null ? filter : { ...filter, webhookNumbers: [...ofCustomer.keys()] };
     const page =
-      numbers?.length === 0 ? { items: [], next: null } : await services.deliveries.list(scoped, cursor, limit);
+      ofCustomer?.size === 0 ? { items: [], next: null } : await services.deliveries.list(scoped, cursor, limit);
     const [attempts, ownerIn] = await Promise.all([store.attempts.lastOf(page.items), ownerNames(store, page.items)]);
     return { ...page, attempts, ownerIn };
   };
@@ -45,7 +44,7 @@ export function deliveryListPages(dependencies: PageDependencies): PageRoute[] {
       if (place !== null) return redirectTo(place);
       return listView({
         ...{ title: 'Deliveries', lead: LEAD, actions: actionsOf(call), above: deliveryTabs('list') },
-        filters: [...(await deliveryFilters(store, call.query)), ...(await ownerFilter(store, call.query)).fields],
+        filters: await deliveryFilters(store, call.query, (await readScope(dependencies, call.query)).fields),
         layout: 'delivery-list',
         stream: withQuery(STREAM, call.query, {}),
         ...resultsOf(call, asked, await read(asked, call.query)),

@@ -1,7 +1,7 @@
 /** `/deliveries/watch`: attempts as they are made, with filters. The list itself is also on the page of a webhook. */
 import type { AttemptRecord } from '../../delivery/batch.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
-import { CHOICES_MAX, TAIL_BEGINS_WITH, TAIL_EVERY_MS, TAIL_SHOWN } from '../../kernel/limits/portal.ts';
+import { TAIL_BEGINS_WITH, TAIL_EVERY_MS, TAIL_SHOWN } from '../../kernel/limits/portal.ts';
 import type { AttemptFeed, FeedPiece } from '../../observe/attempt-feed.ts';
 import type { AttemptOutcome } from '../../store/deliveries.ts';
 import { pause, type StreamEvent } from '../event-stream.ts';
@@ -11,34 +11,32 @@ import { listView, withQuery } from '../parts/list.ts';
 import { countOf, spanText, time } from '../parts/text.ts';
 import { readChoice, readText } from '../query.ts';
 import { outcomeBadge } from './attempt.ts';
-import { webhookChoices } from './filters.ts';
 import { DELIVERIES_PATH, deliveryTabs } from './list.ts';
+import { ownFeed, readScope } from './scope.ts';
 
 const PATH = `${DELIVERIES_PATH}/watch`;
 const STREAM = `${DELIVERIES_PATH}/live`;
 
-export function deliveryLivePages({ pages, services, store, feed }: PageDependencies): PageRoute[] {
+export function deliveryLivePages(dependencies: PageDependencies): PageRoute[] {
+  const { pages, services, store } = dependencies;
   const webhookOf = async (id: string): Promise<TailWebhook | null> => store.webhooks.get(id);
   return [
     pages.view(PATH, async ({ query }) => {
-      const id = readText(query, 'webhook');
       const outcome = readOutcome(query);
-      const webhook = id === null ? null : await services.webhooks.get(id);
-      const attempts =
-        webhook === null
-          ? await store.attempts.latest(TAIL_BEGINS_WITH, outcome)
-          : await store.attempts.latestOf(webhook.progress.webhookNumber, TAIL_BEGINS_WITH, outcome);
-      const all = webhook === null ? await store.webhooks.list('', CHOICES_MAX) : [webhook];
-      const byNumber = new Map(all.map((one) => [one.progress.webhookNumber, one]));
+      const { fields, numbers, webhooks } = await readScope(dependencies, query);
+      const attempts = await store.attempts.latest(TAIL_BEGINS_WITH, outcome, numbers);
+      const byNumber = new Map(webhooks.map((one) => [one.progress.webhookNumber, one]));
       const results = tail({
         attempts,
         webhookOf: ({ webhookNumber }) => byNumber.get(webhookNumber) ?? null,
         stream: withQuery(STREAM, query, {}),
       });
-      const state = newForm({ webhook: id, outcome });
+      const state = newForm({ outcome });
+      const [webhookField, ...ownerField] = fields;
       const filters = [
-        selectField(state, { name: 'webhook', label: 'Webhook', choices: await webhookChoices(store, 'Any webhook') }),
+        webhookField,
         selectField(state, { name: 'outcome', label: 'Outcome', choices: OUTCOMES }),
+        ...ownerField,
       ];
       return listView({
         ...{ title: 'Live', lead: LEAD, above: deliveryTabs('live'), path: PATH, query },
@@ -48,7 +46,12 @@ export function deliveryLivePages({ pages, services, store, feed }: PageDependen
     pages.stream(STREAM, async ({ query, signal }) => {
       const id = readText(query, 'webhook');
       if (id !== null) await services.webhooks.get(id);
-      return tailEvents(feed, { webhookId: id, outcome: readOutcome(query) }, webhookOf, signal);
+      return tailEvents(
+        ownFeed(dependencies, query),
+        { webhookId: id, outcome: readOutcome(query) },
+        webhookOf,
+        signal,
+      );
     }),
   ];
 }

@@ -1,5 +1,6 @@
 /** `/deliveries/replay`: sends many deliveries of a webhook again. The page first shows how many. */
 import { type Html, html } from '../../http/html.ts';
+import { CHOICES_MAX } from '../../kernel/limits/portal.ts';
 import { type Refusal, refuseBackwards, refuseField } from '../../kernel/refusal.ts';
 import { isoInstant } from '../../kernel/schemas.ts';
 import type { ReplayRequest } from '../../webhooks/deliveries.ts';
@@ -12,8 +13,8 @@ import { notice } from '../parts/mark.ts';
 import { countOf } from '../parts/text.ts';
 import { readChoice, readInstant, readText } from '../query.ts';
 import { causeText } from './failures.ts';
-import { webhookChoices } from './filters.ts';
 import { DELIVERIES_PATH } from './list.ts';
+import { webhookChoices } from './scope.ts';
 
 const PATH = `${DELIVERIES_PATH}/replay`;
 const NAMES = ['webhook', 'state', 'cause', 'since', 'until'] as const;
@@ -32,7 +33,7 @@ export function deliveryReplayPages({ pages, services, store }: PageDependencies
         : refusedForm(fields, refusal);
     const asked = refusal === null ? readReplay(fields) : null;
     const count = asked === null ? null : await services.deliveries.countReplay(asked.webhookId, asked.input);
-    const choices = await webhookChoices(store, 'Choose one');
+    const choices = webhookChoices(await store.webhooks.list('', CHOICES_MAX), 'Choose one');
     const name = choices.find(({ value }) => value === asked?.webhookId)?.label ?? '';
     const content = html`${pageHeader({
       title: 'Send many again',
@@ -91,7 +92,7 @@ function readReplay(fields: URLSearchParams): AskedReplay | null {
   };
 }
 
-type Choices = Awaited<ReturnType<typeof webhookChoices>>;
+type Choices = ReturnType<typeof webhookChoices>;
 
 function whichSection(state: FormState, choices: Choices): Html {
   const fields = [

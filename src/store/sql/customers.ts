@@ -88,7 +88,7 @@ const OWNS: Readonly<Record<OwnedTable, string>> = {
   webhook: owns('webhook'),
 };
 // Index: webhook_customer.
-const NUMBERS = 'SELECT number, id FROM webhook WHERE customer_id = @customerId ORDER BY number';
+const NUMBERS = 'SELECT number, id FROM webhook WHERE customer_id = @customerId ORDER BY id DESC';
 
 export function customerStore(db: Database): CustomerStore {
   const { updateStatements, ...store } = resourceStore(db, 'customer', CUSTOMER, { list: LIST });

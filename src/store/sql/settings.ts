@@ -1,6 +1,6 @@
 /** Facts about the database itself (`setting`). */
 
-import type { PortalTheme } from '../../customers/theme.ts';
+import { NO_THEME, type PortalTheme } from '../../customers/theme.ts';
 import type { Vault } from '../../kernel/vault.ts';
 import type { Database, Statement } from '../database.ts';
 import type { FirstCredentialStore, PendingCredentials, SettingStore } from '../settings.ts';
@@ -10,6 +10,7 @@ const GET = 'SELECT value FROM setting WHERE name = @name';
 const INSERT = 'INSERT INTO setting (name, value) VALUES (@name, @value)';
 const PUT = `${INSERT} ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
 const KEEP = `${INSERT} ON CONFLICT (name) DO NOTHING`;
+const REPLACE = 'UPDATE setting SET value = @value WHERE name = @name AND value = @before';
 const UPDATE = 'UPDATE setting SET value = @value WHERE name = @name';
 // A process that begins late must not begin again.
 const BEGIN_FIRST_START = `
@@ -40,11 +41,11 @@ export function settingStore(db: Database, vault: Vault): SettingStore {
       const value = await read(db, PORTAL_THEME);
       return value === null ? null : (JSON.parse(Buffer.from(value).toString('utf8')) as PortalTheme);
     },
-    putPortalTheme: async (theme, audit) =>
-      void (await db.commit([
-        { sql: PUT, params: { name: PORTAL_THEME, value: Buffer.from(JSON.stringify(theme)) } },
-        auditStatement(audit),
-      ])),
+    putPortalTheme: async (theme, before, audit) => {
+      const params = { name: PORTAL_THEME, value: themeBytes(theme), before: themeBytes(before) };
+      const first = { sql: KEEP, params: { name: PORTAL_THEME, value: themeBytes(NO_THEME) } };
+      await db.commit([first, { sql: REPLACE, params, expectChanges: 1 }, auditStatement(audit)]);
+    },
     proveWritable: async (now) =>
       void (await db.commit([{ sql: PUT, params: { name: 'written_at', value: Buffer.from(String(now)) } }])),
     checkMasterKey: async () => {
@@ -99,6 +100,10 @@ export async function resealSettings(db: Database, from: Vault, to: Vault): Prom
     statements.push({ sql: PUT, params: { name, value } });
   }
   return statements;
+}
+
+function themeBytes({ name, logo, accent }: PortalTheme): Uint8Array {
+  return Buffer.from(JSON.stringify({ name, logo, accent }));
 }
 
 async function read(db: Database, name: string): Promise<Uint8Array | null> {

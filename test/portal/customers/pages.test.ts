@@ -4,6 +4,8 @@ import { describe, it } from 'node:test';
 import { type Portal, startPortal } from '../../support/browser.ts';
 import { succeeded } from '../../support/client.ts';
 import { makeCustomer, openAs } from '../../support/customer-portal.ts';
+import { startDeliverPortal } from '../../support/deliver-portal.ts';
+import { connect, makeEventType } from '../../support/journey.ts';
 
 async function endpointOf({ service }: Portal, customerId: string | null, name: string): Promise<string> {
   const body = { name, url: 'https://127.0.0.1:9/hooks', tokenChallenge: false, ...(customerId && { customerId }) };
@@ -186,5 +188,84 @@ describe('the pages of customers', () => {
     );
     assert.deepEqual([items.length, items[0]?.changes.name?.to], [1, 'Nordia']);
     assert.match(items[0]?.changes.logo?.to ?? '', /^\d+ characters/);
+  });
+
+  it('ask again if somebody else has changed the look meanwhile', async (t) => {
+    const portal = await startPortal(t);
+    const [mine, theirs] = [
+      await portal.signIn('administrator', { expecting: [412] }),
+      await portal.signIn('administrator'),
+    ];
+    for (const { open } of [mine, theirs]) await open('/settings/customers-portal');
+    const save = async ({ page }: typeof mine, name: string): Promise<void> => {
+      await page.getByLabel('Your name').fill(name);
+      await page.getByRole('button', { name: 'Save' }).click();
+    };
+    await save(theirs, 'Nordia');
+    await theirs.page.getByText('The look is saved.').waitFor();
+    await save(mine, 'Sudia');
+    await mine.page.getByText('Somebody changed this meanwhile').waitFor();
+    const compared = await mine.page.locator('.overtaken').innerText();
+    for (const name of ['Nordia', 'Sudia']) assert.match(compared, new RegExp(name));
+    await mine.page.getByRole('button', { name: 'Save' }).click();
+    await mine.page.getByText('The look is saved.').waitFor();
+    const { items } = await succeeded<{ items: { changes: { name: { from: string | null; to: string } } }[] }>(
+      portal.service.admin.get('audit?action=portal.update'),
+    );
+    // The newest first. What was refused is not in the log.
+    assert.deepEqual(
+      items.map(({ changes }) => changes.name),
+      [
+        { from: 'Nordia', to: 'Sudia' },
+        { from: null, to: 'Nordia' },
+      ],
+    );
+  });
+
+  it('filter failures and the live list by customer too', async (t) => {
+    const portal = await startDeliverPortal(t);
+    const { admin, service } = { ...portal, ...portal.portal };
+    await makeEventType(admin, 'order.created');
+    const [acme, globex] = [await makeCustomer(portal.portal), await makeCustomer(portal.portal, 'Globex')];
+    const owners = [acme.id, globex.id, null];
+    const names = ['Acme orders', 'Globex orders', 'My orders'];
+    const webhooks: string[] = [];
+    for (const [at, customerId] of owners.entries()) {
+      const own = { name: names[at], ...(customerId !== null && { customerId }) };
+      const one = await connect(portal, ['order.created'], {
+        endpoint: own,
+        webhook: { ...own, retry: { policy: 'linear', maxAttempts: 1 } },
+      });
+      one.at.answer(() => ({ status: 422 }));
+      webhooks.push(one.webhook.id);
+    }
+    const publishAll = (): Promise<unknown> =>
+      succeeded(admin.post('events', { type: 'order.created', data: {}, audience: 'everyone' }));
+    await publishAll();
+    for (const id of webhooks) await service.log.nextAttempt(id);
+    const { page, open } = await portal.openAs('viewer', '/deliveries/failures');
+    const shown = async (place: string): Promise<string[]> => {
+      const text = await page.locator(place).innerText();
+      return names.filter((name) => text.includes(name));
+    };
+    assert.deepEqual((await shown('#results')).toSorted(), names.toSorted());
+    for (const [typed, found] of [
+      ['Acme', ['Acme orders']],
+      ['own', ['My orders']],
+      ['nobody', []],
+    ] as const) {
+      await open(`/deliveries/failures?customer=${typed}`);
+      assert.deepEqual(await shown('#results'), found);
+      await open(`/deliveries/watch?customer=${typed}`);
+      assert.deepEqual(await shown('.tail'), found);
+    }
+    await open('/deliveries/watch?customer=Acme');
+    const choices = await page.getByLabel('Webhook').locator('option').allInnerTexts();
+    assert.deepEqual(choices, ['Any webhook', 'Acme orders']);
+    await page.locator('.tail-live.is-live').waitFor();
+    await publishAll();
+    await page.locator('.tail-row').nth(1).waitFor();
+    for (const id of webhooks) await service.log.nextAttempt(id);
+    assert.deepEqual(await shown('.tail'), ['Acme orders']);
   });
 });

@@ -78,6 +78,15 @@ export function attemptStore(db: Database): AttemptStore {
     params: Parameters,
   ): Answer<Row | undefined> =>
     among === null ? db.get(ofAll, params) : db.get(ofSome, { ...params, among: JSON.stringify(among) });
+  const latestOf: AttemptStore['latestOf'] = async (webhookNumber, limit, outcome = null) => {
+    const params = { webhookNumber, limit };
+    let rows = await db.all(LATEST_OF, { ...params, failed: failedOf(outcome) });
+    if (rows.length < limit) {
+      rows = [...rows, ...(await db.all(OF_NEWEST_RECORDS, params)), ...(await db.all(WITHOUT_RECORDS, params))];
+    }
+    const attempts = await withKeys(db, rows);
+    return attempts.filter((one) => outcome === null || outcomeOf(one) === outcome).slice(0, limit);
+  };
   return {
     insert: async (attempt) => void (await db.commit([attemptStatement(attempt)])),
     get: async (id, among = null) => {
@@ -95,7 +104,12 @@ export function attemptStore(db: Database): AttemptStore {
       const row = await getAmong(among, [OF_BATCH, OF_BATCH_AMONG], { batchId: id, from, to });
       return row === undefined ? null : readRow(row);
     },
-    latest: async (limit, outcome = null) => {
+    latest: async (limit, outcome = null, among = null) => {
+      if (among !== null) {
+        const found: AttemptRecord[] = [];
+        for (const number of among) found.push(...(await latestOf(number, limit, outcome)));
+        return found.sort((a, b) => b.startedAt - a.startedAt || (a.id < b.id ? 1 : -1)).slice(0, limit);
+      }
       if (outcome === null) return (await db.all(LATEST, { limit })).map(read);
       const rows = await db.all(LATEST_OF_OUTCOME, { limit, failed: failedOf(outcome) });
       return withKeys(db, rows);
@@ -109,15 +123,7 @@ export function attemptStore(db: Database): AttemptStore {
       // The ids of attempts are ordered by time, as their keys.
       return found.sort((one, other) => (one.attempt.id < other.attempt.id ? 1 : -1));
     },
-    latestOf: async (webhookNumber, limit, outcome = null) => {
-      const params = { webhookNumber, limit };
-      let rows = await db.all(LATEST_OF, { ...params, failed: failedOf(outcome) });
-      if (rows.length < limit) {
-        rows = [...rows, ...(await db.all(OF_NEWEST_RECORDS, params)), ...(await db.all(WITHOUT_RECORDS, params))];
-      }
-      const attempts = await withKeys(db, rows);
-      return attempts.filter((one) => outcome === null || outcomeOf(one) === outcome).slice(0, limit);
-    },
+    latestOf,
     lastOutcomes: async (webhookNumbers) => {
       const rows = await db.all(OUTCOMES, { webhookNumbers: JSON.stringify(webhookNumbers) });
       const outcomes = new Map<number, LastOutcomes>();
