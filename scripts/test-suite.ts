@@ -44,12 +44,13 @@ const MEASURES_ITS_PROCESS = /process\.(memoryUsage|resourceUsage|getActiveResou
 const MEMORY = '/dev/shm';
 const MEMORY_FREE_BYTES = 4 * 1024 ** 3;
 
-/** The folders whose tests run on both databases. */
+/** The folders and files whose tests run on both databases. */
 const ON_BOTH = [
   'access',
   'customers',
   'delivery',
   'e2e',
+  'embedding.test.ts',
   'employees',
   'events',
   'housekeeping',

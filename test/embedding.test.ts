@@ -184,7 +184,7 @@ describe('a guard', () => {
       }),
     );
     const token = await makeToken(host, ['employees:view']);
-    host.services.sqlite.connection.exec('ALTER TABLE access_token RENAME TO mislaid');
+    await host.services.database.commit([{ sql: 'ALTER TABLE access_token RENAME TO mislaid', params: {} }]);
     const reply = await fetch(url, { headers: { Authorization: `Bearer ${token}` } });
     const text = await reply.text();
     assert.equal(reply.status, 500);

@@ -1,4 +1,4 @@
-/** Finds the runtimes that tests run on. Installs the packages of scripts/runtimes when they are first needed. */
+/** Finds the runtimes that tests run on, and other versions of PostgreSQL. Installs the packages of scripts/runtimes when they are first needed. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,6 +21,14 @@ export function programOf(runtime: Runtime | (typeof DENOS)[number]): {
   if (!existsSync(path)) throw new Error(`no ${runtime} for ${platform}: ${path} is missing`);
   const [version = ''] = execFileSync(path, ['--version'], { encoding: 'utf8' }).split('\n');
   return { path, version: runtime.startsWith('deno') ? version : `node ${version.slice(1)}` };
+}
+
+/** The folder of the package of a PostgreSQL. Its `native` has the server, without the links of `pg-symlinks.json`. */
+export function postgresPackage(version: 14 | 18): string {
+  installMissing();
+  const path = join(packages, `postgres${version}-${platform}`);
+  if (!existsSync(path)) throw new Error(`no PostgreSQL ${version} for ${platform}: ${path} is missing`);
+  return path;
 }
 
 function pathOf(runtime: Parameters<typeof programOf>[0]): string {

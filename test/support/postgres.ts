@@ -34,17 +34,17 @@ export type Cluster = {
   promote(): Promise<void>;
 };
 
-/** The folder of PostgreSQL's programs, or null. */
+/** The folder of PostgreSQL's programs, or null. `TEST_POSTGRES_PROGRAMS` names those of another version. */
 export function postgresPrograms(): string | null {
-  return PROGRAMS.find((folder) => existsSync(join(folder, 'initdb'))) ?? null;
+  return process.env.TEST_POSTGRES_PROGRAMS ?? PROGRAMS.find((folder) => existsSync(join(folder, 'initdb'))) ?? null;
 }
 
 /** Starts a server with an empty database cluster in a temporary folder, as another user if this one is root. */
 export async function startCluster(
   settings: Readonly<Record<string, string>> = {},
   within: string = tmpdir(),
+  programs: string | null = postgresPrograms(),
 ): Promise<Cluster> {
-  const programs = postgresPrograms();
   if (programs === null) throw new Error('PostgreSQL is not installed: apt-get install postgresql-15');
   const folder = mkdtempSync(join(within, 'sallyport-postgres-'));
   const user = serverUser();
