@@ -51,7 +51,7 @@ auth_type = any
 pool_mode = transaction
 default_pool_size = 3
 max_client_conn = 500
-server_login_retry = 1
+server_login_retry = 0.2
 `,
   );
   let running: ChildProcess;
