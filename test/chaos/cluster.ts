@@ -70,6 +70,8 @@ export async function runCluster(t: TestContext, { seed, durationMs, tell }: Clu
   cleanUp(t, () => {
     for (const { program } of instances) program.kill('SIGKILL');
   });
+  /** Every program that ran, also those that are killed, for their logs. */
+  const programs: Program[] = [];
   const problems: string[] = [];
   const found: ClusterReport['violations'][number][] = [];
   const counts = Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Record<Fault, number>;
@@ -90,6 +92,7 @@ export async function runCluster(t: TestContext, { seed, durationMs, tell }: Clu
     const giveUpAt = performance.now() + STARTED_WITHIN_MS;
     for (;;) {
       const program = runSallyport(['serve', '--json'], env);
+      programs.push(program);
       const line = await program.firstLine;
       if (line !== null) return { program, announced: JSON.parse(line) };
       // The database may be gone for a moment.
@@ -178,7 +181,12 @@ export async function runCluster(t: TestContext, { seed, durationMs, tell }: Clu
     const { code } = await program.exited;
     if (code !== 0) problems.push(`a stop ended with ${code}: ${program.log().slice(-2000)}`);
   }
-  problems.push(...publisher.faults, ...reader.faults, ...receivers.problems);
+  for (const fault of [...publisher.faults, ...reader.faults]) {
+    const [, errorId] = /"errorId":"([0-9a-f-]+)"/.exec(fault) ?? [];
+    const said = errorId === undefined ? [] : programs.flatMap((one) => linesWith(one.log(), errorId));
+    problems.push([fault, ...said].join('\n'));
+  }
+  problems.push(...receivers.problems);
   const history: History = {
     webhooks: KINDS.map((name) => ({ name, ordered: name === 'ordered', kept: kept.get(name) ?? [] })),
     publishes: publisher.publishes,
@@ -201,6 +209,10 @@ export async function runCluster(t: TestContext, { seed, durationMs, tell }: Clu
     replies: reader.readings.length,
     violations: [...violations(history), ...found],
   };
+}
+
+function linesWith(log: string, text: string): string[] {
+  return log.split('\n').filter((line) => line.includes(text));
 }
 
 async function subscribe(
