@@ -112,7 +112,7 @@ export function usageSection(used: CustomerUsageView, path: string): Html {
 function usageFigures(total: Usage): Html {
   const { events, deliveries, attempts, failures, bytes, tokens } = total;
   return figures([
-    { label: 'Events', value: countText(events), hint: 'published for the customer' },
+    { label: 'Events', value: countText(events), hint: 'published' },
     { label: 'Deliveries', value: countText(deliveries), hint: 'records delivered' },
     {
       label: 'Failures',

@@ -146,7 +146,7 @@ function delivery(): FieldTable {
 const MODE = oneOf({
   label: 'Mode',
   choices: [
-    { value: 'push', label: 'Push', hint: 'Sallyport sends the events to an endpoint.' },
+    { value: 'push', label: 'Push', hint: 'The events are sent to an endpoint.' },
     {
       value: 'pull',
       label: 'Pull',

@@ -24,8 +24,16 @@ const REASONS: readonly (readonly [code: string, reason: UnavailableReason])[] =
   ['25006', 'read_only'],
   ['55P03', 'locked'],
   ['57014', 'locked'],
+  // Other transactions kept it from finishing, several times in a row.
+  ['40', 'locked'],
   ['57P', 'unreachable'],
   ['08', 'unreachable'],
+  // The server does not let the role in, or has no such database any more.
+  ['28', 'unreachable'],
+  ['3D', 'unreachable'],
+  // The session no longer has its statements or its transaction: something between ends sessions.
+  ['26', 'unreachable'],
+  ['25P', 'unreachable'],
   ['58', 'failed'],
   ['XX', 'damaged'],
 ];
