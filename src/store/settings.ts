@@ -12,8 +12,8 @@ export type SettingStore = {
   checkMasterKey(): Promise<void>;
   /** The look of the customers' portal; null: nobody has chosen one. */
   portalTheme(): Promise<PortalTheme | null>;
-  /** Replaces `before`, which has no name, logo or accent if nobody has chosen any. Rejects with `StaleWrite` if the look is another one. */
-  putPortalTheme(theme: PortalTheme, before: PortalTheme, audit: AuditEntry): Promise<void>;
+  /** Replaces `before`; null: nobody has chosen one. Rejects with `StaleWrite` if the look is another one. */
+  putPortalTheme(theme: PortalTheme, before: PortalTheme | null, audit: AuditEntry): Promise<void>;
   /** Whether the master key is the one that the database was made with. */
   knowsMasterKey(): Promise<boolean>;
 };

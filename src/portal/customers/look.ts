@@ -28,7 +28,8 @@ export function lookPages(dependencies: PageDependencies): PageRoute[] {
     view: (call, theme, state) => lookView(dependencies, call, theme, state),
     respond: (call) =>
       retryStale(async () => {
-        const before = await current();
+        const stored = await store.settings.portalTheme();
+        const before = stored ?? NO_THEME;
         refuseChanged(call.acting.ifMatch, before, 'look');
         const value = (name: string): string => call.form.get(name) ?? '';
         const theme = readTheme({ name: value('name'), logo: value('logo'), accent: value('accent') });
@@ -36,7 +37,7 @@ export function lookPages(dependencies: PageDependencies): PageRoute[] {
         if (Object.keys(changes).length > 0) {
           const { actor } = call.acting;
           const change = { action: 'portal.update', target: 'portal:customers', customerId: null, changes } as const;
-          await store.settings.putPortalTheme(theme, before, { id: ids.uuid(), at: clock(), actor, ...change });
+          await store.settings.putPortalTheme(theme, stored, { id: ids.uuid(), at: clock(), actor, ...change });
         }
         const note = theme.accent === null ? null : accentNote(theme.accent);
         return redirectTo(PATH, `The look is saved.${note === null ? '' : ` ${note}`}`);

@@ -14,7 +14,7 @@ import { badge } from '../parts/mark.ts';
 import { countText, relativeTime } from '../parts/text.ts';
 import { readText } from '../query.ts';
 import { DELIVERIES_PATH, deliveryTabs } from './list.ts';
-import { readScope } from './scope.ts';
+import { readScope, scopeFields } from './scope.ts';
 
 const PATH = `${DELIVERIES_PATH}/failures`;
 const STREAM = `${PATH}/changes`;
@@ -26,12 +26,13 @@ export function deliveryFailurePages(dependencies: PageDependencies): PageRoute[
   return [
     pages.view(PATH, async (call) => {
       const { query } = call;
-      const { fields, numbers } = await readScope(dependencies, query);
+      const scope = await readScope(dependencies, query);
+      const { fields } = await scopeFields(store, scope);
       return listView({
         ...{ title: 'Failures', lead: LEAD, above: deliveryTabs('failures') },
         filters: fields,
         stream: withQuery(STREAM, query, {}),
-        ...resultsOf(call, await store.deliveries.failures(numbers)),
+        ...resultsOf(call, await store.deliveries.failures(scope.numbers)),
       });
     }),
     pages.stream(STREAM, (call) => {

@@ -8,7 +8,7 @@ import type { DeliverySearch } from '../../webhooks/deliveries.ts';
 import type { DeliveryState } from '../../webhooks/webhook.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
 import { readChoice, readInstant, readText } from '../query.ts';
-import type { DeliveryScope } from './scope.ts';
+import type { ScopeFields } from './scope.ts';
 
 const DELIVERY_STATES: readonly DeliveryState[] = ['pending', 'delivered', 'dead', 'discarded'];
 
@@ -102,11 +102,11 @@ const RESPONSES = [
   'dns',
 ];
 
-/** The fields of all filters. `webhook` and `customer` are those of `readScope`. */
+/** The fields of all filters. `webhook` and `customer` are those of `scopeFields`. */
 export async function deliveryFilters(
   store: Store,
   query: URLSearchParams,
-  [webhook, ...customer]: DeliveryScope['fields'],
+  [webhook, ...customer]: ScopeFields['fields'],
 ): Promise<Html[]> {
   const state = newForm(Object.fromEntries(NAMES.map((name) => [name, query.get(name)])));
   const types = await store.eventTypes.all();

@@ -18,7 +18,7 @@ import { notice, stateBadge } from '../parts/mark.ts';
 import { countOf, countText, relativeTime, spanText, time } from '../parts/text.ts';
 import { outcomeBadge } from './attempt.ts';
 import { type Asked, deliveryFilters, readAsked } from './filters.ts';
-import { readScope } from './scope.ts';
+import { type DeliveryScope, readScope, scopeFields } from './scope.ts';
 
 /** A page of deliveries, each with its last attempt. */
 type Listed = DeliveryPage & {
@@ -28,9 +28,8 @@ type Listed = DeliveryPage & {
 
 export function deliveryListPages(dependencies: PageDependencies): PageRoute[] {
   const { pages, services, store, feed, clock } = dependencies;
-  const read = async ({ filter }: Asked, query: URLSearchParams): Promise<Listed> => {
+  const read = async ({ filter }: Asked, query: URLSearchParams, { ofCustomer }: DeliveryScope): Promise<Listed> => {
     const { cursor, limit } = readPageQuery(query);
-    const { ofCustomer } = await readScope(dependencies, query);
     const scoped = ofCustomer === null ? filter : { ...filter, webhookNumbers: [...ofCustomer.keys()] };
     const page =
       ofCustomer?.size === 0 ? { items: [], next: null } : await services.deliveries.list(scoped, cursor, limit);
@@ -42,12 +41,13 @@ export function deliveryListPages(dependencies: PageDependencies): PageRoute[] {
       const asked = readAsked(call.query, call.now);
       const place = asked.searched.kind === 'id' ? await placeOf(dependencies, asked.searched.id) : null;
       if (place !== null) return redirectTo(place);
+      const scope = await readScope(dependencies, call.query);
       return listView({
         ...{ title: 'Deliveries', lead: LEAD, actions: actionsOf(call), above: deliveryTabs('list') },
-        filters: await deliveryFilters(store, call.query, (await readScope(dependencies, call.query)).fields),
+        filters: await deliveryFilters(store, call.query, (await scopeFields(store, scope)).fields),
         layout: 'delivery-list',
         stream: withQuery(STREAM, call.query, {}),
-        ...resultsOf(call, asked, await read(asked, call.query)),
+        ...resultsOf(call, asked, await read(asked, call.query, scope)),
       });
     }),
     pages.stream(STREAM, (call) => {
@@ -56,7 +56,7 @@ export function deliveryListPages(dependencies: PageDependencies): PageRoute[] {
       return liveContent(feed, webhookId, call.signal, async () => {
         const now = clock();
         const asked = readAsked(query, now);
-        const listed = await read(asked, query);
+        const listed = await read(asked, query, await readScope(dependencies, query));
         const version = JSON.stringify([listed, listed.items.map((delivery) => isDue(delivery, now))]);
         return { version, content: () => listResults(resultsOf({ ...call, now }, asked, listed)) };
       });

@@ -12,7 +12,7 @@ import { countOf, spanText, time } from '../parts/text.ts';
 import { readChoice, readText } from '../query.ts';
 import { outcomeBadge } from './attempt.ts';
 import { DELIVERIES_PATH, deliveryTabs } from './list.ts';
-import { ownFeed, readScope } from './scope.ts';
+import { ownFeed, readScope, scopeFields } from './scope.ts';
 
 const PATH = `${DELIVERIES_PATH}/watch`;
 const STREAM = `${DELIVERIES_PATH}/live`;
@@ -23,8 +23,9 @@ export function deliveryLivePages(dependencies: PageDependencies): PageRoute[] {
   return [
     pages.view(PATH, async ({ query }) => {
       const outcome = readOutcome(query);
-      const { fields, numbers, webhooks } = await readScope(dependencies, query);
-      const attempts = await store.attempts.latest(TAIL_BEGINS_WITH, outcome, numbers);
+      const scope = await readScope(dependencies, query);
+      const { fields, webhooks } = await scopeFields(store, scope);
+      const attempts = await store.attempts.latest(TAIL_BEGINS_WITH, outcome, scope.numbers);
       const byNumber = new Map(webhooks.map((one) => [one.progress.webhookNumber, one]));
       const results = tail({
         attempts,

@@ -2,19 +2,17 @@
 import type { Html } from '../../http/html.ts';
 import { CHOICES_MAX } from '../../kernel/limits/portal.ts';
 import type { AttemptFeed } from '../../observe/attempt-feed.ts';
+import type { Store } from '../../store/store.ts';
 import type { Webhook } from '../../webhooks/webhook.ts';
-import { ownerFilter } from '../customers/owner.ts';
+import { type OwnerFilter, ownerFilter } from '../customers/owner.ts';
 import type { PageDependencies } from '../page.ts';
 import { newForm, selectField } from '../parts/fields.ts';
 import { readText } from '../query.ts';
 
 export type DeliveryScope = {
-  /** The fields of the filters by webhook and by customer. A customer's portal has no filter by customer. */
-  readonly fields: readonly [webhook: Html, ...customer: Html[]];
-  /** Null without the filter. */
+  readonly owner: OwnerFilter;
+  /** Null without the filter by webhook. */
   readonly webhook: Webhook | null;
-  /** The webhooks among which one can be chosen, at most `CHOICES_MAX`. */
-  readonly webhooks: readonly Webhook[];
   /** The webhooks of the customer of the filter: their ids by number; null without the filter. */
   readonly ofCustomer: ReadonlyMap<number, string> | null;
   /** The numbers of the webhooks that both filters leave; null without a filter. */
@@ -33,14 +31,27 @@ export async function readScope(
   const ofCustomer = customerId === undefined ? null : await store.customers.webhookNumbers(customerId);
   const chosen = webhook === null ? null : [webhook.progress.webhookNumber];
   const numbers = chosen ?? (ofCustomer === null ? null : [...ofCustomer.keys()]);
-  const found = await store.webhooks.list('', CHOICES_MAX, owner.filter);
-  const webhooks = webhook === null || found.some((one) => one.id === id) ? found : [...found, webhook];
-  const choices = webhookChoices(webhooks, 'Any webhook');
-  const field = selectField(newForm({ webhook: id }), { name: 'webhook', label: 'Webhook', choices });
   return {
-    ...{ webhook, webhooks, ofCustomer, fields: [field, ...owner.fields] },
+    ...{ owner, webhook, ofCustomer },
     numbers: numbers?.filter((number) => ofCustomer === null || ofCustomer.has(number)) ?? null,
   };
+}
+
+export type ScopeFields = {
+  /** A customer's portal has no filter by customer. */
+  readonly fields: readonly [webhook: Html, ...customer: Html[]];
+  /** The webhooks among which one can be chosen, at most `CHOICES_MAX`. */
+  readonly webhooks: readonly Webhook[];
+};
+
+/** The fields of both filters. */
+export async function scopeFields(store: Store, { owner, webhook }: DeliveryScope): Promise<ScopeFields> {
+  const found = await store.webhooks.list('', CHOICES_MAX, owner.filter);
+  const isAmong = webhook === null || found.some(({ id }) => id === webhook.id);
+  const webhooks = isAmong ? found : [...found, webhook];
+  const choices = webhookChoices(webhooks, 'Any webhook');
+  const field = selectField(newForm({ webhook: webhook?.id }), { name: 'webhook', label: 'Webhook', choices });
+  return { webhooks, fields: [field, ...owner.fields] };
 }
 
 /** The feed of the attempts to deliver to the customer of the filter. */

@@ -1,6 +1,6 @@
 /** Facts about the database itself (`setting`). */
 
-import { NO_THEME, type PortalTheme } from '../../customers/theme.ts';
+import type { PortalTheme } from '../../customers/theme.ts';
 import type { Vault } from '../../kernel/vault.ts';
 import type { Database, Statement } from '../database.ts';
 import type { FirstCredentialStore, PendingCredentials, SettingStore } from '../settings.ts';
@@ -42,9 +42,12 @@ export function settingStore(db: Database, vault: Vault): SettingStore {
       return value === null ? null : (JSON.parse(Buffer.from(value).toString('utf8')) as PortalTheme);
     },
     putPortalTheme: async (theme, before, audit) => {
-      const params = { name: PORTAL_THEME, value: themeBytes(theme), before: themeBytes(before) };
-      const first = { sql: KEEP, params: { name: PORTAL_THEME, value: themeBytes(NO_THEME) } };
-      await db.commit([first, { sql: REPLACE, params, expectChanges: 1 }, auditStatement(audit)]);
+      const first = { name: PORTAL_THEME, value: themeBytes(theme) };
+      const change =
+        before === null
+          ? { sql: KEEP, params: first, expectChanges: 1 }
+          : { sql: REPLACE, params: { ...first, before: themeBytes(before) }, expectChanges: 1 };
+      await db.commit([change, auditStatement(audit)]);
     },
     proveWritable: async (now) =>
       void (await db.commit([{ sql: PUT, params: { name: 'written_at', value: Buffer.from(String(now)) } }])),
