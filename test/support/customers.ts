@@ -131,7 +131,7 @@ export async function seedBelongings(
 
 /** An id that nothing has, and that is sorted, dated and shaped as this one. */
 export function unknownLike(id: string): string {
-  if (!/[0-9a-f]$/.test(id)) return `${id.slice(0, -1)}z`;
+  if (!/[0-9a-f]$/.test(id)) return `${id.slice(0, -1)}${id.endsWith('z') ? 'y' : 'z'}`;
   const last = id.at(-1) === 'f' ? '0' : (Number.parseInt(id.at(-1) ?? '0', 16) + 1).toString(16);
   return id.slice(0, -1) + last;
 }
