@@ -70,15 +70,17 @@ function addCustomers(path: string, count: number): void {
   const db = new BetterSqlite3(path);
   const ids = createIds(Date.now, randomBytes);
   const now = Date.now();
-  const customer = db.prepare(`INSERT INTO customer VALUES (?, ?, NULL, '{}', 1, ?, ?)`);
+  const customer = db.prepare(
+    `INSERT INTO customer (id, name, metadata, active, created_at, updated_at) VALUES (?, ?, '{}', 1, ?, ?)`,
+  );
   const endpoint = db.prepare(
     `INSERT INTO endpoint (id, customer_id, name, url, api_key, secret, secret_created_at, token_challenge, verified, enabled,
       enable_when_verified, created_at, updated_at) VALUES (?, ?, 'receiver', 'https://receiver.example/', x'00', x'00', ?, 0, 0, 1, 1, ?, ?)`,
   );
   const webhook = db.prepare(
-    `INSERT INTO webhook (id, customer_id, name, endpoint_id, event_types, custom_headers, ordered, max_batch_records, retry_policy,
+    `INSERT INTO webhook (number, id, customer_id, name, endpoint_id, event_types, custom_headers, ordered, max_batch_records, retry_policy,
       max_attempts, standard_webhooks, heartbeat_seconds, timeout_seconds, created_at, updated_at)
-     VALUES (?, ?, 'webhook', ?, '[]', '[]', 0, 100, 'exponential', 20, 0, 300, 15, ?, ?)`,
+     VALUES (?, ?, ?, 'webhook', ?, '[]', '[]', 0, 100, 'exponential', 20, 0, 300, 15, ?, ?)`,
   );
   const progress = db.prepare(
     `INSERT INTO webhook_progress (webhook_number, state, state_at, next_offset, cursor_offset, failure_streak, dead_streak)
@@ -91,13 +93,19 @@ function addCustomers(path: string, count: number): void {
       customer.run(customerId, `customer ${n}`, now, now);
       endpoint.run(endpointId, customerId, now, now, now);
       for (let w = 0; w < WEBHOOKS_EACH; w += 1) {
-        const { lastInsertRowid } = webhook.run(ids.uuid(), customerId, endpointId, now, now);
-        progress.run(lastInsertRowid, now);
-        subscription.run(w === 0 ? TYPE : 'other.*', customerId, lastInsertRowid);
+        const number = scattered(n * WEBHOOKS_EACH + w + 1);
+        webhook.run(number, ids.uuid(), customerId, endpointId, now, now);
+        progress.run(number, now);
+        subscription.run(w === 0 ? TYPE : 'other.*', customerId, number);
       }
     }
   })();
   db.close();
+}
+
+/** A different number of 26 bits for each `n`, as scattered as those that the service draws. The factor is odd, so no two are equal. */
+function scattered(n: number): number {
+  return Math.imul(n, 0x9e37_79b1) & 0x3ff_ffff;
 }
 
 async function compare(name: string, times: number, work: Work, sides: readonly [Side, Side]): Promise<void> {
