@@ -121,7 +121,7 @@ describe('delivery ids', () => {
       for (const number of each) assert.ok(number > 0 && number < 2 ** 26);
     }
     const first = numbers.map(([number = 0]) => number);
-    // 200 random numbers of 26 bits: each of eight equal parts has some, but for a chance of 10⁻¹⁰.
+    // With 200 random numbers, the chance that one of eight equal ranges has none is below 10⁻¹⁰.
     assert.equal(new Set(first.map((number) => number >> 23)).size, 8);
   });
 

@@ -10,6 +10,7 @@ import { READS, together } from './together.ts';
 
 /** Commits under way at once. A token is durable after one wait for the disk, or two if both commits are under way. */
 const WRITES_UNDER_WAY = 2;
+const TOKENS_OF_A_COMMIT = 1000;
 
 export type PostgresAccessVersion = AccessVersion & {
   /** Call this when another instance may have written, for example on a notification: subscribers hear of it if the version changed. */
@@ -94,7 +95,7 @@ export function tokenStore(db: Database, access: Pick<AccessVersion, 'current'>)
         const keys = new Set(issued?.rows.map(({ key }) => Number(key)));
         return tokens.map(({ key }) => keys.has(key));
       },
-      { underWayMax, callsMax: READS.callsMax },
+      { underWayMax, callsMax: TOKENS_OF_A_COMMIT },
     );
   const issue = issueBy(ISSUE, WRITES_UNDER_WAY);
   // Tokens of other applications do not wait for the change of this one.
