@@ -21,7 +21,7 @@ type Described = Pick<EventType, 'name' | 'dataSchema' | 'sample'>;
 export function filterPaths(eventTypes: readonly Described[], samples: readonly unknown[] = []): FilterPath[] {
   const found: Found = { paths: new Map(), nodes: 0 };
   for (const { dataSchema } of eventTypes) {
-    if (dataSchema !== null) addSchema(found, dataSchema, { path: 'data', depth: 0, root: dataSchema });
+    if (dataSchema !== null) addSchema(found, dataSchema);
   }
   for (const data of [...eventTypes.map(({ sample }) => sample), ...samples]) addSample(found, data, 'data', 0);
   const own = [...found.paths].filter(([path]) => path !== 'data').map(([path, about]) => shown(path, about));
@@ -33,7 +33,13 @@ export function filterPaths(eventTypes: readonly Described[], samples: readonly 
   ];
 }
 
-type About = { readonly types: Set<string>; readonly values: Map<string, unknown>; description: string | null };
+type About = {
+  readonly types: Set<string>;
+  readonly values: Map<string, unknown>;
+  /** Schemas that were looked at here, so that circles end. */
+  readonly schemas: Set<object>;
+  description: string | null;
+};
 type Found = { readonly paths: Map<string, About>; nodes: number };
 
 function shown(path: string, { types, values, description }: About): FilterPath {
@@ -45,7 +51,7 @@ function at({ paths }: Found, path: string, depth: number): About | null {
   const known = paths.get(path);
   if (known !== undefined) return known;
   if (depth > FILTER_STEPS || paths.size >= FILTER_PATHS) return null;
-  const about: About = { types: new Set(), values: new Map(), description: null };
+  const about: About = { types: new Set(), values: new Map(), schemas: new Set(), description: null };
   paths.set(path, about);
   return about;
 }
@@ -81,16 +87,30 @@ function typeName(value: unknown): string {
   return Array.isArray(value) ? 'array' : typeof value;
 }
 
-type Place = { readonly path: string; readonly depth: number; readonly root: unknown };
+type Place = { readonly path: string; readonly depth: number };
 
-/** Schemas looked at, references included: a schema may refer to itself many times over. */
+/** Schemas looked at for all event types, references included. */
 const NODES_MAX = 5000;
 
-function addSchema(found: Found, schema: unknown, place: Place): void {
-  found.nodes += 1;
-  const about = at(found, place.path, place.depth);
-  if (about === null || !isObject(schema) || found.nodes > NODES_MAX) return;
-  const { type, description, properties, items, prefixItems, $ref } = schema;
+/** In a queue, not by recursion: references may lead to references as often as a schema has room for, which is more than the stack holds. */
+function addSchema(found: Found, root: object): void {
+  const queue: { readonly schema: unknown; readonly place: Place }[] = [
+    { schema: root, place: { path: 'data', depth: 0 } },
+  ];
+  for (const { schema, place } of queue) {
+    found.nodes += 1;
+    if (found.nodes > NODES_MAX) return;
+    const about = at(found, place.path, place.depth);
+    if (about === null || !isObject(schema) || about.schemas.has(schema)) continue;
+    about.schemas.add(schema);
+    describe(about, schema);
+    for (const part of partsOf(schema, root)) queue.push({ schema: part, place });
+    queue.push(...membersOf(schema, place));
+  }
+}
+
+function describe(about: About, schema: Readonly<Record<string, unknown>>): void {
+  const { type, description } = schema;
   for (const one of Array.isArray(type) ? type : [type]) {
     if (typeof one === 'string') about.types.add(one === 'integer' ? 'number' : one);
   }
@@ -98,19 +118,25 @@ function addSchema(found: Found, schema: unknown, place: Place): void {
   for (const values of [schema.enum, 'const' in schema ? [schema.const] : [], schema.examples, [schema.default]]) {
     if (Array.isArray(values)) for (const value of values) if (value !== undefined) addValue(about, value);
   }
-  if (isObject(properties)) {
-    for (const [name, one] of Object.entries(properties)) {
-      const path = member(place.path, name);
-      if (path !== null) addSchema(found, one, { ...place, path, depth: place.depth + 1 });
-    }
-  }
+}
+
+/** Schemas that hold for the same value. */
+function partsOf(schema: Readonly<Record<string, unknown>>, root: object): unknown[] {
+  const parts = ['allOf', 'anyOf', 'oneOf'].flatMap((keyword) =>
+    Array.isArray(schema[keyword]) ? schema[keyword] : [],
+  );
+  return typeof schema.$ref === 'string' ? [...parts, resolve(schema.$ref, root)] : parts;
+}
+
+function membersOf(schema: Readonly<Record<string, unknown>>, place: Place): { schema: unknown; place: Place }[] {
+  const { properties, items, prefixItems } = schema;
+  const depth = place.depth + 1;
+  const members = Object.entries(isObject(properties) ? properties : {}).flatMap(([name, one]) => {
+    const path = member(place.path, name);
+    return path === null ? [] : [{ schema: one, place: { path, depth } }];
+  });
   const first: unknown = Array.isArray(prefixItems) ? prefixItems[0] : Array.isArray(items) ? items[0] : items;
-  if (isObject(first)) addSchema(found, first, { ...place, path: `${place.path}.0`, depth: place.depth + 1 });
-  for (const keyword of ['allOf', 'anyOf', 'oneOf']) {
-    const parts = schema[keyword];
-    if (Array.isArray(parts)) for (const part of parts) addSchema(found, part, place);
-  }
-  if (typeof $ref === 'string') addSchema(found, resolve($ref, place.root), place);
+  return isObject(first) ? [...members, { schema: first, place: { path: `${place.path}.0`, depth } }] : members;
 }
 
 /** The part of the schema that a JSON Pointer (RFC 6901) in a reference names. References elsewhere are left out. */

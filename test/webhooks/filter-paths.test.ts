@@ -66,6 +66,11 @@ describe('the paths of event types', () => {
       filterPaths([described('a.b', circle, null)]).map(({ path }) => path),
       ['type', 'subject'],
     );
+    const wide = { anyOf: Array.from({ length: 5000 }, () => ({ $ref: '#' })), properties: { next: { $ref: '#' } } };
+    assert.equal(filterPaths([described('a.b', wide, null)]).length, 2);
+    const chain = Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [i, { $ref: `#/$defs/${i + 1}` }]));
+    const long = { $ref: '#/$defs/0', $defs: { ...chain, 3000: { properties: { end: { type: 'string' } } } } };
+    assert.equal(filterPaths([described('a.b', long, null)]).at(-1)?.path, 'data.end');
     const deep = Array.from({ length: 30 }).reduce((within: object) => ({ a: within }), {});
     const longest = filterPaths([described('a.b', null, deep)]).at(-1)?.path ?? '';
     assert.equal(longest, `data${'.a'.repeat(FILTER_STEPS)}`);
