@@ -1,16 +1,12 @@
 /** The newest PostgreSQL works as the oldest does, which runs all tests; a server that is too old is refused. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { describe, it } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { cleanUp } from '../support/cleanup.ts';
 import { sallyport, unusedFolder } from '../support/command.ts';
+import { runNestedTests } from '../support/nested.ts';
 import { startCluster } from '../support/postgres.ts';
 import { programsOfVersion } from '../support/postgres-versions.ts';
-
-const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** The verbs of the store, the schema with its partitions, leases and settlements, and the way from a token to a delivery. */
 const TESTS = [
@@ -28,21 +24,10 @@ const COMMANDS = [
 
 describe('the version of PostgreSQL', () => {
   it('may be 18: the store and the way to a delivery pass their tests', async (t) => {
-    // Without NODE_TEST_CONTEXT, with which a nested `node --test` runs nothing and passes.
-    const { NODE_TEST_CONTEXT: _, ...rest } = process.env;
-    const env = { ...rest, TEST_DATABASE: 'postgres', TEST_POSTGRES_PROGRAMS: programsOfVersion(t, 18) };
-    const args = ['--disable-warning=ExperimentalWarning', 'scripts/test-suite.ts', ...TESTS];
-    const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], env });
-    cleanUp(t, () => void child.kill('SIGTERM'));
-    const ended = once(child, 'close');
-    let output = '';
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding('utf8').on('data', (text: string) => {
-        output += text;
-      });
-    }
-    const [code] = (await ended) as [number | null];
-    assert.equal(code, 0, output);
+    const output = await runNestedTests(t, ['scripts/test-suite.ts', ...TESTS], {
+      TEST_DATABASE: 'postgres',
+      TEST_POSTGRES_PROGRAMS: programsOfVersion(t, 18),
+    });
     assert.match(output, /^[1-9]\d{2,} tests of \d+ files in .*All passed\.$/m);
   });
 
