@@ -23,6 +23,7 @@ export type { Attempt, Throttle };
 /** Answers at once. */
 export type MemoryThrottle = {
   blockedForMs(attempt: Attempt, now: number): number | null;
+  blockedHereForMs(attempt: Attempt, now: number): number | null;
   countFailure(attempt: Attempt, now: number): number | null;
 };
 
@@ -41,6 +42,7 @@ export function createThrottle(remembered: number = FAILURES_REMEMBERED_MAX): Me
 
   return {
     blockedForMs,
+    blockedHereForMs: blockedForMs,
     countFailure: (attempt, now) => {
       const waitMs = blockedForMs(attempt, now);
       if (waitMs !== null) return waitMs;

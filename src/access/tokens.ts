@@ -5,6 +5,7 @@ import { type Clock, type Ids, type Random, rowKeyTime } from '../kernel/ids.ts'
 import { CLIENTS_CACHED, CLIENTS_CACHED_BYTES } from '../kernel/limits/limits.ts';
 import { bytesOfTexts, createVersionedCache } from '../kernel/lru.ts';
 import { Refusal } from '../kernel/refusal.ts';
+import type { Answer } from '../store/database.ts';
 import { retryStale, StaleWrite } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
 import type { Client } from './application.ts';
@@ -36,8 +37,13 @@ export type Introspection =
     };
 
 export type Tokens = {
-  /** The application with these credentials. Throws `invalid_client`, the same for every reason. */
-  authenticate(credentials: ClientCredentials): Promise<Client>;
+  /** Changes with every change of an application or user. */
+  version(): Answer<number>;
+  /**
+   * The application with these credentials. Throws `invalid_client`, the same for every reason. `version`: if the caller has just asked for
+   * it.
+   */
+  authenticate(credentials: ClientCredentials, version?: number): Promise<Client>;
   /**
    * Issues a token to a client that was just authenticated, for the requested `scope`. Throws `invalid_scope`. If its tokens were revoked
    * or it was deactivated meanwhile, `again` authenticates it once more: a revocation ends tokens, not credentials. Without `again` the
@@ -65,9 +71,7 @@ export function createTokens({ store, clock, ids, random }: Dependencies): Token
   // Unknown clients are cached too: looking them up each time would make them slower to refuse than a wrong secret.
   const unknownClients = createVersionedCache<true>({ max: CLIENTS_CACHED });
   // Checksums are tested only before a look-up, so that they cost cached clients nothing.
-  const findClient = async ({ clientId, clientSecret }: ClientCredentials): Promise<Client | null> => {
-    const answer = store.tokens.version();
-    const version = typeof answer === 'number' ? answer : await answer;
+  const findClient = async ({ clientId, clientSecret }: ClientCredentials, version: number): Promise<Client | null> => {
     const cached = clients.find(clientId, version);
     if (cached !== null || unknownClients.find(clientId, version) !== null) return cached;
     if (credentialBytes('spc', clientId) === null || credentialBytes('sps', clientSecret) === null) return null;
@@ -76,8 +80,8 @@ export function createTokens({ store, clock, ids, random }: Dependencies): Token
     unknownClients.keep(clientId, version, true);
     return null;
   };
-  const authenticate = async (credentials: ClientCredentials): Promise<Client> => {
-    const client = await findClient(credentials);
+  const authenticate = async (credentials: ClientCredentials, version?: number): Promise<Client> => {
+    const client = await findClient(credentials, version ?? (await store.tokens.version()));
     const hash = hashCredential(credentials.clientSecret);
     const now = clock();
     const current = timingSafeEqual(client?.secretHash ?? NO_HASH, hash);
@@ -106,6 +110,7 @@ export function createTokens({ store, clock, ids, random }: Dependencies): Token
     return { accessToken, expiresInSeconds, scope };
   };
   return {
+    version: store.tokens.version,
     authenticate,
     issue: async (client, text, again = refuseChanged) => {
       try {

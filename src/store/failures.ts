@@ -9,8 +9,8 @@ export type Attempt = {
 };
 
 /**
- * Call `blockedForMs` before checking the credentials. Afterwards call it again, or `countFailure`, and use the outcome as soon as it
- * answers. The second call bounds concurrent attempts: however many were admitted together, only the outcomes of the first ten (or hundred)
+ * Call `blockedForMs` before checking the credentials. Afterwards call it again, or `blockedHereForMs`, or `countFailure`, and use the outcome
+ * as soon as it answers. The second call bounds concurrent attempts: however many were admitted together, only the outcomes of the first ten (or hundred)
  * failures are revealed. Counting attempts in advance would bound that too, but would refuse a client that makes eleven valid requests at
  * once.
  *
@@ -21,6 +21,11 @@ export type Attempt = {
 export type Throttle = {
   /** Milliseconds until such an attempt is admitted again, or null if it is admitted now. */
   blockedForMs(attempt: Attempt, now: number): Answer<number | null>;
+  /**
+   * The same after a success, but answers null at once if this process counted no failure of the network in the last minute. Then the
+   * attempt is not held back by failures that other instances counted since `blockedForMs`.
+   */
+  blockedHereForMs(attempt: Attempt, now: number): Answer<number | null>;
   /** Counts a failure and returns null. If the attempt is blocked by now, counts nothing and returns as `blockedForMs`. */
   countFailure(attempt: Attempt, now: number): Answer<number | null>;
 };

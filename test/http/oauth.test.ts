@@ -15,6 +15,7 @@ async function start(t: TestContext) {
   const answering = deferred<void>();
   const { client } = createClientAuthentication({
     tokens: {
+      version: () => services.tokens.version(),
       authenticate: async (credentials) => {
         await answering.promise;
         return services.tokens.authenticate(credentials);

@@ -131,7 +131,7 @@ export type ClientAuthentication = {
 };
 
 type AuthenticationParts = {
-  readonly tokens: Pick<Tokens, 'authenticate'>;
+  readonly tokens: Pick<Tokens, 'authenticate' | 'version'>;
   readonly throttle: Throttle;
   readonly clock: Clock;
 };
@@ -139,12 +139,14 @@ type AuthenticationParts = {
 /** Authentication behind the throttle (contract §2 "Brute force"). All routes share one, so that guesses at one count for all. */
 export function createClientAuthentication({ tokens, throttle, clock }: AuthenticationParts): ClientAuthentication {
   const authenticate = async (credentials: ClientCredentials, attempt: Attempt): Promise<Client> => {
-    refuseBlocked(await throttle.blockedForMs(attempt, clock()), tooMany);
-    const client = await tokens.authenticate(credentials).catch(async (error: unknown) => {
+    // Both are asked at once, since on PostgreSQL each is a query.
+    const [waitMs, version] = await Promise.all([throttle.blockedForMs(attempt, clock()), tokens.version()]);
+    refuseBlocked(waitMs, tooMany);
+    const client = await tokens.authenticate(credentials, version).catch(async (error: unknown) => {
       if (isFailedAuthentication(error)) refuseBlocked(await throttle.countFailure(attempt, clock()), tooMany);
       throw error;
     });
-    refuseBlocked(await throttle.blockedForMs(attempt, clock()), tooMany);
+    refuseBlocked(await throttle.blockedHereForMs(attempt, clock()), tooMany);
     return client;
   };
   return {

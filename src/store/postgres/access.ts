@@ -9,7 +9,7 @@ import { numberArray, rowsOf } from './arrays.ts';
 import { READS, together } from './together.ts';
 
 /** Commits under way at once. A token is durable after one wait for the disk, or two if both commits are under way. */
-const WRITES_UNDER_WAY = 2;
+const WRITES_UNDER_WAY = 1;
 const TOKENS_OF_A_COMMIT = 1000;
 
 export type PostgresAccessVersion = AccessVersion & {

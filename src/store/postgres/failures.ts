@@ -1,12 +1,15 @@
 /** Failed authentications on PostgreSQL (`authentication_failure`), which all instances share. */
 import { clientDigest, type Failure, waitMsOf } from '../../access/throttle.ts';
 import { CLIENT_FAILURES_MAX, FAILURE_WINDOW_MS, NETWORK_FAILURES_MAX } from '../../kernel/limits/limits.ts';
+import { createLru } from '../../kernel/lru.ts';
 import type { Database, Row, Statement } from '../database.ts';
 import type { Attempt, FailurePurpose, FailureStore, Throttle } from '../failures.ts';
 import { READS, together } from './together.ts';
 
 /** Each holds the locks of its networks until the transaction ends, which is not more than some milliseconds. */
 const COUNTS_MAX = 100;
+/** If more networks fail within a minute, a success of the oldest is held back by no failure that was counted since it began. */
+const NETWORKS_REMEMBERED = 10_000;
 
 // Index: authentication_failure_network. At most a hundred rows a network, because blocked attempts are not recorded.
 const LOGS = `
@@ -33,18 +36,27 @@ export function failureStore(db: Database): FailureStore {
   });
   /** The last count under way of each network. Counts end in the order in which they begin. */
   const counting = new Map<string, Promise<unknown>>();
+  /** When this process last counted a failure of each network. */
+  const lastCounted = createLru<string, number>({ max: NETWORKS_REMEMBERED });
+  const countedLately = ({ network, now }: Asked): boolean =>
+    Math.abs(now - (lastCounted.get(network) ?? Number.NEGATIVE_INFINITY)) < FAILURE_WINDOW_MS;
+  const blockedAfterCounts = async (asked: Asked): Promise<number | null> => {
+    // A read is faster than a count. Without this wait, a success would overtake the failures of a burst that came before it.
+    await counting.get(asked.network)?.catch(() => undefined);
+    return blocked(asked);
+  };
   return {
     throttle: (purpose): Throttle => ({
-      blockedForMs: async (attempt, now) => {
+      blockedForMs: (attempt, now) => blockedAfterCounts(askedBy(purpose, attempt, now)),
+      blockedHereForMs: (attempt, now) => {
         const asked = askedBy(purpose, attempt, now);
-        // A read is faster than a count. Without this wait, a success would overtake the failures of a burst that came before it.
-        await counting.get(asked.network)?.catch(() => undefined);
-        return blocked(asked);
+        return countedLately(asked) ? blockedAfterCounts(asked) : null;
       },
       countFailure: async (attempt, now) => {
         const asked = askedBy(purpose, attempt, now);
         const counted = count(asked);
         counting.set(asked.network, counted);
+        lastCounted.set(asked.network, now);
         try {
           return await counted;
         } finally {

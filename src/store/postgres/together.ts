@@ -20,6 +20,15 @@ type Waiting<Input, Output> = {
   readonly reject: (error: unknown) => void;
 };
 
+/** Of all functions together, so that their queries go out together. */
+let flushes: (() => void)[] = [];
+
+function flushAll(): void {
+  const due = flushes;
+  flushes = [];
+  for (const flush of due) flush();
+}
+
 /**
  * Returns a function that collects its calls until the end of the turn and passes them to `run` together. `run` is called after each of
  * these calls has begun, so what it reads is current for all of them. It returns one output for each input, in order. If it rejects, all of
@@ -54,7 +63,7 @@ export function together<Input, Output>(
   const schedule = (): void => {
     if (isScheduled || waiting.length === 0 || underWay >= underWayMax) return;
     isScheduled = true;
-    atTurnsEnd(flush);
+    if (flushes.push(flush) === 1) atTurnsEnd(flushAll);
   };
   return (input) =>
     new Promise((resolve, reject) => {

@@ -56,7 +56,7 @@ function wantsAnotherWay({ message, code }: Error & { readonly code?: string }):
 type Wanted = { readonly needsPrimary: boolean; readonly prepares: boolean; readonly signal: AbortSignal };
 
 async function connectOnce(config: pg.ClientConfig, { needsPrimary, prepares, signal }: Wanted): Promise<Session> {
-  const { Client } = (await import('pg')).default;
+  const { Client, Query } = (await import('pg')).default;
   const client = new Client({ ...config, keepAlive: true, types: TYPES, pipeline: true } as pg.ClientConfig);
   const { stream } = (
     client as unknown as { readonly connection: { readonly stream: { destroy(error: Error): void } } }
@@ -69,7 +69,7 @@ async function connectOnce(config: pg.ClientConfig, { needsPrimary, prepares, si
     const greeting = await greet(client);
     if (needsPrimary && greeting.isStandby) throw new NotWritableError(STANDBY);
     if (needsPrimary && greeting.isReadOnly) throw new NotWritableError(READ_ONLY);
-    const session = createSession(client, greeting, prepares);
+    const session = createSession({ client, Query }, greeting, prepares);
     // A pooler would give them to other clients too: there each transaction has its own.
     if (session.process !== null) await client.query(planning('SET'));
     return session;

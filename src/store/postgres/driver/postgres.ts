@@ -3,6 +3,7 @@
  * several in one would lock the rows of webhooks in the order in which they came, and so deadlock with a publisher, who locks them in the
  * order of their numbers. Each deadlock takes a second.
  */
+import { nextTick } from 'node:process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { BYTES_WAITING_MAX, LISTS_WAITING_MAX } from '../../../kernel/limits/database.ts';
 import {
@@ -20,7 +21,7 @@ import { type Connection, createConnection } from './connection.ts';
 import { isLost, isStaleSession, lacksPartition, portError } from './errors.ts';
 import { createListener, type OnMessage } from './listen.ts';
 import { createRoute, type Route } from './route.ts';
-import { runPlanned, type Session } from './session.ts';
+import { type Prepared, runPlanned, type Session } from './session.ts';
 import { runTransaction } from './transaction.ts';
 import { planConnections } from './url.ts';
 import { watch } from './watch.ts';
@@ -125,11 +126,17 @@ async function runAlone(route: Route, sql: string): Promise<void> {
 
 type Reads = (sql: string, params: Parameters) => Promise<Row[]>;
 
+type Read = Prepared & { readonly resolve: (rows: Row[]) => void; readonly reject: (error: unknown) => void };
+
+/** Reads that are sent together. All wait for the slowest of them. */
+const READS_TOGETHER = 50;
+
 /**
- * Reads on the first connection that answers quickly. A read whose connection is lost is repeated. While a connection cannot be opened, the
- * others are used, however busy they are.
+ * Reads on the first connection that answers quickly, all reads of a turn at once. Reads whose connection is lost are repeated. While a
+ * connection cannot be opened, the others are used, however busy they are.
  */
 function createReads(readers: readonly Connection[]): Reads {
+  const waiting: Read[] = [];
   const chosen = (): Connection => {
     const waits = readers.map((reader) => reader.current()?.silentMs() ?? 0);
     const free = waits.findIndex((silentMs) => silentMs < POSTGRES_READER_BUSY_MS);
@@ -144,20 +151,35 @@ function createReads(readers: readonly Connection[]): Reads {
       return other;
     }
   };
-  return async (sql, params) => {
+  const answer = async (reads: readonly Read[]): Promise<void> => {
     for (let round = 1; ; round += 1) {
       let session: Session | null = null;
       try {
         const reader = chosen();
         session = reader.current() ?? (await opened(reader));
-        return (await runPlanned(session, sql, params)).rows;
+        const answers = await runPlanned(session, reads);
+        for (const [at, { resolve }] of reads.entries()) resolve(answers[at]?.rows ?? []);
+        return;
       } catch (error) {
         const isUseless = isLost(error) || isStaleSession(error);
         if (isUseless) session?.destroy();
-        if (!isUseless || session === null || round > POSTGRES_LOST_ROUNDS) throw portError(error);
+        if (isUseless && session !== null && round <= POSTGRES_LOST_ROUNDS) continue;
+        // One of them is wrong. The others have nothing to do with it.
+        if (!isUseless && reads.length > 1) for (const read of reads) void answer([read]);
+        else for (const { reject } of reads) reject(portError(error));
+        return;
       }
     }
   };
+  const flush = (): void => {
+    while (waiting.length > 0) void answer(waiting.splice(0, READS_TOGETHER));
+  };
+  return (sql, params) =>
+    new Promise((resolve, reject) => {
+      // After all promises that are settled by now have been handled.
+      if (waiting.length === 0) queueMicrotask(() => nextTick(flush));
+      waiting.push({ sql, params, resolve, reject });
+    });
 }
 
 type Writes = Pick<Database, 'commit' | 'commits' | 'onCommit'> & { close(): Promise<void> };

@@ -1,9 +1,14 @@
 /** A session: one connection to a server. Statements are pipelined: each is sent without waiting for those before it. */
 import { createHash } from 'node:crypto';
+import { nextTick } from 'node:process';
 import type pg from 'pg';
 import { POSTGRES_END_MS } from '../../../kernel/limits/postgres.ts';
-import type { Parameters, Row } from '../../database.ts';
+import type { Parameters, Row, Statement } from '../../database.ts';
 import { postgresText, postgresValue, typesOf } from './dialect.ts';
+import { type Answered, pipelined, type Sent } from './pipeline.ts';
+
+/** A shared statement with its parameters. */
+export type Prepared = Pick<Statement, 'sql' | 'params'>;
 
 export type Session = {
   /** The server's process for it; null behind a pooler such as PgBouncer, which may give each transaction another one. */
@@ -14,6 +19,11 @@ export type Session = {
   isOpen(): boolean;
   /** Runs a shared statement. */
   run(sql: string, params: Parameters): Promise<pg.QueryResult<Row>>;
+  /**
+   * Runs shared statements, which have a result each. Unless a transaction has begun, they are one. Rejects with the first error; the server
+   * skips the statements behind it.
+   */
+  runAll(statements: readonly Prepared[]): Promise<Answered>;
   /** Runs SQL as it is. */
   query(text: string): Promise<pg.QueryResult<Row>>;
   /** How long the server has not answered while statements wait for it; 0 if none waits. */
@@ -39,13 +49,13 @@ export function planning(set: 'SET' | 'SET LOCAL'): string {
 }
 
 /**
- * Runs a statement on its own. Behind a pooler it is a transaction with the settings of the planner: sent at once, so that the statements of
- * concurrent callers stay apart.
+ * Runs reads. Behind a pooler they are a transaction with the settings of the planner: sent at once, so that the statements of concurrent
+ * callers stay apart.
  */
-export function runPlanned(session: Session, sql: string, params: Parameters): Promise<pg.QueryResult<Row>> {
-  if (session.process !== null) return session.run(sql, params);
+export function runPlanned(session: Session, reads: readonly Prepared[]): Promise<Answered> {
+  if (session.process !== null) return session.runAll(reads);
   const begun = session.query(`BEGIN; ${planning('SET LOCAL')}`);
-  const answer = session.run(sql, params);
+  const answer = session.runAll(reads);
   const ended = session.query('COMMIT');
   // The answer tells what went wrong.
   for (const other of [begun, ended]) other.catch(() => undefined);
@@ -94,34 +104,60 @@ export const TYPES: pg.CustomTypesConfig = {
 } as unknown as pg.CustomTypesConfig;
 
 /** Fields of the client that its types leave out. */
-type ClientParts = { readonly processID: number; readonly connection: { readonly stream: { destroy(): void } } };
+type ClientParts = {
+  readonly processID: number;
+  readonly connection: { readonly stream: { destroy(): void; cork(): void; uncork(): void } };
+};
 
 /** `prepares`: statements are named, so that the server parses each once a connection. Never behind a pooler. */
-export function createSession(client: pg.Client, greeting: Greeting, prepares: boolean): Session {
+export function createSession(
+  { client, Query }: { readonly client: pg.Client; readonly Query: typeof pg.Query },
+  greeting: Greeting,
+  prepares: boolean,
+): Session {
   const parts = client as unknown as ClientParts;
   const process = parts.processID === greeting.process ? greeting.process : null;
   const isPrepared = prepares && process !== null;
   let waiting = 0;
   let progressAt = 0;
   let isOpen = true;
+  let isGathering = false;
   const over = (): void => {
     isOpen = false;
   };
   client.on('error', over);
   client.on('end', over);
 
-  const send = (config: pg.QueryConfig): Promise<pg.QueryResult<Row>> =>
+  // What is sent in one turn goes out as one packet.
+  const gather = (): void => {
+    if (isGathering) return;
+    isGathering = true;
+    const { stream } = parts.connection;
+    stream.cork();
+    nextTick(() => {
+      isGathering = false;
+      stream.uncork();
+    });
+  };
+  const answered = <Result>(submit: (answer: (error: Error | null, result: Result) => void) => void): Promise<Result> =>
     new Promise((resolve, reject) => {
       if (waiting === 0) progressAt = performance.now();
       waiting += 1;
-      // With a callback it returns nothing.
-      void client.query<Row>(config as pg.QueryConfig<unknown[]>, (error: Error | null, result) => {
+      gather();
+      submit((error, result) => {
         waiting -= 1;
         progressAt = performance.now();
         if (error === null) resolve(result);
         else reject(error);
       });
     });
+  const runAll = async (statements: readonly Prepared[]): Promise<Answered> => {
+    const sent = statements.map(({ sql, params }): Sent => {
+      const { text, names, name } = textOf(sql, params);
+      return { name: isPrepared ? name : '', text, values: names.map((one) => postgresValue(params[one], one)) };
+    });
+    return answered((answer) => void client.query(pipelined(Query, sent, answer)));
+  };
   const destroy = (): void => {
     isOpen = false;
     parts.connection.stream.destroy();
@@ -131,12 +167,10 @@ export function createSession(client: pg.Client, greeting: Greeting, prepares: b
     process,
     serverRun: greeting.serverRun,
     isOpen: () => isOpen,
-    run: async (sql, params) => {
-      const { text, names, name } = prepared(sql, params);
-      const values = names.map((one) => postgresValue(params[one], one));
-      return send(isPrepared ? { name, text, values } : { text, values });
-    },
-    query: (text) => send({ text }),
+    runAll,
+    run: async (sql, params) => (await runAll([{ sql, params }]))[0] as pg.QueryResult<Row>,
+    // With a callback it returns nothing.
+    query: (text) => answered((answer) => void client.query<Row>(text, answer)),
     silentMs: () => (waiting === 0 ? 0 : performance.now() - progressAt),
     onNotification: (listener) =>
       void client.on('notification', ({ channel, payload = '' }) => listener(channel, payload)),
@@ -151,17 +185,17 @@ export function createSession(client: pg.Client, greeting: Greeting, prepares: b
   };
 }
 
-type Prepared = { readonly text: string; readonly names: readonly string[]; readonly name: string };
+type Named = { readonly text: string; readonly names: readonly string[]; readonly name: string };
 
-const preparedTexts = new Map<string, Prepared>();
+const texts = new Map<string, Named>();
 
-function prepared(sql: string, params: Parameters): Prepared {
+function textOf(sql: string, params: Parameters): Named {
   const key = `${typesOf(params)} ${sql}`;
-  let cached = preparedTexts.get(key);
+  let cached = texts.get(key);
   if (cached === undefined) {
     const { text, names } = postgresText(sql, params);
     cached = { text, names, name: createHash('sha256').update(text).digest('base64url').slice(0, 22) };
-    preparedTexts.set(key, cached);
+    texts.set(key, cached);
   }
   return cached;
 }

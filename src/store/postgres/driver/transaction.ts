@@ -1,17 +1,17 @@
 /** Runs statements as one transaction. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type pg from 'pg';
 import {
   POSTGRES_IDLE_TRANSACTION_MS,
   POSTGRES_LOCK_MS,
   POSTGRES_LOST_ROUNDS,
   POSTGRES_ROUNDS,
 } from '../../../kernel/limits/postgres.ts';
-import type { Row, Statement, StatementResult } from '../../database.ts';
+import type { Statement, StatementResult } from '../../database.ts';
 import { StaleWrite } from '../../errors.ts';
 import type { Connection } from './connection.ts';
 import { isLost, isStaleSession, isWorthAnother, leavesOutcomeOpen, portError } from './errors.ts';
 import { hasCommitted, TRANSACTION_NUMBER } from './outcome.ts';
+import type { Answered } from './pipeline.ts';
 import { planning, type Session } from './session.ts';
 
 /**
@@ -43,24 +43,40 @@ export async function runTransaction(
   }
 }
 
-const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED';
+const BEGIN: Statement = { sql: 'BEGIN ISOLATION LEVEL READ COMMITTED', params: {} };
+const NUMBER: Statement = { sql: TRANSACTION_NUMBER, params: {} };
+const LOCK_AUDIT: Statement = { sql: 'LOCK TABLE audit IN EXCLUSIVE MODE', params: {} };
 // If this process stops or is cut off, the server gives its locks free soon.
 const limits = (set: 'SET' | 'SET LOCAL'): string => `${set} lock_timeout = ${POSTGRES_LOCK_MS};
   ${set} idle_in_transaction_session_timeout = ${POSTGRES_IDLE_TRANSACTION_MS}`;
 
+/** Statements that are answered together. The time limit of an answer is for all of them. */
+const TOGETHER_MAX = 50;
+
 /** Sessions that have their limits. */
 const limited = new WeakSet<Session>();
 
-/** Begins a transaction with limits. Behind a pooler, a session is on another connection in each transaction. */
-function begin(session: Session): Promise<pg.QueryResult<Row>>[] {
+/** Sends the statements of a transaction that is not committed yet, and returns their answers. Rejects with the first error. */
+async function send(session: Session, statements: readonly Statement[]): Promise<Answered> {
+  const before: Promise<unknown>[] = [];
+  const sent = [...statements];
   if (session.process === null) {
-    return [session.query(`${BEGIN}; ${limits('SET LOCAL')}; ${planning('SET LOCAL')}`)];
+    // Behind a pooler, a session is on another connection in each transaction.
+    before.push(session.query(`${BEGIN.sql}; ${limits('SET LOCAL')}; ${planning('SET LOCAL')}`));
+  } else {
+    if (!limited.has(session)) before.push(session.query(limits('SET')));
+    limited.add(session);
+    sent.unshift(BEGIN);
   }
-  if (limited.has(session)) return [session.query(BEGIN)];
-  limited.add(session);
-  return [session.query(limits('SET')), session.query(BEGIN)];
+  const answers: Promise<Answered>[] = [];
+  for (let at = 0; at < sent.length; at += TOGETHER_MAX)
+    answers.push(session.runAll(sent.slice(at, at + TOGETHER_MAX)));
+  // Waits for all, so that nothing of the transaction is under way when it ends.
+  for (const outcome of await Promise.allSettled([...before, ...answers])) {
+    if (outcome.status === 'rejected') throw outcome.reason;
+  }
+  return (await Promise.all(answers)).flat().slice(sent.length - statements.length);
 }
-const LOCK_AUDIT: Statement = { sql: 'LOCK TABLE audit IN EXCLUSIVE MODE', params: {} };
 
 async function runOnce(
   session: Session,
@@ -69,22 +85,18 @@ async function runOnce(
 ): Promise<readonly StatementResult[]> {
   // Administrative changes come one after another: each entry of the audit log needs the one before.
   const locks = statements.some(({ sql }) => sql.includes('INSERT INTO audit ')) ? [LOCK_AUDIT] : [];
-  const begun = begin(session);
-  const answers = await allOf([
-    ...begun,
-    ...[...locks, ...statements].map(({ sql, params }) => session.run(sql, params)),
-    session.run(TRANSACTION_NUMBER, {}),
-  ]);
-  const failed = answers.find((answer) => answer instanceof Failure);
-  const results = answers
-    .slice(begun.length + locks.length, -1)
-    .map((answer): StatementResult => (answer instanceof Failure ? NOTHING : resultOf(answer)));
-  const refusal = failed === undefined ? staleWrite(statements, results) : failed.error;
-  if (refusal !== null) {
+  let number: string | null;
+  let results: readonly StatementResult[];
+  try {
+    const answers = await send(session, [...locks, ...statements, NUMBER]);
+    number = answers.at(-1)?.rows[0]?.number as string | null;
+    results = answers.slice(locks.length, -1).map(({ rowCount, rows }) => ({ changes: rowCount ?? 0, rows }));
+    const stale = staleWrite(statements, results);
+    if (stale !== null) throw stale;
+  } catch (error) {
     await session.query('ROLLBACK').catch(() => undefined);
-    throw refusal;
+    throw error;
   }
-  const number = (answers.at(-1) as pg.QueryResult<Row>).rows[0]?.number as string | null;
   try {
     await session.query('COMMIT');
   } catch (error) {
@@ -96,28 +108,10 @@ async function runOnce(
   return results;
 }
 
-const NOTHING: StatementResult = { changes: 0, rows: [] };
-
-function resultOf({ rowCount, rows }: pg.QueryResult<Row>): StatementResult {
-  return { changes: rowCount ?? 0, rows };
-}
-
 function staleWrite(statements: readonly Statement[], results: readonly StatementResult[]): StaleWrite | null {
   for (const [at, { sql, expectChanges }] of statements.entries()) {
     const { changes = 0 } = results[at] ?? {};
     if (expectChanges !== undefined && changes !== expectChanges) return new StaleWrite(sql, expectChanges, changes);
   }
   return null;
-}
-
-class Failure {
-  readonly error: unknown;
-  constructor(error: unknown) {
-    this.error = error;
-  }
-}
-
-/** Waits for all answers, so that nothing of the transaction is under way when it ends. */
-function allOf(answers: readonly Promise<pg.QueryResult<Row>>[]): Promise<readonly (pg.QueryResult<Row> | Failure)[]> {
-  return Promise.all(answers.map((answer) => answer.catch((error: unknown) => new Failure(error))));
 }
