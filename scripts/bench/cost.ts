@@ -153,37 +153,42 @@ async function startContender(folder: string, work: string): Promise<Contender> 
     await publishAll(count, one);
     return { ms: performance.now() - from, cpuMsByThread: differences(await cpu(pids), before) };
   };
-  const measures: Record<Part, (records: number) => Promise<Measured>> = {
-    token: (count) => requests(count, issueOne),
-    guard: (count) => requests(count, guardOne),
+  /** Only what is measured: to publish what is delivered afterwards, or to deliver what was published, is not a part of it. */
+  const withPostgres = async (work: () => Promise<Measured>): Promise<Measured & { readonly postgresMs: number }> => {
+    if (server === null) return { ...(await work()), postgresMs: 0 };
+    const before = await cpuMillisOfPostgres(server.url('postgres'));
+    const measured = await work();
+    return { ...measured, postgresMs: (await cpuMillisOfPostgres(server.url('postgres'))) - before };
+  };
+  const measures: Record<Part, (records: number) => ReturnType<typeof withPostgres>> = {
+    token: (count) => withPostgres(() => requests(count, issueOne)),
+    guard: (count) => withPostgres(() => requests(count, guardOne)),
     publish: async (records) => {
-      const measured = await requests(records, publishOne);
+      const measured = await withPostgres(() => requests(records, publishOne));
       await some.deliver(records);
       return measured;
     },
     batches: async (records) => {
       await publish(batched.service, records);
-      return batched.deliver(records);
+      return withPostgres(() => batched.deliver(records));
     },
     deliver: async (records) => {
       await publish(some.service, records);
-      return some.deliver(records);
+      return withPostgres(() => some.deliver(records));
     },
-    steady: (records) => some.deliver(records, () => publishAll(records, publishOne)),
-    paced: (records) => some.deliver(records, () => publishPaced(records, publishOne)),
+    steady: (records) => withPostgres(() => some.deliver(records, () => publishAll(records, publishOne))),
+    paced: (records) => withPostgres(() => some.deliver(records, () => publishPaced(records, publishOne))),
     ordered: async (records) => {
       const event = { type: eventType(0), data: { text: 'x'.repeat(200) } };
       await ordered.service.admin.call(202, 'POST', `${EDGE}/events`, { events: Array<unknown>(records).fill(event) });
-      return ordered.deliver(records);
+      return withPostgres(() => ordered.deliver(records));
     },
   };
   return {
     folder,
     measure: async (part) => {
       const records = RECORDS[part];
-      const postgresBefore = server === null ? 0 : await cpuMillisOfPostgres(server.url('postgres'));
-      const { ms, cpuMsByThread } = await measures[part](records);
-      const postgresMs = server === null ? 0 : (await cpuMillisOfPostgres(server.url('postgres'))) - postgresBefore;
+      const { ms, cpuMsByThread, postgresMs } = await measures[part](records);
       const threads = Array.from(cpuMsByThread, ([name, cpuMs]) => [name, (cpuMs * 1000) / records] as const);
       return {
         threads: new Map(threads),

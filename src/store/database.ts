@@ -22,7 +22,16 @@ export type Parameters = Readonly<Record<string, SqlValue>>;
 export type Row = Readonly<Record<string, SqlValue>>;
 
 /** A statement and its parameters (`@name` in the text). If it does not change `expectChanges` rows, the whole list is undone. */
-export type Statement = { readonly sql: string; readonly params: Parameters; readonly expectChanges?: number };
+export type Statement = {
+  readonly sql: string;
+  readonly params: Parameters;
+  readonly expectChanges?: number;
+  /**
+   * For PostgreSQL, if the list has only this statement: what to run if a connection broke and nobody knows whether `sql` was committed. It
+   * returns what `sql` would have returned, and changes nothing twice. Such a statement takes one round trip instead of two.
+   */
+  readonly again?: string;
+};
 /** How many rows a statement changed, and the rows it returned. */
 export type StatementResult = { readonly changes: number; readonly rows: readonly Row[] };
 

@@ -8,8 +8,7 @@ import { type AccessVersion, grantsOf, readGrant, tokenStore as sharedTokenStore
 import { numberArray, rowsOf } from './arrays.ts';
 import { READS, together } from './together.ts';
 
-/** Commits under way at once. A token is durable after one wait for the disk, or two if both commits are under way. */
-const WRITES_UNDER_WAY = 1;
+/** While one commit waits for the disk, the tokens of the next one gather. */
 const TOKENS_OF_A_COMMIT = 1000;
 
 export type PostgresAccessVersion = AccessVersion & {
@@ -69,7 +68,9 @@ const WANTED = rowsOf<IssuedToken>('wanted', {
   ...{ key: 'BIGINT', hash: 'BYTEA', applicationId: 'TEXT', scope: 'TEXT', expiresAt: 'BIGINT' },
   tokensRevokedThrough: 'BIGINT',
 });
-const issueSql = (whenLocked: '' | 'SKIP LOCKED'): string => `
+type Issuing = { readonly sql: string; readonly again: string };
+function issuing(whenLocked: '' | 'SKIP LOCKED'): Issuing {
+  const sql = `
   INSERT INTO access_token (key, hash, application_id, scope, expires_at)
   SELECT wanted.key, wanted.hash, a.id, wanted.scope, wanted.expires_at
   FROM ${WANTED.from}
@@ -79,8 +80,15 @@ const issueSql = (whenLocked: '' | 'SKIP LOCKED'): string => `
   FOR SHARE OF a ${whenLocked}
   ON CONFLICT (key) DO NOTHING
   RETURNING key`;
-const ISSUE = issueSql('SKIP LOCKED');
-const ISSUE_WAITING = issueSql('');
+  // The hash tells these tokens from those of another process that drew the same key.
+  const again = `
+  WITH issued AS (${sql})
+  SELECT key FROM issued
+  UNION ALL SELECT t.key FROM ${WANTED.from} JOIN access_token AS t ON t.key = wanted.key AND t.hash = wanted.hash`;
+  return { sql, again };
+}
+const ISSUE = issuing('SKIP LOCKED');
+const ISSUE_WAITING = issuing('');
 // The range excludes partitions when the plan starts. LATERAL with a limit is one look-up in the primary key for each token, also while a new
 // partition has no statistics.
 const FIND = grantsOf(`
@@ -88,18 +96,18 @@ const FIND = grantsOf(`
   CROSS JOIN LATERAL (SELECT * FROM access_token WHERE key = wanted.key AND key BETWEEN @first AND @last LIMIT 1) AS t`);
 
 export function tokenStore(db: Database, access: Pick<AccessVersion, 'current'>): TokenStore {
-  const issueBy = (sql: string, underWayMax: number): ((token: IssuedToken) => Promise<boolean>) =>
+  const issueBy = (issuing: Issuing): ((token: IssuedToken) => Promise<boolean>) =>
     together<IssuedToken, boolean>(
       async (tokens) => {
-        const [issued] = await db.commit([{ sql, params: WANTED.parameters(tokens) }]);
+        const [issued] = await db.commit([{ ...issuing, params: WANTED.parameters(tokens) }]);
         const keys = new Set(issued?.rows.map(({ key }) => Number(key)));
         return tokens.map(({ key }) => keys.has(key));
       },
-      { underWayMax, callsMax: TOKENS_OF_A_COMMIT },
+      { underWayMax: 1, callsMax: TOKENS_OF_A_COMMIT },
     );
-  const issue = issueBy(ISSUE, WRITES_UNDER_WAY);
+  const issue = issueBy(ISSUE);
   // Tokens of other applications do not wait for the change of this one.
-  const issueWaiting = issueBy(ISSUE_WAITING, 1);
+  const issueWaiting = issueBy(ISSUE_WAITING);
   const find = together<number, TokenGrant | null>(async (keys) => {
     const range = { first: Math.min(...keys), last: Math.max(...keys) };
     const rows = await db.all(FIND, { keys: numberArray(keys), ...range });
@@ -110,7 +118,7 @@ export function tokenStore(db: Database, access: Pick<AccessVersion, 'current'>)
     ...sharedTokenStore(db, access),
     issue: async (token) => {
       if ((await issue(token)) || (await issueWaiting(token))) return;
-      throw new StaleWrite(ISSUE_WAITING, 1, 0);
+      throw new StaleWrite(ISSUE_WAITING.sql, 1, 0);
     },
     find,
   };

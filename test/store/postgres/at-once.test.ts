@@ -10,9 +10,10 @@ import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
 import { SESSIONS_PER_USER_MAX } from '../../../src/kernel/limits/portal.ts';
 import { createVault, MASTER_KEY_BYTES } from '../../../src/kernel/vault.ts';
 import type { AuditEntry } from '../../../src/resources/audit.ts';
+import type { Database, StatementResult } from '../../../src/store/database.ts';
 import { StaleWrite } from '../../../src/store/errors.ts';
 import { noFigures } from '../../../src/store/figures.ts';
-import { watchAccess } from '../../../src/store/postgres/access.ts';
+import { tokenStore, watchAccess } from '../../../src/store/postgres/access.ts';
 import { openPostgres } from '../../../src/store/postgres/driver/postgres.ts';
 import { createPostgresStore } from '../../../src/store/postgres/store.ts';
 import { cleanUp } from '../../support/cleanup.ts';
@@ -301,6 +302,31 @@ describe('tokens of one turn', () => {
       await one.store.users.update({ ...off, active: true, updatedAt: off.updatedAt + 1 }, off, one.entry());
       const { tokensRevokedThrough = 0 } = (await one.store.applications.get('shop')) ?? {};
       assert.equal((await one.store.tokens.inForce({ id: 'shop', tokensRevokedThrough }, NOW, 100_000)).count, 0);
+    }
+  });
+
+  it('are issued once if the answer to their commit was lost, and not under a key that is taken', async (t) => {
+    const { one } = await openInstances(t);
+    const [shop] = await makeApplications(one, ['shop']);
+    assert.ok(shop);
+    // What the driver does after a lost answer, and after a request that never arrived.
+    for (const sent of [['sql', 'again'], ['again']] as const) {
+      const database: Database = {
+        ...one.database,
+        commit: async (statements) => {
+          let results: readonly StatementResult[] = [];
+          for (const text of sent) {
+            const run = statements.map((statement) => ({ ...statement, sql: statement[text] ?? statement.sql }));
+            results = await one.database.commit(run);
+          }
+          return results;
+        },
+      };
+      const tokens = tokenStore(database, one.access);
+      const token = tokenOf(one, shop, 0);
+      await tokens.issue(token);
+      assert.equal((await tokens.find(token.key))?.applicationId, 'shop');
+      await assert.rejects(tokens.issue({ ...token, hash: Buffer.alloc(32, 7) }), StaleWrite);
     }
   });
 });

@@ -10,6 +10,14 @@ import { type Cluster, openAt, startCluster } from '../../support/postgres.ts';
 import { startTcpProxy } from '../../support/tcp-proxy.ts';
 
 const insert = (name: string): Statement => ({ sql: 'INSERT INTO entry (name) VALUES (@name)', params: { name } });
+/** Takes one round trip. */
+const insertOnce = (name: string): Statement => {
+  const sql = 'INSERT INTO entry (name) VALUES (@name) ON CONFLICT (name) DO NOTHING RETURNING name';
+  return {
+    ...{ sql, params: { name } },
+    again: `WITH new AS (${sql}) SELECT name FROM new UNION ALL SELECT name FROM entry WHERE name = @name`,
+  };
+};
 const COUNT = 'SELECT count(*) AS count FROM entry WHERE name = @name';
 /** As the client sends it. */
 const COMMIT = 'COMMIT\0';
@@ -175,6 +183,31 @@ describe('the driver of PostgreSQL', () => {
       message: 'the database did not say whether it kept the write: read it before you repeat it',
     });
     await lost;
+  });
+
+  for (const what of ['request', 'answer'] as const) {
+    it(`runs a repeatable statement again whose ${what} was lost, and keeps it once`, async (t) => {
+      const { proxy, database } = await throughProxy(t);
+      const name = `repeatable, ${what}`;
+      await database.commit([insertOnce(`before ${name}`)]);
+      const lost = proxy.loseNext(name, what);
+      const [result] = await database.commit([insertOnce(name)]);
+      await lost;
+      assert.deepEqual(result?.rows, [{ name }]);
+      assert.equal(await countOf(database, name), 1);
+    });
+  }
+
+  it('says that it does not know what became of a repeatable statement if the server is gone', async (t) => {
+    const { proxy, database } = await throughProxy(t);
+    await database.commit([insertOnce('before it is gone')]);
+    const lost = proxy.loseNext('repeatable, gone', 'answer').then(() => proxy.silence(true));
+    await assert.rejects(database.commit([insertOnce('repeatable, gone')]), {
+      name: 'DatabaseUnavailable',
+      reason: 'unknown',
+    });
+    await lost;
+    assert.equal(await countOf(await open(t), 'repeatable, gone'), 1);
   });
 
   it('passes a standby over, and follows a promotion', async (t) => {

@@ -7,7 +7,7 @@ import {
   POSTGRES_ROUNDS,
 } from '../../../kernel/limits/postgres.ts';
 import type { Statement, StatementResult } from '../../database.ts';
-import { StaleWrite } from '../../errors.ts';
+import { DatabaseUnavailable, StaleWrite } from '../../errors.ts';
 import type { Connection } from './connection.ts';
 import { isLost, isStaleSession, isWorthAnother, leavesOutcomeOpen, portError } from './errors.ts';
 import { hasCommitted, TRANSACTION_NUMBER } from './outcome.ts';
@@ -22,17 +22,25 @@ export async function runTransaction(
   writer: Connection,
   statements: readonly Statement[],
 ): Promise<readonly StatementResult[]> {
+  const [first] = statements;
+  const repeatable = statements.length === 1 && first?.again !== undefined ? first : null;
   let lost = 0;
+  let mayBeCommitted = false;
   for (let round = 1; ; round += 1) {
     let session: Session | null = null;
     try {
       session = await writer.session();
-      return await runOnce(session, writer, statements);
+      // Behind a pooler, the settings need a transaction.
+      if (repeatable === null || session.process === null) return await runOnce(session, writer, statements);
+      return [await runAlone(session, repeatable, mayBeCommitted)];
     } catch (error) {
       if (isLost(error)) {
         session?.destroy();
         lost += 1;
-        if (session === null || lost > POSTGRES_LOST_ROUNDS) throw portError(error);
+        mayBeCommitted ||= repeatable !== null && session !== null;
+        if (session === null || lost > POSTGRES_LOST_ROUNDS) {
+          throw mayBeCommitted ? new DatabaseUnavailable('unknown', { cause: error }) : portError(error);
+        }
         continue;
       }
       if (isStaleSession(error)) session?.destroy();
@@ -41,6 +49,16 @@ export async function runTransaction(
       await pause(Math.random() * 10 * round);
     }
   }
+}
+
+/** Runs a statement that is its own transaction. */
+async function runAlone(session: Session, statement: Statement, mayBeCommitted: boolean): Promise<StatementResult> {
+  const { sql, params, again = sql } = statement;
+  const [, [answer]] = await Promise.all([
+    limit(session),
+    session.runAll([{ sql: mayBeCommitted ? again : sql, params }]),
+  ]);
+  return resultOf(answer as Answered[number]);
 }
 
 const BEGIN: Statement = { sql: 'BEGIN ISOLATION LEVEL READ COMMITTED', params: {} };
@@ -56,6 +74,13 @@ const TOGETHER_MAX = 50;
 /** Sessions that have their limits. */
 const limited = new WeakSet<Session>();
 
+/** Sends the limits with the first statement of a session. */
+async function limit(session: Session): Promise<void> {
+  if (limited.has(session)) return;
+  limited.add(session);
+  await session.query(`${limits('SET')}; SET default_transaction_isolation = 'read committed'`);
+}
+
 /** Sends the statements of a transaction that is not committed yet, and returns their answers. Rejects with the first error. */
 async function send(session: Session, statements: readonly Statement[]): Promise<Answered> {
   const before: Promise<unknown>[] = [];
@@ -64,8 +89,7 @@ async function send(session: Session, statements: readonly Statement[]): Promise
     // Behind a pooler, a session is on another connection in each transaction.
     before.push(session.query(`${BEGIN.sql}; ${limits('SET LOCAL')}; ${planning('SET LOCAL')}`));
   } else {
-    if (!limited.has(session)) before.push(session.query(limits('SET')));
-    limited.add(session);
+    before.push(limit(session));
     sent.unshift(BEGIN);
   }
   const answers: Promise<Answered>[] = [];
@@ -90,7 +114,7 @@ async function runOnce(
   try {
     const answers = await send(session, [...locks, ...statements, NUMBER]);
     number = answers.at(-1)?.rows[0]?.number as string | null;
-    results = answers.slice(locks.length, -1).map(({ rowCount, rows }) => ({ changes: rowCount ?? 0, rows }));
+    results = answers.slice(locks.length, -1).map(resultOf);
     const stale = staleWrite(statements, results);
     if (stale !== null) throw stale;
   } catch (error) {
@@ -106,6 +130,10 @@ async function runOnce(
     if (!(await hasCommitted({ number, serverRun: session.serverRun }, writer.session))) throw error;
   }
   return results;
+}
+
+function resultOf({ rowCount, rows }: Answered[number]): StatementResult {
+  return { changes: rowCount ?? 0, rows };
 }
 
 function staleWrite(statements: readonly Statement[], results: readonly StatementResult[]): StaleWrite | null {
