@@ -3,7 +3,7 @@
 import type { TokenGrant } from '../../access/application.ts';
 import type { TokenStore } from '../access.ts';
 import type { Database } from '../database.ts';
-import { StaleWrite } from '../errors.ts';
+import { DatabaseUnavailable, StaleWrite } from '../errors.ts';
 import { type AccessVersion, grantsOf, readGrant, tokenStore as sharedTokenStore } from '../sql/access/tokens.ts';
 import { numberArray, rowsOf } from './arrays.ts';
 import { READS, together } from './together.ts';
@@ -99,7 +99,8 @@ export function tokenStore(db: Database, access: Pick<AccessVersion, 'current'>)
   const issueBy = (issuing: Issuing): ((token: IssuedToken) => Promise<boolean>) =>
     together<IssuedToken, boolean>(
       async (tokens) => {
-        const [issued] = await db.commit([{ ...issuing, params: WANTED.parameters(tokens) }]);
+        const statement = { ...issuing, params: WANTED.parameters(tokens) };
+        const [issued] = await db.commit([statement]).catch(notIssued);
         const keys = new Set(issued?.rows.map(({ key }) => Number(key)));
         return tokens.map(({ key }) => keys.has(key));
       },
@@ -122,6 +123,12 @@ export function tokenStore(db: Database, access: Pick<AccessVersion, 'current'>)
     },
     find,
   };
+}
+
+/** A token that was committed and told nobody is as good as none. */
+function notIssued(error: unknown): never {
+  const isUncertain = error instanceof DatabaseUnavailable && error.reason === 'unknown';
+  throw isUncertain ? new DatabaseUnavailable('unreachable', { cause: error }) : error;
 }
 
 type IssuedToken = Parameters<TokenStore['issue']>[0];
