@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import {
   type Arrival,
   FAULT_LASTS_MS,
+  type FaultSpan,
   type History,
   type Publish,
   type Reading,
@@ -257,6 +258,19 @@ describe('the checker of the kill test', () => {
     const lasting = [{ fromMs: 0, untilMs: 1000 - FAULT_LASTS_MS }];
     assert.deepEqual(violations({ ...RIGHT, faults: lasting }), []);
     assert.deepEqual(violations({ ...RIGHT, faults: [{ fromMs: 400, untilMs: 1000 }] }), []);
+  });
+
+  it('allows a repeat whose attempt began before a fault and arrived after the one that replaced it', () => {
+    const arrivals = [
+      ...RIGHT.arrivals.filter(({ webhook }) => webhook === 'ordered'),
+      ...[CALM_MS + 6000, CALM_MS].map((attemptAtMs) => arrival('plain', all, { attemptAtMs })),
+    ];
+    const repeated = (fault: FaultSpan) =>
+      violations({ ...RIGHT, arrivals, erasures: [], faults: [...(RIGHT.faults ?? []), fault] }).filter(
+        ({ kind }) => kind === 'repeated',
+      ).length;
+    assert.equal(repeated({ fromMs: CALM_MS + 10, untilMs: CALM_MS + 5000 }), 0);
+    assert.equal(repeated({ fromMs: CALM_MS + 6001, untilMs: CALM_MS + 7000 }), EVENTS);
   });
 
   for (const [what, kind, wrong] of WRONG) {

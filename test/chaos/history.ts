@@ -251,8 +251,10 @@ function* repeated({ arrivals, faults }: History): Generator<Violation> {
     for (const { offset } of records) {
       const place = `offset ${offset} of ${webhook}`;
       const before = acceptedAt.get(place);
+      // An attempt that a fault held up arrives after the later one that repeats it.
+      const [first, second] = [Math.min(before ?? 0, attemptAtMs), Math.max(before ?? 0, attemptAtMs)];
       const mayRepeat = ({ fromMs, untilMs }: FaultSpan): boolean =>
-        fromMs <= attemptAtMs && (before ?? 0) <= untilMs + FAULT_LASTS_MS;
+        fromMs <= second && first <= untilMs + FAULT_LASTS_MS;
       if (before !== undefined && !faults.some(mayRepeat)) {
         const detail = `${place} came again ${attemptAtMs - before} ms after it was accepted, with no fault between`;
         yield { kind: 'repeated', detail };

@@ -35,4 +35,47 @@ describe('the driver of PostgreSQL', () => {
     assert.deepEqual([violation.kind, violation.columns], ['unique', ['setting.name']]);
     assert.deepEqual(await database.all('SELECT name FROM setting', {}), [{ name: 'a' }]);
   });
+
+  it('answers each read of a turn for itself, whatever the others are', async (t) => {
+    const { database } = await openTestPostgres(t, NOW);
+    const divide = (by: number) => database.get('SELECT 60 / @by AS result', { by });
+    for (let round = 1; round <= 3; round += 1) {
+      // New statements before and behind the one that fails, which the server has not prepared then.
+      const reads = [5, 0, 6].map((by) => divide(by));
+      reads.push(...[1, 2].map(async (n) => database.get(`SELECT @n + ${round} AS result`, { n })));
+      reads.push((async () => database.get('SELECT @missing AS result', {}))());
+      reads.push(...Array.from({ length: 120 }, (_, n) => divide(n + 1)));
+      const outcomes = await Promise.allSettled(reads);
+      const found = outcomes.map((one) => (one.status === 'fulfilled' ? one.value?.result : String(one.reason)));
+      assert.deepEqual(found.slice(0, 6), [
+        ...[12, 'error: division by zero', 10, round + 1, round + 2],
+        'RangeError: Missing named parameter "missing"',
+      ]);
+      assert.deepEqual(
+        found.slice(6),
+        Array.from({ length: 120 }, (_, n) => Math.floor(60 / (n + 1))),
+      );
+    }
+  });
+
+  it('runs lists of any length as one transaction each', async (t) => {
+    const { database } = await openTestPostgres(t, NOW);
+    const insert = (name: string) => ({
+      sql: 'INSERT INTO setting (name, value) VALUES (@name, @value) RETURNING name',
+      params: { name, value: Uint8Array.of(1) },
+    });
+    const many = Array.from({ length: 130 }, (_, n) => `n${String(n).padStart(3, '0')}`);
+    for (const broken of [0, 60, 129]) {
+      const list = many.map((name, n) =>
+        n === broken ? { sql: 'SELECT 1 / (@n - @n)', params: { n } } : insert(name),
+      );
+      await assert.rejects(database.commit(list), { message: 'division by zero' });
+      assert.deepEqual(await database.all('SELECT name FROM setting', {}), []);
+    }
+    const results = await database.commit(many.map(insert));
+    assert.deepEqual(
+      results.map(({ rows, changes }) => [rows[0]?.name, changes]),
+      many.map((name) => [name, 1]),
+    );
+  });
 });
