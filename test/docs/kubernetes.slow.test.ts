@@ -1,0 +1,36 @@
+/** The manifest is read by the schemas of Kubernetes' own API, of the version that it names and of a current one. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { pythonWithTools } from '../support/python-tools.ts';
+
+const file = fileURLToPath(new URL('../../docs/examples/kubernetes.yaml', import.meta.url));
+const manifest = readFileSync(file, 'utf8');
+
+function validate(version: string, text: string) {
+  const args = ['-m', 'kubernetes_validate', '--strict', '--kubernetes-version', version, '/dev/stdin'];
+  const { status, stdout, stderr } = spawnSync(pythonWithTools(), args, { input: text, encoding: 'utf8' });
+  return { status, said: `${stdout}${stderr}` };
+}
+
+describe('docs/examples/kubernetes.yaml', () => {
+  it('names the oldest version that it needs', () => assert.match(manifest, /Needs Kubernetes 1\.30\./));
+
+  for (const version of ['1.30', '1.37']) {
+    it(`has only resources and fields of Kubernetes ${version}`, () => {
+      const { status, said } = validate(version, manifest);
+      assert.equal(status, 0, said);
+      const kinds = [...manifest.matchAll(/^kind: (\w+)$/gm)].map(([, kind = '']) => kind.toLowerCase());
+      assert.ok(kinds.length >= 5);
+      for (const kind of kinds) assert.match(said, new RegExp(`passed for resource ${kind}/`));
+    });
+  }
+
+  it('would be refused with a field that does not exist', () => {
+    const { status, said } = validate('1.30', manifest.replace('terminationGracePeriodSeconds', 'gracePeriodSeconds'));
+    assert.notEqual(status, 0);
+    assert.match(said, /gracePeriodSeconds/);
+  });
+});
