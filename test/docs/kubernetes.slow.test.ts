@@ -1,17 +1,24 @@
 /** The manifest is read by the schemas of Kubernetes' own API, of the version that it names and of a current one. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { describe, it } from 'node:test';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { cleanUp } from '../support/cleanup.ts';
 import { pythonWithTools } from '../support/python-tools.ts';
 
 const file = fileURLToPath(new URL('../../docs/examples/kubernetes.yaml', import.meta.url));
 const manifest = readFileSync(file, 'utf8');
 
-function validate(version: string, text: string) {
-  const args = ['-m', 'kubernetes_validate', '--strict', '--kubernetes-version', version, '/dev/stdin'];
-  const { status, stdout, stderr } = spawnSync(pythonWithTools(), args, { input: text, encoding: 'utf8' });
+function validate(t: TestContext, version: string, text: string) {
+  const folder = mkdtempSync(join(tmpdir(), 'manifest-'));
+  cleanUp(t, () => rmSync(folder, { recursive: true }));
+  const copy = join(folder, 'manifest.yaml');
+  writeFileSync(copy, text);
+  const args = ['-m', 'kubernetes_validate', '--strict', '--kubernetes-version', version, copy];
+  const { status, stdout, stderr } = spawnSync(pythonWithTools(), args, { encoding: 'utf8' });
   return { status, said: `${stdout}${stderr}` };
 }
 
@@ -19,8 +26,8 @@ describe('docs/examples/kubernetes.yaml', () => {
   it('names the oldest version that it needs', () => assert.match(manifest, /Needs Kubernetes 1\.30\./));
 
   for (const version of ['1.30', '1.37']) {
-    it(`has only resources and fields of Kubernetes ${version}`, () => {
-      const { status, said } = validate(version, manifest);
+    it(`has only resources and fields of Kubernetes ${version}`, (t) => {
+      const { status, said } = validate(t, version, manifest);
       assert.equal(status, 0, said);
       const kinds = [...manifest.matchAll(/^kind: (\w+)$/gm)].map(([, kind = '']) => kind.toLowerCase());
       assert.ok(kinds.length >= 5);
@@ -28,8 +35,12 @@ describe('docs/examples/kubernetes.yaml', () => {
     });
   }
 
-  it('would be refused with a field that does not exist', () => {
-    const { status, said } = validate('1.30', manifest.replace('terminationGracePeriodSeconds', 'gracePeriodSeconds'));
+  it('would be refused with a field that does not exist', (t) => {
+    const { status, said } = validate(
+      t,
+      '1.30',
+      manifest.replace('terminationGracePeriodSeconds', 'gracePeriodSeconds'),
+    );
     assert.notEqual(status, 0);
     assert.match(said, /gracePeriodSeconds/);
   });
