@@ -12,7 +12,9 @@ export type IfMatch = '*' | readonly string[];
  */
 export function entityTag(representation: unknown): string {
   const tagged = isObject(representation) ? { ...representation, lastUsedAt: undefined } : representation;
-  return `"${Buffer.from(contentHash(tagged)).toString('base64url').slice(0, 22)}"`;
+  const text = Buffer.from(contentHash(tagged)).toString('base64url').slice(0, 22);
+  // A shell removes the quotes, and a value that begins with a dash would be an option: `--if-match -x`.
+  return `"${text.replace(/^-/, '_')}"`;
 }
 
 /** Throws 412 with the current tag if the caller expects another one (RFC 9110 §13.1.1). */
