@@ -153,7 +153,7 @@ async function startContender(folder: string, work: string): Promise<Contender> 
     await publishAll(count, one);
     return { ms: performance.now() - from, cpuMsByThread: differences(await cpu(pids), before) };
   };
-  /** Only what is measured: to publish what is delivered afterwards, or to deliver what was published, is not a part of it. */
+  /** Adds PostgreSQL's time for `work`, which leaves out what comes before and after it. */
   const withPostgres = async (work: () => Promise<Measured>): Promise<Measured & { readonly postgresMs: number }> => {
     if (server === null) return { ...(await work()), postgresMs: 0 };
     const before = await cpuMillisOfPostgres(server.url('postgres'));

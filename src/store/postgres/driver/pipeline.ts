@@ -11,7 +11,6 @@ export type Answered = readonly pg.QueryResult<Row>[];
 
 /** The parts of the client's connection that its types leave out. */
 type Wire = {
-  readonly stream: { cork(): void; uncork(): void };
   /** The texts of the statements that the server keeps, by name. The client reads and writes them too. */
   readonly parsedStatements: Record<string, string>;
   readonly submittedNamedStatements: Record<string, string>;
@@ -41,14 +40,10 @@ export function pipelined(Query: typeof pg.Query, statements: readonly Sent[], c
     callback(error ?? null, Array.isArray(results) ? results : [results as pg.QueryResult<Row>]);
   });
   query.submit = (connection) => {
-    wire = connection as unknown as Wire;
-    wire.stream.cork();
-    try {
-      kept = statements.map((statement) => send(wire as Wire, statement)).filter((name) => name !== '');
-      wire.sync();
-    } finally {
-      wire.stream.uncork();
-    }
+    const to = connection as unknown as Wire;
+    wire = to;
+    kept = statements.map((statement) => send(to, statement)).filter((name) => name !== '');
+    to.sync();
   };
   return query;
 }
