@@ -94,18 +94,18 @@ export async function connect(config: Config, answerMs = Number.POSITIVE_INFINIT
 
 /**
  * Creates the schema of the database, or brings an older one up to date while instances of the version before run. Returns the versions
- * before, null for an empty database, and after. Throws `DataFolderError`.
+ * before, null for an empty database, and after. Throws `DataFolderError`, also if others hold locks on the tables for `waitMs`.
  */
 export async function migrateDatabase(
   config: Config,
   now: number,
-  history: SchemaHistory = SCHEMA_HISTORY,
+  { history = SCHEMA_HISTORY, waitMs }: { readonly history?: SchemaHistory; readonly waitMs?: number } = {},
 ): Promise<{ readonly from: number | null; readonly to: number }> {
   const db = await connect(config);
   try {
     return await explained(config, async () => {
       const verdict = await examineSchema(db, history);
-      if (verdict.ok && verdict.state === 'older') await migrate(db, verdict.path);
+      if (verdict.ok && verdict.state === 'older') await migrate(db, verdict.path, waitMs);
       await makeSchema(config, db, { history, now });
       if (!verdict.ok || verdict.state === 'empty') return { from: null, to: history.version };
       return { from: verdict.version, to: Math.max(verdict.version, history.version) };
@@ -333,6 +333,8 @@ function advice(error: unknown): string | null {
   const known = MESSAGES.find(([text]) => message.startsWith(text))?.[1] ?? ADVICE[code ?? ''];
   if (known !== undefined) return `${oneLine(message)}: ${known}`;
   if (!(error instanceof DatabaseUnavailable)) return null;
+  if (error.reason === 'locked')
+    return `another transaction holds a lock on its tables (${oneLine(message)}): ${LOCKED}`;
   return `it cannot be reached (${oneLine(message)}): check that PostgreSQL runs there and accepts connections from this machine`;
 }
 
@@ -345,6 +347,8 @@ const MESSAGES: readonly (readonly [text: string, advice: string])[] = [
   ['The server does not support SSL connections', 'set ssl = on there, or sslmode=prefer in the URL'],
   ['permission denied for database', 'GRANT CONNECT ON DATABASE to the role, or correct the role in the URL'],
 ];
+
+const LOCKED = 'find it in pg_stat_activity, for example a dump or an idle transaction, let it end, and try again';
 
 const AUTHORITY = 'name the certificate authority of the server with sslrootcert in the URL';
 

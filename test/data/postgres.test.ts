@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, it, type TestContext } from 'node:test';
+import pg from 'pg';
 import { type Config, completeConfig } from '../../src/config/config.ts';
 import { type Data, DataFolderError, masterKeyPath } from '../../src/data/data.ts';
 import { makeFirstCredentials } from '../../src/data/first-start.ts';
@@ -11,6 +12,7 @@ import type { PostgresDatabase } from '../../src/store/postgres/driver/postgres.
 import { examineSchema, SCHEMA_TABLES, type SchemaHistory } from '../../src/store/postgres/schema.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { unusedFolder } from '../support/command.ts';
+import { until } from '../support/dispatching.ts';
 import { newDatabase } from '../support/postgres.ts';
 import '../support/password-cost.ts';
 
@@ -48,6 +50,21 @@ async function raw(t: TestContext, config: Config): Promise<PostgresDatabase> {
   const db = await connect(config);
   cleanUp(t, () => db.close());
   return db;
+}
+
+async function client(t: TestContext, config: Config): Promise<pg.Client> {
+  const one = new pg.Client({ connectionString: config.databaseUrl?.reveal() });
+  cleanUp(t, () => one.end());
+  await one.connect();
+  return one;
+}
+
+/** How many wait for a lock of the table. */
+async function waitingFor(db: PostgresDatabase, table: string): Promise<number> {
+  const waiting = await db.all('SELECT 1 FROM pg_locks WHERE NOT granted AND relation = to_regclass(@table)', {
+    table,
+  });
+  return waiting.length;
 }
 
 describe('a PostgreSQL database', () => {
@@ -207,7 +224,7 @@ describe('the schema of a PostgreSQL database', () => {
       openDatabase(config, { exclusive: true, history: HISTORY }),
       /version 1, .* needs version 2: run sallyport migrate/,
     );
-    const results = await Promise.all([1, 2, 3].map(() => migrateDatabase(config, Date.now(), HISTORY)));
+    const results = await Promise.all([1, 2, 3].map(() => migrateDatabase(config, Date.now(), { history: HISTORY })));
     assert.deepEqual(new Set(results.map(({ to }) => to)), new Set([2]));
     const changes = await db.all('SELECT version, oldest_program FROM schema_change ORDER BY version', {});
     assert.deepEqual(changes, [
@@ -225,10 +242,50 @@ describe('the schema of a PostgreSQL database', () => {
       version: 2,
       steps: [{ version: 2, oldestProgram: 1, sql: 'CREATE TABLE extra (id bigint); SELECT wrong' }],
     };
-    await assert.rejects(migrateDatabase(config, Date.now(), broken), /wrong/);
+    await assert.rejects(migrateDatabase(config, Date.now(), { history: broken }), /wrong/);
     const db = await raw(t, config);
     assert.deepEqual(await examineSchema(db), { ok: true, state: 'current', version: 1 });
     assert.equal((await db.get("SELECT to_regclass('extra') AS extra", {}))?.extra, null);
+  });
+
+  const TWO_TABLES: SchemaHistory = {
+    version: 2,
+    steps: [
+      {
+        version: 2,
+        oldestProgram: 1,
+        sql: 'ALTER TABLE event_type ADD COLUMN note text; ALTER TABLE webhook ADD COLUMN note text',
+      },
+    ],
+  };
+
+  it('is migrated while a transaction uses the same tables in another order, which is not disturbed', async (t) => {
+    const config = configOf(t, await newDatabase(t));
+    await migrateDatabase(config, Date.now());
+    const db = await raw(t, config);
+    const reader = await client(t, config);
+    await reader.query('BEGIN; SELECT 1 FROM webhook');
+    const migrated = migrateDatabase(config, Date.now(), { history: TWO_TABLES });
+    await until('the migration to wait for webhook', async () => (await waitingFor(db, 'webhook')) > 0);
+    // Each waits for the other now.
+    await reader.query('SELECT 1 FROM event_type');
+    await reader.query('COMMIT');
+    assert.deepEqual(await migrated, { from: 1, to: 2 });
+  });
+
+  it('is not migrated while a transaction holds its tables for long', async (t) => {
+    const config = configOf(t, await newDatabase(t));
+    await migrateDatabase(config, Date.now());
+    const holder = await client(t, config);
+    await holder.query('BEGIN; SELECT 1 FROM webhook');
+    await assert.rejects(migrateDatabase(config, Date.now(), { history: TWO_TABLES, waitMs: 0 }), {
+      name: 'DataFolderError',
+      message:
+        /cannot be used: another transaction holds a lock on its tables \(canceling statement due to lock timeout\): find it in pg_stat_activity, for example a dump or an idle transaction, let it end, and try again$/,
+    });
+    await holder.query('COMMIT');
+    assert.deepEqual(await examineSchema(await raw(t, config)), { ok: true, state: 'current', version: 1 });
+    assert.deepEqual(await migrateDatabase(config, Date.now(), { history: TWO_TABLES }), { from: 1, to: 2 });
   });
 
   it('is refused once a newer version no longer supports this program', async (t) => {

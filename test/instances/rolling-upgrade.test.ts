@@ -45,7 +45,7 @@ describe('a rolling upgrade', () => {
 
     const databaseUrl = databaseUrlOf(service.dataDir) ?? undefined;
     const config = completeConfig({ dataDir: service.dataDir, databaseUrl });
-    assert.deepEqual(await migrateDatabase(config, Date.now(), NEXT), { from: 1, to: 2 });
+    assert.deepEqual(await migrateDatabase(config, Date.now(), { history: NEXT }), { from: 1, to: 2 });
     await publishMore();
 
     // The next version, on the same database and master key.

@@ -44,6 +44,14 @@ export const POSTGRES_END_MS = 500;
 /** How long dropping a partition waits for its lock, while all other statements on the table wait too. */
 export const PARTITION_LOCK_MS = 300;
 
+/**
+ * How long a migration waits for the lock of a table, while all other statements on the table wait too: less than `deadlock_timeout`, by default
+ * a second. How long it then lets them go on, and how long it tries in all.
+ */
+export const MIGRATION_LOCK_MS = 200;
+export const MIGRATION_PAUSE_MS = 100;
+export const MIGRATION_WAIT_MS = 60_000;
+
 /** How often, and with which pause, the end of an erasure looks whether older transactions have ended. Most take milliseconds. */
 export const ERASURE_SNAPSHOT_LOOKS = 20;
 export const ERASURE_SNAPSHOT_LOOK_MS = 50;

@@ -5,9 +5,12 @@
  * After the first release, a change of schema.sql raises `SCHEMA_VERSION`, keeps the released file for a test, and adds a step to
  * `MIGRATIONS`. A step must keep programs from its `oldestProgram` on working, because they run while it is taken.
  */
+import { setTimeout as pause } from 'node:timers/promises';
 import { readAsset } from '../../kernel/assets.ts';
+import { MIGRATION_LOCK_MS, MIGRATION_PAUSE_MS, MIGRATION_WAIT_MS } from '../../kernel/limits/postgres.ts';
 import { VERSION } from '../../kernel/version.ts';
 import type { Database } from '../database.ts';
+import { DatabaseUnavailable } from '../errors.ts';
 import { LOCK_SCHEMA } from './partitions.ts';
 
 /** A step to `version` from the version before. Programs with a schema version from `oldestProgram` on still work after it. */
@@ -91,15 +94,33 @@ export async function createSchema(db: Runner): Promise<void> {
   await db.run([LOCK_SCHEMA, create].join(';\n'));
 }
 
-/** Takes the steps in one transaction. Of several processes one takes them, and the others find them taken. */
-export async function migrate(db: Runner, path: readonly Migration[]): Promise<void> {
+/**
+ * Takes the steps in one transaction. Of several processes one takes them, and the others find them taken. Whoever waits for a lock makes all
+ * others wait, and two that wait for each other end only when the server ends one of them. So the transaction gives up sooner than the
+ * server looks for that, and begins again, for `waitMs` in all. Throws `DatabaseUnavailable` with the reason `locked` after that.
+ */
+export async function migrate(
+  db: Runner,
+  path: readonly Migration[],
+  waitMs: number = MIGRATION_WAIT_MS,
+): Promise<void> {
   const steps = path.map((step) =>
     block(`IF NOT EXISTS (SELECT 1 FROM schema_change WHERE version >= ${step.version}) THEN
 ${execute(step.sql)}
 ${recordOf(step)}
 END IF;`),
   );
-  await db.run([LOCK_SCHEMA, ...steps].join(';\n'));
+  const sql = [LOCK_SCHEMA, `SET LOCAL lock_timeout = ${MIGRATION_LOCK_MS}`, ...steps].join(';\n');
+  const beganAt = performance.now();
+  for (;;) {
+    try {
+      return await db.run(sql);
+    } catch (error) {
+      const isLocked = error instanceof DatabaseUnavailable && error.reason === 'locked';
+      if (!isLocked || performance.now() - beganAt >= waitMs) throw error;
+    }
+    await pause(MIGRATION_PAUSE_MS);
+  }
 }
 
 function recordOf({ version, oldestProgram }: Migration): string {
