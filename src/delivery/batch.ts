@@ -23,6 +23,8 @@ export type Batch = {
 /** A record of the log with its payload. `dataJson` is null from the moment its erasure is requested. */
 export type LogRecord = Omit<EnvelopeRecord, 'dataJson'> & {
   readonly dataJson: string | null;
+  /** 1 if its type requires encryption, as the type is now. */
+  readonly encryptionRequired: number;
   /** The person the record is about. */
   readonly subject: string | null;
 };

@@ -4,7 +4,6 @@ import { encryptionNeed } from '../events/event.ts';
 import { type Failure, failure } from '../outbound/outcome.ts';
 import type { ReadRecords } from '../store/dispatch.ts';
 import { DatabaseUnavailable } from '../store/errors.ts';
-import type { EventTypeStore } from '../store/events.ts';
 import type { EnvelopeRecord } from '../wire/envelope.ts';
 import {
   type ContentHeaders,
@@ -50,11 +49,6 @@ export type Unreadable = { readonly unreadable: string };
  */
 export type BatchBody = (BodyOrFailure & { readonly subjects: readonly string[] }) | Unreadable | 'erased' | 'clear';
 
-export type BodyReads = {
-  readonly records: ReadRecords;
-  readonly mustBeEncrypted: (eventType: string) => Promise<boolean>;
-};
-
 /** The memory of bytes that do not share it; null if they may. */
 export function ownMemory({ buffer, byteLength }: Uint8Array): ArrayBuffer | null {
   return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? buffer : null;
@@ -86,23 +80,23 @@ export async function makeBody(request: BodyRequest, records: readonly EnvelopeR
 }
 
 /** Reads the records now, not at the claim: data erased since is not sent, and memory holds only the requests under way. */
-export async function makeBatchBody(request: BatchBodyRequest, reads: BodyReads): Promise<BatchBody> {
-  const all = await readAll(request, reads);
+export async function makeBatchBody(request: BatchBodyRequest, read: ReadRecords): Promise<BatchBody> {
+  const all = await readAll(request, read);
   if ('unreadable' in all) return all;
   const records = all.filter((record): record is LogRecord & { dataJson: string } => record.dataJson !== null);
   if (records.length === 0) return 'erased';
-  if (request.encryption === null && (await someMustBeEncrypted(records, reads))) return 'clear';
+  if (request.encryption === null && someMustBeEncrypted(records)) return 'clear';
   const subjects = new Set(records.flatMap(({ subject }) => (subject === null ? [] : [subject])));
   return { ...(await makeBody(request, records)), subjects: [...subjects] };
 }
 
 async function readAll(
   { webhookNumber, firstOffset, lastOffset, parsed }: BatchBodyRequest,
-  { records }: BodyReads,
+  read: ReadRecords,
 ): Promise<LogRecord[] | Unreadable> {
   let all: LogRecord[];
   try {
-    all = await records(webhookNumber, firstOffset, lastOffset);
+    all = await read(webhookNumber, firstOffset, lastOffset);
   } catch (error) {
     if (!(error instanceof DatabaseUnavailable) || error.reason !== 'damaged') throw error;
     return { unreadable: `records ${firstOffset} to ${lastOffset} cannot be read: ${error.message}` };
@@ -136,32 +130,13 @@ function isObjectJson(text: string): boolean {
   }
 }
 
-/** Reads each type once; the caller discards it when its reads expire. */
-export function encryptionLookup(
-  eventTypes: Pick<EventTypeStore, 'requiringEncryption'>,
-): BodyReads['mustBeEncrypted'] {
-  const needs = new Map<string, boolean>();
-  return async (eventType) => {
-    const known = needs.get(eventType);
-    if (known !== undefined) return known;
-    const need = encryptionNeed([eventType], await eventTypes.requiringEncryption([eventType])) !== null;
-    needs.set(eventType, need);
-    return need;
-  };
-}
-
 /**
  * Whether one of the records must not be sent in clear. The webhook's subscriptions are checked when it is configured, but its log may hold
  * records from when it had a key.
  */
-export async function someMustBeEncrypted(
-  records: readonly EnvelopeRecord[],
-  { mustBeEncrypted }: Pick<BodyReads, 'mustBeEncrypted'>,
-): Promise<boolean> {
-  for (const eventType of new Set(records.map((record) => record.eventType))) {
-    if (await mustBeEncrypted(eventType)) return true;
-  }
-  return false;
+export function someMustBeEncrypted(records: readonly Pick<LogRecord, 'eventType' | 'encryptionRequired'>[]): boolean {
+  if (records.some(({ encryptionRequired }) => encryptionRequired === 1)) return true;
+  return encryptionNeed([...new Set(records.map(({ eventType }) => eventType))], []) !== null;
 }
 
 function encryptionFailure(error: unknown): Failure {

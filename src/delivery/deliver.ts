@@ -14,16 +14,15 @@ import { heavyTurns, type Turns } from '../kernel/turns.ts';
 import type { Log } from '../observe/log.ts';
 import { failure } from '../outbound/outcome.ts';
 import { type Cancellation, cancel, createCancellation } from '../outbound/transport.ts';
+import type { ReadRecords } from '../store/dispatch.ts';
 import type { Store } from '../store/store.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
 import type { Batch, DeliveryTarget, Job, Result, Sent } from './batch.ts';
 import {
   type BatchBody,
   type BodyOrFailure,
-  type BodyReads,
   type BodyRequest,
   bodyRequest,
-  encryptionLookup,
   makeBatchBody,
   makeBody,
   ownMemory,
@@ -188,7 +187,7 @@ async function makeBodyOf(
   const { webhookNumber, firstOffset, lastOffset, attemptNumber, contentRefusals } = batch;
   const parsed = attemptNumber > 1 || contentRefusals > 0;
   const ofBatch = { ...request, webhookNumber, firstOffset, lastOffset, parsed };
-  if (!isLarge(batch)) return makeBatchBody(ofBatch, reading);
+  if (!isLarge(batch)) return makeBatchBody(ofBatch, reading.records);
   const body = await makeLargeBody(ofBatch);
   // Several may be ready at once, and writing one to its connection is heavy too.
   return heavyTurns(async () => {
@@ -244,13 +243,15 @@ function isCutOff({ outcome }: Sent, ending: Cancellation): boolean {
 }
 
 /** Reads shared by the deliveries that start in one turn. */
-type Reading = BodyReads & { target(webhookNumber: number): Promise<DeliveryTarget | null> };
+type Reading = {
+  readonly records: ReadRecords;
+  target(webhookNumber: number): Promise<DeliveryTarget | null>;
+};
 
-function createReading({ dispatch, eventTypes }: Store): Reading {
+function createReading({ dispatch }: Store): Reading {
   const targets = new Map<number, Promise<DeliveryTarget | null>>();
   return {
     records: dispatch.records,
-    mustBeEncrypted: encryptionLookup(eventTypes),
     target: (webhookNumber) => {
       const target = targets.get(webhookNumber) ?? dispatch.target(webhookNumber);
       targets.set(webhookNumber, target);

@@ -5,9 +5,8 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { POSTGRES_ANSWER_MS, POSTGRES_BODY_THREAD_PATIENCE } from '../kernel/limits/postgres.ts';
 import type { Database, DatabaseSource } from '../store/database.ts';
 import { recordReader } from '../store/sql/delivery/dispatch.ts';
-import { eventTypeStore } from '../store/sql/events.ts';
 import { openSqlite } from '../store/sqlite/driver/sqlite.ts';
-import { type BatchBody, encryptionLookup, makeBatchBody, ownMemory } from './body.ts';
+import { type BatchBody, makeBatchBody, ownMemory } from './body.ts';
 import type { BodyAnswer, BodyQuestion, BodyThreadNotice, BodyThreadStart } from './large-bodies.ts';
 
 const port = parentPort;
@@ -15,15 +14,12 @@ if (port !== null) {
   const { source } = workerData as BodyThreadStart;
   // Threads inherit the priority. `stat` starts the process's pool, which resolves names and compresses for everybody, before it is lowered.
   stat('.', () => giveWay((error) => port.postMessage({ cannotGiveWay: error } satisfies BodyThreadNotice)));
-  const opened = openReader(source).then((db) => {
-    const eventTypes = eventTypeStore(db);
-    return { reads: () => ({ records: recordReader(db), mustBeEncrypted: encryptionLookup(eventTypes) }) };
-  });
+  const opened = openReader(source).then(recordReader);
   // Each answer reports the failure.
   opened.catch(() => {});
   const answer = async ({ number, request }: BodyQuestion): Promise<void> => {
     try {
-      const body = await makeBatchBody(request, (await opened).reads());
+      const body = await makeBatchBody(request, await opened);
       port.postMessage({ number, body } satisfies BodyAnswer, handedOver(body));
     } catch (error) {
       port.postMessage({ number, error: error as Error } satisfies BodyAnswer);

@@ -14,7 +14,7 @@ import { refuseStoppedPull } from '../webhooks/acknowledge.ts';
 import { isExpired } from '../webhooks/keys.ts';
 import type { PgpKey, Webhook } from '../webhooks/webhook.ts';
 import type { EnvelopeRecord } from '../wire/envelope.ts';
-import { encryptionLookup, makeBody, someMustBeEncrypted } from './body.ts';
+import { makeBody, someMustBeEncrypted } from './body.ts';
 import type { LogWatch } from './log-watch.ts';
 
 export type RecordsQuery = {
@@ -111,8 +111,7 @@ export function createReadRecords({ store, clock, ids, webhooks, logWatch }: Dep
     const read = found === null ? [] : await store.dispatch.records(webhookNumber, found.first, found.last);
     const records = read.filter((record): record is typeof record & EnvelopeRecord => record.dataJson !== null);
     const key = await keyOf(webhook);
-    const mustBeEncrypted = encryptionLookup(store.eventTypes);
-    if (key === null && (await someMustBeEncrypted(records, { mustBeEncrypted })))
+    if (key === null && someMustBeEncrypted(records))
       throw new Refusal('invalid_state', 'some of these records must be encrypted, and the webhook has no key');
     const newestOffset = Math.max(nextOffset - 1, found?.last ?? -1);
     const body = await makeBody(

@@ -140,7 +140,6 @@ export function customerStoreOf(store: Store, customerId: string): Store {
       list: async (after, limit, filter) => (await eventTypes.list(after, limit, filter)).filter(isShown),
       all: async () => (await eventTypes.all()).filter(isShown),
       version: eventTypes.version,
-      requiringEncryption: eventTypes.requiringEncryption,
       // The log has events of everybody.
       isInLog: async () => false,
       latestSample: async () => null,

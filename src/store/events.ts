@@ -30,8 +30,6 @@ export type EventSample = { readonly dataJson: string; readonly createdAt: numbe
 /** Event types that may be published (`event_type`). */
 export type EventTypeStore = ResourceStore<EventType> & {
   getByName(name: string): Promise<EventType | null>;
-  /** The types among `names` that require encryption. One look-up each; called before every attempt without a key. */
-  requiringEncryption(names: Iterable<string>): Promise<Pick<EventType, 'name' | 'encryptionRequired'>[]>;
   /** Whether the log has an event of this type with data. */
   isInLog(name: string): Promise<boolean>;
   /**

@@ -139,7 +139,6 @@ const VERBS: Verbs = {
   eventTypes: {
     // The public ones, for everybody.
     ...{ get: 'shared', getByName: 'shared', list: 'shared', all: 'shared', version: 'shared' },
-    requiringEncryption: 'shared',
     isInLog: own((store) => store.eventTypes.isInLog(TYPE)),
     latestSample: own((store) => store.eventTypes.latestSample(TYPE, 10_000)),
     volumes: own(async (store) => [...(await store.eventTypes.volumes([TYPE], 0, 10))]),

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { type BatchBody, type BatchBodyRequest, encryptionLookup, makeBatchBody } from '../../src/delivery/body.ts';
+import { type BatchBody, type BatchBodyRequest, makeBatchBody } from '../../src/delivery/body.ts';
 import { createLargeBodies, type LargeBodies } from '../../src/delivery/large-bodies.ts';
 import { threadProgram } from '../../src/kernel/assets.ts';
 import { LARGE_BODY_TRIES } from '../../src/kernel/limits/delivery.ts';
@@ -56,7 +56,7 @@ async function opened(t: TestContext, program?: string | URL, answerMs?: number)
       ...{ subscriptionId: id, sessionId: 'session', attemptNumber: 1, gzip: false, encryption: null, now: s.clock() },
       ...more,
     }),
-    madeHere: (request) => makeBatchBody(request, { records, mustBeEncrypted: encryptionLookup(store.eventTypes) }),
+    madeHere: (request) => makeBatchBody(request, records),
   };
 }
 

@@ -5,7 +5,13 @@ import type { Database, Row } from '../database.ts';
 import type { DispatchStore, SettlementStore } from '../dispatch.ts';
 import { StaleWrite } from '../errors.ts';
 import { clockLeadStore } from '../sql/clock-lead.ts';
-import { currentTarget, dispatchStore, IS_UNDER_ERASURE, targetReader } from '../sql/delivery/dispatch.ts';
+import {
+  currentTarget,
+  dispatchStore,
+  IS_UNDER_ERASURE,
+  REQUIRES_ENCRYPTION,
+  targetReader,
+} from '../sql/delivery/dispatch.ts';
 import { finishResuming } from '../sql/delivery/resume.ts';
 import { settlementStatements, settlementStore } from '../sql/delivery/settlement.ts';
 import { rowsOf } from './arrays.ts';
@@ -24,7 +30,8 @@ const STRETCHES = rowsOf<Stretch>('s', { webhookNumber: 'BIGINT', first: 'BIGINT
 // The limits make these look-ups in the indexes, also while the planner does not know the numbers, or a new partition has no statistics.
 const RECORDS = `
   SELECT s.place, o.record_offset AS "offset", e.created_at AS "createdAt", e.correlation_id AS "correlationId", e.id AS "messageId",
-    e.type AS "eventType", e.actor_id AS "actorId", e.subject, CASE WHEN ${IS_UNDER_ERASURE} THEN NULL ELSE e.data END AS "dataJson"
+    e.type AS "eventType", ${REQUIRES_ENCRYPTION} AS "encryptionRequired", e.actor_id AS "actorId", e.subject,
+    CASE WHEN ${IS_UNDER_ERASURE} THEN NULL ELSE e.data END AS "dataJson"
   FROM ${STRETCHES.from}
   CROSS JOIN LATERAL (
     SELECT record_offset, event_key FROM outbox

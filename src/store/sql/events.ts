@@ -314,7 +314,6 @@ export const EVENT_TYPE = table<EventType>(
 );
 
 const GET_BY_NAME = `SELECT ${EVENT_TYPE.columns()} FROM event_type WHERE name = @name`;
-const MUST_BE_ENCRYPTED = 'SELECT name FROM event_type WHERE name = @name AND encryption_required';
 // Index: event_of_type.
 const IN_LOG = 'SELECT key FROM event WHERE type = @name AND erased_at IS NULL LIMIT 1';
 // Index: event_of_type, whose entries end in the key.
@@ -340,13 +339,6 @@ export function eventTypeStore(db: Database): EventTypeStore {
   return {
     ...resourceStore(db, 'event_type', EVENT_TYPE),
     getByName: async (name) => readOne(EVENT_TYPE, await db.get(GET_BY_NAME, { name })),
-    requiringEncryption: async (names) => {
-      const found: Pick<EventType, 'name' | 'encryptionRequired'>[] = [];
-      for (const name of names) {
-        if ((await db.get(MUST_BE_ENCRYPTED, { name })) !== undefined) found.push({ name, encryptionRequired: true });
-      }
-      return found;
-    },
     isInLog: async (name) => (await db.get(IN_LOG, { name })) !== undefined,
     latestSample: async (name, maxBytes) => {
       const row = await db.get(SAMPLE, { name, maxBytes });

@@ -226,10 +226,13 @@ export function targetReader(
 /** Whether an event `e` must no longer be sent. Served by erasure_open, and asked only about events that have a subject. */
 export const IS_UNDER_ERASURE = `e.subject IS NOT NULL AND EXISTS (SELECT 1 FROM erasure AS r INDEXED BY erasure_open
       WHERE r.subject = e.subject AND r.through_key >= e.key AND r.finished_at IS NULL)`;
+/** Whether the type of an event `e` requires encryption. */
+export const REQUIRES_ENCRYPTION =
+  'EXISTS (SELECT 1 FROM event_type AS t WHERE t.name = e.type AND t.encryption_required)';
 // The columns are named like the fields of `LogRecord`, so that a row is a record.
 const RECORDS = `
   SELECT o.record_offset AS "offset", e.created_at AS "createdAt", e.correlation_id AS "correlationId", e.id AS "messageId",
-    e.type AS "eventType", e.actor_id AS "actorId", e.subject,
+    e.type AS "eventType", ${REQUIRES_ENCRYPTION} AS "encryptionRequired", e.actor_id AS "actorId", e.subject,
     CASE WHEN ${IS_UNDER_ERASURE} THEN NULL ELSE e.data END AS "dataJson"
   FROM outbox AS o CROSS JOIN event AS e
   WHERE e.key = o.event_key AND o.webhook_number = @webhookNumber AND o.record_offset BETWEEN @first AND @last
