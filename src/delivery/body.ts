@@ -135,8 +135,9 @@ function isObjectJson(text: string): boolean {
  * records from when it had a key.
  */
 export function someMustBeEncrypted(records: readonly Pick<LogRecord, 'eventType' | 'encryptionRequired'>[]): boolean {
-  if (records.some(({ encryptionRequired }) => encryptionRequired === 1)) return true;
-  return encryptionNeed([...new Set(records.map(({ eventType }) => eventType))], []) !== null;
+  return records.some(
+    ({ eventType, encryptionRequired }) => encryptionRequired === 1 || encryptionNeed([eventType], []) !== null,
+  );
 }
 
 function encryptionFailure(error: unknown): Failure {

@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
-import pg from 'pg';
 import { examineHealth } from '../../src/cli/doctor/postgres.ts';
 import { type ServerHealth, serverHealth } from '../../src/store/postgres/health.ts';
 import { databaseStatus } from '../../src/store/postgres/status.ts';
 import { cleanUp } from '../support/cleanup.ts';
-import { newDatabase, openAt } from '../support/postgres.ts';
+import { newDatabase, openAt, openClient } from '../support/postgres.ts';
 
 const DAY_MS = 86_400_000;
 const NOW = Date.parse('2026-11-21T05:00:00.000Z');
@@ -89,9 +88,7 @@ describe('doctor on the state of PostgreSQL', () => {
     const [administrator, role] = [await openAt(t, url), `plain_${randomUUID().replaceAll('-', '')}`];
     await administrator.run(`CREATE ROLE ${role} LOGIN`);
     cleanUp(t, () => administrator.run(`DROP ROLE ${role}`));
-    const holder = new pg.Client({ connectionString: url });
-    await holder.connect();
-    cleanUp(t, () => holder.end());
+    const holder = await openClient(t, url);
     await holder.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
     const { rows } = await holder.query('SELECT pg_backend_pid() AS process');
     const plain = await openAt(t, url.replace('sallyport@', `${role}@`));

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, it, type TestContext } from 'node:test';
-import pg from 'pg';
 import { type Config, completeConfig } from '../../src/config/config.ts';
 import { type Data, DataFolderError, masterKeyPath } from '../../src/data/data.ts';
 import { makeFirstCredentials } from '../../src/data/first-start.ts';
@@ -13,7 +12,7 @@ import { examineSchema, SCHEMA_TABLES, type SchemaHistory } from '../../src/stor
 import { cleanUp } from '../support/cleanup.ts';
 import { unusedFolder } from '../support/command.ts';
 import { until } from '../support/dispatching.ts';
-import { newDatabase } from '../support/postgres.ts';
+import { newDatabase, openClient } from '../support/postgres.ts';
 import '../support/password-cost.ts';
 
 function configOf(t: TestContext, databaseUrl: string): Config {
@@ -52,20 +51,7 @@ async function raw(t: TestContext, config: Config): Promise<PostgresDatabase> {
   return db;
 }
 
-async function client(t: TestContext, config: Config): Promise<pg.Client> {
-  const one = new pg.Client({ connectionString: config.databaseUrl?.reveal() });
-  cleanUp(t, () => one.end());
-  await one.connect();
-  return one;
-}
-
-/** How many wait for a lock of the table. */
-async function waitingFor(db: PostgresDatabase, table: string): Promise<number> {
-  const waiting = await db.all('SELECT 1 FROM pg_locks WHERE NOT granted AND relation = to_regclass(@table)', {
-    table,
-  });
-  return waiting.length;
-}
+const WAITS_FOR_WEBHOOK = "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = to_regclass('webhook')";
 
 describe('a PostgreSQL database', () => {
   it('gets everything at its first start, and the data folder the master key alone', async (t) => {
@@ -260,13 +246,14 @@ describe('the schema of a PostgreSQL database', () => {
   };
 
   it('is migrated while a transaction uses the same tables in another order, which is not disturbed', async (t) => {
-    const config = configOf(t, await newDatabase(t));
+    const url = await newDatabase(t);
+    const config = configOf(t, url);
     await migrateDatabase(config, Date.now());
     const db = await raw(t, config);
-    const reader = await client(t, config);
+    const reader = await openClient(t, url);
     await reader.query('BEGIN; SELECT 1 FROM webhook');
     const migrated = migrateDatabase(config, Date.now(), { history: TWO_TABLES });
-    await until('the migration to wait for webhook', async () => (await waitingFor(db, 'webhook')) > 0);
+    await until('the migration to wait for webhook', async () => (await db.get(WAITS_FOR_WEBHOOK, {})) !== undefined);
     // Each waits for the other now.
     await reader.query('SELECT 1 FROM event_type');
     await reader.query('COMMIT');
@@ -274,9 +261,10 @@ describe('the schema of a PostgreSQL database', () => {
   });
 
   it('is not migrated while a transaction holds its tables for long', async (t) => {
-    const config = configOf(t, await newDatabase(t));
+    const url = await newDatabase(t);
+    const config = configOf(t, url);
     await migrateDatabase(config, Date.now());
-    const holder = await client(t, config);
+    const holder = await openClient(t, url);
     await holder.query('BEGIN; SELECT 1 FROM webhook');
     await assert.rejects(migrateDatabase(config, Date.now(), { history: TWO_TABLES, waitMs: 0 }), {
       name: 'DataFolderError',

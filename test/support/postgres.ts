@@ -206,6 +206,14 @@ export async function openAt(t: TestContext, url: string): Promise<PostgresDatab
   return database;
 }
 
+/** A connection of its own until the test ends, for a transaction that stays open. */
+export async function openClient(t: TestContext, url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  cleanUp(t, () => client.end());
+  return client;
+}
+
 /** The URL of a new database that lasts as long as the server. */
 export async function createDatabase(template = 'template0'): Promise<string> {
   const name = `test_${randomUUID().replaceAll('-', '')}`;

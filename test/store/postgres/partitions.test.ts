@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it, type TestContext } from 'node:test';
-import { Client } from 'pg';
 import { createIds, firstRowKeyAt, randomBytes } from '../../../src/kernel/ids.ts';
 import { createVault, MASTER_KEY_BYTES } from '../../../src/kernel/vault.ts';
 import type { KeptSince, PartitionsByAge } from '../../../src/store/housekeeping.ts';
@@ -10,7 +9,7 @@ import { openPostgres, type PostgresDatabase } from '../../../src/store/postgres
 import { ensurePartitions, listPartitions, partitionsEndAt } from '../../../src/store/postgres/partitions.ts';
 import { createPostgresStore } from '../../../src/store/postgres/store.ts';
 import { cleanUp } from '../../support/cleanup.ts';
-import { newDatabase } from '../../support/postgres.ts';
+import { newDatabase, openClient } from '../../support/postgres.ts';
 import { NOW } from '../../support/store.ts';
 
 const DAY_MS = 86_400_000;
@@ -129,9 +128,7 @@ describe('partitions', () => {
 
   it('are made while somebody reads, and those to drop are left for the next run', async (t) => {
     const { database, url, step, of } = await open(t);
-    const reader = new Client({ connectionString: url });
-    await reader.connect();
-    cleanUp(t, () => reader.end());
+    const reader = await openClient(t, url);
     await step(KEEPS_ALL, NOW);
     const later = NOW + 60 * DAY_MS;
     const old: KeptSince = { deliveredSince: later, recordsSince: later, attemptsSince: later };

@@ -4,14 +4,20 @@ import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type TogetherOptions, together } from '../../../src/store/postgres/together.ts';
 
-/** Doubles numbers, and keeps the inputs of each query. */
+/** Doubles numbers, and keeps the inputs of each query and how many were under way when it began, with itself. */
 function doubling(options: TogetherOptions) {
   const queries: (readonly number[])[] = [];
+  const underWay: number[] = [];
+  let running = 0;
   const double = together<number, number>(async (inputs) => {
     queries.push(inputs);
+    running += 1;
+    underWay.push(running);
+    await nextTurn();
+    running -= 1;
     return inputs.map((input) => 2 * input);
   }, options);
-  return { queries, double };
+  return { queries, underWay, double };
 }
 
 describe('calls together', () => {
@@ -44,9 +50,10 @@ describe('calls together', () => {
   });
 
   it('are divided into queries of a bounded size, and wait while as many as may be are under way', async () => {
-    const { queries, double } = doubling({ underWayMax: 2, callsMax: 2 });
+    const { queries, underWay, double } = doubling({ underWayMax: 2, callsMax: 2 });
     const numbers = [1, 2, 3, 4, 5];
     assert.deepEqual(await Promise.all(numbers.map(double)), [2, 4, 6, 8, 10]);
     assert.deepEqual(queries, [[1, 2], [3, 4], [5]]);
+    assert.equal(Math.max(...underWay), 2);
   });
 });

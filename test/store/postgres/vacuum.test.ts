@@ -1,10 +1,10 @@
 /** The versions of rows that an erasure replaced, on a real server. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import pg from 'pg';
+import type pg from 'pg';
 import { openPostgres, type PostgresDatabase } from '../../../src/store/postgres/driver/postgres.ts';
 import { cleanUp } from '../../support/cleanup.ts';
-import { newDatabase } from '../../support/postgres.ts';
+import { newDatabase, openClient } from '../../support/postgres.ts';
 
 async function open(t: TestContext): Promise<{ database: PostgresDatabase; reader: pg.Client }> {
   const url = await newDatabase(t);
@@ -12,10 +12,7 @@ async function open(t: TestContext): Promise<{ database: PostgresDatabase; reade
   cleanUp(t, () => database.close());
   await database.run('CREATE TABLE event (data text); CREATE TABLE attempt (data text)');
   await database.run(`INSERT INTO event VALUES ('erase this')`);
-  const reader = new pg.Client({ connectionString: url });
-  await reader.connect();
-  cleanUp(t, () => reader.end());
-  return { database, reader };
+  return { database, reader: await openClient(t, url) };
 }
 
 const DEAD = `SELECT pg_stat_get_dead_tuples(CAST('event' AS regclass)) AS n`;
