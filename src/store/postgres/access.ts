@@ -1,4 +1,4 @@
-/** Access tokens on PostgreSQL (`access_token`): one query for all calls of a turn of the event loop. */
+/** Access tokens on PostgreSQL (`access_token`): one query for all calls that come together. */
 
 import type { TokenGrant } from '../../access/application.ts';
 import type { TokenStore } from '../access.ts';

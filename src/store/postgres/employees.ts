@@ -1,4 +1,4 @@
-/** Employees on PostgreSQL (`employee`): one query for all look-ups of a turn of the event loop. */
+/** Employees on PostgreSQL (`employee`): one query for all look-ups that come together. */
 import type { Employee } from '../../employees/employee.ts';
 import type { Database } from '../database.ts';
 import type { EmployeeStore } from '../employees.ts';

@@ -1,4 +1,4 @@
-/** Event types on PostgreSQL (`event_type`): one query for all look-ups of a turn of the event loop. */
+/** Event types on PostgreSQL (`event_type`): one query for all look-ups that come together. */
 import type { EventType } from '../../events/event.ts';
 import type { Database } from '../database.ts';
 import type { EventTypeStore } from '../events.ts';

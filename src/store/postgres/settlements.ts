@@ -1,5 +1,5 @@
 /**
- * Claims and settlements on PostgreSQL: one transaction for those of a turn of the event loop. Its first statement locks the webhooks in the
+ * Claims and settlements on PostgreSQL: one transaction for those that come together. Its first statement locks the webhooks in the
  * order of their numbers, as publishers do, so that instances cannot deadlock, and keeps only those that this instance still holds. If a row
  * of one claim or settlement has changed, each of them is written alone.
  */
