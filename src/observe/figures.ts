@@ -71,6 +71,8 @@ export function createFigures({ store, clock }: Dependencies): FigureKeeper {
   let gathered = new Map<string, FigureAt>();
   /** Figures that are being written. Each is removed once it is written. */
   const writing: FigureAt[] = [];
+  let writesBegun = 0;
+  let underWay: Promise<void> | null = null;
 
   const figuresOf = (webhookNumber: number): Figures | null => {
     const now = clock();
@@ -93,9 +95,27 @@ export function createFigures({ store, clock }: Dependencies): FigureKeeper {
 
   const writeSome = async (size: number): ReturnType<FigureStore['add']> => {
     const some = writing.slice(0, size);
-    const result = await store.add(some);
-    writing.splice(0, some.length);
-    return result;
+    writesBegun += 1;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    underWay = promise;
+    try {
+      const result = await store.add(some);
+      writing.splice(0, some.length);
+      return result;
+    } finally {
+      underWay = null;
+      resolve();
+    }
+  };
+
+  /** Reads again if a write began meanwhile: its figures would count twice, as written and as unwritten. */
+  const readAll = async <T>(read: () => Promise<T>): Promise<{ written: T; unwritten: FigureAt[] }> => {
+    for (;;) {
+      while (underWay !== null) await underWay;
+      const before = writesBegun;
+      const written = await read();
+      if (writesBegun === before) return { written, unwritten: [...writing, ...gathered.values()] };
+    }
   };
 
   const seriesOf = async (period: Period, webhookNumbers: readonly number[]): Promise<Series> => {
@@ -106,12 +126,12 @@ export function createFigures({ store, clock }: Dependencies): FigureKeeper {
     const spans = new Map(
       Array.from({ length: points }, (_, n) => [from + n * spanMs, noFigures()] as [number, Figures]),
     );
-    const unwritten = [...writing, ...gathered.values()].filter((one) => webhookNumbers.includes(one.webhookNumber));
     const range = { spanSeconds, from, to: last + 1 };
-    const written = (
-      await Promise.all(webhookNumbers.map((webhookNumber) => store.read({ ...range, webhookNumber })))
-    ).flat();
-    for (const { at, figures } of [...unwritten, ...written]) {
+    const { written, unwritten } = await readAll(() =>
+      Promise.all(webhookNumbers.map((webhookNumber) => store.read({ ...range, webhookNumber }))),
+    );
+    const ofWebhooks = unwritten.filter(({ webhookNumber }) => webhookNumbers.includes(webhookNumber));
+    for (const { at, figures } of [...ofWebhooks, ...written.flat()]) {
       const span = spans.get(beginningOf(at, spanSeconds));
       if (span !== undefined) addFigures(span, figures);
     }
@@ -136,12 +156,14 @@ export function createFigures({ store, clock }: Dependencies): FigureKeeper {
     days: async (webhookNumbers) => {
       const from = beginningOf(clock(), HOUR_SECONDS) - (HOURS - 1) * HOUR_SECONDS * 1000;
       const wanted = new Set(webhookNumbers);
-      const unwritten = [...writing, ...gathered.values()]
+      const { written, unwritten } = await readAll(() =>
+        store.attempts({ spanSeconds: HOUR_SECONDS, webhookNumbers: [...wanted], from }),
+      );
+      const gatheredAttempts = unwritten
         .filter(({ webhookNumber }) => wanted.has(webhookNumber))
         .map(({ webhookNumber, at, figures }) => ({ webhookNumber, at, ...figures }));
-      const written = await store.attempts({ spanSeconds: HOUR_SECONDS, webhookNumbers: [...wanted], from });
       const days = new Map([...wanted].map((number) => [number, emptyDay()]));
-      for (const { webhookNumber, at, attempts, failedAttempts } of [...unwritten, ...written]) {
+      for (const { webhookNumber, at, attempts, failedAttempts } of [...gatheredAttempts, ...written]) {
         const day = days.get(webhookNumber);
         for (const sum of [day, day?.hours[Math.floor((at - from) / (HOUR_SECONDS * 1000))]]) {
           if (sum === undefined) continue;

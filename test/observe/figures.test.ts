@@ -189,6 +189,57 @@ describe('figures over time', () => {
     assert.equal((await s.figures.days([1])).get(1)?.attempts, 4, 'the oldest hour is over');
   });
 
+  for (const read of ['series', 'days'] as const) {
+    it(`are counted once if they are written while they are read: ${read}`, async (t) => {
+      const s = await opened(t);
+      const real = s.store.figures;
+      let beforeRead = async (): Promise<void> => undefined;
+      let afterAdd = async (): Promise<void> => undefined;
+      const store: typeof real = {
+        ...real,
+        read: async (range) => {
+          await beforeRead();
+          return real.read(range);
+        },
+        attempts: async (range) => {
+          await beforeRead();
+          return real.attempts(range);
+        },
+        add: async (some) => {
+          const result = await real.add(some);
+          await afterAdd();
+          return result;
+        },
+      };
+      const figures = createFigures({ store, clock: s.clock });
+      const attempts = async (): Promise<number | undefined> =>
+        read === 'series'
+          ? (await figures.series('day', 1)).total.attempts
+          : (await figures.days([1])).get(1)?.attempts;
+
+      figures.observeSettled('w', settled(s, 1, 'delivered', 5));
+      beforeRead = async () => {
+        beforeRead = async () => undefined;
+        await write({ ...s, figures });
+      };
+      assert.equal(await attempts(), 1, 'written after the read began');
+
+      figures.observeSettled('w', settled(s, 1, 'delivered', 5));
+      const committed = Promise.withResolvers<void>();
+      const acknowledged = Promise.withResolvers<void>();
+      afterAdd = () => {
+        committed.resolve();
+        return acknowledged.promise;
+      };
+      const written = write({ ...s, figures });
+      await committed.promise;
+      const counted = attempts();
+      acknowledged.resolve();
+      assert.equal(await counted, 2, 'committed, but not acknowledged yet');
+      await written;
+    });
+  }
+
   it('lose nothing when a write fails and is tried again', async (t) => {
     const s = await opened(t);
     let fails = true;
