@@ -6,7 +6,8 @@ import type { Statement } from '../../../src/store/database.ts';
 import { DatabaseUnavailable } from '../../../src/store/errors.ts';
 import { openPostgres, type PostgresDatabase } from '../../../src/store/postgres/driver/postgres.ts';
 import { cleanUp } from '../../support/cleanup.ts';
-import { type Cluster, openAt, startCluster } from '../../support/postgres.ts';
+import { until } from '../../support/dispatching.ts';
+import { type Cluster, openAt, openClient, startCluster } from '../../support/postgres.ts';
 import { startTcpProxy } from '../../support/tcp-proxy.ts';
 
 const insert = (name: string): Statement => ({ sql: 'INSERT INTO entry (name) VALUES (@name)', params: { name } });
@@ -22,6 +23,9 @@ const COUNT = 'SELECT count(*) AS count FROM entry WHERE name = @name';
 /** As the client sends it. */
 const COMMIT = 'COMMIT\0';
 const SLEEP: Statement = { sql: 'SELECT pg_sleep(0.3)', params: {} };
+const AWAIT_LOCK: Statement = { sql: 'SELECT 1 FROM pg_advisory_xact_lock(1)', params: {} };
+/** The connections that wait for that lock. */
+const WAITING = `FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`;
 
 async function countOf(database: PostgresDatabase, name: string): Promise<number> {
   return Number((await database.get(COUNT, { name }))?.count);
@@ -57,19 +61,17 @@ describe('the driver of PostgreSQL', () => {
     const url = `postgres://sallyport@127.0.0.1:${proxy.port}/postgres?sslmode=disable`;
     return { proxy, database: await open(t, url) };
   };
-  const terminateAll = async (administrator: PostgresDatabase): Promise<void> => {
-    await administrator.all(
-      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = @type',
-      { type: 'client backend' },
-    );
-  };
-
   it('repeats what was under way on connections that the server ended', async (t) => {
     const [database, administrator] = [await open(t), await open(t)];
-    const reading = database.get('SELECT 7 AS seven FROM pg_sleep(@s)', { s: 0.3 });
-    const writing = database.commit([insert('terminated'), SLEEP]);
-    await pause(100);
-    await terminateAll(administrator);
+    const holder = await openClient(t, cluster.url('postgres'));
+    await holder.query('SELECT pg_advisory_lock(1)');
+    const waiting = async (): Promise<number> =>
+      Number((await administrator.get(`SELECT count(*) AS count ${WAITING}`, {}))?.count);
+    const reading = database.get('SELECT 7 AS seven FROM pg_advisory_xact_lock(1)', {});
+    const writing = database.commit([insert('terminated'), AWAIT_LOCK]);
+    await until('both wait', async () => (await waiting()) === 2);
+    await administrator.all(`SELECT pg_terminate_backend(pid) ${WAITING}`, {});
+    await holder.query('SELECT pg_advisory_unlock(1)');
     assert.deepEqual(await reading, { seven: 7 });
     await writing;
     assert.equal(await countOf(database, 'terminated'), 1);
