@@ -71,8 +71,8 @@ export function createFigures({ store, clock }: Dependencies): FigureKeeper {
   let gathered = new Map<string, FigureAt>();
   /** Figures that are being written. Each is removed once it is written. */
   const writing: FigureAt[] = [];
-  let writesBegun = 0;
-  let underWay: Promise<void> | null = null;
+  /** Resolves when the last write has ended, also if it failed. */
+  let lastWrite: Promise<unknown> = Promise.resolve();
 
   const figuresOf = (webhookNumber: number): Figures | null => {
     const now = clock();
@@ -93,28 +93,23 @@ export function createFigures({ store, clock }: Dependencies): FigureKeeper {
     gathered = new Map();
   };
 
-  const writeSome = async (size: number): ReturnType<FigureStore['add']> => {
+  const writeSome = (size: number): ReturnType<FigureStore['add']> => {
     const some = writing.slice(0, size);
-    writesBegun += 1;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    underWay = promise;
-    try {
-      const result = await store.add(some);
+    const write = store.add(some).then((result) => {
       writing.splice(0, some.length);
       return result;
-    } finally {
-      underWay = null;
-      resolve();
-    }
+    });
+    lastWrite = write.catch(() => undefined);
+    return write;
   };
 
   /** Reads again if a write began meanwhile: its figures would count twice, as written and as unwritten. */
   const readAll = async <T>(read: () => Promise<T>): Promise<{ written: T; unwritten: FigureAt[] }> => {
     for (;;) {
-      while (underWay !== null) await underWay;
-      const before = writesBegun;
+      const before = lastWrite;
+      await before;
       const written = await read();
-      if (writesBegun === before) return { written, unwritten: [...writing, ...gathered.values()] };
+      if (lastWrite === before) return { written, unwritten: [...writing, ...gathered.values()] };
     }
   };
 
@@ -159,11 +154,11 @@ export function createFigures({ store, clock }: Dependencies): FigureKeeper {
       const { written, unwritten } = await readAll(() =>
         store.attempts({ spanSeconds: HOUR_SECONDS, webhookNumbers: [...wanted], from }),
       );
-      const gatheredAttempts = unwritten
+      const unwrittenAttempts = unwritten
         .filter(({ webhookNumber }) => wanted.has(webhookNumber))
         .map(({ webhookNumber, at, figures }) => ({ webhookNumber, at, ...figures }));
       const days = new Map([...wanted].map((number) => [number, emptyDay()]));
-      for (const { webhookNumber, at, attempts, failedAttempts } of [...gatheredAttempts, ...written]) {
+      for (const { webhookNumber, at, attempts, failedAttempts } of [...unwrittenAttempts, ...written]) {
         const day = days.get(webhookNumber);
         for (const sum of [day, day?.hours[Math.floor((at - from) / (HOUR_SECONDS * 1000))]]) {
           if (sum === undefined) continue;

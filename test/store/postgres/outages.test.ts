@@ -61,6 +61,7 @@ describe('the driver of PostgreSQL', () => {
     const url = `postgres://sallyport@127.0.0.1:${proxy.port}/postgres?sslmode=disable`;
     return { proxy, database: await open(t, url) };
   };
+
   it('repeats what was under way on connections that the server ended', async (t) => {
     const [database, administrator] = [await open(t), await open(t)];
     const holder = await openClient(t, cluster.url('postgres'));
