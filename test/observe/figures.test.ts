@@ -7,6 +7,7 @@ import fc from 'fast-check';
 import { DATABASE_FILE } from '../../src/data/data-folder.ts';
 import type { BatchFate, SettledBatch } from '../../src/delivery/batch.ts';
 import { FIGURE_WEBHOOKS_MAX } from '../../src/kernel/limits/portal.ts';
+import { nextTurn } from '../../src/kernel/turns.ts';
 import {
   bucketEnd,
   bucketOf,
@@ -189,53 +190,86 @@ describe('figures over time', () => {
     assert.equal((await s.figures.days([1])).get(1)?.attempts, 4, 'the oldest hour is over');
   });
 
+  /** What a read of the store does before or after it reads, and what a write does once it is committed. */
+  type Hooks = { before(): Promise<void>; after(): Promise<void>; committed(): Promise<void> };
+  const NO_HOOKS: Hooks = { before: async () => {}, after: async () => {}, committed: async () => {} };
+
   for (const read of ['series', 'days'] as const) {
-    it(`are counted once if they are written while they are read: ${read}`, async (t) => {
+    /** One attempt was observed; `attempts` reads how many there were. */
+    const observedOnce = async (t: TestContext) => {
       const s = await opened(t);
-      const real = s.store.figures;
-      let beforeRead = async (): Promise<void> => undefined;
-      let afterAdd = async (): Promise<void> => undefined;
-      const store: typeof real = {
-        ...real,
-        read: async (range) => {
-          await beforeRead();
-          return real.read(range);
-        },
-        attempts: async (range) => {
-          await beforeRead();
-          return real.attempts(range);
-        },
-        add: async (some) => {
-          const result = await real.add(some);
-          await afterAdd();
-          return result;
-        },
+      const { figures: real } = s.store;
+      const hooks = { ...NO_HOOKS };
+      const hooked =
+        <Range, Found>(find: (range: Range) => Promise<Found>) =>
+        async (range: Range): Promise<Found> => {
+          const { before, after } = hooks;
+          Object.assign(hooks, { before: NO_HOOKS.before, after: NO_HOOKS.after });
+          await before();
+          const found = await find(range);
+          await after();
+          return found;
+        };
+      const add: typeof real.add = async (some) => {
+        const result = await real.add(some);
+        await hooks.committed();
+        return result;
       };
+      const store = { ...real, add, read: hooked(real.read), attempts: hooked(real.attempts) };
       const figures = createFigures({ store, clock: s.clock });
+      figures.observeSettled('w', settled(s, 1, 'delivered', 5));
       const attempts = async (): Promise<number | undefined> =>
         read === 'series'
           ? (await figures.series('day', 1)).total.attempts
           : (await figures.days([1])).get(1)?.attempts;
+      return { hooks, attempts, writeAll: figures.flush };
+    };
 
-      figures.observeSettled('w', settled(s, 1, 'delivered', 5));
-      beforeRead = async () => {
-        beforeRead = async () => undefined;
-        await write({ ...s, figures });
-      };
-      assert.equal(await attempts(), 1, 'written after the read began');
+    it(`are counted if they are written after they were looked for: ${read}`, async (t) => {
+      const { hooks, attempts, writeAll } = await observedOnce(t);
+      hooks.after = writeAll;
+      assert.equal(await attempts(), 1);
+    });
 
-      figures.observeSettled('w', settled(s, 1, 'delivered', 5));
+    it(`are counted once if they are committed before they are looked for, and acknowledged afterwards: ${read}`, async (t) => {
+      const { hooks, attempts, writeAll } = await observedOnce(t);
       const committed = Promise.withResolvers<void>();
       const acknowledged = Promise.withResolvers<void>();
-      afterAdd = () => {
+      hooks.committed = () => {
         committed.resolve();
         return acknowledged.promise;
       };
-      const written = write({ ...s, figures });
+      let written: Promise<void> | null = null;
+      hooks.before = async () => {
+        written = writeAll();
+        await committed.promise;
+        // A read in the same turn might not see it.
+        await nextTurn();
+      };
+      // Once the result of this read has been used.
+      hooks.after = async () => void setImmediate(acknowledged.resolve);
+      assert.equal(await attempts(), 1);
+      await written;
+    });
+
+    it(`are not looked for during a write: ${read}`, async (t) => {
+      const { hooks, attempts, writeAll } = await observedOnce(t);
+      const committed = Promise.withResolvers<void>();
+      const acknowledged = Promise.withResolvers<void>();
+      hooks.committed = () => {
+        committed.resolve();
+        return acknowledged.promise;
+      };
+      const written = writeAll();
       await committed.promise;
+      let isAcknowledged = false;
+      hooks.before = async () => assert.ok(isAcknowledged);
       const counted = attempts();
+      // A read that did not wait would have begun by now.
+      await nextTurn();
+      isAcknowledged = true;
       acknowledged.resolve();
-      assert.equal(await counted, 2, 'committed, but not acknowledged yet');
+      assert.equal(await counted, 1);
       await written;
     });
   }
