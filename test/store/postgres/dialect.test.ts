@@ -66,6 +66,23 @@ describe('a parameter', () => {
       { numRuns: 200 },
     );
   });
+
+  const values: readonly SqlValue[] = [1, 0.5, Buffer.of(1)];
+  const pairs = values.flatMap((one) => values.filter((other) => other !== one).map((other) => ({ one, other })));
+  it('may change its type from one call of a statement to the next', async (t) => {
+    const database = await openAt(t, await newDatabase(t));
+    for (const { one, other } of pairs) {
+      assert.deepEqual(await database.get('SELECT @a AS a, @b AS b', { a: one, b: other }), { a: one, b: other });
+    }
+  });
+
+  it('may change its type when its object names them in another order', async (t) => {
+    const database = await openAt(t, await newDatabase(t));
+    for (const { one, other } of pairs) {
+      assert.deepEqual(await database.get('SELECT @a AS a, @b AS b', { a: one, b: other }), { a: one, b: other });
+      assert.deepEqual(await database.get('SELECT @a AS a, @b AS b', { b: one, a: other }), { a: other, b: one });
+    }
+  });
 });
 
 /** A type that nothing else tells. */

@@ -27,23 +27,25 @@ export function postgresText(sql: string, params: Parameters): PostgresText {
     .replaceAll(PARAMETER, (_, name: string) => {
       const known = names.indexOf(name);
       const position = known === -1 ? names.push(name) : known + 1;
-      return `$${position}${castOf(params[name])}`;
+      return `$${position}${CASTS[typeOf(params[name])]}`;
     });
   return { text, names };
 }
 
 type Elements = (list: string, name: string) => string;
 
-function castOf(value: SqlValue | undefined): string {
-  if (typeof value === 'bigint') return '::bigint';
-  if (typeof value === 'number') return Number.isSafeInteger(value) ? '::bigint' : '::double precision';
-  return value instanceof Uint8Array ? '::bytea' : '';
+const CASTS = { integer: '::bigint', double: '::double precision', bytes: '::bytea', other: '' } as const;
+
+function typeOf(value: SqlValue | undefined): keyof typeof CASTS {
+  if (typeof value === 'bigint') return 'integer';
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? 'integer' : 'double';
+  return value instanceof Uint8Array ? 'bytes' : 'other';
 }
 
-/** Distinguishes the types of values that change the text of a statement. */
-export function typesOf(params: Parameters): string {
+/** The types of the parameters with these names, in this order. Parameters of the same types make the same text of a statement. */
+export function typesOf(names: readonly string[], params: Parameters): string {
   let types = '';
-  for (const name in params) types += castOf(params[name])[2] ?? '-';
+  for (const name of names) types += typeOf(params[name])[0];
   return types;
 }
 

@@ -187,15 +187,23 @@ export function createSession(
 
 type Named = { readonly text: string; readonly names: readonly string[]; readonly name: string };
 
-const texts = new Map<string, Named>();
+/** The texts of a shared statement by the types of its parameters (`typesOf`). */
+type Texts = { readonly names: readonly string[]; readonly byTypes: Map<string, Named> };
+
+const known = new Map<string, Texts>();
 
 function textOf(sql: string, params: Parameters): Named {
-  const key = `${typesOf(params)} ${sql}`;
-  let cached = texts.get(key);
-  if (cached === undefined) {
-    const { text, names } = postgresText(sql, params);
-    cached = { text, names, name: createHash('sha256').update(text).digest('base64url').slice(0, 22) };
-    texts.set(key, cached);
+  let texts = known.get(sql);
+  if (texts === undefined) {
+    texts = { names: postgresText(sql, params).names, byTypes: new Map() };
+    known.set(sql, texts);
   }
-  return cached;
+  const types = typesOf(texts.names, params);
+  let named = texts.byTypes.get(types);
+  if (named === undefined) {
+    const { text, names } = postgresText(sql, params);
+    named = { text, names, name: createHash('sha256').update(text).digest('base64url').slice(0, 22) };
+    texts.byTypes.set(types, named);
+  }
+  return named;
 }
