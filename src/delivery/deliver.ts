@@ -14,10 +14,9 @@ import { heavyTurns, type Turns } from '../kernel/turns.ts';
 import type { Log } from '../observe/log.ts';
 import { failure } from '../outbound/outcome.ts';
 import { type Cancellation, cancel, createCancellation } from '../outbound/transport.ts';
-import type { ReadRecords } from '../store/dispatch.ts';
 import type { Store } from '../store/store.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
-import type { Batch, DeliveryTarget, Job, Result, Sent } from './batch.ts';
+import type { Batch, DeliveryTarget, Job, LogRecord, Result, Sent } from './batch.ts';
 import {
   type BatchBody,
   type BodyOrFailure,
@@ -64,12 +63,24 @@ type Context = Dependencies & { readonly budget: YieldBudget };
 /** A job on its way, until `end`. */
 type Delivery = {
   readonly job: Job;
+  /** About how many bytes of a turn it takes. */
+  readonly bytes: number;
   readonly ending: Cancellation;
   /** Subjects that were recalled since it began. */
   readonly recalled: string[];
   /** The subjects of its body, once that is made. */
   subjects: readonly string[];
   readonly end: (result: Result) => void;
+};
+
+/** A delivery that is to be sent, with what was read for it. */
+type Ready = {
+  readonly delivery: Delivery;
+  readonly bytes: number;
+  readonly target: DeliveryTarget;
+  readonly request: BodyRequest;
+  /** Null without records, and for a batch whose body a thread makes. */
+  readonly records: Promise<LogRecord[]> | null;
 };
 
 const RELEASED: Result = { kind: 'release' };
@@ -81,23 +92,26 @@ export function createDeliver(dependencies: Dependencies): Deliveries {
   const underWay = new Set<Delivery>();
   let isAbandoned = false;
 
-  const startInTurn = createSendTurns<Delivery>(budget, heavyTurns, () => {
-    const reading = createReading(store);
-    return async (delivery) => {
-      try {
-        return await start(context, delivery, reading);
-      } catch (error) {
-        breakOff(dependencies.log, delivery, error, null);
-        return 0;
-      }
-    };
+  const startInTurn = createSendTurns<Delivery, Ready>({
+    ...{ budget, turns: heavyTurns },
+    prepare: async (deliveries) => {
+      const reading = createReading(store);
+      const ready = await Promise.all(deliveries.map((delivery) => prepare(context, delivery, reading)));
+      return ready.filter((one) => one !== null);
+    },
+    send: (ready) => {
+      // Not awaited: other deliveries are sent while a thread makes a large body.
+      void makeAndSend(context, ready).catch((error: unknown) =>
+        breakOff(dependencies.log, ready.delivery, error, ready.request.now),
+      );
+    },
   });
 
   return {
     deliver: (job) =>
       new Promise((resolve) => {
         const delivery: Delivery = {
-          ...{ job, ending: createCancellation(), recalled: [], subjects: [] },
+          ...{ job, bytes: bytesOf(job), ending: createCancellation(), recalled: [], subjects: [] },
           end: (result) => {
             underWay.delete(delivery);
             resolve(result);
@@ -125,40 +139,45 @@ export function createDeliver(dependencies: Dependencies): Deliveries {
   };
 }
 
-/** Starts the body and the request of a delivery. Returns about how many bytes of this turn it takes; 0 if it sends nothing. */
-async function start(context: Context, delivery: Delivery, reading: Reading): Promise<number> {
+/** Reads what a delivery needs, or ends it and returns null. Never throws. */
+async function prepare(context: Context, delivery: Delivery, reading: Reading): Promise<Ready | null> {
   const { clock, ids, log, scheduler, maySend } = context;
   const { job, ending, end } = delivery;
   const { batch, webhookNumber } = job;
+  // Before the reads: an attempt that started after an erasure did not carry what was erased.
   const now = clock();
-  const target = ending.reason !== null || !maySend() ? null : await reading.target(webhookNumber);
-  if (target === null || !mayBeSent(job, target, now)) {
-    end(RELEASED);
-    return 0;
+  try {
+    if (ending.reason !== null || !maySend()) {
+      end(RELEASED);
+      return null;
+    }
+    // At once, so that both reads share a round trip to PostgreSQL.
+    const records = batch === null || isLarge(batch) ? null : reading.records(batch);
+    const target = await reading.target(webhookNumber);
+    if (target === null || !mayBeSent(job, target, now)) {
+      end(RELEASED);
+      return null;
+    }
+    scheduler.sending(job, target.webhook.maxRecordsPerSecond, now);
+    const sessionId = target.webhook.progress.sessionId ?? ids.uuid();
+    const request = bodyRequest(target, { sessionId, attemptNumber: batch?.attemptNumber ?? 1, now });
+    await records?.catch(() => undefined);
+    return { delivery, bytes: delivery.bytes, target, request, records };
+  } catch (error) {
+    breakOff(log, delivery, error, null);
+    return null;
   }
-  scheduler.sending(job, target.webhook.maxRecordsPerSecond, now);
-  const sessionId = target.webhook.progress.sessionId ?? ids.uuid();
-  const request = bodyRequest(target, { sessionId, attemptNumber: batch?.attemptNumber ?? 1, now });
-  // Not awaited: other deliveries start while a thread makes a large body.
-  void makeAndSend(context, delivery, target, request, reading).catch((error: unknown) =>
-    breakOff(log, delivery, error, now),
-  );
-  // A large body is sent in a turn of its own.
-  return MESSAGE_OVERHEAD_BYTES + (batch === null || isLarge(batch) ? 0 : batch.bytes);
 }
 
-async function makeAndSend(
-  context: Context,
-  delivery: Delivery,
-  target: DeliveryTarget,
-  request: BodyRequest,
-  reading: Reading,
-): Promise<void> {
-  const { ids, log, send } = context;
+/** Makes the body and sends it. */
+async function makeAndSend(context: Context, { delivery, target, request, records }: Ready): Promise<void> {
+  const { ids, log, send, maySend } = context;
   const { job, ending, recalled, end } = delivery;
   const { webhookNumber, batch } = job;
   const { now } = request;
-  const body = await makeBodyOf(context, batch, request, reading);
+  // It may have waited for some turns, and the process may have been paused meanwhile.
+  if (ending.reason !== null || !maySend()) return end(RELEASED);
+  const body = await makeBodyOf(context, batch, request, records);
   if (body === 'erased') return end({ kind: 'discarded' });
   if (typeof body === 'object' && 'unreadable' in body) {
     log.error({ webhookNumber, batchId: batch?.id, problem: body.unreadable }, 'a record cannot be read');
@@ -181,13 +200,13 @@ async function makeBodyOf(
   { makeLargeBody, budget }: Context,
   batch: Batch | null,
   request: BodyRequest,
-  reading: Reading,
+  records: Promise<LogRecord[]> | null,
 ): Promise<BatchBody> {
   if (batch === null) return { ...(await makeBody(request, [])), subjects: [] };
   const { webhookNumber, firstOffset, lastOffset, attemptNumber, contentRefusals } = batch;
   const parsed = attemptNumber > 1 || contentRefusals > 0;
   const ofBatch = { ...request, webhookNumber, firstOffset, lastOffset, parsed };
-  if (!isLarge(batch)) return makeBatchBody(ofBatch, reading.records);
+  if (records !== null) return makeBatchBody(ofBatch, () => records);
   const body = await makeLargeBody(ofBatch);
   // Several may be ready at once, and writing one to its connection is heavy too.
   return heavyTurns(async () => {
@@ -202,6 +221,11 @@ function breakOff(log: Log, { job, ending, end }: Delivery, error: unknown, star
   if (ending.reason === null) log.error({ webhookNumber, batchId: batch?.id, err: error }, 'a delivery broke off');
   if (ending.reason !== null || startedAt === null) end(RELEASED);
   else end({ kind: 'broken off', sent: brokenOff(error, startedAt) });
+}
+
+/** A large body is made in a thread, and sent in a turn of its own. */
+function bytesOf({ batch }: Job): number {
+  return MESSAGE_OVERHEAD_BYTES + (batch === null || isLarge(batch) ? 0 : batch.bytes);
 }
 
 function isLarge({ bytes }: Batch): boolean {
@@ -242,16 +266,22 @@ function isCutOff({ outcome }: Sent, ending: Cancellation): boolean {
   return ending.reason !== null && !outcome.ok && outcome.errorClass === 'internal';
 }
 
-/** Reads shared by the deliveries that start in one turn. */
+/** The reads of deliveries that are prepared together. */
 type Reading = {
-  readonly records: ReadRecords;
+  records(batch: Batch): Promise<LogRecord[]>;
+  /** Read once for each webhook. */
   target(webhookNumber: number): Promise<DeliveryTarget | null>;
 };
 
 function createReading({ dispatch }: Store): Reading {
   const targets = new Map<number, Promise<DeliveryTarget | null>>();
   return {
-    records: dispatch.records,
+    records: ({ webhookNumber, firstOffset, lastOffset }) => {
+      const records = dispatch.records(webhookNumber, firstOffset, lastOffset);
+      // A delivery that is released does not look at them.
+      records.catch(() => undefined);
+      return records;
+    },
     target: (webhookNumber) => {
       const target = targets.get(webhookNumber) ?? dispatch.target(webhookNumber);
       targets.set(webhookNumber, target);
@@ -260,33 +290,40 @@ function createReading({ dispatch }: Store): Reading {
   };
 }
 
-/** Starts a job of one turn, whose jobs share its reads. Returns the size of the job in bytes. */
-type Start<Job> = (job: Job) => Promise<number>;
+/** About how many bytes of a turn it takes. */
+type Sized = { readonly bytes: number };
+
+type SendTurnsOptions<Job extends Sized, Ready extends Sized> = {
+  readonly budget: YieldBudget;
+  readonly turns: Turns;
+  /** Reads what the jobs need, all at once. Returns those that are to be sent, in order. */
+  prepare(jobs: readonly Job[]): Promise<readonly Ready[]>;
+  send(ready: Ready): void;
+};
 
 /**
- * Starts jobs in turns of the event loop, a bounded number of bytes in each, so that requests and responses never wait long. A turn that
- * follows a full one waits in `turns` with other heavy work. A job is never divided, so a turn may exceed its budget by one job. Returns
- * the function that adds a job after those added before.
+ * Sends jobs in turns of the event loop, a bounded number of bytes in each, so that requests and responses never wait long. A turn that
+ * follows a full one waits in `turns` with other heavy work. Jobs are prepared for several turns at once, because reads take PostgreSQL
+ * about as long for many as for one. A job is never divided, so a turn may exceed its budget by one job. Returns the function that adds a
+ * job after those added before.
  */
-export function createSendTurns<Job>(
-  budget: YieldBudget,
-  turns: Turns,
-  beginTurn: () => Start<Job>,
-): (job: Job) => void {
+export function createSendTurns<Job extends Sized, Ready extends Sized>({
+  budget,
+  turns,
+  prepare,
+  send,
+}: SendTurnsOptions<Job, Ready>): (job: Job) => void {
   const waiting: Job[] = [];
+  const ready: Ready[] = [];
   let isScheduled = false;
 
   const turn = async (): Promise<void> => {
     await yieldToCalls(budget);
-    const start = beginTurn();
-    const most = budget.bytesPerTurn();
-    let bytes = 0;
-    let at = 0;
-    for (; at < waiting.length && bytes < most; at += 1) bytes += await start(waiting[at] as Job);
-    waiting.splice(0, at);
+    if (ready.length === 0) ready.push(...(await prepare(taken(waiting, DELIVERY_BYTES_PER_TURN))));
+    for (const one of taken(ready, budget.bytesPerTurn())) send(one);
     budget.turnEnded();
     isScheduled = false;
-    if (waiting.length > 0) schedule(turns);
+    if (ready.length + waiting.length > 0) schedule(turns);
   };
 
   const schedule = (when: Turns): void => {
@@ -299,6 +336,14 @@ export function createSendTurns<Job>(
     waiting.push(job);
     schedule(atTurnsEnd);
   };
+}
+
+/** Removes and returns the first ones of the list, until they have so many bytes; at least one. */
+function taken<One extends Sized>(list: One[], most: number): One[] {
+  let bytes = 0;
+  let count = 0;
+  for (; count < list.length && bytes < most; count += 1) bytes += list[count]?.bytes ?? 0;
+  return list.splice(0, count);
 }
 
 async function yieldToCalls(budget: Pick<YieldBudget, 'pauseMs'>): Promise<void> {

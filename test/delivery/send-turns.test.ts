@@ -17,29 +17,30 @@ import { makeKey } from '../support/services.ts';
 import { execute, onSqlite } from '../support/store.ts';
 import { countTurns } from '../support/turns.ts';
 
-describe('the turns in which jobs start', () => {
-  type Started = { readonly job: number; readonly turn: number; readonly reading: number };
+describe('the turns in which jobs are sent', () => {
+  type Sized = { readonly job: number; readonly bytes: number };
+  type Sent = { readonly job: number; readonly turn: number; readonly prepared: number };
 
-  /** Jobs of so many bytes, all added at once; answers in which turn each started. */
-  async function startAll(t: TestContext, sizes: readonly number[], bytesPerTurn = 100): Promise<Started[]> {
+  /** Jobs of so many bytes, all added at once; answers in which turn each was sent, and with which others it was prepared. */
+  async function sendAll(t: TestContext, sizes: readonly number[], bytesPerTurn = 100): Promise<Sent[]> {
     const turn = countTurns(t);
     const first = turn();
-    let readings = 0;
-    const all: Started[] = [];
+    let prepared = 0;
+    const all: Sent[] = [];
     await new Promise<void>((resolve) => {
-      const add = createSendTurns<number>(
-        { bytesPerTurn: () => bytesPerTurn, pauseMs: () => 0, turnEnded: () => undefined },
-        createTurns(),
-        () => {
-          const reading = readings++;
-          return async (job) => {
-            all.push({ job, turn: turn() - first, reading });
-            if (all.length === sizes.length) resolve();
-            return sizes[job] ?? 0;
-          };
+      const add = createSendTurns<Sized, Sized & { readonly prepared: number }>({
+        budget: { bytesPerTurn: () => bytesPerTurn, pauseMs: () => 0, turnEnded: () => undefined },
+        turns: createTurns(),
+        prepare: async (jobs) => {
+          prepared += 1;
+          return jobs.map((job) => ({ ...job, prepared }));
         },
-      );
-      for (const job of sizes.keys()) add(job);
+        send: ({ job, prepared: n }) => {
+          all.push({ job, turn: turn() - first, prepared: n });
+          if (all.length === sizes.length) resolve();
+        },
+      });
+      for (const [job, bytes] of sizes.entries()) add({ job, bytes });
     });
     assert.deepEqual(
       all.map(({ job }) => job),
@@ -48,38 +49,59 @@ describe('the turns in which jobs start', () => {
     return all;
   }
 
-  it('start small jobs together, and share their reads', async (t) => {
-    const all = await startAll(t, Array<number>(50).fill(1));
+  it('send small jobs together', async (t) => {
+    const all = await sendAll(t, Array<number>(50).fill(1));
     assert.equal(new Set(all.map(({ turn }) => turn)).size, 1);
-    assert.deepEqual(new Set(all.map(({ reading }) => reading)), new Set([0]));
+    assert.deepEqual(new Set(all.map(({ prepared }) => prepared)), new Set([1]));
   });
 
-  it('start one large job each, with reads of its own', async (t) => {
-    const all = await startAll(t, Array<number>(8).fill(1000));
+  it('send one large job each, prepared together', async (t) => {
+    const all = await sendAll(t, Array<number>(8).fill(1000));
     assert.equal(new Set(all.map(({ turn }) => turn)).size, 8);
-    assert.equal(new Set(all.map(({ reading }) => reading)).size, 8);
+    assert.deepEqual(new Set(all.map(({ prepared }) => prepared)), new Set([1]));
   });
 
-  it('wait for the pause of the budget, and then start all jobs added meanwhile', async () => {
+  it('prepare a bounded number of bytes', async (t) => {
+    const all = await sendAll(t, Array<number>(4).fill(DELIVERY_BYTES_PER_TURN / 2));
+    assert.deepEqual(
+      all.map(({ prepared }) => prepared),
+      [1, 1, 2, 2],
+    );
+  });
+
+  it('go on if none of the jobs is to be sent', async () => {
+    const seen = await new Promise<number>((resolve) => {
+      const add = createSendTurns<Sized, Sized>({
+        budget: { bytesPerTurn: () => 1, pauseMs: () => 0, turnEnded: () => undefined },
+        turns: createTurns(),
+        prepare: async (jobs) => jobs.filter(({ job }) => job === 2),
+        send: ({ job }) => resolve(job),
+      });
+      for (const job of [1, 2]) add({ job, bytes: DELIVERY_BYTES_PER_TURN });
+    });
+    assert.equal(seen, 2);
+  });
+
+  it('wait for the pause of the budget, and then send all jobs added meanwhile', async () => {
     const pauses = [30, 0, 0];
     const startedAt = performance.now();
     const seen = await new Promise<[job: number, waitedMs: number][]>((resolve) => {
       const jobs: [number, number][] = [];
-      const add = createSendTurns<number>(
-        { bytesPerTurn: () => 100, pauseMs: () => pauses.shift() ?? 0, turnEnded: () => undefined },
-        createTurns(),
-        () => async (job) => {
+      const add = createSendTurns<Sized, Sized>({
+        budget: { bytesPerTurn: () => 100, pauseMs: () => pauses.shift() ?? 0, turnEnded: () => undefined },
+        turns: createTurns(),
+        prepare: async (ready) => ready,
+        send: ({ job }) => {
           jobs.push([job, performance.now() - startedAt]);
           if (jobs.length === 2) resolve(jobs);
-          return 1;
         },
-      );
-      add(1);
-      setTimeout(() => add(2), 5);
+      });
+      add({ job: 1, bytes: 1 });
+      setTimeout(() => add({ job: 2, bytes: 1 }), 5);
     });
     // A timer may be a millisecond early by this clock.
     for (const [, waitedMs] of seen) assert.ok(waitedMs >= 29, `${waitedMs} ms`);
-    assert.equal(pauses.length, 2, 'both started in one turn');
+    assert.equal(pauses.length, 2, 'both were sent in one turn');
   });
 
   it('begin at the end of the turn in which the first job was added', async (t) => {
@@ -87,17 +109,17 @@ describe('the turns in which jobs start', () => {
     const added = turn();
     const seen = await new Promise<number[]>((resolve) => {
       const jobs: number[] = [];
-      const add = createSendTurns<number>(
-        { bytesPerTurn: () => 100, pauseMs: () => 0, turnEnded: () => undefined },
-        createTurns(),
-        () => async (job) => {
+      const add = createSendTurns<Sized, Sized>({
+        budget: { bytesPerTurn: () => 100, pauseMs: () => 0, turnEnded: () => undefined },
+        turns: createTurns(),
+        prepare: async (ready) => ready,
+        send: ({ job }) => {
           jobs.push(job);
           if (jobs.length === 2) resolve(jobs);
-          return 1;
         },
-      );
-      add(1);
-      queueMicrotask(() => add(2));
+      });
+      add({ job: 1, bytes: 1 });
+      queueMicrotask(() => add({ job: 2, bytes: 1 }));
       assert.deepEqual(jobs, []);
     });
     assert.deepEqual(seen, [1, 2]);
