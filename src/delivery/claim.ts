@@ -6,7 +6,7 @@ import type { Clock, Ids } from '../kernel/ids.ts';
 import { FULL_PAUSE_MS, LEASE_MARGIN_MS, OAUTH_TIMEOUT_MS, WAITING_READ_MAX } from '../kernel/limits/delivery.ts';
 import { BATCH_BYTES } from '../kernel/limits/limits.ts';
 import type { Log } from '../observe/log.ts';
-import { NEVER } from '../store/dispatch.ts';
+import { NEVER, type WaitingRecord } from '../store/dispatch.ts';
 import { StaleWrite } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
 import {
@@ -203,7 +203,7 @@ export function idleAt(
  * data of one event is at most 256 KiB, so that does not happen to events that were checked when published.)
  */
 export function cutBatches(
-  waiting: readonly { readonly offset: number; readonly bytes: number }[],
+  waiting: readonly WaitingRecord[],
   { maxRecords, maxBatches, recordsAllowed }: Readonly<Record<'maxRecords' | 'maxBatches' | 'recordsAllowed', number>>,
 ): Pick<Batch, 'firstOffset' | 'lastOffset' | 'bytes'>[] {
   const batches: { firstOffset: number; lastOffset: number; bytes: number }[] = [];

@@ -1,6 +1,8 @@
 /** What the dispatcher reads and writes: due webhooks and batches, claims, records and settlements. */
 import type { Batch, Claim, DeliveryTarget, LogRecord, Settlement } from '../delivery/batch.ts';
 
+export type WaitingRecord = { readonly offset: number; readonly bytes: number };
+
 /** Reads and claims of the dispatcher. */
 export type DispatchStore = {
   dueWebhooks(now: number, limit: number): Promise<number[]>;
@@ -19,11 +21,7 @@ export type DispatchStore = {
     settling: readonly number[],
   ): Promise<{ readonly batch: Batch; readonly dueAt: number } | null>;
   /** The sizes of waiting records from `cursor` on, for cutting batches. */
-  waiting(
-    webhookNumber: number,
-    cursor: number,
-    limit: number,
-  ): Promise<{ readonly offset: number; readonly bytes: number }[]>;
+  waiting(webhookNumber: number, cursor: number, limit: number): Promise<WaitingRecord[]>;
   readonly records: ReadRecords;
   /** Leases the batches and advances the cursor. Throws `StaleWrite` if another claim or a stop came first. */
   claim(claim: Claim): Promise<void>;

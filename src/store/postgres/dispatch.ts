@@ -1,20 +1,23 @@
 /** What the dispatcher reads and writes on PostgreSQL: the webhooks that this instance holds, and one query for all reads of a turn. */
-import type { LogRecord, Settlement } from '../../delivery/batch.ts';
+import type { Batch, LogRecord, Settlement } from '../../delivery/batch.ts';
 import type { Vault } from '../../kernel/vault.ts';
 import type { Database, Row } from '../database.ts';
-import type { DispatchStore, SettlementStore } from '../dispatch.ts';
+import type { DispatchStore, SettlementStore, WaitingRecord } from '../dispatch.ts';
 import { StaleWrite } from '../errors.ts';
 import { clockLeadStore } from '../sql/clock-lead.ts';
 import {
+  BATCH,
   currentTarget,
   dispatchStore,
   IS_UNDER_ERASURE,
   REQUIRES_ENCRYPTION,
   targetReader,
+  WAITING_RECORD,
 } from '../sql/delivery/dispatch.ts';
 import { finishResuming } from '../sql/delivery/resume.ts';
 import { settlementStatements, settlementStore } from '../sql/delivery/settlement.ts';
-import { rowsOf } from './arrays.ts';
+import { readRow } from '../sql/table.ts';
+import { type Rows, rowsOf } from './arrays.ts';
 import { guardStatement, type Leases } from './instances.ts';
 import { isPlain, writeTurns } from './settlements.ts';
 import { READS, type TogetherOptions, together } from './together.ts';
@@ -22,8 +25,29 @@ import { READS, type TogetherOptions, together } from './together.ts';
 const WANTED = rowsOf<{ readonly webhookNumber: number }>('wanted', { webhookNumber: 'BIGINT' });
 const CURRENT = currentTarget(`w.number IN (SELECT webhook_number FROM ${WANTED.from})`);
 
-/** Each stretch may bring a megabyte of events. */
-const RECORD_READS: TogetherOptions = { ...READS, callsMax: 200 };
+type DueAsked = { readonly webhookNumber: number; readonly now: number; readonly most: number };
+const DUE_ASKED = rowsOf<DueAsked>('asked', { webhookNumber: 'BIGINT', now: 'BIGINT', most: 'BIGINT' }, 'place');
+const DUE_BATCHES = `
+  SELECT asked.place, due.* FROM ${DUE_ASKED.from}
+  CROSS JOIN LATERAL (
+    SELECT ${BATCH}, next_attempt_at AS due_at FROM batch
+    WHERE webhook_number = asked.webhook_number AND state = 'pending' AND next_attempt_at <= asked.now
+    ORDER BY next_attempt_at LIMIT asked.most) AS due
+  ORDER BY asked.place, due.due_at`;
+
+type WaitingAsked = { readonly webhookNumber: number; readonly cursor: number; readonly most: number };
+const WAITING_ASKED = rowsOf<WaitingAsked>(
+  'asked',
+  { webhookNumber: 'BIGINT', cursor: 'BIGINT', most: 'BIGINT' },
+  'place',
+);
+const WAITING = `
+  SELECT asked.place, waiting.* FROM ${WAITING_ASKED.from}
+  CROSS JOIN LATERAL (
+    SELECT ${WAITING_RECORD} FROM outbox
+    WHERE webhook_number = asked.webhook_number AND record_offset >= asked.cursor
+    ORDER BY record_offset LIMIT asked.most) AS waiting
+  ORDER BY asked.place, waiting."offset"`;
 
 type Stretch = { readonly webhookNumber: number; readonly first: number; readonly last: number };
 const STRETCHES = rowsOf<Stretch>('s', { webhookNumber: 'BIGINT', first: 'BIGINT', last: 'BIGINT' }, 'place');
@@ -38,6 +62,9 @@ const RECORDS = `
     WHERE webhook_number = s.webhook_number AND record_offset BETWEEN s.first AND s.last ORDER BY record_offset LIMIT 1000000) AS o
   CROSS JOIN LATERAL (SELECT * FROM event WHERE key = o.event_key LIMIT 1) AS e
   ORDER BY s.place, o.record_offset`;
+
+/** Each may bring a megabyte of events. */
+const RECORD_READS: TogetherOptions = { ...READS, callsMax: 200 };
 
 /** `DispatchStore` and `SettlementStore` for the webhooks that this instance holds. */
 export function deliveryStores(
@@ -59,11 +86,19 @@ export function deliveryStores(
     }
   };
   const target = targetReader(db, vault, currentReader(db));
+  const due = listReader(db, DUE_BATCHES, DUE_ASKED, READS);
+  const waiting = listReader(db, WAITING, WAITING_ASKED, READS);
+  const records = listReader(db, RECORDS, STRETCHES, RECORD_READS);
   return {
     dispatch: {
       ...dispatch,
       target,
-      records: recordsReader(db),
+      dueBatches: async (webhookNumber, now, most) =>
+        (await due({ webhookNumber, now, most })).map(({ due_at: _, ...row }) => readRow<Batch>(row)),
+      waiting: async (webhookNumber, cursor, most) =>
+        (await waiting({ webhookNumber, cursor, most })) as unknown as WaitingRecord[],
+      records: async (webhookNumber, first, last) =>
+        (await records({ webhookNumber, first, last })) as unknown as LogRecord[],
       dueWebhooks: leases.dueWebhooks,
       nextWakeAt: leases.nextWakeAt,
       claim: async (claim) => {
@@ -123,13 +158,16 @@ function currentReader(db: Database): (webhookNumber: number) => Promise<Row | u
   }, READS);
 }
 
-function recordsReader(db: Database): DispatchStore['records'] {
-  const read = together<Stretch, LogRecord[]>(async (stretches) => {
-    const records: LogRecord[][] = stretches.map(() => []);
-    for (const { place, ...record } of await db.all(RECORDS, STRETCHES.parameters(stretches))) {
-      records[Number(place) - 1]?.push(record as unknown as LogRecord);
-    }
-    return records;
-  }, RECORD_READS);
-  return (webhookNumber, first, last) => read({ webhookNumber, first, last });
+/** Returns a function that reads the list of one input. The statement reads the lists of several and returns a row's place among `inputs`. */
+function listReader<Input>(
+  db: Database,
+  sql: string,
+  inputs: Rows<Input>,
+  options: TogetherOptions,
+): (input: Input) => Promise<Row[]> {
+  return together<Input, Row[]>(async (wanted) => {
+    const lists: Row[][] = wanted.map(() => []);
+    for (const { place, ...row } of await db.all(sql, inputs.parameters(wanted))) lists[Number(place) - 1]?.push(row);
+    return lists;
+  }, options);
 }

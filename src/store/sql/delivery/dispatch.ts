@@ -28,9 +28,10 @@ const STOPPED_AMONG = `
 // `data_bytes` saves reading the events: those of many webhooks alternate, so each would take a page. Erased records count with their
 // former size.
 const BYTES = `data_bytes + ${RECORD_OVERHEAD_BYTES}`;
-const BATCH = `webhook_number, id, first_offset, last_offset, attempt_count + 1 AS attempt_number, content_refusals, (
+/** The columns of a `Batch` from `batch`. */
+export const BATCH = `webhook_number, id, first_offset, last_offset, attempt_count + 1 AS attempt_number, content_refusals, (
     SELECT coalesce(sum(${BYTES}), 0) FROM outbox
-    WHERE outbox.webhook_number = @webhookNumber AND record_offset BETWEEN first_offset AND last_offset) AS bytes`;
+    WHERE outbox.webhook_number = batch.webhook_number AND record_offset BETWEEN first_offset AND last_offset) AS bytes`;
 // Served by batch_due.
 const DUE_BATCHES = `
   SELECT ${BATCH} FROM batch
@@ -41,8 +42,10 @@ const FIRST_PENDING = `
   SELECT ${BATCH}, next_attempt_at AS due_at FROM batch INDEXED BY batch_pending
   WHERE webhook_number = @webhookNumber AND state = 'pending'
     AND first_offset NOT IN (SELECT settling.value FROM numbers(@settling) AS settling) ORDER BY first_offset LIMIT 1`;
+/** The columns of a `WaitingRecord` from `outbox`. */
+export const WAITING_RECORD = `record_offset AS "offset", ${BYTES} AS bytes`;
 const WAITING = `
-  SELECT record_offset AS offset, ${BYTES} AS bytes
+  SELECT ${WAITING_RECORD}
   FROM outbox WHERE webhook_number = @webhookNumber AND record_offset >= @cursor
   ORDER BY record_offset LIMIT @limit`;
 const CLAIM_RETRY = `
