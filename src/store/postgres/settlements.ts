@@ -16,8 +16,6 @@ import { rowsOf } from './arrays.ts';
 import type { Hold } from './instances.ts';
 import { together } from './together.ts';
 
-/** Transactions under way at once. While they wait for the disk, further work gathers for the next one. */
-const UNDER_WAY_MAX = 2;
 const CALLS_MAX = 200;
 
 /** A claim, a settlement without changes of state, or both, of one webhook that this instance holds. */
@@ -40,7 +38,8 @@ export function writeTurns(db: Database): (work: TurnWork) => Promise<void> {
       for (const set of setsOf(works)) outcomes.push(...(await writeSet(db, set)));
       return outcomes;
     },
-    { underWayMax: UNDER_WAY_MAX, callsMax: CALLS_MAX },
+    // One at a time: while it waits for the disk, further work gathers for the next one. With two, PostgreSQL takes 6 % more.
+    { underWayMax: 1, callsMax: CALLS_MAX },
   );
   return async (work) => {
     const error = await write(work);
