@@ -260,6 +260,33 @@ it('the second of two claims of the same records is a stale write and changes no
   assert.deepEqual(await d.rows('SELECT cursor_offset FROM webhook_progress'), [{ cursor_offset: 2 }]);
 });
 
+it('several webhooks are read at once, each with its own batches and records, in order and up to its limit', async (t) => {
+  const d = await openDispatching(t);
+  const [a, b, c] = [(await d.connect()).number, (await d.connect()).number, (await d.connect()).number] as const;
+  await d.publishMany(5);
+  const batches = [
+    await claimNext(d, a, 1),
+    await claimNext(d, a, 1),
+    await claimNext(d, b, 1),
+    await claimNext(d, b, 1),
+  ];
+  await claimNext(d, c, 1);
+  const set = `UPDATE batch SET next_attempt_at = CASE WHEN webhook_number = ${c} THEN 2000 ELSE 1000 - first_offset END`;
+  await d.database.commit([{ sql: set, params: {} }]);
+  const { dueBatches, waiting } = d.store.dispatch;
+
+  const due = await Promise.all([dueBatches(a, 1000, 10), dueBatches(b, 1000, 1), dueBatches(b, 999, 10)]);
+  const none = await Promise.all([dueBatches(c, 1000, 10), dueBatches(c + 1, 1000, 10), waiting(c, 5, 10)]);
+  const records = await Promise.all([waiting(a, 0, 10), waiting(b, 3, 10), waiting(a, 1, 2), waiting(c, 4, 1)]);
+  const [first, second, , later] = batches.map((batch) => ({
+    ...{ ...batch, attemptNumber: 2, bytes: Buffer.byteLength(JSON.stringify({ n: 0 })) + RECORD_OVERHEAD_BYTES },
+  }));
+  assert.deepEqual(due, [[second, first], [later], [later]]);
+  assert.deepEqual(none, [[], [], []]);
+  const offsets = records.map((some) => some.map(({ offset }) => offset));
+  assert.deepEqual(offsets, [[0, 1, 2, 3, 4], [3, 4], [1, 2], [4]]);
+});
+
 it('expiring keys and client certificates are listed together, soonest first', async (t) => {
   const s = await openTestServices(t);
   await makeKey(s, 'rsa4096');

@@ -28,7 +28,6 @@ export async function run(s: TestStore, webhookNumber: number): Promise<void> {
   await execute(s, `UPDATE webhook_progress SET state = 'running' WHERE webhook_number = ${webhookNumber}`);
 }
 
-/** On PostgreSQL an instance takes a due webhook before it claims. */
 /** Makes this process the holder of the webhook, as a look of the dispatcher does. */
 export async function hold({ store, clock }: TestStore, webhookNumber: number): Promise<void> {
   if (!onPostgres) return;
