@@ -296,7 +296,7 @@ type Sized = { readonly bytes: number };
 type SendTurnsOptions<Job extends Sized, Ready extends Sized> = {
   readonly budget: YieldBudget;
   readonly turns: Turns;
-  /** Reads what the jobs need, all at once. Returns those that are to be sent, in order. */
+  /** Reads what the jobs need, all at once. Returns those that are to be sent, in order. Never rejects. */
   prepare(jobs: readonly Job[]): Promise<readonly Ready[]>;
   send(ready: Ready): void;
 };
