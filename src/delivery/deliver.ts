@@ -1,4 +1,4 @@
-/** Delivers jobs: reads the current settings of each, makes its body, sends it, and reports the result. */
+/** Delivers jobs: reads the current settings and the records of each, makes its body, sends it, and reports the result. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import {

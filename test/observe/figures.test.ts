@@ -224,6 +224,17 @@ describe('figures over time', () => {
           : (await figures.days([1])).get(1)?.attempts;
       return { hooks, attempts, writeAll: figures.flush };
     };
+    /** The same, with a write that is committed and then waits for `acknowledge`. */
+    const observedOnceUnacknowledged = async (t: TestContext) => {
+      const observed = await observedOnce(t);
+      const committed = Promise.withResolvers<void>();
+      const acknowledged = Promise.withResolvers<void>();
+      observed.hooks.committed = () => {
+        committed.resolve();
+        return acknowledged.promise;
+      };
+      return { ...observed, committed: committed.promise, acknowledge: acknowledged.resolve };
+    };
 
     it(`are counted if they are written after they were looked for: ${read}`, async (t) => {
       const { hooks, attempts, writeAll } = await observedOnce(t);
@@ -232,43 +243,31 @@ describe('figures over time', () => {
     });
 
     it(`are counted once if they are committed before they are looked for, and acknowledged afterwards: ${read}`, async (t) => {
-      const { hooks, attempts, writeAll } = await observedOnce(t);
-      const committed = Promise.withResolvers<void>();
-      const acknowledged = Promise.withResolvers<void>();
-      hooks.committed = () => {
-        committed.resolve();
-        return acknowledged.promise;
-      };
+      const { hooks, attempts, writeAll, committed, acknowledge } = await observedOnceUnacknowledged(t);
       let written: Promise<void> | null = null;
       hooks.before = async () => {
         written = writeAll();
-        await committed.promise;
+        await committed;
         // A read in the same turn might not see it.
         await nextTurn();
       };
       // Once the result of this read has been used.
-      hooks.after = async () => void setImmediate(acknowledged.resolve);
+      hooks.after = async () => void setImmediate(acknowledge);
       assert.equal(await attempts(), 1);
       await written;
     });
 
     it(`are not looked for during a write: ${read}`, async (t) => {
-      const { hooks, attempts, writeAll } = await observedOnce(t);
-      const committed = Promise.withResolvers<void>();
-      const acknowledged = Promise.withResolvers<void>();
-      hooks.committed = () => {
-        committed.resolve();
-        return acknowledged.promise;
-      };
+      const { hooks, attempts, writeAll, committed, acknowledge } = await observedOnceUnacknowledged(t);
       const written = writeAll();
-      await committed.promise;
+      await committed;
       let isAcknowledged = false;
       hooks.before = async () => assert.ok(isAcknowledged);
       const counted = attempts();
       // A read that did not wait would have begun by now.
       await nextTurn();
       isAcknowledged = true;
-      acknowledged.resolve();
+      acknowledge();
       assert.equal(await counted, 1);
       await written;
     });

@@ -49,7 +49,7 @@ export const CALLED_LATELY_MS = 10;
  */
 export const CALLS_QUEUED = 8;
 export const CALLED_PAUSE_MS = 4;
-/** Webhooks whose work is claimed in one turn of the event loop. On PostgreSQL they share a commit: 4 at once took it 3 % more for an event. */
+/** Webhooks whose work is claimed in one turn of the event loop. On PostgreSQL they share a commit. With 4, an event took it 3 % more time. */
 export const CLAIMS_AT_ONCE = 8;
 /** Waiting records whose sizes are read for one claim. */
 export const WAITING_READ_MAX = 2000;

@@ -38,7 +38,7 @@ export function writeTurns(db: Database): (work: TurnWork) => Promise<void> {
       for (const set of setsOf(works)) outcomes.push(...(await writeSet(db, set)));
       return outcomes;
     },
-    // One at a time: while it waits for the disk, further work gathers for the next one. With two, PostgreSQL takes 6 % more.
+    // One at a time: while it waits for the disk, further work gathers for the next one. With two, an event took PostgreSQL 6 % more time.
     { underWayMax: 1, callsMax: CALLS_MAX },
   );
   return async (work) => {

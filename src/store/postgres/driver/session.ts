@@ -201,8 +201,8 @@ function textOf(sql: string, params: Parameters): Named {
   const types = typesOf(texts.names, params);
   let named = texts.byTypes.get(types);
   if (named === undefined) {
-    const { text, names } = postgresText(sql, params);
-    named = { text, names, name: createHash('sha256').update(text).digest('base64url').slice(0, 22) };
+    const { text } = postgresText(sql, params);
+    named = { text, names: texts.names, name: createHash('sha256').update(text).digest('base64url').slice(0, 22) };
     texts.byTypes.set(types, named);
   }
   return named;
