@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, type TestContext } from 'node:test';
 import { cleanUp } from '../support/cleanup.ts';
-import { createClient, succeeded, tokenFor } from '../support/client.ts';
+import { createClient, EDGE, succeeded, tokenFor } from '../support/client.ts';
 import { onInstances } from '../support/instances.ts';
 import { type RunningProxy, startCaddyWith, startNginxWith } from '../support/proxies.ts';
 import { type ServiceProcess, spawnService } from '../support/service.ts';
@@ -21,6 +21,8 @@ function documented(text: string, services: readonly ServiceProcess[]): string {
   return block.replaceAll('10.0.0.11:8080', String(one)).replaceAll('10.0.0.12:8080', String(two));
 }
 
+type Published = { readonly accepted: number; readonly duplicates: number };
+
 type Balanced = (services: readonly ServiceProcess[]) => Promise<RunningProxy>;
 
 const nginx: Balanced = (services) =>
@@ -35,29 +37,55 @@ const caddy: Balanced = (services) =>
     return `{\n  admin off\n}\n${block}`;
   });
 
-/** Every request is answered as if there were one instance, also after one is killed. */
-async function behind(t: TestContext, start: Balanced): Promise<void> {
+/** After one instance is killed, the other answers everything, and each event that was acknowledged was published once, as it was sent. */
+async function behind(t: TestContext, start: Balanced, { mayRefuse }: { readonly mayRefuse: boolean }): Promise<void> {
   const one = await spawnService(t);
   const two = await spawnService(t, { after: one });
   const proxy = await start([one, two]);
   cleanUp(t, proxy.stop);
-  const admin = createClient(proxy.url, await tokenFor(proxy.url, one.credentials));
+  const token = await tokenFor(proxy.url, one.credentials);
+  const admin = createClient(proxy.url, token);
   await succeeded(admin.post('event-types', { name: 'order.created', description: 'An order was placed.' }));
-  const round = async (): Promise<void> => {
-    for (let orderId = 0; orderId < 20; orderId += 1) {
-      const { status, body } = await admin.post('events', { type: 'order.created', data: { orderId } });
-      assert.equal(status, 202, JSON.stringify(body));
-      await succeeded(admin.get('webhooks'));
+  const event = (idempotencyKey: string) => ({ type: 'order.created', data: {}, idempotencyKey });
+  /** Repeats a request that the proxy answered with 502, as the page says. Returns how often. */
+  const publish = async (key: string): Promise<number> => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    const request = { method: 'POST', headers, body: JSON.stringify(event(key)) };
+    for (let repeats = 0; ; repeats += 1) {
+      const response = await fetch(`${proxy.url}${EDGE}/events`, request);
+      const answer = await response.text();
+      if (response.status === 502) continue;
+      assert.equal(response.status, 202, answer);
+      return repeats;
     }
   };
-  await round();
+  const keys = Array.from({ length: 60 }, (_, order) => `order ${order}`);
+  const oneByOne = async (some: readonly string[]): Promise<number> => {
+    let repeats = 0;
+    for (const key of some) {
+      repeats += await publish(key);
+      await succeeded(admin.get('webhooks'));
+    }
+    return repeats;
+  };
+  assert.equal(await oneByOne(keys.slice(0, 20)), 0);
   for (const { log } of [one, two]) assert.match(log.text(), /"path":"[^"]*\/edge\/v1\//, 'both have answered');
+
+  one.kill('SIGSTOP');
+  const underWay = keys.slice(20, 40).map(publish);
+  await Promise.race(underWay);
   one.kill('SIGKILL');
   await one.exited;
-  await round();
+  await Promise.all(underWay);
+
+  const repeats = await oneByOne(keys.slice(40));
+  if (!mayRefuse) assert.equal(repeats, 0, 'no POST is refused');
+  const { accepted, duplicates } = await succeeded<Published>(admin.post('events', { events: keys.map(event) }));
+  assert.deepEqual({ accepted, duplicates }, { accepted: 0, duplicates: keys.length }, 'all were published');
 }
 
 describe('two instances behind one name', () => {
-  onInstances('answer everything through nginx, also after one is killed', (t) => behind(t, nginx));
-  onInstances('answer everything through Caddy, also after one is killed', (t) => behind(t, caddy));
+  onInstances('answer through nginx, also after one is killed', (t) => behind(t, nginx, { mayRefuse: false }));
+  // Debian's Caddy 2.6 does not give a POST to another instance.
+  onInstances('answer through Caddy, also after one is killed', (t) => behind(t, caddy, { mayRefuse: true }));
 });

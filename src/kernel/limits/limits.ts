@@ -161,8 +161,8 @@ export const REQUEST_HEADER_BYTES: number = 16 * 1024;
 export const HEADERS_MS = 10_000;
 export const REQUEST_BODY_MS = 30_000;
 export const REQUEST_MS = 60_000;
-/** Idle time of a connection. Longer than that of proxies (nginx: 60 s), so that they never send on a closing connection. */
-export const KEEP_ALIVE_MS = 75_000;
+/** Idle time of a connection. Longer than that of proxies (nginx: 60 s, Caddy: 120 s), so that they never send on a closing connection. */
+export const KEEP_ALIVE_MS = 130_000;
 /** How often these time limits are checked: a connection may exceed them by as much. */
 export const CONNECTIONS_CHECK_MS = 1000;
 /** How long a result of `/readyz` is reused; each check costs a write. */
