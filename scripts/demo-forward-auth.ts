@@ -3,6 +3,7 @@
  * prints one JSON object instead of text. Exits with 1 and the reason if nginx is not installed or an answer is not the expected one.
  */
 import { parseArgs } from 'node:util';
+import { IDENTITY_HEADERS } from '../src/http/routes/forward-auth.ts';
 import { type RunningProxy, startNginx } from '../test/support/proxies.ts';
 import { type RawRequest, sendRaw } from '../test/support/raw-request.ts';
 import { startUpstream, type Upstream } from '../test/support/upstream.ts';
@@ -19,7 +20,6 @@ const PRODUCT = {
     { methods: ['GET'], path: '/shop/admin/{rest*}', scope: 'shop:admin' },
   ],
 };
-const IDENTITY = ['X-Auth-Client-Id', 'X-Auth-User-Id', 'X-Auth-User-Name', 'X-Auth-Scope', 'X-Auth-Permissions'];
 
 /** Ambiguous paths, which some servers interpret as another path. */
 const TRICKS = [
@@ -176,18 +176,18 @@ async function showAllowed({ story, proxy, upstream, token }: Scene): Promise<vo
       if (seen?.header('authorization').length !== 0) throw new Error('the API got the token');
       tell.block(
         'at the API',
-        IDENTITY.map((name) => `${name}: ${seen?.header(name.toLowerCase()).join()}`).join('\n'),
+        IDENTITY_HEADERS.map((name) => `${name}: ${seen?.header(name.toLowerCase()).join()}`).join('\n'),
       );
     },
   );
   await story.step('forged', 'Forged identity headers are replaced', async (tell) => {
-    const headers = ['X-Auth-User-Name: root', 'X-Auth-Permissions: shop:admin', 'X_Auth_User_Name: root'];
+    const headers = [...IDENTITY_HEADERS.map((name) => `${name}: forged`), 'X_Auth_User_Name: forged'];
     tell.line(await call('GET', '/shop/orders/17', { allowed: true, headers }));
     const seen = upstream.requests.at(-1);
+    const values = IDENTITY_HEADERS.map((name) => `${name}: ${seen?.header(name.toLowerCase()).join()}`);
     const forged = seen?.headerNames.some((name) => name.includes('_')) === true;
-    if (forged || seen?.header('x-auth-user-name').join() !== 'grace') throw new Error('a forged header passed');
-    const permissions = seen.header('x-auth-permissions').join();
-    tell.block('at the API', `X-Auth-User-Name: grace\nX-Auth-Permissions: ${permissions}`);
+    if (forged || values.join().includes('forged')) throw new Error('a forged header passed');
+    tell.block('at the API', values.join('\n'));
   });
 }
 

@@ -4,7 +4,7 @@ import { testForwardAuth } from '../support/forward-auth.ts';
 import { openShop } from '../support/forward-auth-shop.ts';
 import { startCaddy } from '../support/proxies.ts';
 
-testForwardAuth('Caddy', startCaddy, { passesUnderscores: false });
+testForwardAuth('Caddy', startCaddy, { removesAliases: false });
 
 test('Caddy refuses headers that are too large for Sallyport, and the upstream gets no request', async (t) => {
   const { send, arrived, viewer } = await openShop(t, startCaddy);

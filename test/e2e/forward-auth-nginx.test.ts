@@ -5,7 +5,7 @@ import { testForwardAuth } from '../support/forward-auth.ts';
 import { openShop } from '../support/forward-auth-shop.ts';
 import { startNginx } from '../support/proxies.ts';
 
-testForwardAuth('nginx', startNginx, { passesUnderscores: true });
+testForwardAuth('nginx', startNginx, { removesAliases: true });
 
 test('nginx never answers 500, for any headers of a client', async (t) => {
   const { send, arrived, viewer, editor, proxy, clientId } = await openShop(t, startNginx);

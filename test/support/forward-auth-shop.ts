@@ -11,7 +11,7 @@ import { startUpstream, type Upstream, type UpstreamRequest } from './upstream.t
 const PRODUCT = {
   name: 'Shop',
   scopes: [
-    { name: 'orders:view', description: '' },
+    { name: 'orders:view', description: '', offered: true },
     { name: 'orders:edit', description: '' },
     { name: 'shop:admin', description: '' },
   ],
@@ -78,4 +78,21 @@ export async function openShop(t: TestContext, start: (behind: Behind) => Promis
       return fresh;
     },
   };
+}
+
+/** A customer of the shop, and a token of its application. */
+export async function customerOf({
+  admin,
+  service,
+}: Shop): Promise<{ readonly customerId: string; readonly token: string }> {
+  const { id: customerId } = await succeeded<{ id: string }>(admin.post('customers', { name: 'Acme' }));
+  const scopes = ['orders:view'];
+  const user = await succeeded<{ id: string }>(
+    admin.post('users', { customerId, userName: 'acme-buyer', permissions: scopes }),
+  );
+  const application = { customerId, name: 'Acme', userId: user.id, scopes };
+  const credentials = await succeeded<{ clientId: string; clientSecret: string }>(
+    admin.post('applications', application),
+  );
+  return { customerId, token: await tokenFor(service.url, credentials) };
 }

@@ -2,7 +2,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { freePort } from './free-port.ts';
@@ -28,6 +28,21 @@ export function startCaddy({ sallyport, upstream }: Behind): Promise<RunningProx
   return startCaddyWith((port) =>
     filled('Caddyfile', { address: '127.0.0.1', port: String(port), sallyport, upstream }),
   );
+}
+
+/** Starts `program`, an Envoy. */
+export function startEnvoy(program: string, { sallyport, upstream }: Behind): Promise<RunningProxy> {
+  const [service, api] = [new URL(sallyport), new URL(upstream)];
+  return startProxy(program, 'none has it', /starting main dispatch loop/, (folder, port) => {
+    const config = join(folder, 'envoy.yaml');
+    const values = {
+      ...{ address: '127.0.0.1', port: String(port) },
+      ...{ sallyport_address: service.hostname, sallyport_port: service.port },
+      ...{ upstream_address: api.hostname, upstream_port: api.port },
+    };
+    writeFileSync(config, filled('envoy.yaml', values));
+    return ['-c', config, '--concurrency', '1', '--use-dynamic-base-id'];
+  });
 }
 
 /** The same with the configuration for a port. */
@@ -59,7 +74,7 @@ async function startProxy(
   configure: (folder: string, port: number) => string[],
 ): Promise<RunningProxy> {
   for (let left = TRIES; ; left -= 1) {
-    const folder = mkdtempSync(join(tmpdir(), `${program}-`));
+    const folder = mkdtempSync(join(tmpdir(), `${basename(program)}-`));
     const port = await freePort();
     const child = spawn(program, configure(folder, port), {
       cwd: folder,

@@ -28,7 +28,11 @@ export async function sendRaw(port: number, target: string, request: RawRequest 
   ];
   const socket = connect(port, '127.0.0.1');
   const chunks: Buffer[] = [];
-  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+  socket.on('data', (chunk: Buffer) => {
+    chunks.push(chunk);
+    // Envoy waits for the client to close first.
+    if (isWhole(Buffer.concat(chunks))) socket.end();
+  });
   const closed = new Promise<void>((resolve, reject) => {
     socket.once('close', () => resolve());
     socket.once('error', (error: NodeJS.ErrnoException) => {
@@ -40,6 +44,13 @@ export async function sendRaw(port: number, target: string, request: RawRequest 
   socket.write(`${lines.join('\r\n')}\r\n\r\n${body}`);
   await closed;
   return parseAnswer(Buffer.concat(chunks).toString('latin1'));
+}
+
+/** Whether the response has as many bytes as its Content-Length says. Without one, only the end of the connection tells. */
+function isWhole(answer: Buffer): boolean {
+  const end = answer.indexOf('\r\n\r\n');
+  const length = end === -1 ? null : /\r\ncontent-length: *(\d+)/i.exec(answer.toString('latin1', 0, end))?.[1];
+  return length != null && answer.length >= end + 4 + Number(length);
 }
 
 function parseAnswer(answer: string): RawAnswer {

@@ -6,6 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import { type Caller, type Gate, insufficientScope } from '../../access/gate.ts';
 import { canonicalPath } from '../../access/path.ts';
+import { REQUEST_TARGET_BYTES } from '../../kernel/limits/limits.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { Parameter, Route } from '../route.ts';
 
@@ -21,9 +22,12 @@ const IDENTITY: Readonly<Record<string, (caller: Caller) => string>> = {
   'X-Auth-Permissions': (caller) => caller.permissions.join(' '),
 };
 
+/** The names of the identity headers. Every example of a proxy must set or remove each of them. */
+export const IDENTITY_HEADERS: readonly string[] = Object.keys(IDENTITY);
+
 /** The same headers for OpenAPI. */
 const DESCRIBED: Readonly<Record<string, string>> = Object.fromEntries(
-  Object.keys(IDENTITY).map((name) => [name, 'Empty where there is no such value.']),
+  IDENTITY_HEADERS.map((name) => [name, 'Empty where there is no such value.']),
 );
 
 function text(description: string): Parameter {
@@ -61,6 +65,7 @@ export function forwardAuthRoutes({ gate }: { readonly gate: Gate }): Route[] {
         const caller = await gate.authenticate(request.headersDistinct.authorization ?? []);
         call.clientId = caller.clientId;
         const { method, uri } = forwardedRequest(request);
+        if (uri.length > REQUEST_TARGET_BYTES) throw targetTooLong();
         const path = canonicalPath(uri);
         if (!path.ok) throw insufficientScope(path.description);
         gate.authorize(caller, method, path.segments);
@@ -107,19 +112,35 @@ function only({ headersDistinct }: IncomingMessage, name: string): string {
   return value;
 }
 
-/** CGI servers read `X_Auth_User_Id` as `X-Auth-User-Id`, and no proxy would overwrite it. */
+/**
+ * A target of this length gets an answer of its own, because no scope would help. The status is 401, which every proxy passes on to the
+ * client (contract §3).
+ */
+function targetTooLong(): Refusal {
+  const description = `the path and query of the request are longer than ${REQUEST_TARGET_BYTES} bytes`;
+  const challenge = `Bearer error="invalid_request", error_description="${description}"`;
+  return new Refusal('unauthorized', description, { headers: { 'WWW-Authenticate': challenge } });
+}
+
+/**
+ * Refuses other spellings of the headers above. A server that turns header names into variables (CGI, WSGI, PHP) reads `X_Auth_User_Id`
+ * and `X.Auth.User.Id` as `X-Auth-User-Id`, and no proxy overwrites them.
+ */
 function refuseAliases({ headers }: IncomingMessage): void {
   for (const name of Object.keys(headers)) {
-    if (name.includes('_') && RESERVED.has(name.replaceAll('_', '-'))) {
-      throw insufficientScope('a header has the name of one of ours, with underscores');
+    if (ALIAS_CHARACTER.test(name) && RESERVED.has(name.replace(/[^a-z0-9]/g, '-'))) {
+      throw insufficientScope(
+        'the name of a header reads like one of the X-Auth-*, X-Forwarded-* or X-Original-* headers',
+      );
     }
   }
 }
 
+/** What a header name may contain beside letters, digits and the hyphen (RFC 9110 §5.6.2). Node gives the names in lower case. */
+const ALIAS_CHARACTER = /[^a-z0-9-]/;
+
 const RESERVED: ReadonlySet<string> = new Set(
-  [...Object.keys(IDENTITY), ...Object.values(TRAEFIK_AND_CADDY), ...Object.values(NGINX)].map((name) =>
-    name.toLowerCase(),
-  ),
+  [...IDENTITY_HEADERS, ...Object.values(TRAEFIK_AND_CADDY), ...Object.values(NGINX)].map((name) => name.toLowerCase()),
 );
 
 function identityHeaders(caller: Caller | null): Record<string, string> {
