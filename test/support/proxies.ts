@@ -45,6 +45,24 @@ export function startEnvoy(program: string, { sallyport, upstream }: Behind): Pr
   });
 }
 
+/** Starts Debian's `apache2` with modules of its folder, by name without `mod_`, and further lines of configuration. */
+export function startApache(modules: readonly string[], more: string): Promise<RunningProxy> {
+  return startProxy('apache2', 'apache2 libapache2-mod-oauth2', /resuming normal operations/, (folder, port) => {
+    const config = join(folder, 'apache2.conf');
+    const lines = [
+      ...[`ServerRoot ${folder}`, 'ServerName localhost', `Listen 127.0.0.1:${port}`, 'PidFile pid'],
+      // Apache opens its log by path, and a socket has none.
+      ...[`ErrorLog "||/bin/sh -c 'exec cat >&2'"`, 'DefaultRuntimeDir .'],
+      // Apache refuses to serve as root.
+      ...(process.getuid?.() === 0 ? ['User www-data', 'Group www-data'] : []),
+      ...modules.map((name) => `LoadModule ${name}_module /usr/lib/apache2/modules/mod_${name}.so`),
+      more,
+    ];
+    writeFileSync(config, lines.join('\n'));
+    return ['-D', 'FOREGROUND', '-f', config];
+  });
+}
+
 /** The same with the configuration for a port. */
 export function startNginxWith(configuration: (port: number) => string): Promise<RunningProxy> {
   return startProxy('nginx', 'nginx-light', /start worker process \d/, (folder, port) => {
