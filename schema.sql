@@ -316,7 +316,7 @@ CREATE TABLE webhook_progress (
   probe_at           INTEGER,           -- while failing: no attempt before this time
   dead_streak        INTEGER NOT NULL,  -- consecutive batches that used up their attempts
   resume_at          INTEGER,           -- since then waiting retries are being made due, after a start or a new address
-  settings_version   INTEGER NOT NULL DEFAULT 0,  -- grows with each change of settings, so that a claim planned before it looks again
+  settings_version   INTEGER NOT NULL DEFAULT 0,  -- grows with changes of settings and due times: a claim planned before one looks again
   CHECK (cursor_offset <= next_offset),
   CHECK (wake_at IS NULL OR (NOT pulled AND state IN ('started', 'running', 'failing')))
 ) STRICT;

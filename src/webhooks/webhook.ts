@@ -51,7 +51,7 @@ export type Progress = {
   readonly failureStreak: number;
   readonly probeAt: number | null;
   readonly deadStreak: number;
-  /** Grows with each change of the settings of the webhook or its endpoint. */
+  /** Grows with each change that a claim planned before it must not pass over: of settings, and of when retries are due. */
   readonly settingsVersion: number;
 };
 

@@ -37,8 +37,9 @@ const ERASED = `
     AND (SELECT event_key FROM outbox
       WHERE webhook_number = @webhookNumber AND record_offset <= @last ORDER BY record_offset DESC LIMIT 1) + @disorder`;
 const DISORDER: number = firstRowKeyAt(LOG_DISORDER_MS);
+// A claim that was planned before the replay must not set the next look to a later time.
 const WAKE = `
-  UPDATE webhook_progress SET wake_at = @now, probe_at = NULL
+  UPDATE webhook_progress SET wake_at = @now, probe_at = NULL, settings_version = settings_version + 1
   WHERE webhook_number = @webhookNumber AND ${IS_RUNNABLE}`;
 
 /** `batches`: the table; `seen`: the batches that a step examines; `wanted`: those that are sent again; `cause`: null if any will do. */

@@ -2,7 +2,7 @@
 
 import type { Database, Statement } from '../../database.ts';
 import { measured, runSteps } from '../../steps.ts';
-import { WAKE } from './wake.ts';
+import { IS_RUNNABLE, wokenBy } from './wake.ts';
 
 // Served by batch_pending.
 const STRETCH = `
@@ -14,6 +14,10 @@ const DUE = `
   WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset BETWEEN @from AND @last
     AND next_attempt_at > @now AND lease_owner IS NULL`;
 
+// A claim that was planned before the retries were due must not set the next look to when they would have been due.
+const WAKE = `
+  UPDATE webhook_progress SET wake_at = ${wokenBy('@at')}, settings_version = settings_version + 1
+  WHERE webhook_number = @webhookNumber AND ${IS_RUNNABLE}`;
 const BEGIN = 'UPDATE webhook_progress SET resume_at = @now WHERE webhook_number = @webhookNumber';
 const END = `
   UPDATE webhook_progress SET resume_at = NULL WHERE webhook_number = @webhookNumber AND resume_at <= @now`;
