@@ -4,7 +4,6 @@ import {
   CLAIMED_PER_WEBHOOK,
   DELIVERIES_IN_FLIGHT,
   DELIVERIES_IN_FLIGHT_PER_ENDPOINT,
-  DELIVERY_LINGERS_MS,
 } from '../../src/kernel/limits/delivery.ts';
 import { addBacklog } from '../support/backlog.ts';
 import { deferred } from '../support/deferred.ts';
@@ -85,40 +84,33 @@ describe('a webhook with half a million stuck batches', () => {
     for (const index of indexes) assert.match(used, new RegExp(index));
   });
 
-  onSqlite('does not delay another webhook: p99 is under twice the p99 without it', async (t) => {
-    const without = await openDispatching(t, { now: Date.now() });
-    const stuck = await openDispatching(t, { now: Date.now() });
-    const [alone, beside] = [await without.connect({ webhook: SINGLE }), await stuck.connect({ webhook: SINGLE })];
-    const ill = await stuck.connect({ webhook: SINGLE });
-    ill.at.answer(() => ({ status: 503 }));
-    await execute(stuck, `DELETE FROM subscription WHERE webhook_number = ${ill.number}`);
-    addBacklog(stuck, ill.number, { count: STUCK, state: 'pending' });
-    const dispatchers = [await without.start(), await stuck.start()] as const;
-    await ill.at.next();
-
-    const pickUp = async (d: Dispatching, { at }: Connected, dispatcher: { wake(): void }): Promise<number> => {
-      await d.publishMany(1);
-      const publishedAt = performance.now();
-      dispatcher.wake();
-      await at.next();
-      return performance.now() - publishedAt;
-    };
-    const ratios: number[] = [];
-    for (let round = 0; round < 6; round += 1) {
-      const times: [number[], number[]] = [[], []];
+  // How fast it is beside them: `npm run bench`, isolation.
+  onSqlite(
+    'goes first in no look: another webhook gets each record while the stuck one is probed at most once',
+    async (t) => {
+      const stuck = await openDispatching(t, { now: Date.now() });
+      const beside = await stuck.connect({ webhook: SINGLE });
+      const ill = await stuck.connect({ webhook: SINGLE });
+      ill.at.answer(() => ({ status: 503 }));
+      await execute(stuck, `DELETE FROM subscription WHERE webhook_number = ${ill.number}`);
+      addBacklog(stuck, ill.number, { count: STUCK, state: 'pending' });
+      const dispatcher = await stuck.start();
+      await ill.at.next();
       for (let n = 0; n < 100; n += 1) {
-        times[0].push(await pickUp(without, alone, dispatchers[0]));
-        // The stuck one is probed all the while.
+        // The stuck one is due for another probe.
         stuck.advance(400_000);
-        times[1].push(await pickUp(stuck, beside, dispatchers[1]));
+        await stuck.publishMany(1);
+        const probes = ill.at.deliveries.length;
+        dispatcher.wake();
+        await beside.at.next();
+        assert.ok(
+          ill.at.deliveries.length <= probes + 1,
+          `${ill.at.deliveries.length - probes} probes before record ${n}`,
+        );
       }
-      const [p99Without = 0, p99Stuck = 0] = times.map((all) => [...all].sort((a, b) => a - b)[98]);
-      ratios.push(p99Stuck / p99Without);
-      if (p99Stuck < 2 * p99Without) break;
-    }
-    assert.ok(Math.min(...ratios) < 2, `ratios of p99: ${ratios.map((ratio) => ratio.toFixed(2)).join(', ')}`);
-    assert.ok(ill.at.deliveries.length > 1, 'the stuck one was probed');
-  });
+      assert.ok(ill.at.deliveries.length > 1, 'the stuck one was probed');
+    },
+  );
 
   onSqlite('takes a bounded share of memory: the rest stays in the file', async (t) => {
     const d = await openDispatching(t);
@@ -228,12 +220,13 @@ describe('endpoints that stop answering, more than there are slots', () => {
     await d.publishMany(20);
     const dispatcher = await d.start();
     await until('no slot is free', () => d.receiver.requests.length >= DELIVERIES_IN_FLIGHT);
-    const underWaySince = performance.now();
     // The change of state is an event for the webhook that works.
     await d.connect();
     dispatcher.wake();
     await well.at.next();
-    assert.ok(performance.now() - underWaySince < 15_000 - DELIVERY_LINGERS_MS, 'before any time was up');
+    const hung = hanging.map(({ number }) => number).join();
+    const ended = await d.rows(`SELECT count(*) AS n FROM attempt WHERE webhook_number IN (${hung})`);
+    assert.equal(Number(ended[0]?.n), 0, 'before any of their requests ended');
     open.resolve();
     for (const { at } of hanging) await takeRecords(at, 20);
   });

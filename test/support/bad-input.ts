@@ -7,7 +7,7 @@ import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { cleanUp } from './cleanup.ts';
 import { type ApiClient, errorOf } from './client.ts';
 import type { Service } from './service.ts';
-import { contents } from './store.ts';
+import { contents, writtenByRequests } from './store.ts';
 
 export type BadInput = {
   readonly what: string;
@@ -35,8 +35,7 @@ export async function refuseAll(
 ): Promise<void> {
   const database = openSqlite(join(dataDir, DATABASE_FILE));
   cleanUp(t, () => database.close());
-  // Once a minute the service writes the time of each application's last call to `application_use`.
-  const kept = (): Readonly<Record<string, readonly unknown[]>> => ({ ...contents(database), application_use: [] });
+  const kept = (): Readonly<Record<string, readonly unknown[]>> => writtenByRequests(contents(database));
   for (const { what, method = 'POST', path, body, headers = {}, client = admin, ...wanted } of cases) {
     await t.test(what, async () => {
       const before = kept();

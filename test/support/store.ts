@@ -166,6 +166,16 @@ export async function contentsOf(
   return found;
 }
 
+/** Tables that the service writes by itself once a minute or more often, whatever requests do. */
+const WRITTEN_BY_TIMERS = ['application_use', 'customer_usage', 'figure', 'instance'];
+
+/** The contents without the tables that the service writes by itself, to compare before and after a request. */
+export function writtenByRequests(
+  found: Readonly<Record<string, readonly unknown[]>>,
+): Record<string, readonly unknown[]> {
+  return Object.fromEntries(Object.entries(found).filter(([table]) => !WRITTEN_BY_TIMERS.includes(table)));
+}
+
 function sorted(rows: readonly unknown[]): unknown[] {
   return rows
     .map((row) => [JSON.stringify(row), row] as const)

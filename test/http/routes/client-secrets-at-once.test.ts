@@ -1,5 +1,8 @@
 /** Concurrent attempts with client secrets gain nothing over sequential ones. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { describe, it, type TestContext } from 'node:test';
 import { CLIENT_FAILURES_MAX } from '../../../src/kernel/limits/limits.ts';
 import {
@@ -9,8 +12,6 @@ import {
   codeOf,
   makeClient,
   type OAuthService,
-  postForm,
-  postJson,
   startOAuthService,
   type TestClient,
   TOKEN,
@@ -20,10 +21,24 @@ import { tryAtOnce } from '../../support/side-by-side.ts';
 type Service = OAuthService & { readonly client: TestClient };
 type Ask = (service: Service, clientSecret: string) => Promise<Answer>;
 
-const asJson: Ask = (service, clientSecret) =>
-  postJson(service, TOKEN, { clientId: service.client.clientId, clientSecret, grantType: 'client_credentials' });
-const asForm: Ask = (service, clientSecret) =>
-  postForm(service, TOKEN, { grant_type: 'client_credentials' }, basic(service.client.clientId, clientSecret));
+const asJson: Ask = (service, clientSecret) => {
+  const body = { clientId: service.client.clientId, clientSecret, grantType: 'client_credentials' };
+  return sendOnce(service, JSON.stringify(body), { 'Content-Type': 'application/json' });
+};
+const asForm: Ask = (service, clientSecret) => {
+  const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
+  const credentials = basic(service.client.clientId, clientSecret);
+  return sendOnce(service, 'grant_type=client_credentials', { ...headers, ...credentials });
+};
+
+/** Sends one request on a connection of its own. The client neither shares connections nor sends anything again, as `fetch` may. */
+async function sendOnce({ origin }: Service, body: string, headers: Readonly<Record<string, string>>): Promise<Answer> {
+  const sent = request(origin + TOKEN, { method: 'POST', agent: false, headers });
+  sent.end(body);
+  const [reply] = (await once(sent, 'response')) as [IncomingMessage];
+  const pairs = Object.entries(reply.headersDistinct).map(([name, values]) => [name, String(values)]);
+  return { status: reply.statusCode ?? 0, headers: new Headers(pairs as [string, string][]), text: await text(reply) };
+}
 
 async function start(t: TestContext): Promise<Service> {
   const service = await startOAuthService(t);
