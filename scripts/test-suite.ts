@@ -12,7 +12,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
-  existsSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -27,6 +26,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { runPgBouncer } from '../test/support/pgbouncer.ts';
 import { postgresPrograms, startCluster } from '../test/support/postgres.ts';
+import { describeMissing, importedBy, missingFor, missingPrograms } from '../test/support/programs.ts';
 
 const LINES_PERCENT = 92;
 const BRANCHES_PERCENT = 85;
@@ -71,7 +71,6 @@ const KNOWS_DATABASE = 'support/store.ts';
 /** Code that uses the file of SQLite, or a comment that says so. Such files run on SQLite alone, unless they mark what differs. */
 const USES_SQLITE = /\b(On SQLite alone|openSqlite|BetterSqlite3|DATABASE_FILE|sqlite\.|sqlite:|sqlite\b.*\} = )/;
 const MARKS_DATABASE = /\bon(Sqlite|Postgres)\b/;
-const LOCAL_IMPORT = /\b(?:from|import) '(\.[^']+)'/g;
 
 type Job = {
   readonly name: string;
@@ -87,7 +86,11 @@ const { values: options, positionals } = parseArgs({
 });
 const named = positionals.map((path) => resolve(path));
 const isWhole = options.slow !== true && named.length === 0;
-const files = chosenFiles();
+const chosen = chosenFiles();
+const missing = missingPrograms();
+// With CI set the tests run all the same, and fail.
+const files = process.env.CI === undefined ? chosen.filter((file) => missingFor(file).length === 0) : chosen;
+if (files.length === 0) stop(`No test can run here: ${describeMissing(missing)}.`);
 const isInMemory = !files.some(isSlowFile) && canHoldTests(MEMORY);
 const temporary = mkdtempSync(join(isInMemory ? MEMORY : tmpdir(), 'test-suite-'));
 // Some tests run programs as another user.
@@ -124,26 +127,26 @@ for (const { name, problem, output } of failed) process.stdout.write(`\n${name}:
 const tests = results.reduce((sum, { output }) => sum + testsIn(output), 0);
 const summary = `${tests} tests of ${files.length} files in ${seconds(startedAt)}`;
 if (failed.length > 0) stop(`\n${summary}. Failed:\n${failed.map(({ name }) => `  ${name}\n`).join('')}`);
-process.stdout.write(`\n${summary}. All passed.\n`);
+process.stdout.write(`\n${summary}. All passed.\n${skippedNote()}`);
 
-/** Settings of tests that run through PgBouncer on one server for all; null without the programs. */
-async function startServer(): Promise<Record<'TEST_DATABASE' | 'TEST_POSTGRES' | 'TEST_POOLER', string> | null> {
-  if (postgresPrograms() === null) {
-    const problem =
-      'PostgreSQL is not installed: the tests run on SQLite alone (apt-get install postgresql-15 pgbouncer).';
-    if (process.env.CI !== undefined || isPooled) stop(problem);
-    process.stdout.write(`${problem}\n`);
-    return null;
-  }
+/** Settings of tests that run on one PostgreSQL server for all, through PgBouncer if it is installed; null without PostgreSQL. */
+async function startServer(): Promise<Readonly<Record<string, string>> | null> {
+  const lacks = missing.filter((program) => program === 'postgres' || program === 'pgbouncer');
+  if (lacks.length > 0 && (process.env.CI !== undefined || isPooled)) stop(`${describeMissing(lacks)}.`);
+  if (postgresPrograms() === null) return null;
   const cluster = await startCluster({}, temporary);
-  const pooler = await runPgBouncer(cluster, temporary);
+  const pooler = lacks.length > 0 ? null : await runPgBouncer(cluster, temporary);
   // Before the folder is removed in which they work.
   process.prependOnceListener('exit', () => {
-    pooler.abandon();
+    pooler?.abandon();
     cluster.stop();
   });
-  const [direct, pooled] = [cluster.url(''), pooler.url('')].map((url) => url.replace(/\/$/, ''));
-  return { TEST_DATABASE: 'postgres', TEST_POSTGRES: String(direct), TEST_POOLER: String(pooled) };
+  const settings = { TEST_DATABASE: 'postgres', TEST_POSTGRES: withoutSlash(cluster.url('')) };
+  return pooler === null ? settings : { ...settings, TEST_POOLER: withoutSlash(pooler.url('')) };
+}
+
+function withoutSlash(url: string): string {
+  return url.replace(/\/$/, '');
 }
 
 /** The further runs of the tests that both databases must pass. */
@@ -156,7 +159,7 @@ function postgresJobs({ TEST_POOLER, ...env }: Readonly<Record<string, string>>)
   const pooled = onPostgresIn(THROUGH_POOLER).filter((file) => !NOT_THROUGH_POOLER.some((one) => file.endsWith(one)));
   return [
     ...run(onPostgresIn(ON_BOTH), 'on PostgreSQL', env),
-    ...run(pooled, 'through PgBouncer', { ...env, TEST_POOLER: TEST_POOLER ?? '' }),
+    ...(TEST_POOLER === undefined ? [] : run(pooled, 'through PgBouncer', { ...env, TEST_POOLER })),
   ];
 }
 
@@ -169,15 +172,6 @@ function onPostgresIn(folders: readonly string[]): string[] {
 
 function runsOnPostgres(source: string): boolean {
   return MARKS_DATABASE.test(source) || !USES_SQLITE.test(source);
-}
-
-/** The file, and all files of test/ that it imports, directly or not. A test may hold a program whose imports are no files here. */
-function importedBy(file: string, found: Set<string> = new Set()): Set<string> {
-  if (found.has(file) || !file.startsWith(join(root, 'test', '/')) || !existsSync(file)) return found;
-  found.add(file);
-  for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(LOCAL_IMPORT))
-    importedBy(resolve(dirname(file), path), found);
-  return found;
 }
 
 /** Runs the jobs concurrently and prints the result of each. Prints the complete output if tests were selected by name. */
@@ -252,6 +246,15 @@ function grouped(files: readonly string[]): string[][] {
   });
   const bytes = (group: readonly string[]): number => group.reduce((sum, file) => sum + statSync(file).size, 0);
   return [...groups, ...files.filter(isAlone).map((file) => [file])].sort((one, other) => bytes(other) - bytes(one));
+}
+
+/** What did not run because the machine lacks programs, and the packages that have them; empty if nothing was skipped. */
+function skippedNote(): string {
+  const without = chosen.length - files.length;
+  const tests = results.reduce((sum, { output }) => sum + Number(/^ℹ skipped (\d+)$/m.exec(output)?.[1] ?? 0), 0);
+  const onSqliteOnly = isWhole && onPostgres.length === 0 ? ', and all runs on PostgreSQL' : '';
+  if (missing.length === 0 || (without === 0 && tests === 0 && onSqliteOnly === '')) return '';
+  return `Skipped: ${without} files and ${tests} tests${onSqliteOnly}. ${describeMissing(missing)}.\n`;
 }
 
 function testsIn(output: string): number {

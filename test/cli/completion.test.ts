@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { sallyport } from '../support/command.ts';
+import { lacking } from '../support/programs.ts';
 import { temporaryFolder } from '../support/service.ts';
 
 type Shell = 'bash' | 'zsh' | 'fish';
@@ -43,7 +44,7 @@ async function completions(t: TestContext, shell: Shell, ...words: string[]): Pr
 }
 
 for (const shell of ['bash', 'zsh', 'fish'] as const) {
-  describe(`the completion script of ${shell}`, () => {
+  describe(`the completion script of ${shell}`, { skip: lacking(shell) }, () => {
     it('completes groups, commands and options', async (t) => {
       assert.deepEqual(await completions(t, shell, 'webh'), ['webhook']);
       assert.deepEqual(await completions(t, shell, 'webhook', 'cr'), ['create']);

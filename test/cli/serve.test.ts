@@ -13,6 +13,7 @@ import type { TLSSocket } from 'node:tls';
 import type { FirstCredentials } from '../../src/data/data.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { commandLine, sallyport, sallyportJson, serve, unusedFolder } from '../support/command.ts';
+import { lacking } from '../support/programs.ts';
 import { type Certificates, type Identity, makeCertificates } from '../support/tls.ts';
 
 async function tokenStatus(url: string, { clientId, clientSecret }: Partial<FirstCredentials>): Promise<number> {
@@ -211,7 +212,7 @@ test('SIGHUP changes nothing without a certificate, which is logged', async (t) 
   assert.deepEqual(await end('SIGTERM'), { status: 0, signal: null });
 });
 
-test('serve stops when its terminal is closed', async (t) => {
+test('serve stops when its terminal is closed', { skip: lacking('python3') }, async (t) => {
   const dataDir = await initialised(t);
   const log = join(dataDir, 'log');
   // Uses Python, because Node cannot create terminals. The service gets its own, which closes when it listens.

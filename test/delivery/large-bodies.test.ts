@@ -11,6 +11,7 @@ import { LARGE_BODY_TRIES } from '../../src/kernel/limits/delivery.ts';
 import { decryptBinary } from '../../src/wire/pgp-decryption.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { pgpKeyPair } from '../support/pgp-keys.ts';
+import { lacking } from '../support/programs.ts';
 import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';
 import { execute, temporaryFolder } from '../support/store.ts';
 import { countTurns } from '../support/turns.ts';
@@ -201,7 +202,9 @@ describe('the thread that makes large bodies', () => {
     assert.deepEqual(s.faults, []);
   });
 
-  it('goes on if a filter of system calls refuses it a lower priority, and reports it', async (t) => {
+  it('goes on if a filter of system calls refuses it a lower priority, and reports it', {
+    skip: lacking('strace'),
+  }, async (t) => {
     if (process.platform !== 'linux' || process.versions.deno !== undefined) return;
     const { source } = await opened(t);
     const program = `

@@ -9,6 +9,7 @@ import { createMetrics } from '../../src/observe/metrics.ts';
 import { isRunnable } from '../../src/webhooks/lifecycle.ts';
 import type { WebhookState } from '../../src/webhooks/webhook.ts';
 import { runDocumentedCommands } from '../support/documented-program.ts';
+import { lacking } from '../support/programs.ts';
 import { temporaryFolder } from '../support/service.ts';
 import { makeCertificates } from '../support/tls.ts';
 
@@ -30,7 +31,7 @@ test('the disaster drill succeeds and restores the data', async (t) => {
   assert.doesNotMatch(outputs.at(-2) ?? '', /^problem/m);
 });
 
-test('nginx and Caddy accept their configurations', (t) => {
+test('nginx and Caddy accept their configurations', { skip: lacking('nginx', 'caddy') }, (t) => {
   const folder = temporaryFolder(t);
   const { certificate, privateKey } = makeCertificates().server;
   writeFileSync(join(folder, 'cert.pem'), certificate);

@@ -9,6 +9,7 @@ import { SERVICE } from '../../src/resources/acting.ts';
 import { openVisitor } from '../support/browser.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { unusedFolder } from '../support/command.ts';
+import { lacking } from '../support/programs.ts';
 import { refused } from '../support/refusals.ts';
 import { openTestServices } from '../support/services.ts';
 
@@ -35,7 +36,7 @@ async function firstServe(t: TestContext): Promise<string> {
   return written.replaceAll('\r\n', '\n');
 }
 
-describe('the first start at a terminal', () => {
+describe('the first start at a terminal', { skip: lacking('python3') }, () => {
   it('leads by its link to a password of one’s own, and from there into the portal', async (t) => {
     const written = await firstServe(t);
     assert.match(written, /administrator {2}admin\npassword {7}\S+\nclient id {6}spc_\w+\nclient secret {2}sps_\w+\n/);

@@ -1,9 +1,10 @@
 /** Starts Debian's Chromium without a window. */
 import { type Browser, chromium } from 'playwright-core';
 import { onPath } from './on-path.ts';
+import { needs } from './programs.ts';
 
 /** The headless shell is Chromium without its own user interface, and uses half the CPU time. */
-const PROGRAMS = ['chromium-headless-shell', 'chromium'];
+const PROGRAMS = [needs('chromium-headless-shell'), 'chromium'];
 
 const FLAGS = [
   '--headless',

@@ -1,7 +1,7 @@
 /** PgBouncer in transaction mode: each transaction of a client may get another connection to the server. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,9 +9,8 @@ import type { TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { cleanUp } from './cleanup.ts';
 import { freePort } from './free-port.ts';
+import { onPath } from './on-path.ts';
 import { type Cluster, serverUser } from './postgres.ts';
-
-const PROGRAMS = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer', '/usr/local/bin/pgbouncer'];
 
 export type PgBouncer = {
   readonly port: number;
@@ -32,8 +31,8 @@ export async function runPgBouncer(
   cluster: Pick<Cluster, 'host' | 'port'>,
   within: string = tmpdir(),
 ): Promise<PgBouncer & { stop(): Promise<void>; abandon(): void }> {
-  const program = PROGRAMS.find((path) => existsSync(path));
-  if (program === undefined) throw new Error('PgBouncer is not installed: apt-get install pgbouncer');
+  const program = onPath('pgbouncer');
+  if (program === null) throw new Error('PgBouncer is not installed: apt-get install pgbouncer');
   const folder = mkdtempSync(join(within, 'pgbouncer-'));
   const user = serverUser();
   if (user !== null) chownSync(folder, user.uid, user.gid);

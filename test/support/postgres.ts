@@ -36,7 +36,9 @@ export type Cluster = {
 
 /** The folder of PostgreSQL's programs, or null. `TEST_POSTGRES_PROGRAMS` names those of another version. */
 export function postgresPrograms(): string | null {
-  return process.env.TEST_POSTGRES_PROGRAMS ?? PROGRAMS.find((folder) => existsSync(join(folder, 'initdb'))) ?? null;
+  const { TEST_POSTGRES_PROGRAMS: named } = process.env;
+  const folders = named === undefined ? PROGRAMS : [named];
+  return folders.find((folder) => existsSync(join(folder, 'initdb'))) ?? null;
 }
 
 /** Starts a server with an empty database cluster in a temporary folder, as another user if this one is root. */

@@ -20,7 +20,7 @@ import {
 } from './journey.ts';
 import {
   gnupgWith,
-  missingPrograms,
+  missingOf,
   outputOf,
   type ReadyProgram,
   type ReceiverProgram,
@@ -45,7 +45,7 @@ const VECTORS = requestVectors.requests.filter(
  */
 export function describeReceiver(program: ReceiverProgram, furtherTests: () => void = () => {}): void {
   const { language, needs } = program;
-  const missing = missingPrograms(needs);
+  const missing = missingOf(needs);
   const packages = missing.flatMap((name) => needs[name] ?? []).join(' ');
   const problem =
     missing.length > 0 && `${missing.join(', ')} not installed${packages && `: apt-get install ${packages}`}`;

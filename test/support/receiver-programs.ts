@@ -59,8 +59,8 @@ export function receiverFile(name: string): string {
   return fileURLToPath(new URL(`../../docs/receivers/${name}`, import.meta.url));
 }
 
-/** The programs that are not installed here. */
-export function missingPrograms(needs: ReceiverProgram['needs']): readonly string[] {
+/** The programs of a receiver that are not installed here. */
+export function missingOf(needs: ReceiverProgram['needs']): readonly string[] {
   return Object.keys(needs).filter((name) => onPath(name) === null);
 }
 

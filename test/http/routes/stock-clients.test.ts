@@ -13,6 +13,7 @@ import {
   type TestClient,
   TOKEN,
 } from '../../support/oauth-service.ts';
+import { lacking } from '../../support/programs.ts';
 
 type Service = OAuthService & { readonly client: TestClient };
 
@@ -141,7 +142,7 @@ describe('simple-oauth2', () => {
   }
 });
 
-describe('curl', () => {
+describe('curl', { skip: lacking('curl') }, () => {
   const run = promisify(execFile);
   const curl = async (...options: string[]): Promise<Record<string, unknown>> =>
     JSON.parse((await run('curl', ['--silent', '--fail', ...options])).stdout) as Record<string, unknown>;
