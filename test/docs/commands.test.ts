@@ -22,9 +22,10 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 /** Pages whose commands run here. The pages of one journey share a service, in this order, after the commands that prepare them. */
 const JOURNEYS: readonly { readonly prepare?: readonly string[]; readonly pages: readonly string[] }[] = [
   { pages: ['README.md'] },
-  { pages: ['docs/start.md'] },
-  { pages: ['docs/tutorial-portal.md'], prepare: ['sallyport event-type create --name order.created'] },
-  { pages: ['docs/tutorial-customers.md'] },
+  // As a reader does, one after the other in the same folder.
+  {
+    pages: ['docs/start.md', 'docs/tutorial-portal.md', 'docs/tutorial-customers.md', 'docs/how-to/publish-events.md'],
+  },
   { pages: ['docs/portal.md', 'docs/how-to/add-people.md', 'docs/how-to/upgrade.md'] },
   {
     pages: [
@@ -41,7 +42,6 @@ const JOURNEYS: readonly { readonly prepare?: readonly string[]; readonly pages:
   {
     pages: [
       'docs/how-to/register-an-endpoint.md',
-      'docs/how-to/publish-events.md',
       'docs/how-to/create-a-webhook.md',
       'docs/how-to/order-and-batches.md',
       'docs/how-to/encrypt-payloads.md',
@@ -51,6 +51,7 @@ const JOURNEYS: readonly { readonly prepare?: readonly string[]; readonly pages:
       'docs/how-to/erase-personal-data.md',
       'docs/how-to/oauth-to-receivers.md',
     ],
+    prepare: [`sallyport event-type create --name order.created --sample '{"orderId": 42}'`],
   },
   {
     pages: ['docs/how-to/rotate-secrets.md'],

@@ -41,7 +41,7 @@ server.listen(0, '127.0.0.1', () => console.log('listening on port ' + server.ad
 /** The programs of the page, by heading, and their files. */
 const PROGRAMS: Readonly<Record<string, string>> = {
   'node:http': 'node.ts',
-  Express: 'express.ts',
+  Express: 'express.mjs',
   Fastify: 'fastify.ts',
   'Deno, Bun, Hono, workers': 'fetch.ts',
   'Encrypted deliveries': 'encrypted.ts',
@@ -63,7 +63,8 @@ describe('the documented program for', () => {
 
   it('every server has correct types', () => {
     const options = { lib: ['es2023'], types: ['node'], exactOptionalPropertyTypes: true, skipLibCheck: true };
-    assert.equal(typeErrors(project, Object.values(PROGRAMS), options), '');
+    const typed = Object.values(PROGRAMS).filter((file) => file.endsWith('.ts'));
+    assert.equal(typeErrors(project, typed, options), '');
   });
 
   const env = { WEBHOOK_SECRET: SECRET, WEBHOOK_API_KEY: API_KEY, WEBHOOK_KEY_FILE: 'key.asc' };

@@ -27,11 +27,11 @@ export function receiverProject(): Project {
 /** The pages with the programs of receivers. */
 const PAGES = ['receive-in-javascript.md', 'decrypt-deliveries.md'];
 
-/** The program in the first TypeScript block under a heading of these pages. */
+/** The program in the first block of TypeScript or JavaScript under a heading of these pages. */
 export function documentedReceiver(heading: string): string {
   const text = PAGES.map((name) => readFileSync(join(root, 'docs', 'how-to', name), 'utf8')).join('\n');
   const [, section = ''] = text.split(`\n## ${heading}\n`);
-  const [, code] = /^```ts\n([\s\S]*?)^```/m.exec(section.split('\n## ', 1)[0] ?? '') ?? [];
+  const [, code] = /^```[tj]s\n([\s\S]*?)^```/m.exec(section.split('\n## ', 1)[0] ?? '') ?? [];
   assert.ok(code, `there is no program under ${heading}`);
   return code;
 }
