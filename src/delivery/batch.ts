@@ -161,6 +161,8 @@ export type AttemptRecord = {
   /** Null: delivered. */
   readonly errorClass: string | null;
   readonly errorMessage: string | null;
+  /** How the response violates HTTP, or why its rest could not be read; the status counts all the same. Nothing of the response. */
+  readonly responseProblem: string | null;
   readonly timings: Timings;
 };
 

@@ -40,6 +40,8 @@ export type Answer = {
   readonly body: Uint8Array;
   /** The body went on beyond `body`: at the bound, or where the connection failed. */
   readonly truncated: boolean;
+  /** How it violates HTTP, or why its rest could not be read, as clauses. The status counts all the same. */
+  readonly problems?: readonly string[];
 };
 
 /**

@@ -100,6 +100,7 @@ export function attemptOf(
     responseBody: Buffer.from('ok'),
     errorClass: null,
     errorMessage: null,
+    responseProblem: null,
     timings: NO_TIMINGS,
     ...more,
   };

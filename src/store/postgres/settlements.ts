@@ -110,7 +110,7 @@ const ATTEMPTS = rowsOf<Attempt>('attempt', {
   ...{ key: 'BIGINT', id: 'TEXT', webhookNumber: 'BIGINT', kind: 'TEXT', batchId: 'TEXT', firstOffset: 'BIGINT' },
   ...{ lastOffset: 'BIGINT', attemptNumber: 'BIGINT', startedAt: 'BIGINT', requestHeaders: 'JSON' },
   ...{ responseStatus: 'BIGINT', responseHeaders: 'JSON', responseBody: 'BYTEA', errorClass: 'TEXT' },
-  ...{ errorMessage: 'TEXT', timings: 'JSON' },
+  ...{ errorMessage: 'TEXT', responseProblem: 'TEXT', timings: 'JSON' },
 });
 // Most of the time nothing was erased lately, which the database finds out once for all attempts.
 const ATTEMPT_CARRIED_ERASED = `
@@ -121,7 +121,8 @@ const ATTEMPT_CARRIED_ERASED = `
 const INSERT_ATTEMPTS = `
   INSERT INTO attempt (key, ${ATTEMPT_COLUMNS})
   SELECT key, id, webhook_number, kind, batch_id, first_offset, last_offset, attempt_number, started_at, request_headers, response_status,
-    CASE WHEN erased THEN NULL ELSE response_headers END, CASE WHEN erased THEN NULL ELSE response_body END, error_class, error_message, timings
+    CASE WHEN erased THEN NULL ELSE response_headers END, CASE WHEN erased THEN NULL ELSE response_body END, error_class, error_message,
+    response_problem, timings
   FROM (SELECT *, ${ATTEMPT_CARRIED_ERASED} AS erased FROM ${ATTEMPTS.from}) AS written`;
 
 type Retry = Pick<Batch, 'webhookNumber' | 'firstOffset' | 'id' | 'attemptNumber'> &

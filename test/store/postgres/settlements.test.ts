@@ -78,6 +78,7 @@ const attempt: fc.Arbitrary<
   responseBody: orNull(fc.uint8Array({ maxLength: 30 })),
   errorClass: orNull(fc.constant('http_status')),
   errorMessage: orNull(text),
+  responseProblem: orNull(text),
   timings: fc.constant({ totalMs: 1 } as unknown as AttemptRecord['timings']),
 });
 
@@ -231,6 +232,7 @@ describe('claims and settlements of a turn', () => {
         responseBody: Buffer.from('it is Ada'),
         errorClass: null,
         errorMessage: null,
+        responseProblem: null,
         timings: {} as AttemptRecord['timings'],
       },
     };

@@ -57,7 +57,8 @@ function insertAttemptSql(responseBody: string): string {
   return `
   INSERT INTO attempt (key, ${ATTEMPT_COLUMNS})
   SELECT @key, @id, @webhookNumber, @kind, @batchId, @firstOffset, @lastOffset, @attemptNumber, @startedAt, @requestHeaders,
-    @responseStatus, CASE WHEN carried.erased THEN NULL ELSE @responseHeaders END, ${responseBody}, @errorClass, @errorMessage, @timings
+    @responseStatus, CASE WHEN carried.erased THEN NULL ELSE @responseHeaders END, ${responseBody}, @errorClass, @errorMessage,
+    @responseProblem, @timings
   FROM (SELECT ${CARRIED_ERASED} AS erased) AS carried`;
 }
 
