@@ -250,7 +250,9 @@ export function createTestOauth({ transport, clock, endpoints }: Dependencies): 
       // The advice for tokens is about OAuth settings. A failed connection has other causes.
       advice: reply.ok
         ? null
-        : adviceFor(outcome.ok || outcome.errorClass === 'http_status' ? 'oauth_token' : outcome.errorClass),
+        : outcome.ok || outcome.errorClass === 'http_status'
+          ? adviceFor('oauth_token')
+          : outcome.advice,
       timings,
     };
   };

@@ -218,7 +218,7 @@ export function viewAttempt(attempt: AttemptRecord): AttemptView {
     delivered: errorClass === null,
     errorClass,
     error: errorMessage,
-    advice: errorClass === null ? null : adviceFor(errorClass as ErrorClass, attempt.responseStatus),
+    advice: errorClass === null ? null : adviceFor(errorClass as ErrorClass, attempt.responseStatus, errorMessage),
     timings: { ...timings },
   };
 }

@@ -34,7 +34,7 @@ function failure({ errorMessage, responseStatus, responseHeaders }: AttemptRecor
   const isRedirect = responseStatus !== null && responseStatus >= 300 && responseStatus < 400;
   const location = isRedirect ? responseHeaders?.location : undefined;
   const target = location === undefined ? null : html` The redirect leads to <code>${location}</code>.`;
-  return html`<p><strong>${sentence(errorMessage ?? errorClass)}</strong> ${adviceFor(errorClass, responseStatus)}${target}</p>`;
+  return html`<p><strong>${sentence(errorMessage ?? errorClass)}</strong> ${adviceFor(errorClass, responseStatus, errorMessage)}${target}</p>`;
 }
 
 function summaryOf({ firstOffset, lastOffset, timings: { totalMs } }: AttemptRecord): Html {
