@@ -425,6 +425,7 @@ CREATE TABLE batch (
   next_attempt_at  INTEGER,
   lease_owner      TEXT,
   settled_at       INTEGER,
+  updated_at       INTEGER,  -- the last claim, outcome or replay
   PRIMARY KEY (webhook_number, first_offset),
   CHECK (first_offset <= last_offset),
   CHECK ((state = 'pending') = (next_attempt_at IS NOT NULL)),

@@ -200,7 +200,7 @@ export function viewDelivery(delivery: Delivery): DeliveryView {
     nextAttemptAt: isoInstant(delivery.nextAttemptAt),
     settledAt: isoInstant(settledAt),
     createdAt: isoInstant(createdAt),
-    updatedAt: isoInstant(settledAt ?? createdAt),
+    updatedAt: isoInstant(delivery.updatedAt),
   };
 }
 

@@ -5,7 +5,8 @@ import type { TestContext } from 'node:test';
 import { describe, it } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { createTestDelivery } from '../../src/delivery/test-delivery.ts';
-import { viewAttempt } from '../../src/webhooks/deliveries.ts';
+import { LINEAR_STEP_MS } from '../../src/kernel/limits/limits.ts';
+import { viewAttempt, viewDelivery } from '../../src/webhooks/deliveries.ts';
 import { type Dispatching, isDrained, openDispatching, until } from '../support/dispatching.ts';
 import { startRawTlsServer } from '../support/https-server.ts';
 import { sharedCertificates } from '../support/journey.ts';
@@ -121,6 +122,39 @@ it('a 413 counts although the connection breaks within its head: the batch goes 
     [0, 1],
     [1, 1],
   ]);
+});
+
+it('updatedAt of a delivery moves when an attempt begins and ends, and with a replay', async (t) => {
+  const d = await openDispatching(t);
+  const { at } = await d.connect({ webhook: { retry: { policy: 'linear', maxAttempts: 2 } } });
+  const [eventId = ''] = await d.publishMany(1);
+  const read = async () => (await d.deliveries.list({ eventId }, null, 1)).items[0];
+  const shown = async (): Promise<string | undefined> => {
+    const delivery = await read();
+    return delivery === undefined ? undefined : viewDelivery(delivery).updatedAt;
+  };
+  const now = (): string => new Date(d.clock()).toISOString();
+  assert.equal(await shown(), now());
+  at.answer(async () => {
+    // The attempt has begun.
+    assert.equal(await shown(), now());
+    d.advance(5);
+    return { status: 503 };
+  });
+  d.advance(1000);
+  await d.start();
+  for (const state of ['pending', 'dead'] as const) {
+    await until(`the attempt before ${state}`, async () => {
+      const delivery = await read();
+      return delivery?.state === state && !delivery.isLeased && delivery.attemptCount > 0;
+    });
+    assert.equal(await shown(), now());
+    d.advance(LINEAR_STEP_MS);
+  }
+  assert.equal((await d.rows('SELECT 1 FROM attempt')).length, 2);
+  at.answer(() => ({ status: 204 }));
+  await d.deliveries.replay((await read())?.id ?? '', ACTOR);
+  assert.equal(await shown(), now());
 });
 
 it('410 stops the webhook also when its body never ends', async (t) => {

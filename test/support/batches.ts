@@ -72,6 +72,7 @@ export async function settleBatch(
     webhookNumber,
     owner: OWNER,
     batches: [{ batch, fate, attempt: attemptOf(s, batch, attempt) }],
+    now: s.clock(),
     health: null,
     changes: [],
     audit: null,

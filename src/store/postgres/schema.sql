@@ -530,6 +530,7 @@ CREATE TABLE batch (
   next_attempt_at  bigint,
   lease_owner      text COLLATE "C",
   settled_at       bigint,
+  updated_at       bigint,  -- the last claim, outcome or replay
   PRIMARY KEY (webhook_number, first_offset),
   CHECK (first_offset <= last_offset),
   CHECK ((state = 'pending') = (next_attempt_at IS NOT NULL)),

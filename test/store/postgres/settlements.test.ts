@@ -141,7 +141,7 @@ function workOf(webhookNumber: number, { outcomes, health: changed, wakeAt, clai
     return { batch, fate: outcome.fate, attempt: outcome.attempt === null ? null : { ...outcome.attempt, ...of } };
   });
   const settlement: Settlement = {
-    ...{ webhookNumber, owner: OWNER, batches, health: changed, changes: [], audit: null, wakeAt, next },
+    ...{ webhookNumber, owner: OWNER, batches, now: NOW, health: changed, changes: [], audit: null, wakeAt, next },
   };
   return { hold: hold(webhookNumber), settlement, claim: next };
 }
@@ -202,6 +202,7 @@ describe('claims and settlements of a turn', () => {
         webhookNumber: 1,
         owner: OWNER,
         batches,
+        now: NOW,
         health: null,
         changes: [],
         audit: null,
@@ -282,6 +283,7 @@ describe('claims and settlements of a turn', () => {
       webhookNumber: 1,
       owner: OWNER,
       batches: [],
+      now: NOW,
       health: null,
       changes: [],
       audit: null,
