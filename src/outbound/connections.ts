@@ -14,6 +14,7 @@ import {
   RESPONSE_HEADER_BYTES,
   RESPONSE_READ_BYTES,
 } from '../kernel/limits/limits.ts';
+import { deliveryError } from './classify.ts';
 import { type ConnectSteps, type Destination, openConnection, type Way } from './connect.ts';
 import { boundIncoming, concatenated, type Incoming } from './incoming.ts';
 import type { Answer } from './outcome.ts';
@@ -190,6 +191,8 @@ export function startExchange(
       connection.incoming?.begin();
     },
     onResponseStart(_controller, status, headers) {
+      // Interim responses do not come this far.
+      if (status < 200) return onEnd({ reusable: false, error: NO_STATUS });
       headAt = performance.now();
       head = { status, headers: joined(headers) };
       onHead();
@@ -224,6 +227,8 @@ export function startExchange(
     started: () => startedAt !== null,
   };
 }
+
+const NO_STATUS = deliveryError('malformed_response', 'the answer has a status below 100');
 
 /** undici passes repeated headers as a list. */
 function joined(headers: IncomingHttpHeaders): Record<string, string> {

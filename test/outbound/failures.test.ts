@@ -79,7 +79,12 @@ test('an answer that is not HTTP is malformed', async (t) => {
     socket.write(reply);
   });
   const { post } = loopbackTransport(t, { caPem });
-  for (reply of answers) failed(await post(requestTo(`https://receiver.test:${port}/`)), 'malformed_response');
+  for (reply of answers) {
+    for (const headDecides of [true, false]) {
+      if (headDecides && reply.includes('zz')) continue;
+      failed(await post(requestTo(`https://receiver.test:${port}/`, { headDecides })), 'malformed_response');
+    }
+  }
 });
 
 test('an unrequested change of protocol is malformed_response and is named as such', async (t) => {
