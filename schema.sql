@@ -421,10 +421,11 @@ CREATE TABLE batch (
   id               TEXT NOT NULL,
   state            TEXT NOT NULL CHECK (state IN ('pending', 'delivered', 'dead', 'discarded')),
   attempt_count    INTEGER NOT NULL,
-  content_refusals INTEGER NOT NULL,  -- consecutive answers that refuse the content; the second one halves the batch
+  content_refusals INTEGER NOT NULL,  -- consecutive answers that refuse the content, and resets without an answer; the second one halves the batch
   next_attempt_at  INTEGER,
   lease_owner      TEXT,
   settled_at       INTEGER,
+  updated_at       INTEGER,  -- the last claim, outcome or replay
   PRIMARY KEY (webhook_number, first_offset),
   CHECK (first_offset <= last_offset),
   CHECK ((state = 'pending') = (next_attempt_at IS NOT NULL)),
@@ -453,6 +454,7 @@ CREATE TABLE attempt (
   response_body    BLOB,           -- the first 4 KiB
   error_class      TEXT,           -- null: delivered
   error_message    TEXT,
+  response_problem TEXT,           -- how the response violates HTTP, or why its rest could not be read
   timings          TEXT NOT NULL,
   CHECK ((kind = 'delivery') = (first_offset IS NOT NULL)),
   CHECK ((first_offset IS NULL) = (last_offset IS NULL))

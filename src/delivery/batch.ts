@@ -91,6 +91,8 @@ export type Settlement = {
   /** Names the process that holds the leases on the batches. */
   readonly owner: string;
   readonly batches: readonly SettledBatch[];
+  /** When the outcomes were judged. */
+  readonly now: number;
   /** State changes in order, each starting from the state that the previous one left. */
   readonly changes: readonly StateChange[];
   /** The audit entry if one of the changes stops the webhook. */
@@ -161,6 +163,8 @@ export type AttemptRecord = {
   /** Null: delivered. */
   readonly errorClass: string | null;
   readonly errorMessage: string | null;
+  /** How the response violates HTTP, or why its rest could not be read; the status counts all the same. Nothing of the response. */
+  readonly responseProblem: string | null;
   readonly timings: Timings;
 };
 

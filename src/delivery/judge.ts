@@ -53,7 +53,7 @@ export function judge(question: Case): Judgement {
  */
 function judgeBrokenOff(question: Case): Judgement {
   const { batch } = question;
-  const refused = { status: null, ofContent: false, retryAfterMs: null };
+  const refused = { status: null, mayBeContent: false, retryAfterMs: null };
   return ofBatchAlone(question, batch === null ? null : failedFate(question, batch, refused));
 }
 
@@ -126,7 +126,8 @@ function failed(question: Case, outcome: FailedOutcome): Judgement {
   const status = statusOf(outcome);
   const ofContent = status !== null && status >= 400 && status < 500 && !NOT_OF_CONTENT.has(status);
   const retryAfterMs = parseRetryAfter(outcome.answer?.headers['retry-after'], now);
-  const fate = batch === null ? null : failedFate(question, batch, { status, ofContent, retryAfterMs });
+  const mayBeContent = ofContent || isUnanswered(outcome);
+  const fate = batch === null ? null : failedFate(question, batch, { status, mayBeContent, retryAfterMs });
   const failureStreak = ofContent ? progress.failureStreak : progress.failureStreak + 1;
   const health: Health = {
     stateReason: outcome.errorClass,
@@ -144,16 +145,24 @@ function failed(question: Case, outcome: FailedOutcome): Judgement {
   return { fate, health, event, stopReason };
 }
 
-type Refused = { readonly status: number | null; readonly ofContent: boolean; readonly retryAfterMs: number | null };
+/**
+ * A connection that ended before an answer. A receiver that answers 413 and closes at once, with the rest of the body unread, resets the
+ * connection, and its answer is lost on the way.
+ */
+function isUnanswered({ errorClass, answer }: FailedOutcome): boolean {
+  return errorClass === 'reset' && answer === null;
+}
+
+type Refused = { readonly status: number | null; readonly mayBeContent: boolean; readonly retryAfterMs: number | null };
 
 function failedFate(
   { webhook, now, jitter, halfIds }: Case,
   batch: Batch,
-  { status, ofContent, retryAfterMs }: Refused,
+  { status, mayBeContent, retryAfterMs }: Refused,
 ): BatchFate {
   // 410 is about the endpoint, not the records: they stay pending, due when the webhook starts again.
   if (status === 410) return { kind: 'release', at: now };
-  const contentRefusals = ofContent ? batch.contentRefusals + 1 : 0;
+  const contentRefusals = mayBeContent ? batch.contentRefusals + 1 : 0;
   const divisible = batch.lastOffset > batch.firstOffset;
   if (divisible && (status === 413 || contentRefusals >= 2)) {
     return { kind: 'halve', at: now + (retryAfterMs ?? 0), halfIds: halfIds() };

@@ -15,10 +15,11 @@ import { createLru } from '../kernel/lru.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { isObject } from '../kernel/validation.ts';
 import { USER_AGENT } from '../kernel/version.ts';
-import { type Answer, adviceFor, type Failure, failure, type Outcome, type Timings } from '../outbound/outcome.ts';
+import { adviceFor, type Failure, failure, type Outcome, type Timings } from '../outbound/outcome.ts';
 import type { Transport } from '../outbound/transport.ts';
 import type { Administration } from '../resources/administration.ts';
 import type { Endpoint } from '../webhooks/endpoint.ts';
+import { type DecodedAnswer, decoded, withoutSecrets } from './token-answer.ts';
 
 export type BearerToken = { readonly ok: true; readonly token: string } | Failure;
 
@@ -131,16 +132,17 @@ const tokenAnswer = z.object({
  */
 async function requestToken(transport: Transport, endpoint: Endpoint): Promise<TokenReply> {
   const received = await transport.post(tokenRequest(endpoint));
-  const outcome: Outcome = received.ok
-    ? { ...received, answer: withoutSecrets(received.answer, endpoint) }
-    : { ...received, answer: received.answer === null ? null : withoutSecrets(received.answer, endpoint) };
+  const content = received.answer === null ? null : decoded(received.answer);
+  const shown = content === null ? null : withoutSecrets(content.answer, formsOfSecret(endpoint));
+  const outcome = { ...received, answer: shown } as Outcome;
   const refuse = (problem: string): TokenReply => ({ ok: false, problem, outcome });
   if (!received.ok && received.errorClass !== 'http_status') {
     return refuse(`the token request failed: ${received.errorClass}: ${received.message}`);
   }
   // Every other outcome has a response.
-  const answer = received.answer as Answer;
+  const { answer, problem } = content as DecodedAnswer;
   if (answer.status !== 200) return refuse(`the token endpoint answered ${answer.status}`);
+  if (problem !== null) return refuse(`the token endpoint answered 200 ${problem}`);
   const parsed = tokenAnswer.safeParse(parseJson(answer.body));
   if (!parsed.success) return refuse('the token endpoint answered 200 without a usable access_token and token_type');
   const { access_token: token, token_type: tokenType, expires_in: expiresInSeconds } = parsed.data;
@@ -160,6 +162,7 @@ function tokenRequest(endpoint: Endpoint): Parameters<Transport['post']>[0] {
       authorization: `Basic ${basicCredentials(endpoint)}`,
       'content-type': 'application/x-www-form-urlencoded',
       accept: 'application/json',
+      'accept-encoding': 'identity',
       'user-agent': USER_AGENT,
     },
     body: Buffer.from(form.toString()),
@@ -178,18 +181,6 @@ function parseJson(body: Uint8Array): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** Masks tokens, in JSON and in forms, and the client secret, because people see the response. */
-function withoutSecrets(answer: Answer, endpoint: Endpoint): Answer {
-  const sent = formsOfSecret(endpoint);
-  const withoutSent = (text: string): string => sent.reduce((rest, form) => rest.replaceAll(form, '[secret]'), text);
-  const text = Buffer.from(answer.body).toString('utf8');
-  const masked = withoutSent(text)
-    .replace(/("(?:access|refresh|id)_token"\s*:\s*)"(?:[^"\\]|\\.)*"?/g, '$1"[secret]"')
-    .replace(/\b((?:access|refresh|id)_token=)[^&\s]+/g, '$1[secret]');
-  const headers = Object.entries(answer.headers).map(([name, value]) => [name, withoutSent(value)]);
-  return { ...answer, headers: Object.fromEntries(headers), body: Buffer.from(masked) };
 }
 
 /** The forms in which a response may echo the client secret: as sent, plain, in JSON with and without escapes, in a URL, in a form. */
@@ -259,7 +250,9 @@ export function createTestOauth({ transport, clock, endpoints }: Dependencies): 
       // The advice for tokens is about OAuth settings. A failed connection has other causes.
       advice: reply.ok
         ? null
-        : adviceFor(outcome.ok || outcome.errorClass === 'http_status' ? 'oauth_token' : outcome.errorClass),
+        : outcome.ok || outcome.errorClass === 'http_status'
+          ? adviceFor('oauth_token')
+          : outcome.advice,
       timings,
     };
   };

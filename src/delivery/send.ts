@@ -130,6 +130,7 @@ export function attemptRecord(identity: AttemptIdentity, { startedAt, outcome, r
     responseBody: answer?.body ?? null,
     errorClass: outcome.ok ? null : outcome.errorClass,
     errorMessage: outcome.ok ? null : outcome.message,
+    responseProblem: answer?.problems?.join('; ') || null,
     timings,
   };
 }

@@ -136,7 +136,7 @@ async function writeOnce(
   const after = { ...target, webhook: { ...webhook, progress } };
   const { next, wakeAt } = await nextWork(options, after, conclusion, mayClaim, now);
   const limited = stateEvents.limited(changes, now);
-  const outcome = { webhookNumber, owner, batches, health, changes: limited, audit, wakeAt };
+  const outcome = { webhookNumber, owner, batches, now, health, changes: limited, audit, wakeAt };
   await store.settlements.settle({ ...outcome, next: next?.claim ?? null });
   stateEvents.written(limited, now);
   const logsAttempts = log.isLevelEnabled('debug');

@@ -83,10 +83,11 @@ const RULES: readonly Rule[] = [
     'tls_wrong_host',
     "the receiver's certificate is not for this host",
   ),
+  rule(/^DEPTH_ZERO_SELF_SIGNED_CERT$/, 'tls_untrusted', "the receiver's certificate is self-signed"),
   rule(
-    /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN)$/,
+    /^SELF_SIGNED_CERT_IN_CHAIN$/,
     'tls_untrusted',
-    "the receiver's certificate is self-signed",
+    "the receiver's certificate comes from an authority that is not trusted",
   ),
   rule(
     // Node has no code for most reasons for which OpenSSL rejects a certificate, such as a short key.

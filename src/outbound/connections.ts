@@ -1,24 +1,22 @@
 /**
  * The kept-alive connections of one origin, and the exchange of a request and its response on each. Each is an undici client of its own,
  * so that the steps of opening it are measured for the request that waited for them, and a request that fails closes no other connection.
- * What a connection reads is bounded: interim responses (1xx), and the bytes of one response in all.
+ * `incoming.ts` bounds what a connection reads.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import { Client, type Dispatcher } from 'undici';
 import { LARGE_BODY_BYTES } from '../kernel/limits/delivery.ts';
 import {
-  ANSWER_BYTES,
   CONNECTIONS_PER_ORIGIN_MAX,
   IDLE_CONNECTION_MAX_MS,
   IDLE_CONNECTION_MS,
-  INTERIM_ANSWERS_MAX,
-  INTERIM_HEADS_BYTES,
   RESPONSE_HEADER_BYTES,
   RESPONSE_READ_BYTES,
 } from '../kernel/limits/limits.ts';
 import { deliveryError } from './classify.ts';
 import { type ConnectSteps, type Destination, openConnection, type Way } from './connect.ts';
+import { boundIncoming, concatenated, type Incoming } from './incoming.ts';
 import type { Answer } from './outcome.ts';
 import { lacksCertificate } from './tls.ts';
 
@@ -28,8 +26,8 @@ export type Connection = {
   steps: ConnectSteps | null;
   /** The receiver asked for a client certificate when the connection was opened, and there was none. */
   lacksCertificate: boolean;
-  /** Called before each request is written: bytes read from then on are its response. */
-  begin(): void;
+  /** What the connection reads; null until it is open. */
+  incoming: Incoming | null;
   /** Bytes of requests that are not written to the socket yet. */
   unwrittenBytes(): number;
 };
@@ -46,6 +44,8 @@ export type Connections = {
   release(connection: Connection): void;
   /** Gives back a connection in any other state: it is destroyed, connecting or not. */
   discard(connection: Connection): void;
+  /** Destroys a connection and returns a new one in its place. */
+  replace(connection: Connection): Connection;
   /** Destroys idle connections now, and the others when they are given back. Waiters are still served. */
   close(): Promise<void>;
 };
@@ -60,7 +60,6 @@ export function createConnections(origin: string, destination: Destination, way:
   function open(): Connection {
     const end = new AbortController();
     let opened: TLSSocket | null = null;
-    let incoming: Incoming | null = null;
     const client = new Client(origin, {
       allowH2: false,
       maxHeaderSize: RESPONSE_HEADER_BYTES,
@@ -75,7 +74,7 @@ export function createConnections(origin: string, destination: Destination, way:
           (socket) => {
             connection.lacksCertificate = lacksCertificate(socket);
             opened = socket;
-            incoming = boundIncoming(socket);
+            connection.incoming = boundIncoming(socket);
             callback(null, socket);
           },
           (error: Error) => callback(error, null),
@@ -83,8 +82,7 @@ export function createConnections(origin: string, destination: Destination, way:
       },
     });
     const connection: Connection = {
-      ...{ client, steps: null, lacksCertificate: false },
-      begin: () => incoming?.begin(),
+      ...{ client, steps: null, lacksCertificate: false, incoming: null },
       unwrittenBytes: () => opened?.writableLength ?? 0,
     };
     client.on('disconnect', () => {
@@ -133,6 +131,10 @@ export function createConnections(origin: string, destination: Destination, way:
       setImmediate(() => (connection.unwrittenBytes() === 0 ? reuse(connection) : discard(connection)));
     },
     discard,
+    replace(connection) {
+      void drop(connection);
+      return open();
+    },
     async close() {
       closed = true;
       await Promise.all([...idle].map(drop));
@@ -146,6 +148,10 @@ export type ExchangeEnd = { readonly reusable: boolean; readonly error?: unknown
 export type Exchange = {
   /** The response so far; null before its head. */
   answer(): Answer | null;
+  /** After a failure: a response whose head was not complete, or not understood; null before its status line is complete. */
+  unseenAnswer(): Answer | null;
+  /** Whether a byte of the response has arrived. */
+  hasBegun(): boolean;
   /** From writing the request to the head of the response, in milliseconds. */
   firstByteMs(): number | null;
   /** Whether an open connection has the request. */
@@ -177,15 +183,16 @@ export function startExchange(
   let complete = false;
   let startedAt: number | null = null;
   let headAt: number | null = null;
+  const problems = (): readonly string[] => connection.incoming?.problems() ?? [];
 
   const handler: Dispatcher.DispatchHandler = {
     onRequestStart() {
       startedAt = performance.now();
-      connection.begin();
+      connection.incoming?.begin();
     },
     onResponseStart(_controller, status, headers) {
-      // The filter below removes interim responses; one that remains is not in the usual form of HTTP.
-      if (status < 200) return onEnd({ reusable: false, error: NOT_PASSED_OVER });
+      // Interim responses do not come this far.
+      if (status < 200) return onEnd({ reusable: false, error: NO_STATUS });
       headAt = performance.now();
       head = { status, headers: joined(headers) };
       onHead();
@@ -198,7 +205,8 @@ export function startExchange(
     },
     onResponseEnd() {
       complete = true;
-      onEnd({ reusable: true });
+      // Another client may see another end of a response that violates HTTP.
+      onEnd({ reusable: problems().length === 0 });
     },
     onResponseError(_controller, error) {
       onEnd({ reusable: false, error });
@@ -206,16 +214,21 @@ export function startExchange(
   };
   connection.client.dispatch({ method: 'POST', ...request }, handler);
   return {
-    answer: () => (head === null ? null : { ...head, body: concatenated(chunks, bytes), truncated: !complete }),
+    answer: () =>
+      head === null ? null : { ...head, body: concatenated(chunks, bytes), truncated: !complete, problems: problems() },
+    unseenAnswer: () => {
+      const unseen = startedAt === null || head !== null ? null : (connection.incoming?.unseenHead() ?? null);
+      if (unseen === null) return null;
+      const { status, headers, problems: ofHead } = unseen;
+      return { status, headers, body: new Uint8Array(0), truncated: true, problems: ofHead };
+    },
+    hasBegun: () => startedAt !== null && connection.incoming?.hasBegun() === true,
     firstByteMs: () => (headAt === null || startedAt === null ? null : Math.round(headAt - startedAt)),
     started: () => startedAt !== null,
   };
 }
 
-const NOT_PASSED_OVER = deliveryError(
-  'malformed_response',
-  'the receiver sent an interim answer (1xx) in a form that is not read',
-);
+const NO_STATUS = deliveryError('malformed_response', 'the answer has a status below 100');
 
 /** undici passes repeated headers as a list. */
 function joined(headers: IncomingHttpHeaders): Record<string, string> {
@@ -224,174 +237,4 @@ function joined(headers: IncomingHttpHeaders): Record<string, string> {
     typeof value === 'string' ? value : value.join(', '),
   ]);
   return Object.fromEntries(pairs);
-}
-
-function concatenated(chunks: readonly Uint8Array[], bytes: number): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(bytes);
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.length;
-  }
-  return whole;
-}
-
-export type Incoming = {
-  /** A request is sent: bytes read from now on belong to its response. */
-  begin(): void;
-};
-
-/**
- * Replaces `read` of `socket`, the only method through which undici takes bytes. Exceeding a bound destroys the socket with an error that
- * names it. The bound in bytes also covers bytes that the parser drops, such as chunk extensions and the reason phrase, which a receiver
- * could otherwise send for as long as the attempt lasts.
- */
-function boundIncoming(socket: TLSSocket): Incoming {
-  const interim = createInterimFilter();
-  const read = socket.read.bind(socket);
-  let bytes = 0;
-
-  socket.read = (size?: number): unknown => {
-    // Node's own streams pass a size of 0 to fetch more.
-    if (size !== undefined) return read(size);
-    for (;;) {
-      const chunk = read() as Buffer<ArrayBuffer> | null;
-      if (chunk === null) return null;
-      bytes += chunk.length;
-      const passed = interim.pass(chunk);
-      if (passed === 'too many') return fail('malformed_response', TOO_MANY_INTERIM);
-      if (bytes > ANSWER_BYTES)
-        return fail('response_too_large', `the answer has more than ${ANSWER_BYTES} bytes in all`);
-      if (passed !== null) return passed;
-    }
-  };
-
-  const fail = (errorClass: 'malformed_response' | 'response_too_large', message: string): null => {
-    socket.destroy(deliveryError(errorClass, message));
-    return null;
-  };
-
-  return {
-    begin() {
-      bytes = 0;
-      interim.begin();
-    },
-  };
-}
-
-const TOO_MANY_INTERIM = `the receiver sent more than ${INTERIM_ANSWERS_MAX} interim answers (1xx), or more than ${INTERIM_HEADS_BYTES} bytes of them`;
-
-/**
- * Removes interim responses (1xx, RFC 9110 §15.2) before undici's parser sees them, and counts them. undici refuses an unsolicited `100
- * Continue`, which clients must accept, and parses any number of other interim responses without reporting them.
- *
- * Rejected alternatives: an interceptor (undici destroys the socket before any handler hears of a 100), `node:http` (it does not bound
- * interim responses either, and is slower), a Duplex between socket and undici (two more buffers for every request and response). A
- * response that begins with its final head, as nearly all do, costs one comparison of twelve bytes here.
- */
-export type InterimFilter = {
-  /** A request is sent: the next bytes begin its response. */
-  begin(): void;
-  /** The part of the next bytes that the parser may see, or null; `too many` once a bound is exceeded. */
-  pass(chunk: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | null | 'too many';
-};
-
-/** `start`: before a head; `interim`: within the head of an interim response; `through`: in the final response, which passes unread. */
-type State = 'start' | 'interim' | 'through';
-
-/**
- * A filter for one connection, with one request at a time. Bytes before the first `begin`, or between responses, pass unchanged, so that
- * the client refuses them.
- */
-export function createInterimFilter(): InterimFilter {
-  let state: State = 'through';
-  let answers = 0;
-  let bytes = 0;
-  /** Bytes of the current line of an interim head; an empty line ends the head. */
-  let lineBytes = 0;
-  /** The beginning of a response that may be interim: fewer bytes than a status line needs to tell. */
-  let held: Uint8Array<ArrayBuffer> = NOTHING;
-
-  /** Returns where the head ends in `chunk`, or its length. */
-  const skipHead = (chunk: Uint8Array, from: number): number => {
-    for (let at = from; at < chunk.length; at += 1) {
-      const byte = chunk[at];
-      if (byte === LF && lineBytes === 0) {
-        state = 'start';
-        return at + 1;
-      }
-      if (byte === LF) lineBytes = 0;
-      else if (byte !== CR) lineBytes += 1;
-    }
-    return chunk.length;
-  };
-
-  return {
-    begin() {
-      state = 'start';
-      answers = 0;
-      bytes = 0;
-      lineBytes = 0;
-      held = NOTHING;
-    },
-    pass(chunk) {
-      if (state === 'through') return chunk;
-      let at = 0;
-      let rest = chunk;
-      while (at < rest.length) {
-        const from = at;
-        if (state === 'interim') at = skipHead(rest, at);
-        else {
-          if (held.length > 0) {
-            bytes -= held.length;
-            rest = concatenated([held, rest], held.length + rest.length);
-            held = NOTHING;
-          }
-          at = skipEmptyLines(rest, at);
-          const likeness = likenessAt(rest, at);
-          if (likeness === 'other') {
-            state = 'through';
-            return at === 0 ? rest : rest.subarray(at);
-          }
-          if (likeness === 'unclear') {
-            held = rest.slice(at);
-            at = rest.length;
-          } else {
-            state = 'interim';
-            lineBytes = 1;
-            at += STATUS_LINE.length;
-            answers += 1;
-          }
-        }
-        bytes += at - from;
-        if (answers > INTERIM_ANSWERS_MAX || bytes > INTERIM_HEADS_BYTES) return 'too many';
-      }
-      return null;
-    },
-  };
-}
-
-const NOTHING: Uint8Array<ArrayBuffer> = new Uint8Array(0);
-const CR = 13;
-const LF = 10;
-/** `d` stands for any digit. */
-const STATUS_LINE = 'HTTP/d.d 1dd';
-
-/** Parsers accept empty lines before a status line (RFC 9112 §2.2). */
-function skipEmptyLines(chunk: Uint8Array, from: number): number {
-  let at = from;
-  while (chunk[at] === CR || chunk[at] === LF) at += 1;
-  return at;
-}
-
-/** 101 is `other`: no request asks for it, and the bytes after it are not HTTP. */
-function likenessAt(chunk: Uint8Array, from: number): 'interim' | 'unclear' | 'other' {
-  for (let i = 0; i < STATUS_LINE.length; i += 1) {
-    const byte = chunk[from + i];
-    if (byte === undefined) return 'unclear';
-    const isDigit = byte >= 0x30 && byte <= 0x39;
-    if (STATUS_LINE[i] === 'd' ? !isDigit : byte !== STATUS_LINE.charCodeAt(i)) return 'other';
-  }
-  const isSwitch = chunk[from + 10] === 0x30 && chunk[from + 11] === 0x31;
-  return isSwitch ? 'other' : 'interim';
 }

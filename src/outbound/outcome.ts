@@ -40,6 +40,8 @@ export type Answer = {
   readonly body: Uint8Array;
   /** The body went on beyond `body`: at the bound, or where the connection failed. */
   readonly truncated: boolean;
+  /** How it violates HTTP, or why its rest could not be read, as clauses. The status counts all the same. */
+  readonly problems?: readonly string[];
 };
 
 /**
@@ -68,11 +70,15 @@ export function failure(
   message: string,
   { answer = null, timings = NO_TIMINGS }: { readonly answer?: Answer | null; readonly timings?: Timings } = {},
 ): Failure {
-  return { ok: false, errorClass, message, advice: adviceFor(errorClass, answer?.status), answer, timings };
+  return { ok: false, errorClass, message, advice: adviceFor(errorClass, answer?.status, message), answer, timings };
 }
 
-/** What the operator should check or change: for `http_status` by the status of the answer, if it is given. */
-export function adviceFor(errorClass: ErrorClass, status?: number | null): string {
+/**
+ * What the operator should check or change: for `http_status` by the status of the answer, for `tls_untrusted` by the code at the end of the
+ * failure's message, if they are given.
+ */
+export function adviceFor(errorClass: ErrorClass, status?: number | null, message?: string | null): string {
+  if (errorClass === 'tls_untrusted') return untrustedAdvice(message ?? '');
   if (errorClass !== 'http_status' || status === undefined || status === null) return ADVICE[errorClass];
   return STATUS_ADVICE[status] ?? STATUS_ADVICE[`${Math.floor(status / 100)}xx`] ?? ADVICE.http_status;
 }
@@ -85,7 +91,7 @@ export function statusInMessage(message: string | null): number | null {
 
 /** The advice for a failure of which only the message is kept, without the status. */
 export function adviceForMessage(errorClass: string, message: string | null): string {
-  return adviceFor(errorClass as ErrorClass, statusInMessage(message));
+  return adviceFor(errorClass as ErrorClass, statusInMessage(message), message);
 }
 
 const CREDENTIALS =
@@ -114,6 +120,32 @@ const ADVICE: Readonly<Record<ErrorClass, string>> = {
 };
 
 export const ERROR_CLASSES = Object.keys(ADVICE) as readonly ErrorClass[];
+
+/** By OpenSSL's reason why a certificate is not trusted. Nothing that is already so is advised. */
+const UNTRUSTED_ADVICE: readonly (readonly [codes: RegExp, advice: string])[] = [
+  [
+    /^DEPTH_ZERO_SELF_SIGNED_CERT$/,
+    'Put this certificate into SALLYPORT_CA_FILE, or have one issued by an authority that is trusted.',
+  ],
+  [
+    /^SELF_SIGNED_CERT_IN_CHAIN$/,
+    'The receiver sends its whole chain. Put one of the authorities in it into SALLYPORT_CA_FILE.',
+  ],
+  [
+    /^CERT_SIGNATURE_FAILURE$/,
+    'A trusted authority has the same name and another key. Put the authority that issued the certificate into SALLYPORT_CA_FILE.',
+  ],
+  [/^UNABLE_TO_/, ADVICE.tls_untrusted],
+];
+
+const UNUSABLE =
+  "Have the receiver's certificate and those of its authorities issued again: one of them does not meet today's rules, for example with a short key, or was revoked.";
+
+function untrustedAdvice(message: string): string {
+  const [, code] = /\((\w+)\)$/.exec(message) ?? [];
+  if (code === undefined) return ADVICE.tls_untrusted;
+  return UNTRUSTED_ADVICE.find(([codes]) => codes.test(code))?.[1] ?? UNUSABLE;
+}
 
 const GATEWAY =
   "Check that the receiver is up. Look into the receiver's log, and into the log of a proxy that answers for it.";

@@ -1,7 +1,7 @@
 /** TLS to receivers (contract §5): 1.2 or newer, the certificate always verified. No option weakens it. */
 
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import tls, { type ConnectionOptions, type SecureContext, type TLSSocket } from 'node:tls';
+import tls, { type ConnectionOptions, type PeerCertificate, type SecureContext, type TLSSocket } from 'node:tls';
 import { deliveryError } from './classify.ts';
 import { isLiteral } from './egress.ts';
 
@@ -20,12 +20,15 @@ export function readAuthorities(caPem: string): readonly string[] {
 }
 
 /**
- * Trusts Node's roots and `authorities`. Takes 20 ms and 1 MB with `authorities`, because Node parses all roots again, so it is made once for
+ * Trusts Node's roots and `authorities`, which may be intermediate ones, as for curl. Takes 20 ms and 1 MB with `authorities`, because Node parses all roots again, so it is made once for
  * all endpoints and once for each client certificate. Throws an error of class `tls` for an unusable client certificate; its message contains
  * nothing of the key.
  */
 export function makeSecureContext(authorities: readonly string[], client: ClientCertificate | null): SecureContext {
-  const ca = authorities.length === 0 ? {} : { ca: distinct([...tls.getCACertificates('default'), ...authorities]) };
+  const ca =
+    authorities.length === 0
+      ? {}
+      : { ca: distinct([...tls.getCACertificates('default'), ...authorities]), allowPartialTrustChain: true };
   if (client === null) return tls.createSecureContext({ ...ca, minVersion: 'TLSv1.2' });
   const { certificate: cert, privateKey: key } = client;
   if (!belongTogether(cert, key)) {
@@ -46,9 +49,21 @@ export function tlsOptions(host: string, secureContext: SecureContext): Connecti
     secureContext,
     minVersion: 'TLSv1.2',
     rejectUnauthorized: true,
+    checkServerIdentity: checkNames,
     ALPNProtocols: ['http/1.1'],
   };
 }
+
+/** As Node checks, but never against the common name (RFC 9110 §4.3.4). On Deno, whose TLS library ignores common names, it is not called. */
+function checkNames(host: string, certificate: PeerCertificate): Error | undefined {
+  const error = tls.checkServerIdentity(host, { ...certificate, subject: { ...certificate.subject, CN: '' } });
+  return error !== undefined && certificate.subjectaltname === undefined
+    ? deliveryError('tls_wrong_host', NO_ALTERNATIVE_NAME, error)
+    : error;
+}
+
+const NO_ALTERNATIVE_NAME =
+  "the receiver's certificate names its host only as its common name, which does not count: it has no subject alternative name (RFC 9110 §4.3.4)";
 
 /**
  * Whether the receiver asked for a client certificate and got none. Node does not report that, but only a client that was asked has shared

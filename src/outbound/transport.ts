@@ -48,7 +48,8 @@ export type TransportRequest = {
   readonly clientCertificate?: ClientCertificate | null | undefined;
   /**
    * The status decides as soon as the head of the response is read, whatever happens to the body (contract §5 "Outcome"). The body then
-   * gets at most `BODY_AFTER_HEAD_MS`; the connection is closed unless the body is complete.
+   * gets at most `BODY_AFTER_HEAD_MS`; the connection is closed unless the body is complete. If the receiver breaks off within the head,
+   * the status decides unless it is 2xx.
    */
   readonly headDecides?: boolean | undefined;
   /** Ends the request at once, with an outcome of class `internal` whose message has the reason. */
@@ -57,8 +58,8 @@ export type TransportRequest = {
 
 export type Transport = {
   /**
-   * Sends one POST and never rejects. Nothing is sent twice by itself: a kept-alive connection that the receiver
-   * closes in the moment it is used again gives `reset` with `answer` null and `timings.connectMs` null.
+   * Sends one POST and never rejects. If the receiver closes a kept-alive connection in the moment it is used again, before a byte of a
+   * response, the request is sent once more on a new connection (RFC 9112 §9.3.1): the receiver may see it twice.
    */
   post(request: TransportRequest): Promise<Outcome>;
   /** Refuses new requests, ends those without a cancellation of their own, waits for the others, and closes every connection. */
@@ -183,6 +184,7 @@ function attempt(request: AttemptRequest, connections: Connections): Promise<Out
     let exchange: Exchange | null = null;
     let stopWaiting = (): void => {};
     let settled = false;
+    let isSecond = false;
 
     const settle = (end: ExchangeEnd): void => {
       if (settled) return;
@@ -193,14 +195,12 @@ function attempt(request: AttemptRequest, connections: Connections): Promise<Out
       const steps = connection?.steps ?? { dnsMs: null, connectMs: null, tlsMs: null };
       const totalMs = Math.round(performance.now() - startedAt);
       const timings = { ...steps, firstByteMs: exchange?.firstByteMs() ?? null, totalMs };
-      const answer = exchange?.answer() ?? null;
-      if (connection !== null) end.reusable ? connections.release(connection) : connections.discard(connection);
       const classify = exchange?.started() ? classifyAnswerError : classifyError;
-      resolve(
-        answer !== null && headDecides
-          ? statusOutcome(answer, timings)
-          : outcomeOf(connection === null ? end : explained(end, connection, answer), answer, timings, classify),
-      );
+      const explainedEnd = connection === null ? end : explained(end, connection, exchange);
+      const answer = answerOf(exchange, explainedEnd, { headDecides, classify });
+      if (connection !== null) end.reusable ? connections.release(connection) : connections.discard(connection);
+      const isDecided = answer !== null && headDecides;
+      resolve(isDecided ? statusOutcome(answer, timings) : outcomeOf(explainedEnd, answer, timings, classify));
     };
     const fail = (errorClass: ErrorClass, message: string): void => {
       settle({ reusable: false, error: deliveryError(errorClass, message) });
@@ -218,20 +218,60 @@ function attempt(request: AttemptRequest, connections: Connections): Promise<Out
     const giveUp = (): void => {
       fail('internal', `${cancellation.reason} before the answer: ${whereabouts(connection, exchange, url)}`);
     };
+    const exchangeOn = (taken: Connection): void => {
+      connection = taken;
+      const own = startExchange(taken, { path: url.pathname + url.search, headers, body }, { onHead, onEnd });
+      exchange = own;
+    };
+    const onEnd = (end: ExchangeEnd): void => {
+      const isFirst = !settled && !isSecond;
+      if (connection === null || !isFirst || !wasClosedIdle(end, connection, exchange)) {
+        settle(end);
+      } else {
+        isSecond = true;
+        exchangeOn(connections.replace(connection));
+      }
+    };
 
     if (cancellation.reason !== null) return giveUp();
     cancellation.listeners.add(giveUp);
-    stopWaiting = connections.acquire((taken) => {
-      connection = taken;
-      exchange = startExchange(taken, { path: url.pathname + url.search, headers, body }, { onHead, onEnd: settle });
-    });
+    stopWaiting = connections.acquire(exchangeOn);
   });
 }
 
+/** Whether the receiver had closed a kept-alive connection before it saw the request, as far as can be told. */
+function wasClosedIdle({ error }: ExchangeEnd, { steps }: Connection, exchange: Exchange | null): boolean {
+  const isReset = steps === null && exchange?.answer() === null && classifyError(error).errorClass === 'reset';
+  return isReset && exchange.unseenAnswer() === null && !exchange.hasBegun();
+}
+
+type Decision = { readonly headDecides: boolean; readonly classify: (error: unknown) => Classified };
+
+/**
+ * The response, with why its rest could not be read. Of a response that ended within its head only what decides: a 2xx whose head the
+ * receiver did not complete is none.
+ */
+function answerOf(
+  exchange: Exchange | null,
+  { error }: ExchangeEnd,
+  { headDecides, classify }: Decision,
+): Answer | null {
+  const seen = exchange?.answer() ?? null;
+  const answer = seen ?? (headDecides ? (exchange?.unseenAnswer() ?? null) : null);
+  if (answer === null || error === undefined || !headDecides) return answer;
+  const { errorClass, message } = classify(error);
+  const isBrokenOff = seen === null && isSuccess(answer.status) && errorClass !== 'response_too_large';
+  return isBrokenOff ? null : { ...answer, problems: [...(answer.problems ?? []), message] };
+}
+
+function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
+}
+
 /** A receiver that requires a client certificate may close the connection right after it opens; TLS 1.3 allows it no earlier. */
-function explained(end: ExchangeEnd, { steps, lacksCertificate }: Connection, answer: Answer | null): ExchangeEnd {
-  const isRefusal =
-    lacksCertificate && steps !== null && answer === null && classifyError(end.error).errorClass === 'reset';
+function explained(end: ExchangeEnd, { steps, lacksCertificate }: Connection, exchange: Exchange | null): ExchangeEnd {
+  const isUnanswered = lacksCertificate && steps !== null && exchange?.answer() == null;
+  const isRefusal = isUnanswered && classifyError(end.error).errorClass === 'reset';
   return isRefusal ? { ...end, error: certificateWanted(end.error) } : end;
 }
 
@@ -249,7 +289,7 @@ function outcomeOf(
 }
 
 function statusOutcome(answer: Answer, timings: Timings): Outcome {
-  if (answer.status >= 200 && answer.status < 300) return { ok: true, answer, timings };
+  if (isSuccess(answer.status)) return { ok: true, answer, timings };
   return failure('http_status', `the receiver answered ${answer.status}`, { answer, timings });
 }
 

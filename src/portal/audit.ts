@@ -1,6 +1,7 @@
 /** The audit log: who changed what, and how. */
 import { attributes, type Html, html } from '../http/html.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
+import { isObject } from '../kernel/validation.ts';
 import type { AuditAction } from '../resources/audit.ts';
 import type { AuditFilter, AuditRecord } from '../store/audit.ts';
 import type { Store } from '../store/store.ts';
@@ -135,7 +136,7 @@ function row({ at, actor, action, target, changes }: AuditRecord, links: Links, 
     isNamed
       ? html`<a href="${filtered('actor', actor)}" class="plain-link"${attributes({ title: who.kind })}>${who.name}</a>`
       : html`<span>${who.name}</span>`,
-    html`${actionText(action)}`,
+    html`${entryText({ action, changes })}`,
     resourceLink(linkOf(target)),
     html`<details class="audit-changes"><summary>${changesSummary(changes)}</summary>${details}</details>`,
   ];
@@ -208,8 +209,15 @@ const ACTIONS: Readonly<Record<AuditAction, string>> = {
 const TEXTS: ReadonlyMap<string, string> = new Map(Object.entries(ACTIONS));
 
 /** An unknown action is shown by its name. */
-export function actionText(action: string): string {
+function actionText(action: string): string {
   return TEXTS.get(action) ?? action.replace('.', ': ').replaceAll('-', ' ');
+}
+
+/** What was done. A verification that failed is told apart: both have the same action. */
+export function entryText({ action, changes }: Pick<AuditRecord, 'action' | 'changes'>): string {
+  const verification = changes.lastVerification?.to;
+  const isFailed = action === 'endpoint.verify' && isObject(verification) && verification.verified === false;
+  return isFailed ? 'Tried to verify the endpoint: failed' : actionText(action);
 }
 
 /** The choices of the filter. `asked` is the action in the address, which may be a prefix such as `webhook.`. */

@@ -32,6 +32,9 @@ export const attemptView = z
     responseStatus: z.int().nullable(),
     responseHeaders: z.record(z.string(), z.string()).nullable(),
     responseBody: z.string().nullable().meta({ description: 'The first 4 KiB.' }),
+    responseProblem: z.string().nullable().meta({
+      description: 'How the response violates HTTP, or why its rest could not be read. The status counts all the same.',
+    }),
     delivered: z.boolean(),
     errorClass: z.string().nullable(),
     error: z.string().nullable(),
@@ -197,7 +200,7 @@ export function viewDelivery(delivery: Delivery): DeliveryView {
     nextAttemptAt: isoInstant(delivery.nextAttemptAt),
     settledAt: isoInstant(settledAt),
     createdAt: isoInstant(createdAt),
-    updatedAt: isoInstant(settledAt ?? createdAt),
+    updatedAt: isoInstant(delivery.updatedAt),
   };
 }
 
@@ -211,10 +214,11 @@ export function viewAttempt(attempt: AttemptRecord): AttemptView {
     responseStatus,
     responseHeaders: attempt.responseHeaders === null ? null : { ...attempt.responseHeaders },
     responseBody: responseBody === null ? null : Buffer.from(responseBody).toString('utf8'),
+    responseProblem: attempt.responseProblem,
     delivered: errorClass === null,
     errorClass,
     error: errorMessage,
-    advice: errorClass === null ? null : adviceFor(errorClass as ErrorClass, attempt.responseStatus),
+    advice: errorClass === null ? null : adviceFor(errorClass as ErrorClass, attempt.responseStatus, errorMessage),
     timings: { ...timings },
   };
 }

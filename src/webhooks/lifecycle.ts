@@ -70,14 +70,20 @@ export const HEALTHY = {
   deadStreak: 0,
 } as const;
 
-/** The progress of a webhook that is started: a new session without failures. */
+/**
+ * The progress of a webhook that is started: a new session. A failure that a stop interrupted goes on, unless it has lasted for
+ * `FAILING_LIMIT_MS` or the service gave the webhook up for it: somebody who starts a webhook again and again does not postpone its end.
+ */
 export function startedProgress(
   { mode, progress }: Pick<Webhook, 'mode' | 'progress'>,
   { sessionId, now }: { sessionId: string; now: number },
 ): Progress {
+  const { failingSinceAt } = progress;
+  const goesOn = failingSinceAt !== null && now - failingSinceAt < FAILING_LIMIT_MS;
   return {
     ...progress,
     ...HEALTHY,
+    failingSinceAt: goesOn ? failingSinceAt : null,
     state: nextState(progress.state, 'start'),
     ...{ stateAt: now, sessionId, sessionAt: now, sentAt: null },
     // The dispatcher has nothing to do in mode `pull`.
@@ -85,7 +91,7 @@ export function startedProgress(
   };
 }
 
-/** The progress of a webhook that stops or fails: it sends nothing, and its records wait. */
+/** The progress of a webhook that stops or fails: it sends nothing, and its records wait. A stop does not end a failure. */
 export function stoppedProgress(
   progress: Progress,
   event: 'stop' | 'gave_up',
@@ -95,6 +101,7 @@ export function stoppedProgress(
   return {
     ...progress,
     ...HEALTHY,
+    failingSinceAt: event === 'stop' ? progress.failingSinceAt : null,
     state: nextState(progress.state, event),
     ...{ stateReason: reason, stateAt: now, sessionId: null, sessionAt: null, wakeAt: null },
   };

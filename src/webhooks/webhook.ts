@@ -110,6 +110,8 @@ export type Delivery = {
   readonly isLeased: boolean;
   readonly createdAt: number;
   readonly settledAt: number | null;
+  /** Its last attempt, as it began or ended, its last replay, or its erasure; without one its creation. */
+  readonly updatedAt: number;
   /** When its data was erased. */
   readonly erasedAt: number | null;
 };

@@ -17,7 +17,17 @@ const publicKeys = createLru<string, Key>({ max: PGP_KEYS_CACHED });
 /** Checks whether an armored public key can be used to encrypt at `now` (epoch milliseconds). Never throws. */
 export async function inspectPublicKey(armored: string, now: number): Promise<KeyVerdict> {
   const parsed = await parsePublicKey(armored);
-  return parsed.ok ? judgeKey(parsed.key, now) : parsed;
+  if (!parsed.ok) return parsed;
+  const { key } = parsed;
+  const judged = await judgeKey(key, now);
+  if (!judged.ok) return judged;
+  const expiresAt = await usableUntil(key, now);
+  return {
+    ok: true,
+    fingerprint: key.getFingerprint().toUpperCase(),
+    algorithm: algorithmName(judged.encrypting.getAlgorithmInfo()),
+    expiresAt: expiresAt === Number.POSITIVE_INFINITY ? null : expiresAt,
+  };
 }
 
 /**
@@ -98,32 +108,64 @@ function refusePrivate(): Failure<KeyFailureCode> {
   return failure('private_key', 'this is a private key: keep it secret, and use its public key instead');
 }
 
-/** Checks one parsed public key at `now` (epoch milliseconds). The first check of a key verifies its self-signatures, which takes about 1 ms. */
-async function judgeKey(key: Key, now: number): Promise<KeyVerdict> {
+/** What encrypts at a moment: a subkey, or the key itself. `keyExpiresAt` is the key's own expiry; infinite for never. */
+type Judged =
+  | { readonly ok: true; readonly encrypting: Key | Subkey; readonly keyExpiresAt: number }
+  | Failure<KeyFailureCode>;
+
+/**
+ * Checks one parsed public key at `now` (epoch milliseconds) and chooses its newest subkey that can be used then, as GnuPG does. The first
+ * check of a key verifies its self-signatures, which takes about 1 ms.
+ */
+async function judgeKey(key: Key, now: number): Promise<Judged> {
   const date = new Date(now);
+  const kind = unsupportedKind(key);
+  if (kind !== null) return failure('cannot_encrypt', `the key cannot be used: ${kind} is not supported. ${SUPPORTED}`);
   if (await key.isRevoked(undefined, undefined, date)) return failure('revoked_key', 'the key is revoked');
   const keyExpiresAt = Number((await key.getExpirationTime()) ?? Number.NaN);
   if (Number.isNaN(keyExpiresAt)) {
     const { algorithm, curve, bits } = key.getAlgorithmInfo();
-    const kind = `${algorithm}, ${curve ?? bits ?? 'no size'}`;
-    return failure('cannot_encrypt', `the key has no self-signature that can be verified here (${kind})`);
+    const info = `${algorithm}, ${curve ?? bits ?? 'no size'}`;
+    return failure('cannot_encrypt', `the key has no self-signature that can be verified here (${info})`);
   }
   if (keyExpiresAt <= now) return expired('the key', keyExpiresAt);
   const created = key.getCreationTime().getTime();
   if (created > now) return failure('cannot_encrypt', `the key is not valid before ${new Date(created).toISOString()}`);
-  const chosen = await key.getEncryptionKey(undefined, date).catch((error: Error) => error);
-  const weak = weakness(key) ?? (chosen instanceof Error ? null : weakness(chosen));
+  const encrypting = await key.getEncryptionKey(undefined, date).catch((error: Error) => error);
+  const weak = weakness(key) ?? (encrypting instanceof Error ? null : weakness(encrypting));
   if (weak !== null) return weak;
-  if (chosen instanceof Error) return whyNoneEncrypts(key, date, chosen);
-  const subkey = key.subkeys.find((candidate) => candidate === chosen);
-  const subkeyExpiresAt = Number((await subkey?.getExpirationTime(date)) ?? Number.POSITIVE_INFINITY);
-  const expiresAt = Math.min(keyExpiresAt, subkeyExpiresAt);
-  return {
-    ok: true,
-    fingerprint: key.getFingerprint().toUpperCase(),
-    algorithm: algorithmName(chosen.getAlgorithmInfo()),
-    expiresAt: expiresAt === Number.POSITIVE_INFINITY ? null : expiresAt,
-  };
+  return encrypting instanceof Error ? whyNoneEncrypts(key, date, encrypting) : { ok: true, encrypting, keyExpiresAt };
+}
+
+/**
+ * Until when the key can encrypt without a gap, in epoch milliseconds; infinite for ever. When the subkey that encrypts expires, an older one
+ * may still be usable.
+ */
+async function usableUntil(key: Key, now: number): Promise<number> {
+  let until = now;
+  // Each round begins after the expiry of another subkey.
+  for (let round = 0; round <= key.subkeys.length; round += 1) {
+    const judged = await judgeKey(key, until);
+    if (!judged.ok) return until;
+    const { encrypting, keyExpiresAt } = judged;
+    const subkey = key.subkeys.find((candidate) => candidate === encrypting);
+    const expiresAt = Number((await subkey?.getExpirationTime(new Date(until))) ?? Number.POSITIVE_INFINITY);
+    if (expiresAt >= keyExpiresAt) return keyExpiresAt;
+    until = expiresAt;
+  }
+  return until;
+}
+
+const SUPPORTED = 'Make a key with Curve25519, a NIST curve or RSA.';
+
+/** The kind of a key or subkey that the library cannot verify, or refuses to encrypt for; null for all others. */
+function unsupportedKind(key: Key | Subkey): string | null {
+  const { algorithm, curve } = key.getAlgorithmInfo();
+  if (algorithm === 'elgamal') return 'ElGamal';
+  if (algorithm === 'dsa') return 'DSA';
+  // The library encrypts for subkeys on Brainpool curves, but cannot verify signatures of them.
+  const isUnsupported = curve === 'secp256k1' || (algorithm === 'ecdsa' && curve?.startsWith('brainpool') === true);
+  return isUnsupported ? `the curve ${curve}` : null;
 }
 
 /** The newest subkey for encryption says why the key cannot encrypt any more. A key without such a subkey never could. */
@@ -134,6 +176,11 @@ async function whyNoneEncrypts(key: Key, date: Date, error: Error): Promise<Fail
       (binding) => ((binding.keyFlags?.[0] ?? 0) & ENCRYPTION_FLAGS) > 0,
     );
     for (const binding of bindings) {
+      const kind = unsupportedKind(subkey);
+      if (kind !== null) {
+        const what = `the key's encryption subkey ${nameOf(subkey)} cannot be used`;
+        return failure('cannot_encrypt', `${what}: ${kind} is not supported. ${SUPPORTED}`);
+      }
       if (await subkey.isRevoked(binding, key.keyPacket, date)) {
         return failure('revoked_key', `the key's encryption subkey ${nameOf(subkey)} is revoked`);
       }
@@ -181,7 +228,7 @@ export type KeyFailureCode =
 
 /**
  * `fingerprint` is in upper-case hex. `algorithm` is that of the subkey that encrypts, such as `rsa4096` or `curve25519`. `expiresAt` is in
- * epoch milliseconds: the earlier of the key's and its encryption subkey's expiry; null for never.
+ * epoch milliseconds: when the key or the last of its subkeys that can encrypt expires; null for never.
  */
 export type KeyVerdict = Verdict<
   KeyFailureCode,

@@ -86,7 +86,8 @@ describe('a failure of the endpoint', () => {
   const statuses = [100, 101, 301, 302, 304, 401, 403, 404, 407, 408, 425, 429, 500, 502, 503, 504, 599];
   const failures = [
     ...statuses.map((status) => [`status ${status}`, answered(status)] as const),
-    ...ERROR_CLASSES.filter((errorClass) => errorClass !== 'internal').map(
+    // A reset may be a lost 413, and has a test of its own.
+    ...ERROR_CLASSES.filter((errorClass) => errorClass !== 'internal' && errorClass !== 'reset').map(
       (errorClass) => [errorClass, failure(errorClass, 'why')] as const,
     ),
     // The token endpoint is another server: its refusal says nothing about the records.
@@ -208,6 +209,21 @@ describe('an answer about the content', () => {
       const { fate } = judged({ outcome: answered(status), batch });
       assert.deepEqual(fate, { kind: 'retry', at: retryAt(6), contentRefusals: 6 });
     }
+  });
+
+  it('is halved after the second reset in a row without an answer: a 413 may have been lost with the connection', () => {
+    const reset = failure('reset', 'closed');
+    const first = judged({ outcome: reset });
+    assert.deepEqual(first.fate, { kind: 'retry', at: retryAt(1), contentRefusals: 1 });
+    assert.deepEqual([first.health.failureStreak, first.event], [1, 'failed']);
+    const again = { ...batchOf(0, 9), attemptNumber: 2, contentRefusals: 1 };
+    assert.deepEqual(judged({ outcome: reset, batch: again }).fate, { kind: 'halve', at: NOW, halfIds: HALF_IDS });
+    for (const other of [failure('reset', 'closed', { answer: answered(200).answer }), failure('timeout', 'late')])
+      assert.deepEqual(judged({ outcome: other, batch: again }).fate, {
+        kind: 'retry',
+        at: retryAt(2),
+        contentRefusals: 0,
+      });
   });
 
   it('halves at the last attempt too: each half has all its attempts', () => {

@@ -7,6 +7,8 @@ import { isDrained, openDispatching, TYPE, takeRecords, until } from '../support
 import { ACTOR, makeKey, makeWebhook } from '../support/services.ts';
 import { execute, onSqlite } from '../support/store.ts';
 
+const HOUR_MS = 3_600_000;
+
 const attempts = async (
   rows: (sql: string) => Promise<readonly unknown[]>,
   number: number,
@@ -223,6 +225,38 @@ describe('a webhook that the service stops', () => {
     );
     assert.equal(d.receiver.requests.length, 0);
     assert.equal(at.deliveries.length, 0);
+  });
+});
+
+describe('a failing webhook', () => {
+  it('is failing since its first failure, also after it was stopped and started, and is given up 24 hours after it', async (t) => {
+    const d = await openDispatching(t);
+    const { at, webhook } = await d.connect({ webhook: { retry: { policy: 'linear', maxAttempts: 100 } } });
+    at.answer(() => ({ status: 503 }));
+    const state = async () => (await d.webhooks.get(webhook.id)).progress;
+    const failsAgain = async (times: number): Promise<void> => {
+      await until('a failure', async () => (await state()).failureStreak === times);
+    };
+    await d.publishMany(1);
+    await d.start();
+    await failsAgain(1);
+    const { failingSinceAt } = await state();
+    assert.equal(failingSinceAt, d.clock());
+    for (let round = 1; round <= 2; round += 1) {
+      d.advance(11 * HOUR_MS);
+      await d.webhooks.stop(webhook.id, ACTOR);
+      assert.equal((await state()).failingSinceAt, failingSinceAt);
+      await d.webhooks.start(webhook.id, ACTOR);
+      await failsAgain(1);
+      assert.deepEqual([(await state()).state, (await state()).failingSinceAt], ['failing', failingSinceAt]);
+    }
+    d.advance(2 * HOUR_MS);
+    await until('the end', async () => (await state()).state === 'failed');
+    assert.equal((await state()).stateReason, 'failing_too_long');
+    // The service gave it up: a start begins another 24 hours.
+    await d.webhooks.start(webhook.id, ACTOR);
+    await failsAgain(1);
+    assert.equal((await state()).failingSinceAt, d.clock());
   });
 });
 

@@ -283,6 +283,7 @@ describe('an outcome', () => {
       webhookNumber: number,
       owner: 'me',
       batches: [{ batch: { ...batch, attemptNumber }, fate: { kind: 'delivered', at: d.clock() }, attempt: null }],
+      now: d.clock(),
       health: null,
       changes: [],
       audit: {

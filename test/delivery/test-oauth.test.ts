@@ -120,7 +120,7 @@ describe('the test of OAuth settings', () => {
     });
     const { error, responseBody } = await test(endpointId);
     assert.match(error ?? '', /^the token request failed: reset: /);
-    assert.equal(responseBody, '{"access_token":"[secret]"');
+    assert.equal(responseBody, '{"access_token":"[secret]');
     assert.equal(receiver.requests.length, 1);
   });
 

@@ -1,7 +1,8 @@
 /** The advice for each cause of a failed attempt, as a table. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { adviceFor, type ErrorClass, failure, statusInMessage } from '../../src/outbound/outcome.ts';
+import { classifyError } from '../../src/outbound/classify.ts';
+import { adviceFor, adviceForMessage, type ErrorClass, failure, statusInMessage } from '../../src/outbound/outcome.ts';
 
 const CAUSES: readonly (readonly [errorClass: ErrorClass, status: number | null, advice: RegExp])[] = [
   ['http_status', 301, /does not follow redirects\. Set the endpoint's URL/],
@@ -42,6 +43,21 @@ describe('the advice for a failed attempt', () => {
       assert.match(adviceFor(errorClass, status), advice);
     });
   }
+
+  it('for a certificate that is not trusted depends on the reason', () => {
+    for (const [code, advice] of [
+      ['DEPTH_ZERO_SELF_SIGNED_CERT', /^Put this certificate into SALLYPORT_CA_FILE/],
+      ['SELF_SIGNED_CERT_IN_CHAIN', /Put one of the authorities in it into SALLYPORT_CA_FILE/],
+      ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', /send its whole certificate chain, or put/],
+      ['CERT_SIGNATURE_FAILURE', /has the same name and another key/],
+      ['UNSPECIFIED', /issued again/],
+    ] as const) {
+      const { message } = classifyError(Object.assign(new Error('x'), { code }));
+      assert.match(failure('tls_untrusted', message).advice, advice);
+      assert.match(adviceForMessage('tls_untrusted', `tls_untrusted: ${message}`), advice);
+    }
+    assert.match(adviceFor('tls_untrusted'), /send its whole certificate chain, or put/);
+  });
 
   it('is a sentence for every status', () => {
     for (let status = 100; status < 600; status += 1) assert.match(adviceFor('http_status', status), /^[A-Z].+\.$/);

@@ -2,7 +2,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { ANSWER_BYTES, INTERIM_ANSWERS_MAX, RESPONSE_READ_BYTES } from '../../src/kernel/limits/limits.ts';
+import {
+  ANSWER_BYTES,
+  INTERIM_ANSWERS_MAX,
+  RESPONSE_HEADER_BYTES,
+  RESPONSE_READ_BYTES,
+} from '../../src/kernel/limits/limits.ts';
 import { deferred } from '../support/deferred.ts';
 import { startHttpsServer, startRawTlsServer } from '../support/https-server.ts';
 import { makeCertificates } from '../support/tls.ts';
@@ -35,13 +40,12 @@ test('interim responses are skipped, also an unrequested 100 Continue, and the c
 });
 
 test('interim answers without end fail the attempt, and its connection is closed', async (t) => {
-  for (const [flood, alsoAsHead] of [
-    [HINTS.repeat(100), false],
-    [`HTTP/1.1 103 x\r\n${'A: b\r\n'.repeat(1000)}`, false],
-    ['\r\n'.repeat(1000), false],
-    // No client accepts this form of a status line; the parser must not be left to count them.
-    [HINTS.replace('103', ' 103').repeat(100), true],
-  ] as const) {
+  for (const flood of [
+    HINTS.repeat(100),
+    `HTTP/1.1 103 x\r\n${'A: b\r\n'.repeat(1000)}`,
+    '\r\n'.repeat(1000),
+    HINTS.replace('103', ' 103').repeat(100),
+  ]) {
     const closed = deferred();
     let sent = 0;
     const port = await startRawTlsServer(t, identity, async (socket) => {
@@ -59,7 +63,7 @@ test('interim answers without end fail the attempt, and its connection is closed
       'malformed_response',
     );
     assert.equal(outcome.answer, null);
-    if (!alsoAsHead) assert.match(outcome.message, /more than 16 interim answers \(1xx\), or more than 16384 bytes/);
+    assert.match(outcome.message, /more than 16 interim answers \(1xx\), or more than 16384 bytes/);
     await closed.promise;
     assert.ok(sent < 16 * 1024 * 1024);
   }
@@ -124,7 +128,7 @@ test('a body that comes within its time is recorded whole, and its connection is
   assert.equal(receiver.connections(), 1);
 });
 
-test('any other status counts as soon as its head is read too, and a head that is not complete does not', async (t) => {
+test('any other status counts as soon as its line is read, and a 2xx only with its whole head', async (t) => {
   let reply = '';
   const port = await startRawTlsServer(t, identity, async (socket) => {
     await once(socket, 'data');
@@ -134,8 +138,28 @@ test('any other status counts as soon as its head is read too, and a head that i
   const request = requestTo(`https://receiver.test:${port}/`, { headDecides: true });
   reply = 'HTTP/1.1 410 Gone\r\nContent-Length: 100\r\n\r\nhalf';
   assert.equal(failed(await post(request), 'http_status').answer?.status, 410);
-  reply = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n';
-  assert.equal(failed(await post(request), 'reset').answer, null);
+  reply = 'HTTP/1.1 413 Content Too Large\r\nRetry-After: 7\r\nContent-Le';
+  const { answer } = failed(await post(request), 'http_status');
+  assert.deepEqual([answer?.status, answer?.headers, answer?.truncated], [413, { 'retry-after': '7' }, true]);
+  assert.match(answer?.problems?.join() ?? '', /closed before the answer was complete/);
+  for (reply of ['HTTP/1.1 200 OK\r\nContent-Length: 0\r\n', 'HTTP/1.1 503 Bus'])
+    assert.equal(failed(await post(request), 'reset').answer, null);
+});
+
+test('a status decides even if its headers are larger than the bound', async (t) => {
+  const receiver = await startHttpsServer(identity, {
+    answer: { headers: { 'x-long': 'x'.repeat(RESPONSE_HEADER_BYTES) } },
+  });
+  t.after(() => receiver.close());
+  const { post } = loopbackTransport(t, { caPem });
+  const request = requestTo(`https://receiver.test:${receiver.port}/`, { headDecides: true });
+  const { ok, answer } = await post(request);
+  assert.deepEqual(
+    [ok, answer?.status, answer?.problems],
+    [true, 200, ["the answer's headers are too large: more than 16384 bytes"]],
+  );
+  failed(await post({ ...request, headDecides: false }), 'response_too_large');
+  assert.equal(receiver.connections(), 2);
 });
 
 test('a request whose outcome the head does not decide needs the body, for example a token request', async (t) => {

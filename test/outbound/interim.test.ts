@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { INTERIM_ANSWERS_MAX, INTERIM_HEADS_BYTES } from '../../src/kernel/limits/limits.ts';
-import { createInterimFilter } from '../../src/outbound/connections.ts';
+import { createHeadFilter } from '../../src/outbound/incoming.ts';
 
 /** The bytes that the parser gets of a response that arrives in these pieces. */
-function passed(pieces: readonly string[], filter = createInterimFilter()): string {
+function passed(pieces: readonly string[], filter = createHeadFilter()): string {
   filter.begin();
   let text = '';
   for (const piece of pieces) {
     const rest = filter.pass(Buffer.from(piece, 'latin1'));
-    if (rest === 'too many') return 'too many';
+    if (rest === 'too many' || rest === 'too large') return rest;
     text += rest === null ? '' : Buffer.from(rest).toString('latin1');
   }
   return text;
@@ -54,7 +54,7 @@ test('how an answer is cut into pieces changes nothing', () => {
 });
 
 test('the count of interim responses begins again with each request on a connection', () => {
-  const filter = createInterimFilter();
+  const filter = createHeadFilter();
   const sent = HINTS.repeat(INTERIM_ANSWERS_MAX) + FINAL;
   for (let i = 0; i < 3; i += 1) assert.equal(passed([sent], filter), FINAL);
 });
@@ -73,7 +73,7 @@ test('the bounds: sixteen interim answers, and 16 KiB of their heads', () => {
 });
 
 test('bytes that belong to no request pass as they are, so that the client refuses them', () => {
-  const filter = createInterimFilter();
+  const filter = createHeadFilter();
   const bytes = Buffer.from(HINTS);
   assert.equal(filter.pass(bytes), bytes);
 });

@@ -378,6 +378,7 @@ function attempt({ ids }: TestStore, webhookNumber: number, more: Partial<Attemp
     responseBody: Buffer.from([0, 255, 128]),
     errorClass: null,
     errorMessage: null,
+    responseProblem: null,
     timings: { ...NO_TIMINGS, totalMs: 12 },
     ...more,
   };

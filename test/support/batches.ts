@@ -72,6 +72,7 @@ export async function settleBatch(
     webhookNumber,
     owner: OWNER,
     batches: [{ batch, fate, attempt: attemptOf(s, batch, attempt) }],
+    now: s.clock(),
     health: null,
     changes: [],
     audit: null,
@@ -100,6 +101,7 @@ export function attemptOf(
     responseBody: Buffer.from('ok'),
     errorClass: null,
     errorMessage: null,
+    responseProblem: null,
     timings: NO_TIMINGS,
     ...more,
   };

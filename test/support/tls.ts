@@ -10,10 +10,12 @@ import { join } from 'node:path';
 export type Identity = { readonly certificate: string; readonly privateKey: string };
 
 export type IssueOptions = {
-  /** DNS names and IP addresses that the certificate is for; the default is `localhost`, `127.0.0.1` and `::1`. */
+  /** DNS names and IP addresses that the certificate is for; the default is `localhost`, `127.0.0.1` and `::1`. The first is its common name. */
   readonly names?: readonly string[];
   /** Days until it expires, or since it expired if negative. */
   readonly days?: number;
+  /** Whether `names` are its subject alternative names, which is the default, or only the first is its common name. */
+  readonly hasAlternatives?: boolean;
 };
 
 export type Certificates = {
@@ -31,6 +33,8 @@ export type Certificates = {
   readonly client: Identity;
   /** Issues another certificate. */
   issue(options?: IssueOptions): Identity;
+  /** An intermediate authority, and the certificates that it issues, each with the intermediate's own after it. */
+  intermediate(): { readonly ca: string; issue(options?: IssueOptions): Identity };
 };
 
 const DAY_MS = 86_400_000;
@@ -64,6 +68,14 @@ export function makeCertificates({
       return client();
     },
     issue,
+    intermediate: () => {
+      const { certificate, privateKey } = issueFrom(authority, { names: ['Throw-away intermediate'], days }, AUTHORITY);
+      const issueNext = (options: IssueOptions = {}): Identity => {
+        const leaf = issueFrom({ certificate, privateKey }, { names, days, ...options });
+        return { ...leaf, certificate: leaf.certificate + certificate };
+      };
+      return { ca: certificate, issue: issueNext };
+    },
   };
 }
 
@@ -85,15 +97,21 @@ function makeAuthority(): Identity {
   });
 }
 
-function issueFrom(authority: Identity, { names, days }: Required<IssueOptions>): Identity {
+const LEAF = 'basicConstraints=CA:FALSE\n';
+const AUTHORITY = 'basicConstraints=critical,CA:TRUE\nkeyUsage=keyCertSign\nsubjectKeyIdentifier=hash\n';
+
+type Issued = { readonly names: readonly string[]; readonly days: number; readonly hasAlternatives?: boolean };
+
+function issueFrom(authority: Identity, { names, days, hasAlternatives = true }: Issued, extensions = LEAF): Identity {
   return inFolder((folder) => {
     const write = (name: string, text: string): void => writeFileSync(join(folder, name), text);
     write('ca', authority.certificate);
     write('ca.key', authority.privateKey);
     write('index', '');
     const alternatives = names.map((name) => `${isIP(name) === 0 ? 'DNS' : 'IP'}:${name}`).join(',');
-    write('config', `${CA_CONFIG}subjectAltName=${alternatives}\n`);
-    openssl(folder, `req ${NEW_KEY} -keyout key -out request -subj /CN=${names[0]}`);
+    const hasNames = extensions === LEAF && hasAlternatives;
+    write('config', `${CA_CONFIG}${extensions}${hasNames ? `subjectAltName=${alternatives}\n` : ''}`);
+    openssl(folder, 'req', ...NEW_KEY.split(' '), '-keyout', 'key', '-out', 'request', '-subj', `/CN=${names[0]}`);
     const until = Date.now() + days * DAY_MS;
     const dates = `-startdate ${asn1Time(Math.min(Date.now(), until) - DAY_MS)} -enddate ${asn1Time(until)}`;
     openssl(folder, `ca -batch -notext -config config -in request -out certificate ${dates}`);
@@ -118,7 +136,6 @@ x509_extensions=leaf
 [policy]
 commonName=supplied
 [leaf]
-basicConstraints=CA:FALSE
 `;
 
 function asn1Time(at: number): string {
@@ -130,8 +147,8 @@ function readIdentity(folder: string): Identity {
   return { certificate: read('certificate'), privateKey: read('key') };
 }
 
-function openssl(folder: string, command: string): void {
-  execFileSync('openssl', command.split(' '), { cwd: folder, stdio: 'pipe' });
+function openssl(folder: string, command: string, ...more: readonly string[]): void {
+  execFileSync('openssl', [...command.split(' '), ...more], { cwd: folder, stdio: 'pipe' });
 }
 
 function inFolder<T>(work: (folder: string) => T): T {

@@ -106,7 +106,7 @@ describe('an attempt', () => {
       responseHeaders: {},
       responseBody: null,
     },
-    ...{ errorClass: null, errorMessage: null, timings: NO_TIMINGS },
+    ...{ errorClass: null, errorMessage: null, responseProblem: null, timings: NO_TIMINGS },
   };
 
   it('that was delivered has no error', () => {

@@ -99,10 +99,33 @@ describe('the progress of a webhook', () => {
     }
   });
 
+  it('that starts again goes on with a failure of less than 24 hours that a stop interrupted', () => {
+    const start = (failingSinceAt: number | null): number | null =>
+      startedProgress(
+        { mode: 'push', progress: progress({ state: 'stopped', failingSinceAt }) },
+        { sessionId: 'new', now: NOW },
+      ).failingSinceAt;
+    const limit = NOW - FAILING_LIMIT_MS;
+    for (const [since, after] of [
+      [null, null],
+      [NOW - 5, NOW - 5],
+      [limit + 1, limit + 1],
+      [limit, null],
+    ] as const)
+      assert.equal(start(since), after);
+  });
+
   it('that stops or fails has no session, is not due, and keeps its place in the log', () => {
     const ended = { ...clean, sessionId: null, sessionAt: null, wakeAt: null };
     const stopped = stoppedProgress(progress(), 'stop', 'endpoint_gone', NOW);
-    assert.deepEqual(stopped, { ...progress(), ...ended, state: 'stopped', stateReason: 'endpoint_gone' });
+    const { failingSinceAt } = progress();
+    assert.deepEqual(stopped, {
+      ...progress(),
+      ...ended,
+      failingSinceAt,
+      state: 'stopped',
+      stateReason: 'endpoint_gone',
+    });
     const failed = stoppedProgress(progress(), 'gave_up', 'failing_too_long', NOW);
     assert.deepEqual(failed, { ...progress(), ...ended, state: 'failed', stateReason: 'failing_too_long' });
   });

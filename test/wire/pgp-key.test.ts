@@ -80,6 +80,28 @@ describe('inspecting a public key', () => {
     }
   });
 
+  it('returns the expiry of the last subkey that can encrypt, without a gap before it', async () => {
+    const made = AT - DAY * 1000;
+    const cases: [key: number, subkeys: number[], days: number | null][] = [
+      [0, [10, 20], 20],
+      [0, [20, 10], 20],
+      [0, [0, 10], null],
+      [15, [10, 20], 15],
+      [0, [10, 20, 15], 20],
+    ];
+    for (const [days, lives, wanted] of cases) {
+      const subkeys = lives.map((life) => ({ keyExpirationTime: life * DAY }));
+      const key = await makeKey({ keyExpirationTime: days * DAY, subkeys });
+      const verdict = await inspectPublicKey(key.toPublic().armor(), AT);
+      assert.ok(verdict.ok);
+      assert.equal(
+        verdict.expiresAt,
+        wanted === null ? null : made + wanted * DAY * 1000,
+        JSON.stringify([days, lives]),
+      );
+    }
+  });
+
   it('refuses a key whose encryption subkey has expired, naming it', async () => {
     const key = await makeKey({ subkeys: [{ keyExpirationTime: 3600 }] });
     const [subkey] = key.subkeys;

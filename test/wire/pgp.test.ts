@@ -6,7 +6,7 @@ import * as openpgp from 'openpgp';
 import { encryptBinary, inspectPublicKey, keyErrorCode } from '../../src/wire/pgp.ts';
 import { type DecryptFailureCode, decryptBinary } from '../../src/wire/pgp-decryption.ts';
 import { type PgpVectorName, pgpVector } from '../support/vectors.ts';
-import { type Gnupg, startGnupg } from './gnupg.ts';
+import { type Gnupg, keyIdOf, startGnupg } from './gnupg.ts';
 
 /**
  * The position of the low byte of the bit length of the message's point, 263: after the packet's header, its version, the key id, the
@@ -129,10 +129,41 @@ describe('PGP', () => {
     );
   });
 
-  it('names the curve of a key that the library cannot verify', async () => {
-    const verdict = await inspectPublicKey(gnupg.makeKey('brainpool', 'brainpoolP256r1').publicKey, now);
-    assert.ok(!verdict.ok && verdict.code === 'cannot_encrypt');
-    assert.match(verdict.description, /no self-signature that can be verified here \(ecdsa, brainpoolP256r1\)$/);
+  it('works for a subkey on a Brainpool curve, and names any curve or algorithm that does not work', async () => {
+    const usable = gnupg.makeKeyOf('brainpool-subkey', 'ed25519', 'brainpoolP384r1');
+    const verdict = await inspectPublicKey(usable, now);
+    assert.ok(verdict.ok && verdict.algorithm === 'brainpoolp384r1');
+    assert.ok(gnupg.decrypt(await encryptBinary(usable, BODY, now)).equals(BODY));
+    for (const [primary, subkey, why] of [
+      [
+        'brainpoolP256r1',
+        'brainpoolP256r1',
+        /^the key cannot be used: the curve brainpoolP256r1 is not supported\. Make/,
+      ],
+      ['secp256k1', 'cv25519', /^the key cannot be used: the curve secp256k1 is not supported\. Make/],
+      ['ed25519', 'secp256k1', /encryption subkey [0-9A-F]{16} cannot be used: the curve secp256k1 is not/],
+      ['ed25519', 'elg2048', /encryption subkey [0-9A-F]{16} cannot be used: ElGamal is not supported/],
+    ] as const) {
+      const refused = await inspectPublicKey(gnupg.makeKeyOf(`${primary}-${subkey}`, primary, subkey), now);
+      assert.ok(!refused.ok && refused.code === 'cannot_encrypt');
+      assert.match(refused.description, why);
+    }
+  });
+
+  it('uses the newest subkey that has not expired, as GnuPG does, until none is left', async () => {
+    const publicKey = gnupg.makeKeyOf('two-subkeys', 'ed25519', 'cv25519', '1y');
+    const verdict = await inspectPublicKey(publicKey, now);
+    assert.ok(verdict.ok && verdict.expiresAt === null, JSON.stringify(verdict));
+    const chosen: string[] = [];
+    for (const years of [0, 2]) {
+      const at = now + years * 366 * 86_400_000;
+      const message = await encryptBinary(publicKey, BODY, at);
+      const keyId = keyIdOf(gnupg.listPackets(message));
+      assert.equal(keyId, gnupg.encryptingKeyId('two-subkeys', at));
+      assert.ok(gnupg.decrypt(message).equals(BODY));
+      chosen.push(keyId);
+    }
+    assert.equal(new Set(chosen).size, 2);
   });
 
   it('encrypts for a primary key without a subkey', async () => {

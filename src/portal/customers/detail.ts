@@ -9,7 +9,7 @@ import type { Belongings } from '../../store/customers.ts';
 import type { Ailing, Backlog, DeadLetters } from '../../store/overview.ts';
 import type { Store } from '../../store/store.ts';
 import type { Delivery } from '../../webhooks/webhook.ts';
-import { actionText, type ResourceLink, readResourceLinks, resourceLink } from '../audit.ts';
+import { entryText, type ResourceLink, readResourceLinks, resourceLink } from '../audit.ts';
 import type { PageCall, View } from '../call.ts';
 import { attentionSection } from '../overview.ts';
 import type { PageDependencies } from '../page.ts';
@@ -260,10 +260,10 @@ function auditSection(id: string, { audit, linkOf }: CustomerPage): Html {
     content: table({
       caption: 'Audit log',
       columns: [{ label: 'When' }, { label: 'Who' }, { label: 'Did', kind: 'main' }, { label: 'To' }],
-      rows: audit.map(({ at, actor, action, target }) => [
+      rows: audit.map(({ at, actor, action, target, changes }) => [
         time(at),
         resourceLink(linkOf(actor)),
-        html`${actionText(action)}`,
+        html`${entryText({ action, changes })}`,
         resourceLink(linkOf(target)),
       ]),
       empty: html`<p class="quiet">None yet.</p>`,

@@ -34,7 +34,7 @@ function failure({ errorMessage, responseStatus, responseHeaders }: AttemptRecor
   const isRedirect = responseStatus !== null && responseStatus >= 300 && responseStatus < 400;
   const location = isRedirect ? responseHeaders?.location : undefined;
   const target = location === undefined ? null : html` The redirect leads to <code>${location}</code>.`;
-  return html`<p><strong>${sentence(errorMessage ?? errorClass)}</strong> ${adviceFor(errorClass, responseStatus)}${target}</p>`;
+  return html`<p><strong>${sentence(errorMessage ?? errorClass)}</strong> ${adviceFor(errorClass, responseStatus, errorMessage)}${target}</p>`;
 }
 
 function summaryOf({ firstOffset, lastOffset, timings: { totalMs } }: AttemptRecord): Html {
@@ -46,9 +46,13 @@ function summaryOf({ firstOffset, lastOffset, timings: { totalMs } }: AttemptRec
 
 /** The request, the response and the timings. */
 export function attemptDetails(attempt: AttemptRecord, url: string | null): Html {
-  const { timings, errorClass } = attempt;
+  const { timings, errorClass, responseProblem } = attempt;
   const drawn = waterfall(timings, errorClass);
-  return html`<div class="stack">${drawn}${errorClass === null ? null : html`<p class="quiet">Error class <code>${errorClass}</code></p>`}<div class="columns">${codeBlock({ code: requestText(attempt, url), label: 'Request headers (secrets masked)', isWrapped: true })}${responseBlock(attempt)}</div></div>`;
+  const problem =
+    responseProblem === null
+      ? null
+      : html`<p class="quiet">The status counts, but something is wrong with the response: ${responseProblem}.</p>`;
+  return html`<div class="stack">${drawn}${problem}${errorClass === null ? null : html`<p class="quiet">Error class <code>${errorClass}</code></p>`}<div class="columns">${codeBlock({ code: requestText(attempt, url), label: 'Request headers (secrets masked)', isWrapped: true })}${responseBlock(attempt)}</div></div>`;
 }
 
 function requestText({ requestHeaders }: AttemptRecord, url: string | null): string {

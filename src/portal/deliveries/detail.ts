@@ -225,7 +225,7 @@ function readerStanding({ state, createdAt, settledAt }: Delivery): Html {
 function problemOf(attempt: AttemptRecord | undefined): string | null {
   if (attempt === undefined || attempt.errorClass === null) return null;
   const { errorClass, errorMessage, responseStatus } = attempt;
-  return `${sentence(errorMessage ?? errorClass)} ${adviceFor(errorClass as ErrorClass, responseStatus)}`;
+  return `${sentence(errorMessage ?? errorClass)} ${adviceFor(errorClass as ErrorClass, responseStatus, errorMessage)}`;
 }
 
 /** A lease that has ended is one of a process that was killed. */

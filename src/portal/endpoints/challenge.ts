@@ -108,7 +108,7 @@ function compared(text: string, isRight: boolean): Html {
 /** Advice for the error of a challenge, by its code or status. */
 export function challengeAdvice(error: string): string {
   const [code = ''] = error.split(':', 1);
-  return ADVICE[code] ?? statusAdvice(error) ?? adviceFor(code as ErrorClass);
+  return ADVICE[code] ?? statusAdvice(error) ?? adviceFor(code as ErrorClass, null, error);
 }
 
 const ADVICE: Readonly<Record<string, string>> = {

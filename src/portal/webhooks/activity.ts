@@ -58,7 +58,7 @@ function lastFailure(id: string, attempts: readonly AttemptRecord[]): Html | nul
   const attempt = attempts.find(({ kind }) => kind !== 'test');
   if (attempt === undefined || attempt.errorClass === null) return null;
   const { errorClass, errorMessage, responseStatus } = attempt;
-  return html`<p><strong>${sentence(errorMessage ?? errorClass)}</strong> ${adviceFor(errorClass as ErrorClass, responseStatus)} <a href="/deliveries/failures?webhook=${id}">Failures by cause</a></p>`;
+  return html`<p><strong>${sentence(errorMessage ?? errorClass)}</strong> ${adviceFor(errorClass as ErrorClass, responseStatus, errorMessage)} <a href="/deliveries/failures?webhook=${id}">Failures by cause</a></p>`;
 }
 
 function summary({ period, total }: Series): string {
@@ -94,7 +94,7 @@ export function testSection(attempt: AttemptRecord, url: string): Html {
       : notice({
           tone: 'negative',
           title: sentence(errorMessage ?? errorClass),
-          text: adviceFor(errorClass as ErrorClass, responseStatus),
+          text: adviceFor(errorClass as ErrorClass, responseStatus, errorMessage),
         });
   return section({
     title: 'Test event',

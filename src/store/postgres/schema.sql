@@ -526,10 +526,11 @@ CREATE TABLE batch (
   id               text COLLATE "C" NOT NULL,
   state            text COLLATE "C" NOT NULL CHECK (state IN ('pending', 'delivered', 'dead', 'discarded')),
   attempt_count    bigint NOT NULL,
-  content_refusals bigint NOT NULL,  -- consecutive answers that refuse the content; the second one halves the batch
+  content_refusals bigint NOT NULL,  -- consecutive answers that refuse the content, and resets without an answer; the second one halves the batch
   next_attempt_at  bigint,
   lease_owner      text COLLATE "C",
   settled_at       bigint,
+  updated_at       bigint,  -- the last claim, outcome or replay
   PRIMARY KEY (webhook_number, first_offset),
   CHECK (first_offset <= last_offset),
   CHECK ((state = 'pending') = (next_attempt_at IS NOT NULL)),
@@ -558,6 +559,7 @@ CREATE TABLE attempt (
   response_body    bytea,           -- the first 4 KiB
   error_class      text COLLATE "C",           -- null: delivered
   error_message    text COLLATE "C",
+  response_problem text COLLATE "C",           -- how the response violates HTTP, or why its rest could not be read
   timings          text COLLATE "C" NOT NULL,
   CHECK ((kind = 'delivery') = (first_offset IS NOT NULL)),
   CHECK ((first_offset IS NULL) = (last_offset IS NULL))

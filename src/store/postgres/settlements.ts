@@ -86,16 +86,18 @@ type Fate = Pick<Batch, 'webhookNumber' | 'firstOffset' | 'id' | 'attemptNumber'
   readonly settledAt: number | null;
   readonly attemptCount: number;
   readonly contentRefusals: number;
+  readonly updatedAt: number;
 };
 const FATES = rowsOf<Fate>('fate', {
   ...{ webhookNumber: 'BIGINT', firstOffset: 'BIGINT', id: 'TEXT', attemptNumber: 'BIGINT', owner: 'TEXT' },
   ...{ state: 'TEXT', nextAttemptAt: 'BIGINT', settledAt: 'BIGINT', attemptCount: 'BIGINT', contentRefusals: 'BIGINT' },
+  updatedAt: 'BIGINT',
 });
 // A lease belongs to one attempt: an instance that lost it and claimed the batch again cannot settle it for the previous attempt.
 const SETTLE = `
   UPDATE batch AS b
   SET state = fate.state, next_attempt_at = fate.next_attempt_at, lease_owner = NULL, settled_at = fate.settled_at,
-    attempt_count = fate.attempt_count, content_refusals = fate.content_refusals
+    attempt_count = fate.attempt_count, content_refusals = fate.content_refusals, updated_at = fate.updated_at
   FROM ${FATES.from}
   WHERE b.webhook_number = fate.webhook_number AND b.first_offset = fate.first_offset AND b.id = fate.id
     AND b.lease_owner = fate.owner AND b.attempt_count = fate.attempt_number`;
@@ -110,7 +112,7 @@ const ATTEMPTS = rowsOf<Attempt>('attempt', {
   ...{ key: 'BIGINT', id: 'TEXT', webhookNumber: 'BIGINT', kind: 'TEXT', batchId: 'TEXT', firstOffset: 'BIGINT' },
   ...{ lastOffset: 'BIGINT', attemptNumber: 'BIGINT', startedAt: 'BIGINT', requestHeaders: 'JSON' },
   ...{ responseStatus: 'BIGINT', responseHeaders: 'JSON', responseBody: 'BYTEA', errorClass: 'TEXT' },
-  ...{ errorMessage: 'TEXT', timings: 'JSON' },
+  ...{ errorMessage: 'TEXT', responseProblem: 'TEXT', timings: 'JSON' },
 });
 // Most of the time nothing was erased lately, which the database finds out once for all attempts.
 const ATTEMPT_CARRIED_ERASED = `
@@ -121,7 +123,8 @@ const ATTEMPT_CARRIED_ERASED = `
 const INSERT_ATTEMPTS = `
   INSERT INTO attempt (key, ${ATTEMPT_COLUMNS})
   SELECT key, id, webhook_number, kind, batch_id, first_offset, last_offset, attempt_number, started_at, request_headers, response_status,
-    CASE WHEN erased THEN NULL ELSE response_headers END, CASE WHEN erased THEN NULL ELSE response_body END, error_class, error_message, timings
+    CASE WHEN erased THEN NULL ELSE response_headers END, CASE WHEN erased THEN NULL ELSE response_body END, error_class, error_message,
+    response_problem, timings
   FROM (SELECT *, ${ATTEMPT_CARRIED_ERASED} AS erased FROM ${ATTEMPTS.from}) AS written`;
 
 type Retry = Pick<Batch, 'webhookNumber' | 'firstOffset' | 'id' | 'attemptNumber'> &
@@ -132,21 +135,22 @@ const RETRIES = rowsOf<Retry>('retry', {
 });
 const CLAIM_RETRIES = `
   UPDATE batch AS b
-  SET lease_owner = retry.owner, next_attempt_at = retry.lease_expires_at, attempt_count = retry.attempt_number
+  SET lease_owner = retry.owner, next_attempt_at = retry.lease_expires_at, attempt_count = retry.attempt_number, updated_at = retry.now
   FROM ${RETRIES.from}
   WHERE b.webhook_number = retry.webhook_number AND b.first_offset = retry.first_offset AND b.id = retry.id
     AND b.state = 'pending' AND b.next_attempt_at <= retry.now`;
 
 type Fresh = Pick<Batch, 'webhookNumber' | 'firstOffset' | 'lastOffset' | 'id'> &
-  Pick<Claim, 'owner' | 'leaseExpiresAt' | 'cursorBefore'>;
+  Pick<Claim, 'owner' | 'leaseExpiresAt' | 'now' | 'cursorBefore'>;
 const FRESH = rowsOf<Fresh>('fresh', {
   ...{ webhookNumber: 'BIGINT', firstOffset: 'BIGINT', lastOffset: 'BIGINT', id: 'TEXT' },
-  ...{ owner: 'TEXT', leaseExpiresAt: 'BIGINT', cursorBefore: 'BIGINT' },
+  ...{ owner: 'TEXT', leaseExpiresAt: 'BIGINT', now: 'BIGINT', cursorBefore: 'BIGINT' },
 });
 // If another claim has moved the cursor, the existing batches would violate the primary key, which is reported as a fault.
 const CLAIM_FRESH = `
-  INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner)
-  SELECT fresh.webhook_number, first_offset, last_offset, id, 'pending', 1, 0, lease_expires_at, owner
+  INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner,
+    updated_at)
+  SELECT fresh.webhook_number, first_offset, last_offset, id, 'pending', 1, 0, lease_expires_at, owner, fresh.now
   FROM ${FRESH.from} JOIN webhook_progress AS p ON p.webhook_number = fresh.webhook_number AND p.cursor_offset = fresh.cursor_before`;
 
 /** `healthState` is null without a change of health, and `cursorBefore` without a claim. */
@@ -223,14 +227,17 @@ function statementsOf(works: readonly TurnWork[]): Statement[] {
   ];
 }
 
-function fatesOf({ batches, owner }: Settlement): Fate[] {
-  return batches.flatMap(({ batch, fate }) => (batch === null || fate === null ? [] : [fateOf(batch, fate, owner)]));
+function fatesOf({ batches, owner, now }: Settlement): Fate[] {
+  return batches.flatMap(({ batch, fate }) =>
+    batch === null || fate === null ? [] : [fateOf(batch, fate, owner, now)],
+  );
 }
 
 function fateOf(
   { webhookNumber, firstOffset, id, attemptNumber, contentRefusals }: Batch,
   fate: BatchFate,
   owner: string,
+  now: number,
 ): Fate {
   const isPending = fate.kind === 'retry' || fate.kind === 'release';
   return {
@@ -240,6 +247,7 @@ function fateOf(
     settledAt: isPending ? null : fate.at,
     attemptCount: fate.kind === 'release' ? attemptNumber - 1 : attemptNumber,
     contentRefusals: fate.kind === 'retry' ? fate.contentRefusals : contentRefusals,
+    updatedAt: now,
   };
 }
 

@@ -10,7 +10,7 @@ import { readRow } from './table.ts';
 
 /** Every column but the key. */
 export const ATTEMPT_COLUMNS = `id, webhook_number, kind, batch_id, first_offset, last_offset, attempt_number, started_at, request_headers,
-  response_status, response_headers, response_body, error_class, error_message, timings`;
+  response_status, response_headers, response_body, error_class, error_message, response_problem, timings`;
 export const EVENT_COLUMNS =
   'id, type, data, subject, audience, correlation_id, actor_id, created_at, erased_at, content_hash';
 const ATTEMPT: RowLayout = { table: 'attempt', columns: ATTEMPT_COLUMNS.split(/,\s+/) };

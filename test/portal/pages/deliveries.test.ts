@@ -93,6 +93,13 @@ describe('an attempt', () => {
         /does not follow redirects\. .* The redirect leads to https:\/\/new\.example\/in\?a=&lt;b&gt;\./,
         /Compare/,
       ],
+      [
+        'one whose answer violates HTTP',
+        { responseProblem: 'a header line has no colon' },
+        null,
+        /The status counts, but something is wrong with the response: a header line has no colon\./,
+        /Error class/,
+      ],
       ['one without a body', { responseStatus: 204, responseBody: new Uint8Array() }, null, /\(no body\)/, /4 KiB/],
       ['one whose body is not kept', { responseBody: null }, null, /\(no body\)/, /4 KiB/],
       [

@@ -123,7 +123,7 @@ describe('a test event', () => {
       {
         ...{ id: 'a', webhookNumber: 1, kind: 'test', batchId: 'b', firstOffset: null, lastOffset: null },
         ...{ attemptNumber: 1, startedAt: 0, requestHeaders: {}, responseStatus: null, responseHeaders: null },
-        ...{ responseBody: null, errorClass: 'dns', errorMessage: null, timings: NO_TIMINGS },
+        ...{ responseBody: null, errorClass: 'dns', errorMessage: null, responseProblem: null, timings: NO_TIMINGS },
       },
       'https://nowhere.example/in',
     ).markup;
@@ -137,7 +137,13 @@ describe('a test event', () => {
       {
         ...{ id: 'a', webhookNumber: 1, kind: 'test', batchId: 'b', firstOffset: null, lastOffset: null },
         ...{ attemptNumber: 1, startedAt: 0, requestHeaders: {}, responseStatus: 200, responseHeaders: {} },
-        ...{ responseBody: Buffer.from('ok'), errorClass: null, errorMessage: null, timings: NO_TIMINGS },
+        ...{
+          responseBody: Buffer.from('ok'),
+          errorClass: null,
+          errorMessage: null,
+          responseProblem: null,
+          timings: NO_TIMINGS,
+        },
       },
       'https://shop.example/in',
     ).markup;

@@ -78,6 +78,7 @@ const attempt: fc.Arbitrary<
   responseBody: orNull(fc.uint8Array({ maxLength: 30 })),
   errorClass: orNull(fc.constant('http_status')),
   errorMessage: orNull(text),
+  responseProblem: orNull(text),
   timings: fc.constant({ totalMs: 1 } as unknown as AttemptRecord['timings']),
 });
 
@@ -140,7 +141,7 @@ function workOf(webhookNumber: number, { outcomes, health: changed, wakeAt, clai
     return { batch, fate: outcome.fate, attempt: outcome.attempt === null ? null : { ...outcome.attempt, ...of } };
   });
   const settlement: Settlement = {
-    ...{ webhookNumber, owner: OWNER, batches, health: changed, changes: [], audit: null, wakeAt, next },
+    ...{ webhookNumber, owner: OWNER, batches, now: NOW, health: changed, changes: [], audit: null, wakeAt, next },
   };
   return { hold: hold(webhookNumber), settlement, claim: next };
 }
@@ -201,6 +202,7 @@ describe('claims and settlements of a turn', () => {
         webhookNumber: 1,
         owner: OWNER,
         batches,
+        now: NOW,
         health: null,
         changes: [],
         audit: null,
@@ -231,6 +233,7 @@ describe('claims and settlements of a turn', () => {
         responseBody: Buffer.from('it is Ada'),
         errorClass: null,
         errorMessage: null,
+        responseProblem: null,
         timings: {} as AttemptRecord['timings'],
       },
     };
@@ -280,6 +283,7 @@ describe('claims and settlements of a turn', () => {
       webhookNumber: 1,
       owner: OWNER,
       batches: [],
+      now: NOW,
       health: null,
       changes: [],
       audit: null,

@@ -49,7 +49,8 @@ const READ = `
          greatest(0, coalesce(b.attempt_count, 0) - CASE WHEN ${UNSENT} THEN (${SENT_SINCE}) ELSE 0 END) AS attempt_count,
          CASE WHEN e.erased_at IS NULL THEN b.next_attempt_at END AS next_attempt_at,
          e.erased_at IS NULL AND b.lease_owner IS NOT NULL AS is_leased,
-         CASE WHEN ${UNSENT} THEN e.erased_at ELSE b.settled_at END AS settled_at
+         CASE WHEN ${UNSENT} THEN e.erased_at ELSE b.settled_at END AS settled_at,
+         greatest(e.created_at, coalesce(e.erased_at, 0), coalesce(b.settled_at, 0), coalesce(b.updated_at, 0)) AS updated_at
   FROM tuples(@places) AS place
   CROSS JOIN outbox AS o CROSS JOIN event AS e CROSS JOIN webhook AS w CROSS JOIN webhook_progress AS p
   LEFT JOIN batch AS b ON b.webhook_number = o.webhook_number AND b.last_offset >= o.record_offset AND b.first_offset =

@@ -49,15 +49,16 @@ const WAITING = `
   FROM outbox WHERE webhook_number = @webhookNumber AND record_offset >= @cursor
   ORDER BY record_offset LIMIT @limit`;
 const CLAIM_RETRY = `
-  UPDATE batch SET lease_owner = @owner, next_attempt_at = @leaseExpiresAt, attempt_count = @attemptNumber
+  UPDATE batch SET lease_owner = @owner, next_attempt_at = @leaseExpiresAt, attempt_count = @attemptNumber, updated_at = @now
   WHERE webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id
     AND state = 'pending' AND next_attempt_at <= @now`;
 // Measured: 3.1 µs a batch, 4.7 with a statement for each. Inserts nothing if another claim has moved the cursor; `MOVE_CURSOR` then reports
 // the race. Otherwise the existing batches would violate the primary key, which is reported as a fault.
 const CLAIM_FRESH = `
-  INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner)
+  INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner,
+    updated_at)
   SELECT @webhookNumber, CAST(fresh.value ->> 0 AS BIGINT), CAST(fresh.value ->> 1 AS BIGINT), fresh.value ->> 2, 'pending', 1, 0,
-    @leaseExpiresAt, @owner
+    @leaseExpiresAt, @owner, @now
   FROM tuples(@batches) AS fresh
   WHERE (SELECT cursor_offset FROM webhook_progress WHERE webhook_number = @webhookNumber) = @cursorBefore`;
 // The next look is computed inside the transaction, so that an event published meanwhile is not missed.
@@ -133,7 +134,7 @@ export function claimStatements(claim: Claim): Statement[] {
       : [
           {
             sql: CLAIM_FRESH,
-            params: { webhookNumber, owner, leaseExpiresAt, cursorBefore, batches: batchesJson(fresh) },
+            params: { webhookNumber, owner, leaseExpiresAt, now, cursorBefore, batches: batchesJson(fresh) },
           },
         ]),
     {

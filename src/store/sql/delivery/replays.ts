@@ -16,8 +16,8 @@ import { BATCH_CAUSE } from './outcomes.ts';
 import { IS_RUNNABLE } from './wake.ts';
 
 const SPLIT_RIGHT = `
-  INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at)
-  SELECT webhook_number, @at, last_offset, @id, state, attempt_count, content_refusals, settled_at FROM batch
+  INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at, updated_at)
+  SELECT webhook_number, @at, last_offset, @id, state, attempt_count, content_refusals, settled_at, updated_at FROM batch
   WHERE webhook_number = @webhookNumber AND state <> 'pending' AND last_offset >= @at
     AND first_offset = (SELECT max(first_offset) FROM batch WHERE webhook_number = @webhookNumber AND first_offset < @at)
     AND first_offset < @at`;
@@ -60,7 +60,7 @@ function statementsOf(batches: string, seen: string, wanted: string, cause = 'NU
       WHERE webhook_number = @webhookNumber`,
     replay: `
       UPDATE ${batches}
-      SET state = 'pending', attempt_count = 0, content_refusals = 0, next_attempt_at = @now, settled_at = NULL
+      SET state = 'pending', attempt_count = 0, content_refusals = 0, next_attempt_at = @now, settled_at = NULL, updated_at = @now
       WHERE ${range} AND ${wanted} RETURNING first_offset, last_offset`,
   } as const;
 }

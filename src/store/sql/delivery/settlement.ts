@@ -15,23 +15,25 @@ import { IS_RUNNABLE, WAKE } from './wake.ts';
 const LEASED = `webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id AND lease_owner = @owner
   AND attempt_count = @attemptNumber`;
 const SETTLE = `
-  UPDATE batch SET state = @state, next_attempt_at = NULL, lease_owner = NULL, settled_at = @at WHERE ${LEASED}`;
+  UPDATE batch SET state = @state, next_attempt_at = NULL, lease_owner = NULL, settled_at = @at, updated_at = @now WHERE ${LEASED}`;
 // Most batches settle as delivered, many at a time: 4.7 µs each, 6.9 with a statement for each.
 const DELIVERED = `
-  UPDATE batch SET state = 'delivered', next_attempt_at = NULL, lease_owner = NULL, settled_at = @at
+  UPDATE batch SET state = 'delivered', next_attempt_at = NULL, lease_owner = NULL, settled_at = @at, updated_at = @now
   WHERE webhook_number = @webhookNumber AND first_offset IN (SELECT sent.value FROM numbers(@firstOffsets) AS sent)
     AND id IN (SELECT sent.value FROM texts(@ids) AS sent) AND lease_owner = @owner AND attempt_count = @attemptNumber`;
 const SETTLED = `
   UPDATE webhook_progress SET pending_records = pending_records - @records WHERE webhook_number = @webhookNumber`;
 const RETRY = `
-  UPDATE batch SET next_attempt_at = @at, lease_owner = NULL, content_refusals = @contentRefusals WHERE ${LEASED}`;
+  UPDATE batch SET next_attempt_at = @at, lease_owner = NULL, content_refusals = @contentRefusals, updated_at = @now
+  WHERE ${LEASED}`;
 const RELEASE = `
-  UPDATE batch SET next_attempt_at = @at, lease_owner = NULL, attempt_count = attempt_count - 1 WHERE ${LEASED}`;
+  UPDATE batch SET next_attempt_at = @at, lease_owner = NULL, attempt_count = attempt_count - 1, updated_at = @now
+  WHERE ${LEASED}`;
 const TAKE_APART = `DELETE FROM batch WHERE ${LEASED}`;
 // A half inherits one content refusal: the next answer about its content halves it again.
 const ADD_HALF = `
-  INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at)
-  VALUES (@webhookNumber, @firstOffset, @lastOffset, @id, 'pending', 0, 1, @at)`;
+  INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, updated_at)
+  VALUES (@webhookNumber, @firstOffset, @lastOffset, @id, 'pending', 0, 1, @at, @now)`;
 const IS_LEASED = `SELECT 1 FROM batch WHERE ${LEASED}`;
 // Setting the clock moves `failing_since_at`, so an outcome judged by the former clock must not overwrite it.
 const HEALTH = `
@@ -57,7 +59,8 @@ function insertAttemptSql(responseBody: string): string {
   return `
   INSERT INTO attempt (key, ${ATTEMPT_COLUMNS})
   SELECT @key, @id, @webhookNumber, @kind, @batchId, @firstOffset, @lastOffset, @attemptNumber, @startedAt, @requestHeaders,
-    @responseStatus, CASE WHEN carried.erased THEN NULL ELSE @responseHeaders END, ${responseBody}, @errorClass, @errorMessage, @timings
+    @responseStatus, CASE WHEN carried.erased THEN NULL ELSE @responseHeaders END, ${responseBody}, @errorClass, @errorMessage,
+    @responseProblem, @timings
   FROM (SELECT ${CARRIED_ERASED} AS erased) AS carried`;
 }
 
@@ -70,12 +73,12 @@ export function settlementStore(db: Database): SettlementStore {
 
 /** The statements of a settlement. Each of its conditions refuses all of them. */
 export async function settlementStatements(db: Database, settlement: Settlement): Promise<Statement[]> {
-  const { webhookNumber, owner, batches, health, audit, wakeAt, next } = settlement;
+  const { webhookNumber, owner, batches, now, health, audit, wakeAt, next } = settlement;
   const changes = settlement.changes.length === 0 ? [] : await judgedChanges(db, settlement.changes);
   const records = batches.reduce((sum, one) => sum + settledRecords(one), 0);
   return [
-    ...deliveredStatements(batches, owner),
-    ...batches.flatMap((settled) => batchStatements(settled, owner)),
+    ...deliveredStatements(batches, owner, now),
+    ...batches.flatMap((settled) => batchStatements(settled, owner, now)),
     ...(records === 0 || health !== null ? [] : [{ sql: SETTLED, params: { webhookNumber, records } }]),
     ...changes.flatMap(stateStatements),
     ...(audit === null ? [] : [auditStatement(audit)]),
@@ -86,15 +89,15 @@ export async function settlementStatements(db: Database, settlement: Settlement)
   ];
 }
 
-function batchStatements({ batch, fate, attempt }: SettledBatch, owner: string): Statement[] {
+function batchStatements({ batch, fate, attempt }: SettledBatch, owner: string, now: number): Statement[] {
   return [
-    ...(batch === null || fate === null || fate.kind === 'delivered' ? [] : fateStatements(batch, fate, owner)),
+    ...(batch === null || fate === null || fate.kind === 'delivered' ? [] : fateStatements(batch, fate, owner, now)),
     ...(attempt === null ? [] : [attemptStatement(attempt)]),
   ];
 }
 
 /** One statement for all batches that were delivered at the same attempt number. */
-function deliveredStatements(batches: readonly SettledBatch[], owner: string): Statement[] {
+function deliveredStatements(batches: readonly SettledBatch[], owner: string, now: number): Statement[] {
   const byAttempt = new Map<number, { readonly at: number; readonly batches: Batch[] }>();
   for (const { batch, fate } of batches) {
     if (batch === null || fate?.kind !== 'delivered') continue;
@@ -105,7 +108,7 @@ function deliveredStatements(batches: readonly SettledBatch[], owner: string): S
   return Array.from(byAttempt, ([attemptNumber, { at, batches: delivered }]) => ({
     sql: DELIVERED,
     params: {
-      ...{ webhookNumber: delivered[0]?.webhookNumber ?? 0, owner, attemptNumber, at },
+      ...{ webhookNumber: delivered[0]?.webhookNumber ?? 0, owner, attemptNumber, at, now },
       firstOffsets: JSON.stringify(delivered.map(({ firstOffset }) => firstOffset)),
       ids: JSON.stringify(delivered.map(({ id }) => id)),
     },
@@ -125,26 +128,26 @@ function leased({ webhookNumber, firstOffset, id, attemptNumber }: Batch, owner:
   return { webhookNumber, firstOffset, id, attemptNumber, owner };
 }
 
-function fateStatements(batch: Batch, fate: BatchFate, owner: string): Statement[] {
+function fateStatements(batch: Batch, fate: BatchFate, owner: string, now: number): Statement[] {
   const { webhookNumber, firstOffset, lastOffset } = batch;
   const row = leased(batch, owner);
   const { at } = fate;
   switch (fate.kind) {
     case 'retry':
-      return [{ sql: RETRY, params: { ...row, at, contentRefusals: fate.contentRefusals }, expectChanges: 1 }];
+      return [{ sql: RETRY, params: { ...row, at, now, contentRefusals: fate.contentRefusals }, expectChanges: 1 }];
     case 'release':
-      return [{ sql: RELEASE, params: { ...row, at }, expectChanges: 1 }];
+      return [{ sql: RELEASE, params: { ...row, at, now }, expectChanges: 1 }];
     case 'halve': {
       const middle = firstOffset + Math.floor((lastOffset - firstOffset) / 2);
       const [left, right] = fate.halfIds;
       return [
         { sql: TAKE_APART, params: row, expectChanges: 1 },
-        { sql: ADD_HALF, params: { webhookNumber, firstOffset, lastOffset: middle, id: left, at } },
-        { sql: ADD_HALF, params: { webhookNumber, firstOffset: middle + 1, lastOffset, id: right, at } },
+        { sql: ADD_HALF, params: { webhookNumber, firstOffset, lastOffset: middle, id: left, at, now } },
+        { sql: ADD_HALF, params: { webhookNumber, firstOffset: middle + 1, lastOffset, id: right, at, now } },
       ];
     }
     default:
-      return [{ sql: SETTLE, params: { ...row, state: fate.kind, at }, expectChanges: 1 }];
+      return [{ sql: SETTLE, params: { ...row, state: fate.kind, at, now }, expectChanges: 1 }];
   }
 }
 
