@@ -91,7 +91,7 @@ describe('an administrator of a customer', () => {
     });
     await lacks(ofSales.post(links, { role: 'administrator' }), /without a limit to divisions/);
 
-    const users = await callerWith(world, ['users:manage', ...CUSTOMER_SCOPES], { role: 'administrator' });
+    const users = await callerWith(world, CUSTOMER_SCOPES, { role: 'administrator' });
     const user = { customerId: customer.id, userName: 'boss', role: 'administrator' };
     await lacks(users.post('users', user), /the scope shop:offered/);
     await lacks(users.patch(`users/${customer.userId}`, { displayName: 'x' }), /the scope shop:offered/);
