@@ -21,11 +21,6 @@ export type EgressPolicy = {
 /** `SALLYPORT_EGRESS_ALLOW` and `SALLYPORT_CUSTOMER_EGRESS_ALLOW`. */
 export type Egress = { readonly operator: EgressPolicy; readonly customers: EgressPolicy };
 
-/** The policy for an endpoint of this customer, or of the operator. */
-export function policyFor({ operator, customers }: Egress, customerId: string | null): EgressPolicy {
-  return customerId === null ? operator : customers;
-}
-
 /** The setting that allows addresses. */
 export function settingOf({ isForCustomers }: EgressPolicy): string {
   return isForCustomers === true ? 'SALLYPORT_CUSTOMER_EGRESS_ALLOW' : 'SALLYPORT_EGRESS_ALLOW';

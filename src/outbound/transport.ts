@@ -16,7 +16,7 @@ import {
   type ExchangeEnd,
   startExchange,
 } from './connections.ts';
-import { bareHost, type Egress, type EgressPolicy, hostVerdict, isLiteral, LOOPBACK, policyFor } from './egress.ts';
+import { bareHost, type Egress, type EgressPolicy, hostVerdict, isLiteral, LOOPBACK } from './egress.ts';
 import { type Answer, type ErrorClass, failure, type Outcome, type Timings } from './outcome.ts';
 import { parseProxyUrl } from './proxy.ts';
 import type { Resolve } from './resolve.ts';
@@ -93,7 +93,11 @@ export function createTransport(options: TransportOptions): Transport {
   }: TransportRequest): Promise<Outcome> {
     if (closing.reason !== null) throw deliveryError('internal', 'the service is stopping');
     if (request.url.protocol !== 'https:') throw deliveryError('internal', 'only https URLs are sent to');
-    const { connections } = originOf(request.url, policyFor(egress, customerId), clientCertificate ?? null);
+    const { connections } = originOf(
+      request.url,
+      customerId === null ? egress.operator : egress.customers,
+      clientCertificate ?? null,
+    );
     return attempt({ ...request, headers: flat(headers), cancellation }, connections);
   }
 

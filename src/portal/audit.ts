@@ -1,8 +1,8 @@
 /** The audit log: who changed what, and how. */
 import { attributes, type Html, html } from '../http/html.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
-import { type AuditAction, OPERATOR_ACTOR } from '../resources/audit.ts';
-import type { AuditFilter, AuditRecord } from '../store/audit.ts';
+import type { AuditAction } from '../resources/audit.ts';
+import { type AuditFilter, type AuditRecord, OPERATOR_ACTOR } from '../store/audit.ts';
 import type { Store } from '../store/store.ts';
 import { ownerFilter } from './customers/owner.ts';
 import type { PageDependencies, PageRoute } from './page.ts';

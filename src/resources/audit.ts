@@ -5,9 +5,6 @@ import type { Secret } from '../kernel/secret.ts';
 /** Who acts: `application:<id>`, `user:<id>`, `portal-link:<id>`, `command-line`, `embedding-program` or `service`. */
 export type Actor = string;
 
-/** Stands for everybody of the operator in the audit log of a customer (contract §8). */
-export const OPERATOR_ACTOR = 'operator';
-
 /** The resources that are created, changed and deleted. */
 export type AuditedResource =
   | 'customer'

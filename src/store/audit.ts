@@ -1,6 +1,9 @@
 /** The audit log. An entry is written in the transaction of its change and carries the hash of the previous entry. */
 import type { AuditEntry } from '../resources/audit.ts';
 
+/** Stands for everybody of the operator in the audit log of a customer (contract §8). */
+export const OPERATOR_ACTOR = 'operator';
+
 /** A stored entry. */
 export type AuditRecord = Omit<AuditEntry, 'action'> & { readonly action: string; readonly number: number };
 

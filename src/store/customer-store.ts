@@ -10,8 +10,8 @@
  * - It is not for customers, and throws.
  */
 import type { EventType } from '../events/event.ts';
-import { type AuditEntry, type Change, OPERATOR_ACTOR } from '../resources/audit.ts';
-import type { AuditFilter, AuditRecord } from './audit.ts';
+import type { AuditEntry, Change } from '../resources/audit.ts';
+import { type AuditFilter, type AuditRecord, OPERATOR_ACTOR } from './audit.ts';
 import type { OwnedTable } from './customers.ts';
 import type { Statement } from './database.ts';
 import type { After, Filter } from './resource.ts';
