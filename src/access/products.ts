@@ -33,7 +33,8 @@ const scope = z
     name: scopeName,
     description: text(0, 500).default(''),
     offered: z.boolean().optional().meta({
-      description: 'Administrators of customers may give it to the applications of their customer. Absent: no.',
+      description:
+        'Administrators of customers may give it to the applications of their customer. The caller must hold it to offer it. Absent: no.',
     }),
   })
   // Exact optional properties: an absent member stays absent.

@@ -44,7 +44,10 @@ export const eventTypeInput = z
       .default(null)
       .meta({ description: 'The heading under which the event catalogue lists it.' }),
     deprecated: z.boolean().default(false).meta({ description: 'Receivers should not subscribe to it any more.' }),
-    public: z.boolean().default(true).meta({ description: 'Whether everybody sees it in the event catalogue.' }),
+    public: z
+      .boolean()
+      .default(true)
+      .meta({ description: 'Whether everybody sees it in the event catalogue, and webhooks of customers get it.' }),
   })
   .meta({ id: 'EventTypeInput', description: "A kind of event of the company's own." });
 export const eventTypePatch = eventTypeInput
