@@ -91,7 +91,8 @@ describe('the audit log of a customer', () => {
     const second = await sessionOf(service, customer, 'link');
     await succeeded(service.admin.delete(`applications/${customer.applicationId}`));
     await succeeded(service.admin.delete(`users/${customer.userId}`));
-    const { text } = await request(`${service.url}/audit?action=user.create`, { token: second });
+    const { items } = await succeeded<Page<{ id: string }>>(service.admin.get('users?userName=grace'));
+    const { text } = await request(`${service.url}/audit?target=user:${items[0]?.id}`, { token: second });
     assert.match(text, new RegExp(`…${customer.userId.slice(-12)} \\(deleted\\)`));
   });
 });
