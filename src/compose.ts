@@ -11,7 +11,7 @@ import { createErasures, type ErasureWork } from './events/erase.ts';
 import { writeUsage } from './housekeeping/usage.ts';
 import type { Clock } from './kernel/ids.ts';
 import type { Log } from './observe/log.ts';
-import type { EgressPolicy } from './outbound/egress.ts';
+import type { Egress } from './outbound/egress.ts';
 import { readAuthorities } from './outbound/tls.ts';
 import { createTransport, type Transport } from './outbound/transport.ts';
 import { createServices, type Services } from './services.ts';
@@ -19,7 +19,7 @@ import type { ThreadEvents } from './store/sqlite/driver/thread-writer.ts';
 import type { ObserveAcknowledged } from './webhooks/acknowledge.ts';
 
 export type Composed = Omit<Data, 'firstCredentials' | 'firstStart'> & {
-  readonly egress: EgressPolicy;
+  readonly egress: Egress;
   readonly transport: Transport;
   readonly makeLargeBody: LargeBodies['make'];
   readonly services: Services;
@@ -63,7 +63,10 @@ export type ComposeOptions = {
 /** Opens the data folder and creates the use cases. Throws `ConfigurationError` or `DataFolderError`. */
 export async function compose(config: Config, options: ComposeOptions): Promise<Composed> {
   const { log, onWriterEnd, databaseThread: thread } = options;
-  const egress: EgressPolicy = { allow: config.egressAllow };
+  const egress: Egress = {
+    operator: { allow: config.egressAllow },
+    customers: { allow: config.customerEgressAllow, isForCustomers: true },
+  };
   const transport = openTransport(config, egress);
   const { firstCredentials, firstStart, ...data } = await openData(config, {
     ...options,
@@ -137,7 +140,7 @@ function threadEvents(log: Log, onWriterEnd: (error: Error) => void): ThreadEven
   };
 }
 
-function openTransport({ caFile, egressProxy, dataDir }: Config, egress: EgressPolicy): Transport {
+function openTransport({ caFile, egressProxy, dataDir }: Config, egress: Egress): Transport {
   const caPem = caFile === null ? null : readSettingFile('caFile', caFile);
   try {
     if (caPem !== null) readAuthorities(caPem);

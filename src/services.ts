@@ -17,7 +17,7 @@ import { createEventTypes, type EventTypes } from './events/event-types.ts';
 import { createPublish, type Publish } from './events/publish.ts';
 import type { Clock, Ids, Random } from './kernel/ids.ts';
 import type { Log } from './observe/log.ts';
-import type { EgressPolicy } from './outbound/egress.ts';
+import type { Egress } from './outbound/egress.ts';
 import type { Transport } from './outbound/transport.ts';
 import type { Store } from './store/store.ts';
 import type { ObserveAcknowledged } from './webhooks/acknowledge.ts';
@@ -54,7 +54,7 @@ export type ServiceDependencies = {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly random: Random;
-  readonly egress: EgressPolicy;
+  readonly egress: Egress;
   readonly transport: Transport;
   readonly log: Log;
   /** Tells the dispatcher that there may be work. */

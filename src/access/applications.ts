@@ -26,7 +26,7 @@ import { CUSTOMER_FILTER, choiceFilter, type ListRules, TRUE_OR_FALSE, textFilte
 import type { Beside } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
 import type { Application } from './application.ts';
-import { isForOperatorAlone } from './built-in.ts';
+import { isScopeOfOperator } from './built-in.ts';
 import { requireRightsOfApplication } from './containment.ts';
 import { hashCredential, mintCredential, scopeName } from './credential.ts';
 
@@ -128,8 +128,14 @@ export type Applications = Omit<Administration<Application, ApplicationBody, App
 type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly random: Random };
 
 export function createApplications({ store, clock, ids, random }: Dependencies): Applications {
+  const isOfCustomer = store.customerId !== null;
   const build = async (input: ApplicationInput, before: Application | null, stamp: Stamp): Promise<Application> => {
-    await checkAll([() => refuseUnknownUser(store, input, before), () => refuseUnknownScopes(store, input)]);
+    await checkAll([
+      () => refuseUnknownUser(store, input, before),
+      async () => refuseScopesOfOperator(input),
+      // A customer learns of a scope that it does not hold nothing but that (`contain`).
+      async () => (isOfCustomer ? undefined : refuseUnknownScopes(store, input)),
+    ]);
     // A token acts as the user of its application, so existing tokens must not move to another user.
     const endsTokens = before !== null && ((before.active && !input.active) || before.userId !== input.userId);
     return {
@@ -171,6 +177,7 @@ export function createApplications({ store, clock, ids, random }: Dependencies):
           const user = await store.users.get(application.userId);
           requireRightsOfApplication(acting, application.scopes, user);
         }
+        if (isOfCustomer && after !== null) await refuseUnknownScopes(store, after);
       },
     },
     { clock, ids },
@@ -260,15 +267,20 @@ async function refuseUnknownUser(
   if (!user.active) throw refuseField('userId', 'is the id of a user that is not active');
 }
 
-async function refuseUnknownScopes(store: Store, { customerId, scopes }: ApplicationInput): Promise<void> {
+/** Scopes of the built-in products that customers may not have are refused before it is known whether the caller holds them. */
+function refuseScopesOfOperator({ customerId, scopes }: ApplicationInput): void {
+  if (customerId === null) return;
+  refuseScopes(scopes, isScopeOfOperator, 'is for applications of the operator alone');
+}
+
+async function refuseUnknownScopes(store: Store, { scopes }: Pick<Application, 'scopes'>): Promise<void> {
   const declared = new Set((await store.products.all()).flatMap((product) => product.scopes.map(({ name }) => name)));
-  const problems = [...scopes.entries()].flatMap(([at, scope]) => {
-    const problem = !declared.has(scope)
-      ? `${JSON.stringify(scope)} is not a scope of any product`
-      : customerId !== null && isForOperatorAlone(scope)
-        ? `${JSON.stringify(scope)} is for applications of the operator alone`
-        : null;
-    return problem === null ? [] : [{ field: `scopes[${at}]`, problem }];
-  });
+  refuseScopes(scopes, (scope) => !declared.has(scope), 'is not a scope of any product');
+}
+
+function refuseScopes(scopes: readonly string[], isRefused: (scope: string) => boolean, problem: string): void {
+  const problems = [...scopes.entries()].flatMap(([at, scope]) =>
+    isRefused(scope) ? [{ field: `scopes[${at}]`, problem: `${JSON.stringify(scope)} ${problem}` }] : [],
+  );
   if (problems.length > 0) throw refuseFields(problems);
 }

@@ -110,9 +110,14 @@ export const CUSTOMER_SCOPES: readonly string[] = [
   ...['events:publish', 'deliveries:view', 'deliveries:replay', 'records:read', 'audit:view', 'usage:view'],
 ];
 
-/** Whether customers may not have this scope or permission. */
+/** Whether users of customers may not have this permission. */
 export function isForOperatorAlone(name: string): boolean {
   return ADMINISTRATION_SCOPES.includes(name) && !CUSTOMER_SCOPES.includes(name);
+}
+
+/** Whether applications of customers may not have this scope. Employees are those of the operator. */
+export function isScopeOfOperator(name: string): boolean {
+  return BUILT_IN_SCOPES.includes(name) && !CUSTOMER_SCOPES.includes(name);
 }
 
 /** Everything that the first administrator may do. */

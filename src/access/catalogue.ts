@@ -206,6 +206,11 @@ export type ProductScope = {
   readonly offered?: boolean;
 };
 
+/** The names of the scopes that the operator offers to customers. */
+export function offeredScopes(products: readonly Product[]): string[] {
+  return products.flatMap(({ scopes }) => scopes.filter(({ offered }) => offered === true).map(({ name }) => name));
+}
+
 /** An API product as it is stored. */
 export type ApiProduct = {
   readonly id: string;

@@ -7,17 +7,20 @@
  * Products: a change of rules must not give a request that the caller could not make to a scope that some application holds. Otherwise
  * a caller with `catalogue:manage` could open any path to its own scopes. A scope that nobody holds yet may be given any rule, because
  * only a caller with every right can grant it.
+ *
+ * Customers (contract §8): the administrators of every customer hold the scopes that are offered. Whoever offers a scope, or makes an
+ * administrator of a customer, must hold what is offered.
  */
 import type { FieldProblem } from '../kernel/refusal.ts';
 import type { Acting, Held } from '../resources/acting.ts';
 import { ADMINISTRATION_SCOPES } from './built-in.ts';
-import type { Product, Rule } from './catalogue.ts';
+import { offeredScopes, type Product, type Rule } from './catalogue.ts';
 import { insufficientPermission } from './gate.ts';
 import { overlaps, type PatternSegment, parsePattern, patternShape } from './path.ts';
 import type { Role, User } from './user.ts';
 
 /** The rights of a user, its own and those of its applications. */
-export type UserRights = Pick<User, 'role' | 'permissions' | 'constraints'>;
+export type UserRights = Pick<User, 'customerId' | 'role' | 'permissions' | 'constraints'>;
 
 /** From fewest to most rights in the portal. Each role includes the ones before it; `service` accounts cannot sign in. */
 const ROLES: readonly Role[] = ['service', 'viewer', 'operator', 'administrator'];
@@ -32,14 +35,54 @@ function holdsEverything({ through, customerId, role, scopes, permissions }: Hel
   return ADMINISTRATION_SCOPES.every((name) => scopes.includes(name) && permissions.includes(name));
 }
 
-/** Throws 401 `insufficient_permission` unless the caller has every right of the user, its portal role included. */
-export function requireRightsOfUser({ authority }: Acting, user: UserRights): void {
+/**
+ * Throws 401 `insufficient_permission` unless the caller has every right of the user, its portal role included. `offered`: the scopes that
+ * administrators of customers hold besides those of their own resources.
+ */
+export function requireRightsOfUser({ authority }: Acting, user: UserRights, offered: readonly string[]): void {
   if (authority === 'unlimited') return;
   // A token with fewer scopes must not make its user an administrator, who may do everything in the portal.
-  const { customerId, through } = authority;
-  const isWhole = holdsEverything(authority) || (customerId !== null && through === 'session');
+  const isWhole = holdsEverything(authority) || isCustomersAdministrator(authority);
   const role = authority.role === 'administrator' && !isWhole ? 'operator' : authority.role;
-  refuseLacking(lackingOf({ ...authority, role }, user));
+  const isOffered = user.customerId !== null && user.role === 'administrator';
+  refuseLacking([
+    ...lackingOf({ ...authority, role }, user),
+    ...(isOffered ? offered.flatMap((scope) => lackingToOffer(authority, scope, 'role')) : []),
+  ]);
+}
+
+/** The same for a portal link: its session has the rights of an administrator of the customer, in all divisions. */
+export function requireRightsOfLink({ authority }: Acting, role: Role, offered: readonly string[]): void {
+  if (authority === 'unlimited' || role !== 'administrator') return;
+  const divisions = lackingDivisions(authority.constraints.divisions, undefined);
+  refuseLacking([
+    ...offered.flatMap((scope) => lackingToOffer(authority, scope, 'role')),
+    ...divisions.map(({ problem }) => ({ field: 'role', problem })),
+  ]);
+}
+
+/** Throws 401 `insufficient_permission` and names the scopes that become offered and that the caller does not hold. */
+export function requireRightsOfOffer({ authority }: Acting, before: Product | null, after: Product | null): void {
+  if (authority === 'unlimited' || after === null) return;
+  const already = before === null ? [] : offeredScopes([before]);
+  refuseLacking(
+    [...after.scopes.entries()].flatMap(([at, { name, offered }]) =>
+      offered === true && !already.includes(name) ? lackingToOffer(authority, name, `scopes[${at}].offered`) : [],
+    ),
+  );
+}
+
+/** Administrators of customers hold an offered scope together with its permission. */
+function lackingToOffer(held: Held, scope: string, field: string): FieldProblem[] {
+  if (holdsEverything(held) || isCustomersAdministrator(held)) return [];
+  return [
+    ...(held.scopes.includes(scope) ? [] : [{ field, problem: `the scope ${scope}` }]),
+    ...(held.permissions.includes(scope) ? [] : [{ field, problem: `the permission ${scope}` }]),
+  ];
+}
+
+function isCustomersAdministrator({ through, customerId, role }: Held): boolean {
+  return customerId !== null && through === 'session' && role === 'administrator';
 }
 
 /** The same for an application: its scopes, and the rights of the user that it acts as. */
@@ -110,7 +153,7 @@ type RuleChange = {
   /** Null for one to be deleted. */
   readonly after: Product | null;
   readonly others: readonly Product[];
-  /** Whether any application holds the scope. */
+  /** Whether any application holds the scope, or customers can have it. */
   readonly isHeld: (scope: string) => Promise<boolean>;
 };
 

@@ -9,6 +9,7 @@ import { refuseChanged } from '../resources/entity-tag.ts';
 import { retryStale } from '../store/errors.ts';
 import type { Beside } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
+import { offeredScopes } from './catalogue.ts';
 import { requireRightsOfUser } from './containment.ts';
 import { credentialBytes, hashCredential, mintCredential } from './credential.ts';
 import { hashPassword, passwordProblem } from './password.ts';
@@ -104,7 +105,9 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
         if (user === null) throw new Refusal('not_found', `there is no user ${userId.slice(0, 64)}`);
         refuseChanged(acting.ifMatch, viewUser(user), 'user');
         if (!user.active) throw new Refusal('invalid_state', `the user ${user.userName} is not active`);
-        requireRightsOfUser(acting, user);
+        const customer = user.customerId === null ? null : await store.customers.get(user.customerId);
+        if (customer?.active === false) throw new Refusal('invalid_state', `the customer ${customer.name} is inactive`);
+        requireRightsOfUser(acting, user, offeredScopes(await store.products.all()));
         if (user.role === 'service') throw new Refusal('invalid_state', signsInNowhere(user));
         const token = mintCredential('spi', random);
         const now = clock();

@@ -16,11 +16,12 @@ import {
   compileCatalogue,
   conflictsOf,
   METHOD,
+  offeredScopes,
   PERMISSION_NAME,
   type Product,
   problemsOf,
 } from './catalogue.ts';
-import { requireRightsOfRules } from './containment.ts';
+import { requireRightsOfOffer, requireRightsOfRules } from './containment.ts';
 import { scopeName } from './credential.ts';
 
 /** The rules of `parsePattern` as far as a pattern can express them. Repeated names and dot segments are refused in addition. */
@@ -32,7 +33,8 @@ const scope = z
     name: scopeName,
     description: text(0, 500).default(''),
     offered: z.boolean().optional().meta({
-      description: 'Administrators of customers may give it to the applications of their customer. Absent: no.',
+      description:
+        'Administrators of customers may give it to the applications of their customer. The caller must hold it to offer it. Absent: no.',
     }),
   })
   // Exact optional properties: an absent member stays absent.
@@ -132,8 +134,7 @@ export function createProducts({ store, clock, ids }: { store: Store; clock: Clo
     compiled = turn;
     compiledVersion = version;
     catalogue = compileCatalogue(products);
-    const scopes = products.flatMap((product) => product.scopes);
-    offered = scopes.filter((one) => one.offered === true).map(({ name }) => name);
+    offered = offeredScopes(products);
     scopeNames = products.flatMap(({ scopes }) => scopes.map(({ name }) => name)).sort();
   };
   const administration = administer<ApiProduct, ProductBody, ProductInput>(
@@ -169,8 +170,10 @@ export function createProducts({ store, clock, ids }: { store: Store; clock: Clo
       contain: async (acting, before, after) => {
         const all = await store.products.all();
         const others = all.filter(({ id }) => id !== (after ?? before)?.id);
+        requireRightsOfOffer(acting, before, after);
+        const offered = offeredScopes(after === null ? others : [...others, after]);
         const isHeld = async (scope: string): Promise<boolean> =>
-          (await store.applications.holding([scope])).length > 0;
+          offered.includes(scope) || (await store.applications.holding([scope])).length > 0;
         await requireRightsOfRules(acting, { before, after, others, isHeld });
       },
       readOnly: ({ builtIn, name }) => (builtIn ? `the product ${name} is built in and cannot be changed` : null),

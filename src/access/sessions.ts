@@ -10,6 +10,7 @@ import type { Acting } from '../resources/acting.ts';
 import { type Actor, type AuditAction, type AuditEntry, changesBetween } from '../resources/audit.ts';
 import { DatabaseUnavailable, retryStale } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
+import { offeredScopes } from './catalogue.ts';
 import { requireRightsOfUser } from './containment.ts';
 import { hashCredential } from './credential.ts';
 import type { ChosenPassword } from './invitations.ts';
@@ -136,7 +137,7 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
       const { actor } = acting;
       const user = await store.users.get(userId);
       if (user === null || !isWithin(acting, user)) return;
-      requireRightsOfUser(acting, user);
+      requireRightsOfUser(acting, user, offeredScopes(await store.products.all()));
       await store.sessions.endAll(userId, null, { ...entry('user.sign-out-everywhere', user, clock()), actor });
     },
     confirm: async (userId, password, field) => {

@@ -20,6 +20,7 @@ import { type BodyOf, inputReader } from '../resources/input.ts';
 import { CUSTOMER_FILTER, choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
 import type { Store } from '../store/store.ts';
 import { isForOperatorAlone } from './built-in.ts';
+import { offeredScopes } from './catalogue.ts';
 import { requireRightsOfUser } from './containment.ts';
 import { lostAdministration, type User } from './user.ts';
 import { userNameProblem } from './user-name.ts';
@@ -108,7 +109,8 @@ export function createUsers({ store, clock, ids }: { store: Store; clock: Clock;
       unique: { 'user_account.user_name_key': 'userName' },
       audited: (user) => user,
       contain: async (acting, before, after) => {
-        for (const user of [before, after]) if (user !== null) requireRightsOfUser(acting, user);
+        const offered = offeredScopes(await store.products.all());
+        for (const user of [before, after]) if (user !== null) requireRightsOfUser(acting, user, offered);
         if (before !== null) await refuseLastAdministrator(store, before, after);
       },
     },

@@ -33,7 +33,7 @@ const CUSTOMER: Configured<Customer, CustomerBody> = {
   names: ({ name, externalId }) => (externalId === null ? [name] : [externalId, name]),
   view: viewCustomer,
   updateExplanation:
-    '{"active":false} suspends the customer: its sessions, applications and tokens are refused from then on, and its webhooks stop and\nkeep what waits. {"active":true} starts the webhooks again that stopped for this reason.\n{"limits":{"endpoints":5,"webhooks":10,"eventsPerSecond":100}} limits what it has; null is no limit. What exists is kept.',
+    '{"active":false} suspends the customer: its applications are refused from then on, its sessions, links and tokens end\nfor good, and its webhooks stop and keep what waits. {"active":true} starts the webhooks again that stopped for this reason.\n{"limits":{"endpoints":5,"webhooks":10,"eventsPerSecond":100}} limits what it has; null is no limit. What exists is kept.',
 };
 
 /** `--customer` of commands that create what may belong to a customer. */

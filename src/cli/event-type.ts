@@ -33,7 +33,7 @@ export const eventTypeCommands: CommandGroup = [
       'data-schema': { value: '<json|@file|->', description: 'A JSON Schema for the data' },
       sample: { value: '<json|@file|->', description: 'The data of an example, for the event catalogue' },
       'group-name': { value: '<text>', description: 'The heading in the event catalogue' },
-      internal: { description: 'Leave it out of the public event catalogue' },
+      internal: { description: 'Leave it out of the public event catalogue, and send it to no webhook of a customer' },
     },
     run: async ({ services }, invocation) => {
       const body = definedFields({

@@ -1,7 +1,7 @@
 /** Commands that work in the data folder, also while a server uses it. */
 import type { Composed } from '../compose.ts';
 import { listeningUrl } from '../config/config.ts';
-import type { Config, SettingName } from '../config/names.ts';
+import { type Config, OUTBOUND_NAMES, type SettingName } from '../config/names.ts';
 import type { Command, ExitCode, Invocation } from './command.ts';
 import { CommandError } from './errors.ts';
 import { printRecord, type Shown } from './output.ts';
@@ -14,7 +14,7 @@ export const ADDRESS_SETTINGS: readonly SettingName[] = [
   ...(['publicUrl', 'host', 'port', 'tlsCertFile', 'tlsKeyFile'] as const),
 ];
 /** Also how to reach endpoints. */
-export const OUTBOUND_SETTINGS: readonly SettingName[] = [...DATA_SETTINGS, 'caFile', 'egressAllow', 'egressProxy'];
+export const OUTBOUND_SETTINGS: readonly SettingName[] = [...DATA_SETTINGS, ...OUTBOUND_NAMES];
 
 type RecordCommand = Omit<Command, 'run' | 'json'> & {
   /** Checks arguments before the data folder is opened. Throws `UsageError`. */

@@ -4,7 +4,7 @@ import { inspect } from 'node:util';
 import type { Secret } from '../kernel/secret.ts';
 import { LOG_LEVELS } from '../observe/log.ts';
 import { type Cidr, formatCidr } from '../outbound/ip-address.ts';
-import { type Config, SETTING_NAMES, SETTINGS, type SettingName } from './names.ts';
+import { type Config, type OutboundSetting, SETTING_NAMES, SETTINGS, type SettingName } from './names.ts';
 import {
   type Reading,
   readCidrs,
@@ -42,6 +42,7 @@ const READERS: { readonly [Name in SettingName]: Reader<Config[Name]> } = {
   masterKeyFile: { read: readPath, fallback: null },
   caFile: { read: readPath, fallback: null },
   egressAllow: { read: readCidrs, fallback: '' },
+  customerEgressAllow: { read: readCidrs, fallback: '' },
   egressProxy: { read: readProxy, fallback: null },
   trustedProxies: { read: readCidrs, fallback: '' },
   portalFrameAncestors: { read: readFrameAncestors, fallback: '' },
@@ -111,13 +112,14 @@ function readOption(name: SettingName, value: unknown): unknown {
   if (value === null && fallback === null) return null;
   if (typeof value === 'string') return readText(value);
   if (typeof value === 'number' && /^\d+$/.test(fallback ?? '')) return readText(String(value));
-  if (Array.isArray(value) && (name === 'egressAllow' || name === 'trustedProxies'))
+  if (Array.isArray(value) && LISTS_OF_BLOCKS.includes(name))
     return value.flatMap((block: unknown) => (isCidr(block) ? block : readText(String(block)))) as unknown;
   if (Array.isArray(value) && name === 'portalFrameAncestors') return readText(value.map(String).join(','));
   if (isSecret(value) && SECRETS.includes(name)) return value;
   throw new ConfigurationError(`${name} must not be ${inspect(value, { depth: -1 })}`);
 }
 
+const LISTS_OF_BLOCKS: readonly SettingName[] = ['egressAllow', 'customerEgressAllow', 'trustedProxies'];
 const SECRETS: readonly SettingName[] = ['egressProxy', 'databaseUrl', 'databaseListenUrl'];
 
 function isCidr(value: unknown): value is Cidr {
@@ -148,7 +150,7 @@ export function settingPrefix(config: Config, name: SettingName): string {
 }
 
 /** The text of a setting, which `withSettings` reads back; null if it is not set. It may contain a password. */
-export function settingText(config: Config, name: 'caFile' | 'egressAllow' | 'egressProxy'): string | null {
+export function settingText(config: Config, name: OutboundSetting): string | null {
   const value = config[name];
   if (value === null || typeof value === 'string') return value;
   return 'reveal' in value ? value.reveal() : value.map(formatCidr).join(',');

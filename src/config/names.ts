@@ -19,7 +19,10 @@ export type Config = {
   /** null: `master.key` in the data folder. */
   readonly masterKeyFile: string | null;
   readonly caFile: string | null;
+  /** Of the operator's own endpoints. */
   readonly egressAllow: readonly Cidr[];
+  /** Of the endpoints of customers. */
+  readonly customerEgressAllow: readonly Cidr[];
   /** The URL of a CONNECT proxy; it may hold a password. */
   readonly egressProxy: Secret | null;
   readonly trustedProxies: readonly Cidr[];
@@ -37,6 +40,10 @@ export type Config = {
 };
 
 export type SettingName = keyof Config;
+
+/** The settings of outbound requests. A command sends with those of the running server. */
+export type OutboundSetting = (typeof OUTBOUND_NAMES)[number];
+export const OUTBOUND_NAMES = ['caFile', 'egressAllow', 'customerEgressAllow', 'egressProxy'] as const;
 
 export type SettingText = {
   readonly variable: string;
@@ -68,7 +75,12 @@ export const SETTINGS: Readonly<Record<SettingName, SettingText>> = {
   egressAllow: setting(
     'egress-allow',
     '<blocks>',
-    'Non-public CIDR blocks to which webhooks may send, comma-separated',
+    "Non-public CIDR blocks to which the operator's own webhooks may send, comma-separated",
+  ),
+  customerEgressAllow: setting(
+    'customer-egress-allow',
+    '<blocks>',
+    'Non-public CIDR blocks to which webhooks of customers may send, comma-separated',
   ),
   egressProxy: setting(
     'egress-proxy',

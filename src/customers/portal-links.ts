@@ -1,5 +1,7 @@
 /** Portal links (contract §8): the operator makes one, and whoever opens it first gets a session in the customer's portal. */
 import { z } from 'zod';
+import { offeredScopes } from '../access/catalogue.ts';
+import { requireRightsOfLink } from '../access/containment.ts';
 import { hashCredential } from '../access/credential.ts';
 import type { NewSession, Visitor } from '../access/sessions.ts';
 import type { Session } from '../access/user.ts';
@@ -63,7 +65,10 @@ export const portalLinkView = z
 export type NewPortalLink = { readonly token: string; readonly expiresAt: number };
 
 export type PortalLinks = {
-  /** Makes a link. Throws 404 for an unknown customer and 409 for an inactive one. */
+  /**
+   * Makes a link. Throws 404 for an unknown customer, 409 for an inactive one, and 401 `insufficient_permission` for a role with rights that
+   * the caller lacks.
+   */
   create(
     customer: string,
     input: PortalLinkInput,
@@ -97,6 +102,7 @@ export function createPortalLinks({ store, clock, ids, random, customers }: Depe
       retryStale(async () => {
         const customer = await customers.get(named);
         refuseChanged(acting.ifMatch, viewCustomer(customer), 'customer');
+        requireRightsOfLink(acting, input.role, offeredScopes(await store.products.all()));
         if (!customer.active) throw new Refusal('invalid_state', `the customer ${customer.name} is inactive`);
         const token = newToken();
         const now = clock();

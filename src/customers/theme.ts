@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { THEME_LOGO_BYTES, THEME_LOGO_PIXELS_MAX, THEME_NAME_MAX_LENGTH } from '../kernel/limits/customers.ts';
 import { refuseFields } from '../kernel/refusal.ts';
+import { svgProblem } from './svg.ts';
 
 export type PortalTheme = {
   /** The operator as its customers know it; null: none is shown. */
@@ -82,27 +83,10 @@ const PNG = Buffer.from('89504e470d0a1a0a', 'hex');
 function readSvg(text: string): Picture {
   if (Buffer.byteLength(text) > THEME_LOGO_BYTES) return TOO_LARGE;
   if (!/^\uFEFF?\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--(?:(?!-->)[\s\S])*-->\s*)*<svg[\s>]/.test(text)) return NOT_A_PICTURE;
-  const found = ACTIVE.find(([pattern]) => pattern.test(text));
-  if (found !== undefined) return { problem: `must be a plain picture, without ${found[1]}` };
+  const problem = svgProblem(text);
+  if (problem !== null) return { problem: `must be a plain picture, without ${problem}` };
   return { url: `data:image/svg+xml;base64,${Buffer.from(text).toString('base64')}` };
 }
-
-/** Character references could hide the rest. */
-const ACTIVE: readonly (readonly [pattern: RegExp, what: string])[] = [
-  [/<!(?:DOCTYPE|ENTITY)/i, 'a document type or entities'],
-  [
-    /<(?:[\w-]+:)?(?:script|foreignObject|iframe|embed|object|audio|video|handler|set|animate\w*)[\s/>]/i,
-    'scripts, animation or foreign objects',
-  ],
-  [/[\s"'/]on[a-z]+\s*=/i, 'event handlers'],
-  [
-    /(?:href|src)\s*=\s*(?:"\s*(?!#|data:image\/png;base64,)|'\s*(?!#|data:image\/png;base64,)|[^\s"'])/i,
-    'links to elsewhere',
-  ],
-  [/@import|url\(\s*(?!["']?\s*#)/i, 'links to elsewhere'],
-  [/<\?(?!xml\s)/i, 'processing instructions'],
-  [/javascript:/i, 'scripts'],
-];
 
 export type Shades = {
   /** For text and lines on every background, and behind `on`. */

@@ -8,6 +8,7 @@
 import { readFileSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Config, settingText, withSettings } from '../config/config.ts';
+import { OUTBOUND_NAMES } from '../config/names.ts';
 import { randomBytes } from '../kernel/ids.ts';
 import { ANNOUNCED_MS, ANNOUNCED_REFRESH_MS } from '../kernel/limits/listen.ts';
 import { writePrivateFile } from '../kernel/private-file.ts';
@@ -36,7 +37,7 @@ const SEALED_AS = 'server.settings';
 /** Announces the settings with which the process that delivers sends. `url`: the public address; null if it is unknown. */
 export function announceServer(config: Config, url: string | null, vault: Pick<Vault, 'seal'>): Announcement {
   const { dataDir, masterKeyFile } = config;
-  const sent = (['caFile', 'egressAllow', 'egressProxy'] as const).map((name) => [name, settingText(config, name)]);
+  const sent = OUTBOUND_NAMES.map((name) => [name, settingText(config, name)]);
   const settings = { ...Object.fromEntries(sent), ...(url !== null && { publicUrl: url }) };
   const sealed = Buffer.from(vault.seal(JSON.stringify(settings), SEALED_AS)).toString('base64');
   return announce(serverFile(dataDir), JSON.stringify({ masterKeyFile, sealed } satisfies AnnouncedServer));

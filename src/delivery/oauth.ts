@@ -158,6 +158,7 @@ function tokenRequest(endpoint: Endpoint): Parameters<Transport['post']>[0] {
   if (endpoint.oauthScopes !== null) form.set('scope', endpoint.oauthScopes);
   return {
     url: new URL(endpoint.oauthTokenUrl ?? ''),
+    customerId: endpoint.customerId,
     headers: {
       authorization: `Basic ${basicCredentials(endpoint)}`,
       'content-type': 'application/x-www-form-urlencoded',

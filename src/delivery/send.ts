@@ -53,6 +53,7 @@ export function createSend({ transport, oauth, onFault }: Dependencies): Send {
   ): Promise<Outcome> =>
     transport.post({
       ...{ url, headers, body, cancellation, headDecides: true },
+      customerId: parts.endpoint.customerId,
       timeoutMs: parts.webhook.timeoutSeconds * 1000,
       clientCertificate: clientCertificateOf(parts.endpoint),
     });

@@ -16,7 +16,7 @@ import { stopReason } from './claim.ts';
 import { attemptRecord, type Send } from './send.ts';
 
 /**
- * `actorId` goes into the record's header. `eventType`: sends the sample of this type, one that the webhook gets, in a body that is marked
+ * `actorId` goes into the record's header, unless it is of the operator and the webhook of a customer. `eventType`: sends the sample of this type, one that the webhook gets, in a body that is marked
  * as a test.
  */
 export type TestDelivery = (webhookId: string, actorId: string | null, eventType?: string) => Promise<AttemptRecord>;
@@ -83,7 +83,8 @@ export function createTestDelivery(dependencies: Dependencies): TestDelivery {
     if (underWay >= inFlight) throw tooMany(inFlight);
     underWay += 1;
     try {
-      const attempt = await sendRecord(target, actorId, sample, now);
+      const named = target.webhook.customerId === store.customerId ? actorId : null;
+      const attempt = await sendRecord(target, named, sample, now);
       await store.attempts.insert(attempt);
       return attempt;
     } finally {

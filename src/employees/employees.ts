@@ -57,6 +57,7 @@ export const employeeReader = inputReader(employeeInput, employeeView);
 
 export type Employees = {
   create(input: EmployeeInput, caller: Caller, beside?: Beside<Employee>): Promise<Employee>;
+  /** Throws 404 for an unknown employee, and 401 `insufficient_permission` if the caller's divisions exclude it, or if it has any and there is none. */
   get(userId: string, caller: Caller): Promise<Employee>;
   list(
     page: { division: string | undefined; after: string; limit: number; filter?: Filter },
@@ -64,7 +65,7 @@ export type Employees = {
   ): Promise<Employee[]>;
   /**
    * Replaces the employee by what `next` makes of the present one. `next` may be called again if the employee changes meanwhile. Throws
-   * 404 and 403 as `get`, and 412 if the employee has none of the tags in `ifMatch`; `next` is called only after these.
+   * 404 and 401 as `get`, and 412 if the employee has none of the tags in `ifMatch`; `next` is called only after these.
    */
   change(
     userId: string,
@@ -90,6 +91,8 @@ export function createEmployees({ store, clock, ids, wake }: Dependencies): Empl
 
   const get = async (userId: string, caller: Caller): Promise<Employee> => {
     const employee = isUuidV7(userId) ? await store.employees.get(userId) : null;
+    // The same for a caller with limited divisions, so that nothing tells whether others exist.
+    if (employee === null) refuseDivision(null, caller);
     if (employee === null) throw new Refusal('not_found', `there is no employee ${userId.slice(0, 64)}`);
     refuseDivision(employee.division, caller);
     return employee;
@@ -174,8 +177,10 @@ function writable({ userId, createdAt, updatedAt, ...employee }: Employee): Empl
   return employee;
 }
 
-function refuseDivision(division: string, { constraints, userName }: Caller): void {
-  if (constraints.divisions !== undefined && !constraints.divisions.includes(division)) {
+/** Null: the division of nobody. */
+function refuseDivision(division: string | null, { constraints, userName }: Caller): void {
+  const { divisions } = constraints;
+  if (divisions !== undefined && (division === null || !divisions.includes(division))) {
     throw insufficientPermission(`the user ${userName} is constrained to other divisions`);
   }
 }

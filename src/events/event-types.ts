@@ -44,7 +44,10 @@ export const eventTypeInput = z
       .default(null)
       .meta({ description: 'The heading under which the event catalogue lists it.' }),
     deprecated: z.boolean().default(false).meta({ description: 'Receivers should not subscribe to it any more.' }),
-    public: z.boolean().default(true).meta({ description: 'Whether everybody sees it in the event catalogue.' }),
+    public: z
+      .boolean()
+      .default(true)
+      .meta({ description: 'Whether everybody sees it in the event catalogue, and webhooks of customers get it.' }),
   })
   .meta({ id: 'EventTypeInput', description: "A kind of event of the company's own." });
 export const eventTypePatch = eventTypeInput
@@ -97,7 +100,8 @@ export function createEventTypes({ store, clock, ids }: { store: Store; clock: C
           if (input.dataSchema !== null) schemas.refuseInvalid(input.dataSchema);
           refuseUnfit(schemas, input);
           const encryptionRequired = input.encryptionRequired || input.name.startsWith(EMPLOYEE_CATEGORY);
-          if (encryptionRequired && before?.encryptionRequired !== true) await refuseUnencrypted(store, input.name);
+          const reachesMore = before?.encryptionRequired !== true || (input.public && !before.public);
+          if (encryptionRequired && reachesMore) await refuseUnencrypted(store, input);
           return { ...stamp, ...input, encryptionRequired, builtIn: false };
         },
         referrers: async ({ name, encryptionRequired }) => [
@@ -151,7 +155,7 @@ export function noSuchType(name: string): string {
 }
 
 /** Encryption cannot be required while subscribers have no key. They need a key or must unsubscribe first. */
-async function refuseUnencrypted(store: Store, type: string): Promise<void> {
+async function refuseUnencrypted(store: Store, type: EventTypeInput): Promise<void> {
   const webhooks = (await store.webhooks.unencryptedOf(type)).map(({ id, name }) => `webhook ${name} (${id})`);
   if (webhooks.length === 0) return;
   throw new Refusal(

@@ -101,6 +101,11 @@ export function matchingTypes<T extends Named>(pattern: string, eventTypes: read
   );
 }
 
+/** The event types whose events webhooks of this owner get: customers get public ones alone (contract §8). */
+export function typesFor(customerId: string | null, eventTypes: readonly EventType[]): readonly EventType[] {
+  return customerId === null ? eventTypes : eventTypes.filter((eventType) => eventType.public);
+}
+
 /** Names the events that make encryption necessary for these patterns, or null. A wildcard also matches future types. */
 export function encryptionNeed(patterns: readonly string[], eventTypes: readonly Named[]): string | null {
   for (const pattern of patterns) {

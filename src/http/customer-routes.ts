@@ -31,8 +31,9 @@ export function createRouteFor(
 ): (route: Route, caller: Caller) => Route {
   const ofCustomer = routesByName(routesOf);
   return (route, { customerId }) => {
-    if (customerId === null || !route.path.startsWith(EDGE)) return route;
-    const own = TAGS.has(route.tag) && !ERASURE.has(route.path) ? ofCustomer(customerId).get(nameOf(route)) : undefined;
+    if (customerId === null) return route;
+    const isForCustomers = route.path.startsWith(EDGE) && TAGS.has(route.tag) && !ERASURE.has(route.path);
+    const own = isForCustomers ? ofCustomer(customerId).get(nameOf(route)) : undefined;
     if (own === undefined) throw insufficientPermission('this is for applications of the operator alone');
     return own;
   };

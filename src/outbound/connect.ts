@@ -10,7 +10,7 @@ import { type ConnectProxy, openTunnel } from './proxy.ts';
 import type { Resolve } from './resolve.ts';
 import { lacksCertificate, tlsOptions } from './tls.ts';
 
-/** How requests leave this machine, the same for every receiver. */
+/** How requests leave this machine. */
 export type Way = {
   readonly egress: EgressPolicy;
   readonly proxy: ConnectProxy | null;
@@ -48,7 +48,7 @@ export async function openConnection(
     way.proxy,
     addresses.map(({ address }) => address),
     port,
-    signal,
+    { signal, namesAddresses: way.egress.isForCustomers !== true },
   );
   steps.connectMs = lap();
   return await secured(tlsConnect({ ...options, socket: tunnel }), steps, lap, signal);

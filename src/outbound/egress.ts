@@ -11,8 +11,20 @@ import { deliveryError } from './classify.ts';
 import { type Cidr, cidrContains, formatAddress, parseAddress, parseCidr, unmapped } from './ip-address.ts';
 import { type Resolve, systemResolve } from './resolve.ts';
 
-/** Private addresses that are allowed (`SALLYPORT_EGRESS_ALLOW`). */
-export type EgressPolicy = { readonly allow: readonly Cidr[] };
+/** Private addresses that are allowed to the endpoints of the operator or of customers. */
+export type EgressPolicy = {
+  readonly allow: readonly Cidr[];
+  /** Messages are read by customers, who learn no address of the operator's network: they name none that a name resolved to. */
+  readonly isForCustomers?: boolean;
+};
+
+/** `SALLYPORT_EGRESS_ALLOW` and `SALLYPORT_CUSTOMER_EGRESS_ALLOW`. */
+export type Egress = { readonly operator: EgressPolicy; readonly customers: EgressPolicy };
+
+/** The setting that allows addresses. */
+export function settingOf({ isForCustomers }: EgressPolicy): string {
+  return isForCustomers === true ? 'SALLYPORT_CUSTOMER_EGRESS_ALLOW' : 'SALLYPORT_EGRESS_ALLOW';
+}
 
 /** Allows this machine. */
 export const LOOPBACK: EgressPolicy = { allow: ['127.0.0.0/8', '::1'].map(cidrOf) };
@@ -74,7 +86,9 @@ export async function resolveChecked(
   if (answers.length === 0) throw dnsError('ENOTFOUND', hostname);
   for (const { address } of answers) {
     const verdict = addressVerdict(address, policy);
-    if (!verdict.ok) throw deliveryError('egress_refused', `${hostname}: ${verdict.description}`);
+    if (verdict.ok) continue;
+    const why = policy.isForCustomers === true ? 'resolves to an address that is not public' : verdict.description;
+    throw deliveryError('egress_refused', `${hostname}: ${why}`);
   }
   // The family comes from the checked text, not from the resolver.
   return answers.map(({ address }) => ({ address, family: address.includes(':') ? 6 : 4 }));

@@ -107,7 +107,8 @@ const ADVICE: Readonly<Record<ErrorClass, string>> = {
   tls_wrong_host: 'Use a host name that the certificate names, or have a certificate issued for this one.',
   tls: 'Check that the receiver speaks TLS 1.2 or newer, and whether it asks for a client certificate.',
   timeout: 'Have the receiver answer first and work afterwards, or raise timeoutSeconds of the webhook.',
-  egress_refused: 'Use a public address, or allow this one in SALLYPORT_EGRESS_ALLOW if it is meant to be reached.',
+  egress_refused:
+    'Use a public address. The operator can allow another one in SALLYPORT_EGRESS_ALLOW, or for endpoints of customers in SALLYPORT_CUSTOMER_EGRESS_ALLOW.',
   reset: "Look into the receiver's log: it, or something before it, closed the connection before it had answered.",
   response_too_large: 'Have the receiver answer with fewer and shorter headers, and with a short body.',
   malformed_response:

@@ -28,6 +28,9 @@ export function parseProxyUrl(text: string): ConnectProxy {
   };
 }
 
+/** `namesAddresses`: whether errors name the address that was tried. */
+type TunnelOptions = { readonly signal: AbortSignal; readonly namesAddresses: boolean };
+
 /**
  * Opens a tunnel to the first of `addresses` that the proxy can reach, at most `PROXY_ADDRESSES_TRIED` of them. The
  * proxy is told addresses, never names: it could resolve a name to something that was not checked. Rejects with an
@@ -37,12 +40,13 @@ export async function openTunnel(
   proxy: ConnectProxy,
   addresses: readonly string[],
   port: number,
-  signal: AbortSignal,
+  { signal, namesAddresses }: TunnelOptions,
 ): Promise<Socket> {
   let refusal: unknown = deliveryError('proxy', 'there is no address to connect to');
   for (const address of addresses.slice(0, PROXY_ADDRESSES_TRIED)) {
     try {
-      return await tunnelTo(proxy, address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`, signal);
+      const authority = address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
+      return await tunnelTo(proxy, authority, { signal, namesAddresses });
     } catch (error) {
       if (signal.aborted) throw error;
       refusal = error;
@@ -54,7 +58,7 @@ export async function openTunnel(
 function tunnelTo(
   { host, port, authorization }: ConnectProxy,
   authority: string,
-  signal: AbortSignal,
+  { signal, namesAddresses }: TunnelOptions,
 ): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const headers = { host: authority, ...(authorization !== null && { 'proxy-authorization': authorization }) };
@@ -65,7 +69,7 @@ function tunnelTo(
       // A receiver's TLS never speaks first: bytes that came with the answer are not from it.
       if (status >= 200 && status < 300 && head.length === 0) return resolve(socket);
       socket.destroy();
-      reject(deliveryError('proxy', `the proxy answered ${status} to CONNECT ${authority}`));
+      reject(deliveryError('proxy', `the proxy answered ${status} to CONNECT${namesAddresses ? ` ${authority}` : ''}`));
     });
     connecting.once('response', () => connecting.destroy(new Error('no tunnel')));
     connecting.once('error', (error: NodeJS.ErrnoException) => {

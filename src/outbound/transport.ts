@@ -16,21 +16,21 @@ import {
   type ExchangeEnd,
   startExchange,
 } from './connections.ts';
-import { bareHost, type EgressPolicy, hostVerdict, isLiteral, LOOPBACK } from './egress.ts';
+import { bareHost, type Egress, type EgressPolicy, hostVerdict, isLiteral, LOOPBACK } from './egress.ts';
 import { type Answer, type ErrorClass, failure, type Outcome, type Timings } from './outcome.ts';
 import { parseProxyUrl } from './proxy.ts';
 import type { Resolve } from './resolve.ts';
 import { type ClientCertificate, makeSecureContext, readAuthorities } from './tls.ts';
 
 export type TransportOptions = {
-  readonly egress: EgressPolicy;
+  readonly egress: Egress;
   /** Additional trusted authorities, in PEM (`SALLYPORT_CA_FILE`). */
   readonly caPem: string | null;
   /** `http://[user:password@]host:port` of a CONNECT proxy (`SALLYPORT_EGRESS_PROXY`). */
   readonly proxyUrl: string | null;
   /**
    * The certificate in PEM of a receiver for development that listens on a port of this machine now; null without one. Requests to
-   * `https://localhost` go there directly, although its address is not public.
+   * `https://localhost` go there directly, although its address is not public. Endpoints of customers never lead there.
    */
   readonly developmentReceiver?: ((port: number) => string | null) | undefined;
   /** Replaces the system's resolver. */
@@ -39,6 +39,8 @@ export type TransportOptions = {
 
 export type TransportRequest = {
   readonly url: URL;
+  /** Whose endpoint it is, which decides the addresses that are allowed; null: the operator's. */
+  readonly customerId: string | null;
   /** `host` and `content-length` are ignored: undici adds them. */
   readonly headers: Readonly<Record<string, string>>;
   /** Not read after the outcome. */
@@ -70,7 +72,7 @@ export type Transport = {
 export function createTransport(options: TransportOptions): Transport {
   const { egress, caPem, proxyUrl, resolve, developmentReceiver = () => null } = options;
   const authorities = caPem === null ? [] : readAuthorities(caPem);
-  const way = { egress, proxy: proxyUrl === null ? null : parseProxyUrl(proxyUrl), resolve };
+  const proxy = proxyUrl === null ? null : parseProxyUrl(proxyUrl);
   // Created with the first connection: it would delay the start, and every command, by 20 ms.
   let withoutCertificate: SecureContext | null = null;
   const origins = createLru<string, Origin>({
@@ -85,35 +87,46 @@ export function createTransport(options: TransportOptions): Transport {
   /** Throws what `classifyError` understands. */
   function send({
     headers,
+    customerId,
     clientCertificate,
     cancellation = closing,
     ...request
   }: TransportRequest): Promise<Outcome> {
     if (closing.reason !== null) throw deliveryError('internal', 'the service is stopping');
     if (request.url.protocol !== 'https:') throw deliveryError('internal', 'only https URLs are sent to');
-    const { connections } = originOf(request.url, clientCertificate ?? null);
+    const { connections } = originOf(
+      request.url,
+      customerId === null ? egress.operator : egress.customers,
+      clientCertificate ?? null,
+    );
     return attempt({ ...request, headers: flat(headers), cancellation }, connections);
   }
 
-  /** A connection made with one client certificate never carries a request with another, or none. */
-  function originOf(url: URL, client: ClientCertificate | null): Origin {
-    const local = url.hostname === 'localhost' ? developmentReceiver(portOf(url)) : null;
-    const shared = local === null ? url.origin : `${url.origin} ${local}`;
+  /**
+   * A connection made with one client certificate never carries a request with another, or none. Nor does one to an address that the
+   * operator allowed itself carry a request of a customer.
+   */
+  function originOf(url: URL, policy: EgressPolicy, client: ClientCertificate | null): Origin {
+    const isOwn = policy === egress.operator;
+    const local = isOwn && url.hostname === 'localhost' ? developmentReceiver(portOf(url)) : null;
+    const owned = isOwn ? url.origin : `${url.origin} of customers`;
+    const shared = local === null ? owned : `${owned} ${local}`;
     const key = client === null ? shared : `${shared} ${fingerprint(client)}`;
     if (latest?.key === key) return latest;
-    const origin = origins.get(key) ?? makeOrigin(key, url, { client, local });
+    const origin = origins.get(key) ?? makeOrigin(key, url, { policy, client, local });
     origins.set(key, origin);
     latest = origin;
     return origin;
   }
 
-  function makeOrigin(key: string, url: URL, { client, local }: OriginParts): Origin {
+  function makeOrigin(key: string, url: URL, { policy, client, local }: OriginParts): Origin {
     // Node calls no `lookup` for an IP literal, so it is checked here, once: it never changes.
-    const verdict = hostVerdict(url.hostname, egress);
+    const verdict = hostVerdict(url.hostname, policy);
     if (!verdict.ok) throw deliveryError('egress_refused', verdict.description);
     const secureContext = local === null ? contextOf(client) : makeSecureContext([...authorities, local], client);
     const destination = { host: bareHost(url.hostname), port: portOf(url), secureContext };
-    return { key, connections: createConnections(url.origin, destination, local === null ? way : LOCAL_WAY) };
+    const way: Way = local === null ? { egress: policy, proxy, resolve } : LOCAL_WAY;
+    return { key, connections: createConnections(url.origin, destination, way) };
   }
 
   function contextOf(client: ClientCertificate | null): SecureContext {
@@ -147,7 +160,11 @@ export function createTransport(options: TransportOptions): Transport {
 type Origin = { readonly key: string; readonly connections: Connections };
 
 /** `local`: the certificate of a receiver for development. */
-type OriginParts = { readonly client: ClientCertificate | null; readonly local: string | null };
+type OriginParts = {
+  readonly policy: EgressPolicy;
+  readonly client: ClientCertificate | null;
+  readonly local: string | null;
+};
 
 const LOCAL_WAY: Way = { egress: LOOPBACK, proxy: null, resolve: undefined };
 
@@ -170,7 +187,7 @@ function fingerprint({ certificate, privateKey }: ClientCertificate): string {
 }
 
 /** `headers` are flat and stay unchanged until the end. */
-type AttemptRequest = Omit<TransportRequest, 'headers' | 'cancellation'> & {
+type AttemptRequest = Omit<TransportRequest, 'customerId' | 'headers' | 'cancellation'> & {
   readonly headers: string[];
   readonly cancellation: Cancellation;
 };

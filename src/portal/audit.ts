@@ -3,7 +3,7 @@ import { attributes, type Html, html } from '../http/html.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
 import { isObject } from '../kernel/validation.ts';
 import type { AuditAction } from '../resources/audit.ts';
-import type { AuditFilter, AuditRecord } from '../store/audit.ts';
+import { type AuditFilter, type AuditRecord, OPERATOR_ACTOR } from '../store/audit.ts';
 import type { Store } from '../store/store.ts';
 import { ownerFilter } from './customers/owner.ts';
 import type { PageDependencies, PageRoute } from './page.ts';
@@ -35,17 +35,14 @@ export function auditPages({ pages, store, hasPage }: PageDependencies): PageRou
         hasPage,
       );
       const own = store.customerId;
-      const actorOf =
-        own === null
-          ? linkOf
-          : await actorsFor(store, items, linkOf, brand === null ? 'your provider' : operatorName(brand));
+      const actorOf = own === null ? linkOf : actorsFor(linkOf, brand === null ? 'your provider' : operatorName(brand));
       return listView({
         title: 'Audit log',
         lead: own === null ? LEAD : CUSTOMERS_LEAD,
         ...{ path: PATH, query, nextCursor },
         filters: [...filters(query), ...owner.fields],
         layout: 'audit-list',
-        results: auditTable(items, { linkOf, actorOf, isOfCustomer: own !== null }, query),
+        results: auditTable(items, { linkOf, actorOf }, query),
       });
     }),
   ];
@@ -69,7 +66,6 @@ async function readFilter(query: URLSearchParams, store: PageDependencies['store
 type Links = {
   readonly linkOf: (reference: string) => ResourceLink;
   readonly actorOf: (reference: string) => ResourceLink;
-  readonly isOfCustomer: boolean;
 };
 
 function auditTable(entries: readonly AuditRecord[], links: Links, query: URLSearchParams): Html {
@@ -88,31 +84,14 @@ function auditTable(entries: readonly AuditRecord[], links: Links, query: URLSea
   });
 }
 
-/**
- * The actors as a customer sees them: its own users, applications and links. Whoever else acted is the operator, whose people have no name
- * here.
- */
-async function actorsFor(
-  store: Store,
-  entries: readonly AuditRecord[],
-  linkOf: (reference: string) => ResourceLink,
-  operator: string,
-): Promise<(reference: string) => ResourceLink> {
-  const actors = [...new Set(entries.map(({ actor }) => actor))];
-  const own = new Map<string, boolean>();
-  for (const actor of actors) {
-    const [kind = '', id = ''] = split(actor);
-    const isOwn =
-      (kind === 'user' && (await store.users.get(id)) !== null) ||
-      (kind === 'application' && (await store.applications.get(id)) !== null);
-    own.set(actor, isOwn);
-  }
+/** The actors as a customer sees them. The people of the operator have no name here. */
+function actorsFor(linkOf: (reference: string) => ResourceLink, operator: string): (reference: string) => ResourceLink {
   const nobody = { kind: null, href: null };
   return (actor) => {
-    if (own.get(actor) === true) return linkOf(actor);
     const [kind = ''] = split(actor);
     if (kind === 'portal-link') return { ...nobody, name: 'a portal link' };
-    return { ...nobody, name: actor === 'service' ? 'the service itself' : operator };
+    if (actor === 'service') return { ...nobody, name: 'the service itself' };
+    return actor === OPERATOR_ACTOR ? { ...nobody, name: operator } : linkOf(actor);
   };
 }
 
@@ -125,17 +104,13 @@ const NOTHING_YET = emptyState({
 });
 
 function row({ at, actor, action, target, changes }: AuditRecord, links: Links, query: URLSearchParams): Html[] {
-  const { linkOf, actorOf, isOfCustomer } = links;
+  const { linkOf, actorOf } = links;
   const filtered = (name: string, value: string): string => withQuery(PATH, query, { [name]: value, cursor: null });
   const who = actorOf(actor);
-  // A filter by a person of the operator would name the person.
-  const isNamed = !isOfCustomer || who.href !== null;
   const details = html`${differences(changes)}<p class="cell-hint"><code>${action}</code> ${resourceId(target)}</p>`;
   return [
     time(at),
-    isNamed
-      ? html`<a href="${filtered('actor', actor)}" class="plain-link"${attributes({ title: who.kind })}>${who.name}</a>`
-      : html`<span>${who.name}</span>`,
+    html`<a href="${filtered('actor', actor)}" class="plain-link"${attributes({ title: who.kind })}>${who.name}</a>`,
     html`${entryText({ action, changes })}`,
     resourceLink(linkOf(target)),
     html`<details class="audit-changes"><summary>${changesSummary(changes)}</summary>${details}</details>`,

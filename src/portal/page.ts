@@ -63,7 +63,10 @@ export type PageDefinition<C> = {
   readonly isBackground?: boolean;
   /** A page without a session that belongs to the customers' portal: in its look, and shown in the same frames. */
   readonly isForCustomers?: boolean;
-  /** Whether it may be shown in frames; default: not, unless it is a page of a customer's session. */
+  /**
+   * Whether it may be shown in frames; default: not, unless it is a page of a customer's session. It is shown as to a visitor without a
+   * session, so that no page around it can show what is the operator's.
+   */
   readonly isFramable?: boolean;
   /** The reply to the page's script without a session, instead of a redirect to sign in. */
   readonly signedOut?: () => Reply;
@@ -130,7 +133,7 @@ export function createPages(dependencies: Dependencies): Pages {
   const recognise = async (request: IncomingMessage, place: Place): Promise<RequestContext> => {
     const token = readCookie(request, SESSION_COOKIE);
     const found = token === null ? null : await sessions.find(token, place.isBackground === true);
-    const session = found?.customerId === customerId ? found : null;
+    const session = place.isFramable !== true && found?.customerId === customerId ? found : null;
     const cookie = session === null ? readCookie(request, VISITOR_COOKIE) : token;
     const isNew = cookie === null || !VISITOR_COOKIE_VALUE.test(cookie);
     const isCustomers = customerId !== null || place.isForCustomers === true;

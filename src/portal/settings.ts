@@ -1,6 +1,6 @@
 /** `/settings`: the configuration with the source of each setting, the versions, and a backup to download. */
 import { type Config, databaseName, settingsGiven } from '../config/config.ts';
-import { SETTING_NAMES, SETTINGS, type SettingName } from '../config/names.ts';
+import { OUTBOUND_NAMES, SETTING_NAMES, SETTINGS, type SettingName } from '../config/names.ts';
 import type { StorageFacts } from '../data/data.ts';
 import type { Download, Downloads } from '../data/download.ts';
 import { type Html, html } from '../http/html.ts';
@@ -115,7 +115,7 @@ const GROUPS: readonly { readonly title: string; readonly names: readonly Settin
     title: 'Address and TLS',
     names: ['host', 'port', 'publicUrl', 'tlsCertFile', 'tlsKeyFile', 'trustedProxies', 'portalFrameAncestors'],
   },
-  { title: 'Outbound requests', names: ['caFile', 'egressAllow', 'egressProxy'] },
+  { title: 'Outbound requests', names: OUTBOUND_NAMES },
   { title: 'Retention', names: ['retentionDeliveredDays', 'retentionDeadDays', 'retentionAttemptsDays'] },
   { title: 'Data and log', names: ['dataDir', 'masterKeyFile', 'databaseUrl', 'databaseListenUrl', 'logLevel'] },
 ];

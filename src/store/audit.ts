@@ -1,12 +1,17 @@
 /** The audit log. An entry is written in the transaction of its change and carries the hash of the previous entry. */
 import type { AuditEntry } from '../resources/audit.ts';
 
+/** Stands for everybody of the operator in the audit log of a customer (contract §8). */
+export const OPERATOR_ACTOR = 'operator';
+
 /** A stored entry. */
 export type AuditRecord = Omit<AuditEntry, 'action'> & { readonly action: string; readonly number: number };
 
 /** All given conditions must hold. `action` and `target` are prefixes; `since` is inclusive, `until` exclusive. */
 export type AuditFilter = {
   readonly actor?: string;
+  /** By actors who are not of this customer: neither its users nor its applications or portal links, nor the service itself. */
+  readonly notBy?: string;
   readonly action?: string;
   readonly target?: string;
   readonly customerId?: string;
@@ -29,6 +34,8 @@ export type AuditStore = {
    * than that of the filter.
    */
   list(before: string | null, limit: number, filter?: AuditFilter): Promise<AuditRecord[]>;
+  /** Those of these actors that are users or applications of the customer, also deleted ones. */
+  ofCustomer(actors: readonly string[], customerId: string): Promise<ReadonlySet<string>>;
   /** The number of the first entry that breaks the chain, or null. Entries removed from the end do not break it. */
   firstBroken(): Promise<number | null>;
   /** Null while the log is empty. */

@@ -10,8 +10,8 @@
  * - It is not for customers, and throws.
  */
 import type { EventType } from '../events/event.ts';
-import type { AuditEntry } from '../resources/audit.ts';
-import type { AuditRecord } from './audit.ts';
+import type { AuditEntry, Change } from '../resources/audit.ts';
+import { type AuditFilter, type AuditRecord, OPERATOR_ACTOR } from './audit.ts';
 import type { OwnedTable } from './customers.ts';
 import type { Statement } from './database.ts';
 import type { After, Filter } from './resource.ts';
@@ -227,11 +227,15 @@ export function customerStoreOf(store: Store, customerId: string): Store {
     }),
     audit: only('audit', {
       append: (entry) => store.audit.append(audited(entry)),
-      get: async (id) => asSeen(await store.audit.get(id, customerId)),
-      list: async (before, limit, filter) =>
-        (filter?.customerId ?? customerId) === customerId
-          ? (await store.audit.list(before, limit, { ...filter, ...own })).flatMap((entry) => asSeen(entry) ?? [])
-          : [],
+      get: async (id) => {
+        const entry = await store.audit.get(id, customerId);
+        return entry === null ? null : ((await seen([entry]))[0] ?? null);
+      },
+      list: async (before, limit, { actor, ...filter } = {}) => {
+        if ((filter.customerId ?? customerId) !== customerId) return [];
+        const by = await actorFilter(actor);
+        return by === null ? [] : seen(await store.audit.list(before, limit, { ...filter, ...by, ...own }));
+      },
     }),
     settings: only('settings', {}),
     sessions: {
@@ -282,6 +286,21 @@ export function customerStoreOf(store: Store, customerId: string): Store {
     instances: null,
   };
 
+  /** Whoever is not of the customer is shown as the operator, without its id and address. */
+  async function seen(entries: readonly AuditRecord[]): Promise<AuditRecord[]> {
+    const actors = entries.map(({ actor }) => actor);
+    const ofCustomer = entries.length === 0 ? new Set<string>() : await store.audit.ofCustomer(actors, customerId);
+    return entries.map((entry) => asSeen(entry, ofCustomer.has(entry.actor)));
+  }
+
+  /** Null if nobody whom the customer may know has this name. */
+  async function actorFilter(actor: string | undefined): Promise<Pick<AuditFilter, 'actor' | 'notBy'> | null> {
+    if (actor === undefined) return {};
+    if (actor === OPERATOR_ACTOR) return { notBy: customerId };
+    const isKnown = isNamed(actor) || (await store.audit.ofCustomer([actor], customerId)).has(actor);
+    return isKnown ? { actor } : null;
+  }
+
   async function ownIds(table: OwnedTable, ids: readonly string[]): Promise<string[]> {
     const known = await Promise.all(ids.map((id) => owns(table, id)));
     return ids.filter((_, at) => known[at]);
@@ -302,11 +321,30 @@ function only<Part extends keyof Store>(
   });
 }
 
-/** The operator's notes about the customer are for the operator alone. */
-function asSeen(entry: AuditRecord | null): AuditRecord | null {
-  if (entry === null || !entry.target.startsWith('customer:')) return entry;
+/** The actors that customers know besides their own users and applications: the holders of their links, and the service itself. */
+function isNamed(actor: string): boolean {
+  return actor === 'service' || actor.startsWith('portal-link:');
+}
+
+/**
+ * An entry as a customer sees it. Not its notes of the operator (`metadata`), nor the address of a visitor who is no user of the customer:
+ * people of the operator open portal links, too.
+ */
+function asSeen(entry: AuditRecord, isByCustomer: boolean): AuditRecord {
   const { metadata, ...changes } = entry.changes;
-  return { ...entry, changes };
+  const shown = entry.target.startsWith('customer:') ? changes : entry.changes;
+  if (isByCustomer) return { ...entry, changes: shown };
+  const actor = isNamed(entry.actor) ? entry.actor : OPERATOR_ACTOR;
+  return { ...entry, actor, changes: { ...shown, ...(shown.session && { session: withoutAddress(shown.session) }) } };
+}
+
+function withoutAddress({ from, to }: Change): Change {
+  const of = (value: unknown): unknown => {
+    if (value === null || typeof value !== 'object') return value;
+    const { address, ...rest } = value as Readonly<Record<string, unknown>>;
+    return rest;
+  };
+  return { from: of(from), to: of(to) };
 }
 
 function isShown(eventType: EventType): boolean {

@@ -21,7 +21,10 @@ export type CustomerSearch = { readonly text?: string; readonly active?: boolean
 /** Customers (`customer`). */
 export type CustomerStore = Omit<ResourceStore<Customer>, 'update'> & {
   getByExternalId(externalId: string): Promise<Customer | null>;
-  /** Writes the customer, and stops or starts webhooks in the same transaction. Throws `StaleWrite` if any of them has changed. */
+  /**
+   * Writes the customer, and stops or starts webhooks in the same transaction. If `active` changes, the customer's sessions, portal links,
+   * invitations and tokens end. Throws `StaleWrite` if any of the records has changed.
+   */
   update(
     customer: Customer,
     before: Customer,

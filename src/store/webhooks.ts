@@ -1,4 +1,5 @@
 /** What customers configure: endpoints, PGP keys and webhooks with their states. */
+import type { EventType } from '../events/event.ts';
 import type { AuditEntry } from '../resources/audit.ts';
 import type { Endpoint } from '../webhooks/endpoint.ts';
 import type { PastState, PgpKey, StateChange, Webhook, WebhookConfiguration } from '../webhooks/webhook.ts';
@@ -44,7 +45,7 @@ export type WebhookStore = {
   stoppedWithEndpoint(endpointId: string): Promise<Webhook[]>;
   ofPattern(pattern: string): Promise<Webhook[]>;
   /** The first few webhooks that receive events of this type without encryption. */
-  unencryptedOf(type: string): Promise<Webhook[]>;
+  unencryptedOf(type: Pick<EventType, 'name' | 'public'>): Promise<Webhook[]>;
   /** Webhooks that have been failing since `since` or earlier and have no attempt in flight or due before `quietUntil`. */
   failingSince(span: { readonly since: number; readonly quietUntil: number }, limit: number): Promise<Webhook[]>;
   insert(webhook: NewWebhook, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;

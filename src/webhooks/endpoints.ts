@@ -3,7 +3,7 @@
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
 import { checkAll, refuseField, refuseFields } from '../kernel/refusal.ts';
 import { type Secret, secret } from '../kernel/secret.ts';
-import type { EgressPolicy } from '../outbound/egress.ts';
+import type { Egress } from '../outbound/egress.ts';
 import type { Acting } from '../resources/acting.ts';
 import { type Administration, administer, type Build } from '../resources/administration.ts';
 import type { Beside } from '../store/resource.ts';
@@ -65,7 +65,7 @@ type Dependencies = {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly random: Random;
-  readonly egress: EgressPolicy;
+  readonly egress: Egress;
   readonly challenge: Challenge;
   /** Tells the dispatcher that there may be work. */
   readonly wake: () => void;
@@ -148,10 +148,11 @@ function buildWith(
   return async (input, before, stamp, patch) => {
     // Only new values are checked: an endpoint can be disabled even if its URL or certificate would now be refused.
     const tokenUrl = input.oauth?.tokenUrl ?? null;
+    const policy = input.customerId === null ? egress.operator : egress.customers;
     let certificate = NO_CERTIFICATE;
     await checkAll([
-      () => refuseNewUrl('url', input.url, before?.url, egress),
-      () => refuseNewUrl('oauth.tokenUrl', tokenUrl, before?.oauthTokenUrl, egress),
+      () => refuseNewUrl('url', input.url, before?.url, policy),
+      () => refuseNewUrl('oauth.tokenUrl', tokenUrl, before?.oauthTokenUrl, policy),
       () => {
         certificate = certificateColumns(input.clientCertificate, before, clock());
       },

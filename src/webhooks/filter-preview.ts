@@ -1,5 +1,5 @@
 /** Which of the latest events a filter would let pass, and why not the others (contract §8 "Filters"). Changes nothing. */
-import { type EventType, matchingTypes } from '../events/event.ts';
+import { type EventType, matchingTypes, typesFor } from '../events/event.ts';
 import { compileFilter, type Filter } from '../kernel/filter.ts';
 import { whyNot } from '../kernel/filter-text.ts';
 import { FILTER_PREVIEW_BYTES } from '../kernel/limits/limits.ts';
@@ -17,7 +17,7 @@ export async function previewFilter(
   { customerId, eventTypes }: Pick<Webhook, 'customerId' | 'eventTypes'>,
   { filter, limit }: FilterPreviewInput,
 ): Promise<FilterPreview> {
-  const types = subscribedTypes(eventTypes, await store.eventTypes.all());
+  const types = subscribedTypes(eventTypes, typesFor(customerId, await store.eventTypes.all()));
   const limits = { events: limit, maxBytes: FILTER_PREVIEW_BYTES };
   const latest = await store.events.latest([...types.keys()], customerId, limits);
   const judge = judgeOf(filter, types);

@@ -5,7 +5,7 @@
 
 import { URL_MAX_LENGTH } from '../kernel/limits/limits.ts';
 import { refuseField } from '../kernel/refusal.ts';
-import { type EgressPolicy, hostVerdict } from '../outbound/egress.ts';
+import { type EgressPolicy, hostVerdict, settingOf } from '../outbound/egress.ts';
 import { ambiguityOf, NOT_VISIBLE } from '../outbound/plain-url.ts';
 
 /** Checks a URL only if it changed. */
@@ -34,6 +34,6 @@ export function refuseUnsafeUrl(field: string, text: string, egress: EgressPolic
     return;
   }
   const advice =
-    verdict.range === 'invalid' ? '' : '; one that is meant to be reached is allowed in SALLYPORT_EGRESS_ALLOW';
+    verdict.range === 'invalid' ? '' : `; one that is meant to be reached is allowed in ${settingOf(egress)}`;
   throw refuseField(field, `names an address that is not sent to: ${verdict.description}${advice}`);
 }

@@ -27,6 +27,7 @@ export function createChallenge({ transport, clock, random }: Dependencies): Cha
     const secret = signingSecret(endpoint, at).reveal();
     const outcome = await transport.post({
       url,
+      customerId: endpoint.customerId,
       headers: {
         'content-type': 'application/json',
         'user-agent': USER_AGENT,

@@ -1,6 +1,6 @@
 /** Webhooks (contract §4, §5): their rules, starting, stopping, and replaying a part of the log. */
 import { isDeepStrictEqual } from 'node:util';
-import { encryptionNeed, matchingTypes } from '../events/event.ts';
+import { encryptionNeed, matchingTypes, typesFor } from '../events/event.ts';
 import { noSuchType } from '../events/event-types.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { type FieldProblem, Refusal, refuseFields } from '../kernel/refusal.ts';
@@ -188,10 +188,15 @@ async function refuseBrokenRules(
   const endpoint = endpointId === null ? null : await store.endpoints.get(endpointId);
   if (endpointId !== null && (endpoint === null || endpoint.customerId !== customerId))
     problems.push({ field: 'endpointId', problem: 'is not the id of an endpoint' });
-  const eventTypes = await store.eventTypes.all();
+  const allTypes = await store.eventTypes.all();
+  const eventTypes = typesFor(customerId, allTypes);
   for (const [at, pattern] of patterns.entries()) {
-    if (!pattern.endsWith('*') && matchingTypes(pattern, eventTypes).length === 0)
-      problems.push({ field: `eventTypes[${at}]`, problem: noSuchType(pattern) });
+    // A type may stop being public while webhooks of customers name it. They get no more of its events.
+    const isKnown = pattern.endsWith('*') || before?.eventTypes.includes(pattern) === true;
+    if (isKnown || matchingTypes(pattern, eventTypes).length > 0) continue;
+    const isInternal = matchingTypes(pattern, allTypes).length > 0;
+    const problem = isInternal ? 'is not public, and customers get only public event types' : noSuchType(pattern);
+    problems.push({ field: `eventTypes[${at}]`, problem });
   }
   const key = encryptionKeyName === null ? null : await store.keys.getByName(customerId, encryptionKeyName);
   const isAsBefore =

@@ -37,6 +37,7 @@ test('the defaults are those of the contract', () => {
     masterKeyFile: null,
     caFile: null,
     egressAllow: [],
+    customerEgressAllow: [],
     egressProxy: null,
     trustedProxies: [],
     portalFrameAncestors: [],
@@ -52,7 +53,7 @@ test('the defaults are those of the contract', () => {
 test('every variable of the contract is a setting with a flag of the same name', () => {
   const variables = [
     ...['DATA', 'HOST', 'PORT', 'PUBLIC_URL', 'TLS_CERT_FILE', 'TLS_KEY_FILE', 'MASTER_KEY_FILE', 'CA_FILE'],
-    ...['EGRESS_ALLOW', 'EGRESS_PROXY', 'TRUSTED_PROXIES', 'PORTAL_FRAME_ANCESTORS'],
+    ...['EGRESS_ALLOW', 'CUSTOMER_EGRESS_ALLOW', 'EGRESS_PROXY', 'TRUSTED_PROXIES', 'PORTAL_FRAME_ANCESTORS'],
     ...['DATABASE_URL', 'DATABASE_LISTEN_URL'],
     ...['RETENTION_DELIVERED_DAYS', 'RETENTION_DEAD_DAYS', 'RETENTION_ATTEMPTS_DAYS', 'LOG_LEVEL'],
   ];
@@ -78,6 +79,7 @@ test('valid values are read from variables', () => {
     SALLYPORT_MASTER_KEY_FILE: '/etc/master.key',
     SALLYPORT_CA_FILE: 'ca.pem',
     SALLYPORT_EGRESS_ALLOW: '10.0.0.0/8, fd00::/8 192.0.2.7',
+    SALLYPORT_CUSTOMER_EGRESS_ALLOW: '10.1.0.0/16',
     SALLYPORT_EGRESS_PROXY: 'http://user:hunter2@proxy.example:3128',
     SALLYPORT_TRUSTED_PROXIES: '127.0.0.1',
     SALLYPORT_PORTAL_FRAME_ANCESTORS: 'https://Shop.example/, http://localhost:3000 https://shop.example',
@@ -86,7 +88,7 @@ test('valid values are read from variables', () => {
     SALLYPORT_RETENTION_ATTEMPTS_DAYS: '365',
     SALLYPORT_LOG_LEVEL: 'debug',
   });
-  const { egressAllow, trustedProxies, egressProxy, ...rest } = config;
+  const { egressAllow, customerEgressAllow, trustedProxies, egressProxy, ...rest } = config;
   assert.deepEqual(rest, {
     dataDir: '/var/lib/edge',
     host: '::1',
@@ -105,6 +107,7 @@ test('valid values are read from variables', () => {
     logLevel: 'debug',
   });
   assert.deepEqual(egressAllow.map(formatCidr), ['10.0.0.0/8', 'fd00::/8', '192.0.2.7/32']);
+  assert.deepEqual(customerEgressAllow.map(formatCidr), ['10.1.0.0/16']);
   assert.deepEqual(trustedProxies.map(formatCidr), ['127.0.0.1/32']);
   assert.equal(egressProxy?.reveal(), 'http://user:hunter2@proxy.example:3128');
   assert(!inspect(config).includes('hunter2'));
@@ -230,13 +233,15 @@ describe('the options of an embedding program', () => {
   });
 
   it('may be text instead of parsed values', () => {
-    const { egressAllow, trustedProxies, egressProxy, portalFrameAncestors } = completeConfig({
+    const { egressAllow, customerEgressAllow, trustedProxies, egressProxy, portalFrameAncestors } = completeConfig({
       egressAllow: ['10.0.0.0/8', '::1'],
+      customerEgressAllow: ['10.1.0.0/16'],
       trustedProxies: '192.0.2.1, 192.0.2.2',
       portalFrameAncestors: ['https://a.example', 'https://b.example'],
       egressProxy: 'http://user:word@proxy.example:3128',
     });
     assert.deepEqual(egressAllow.map(formatCidr), ['10.0.0.0/8', '::1/128']);
+    assert.deepEqual(customerEgressAllow.map(formatCidr), ['10.1.0.0/16']);
     assert.deepEqual(portalFrameAncestors, ['https://a.example', 'https://b.example']);
     assert.deepEqual(trustedProxies.map(formatCidr), ['192.0.2.1/32', '192.0.2.2/32']);
     assert.equal(egressProxy?.reveal(), 'http://user:word@proxy.example:3128');

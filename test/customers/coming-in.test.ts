@@ -264,7 +264,7 @@ describe('rights of a customer', () => {
     });
     const { api } = customer;
     const user = await created(api, 'users', { userName: 'plain', role: 'viewer' });
-    for (const scope of ['shop:internal', 'shop:offered', 'employees:view']) {
+    for (const scope of ['shop:internal', 'shop:offered']) {
       const body = { name: 'more', userId: user.id, scopes: [scope] };
       assert.equal((await refusalOf(api.post('applications', body), 401)).code, 'insufficient_permission', scope);
     }

@@ -212,7 +212,7 @@ const VERBS: Verbs = {
       await store.audit.list(null, 10, { exactTarget: `user:${user}` }),
       await store.audit.list(null, 10, { actor: `user:${user}` }),
     ]),
-    ...refused('head', 'hasHead', 'firstBroken'),
+    ...refused('ofCustomer', 'head', 'hasHead', 'firstBroken'),
   },
   settings: refused('knowsMasterKey', 'proveWritable', 'checkMasterKey', 'portalTheme', 'putPortalTheme'),
   sessions: {

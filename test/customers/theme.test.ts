@@ -82,6 +82,15 @@ describe('a logo', () => {
       assert.equal(logo(given), expected);
     assert.match(logo(`<?xml version="1.0"?>\n<!-- ours -->\n${text}`) ?? '', /^data:image\/svg/);
     assert.equal(logo(png(64, 32)), png(64, 32));
+    // As editors write them.
+    for (const inside of [
+      '<style type="text/css"><![CDATA[.a{fill:#fff;filter:url(#b)} @media (prefers-color-scheme: dark) {.a{fill:rgb(0,0,0)}}]]></style>',
+      '<g id="Layer_1" data-name="Layer (1)" transform="translate(1 2) rotate(3)" style="fill:none" aria-label="Acme(R)"><title>A &amp; B(c)</title></g>',
+      '<metadata xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:RDF rdf:about="https://a.example"/></metadata>',
+      '<g xmlns:inkscape="http://www.inkscape.org/namespaces/inkscape" inkscape:export-filename="C:\\a.png"/>',
+      '<use xlink:href="#a" xmlns:xlink="http://www.w3.org/1999/xlink" xml:space="preserve"/>',
+    ])
+      assert.match(logo(svg(inside)) ?? '', /^data:image\/svg/, inside);
     assert.deepEqual(readTheme({ name: ' ', logo: '', accent: '' }), NO_THEME);
   });
 
@@ -93,17 +102,59 @@ describe('a logo', () => {
     ['a PNG that unpacks to much', png(30_000, 30_000), /at most 2048 pixels/],
     ['compressed SVG', `data:image/svg+xml;base64,${gzipSync(svg('')).toString('base64')}`, /must be an SVG or PNG/],
     ['broken percents', 'data:image/svg+xml,%', /must be an SVG or PNG/],
-    ['a script', svg('<script>1</script>'), /scripts/],
-    ['a script with a prefix', svg('<svg:script >1</svg:script>'), /scripts/],
-    ['a foreign object', svg('<foreignObject/>'), /foreign objects/],
+    ['a script', svg('<script>1</script>'), /the element script/],
+    ['a script with a prefix', svg('<svg:script >1</svg:script>'), /the element svg:script/],
+    [
+      'a script with a prefix of its own',
+      svg('<a:script xmlns:a="http://www.w3.org/2000/svg">1</a:script>'),
+      /the element a:script/,
+    ],
+    ['an element of HTML', svg('<b xmlns="http://www.w3.org/1999/xhtml"/>'), /the namespace/],
+    [
+      'a prefix with two meanings',
+      svg('<g xmlns:a="http://www.serif.com/"/><a:script xmlns:a="http://www.w3.org/2000/svg"/>'),
+      /the namespace/,
+    ],
+    ['a foreign object', svg('<foreignObject/>'), /the element foreignObject/],
+    ['an animation', svg('<animateMotion/>'), /the element animateMotion/],
+    ['a link of a page', svg('<a href="#b"/>'), /the element a$/],
+    ['a filter with a picture', svg('<feImage href="#a"/>'), /the element feImage/],
     ['an event handler', svg('<g onload="x()"/>'), /event handlers/],
-    ['an event handler after a slash', svg('<g/onload=x()>'), /event handlers/],
+    ['an event handler after a slash', svg('<g/onload=x()>'), /well-formed/],
+    [
+      'an event handler of an editor',
+      svg('<g xlink:onload="x()" xmlns:xlink="http://www.w3.org/1999/xlink"/>'),
+      /event handlers/,
+    ],
+    ['open at its end', '<svg><g></svg>', /well-formed/],
     ['entities', `<!DOCTYPE svg [<!ENTITY a "b">]>${svg('')}`, /must be an SVG or PNG|document type/],
     ['entities within', svg('<!ENTITY a "b">'), /document type/],
-    ['a link', svg('<a href="https://evil.example"/>'), /links to elsewhere/],
+    ['a link', svg('<use href="https://evil.example"/>'), /links to elsewhere/],
+    ['a link in references', svg('<use href="&#104;ttps://evil.example"/>'), /links to elsewhere/],
     ['a link in old style', svg("<use xlink:href = 'https://evil.example#a'/>"), /links to elsewhere/],
+    ['another base of links', svg('<g xml:base="https://evil.example"/>'), /the attribute xml:base/],
     ['a nested SVG', svg('<image href="data:image/svg+xml;base64,AAAA"/>'), /links to elsewhere/],
-    ['an import', svg('<style>@import "https://evil.example"</style>'), /links to elsewhere/],
+    ['an import', svg('<style>@import "https://evil.example"</style>'), /the style rule @import/],
+    ['an import with an escape', svg('<style>@\\69mport "https://evil.example"</style>'), /escapes/],
+    ['an import in references', svg('<style>&#64;import "https://evil.example"</style>'), /the style rule @import/],
+    ['an import in CDATA', svg('<style><![CDATA[@import "https://evil.example"]]></style>'), /the style rule @import/],
+    [
+      'an import after a comment',
+      svg('<style><!-- a -->@import "https://evil.example"</style>'),
+      /the style rule @import/,
+    ],
+    ['a font', svg('<style>@font-face{src:url(#a)}</style>'), /the style rule @font-face/],
+    [
+      'a set of pictures',
+      svg('<g style="mask-image:image-set(\'https://evil.example\' 1x)"/>'),
+      /the style function image-set/,
+    ],
+    [
+      'a set of pictures by prefix',
+      svg('<style>g{mask:-webkit-image-set("a" 1x)}</style>'),
+      /style function -webkit-image-set/,
+    ],
+    ['a style function that is not known', svg('<g mask="src(\'a\')"/>'), /the style function src/],
     ['a URL in a style', svg('<g style="fill:url( \'https://evil.example\')"/>'), /links to elsewhere/],
     ['a stylesheet of XML', `<svg><?xml-stylesheet href="#a"?></svg>`, /processing instructions/],
     ['too much', svg(`<path d="${'M0 0'.repeat(8000)}"/>`), /24 KiB/],

@@ -16,7 +16,7 @@ import type { Services } from '../../src/services.ts';
 import { claimNext, settleBatch } from '../support/batches.ts';
 import { actingAs, makeEventType, openTestServices, type TestServices } from '../support/services.ts';
 import { onPostgres } from '../support/store.ts';
-import { LOOPBACK, loopbackTransport } from '../support/transport.ts';
+import { egressOf, LOOPBACK, loopbackTransport } from '../support/transport.ts';
 import { pgpVector } from '../support/vectors.ts';
 
 type Owner = 'a' | 'b' | 'operator';
@@ -134,7 +134,13 @@ async function openWorld(t: TestContext): Promise<World> {
   for (const name of TYPES) await makeEventType(s, name);
   const figures = createFigures({ store: s.store.figures, clock: s.clock });
   const parts = {
-    ...{ ...s, services: s as unknown as Services, random: randomBytes, egress: LOOPBACK, log: createLog('silent') },
+    ...{
+      ...s,
+      services: s as unknown as Services,
+      random: randomBytes,
+      egress: egressOf(LOOPBACK),
+      log: createLog('silent'),
+    },
     ...{ transport: loopbackTransport(t, { egress: LOOPBACK, caPem: null }), wake: () => undefined },
     ...{ send: () => Promise.reject(new Error('nothing is sent here')), figures, feed: createAttemptFeed() },
   };

@@ -12,7 +12,7 @@ import type { Database } from '../../src/store/database.ts';
 import { endpointReader } from '../../src/webhooks/endpoint-schema.ts';
 import { modeOf, open, refusal, startedFolder } from '../support/data-folder.ts';
 import { ACTOR } from '../support/services.ts';
-import { LOOPBACK, loopbackTransport } from '../support/transport.ts';
+import { egressOf, LOOPBACK, loopbackTransport } from '../support/transport.ts';
 
 type Opened = Awaited<ReturnType<typeof open>>;
 
@@ -27,7 +27,7 @@ async function makeEndpoint(t: TestContext, data: Opened): Promise<string> {
   const log = createLog('silent');
   const { endpoints } = createServices({
     ...data,
-    egress: LOOPBACK,
+    egress: egressOf(LOOPBACK),
     transport: loopbackTransport(t, {}),
     log,
     wake: () => undefined,

@@ -2,7 +2,19 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Caller } from '../../src/access/gate.ts';
 import type { Employee } from '../../src/employees/employee.ts';
+import {
+  type ApiReply,
+  type Credentials,
+  createClient,
+  EMPLOYEES,
+  refusalOf,
+  succeeded,
+  tokenFor,
+} from '../support/client.ts';
+import { created, unknownLike } from '../support/customers.ts';
+import { registerApplication } from '../support/journey.ts';
 import { refused } from '../support/refusals.ts';
+import { startService } from '../support/service.ts';
 import { makeCaller, openTestServices, type TestServices } from '../support/services.ts';
 import { leavingNothing } from '../support/store.ts';
 
@@ -13,6 +25,7 @@ const person = (userName: string, division: string) => ({
   lastName: 'B',
   email: 'a@example.com',
 });
+const EMPLOYEES_SCOPES = ['employees:create', 'employees:view', 'employees:edit'];
 const excluded = { code: 'insufficient_permission', says: 'constrained to other divisions' } as const;
 
 type Company = { s: TestServices; seller: Caller; boss: Caller; nobody: Caller; sales: Employee; ops: Employee };
@@ -61,6 +74,45 @@ describe('a user constrained to divisions', () => {
       await refused(() => s.employees.replace(sales.userId, person('s1', 'ops'), seller), excluded);
     });
     assert.equal((await s.employees.patch(sales.userId, { division: 'support' }, seller)).division, 'support');
+  });
+
+  it('is told the same of an employee of another division and of none, by every request', async (t) => {
+    const service = await startService(t);
+    const { admin, url } = service;
+    const everyone = (await registerApplication(admin, EMPLOYEES_SCOPES)).api;
+    const { userId } = await succeeded<{ userId: string }>(everyone.post(EMPLOYEES, person('o1', 'ops')));
+    const seller = await created(admin, 'users', {
+      ...{ userName: 'seller', permissions: EMPLOYEES_SCOPES, constraints: { divisions: ['sales'] } },
+    });
+    const made = await created<Credentials>(admin, 'applications', {
+      ...{ name: 'sales', userId: seller.id, scopes: EMPLOYEES_SCOPES },
+    });
+    const api = createClient(url, await tokenFor(url, made));
+    const mine = await succeeded<{ userId: string }>(api.post(EMPLOYEES, person('s1', 'sales')));
+    const asked: readonly [what: string, ask: (id: string, name: string) => Promise<ApiReply<unknown>>][] = [
+      ['read', (id) => api.get(`${EMPLOYEES}/${id}`)],
+      ['read again', (id) => api.get(`${EMPLOYEES}/${id}`, { 'if-none-match': '*' })],
+      ['change', (id) => api.patch(`${EMPLOYEES}/${id}`, { firstName: 'C' })],
+      ['change with a mistake', (id) => api.patch(`${EMPLOYEES}/${id}`, { firstName: 1 })],
+      ['change a version', (id) => api.patch(`${EMPLOYEES}/${id}`, {}, { 'if-match': '"a"' })],
+      ['replace', (id) => api.put(`${EMPLOYEES}/${id}`, person('x1', 'sales'))],
+      ['name as a manager', (id) => api.patch(`${EMPLOYEES}/${mine.userId}`, { managerId: id })],
+      ['name as the manager of a new one', (id) => api.post(EMPLOYEES, { ...person('x2', 'sales'), managerId: id })],
+      ['list after', (id) => api.get(`${EMPLOYEES}?cursor=${id}`)],
+      ['find by name', (_, name) => api.get(`${EMPLOYEES}?userName=${name}`)],
+      ['find by name in a division', (_, name) => api.get(`${EMPLOYEES}?userName=${name}&division=ops`)],
+    ];
+    for (const [what, ask] of asked) {
+      const shown = async (id: string, name: string): Promise<string> => {
+        const { status, headers, body } = await ask(id, name);
+        const text = JSON.stringify([status, headers.get('www-authenticate'), body]);
+        return text.replaceAll(id, '…').replace(/"(errorId|timeStamp)":"[^"]*"/g, '');
+      };
+      assert.equal(await shown(userId, 'o1'), await shown(unknownLike(userId), 'o9'), what);
+    }
+    const { code, description } = await refusalOf(api.get(`${EMPLOYEES}/nobody`), 401);
+    assert.equal(code, 'insufficient_permission', description);
+    await refusalOf(everyone.get(`${EMPLOYEES}/${unknownLike(userId)}`), 404);
   });
 
   it('lists those within them only, and is refused when asking for another', async (t) => {

@@ -16,7 +16,7 @@ import {
   openTestServices,
   type TestServices,
 } from '../support/services.ts';
-import { LOOPBACK, loopbackTransport } from '../support/transport.ts';
+import { egressOf, LOOPBACK, loopbackTransport } from '../support/transport.ts';
 
 const order = { type: 'order.placed', data: {} };
 
@@ -31,7 +31,7 @@ function secondProcess(t: TestContext, s: TestServices): UntypedServices {
     clock: s.clock,
     ids,
     random: randomBytes,
-    egress: LOOPBACK,
+    egress: egressOf(LOOPBACK),
     transport,
     log,
     wake: () => {},

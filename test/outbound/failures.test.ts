@@ -260,6 +260,26 @@ test('no connection is made to an address that is not public, resolved or litera
   assert.equal(connections, 0);
 });
 
+test('a customer reaches no address that is allowed to the operator, not even by its open connection, and is told no address', async (t) => {
+  const receiver = await startHttpsServer(identity);
+  t.after(() => receiver.close());
+  const named = `https://receiver.test:${receiver.port}/`;
+  const literal = `https://127.0.0.1:${receiver.port}/`;
+  const { post } = loopbackTransport(t, { caPem, customerEgress: allowing() });
+  for (const url of [named, literal]) {
+    assert.ok((await post(requestTo(url))).ok);
+    failed(await post(requestTo(url, { customerId: 'a' })), 'egress_refused');
+    assert.ok((await post(requestTo(url))).ok);
+  }
+  const { message } = failed(await post(requestTo(named, { customerId: 'a' })), 'egress_refused');
+  assert.equal(message, 'receiver.test: resolves to an address that is not public');
+  assert.equal(receiver.connections(), 2);
+  // What is allowed to customers is not allowed to the operator.
+  const other = loopbackTransport(t, { caPem, egress: allowing(), customerEgress: allowing('127.0.0.1') });
+  assert.ok((await other.post(requestTo(named, { customerId: 'a' }))).ok);
+  failed(await other.post(requestTo(named)), 'egress_refused');
+});
+
 test('a name is resolved once for a connection, which uses only the checked address', async (t) => {
   const receiver = await startHttpsServer(identity, { answer: { headers: { connection: 'close' } } });
   t.after(() => receiver.close());

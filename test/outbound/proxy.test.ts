@@ -55,6 +55,16 @@ test('the egress rules apply with a proxy, which gets no refused request', async
   assert.deepEqual(proxy.asked, []);
 });
 
+test('an error of the proxy names the address, but not to customers', async (t) => {
+  const proxy = await startConnectProxy(t);
+  proxy.answer(() => 403);
+  const { post } = loopbackTransport(t, { caPem, proxyUrl: proxy.url });
+  const messageTo = async (customerId: string | null): Promise<string> =>
+    failed(await post(requestTo('https://receiver.test/', { customerId })), 'proxy').message;
+  assert.equal(await messageTo(null), 'the proxy answered 403 to CONNECT 127.0.0.1:443');
+  assert.equal(await messageTo('a'), 'the proxy answered 403 to CONNECT');
+});
+
 test("the proxy's credentials are sent only to the proxy", async (t) => {
   const receiver = await startReceiver(t);
   const proxy = await startConnectProxy(t);

@@ -7,7 +7,7 @@ import { readAuthorities } from '../../src/outbound/tls.ts';
 import { createTransport } from '../../src/outbound/transport.ts';
 import { type HttpsServer, startHttpsServer, startTcpServer } from '../support/https-server.ts';
 import { type Identity, makeCertificates } from '../support/tls.ts';
-import { failed, LOOPBACK, loopbackTransport, requestTo } from '../support/transport.ts';
+import { egressOf, failed, LOOPBACK, loopbackTransport, requestTo } from '../support/transport.ts';
 
 const certificates = makeCertificates({ names: ['receiver.test', '127.0.0.1'] });
 const { ca: caPem } = certificates;
@@ -216,5 +216,5 @@ test('a CA file is read as a whole or refused', () => {
   for (const text of ['', 'garbage', certificates.server.privateKey])
     assert.throws(() => readAuthorities(text), /no certificate in PEM form/);
   const broken = caPem.replace(/\n[A-Za-z0-9+/]{64}\n/, '\n');
-  assert.throws(() => createTransport({ egress: LOOPBACK, caPem: `${caPem}${broken}`, proxyUrl: null }));
+  assert.throws(() => createTransport({ egress: egressOf(LOOPBACK), caPem: `${caPem}${broken}`, proxyUrl: null }));
 });

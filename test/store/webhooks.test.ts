@@ -217,8 +217,11 @@ describe('the webhook store', () => {
     assert.deepEqual(ids(await s.store.webhooks.ofPattern('order.*')), [category?.id]);
     assert.deepEqual(ids(await s.store.webhooks.ofPattern('order.placed')), [name?.id]);
     assert.deepEqual(ids(await s.store.webhooks.ofKey(null, 'key')), [all?.id]);
-    assert.deepEqual(ids(await s.store.webhooks.unencryptedOf('order.placed')), [name?.id, category?.id].toSorted());
-    assert.deepEqual(ids(await s.store.webhooks.unencryptedOf('stock.low')), []);
+    assert.deepEqual(
+      ids(await s.store.webhooks.unencryptedOf({ name: 'order.placed', public: true })),
+      [name?.id, category?.id].toSorted(),
+    );
+    assert.deepEqual(ids(await s.store.webhooks.unencryptedOf({ name: 'stock.low', public: true })), []);
   });
 });
 

@@ -1,4 +1,6 @@
-/** Reads CSV (RFC 4180). `texts` are without the apostrophe before what a spreadsheet would take for a formula. */
+const ESCAPED = /(?<=^|[;,|\t\r\n])'(?=['"\s]*[=+\-@\t\r＝﹦⁼₌⩵⩶＋﹢⁺₊﬩－﹣⁻₋−＠﹫])/gu;
+
+/** Reads CSV (RFC 4180). `texts` are without the apostrophes before what a spreadsheet would take for a formula. */
 export function readCsv(csv: string): { readonly cells: string[][]; readonly texts: string[][] } {
   const cells: string[][] = [];
   let row: string[] = [];
@@ -27,6 +29,6 @@ export function readCsv(csv: string): { readonly cells: string[][]; readonly tex
     cells.push(row);
     row = [];
   }
-  const texts = cells.map((line) => line.map((cell) => (/^'+[=+\-@\t\r]/.test(cell) ? cell.slice(1) : cell)));
+  const texts = cells.map((line) => line.map((cell) => cell.replace(ESCAPED, '')));
   return { cells, texts };
 }

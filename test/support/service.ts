@@ -193,6 +193,7 @@ function environment(t: TestContext, dataDir: string, options: ServiceOptions): 
     ...databaseEnvironment(dataDir),
     SALLYPORT_PORT: '0',
     SALLYPORT_EGRESS_ALLOW: '127.0.0.0/8,::1',
+    SALLYPORT_CUSTOMER_EGRESS_ALLOW: '127.0.0.0/8,::1',
     SALLYPORT_LOG_LEVEL: logLevel,
     ...(ca === undefined ? {} : { SALLYPORT_CA_FILE: writeCaFile(t, ca) }),
     ...env,

@@ -14,7 +14,7 @@ import { createServices, type Services } from '../../src/services.ts';
 import type { Endpoint } from '../../src/webhooks/endpoint.ts';
 import type { PgpKey, Webhook } from '../../src/webhooks/webhook.ts';
 import { openTestStore, type TestStore } from './store.ts';
-import { LOOPBACK, loopbackTransport } from './transport.ts';
+import { egressOf, LOOPBACK, loopbackTransport } from './transport.ts';
 import { type PgpVectorName, pgpVector } from './vectors.ts';
 
 /** The named actor with every permission. */
@@ -48,7 +48,7 @@ export async function openTestServices(t: TestContext, options: TestServiceOptio
     createServices({
       ...testStore,
       random: randomBytes,
-      egress,
+      egress: egressOf(egress),
       transport: loopbackTransport(t, { egress, caPem }),
       log,
       wake: () => {

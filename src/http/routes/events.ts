@@ -31,7 +31,7 @@ type Dependencies = {
 
 const AUDIT_TEXTS: Filters = {
   customerId: CUSTOMER_FILTER,
-  actor: textFilter('By this actor, such as `user:<id>`.'),
+  actor: textFilter('By this actor, such as `user:<id>`; for customers also `operator`.'),
   action: textFilter('This action, or with a dot at its end all of its kind: `webhook.start`, `webhook.`.'),
   target: textFilter('About this, or with a colon at its end about all of its kind: `webhook:<id>`, `webhook:`.'),
 };

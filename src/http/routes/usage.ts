@@ -35,7 +35,7 @@ const CSV_REPLIES: Route['replies'] = {
 };
 const NO_CUSTOMER: Route['replies'] = { 404: { description: 'There is no such customer' } };
 const CSV_TEXT =
-  'Names that begin like a formula, with `=`, `+`, `-`, `@`, a tab or a carriage return, get an apostrophe before them.';
+  'What begins like a formula, with `=`, `+`, `-`, `@`, a tab or a carriage return, gets an apostrophe before it, at the start of a name and after each `;`, `,`, `|`, tab and line end in it.';
 
 export function usageRoutes({ services: { usage }, clock }: Dependencies): Route[] {
   const shared = { method: 'GET', access: 'guarded' } as const;

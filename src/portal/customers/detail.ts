@@ -55,7 +55,7 @@ export async function readCustomerPage(
     store.overview.dead(id),
     store.overview.ailing(id, AILING_SHOWN),
     services.deliveries.list({}, null, SHOWN),
-    store.audit.list(null, SHOWN, {}),
+    all.audit.list(null, SHOWN, { customerId: id }),
     services.usage.ofCustomer(id, readUsagePeriod(new URLSearchParams(), clock())),
   ]);
   const linkOf = await readResourceLinks(

@@ -1,13 +1,21 @@
 /** Opens portal links (contract §8): the first visitor with the link gets a session in the customer's portal. */
 import type { IncomingHttpHeaders } from 'node:http';
-import type { NewSession } from '../../access/sessions.ts';
+import type { NewSession, Sessions } from '../../access/sessions.ts';
 import { refuseBlocked } from '../../access/throttle.ts';
 import { PORTAL_LINKS_PATH } from '../../customers/portal-links.ts';
 import { html } from '../../http/html.ts';
 import { networkOf } from '../../http/request.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { OpenCall, View } from '../call.ts';
-import { clearCookie, FRAME_COOKIE, SESSION_COOKIE, setCookie, setCustomerVisit, VISITOR_COOKIE } from '../cookies.ts';
+import {
+  clearCookie,
+  FRAME_COOKIE,
+  readCookie,
+  SESSION_COOKIE,
+  setCookie,
+  setCustomerVisit,
+  VISITOR_COOKIE,
+} from '../cookies.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { brandMark } from '../parts/brand.ts';
 import { tooOften, visitorOf } from '../sign-in.ts';
@@ -21,7 +29,7 @@ export function portalLinkPages({ pages, services, throttle, clock }: PageDepend
       // A link may be opened in a frame, and so may the page that says why it cannot be used.
       isFramable: true,
       respond: async (call) => {
-        const { request, params, remoteAddress, session: earlier, isFramed } = call;
+        const { request, params, remoteAddress, isFramed } = call;
         const token = params.token ?? '';
         if (request.method === 'HEAD' || isAhead(request.headers))
           throw new Refusal('not_found', 'a portal link is opened by a visit');
@@ -32,8 +40,8 @@ export function portalLinkPages({ pages, services, throttle, clock }: PageDepend
           refuseBlocked(await throttle.countFailure(attempt, clock()), tooOften);
           return unusableView(call);
         }
-        // The cookie of an operator's session is overwritten, so nobody could end that session from here.
-        if (earlier !== null) await services.sessions.signOut(earlier);
+        // A frame has cookies of its own. Elsewhere the cookie of an operator's session is overwritten, and nobody could end that session.
+        if (!isFramed) await endOperatorsSession(services.sessions, request);
         const cookies = [
           setCookie(SESSION_COOKIE, begun.token),
           clearCookie(VISITOR_COOKIE),
@@ -43,6 +51,12 @@ export function portalLinkPages({ pages, services, throttle, clock }: PageDepend
       },
     }),
   ];
+}
+
+async function endOperatorsSession(sessions: Sessions, request: OpenCall['request']): Promise<void> {
+  const token = readCookie(request, SESSION_COOKIE);
+  const earlier = token === null ? null : await sessions.find(token, true);
+  if (earlier !== null && earlier.customerId === null) await sessions.signOut(earlier);
 }
 
 /** Browsers fetch links ahead, which must not use them up. Older ones say so in other headers. */

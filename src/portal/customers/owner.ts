@@ -1,5 +1,5 @@
 /** Whose a resource is, in the operator's portal: the customer of a form, of a list's filter, and beside a row. A customer's portal has none of it. */
-import { isForOperatorAlone } from '../../access/built-in.ts';
+import { isForOperatorAlone, isScopeOfOperator } from '../../access/built-in.ts';
 import type { ApiProduct } from '../../access/catalogue.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
@@ -148,7 +148,7 @@ export function productsForCustomers(products: readonly ApiProduct[], offered: r
     .map((product) => ({
       ...product,
       scopes: product.scopes.filter(({ name }) =>
-        offered === null ? !isForOperatorAlone(name) : offered.includes(name),
+        offered === null ? !isScopeOfOperator(name) : offered.includes(name),
       ),
     }))
     .filter(({ scopes }) => scopes.length > 0);

@@ -89,7 +89,7 @@ function suspendPages({ pages, services: { customers }, store }: PageDependencie
         return confirmPage({
           title: `Suspend the customer ${name}?`,
           crumbs: [LIST, { href: path, label: name }],
-          text: html`<div class="prose"><p>From the next moment on:</p><ul><li>its webhooks stop (${count.webhooks}) and keep what waits, also for events that are published meanwhile;</li><li>its applications get no tokens, and their tokens are refused (${count.applications});</li><li>its people are signed out and cannot sign in (${count.users}), and its portal links cannot be opened.</li></ul><p>Nothing is deleted. When you activate it again, its webhooks go on where they stopped.</p></div>`,
+          text: html`<div class="prose"><p>From the next moment on:</p><ul><li>its webhooks stop (${count.webhooks}) and keep what waits, also for events that are published meanwhile;</li><li>its applications get no tokens, and their tokens are refused (${count.applications});</li><li>its people are signed out and cannot sign in (${count.users}), and its portal links and invitations cannot be opened.</li></ul><p>Nothing that it has set up is deleted. When you activate it again, its webhooks go on where they stopped. Sessions, links, invitations and tokens have ended for good: its people sign in again, and its applications get new tokens.</p></div>`,
           ...{ form, csrf, action: `${path}/suspend`, submit: 'Suspend the customer', cancel: path },
         });
       },

@@ -344,7 +344,7 @@ export function eventTypeFields(before: EventType | null): FieldTable {
       {
         label: 'Internal',
         title: 'Visibility',
-        hint: 'The event catalogue shows it only to callers with a token. Everybody sees the others.',
+        hint: 'The event catalogue shows it only to callers with a token, and no webhook of a customer gets it. Everybody sees the others.',
       },
       false,
       true,

@@ -103,7 +103,8 @@ function userBadges({ active, role, passwordHash }: User): Html[] {
 /** `applications` are the first ones that act as the user. `sessions` is the number of signed-in browsers. */
 export function userView(call: PageCall, user: User, applications: readonly Application[], sessions: number): View {
   const { id, userName, active } = user;
-  const mayChange = call.may('administrator') && isAllowed(() => requireRightsOfUser(call.acting, user));
+  // Administrators hold what is offered to customers.
+  const mayChange = call.may('administrator') && isAllowed(() => requireRightsOfUser(call.acting, user, []));
   const isMe = id === call.user.id;
   const label = active ? 'Deactivate' : 'Activate';
   const switchButton = actionButton({

@@ -10,7 +10,15 @@ import type { Database, Parameters, Row } from '../database.ts';
 import { ConstraintViolation, DatabaseUnavailable, KeyConflict } from '../errors.ts';
 import type { EventStore } from '../events.ts';
 import { IS_RUNNABLE } from '../sql/delivery/wake.ts';
-import { type Addressed, type Filtered, filteredWebhooks, judged, latestEvents } from '../sql/events.ts';
+import {
+  type Addressed,
+  type Filtered,
+  filteredWebhooks,
+  isForCustomers,
+  judged,
+  latestEvents,
+  reachedBy,
+} from '../sql/events.ts';
 import { rowsOf } from './arrays.ts';
 import { READS, together } from './together.ts';
 
@@ -92,10 +100,11 @@ const append = (passed: string): string => `
   subscribed AS MATERIALIZED (
     SELECT t.type, t.audience, s.webhook_number FROM (SELECT DISTINCT type, audience FROM fresh WHERE audience <> '*') AS t
     JOIN subscription AS s ON s.pattern = ANY (ARRAY[t.type, substr(t.type, 1, strpos(t.type, '.')) || '*', '*'])
-      AND s.customer_id = ANY (ARRAY['', t.audience])
+      AND s.customer_id = ANY (ARRAY['', ${reachedBy('t.type', 't.audience')}])
     UNION
     SELECT t.type, t.audience, s.webhook_number FROM (SELECT DISTINCT type, audience FROM fresh WHERE audience = '*') AS t
-    JOIN subscription AS s ON s.pattern = ANY (ARRAY[t.type, substr(t.type, 1, strpos(t.type, '.')) || '*', '*'])),
+    JOIN subscription AS s ON s.pattern = ANY (ARRAY[t.type, substr(t.type, 1, strpos(t.type, '.')) || '*', '*'])
+      AND (s.customer_id = '' OR ${isForCustomers('t.type')})),
   log AS MATERIALIZED (
     SELECT webhook_number, next_offset FROM webhook_progress WHERE webhook_number IN (SELECT webhook_number FROM subscribed)
     ORDER BY webhook_number FOR NO KEY UPDATE),

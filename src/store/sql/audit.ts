@@ -20,9 +20,14 @@ const NUMBER_OF = 'SELECT number FROM audit WHERE id = @id';
 const ofCustomer = (sql: string): string => `${sql} AND customer_id = @customerId`;
 const GET_OF_CUSTOMER = ofCustomer(GET);
 const NUMBER_OF_CUSTOMER = ofCustomer(NUMBER_OF);
+/** Whoever acts was created, and the entry about that says of which customer, also after a deletion. Index: audit_target. */
+const isOf = (actor: string, customerId: string): string =>
+  `EXISTS (SELECT 1 FROM audit AS about WHERE about.target = ${actor} AND about.customer_id = ${customerId})`;
+const OF_CUSTOMER = `SELECT wanted.value AS actor FROM texts(@actors) AS wanted WHERE ${isOf('wanted.value', '@customerId')}`;
 /** The condition of each filter. `action` and `target` match prefixes: `webhook.`, `webhook:`. */
 const CONDITIONS: { readonly [Name in keyof AuditFilter]-?: string } = {
   actor: 'actor = @actor',
+  notBy: `actor <> 'service' AND substr(actor, 1, 12) <> 'portal-link:' AND NOT ${isOf('audit.actor', '@notBy')}`,
   action: 'substr(action, 1, length(@action)) = @action',
   target: 'target >= @target AND target < @targetEnd',
   // The second condition lets the planner use the index.
@@ -58,6 +63,10 @@ export function auditStore(db: Database): AuditStore {
     get: async (id, customerId = null) => {
       const row = await (customerId === null ? db.get(GET, { id }) : db.get(GET_OF_CUSTOMER, { id, customerId }));
       return row === undefined ? null : read(row);
+    },
+    ofCustomer: async (actors, customerId) => {
+      const asked = { actors: JSON.stringify([...new Set(actors)]), customerId };
+      return new Set((await db.all(OF_CUSTOMER, asked)).map(({ actor }) => String(actor)));
     },
     head: async () => {
       const row = await db.get(HEAD, {});

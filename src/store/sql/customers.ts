@@ -1,8 +1,10 @@
 /** Customers (`customer`), what belongs to them, and portal links (`portal_link`). */
 import type { Customer, LinkRole, PortalLink } from '../../customers/customer.ts';
+import type { Ids } from '../../kernel/ids.ts';
 import { PORTAL_LINKS_PURGED_AT_ONCE } from '../../kernel/limits/customers.ts';
 import type { Belongings, CustomerStore, OwnedTable, PortalLinkStore } from '../customers.ts';
-import type { Database } from '../database.ts';
+import type { Database, Statement } from '../database.ts';
+import { endTokensOf } from './access/applications.ts';
 import { sessionStatements } from './access/sessions.ts';
 import { auditStatement } from './audit.ts';
 import { judgedChanges } from './events.ts';
@@ -16,6 +18,7 @@ import {
   oneOf,
   readOne,
   readRow,
+  requireActive,
   type Table,
   table,
   text,
@@ -90,7 +93,22 @@ const OWNS: Readonly<Record<OwnedTable, string>> = {
 // Index: webhook_customer.
 const NUMBERS = 'SELECT number, id FROM webhook WHERE customer_id = @customerId ORDER BY id DESC';
 
-export function customerStore(db: Database): CustomerStore {
+// In the order in which the deactivation of a user takes its locks. Indexes: application_customer, one of user_account, session_customer,
+// portal_link_customer.
+const END_INVITATIONS = `
+  DELETE FROM invitation WHERE user_id IN (SELECT id FROM user_account WHERE customer_id = @id)`;
+const END_SESSIONS = 'DELETE FROM session WHERE customer_id = @id';
+const END_LINKS = 'DELETE FROM portal_link WHERE customer_id = @id';
+
+export function customerStore(db: Database, ids: Ids): CustomerStore {
+  // A customer that becomes active gets nothing back. Ended then too: what is left of a version that ended nothing.
+  const endings = ({ id, active, updatedAt: now }: Customer, before: Customer): Statement[] =>
+    active === before.active
+      ? []
+      : [
+          ...endTokensOf('customer', id, { through: ids.rowKey(), now }),
+          ...[END_INVITATIONS, END_SESSIONS, END_LINKS].map((sql) => ({ sql, params: { id } })),
+        ];
   const { updateStatements, ...store } = resourceStore(db, 'customer', CUSTOMER, { list: LIST });
   return {
     ...store,
@@ -102,6 +120,7 @@ export function customerStore(db: Database): CustomerStore {
       await db.commit([
         ...first,
         ...updateStatements(customer, before, audit),
+        ...endings(customer, before),
         ...changes.flatMap(stateStatements),
         ...given.map((change) => auditStatement(change.audit)),
       ]);
@@ -138,7 +157,6 @@ const LINK = table<PortalLink>('portal_link', 'id', {
   createdAt: number,
   expiresAt: number,
 });
-const ACTIVE = 'UPDATE customer SET active = active WHERE id = @customerId AND active';
 const FIND = `
   SELECT ${LINK.columns('l')} FROM portal_link AS l JOIN customer AS c ON c.id = l.customer_id
   WHERE l.token_hash = @tokenHash AND l.used_at IS NULL AND l.expires_at > @now AND c.active`;
@@ -153,7 +171,7 @@ export function portalLinkStore(db: Database): PortalLinkStore {
     add: async (link, audit, first = []) =>
       void (await db.commit([
         ...first,
-        { sql: ACTIVE, params: { customerId: link.customerId }, expectChanges: 1 },
+        ...requireActive(link.customerId),
         { sql: PURGE, params: { now: link.createdAt } },
         LINK.insert(link),
         auditStatement(audit),
@@ -161,7 +179,7 @@ export function portalLinkStore(db: Database): PortalLinkStore {
     find: async (tokenHash, now) => readOne(LINK, await db.get(FIND, { tokenHash, now })),
     use: async ({ id, customerId }, session, audit) =>
       void (await db.commit([
-        { sql: ACTIVE, params: { customerId }, expectChanges: 1 },
+        ...requireActive(customerId),
         { sql: USE, params: { id, now: session.createdAt }, expectChanges: 1 },
         ...sessionStatements(session),
         auditStatement(audit),

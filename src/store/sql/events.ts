@@ -35,11 +35,19 @@ const OTHER_HOLDER = `
   SELECT i.event_id FROM idempotency AS i LEFT JOIN event AS e ON e.key = i.event_key
   WHERE i.publisher = @publisher AND i.key = @key AND i.expires_at > @now AND NOT ${IS_SAME}`;
 
+/** Whether customers get events of the type. A type that is not public reaches the operator's webhooks alone, whatever their patterns. */
+export const isForCustomers = (type: string): string =>
+  `EXISTS (SELECT 1 FROM event_type AS x WHERE x.name = ${type} AND x.public)`;
+/** The customers of the webhooks that get an event, besides the operator. */
+export const reachedBy = (type: string, audience: string): string =>
+  `CASE WHEN ${isForCustomers(type)} THEN ${audience} ELSE '' END`;
 // Primary key of subscription: the operator's own webhooks and those of one customer, however many customers there are.
 const SUBSCRIBED = `
-  SELECT webhook_number FROM subscription WHERE pattern IN (@type, @category, '*') AND customer_id IN ('', @audience)`;
+  SELECT webhook_number FROM subscription
+  WHERE pattern IN (@type, @category, '*') AND customer_id IN ('', ${reachedBy('@type', '@audience')})`;
 const SUBSCRIBED_OF_ALL = `
-  SELECT webhook_number FROM subscription WHERE pattern IN (@type, @category, '*')`;
+  SELECT webhook_number FROM subscription
+  WHERE pattern IN (@type, @category, '*') AND (customer_id = '' OR ${isForCustomers('@type')})`;
 /** Without the webhooks whose filters the event does not pass. */
 const passed = (subscribed: string): string =>
   `${subscribed} AND webhook_number NOT IN (SELECT x.value FROM numbers(@excluded) AS x)`;
@@ -81,7 +89,7 @@ const FRESH = `
     SELECT DISTINCT t.type, t.audience, t.records, s.webhook_number
     FROM (SELECT type, audience, count(*) AS records FROM fresh GROUP BY type, audience) AS t
     CROSS JOIN subscription AS s
-    WHERE s.pattern IN (t.type, substr(t.type, 1, strpos(t.type, '.')) || '*', '*') AND s.customer_id IN ('', t.audience)),
+    WHERE s.pattern IN (t.type, substr(t.type, 1, strpos(t.type, '.')) || '*', '*') AND s.customer_id IN ('', ${reachedBy('t.type', 't.audience')})),
   added AS MATERIALIZED (SELECT webhook_number, CAST(sum(records) AS BIGINT) AS records FROM wanted GROUP BY webhook_number)`;
 const ADVANCE_ALL = `
   WITH ${FRESH}

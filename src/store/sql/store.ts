@@ -44,7 +44,7 @@ export function createStore(db: Database, vault: Vault, ids: Ids, access: Access
   const application = applicationTable(applicationUses);
   return {
     customerId: null,
-    customers: customerStore(db),
+    customers: customerStore(db, ids),
     portalLinks: portalLinkStore(db),
     usage: usageStore(db),
     allowances: createMemoryAllowances(),

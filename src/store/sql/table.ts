@@ -122,6 +122,16 @@ export function unchanged(
   return { sql, params: { id, updatedAt }, expectChanges: 1 };
 }
 
+const ACTIVE = 'UPDATE customer SET active = active WHERE id = @customerId AND active';
+
+/**
+ * Fails with `StaleWrite` if the customer is not active. Keeps it so until the transaction ends: what begins before a customer becomes
+ * inactive ends with it. Nothing for the operator.
+ */
+export function requireActive(customerId: string | null): Statement[] {
+  return customerId === null ? [] : [{ sql: ACTIVE, params: { customerId }, expectChanges: 1 }];
+}
+
 /**
  * Reads a row whose columns are the fields of `T` in snake case. Values are taken as they are stored, except those of fields with a codec.
  * The caller's SELECT must list exactly these fields.

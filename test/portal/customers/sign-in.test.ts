@@ -164,6 +164,24 @@ describe('framing', () => {
     }
   });
 
+  it('shows nothing of the operator’s session on a page that may be framed, and ends no session from a frame', async (t) => {
+    const portal = await start(t);
+    const { token } = await newSession(portal.service, 'administrator');
+    for (const path of ['/session-ended', '/portal-links/unknown']) {
+      const pageOf = async (session?: string): Promise<string> => {
+        const { text } = await request(portal.url + path, { token: session, headers: framed });
+        return text.replace(/value="[\w-]{60,}"/g, '…');
+      };
+      assert.equal(await pageOf(token), await pageOf(), path);
+    }
+    // The cookies of a frame are kept apart, so the session of the tab goes on.
+    const acme = await makeCustomer(portal);
+    await request(portal.url + (await portalLink(portal, acme)), { token, headers: framed });
+    assert.equal((await request(`${portal.url}/customers`, { token })).status, 200);
+    await request(portal.url + (await portalLink(portal, acme)), { token });
+    assert.equal((await request(`${portal.url}/customers`, { token })).status, 303);
+  });
+
   it('is allowed for nothing without the setting, and gives a link in a frame no cookie of its own', async (t) => {
     const portal = await startPortal(t);
     const acme = await makeCustomer(portal);

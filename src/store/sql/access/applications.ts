@@ -75,21 +75,28 @@ const HOLDERS = `
 const NEWEST_TOKEN = 'coalesce((SELECT max(key) FROM access_token), 0)';
 const END_TOKENS = `
   UPDATE application SET tokens_revoked_through = greatest(tokens_revoked_through, ${NEWEST_TOKEN}) WHERE id = @id`;
-// Index: application_user. `updated_at` grows, so that a concurrent change does not write the old watermark back. The watermark grows
-// too, even if the clock was set back.
-const END_TOKENS_OF_USER = `
+// Indexes: application_user, application_customer. `updated_at` grows, so that a concurrent change does not write the old watermark back.
+// The watermark grows too, even if the clock was set back.
+const endTokens = (condition: string) => ({
+  lock: `UPDATE application SET updated_at = updated_at WHERE ${condition}`,
+  end: `
   UPDATE application
   SET tokens_revoked_through = greatest(tokens_revoked_through + 1, @through, ${NEWEST_TOKEN}),
       updated_at = greatest(updated_at + 1, @now)
-  WHERE user_id = @userId`;
+  WHERE ${condition}`,
+});
+const END_TOKENS_OF = { user: endTokens('user_id = @id'), customer: endTokens('customer_id = @id') } as const;
 
-const LOCK_OF_USER = 'UPDATE application SET updated_at = updated_at WHERE user_id = @userId';
-
-/** Revokes all tokens of the user's applications. */
-export function endTokensOfUser(userId: string, through: number, now: number): Statement[] {
+/** Revokes all tokens of the applications of a user or of a customer. `through`: a new row key. */
+export function endTokensOf(
+  owner: keyof typeof END_TOKENS_OF,
+  id: string,
+  { through, now }: { readonly through: number; readonly now: number },
+): Statement[] {
+  const { lock, end } = END_TOKENS_OF[owner];
   return [
-    { sql: LOCK_OF_USER, params: { userId } },
-    { sql: END_TOKENS_OF_USER, params: { userId, through, now } },
+    { sql: lock, params: { id } },
+    { sql: end, params: { id, through, now } },
   ];
 }
 

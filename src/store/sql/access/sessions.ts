@@ -5,7 +5,18 @@ import { SESSION_IDLE_MS, SESSIONS_PER_USER_MAX, SESSIONS_PURGED_AT_ONCE } from 
 import type { PasswordChange, SessionStore } from '../../access.ts';
 import type { Database, Row, Statement } from '../../database.ts';
 import { auditStatement } from '../audit.ts';
-import { bytes, customer, number, oneOf, type Table, table, text, textOrNull, unchanged } from '../table.ts';
+import {
+  bytes,
+  customer,
+  number,
+  oneOf,
+  requireActive,
+  type Table,
+  table,
+  text,
+  textOrNull,
+  unchanged,
+} from '../table.ts';
 import type { AccessVersion } from './tokens.ts';
 
 const SESSION: Table<Session> = table<Session>('session', 'id', {
@@ -75,6 +86,7 @@ export function sessionStore(db: Database, access: Pick<AccessVersion, 'current'
     subscribe: access.subscribe,
     begin: async (session, user, audit) => {
       await db.commit([
+        ...requireActive(user.customerId),
         // A user who was deactivated since the sign-in was decided gets no session.
         unchanged('user_account', user),
         ...sessionStatements(session),

@@ -13,8 +13,20 @@ import type { InvitationStore, UserStore } from '../../access.ts';
 import type { Database, Statement } from '../../database.ts';
 import { auditStatement } from '../audit.ts';
 import { type ListColumns, resourceStore } from '../resource.ts';
-import { customer, flag, json, number, oneOf, readOne, type Table, table, text, textOrNull } from '../table.ts';
-import { endTokensOfUser } from './applications.ts';
+import {
+  customer,
+  flag,
+  json,
+  number,
+  oneOf,
+  readOne,
+  requireActive,
+  type Table,
+  table,
+  text,
+  textOrNull,
+} from '../table.ts';
+import { endTokensOf } from './applications.ts';
 import { endSessions, passwordStatements } from './sessions.ts';
 
 const CODECS = {
@@ -87,7 +99,7 @@ const LIST: ListColumns = {
 export function userStore(db: Database, ids: Ids): UserStore {
   const switchOff = ({ id: userId, updatedAt }: User, before: User): Statement[] => [
     // An inactive user cannot have received new tokens.
-    ...(before.active ? endTokensOfUser(userId, ids.rowKey(), updatedAt) : []),
+    ...(before.active ? endTokensOf('user', userId, { through: ids.rowKey(), now: updatedAt }) : []),
     { sql: END_INVITATION, params: { userId } },
     endSessions(userId),
   ];
@@ -97,8 +109,11 @@ export function userStore(db: Database, ids: Ids): UserStore {
       onUpdate: (user, before) => [
         ...requireAnother(user, before),
         ...(user.active ? [] : switchOff(user, before)),
-        // The invitation was for the old role. Its holder must not take over an account with a higher one.
-        ...(user.role === before.role ? [] : [{ sql: END_INVITATION, params: { userId: user.id } }]),
+        // The invitation was for the old role. Its holder must not take over an account with a higher one. Sessions are of the old role too,
+        // and would count again if the user got it back.
+        ...(user.role === before.role
+          ? []
+          : [{ sql: END_INVITATION, params: { userId: user.id } }, endSessions(user.id)]),
       ],
       beforeRemove: (id) => [
         { sql: REQUIRE_ANOTHER_OF_ADMINISTRATOR, params: anotherThan(id, 'all'), expectChanges: 1 },
@@ -123,21 +138,23 @@ const PUT = `
     expires_at = excluded.expires_at, used_at = NULL`;
 const USABLE = 'token_hash = @tokenHash AND used_at IS NULL AND expires_at > @now';
 const FIND = `
-  SELECT ${USER.columns('u')} FROM invitation AS i JOIN user_account AS u ON u.id = i.user_id
-  WHERE i.user_id = (SELECT user_id FROM invitation WHERE ${USABLE}) AND u.active`;
+  SELECT ${USER.columns('u')} FROM invitation AS i JOIN user_account AS u ON u.id = i.user_id JOIN customer AS c ON c.id = u.customer_id
+  WHERE i.user_id = (SELECT user_id FROM invitation WHERE ${USABLE}) AND u.active AND c.active`;
 const USE = `UPDATE invitation SET used_at = @now WHERE ${USABLE} AND user_id = @userId`;
 
 export function invitationStore(db: Database): InvitationStore {
   return {
-    put: async (invitation, { updatedAt: userUpdatedAt }, audit, first = []) =>
+    put: async (invitation, { customerId, updatedAt: userUpdatedAt }, audit, first = []) =>
       void (await db.commit([
         ...first,
+        ...requireActive(customerId),
         { sql: PUT, params: { ...invitation, userUpdatedAt }, expectChanges: 1 },
         auditStatement(audit),
       ])),
     find: async (tokenHash, now) => readOne(USER, await db.get(FIND, { tokenHash, now })),
     use: async (invitation, change, audit) =>
       void (await db.commit([
+        ...requireActive(change.before.customerId),
         { sql: USE, params: { ...invitation, userId: change.before.id }, expectChanges: 1 },
         ...passwordStatements(change),
         auditStatement(audit),

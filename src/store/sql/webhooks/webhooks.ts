@@ -121,9 +121,11 @@ const FAILING_SINCE = `
   ${SELECT} WHERE p.state = 'failing' AND p.failing_since_at <= @since AND p.wake_at > @quietUntil
   ORDER BY p.failing_since_at LIMIT @limit`;
 
-const UNENCRYPTED = `${SELECT}
-  WHERE w.encryption_key_name IS NULL
+const unencrypted = (condition: string): string => `${SELECT}
+  WHERE w.encryption_key_name IS NULL ${condition}
     AND w.number IN (SELECT webhook_number FROM subscription WHERE pattern IN (@type, @category, '*')) LIMIT ${DEPENDENTS_NAMED}`;
+const UNENCRYPTED = unencrypted('');
+const UNENCRYPTED_OF_OPERATOR = unencrypted("AND w.customer_id = ''");
 
 const BEGIN_PROGRESS = `
   INSERT INTO webhook_progress (webhook_number, pulled, state, state_at, session_id, session_at, next_offset, cursor_offset, failure_streak,
@@ -180,7 +182,8 @@ export function webhookStore(db: Database): WebhookStore {
     ofKey: (customerId, name) => many(OF_KEY, { customerId: customer.write(customerId, ''), name }),
     stoppedWithEndpoint: (endpointId) => many(STOPPED_WITH_ENDPOINT, { endpointId }),
     ofPattern: (pattern) => many(OF_PATTERN, { pattern }),
-    unencryptedOf: (type) => many(UNENCRYPTED, { type, category: categoryPattern(type) }),
+    unencryptedOf: ({ name: type, public: isPublic }) =>
+      many(isPublic ? UNENCRYPTED : UNENCRYPTED_OF_OPERATOR, { type, category: categoryPattern(type) }),
     failingSince: (span, limit) => many(FAILING_SINCE, { ...span, limit }),
     insert: store.insert,
     update: async (webhook, before, audit) => {

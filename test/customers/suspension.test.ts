@@ -1,0 +1,101 @@
+/** A customer that becomes inactive loses its sessions, links, invitations and tokens for good (contract §8). */
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { errorOf, refusalOf, succeeded, tokenFor } from '../support/client.ts';
+import { created, makeCustomer, sessionOf } from '../support/customers.ts';
+import { startInstances } from '../support/instances.ts';
+import { request } from '../support/portal-requests.ts';
+import { changeBeside, type ServiceInProcess, startService } from '../support/service.ts';
+import { onPostgres } from '../support/store.ts';
+
+const VISITOR = { address: '127.0.0.1', userAgent: 'a test' };
+
+/** On PostgreSQL, what one instance ends is asked of the other. */
+async function startServices(t: TestContext): Promise<readonly [ServiceInProcess, ServiceInProcess]> {
+  if (onPostgres) return startInstances(t);
+  const service = await startService(t);
+  return [service, service];
+}
+
+/** 303 leads to the sign-in. */
+async function statusWith({ url }: ServiceInProcess, token: string): Promise<number> {
+  return (await request(`${url}/`, { token })).status;
+}
+
+describe('a customer that becomes inactive and active again', () => {
+  it('gets back no session, unused link, invitation or token', async (t) => {
+    const [service, other] = await startServices(t);
+    const { admin } = service;
+    const customer = await makeCustomer(service);
+    const neighbour = await makeCustomer(service);
+    const sessions = [
+      await sessionOf(service, customer, 'user'),
+      await sessionOf(service, customer, 'link'),
+      await sessionOf(service, customer, 'link', 'viewer'),
+    ];
+    const kept = await sessionOf(service, neighbour, 'link');
+    const link = await created<{ url: string }>(admin, `customers/${customer.id}/portal-links`, { role: 'viewer' });
+    const invitation = await created<{ url: string }>(admin, `users/${customer.userId}/invite`, {});
+    const elsewhere = (url: string): string => other.url + new URL(url).pathname;
+    assert.equal((await request(elsewhere(invitation.url))).status, 200);
+    const second = customer.api.as(await tokenFor(service.url, customer.credentials));
+    await succeeded(admin.patch(`customers/${customer.id}`, { active: false }));
+    await refusalOf(admin.post(`users/${customer.userId}/invite`, {}), 409);
+    assert.equal((await request(elsewhere(invitation.url))).status, 404);
+    await succeeded(admin.patch(`customers/${customer.id}`, { active: true }));
+    for (const token of sessions) assert.equal(await statusWith(other, token), 303);
+    assert.equal((await request(elsewhere(link.url))).status, 404);
+    assert.equal((await request(elsewhere(invitation.url))).status, 404);
+    for (const api of [customer.api, second]) assert.equal(errorOf(await api.get('endpoints')).code, 'invalid_token');
+    const { body } = await admin.post<{ active: boolean }>('/services/api/oauth2/introspect', {
+      token: customer.token,
+    });
+    assert.equal(body.active, false);
+    // Its applications and users come in again, and nothing of the neighbour has ended.
+    await succeeded(customer.api.as(await tokenFor(other.url, customer.credentials)).get('endpoints'));
+    assert.equal(await statusWith(other, await sessionOf(service, customer, 'user')), 200);
+    assert.equal(await statusWith(other, kept), 200);
+    await succeeded(neighbour.api.get('endpoints'));
+  });
+
+  it('gets back nothing that a version before had left', async (t) => {
+    const service = await startService(t);
+    const { admin } = service;
+    const customer = await makeCustomer(service);
+    const session = await sessionOf(service, customer, 'link');
+    const { id } = customer;
+    await changeBeside(t, service, 'UPDATE customer SET active = @active WHERE id = @id', {
+      active: onPostgres ? 'f' : 0,
+      id,
+    });
+    await succeeded(admin.patch(`customers/${id}`, { active: true }));
+    assert.equal(await statusWith(service, session), 303);
+    assert.equal(errorOf(await customer.api.get('endpoints')).code, 'invalid_token');
+  });
+
+  it('leaves no session that begins at the same moment', async (t) => {
+    const [service, other] = await startServices(t);
+    const { admin, services } = service;
+    const customer = await makeCustomer(service);
+    const user = await services.users.get(customer.userId);
+    for (let round = 0; round < 5; round += 1) {
+      const [, ...started] = await Promise.all([
+        admin.patch(`customers/${customer.id}`, { active: false }),
+        ...[1, 2, 3, 4].map(() => other.services.sessions.begin(user, 'password', VISITOR)),
+      ]);
+      await succeeded(admin.patch(`customers/${customer.id}`, { active: true }));
+      for (const session of started) if (session !== null) assert.equal(await statusWith(other, session.token), 303);
+    }
+  });
+});
+
+describe('a user that gets another role and the old one again', () => {
+  it('gets back no session', async (t) => {
+    const service = await startService(t);
+    const customer = await makeCustomer(service);
+    const session = await sessionOf(service, customer, 'user');
+    for (const role of ['viewer', 'administrator'])
+      await succeeded(service.admin.patch(`users/${customer.userId}`, { role }));
+    assert.equal(await statusWith(service, session), 303);
+  });
+});
