@@ -217,6 +217,8 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
   });
   const handler = createRequestHandler({
     ...{ gate, clock, log, remoteAddress, elsewhere: portal.elsewhere, stopping: stopping.signal },
+    // SQLite needs none: nothing can be read before it is durable.
+    ...(instances !== null && { confirm: store.confirm }),
     routes: [...routes, ...portal.pages],
     routeFor: createRouteFor((customerId) => administration({ ...api, ...ofCustomer(customerId) })),
     observe: [metrics.observeRequest, figures.observeRequest],

@@ -109,6 +109,8 @@ export function createReadRecords({ store, clock, ids, webhooks, logWatch }: Dep
     }
     const { webhookNumber, sessionId, nextOffset, cursorOffset } = webhook.progress;
     const read = found === null ? [] : await store.dispatch.records(webhookNumber, found.first, found.last);
+    // If they were lost with a server, others would get their offsets, and this reader would pass those over.
+    if (found !== null) await store.confirm();
     const records = read.filter((record): record is typeof record & EnvelopeRecord => record.dataJson !== null);
     const key = await keyOf(webhook);
     if (key === null && someMustBeEncrypted(records))

@@ -131,7 +131,7 @@ export function actionRoute(
   path: string,
   verb: string,
   summary: string,
-  more: Pick<Route, 'operationId' | 'description' | 'headers' | 'body' | 'replies'> & {
+  more: Pick<Route, 'operationId' | 'description' | 'headers' | 'body' | 'replies' | 'promisesNothing'> & {
     respond(call: Call, id: string, acting: Acting): Promise<Reply>;
   },
 ): Route {

@@ -25,6 +25,8 @@ import {
 } from '../kernel/limits/limits.ts';
 import { Refusal, type RefusalCode } from '../kernel/refusal.ts';
 import type { Log } from '../observe/log.ts';
+import type { Answer } from '../store/database.ts';
+import { confirming } from './confirm.ts';
 import { asRefusal, errorReply } from './error-body.ts';
 import { createSendLater, JSON_TYPE, sendReply, sendStream } from './reply.ts';
 import {
@@ -55,6 +57,8 @@ type Dependencies = {
   /** The route that serves a caller in place of a guarded one: that of its customer. Throws `Refusal`. */
   readonly routeFor?: (route: Route, caller: Caller) => Route;
   readonly gate: Gate;
+  /** Waits until what was read is durable, before a reply promises it. Default: it is. Throws `Refusal`. */
+  readonly confirm?: () => Answer<void>;
   readonly clock: Clock;
   readonly log: Log;
   /** The address of the client. Trusts `X-Forwarded-For` only from trusted proxies. */
@@ -70,6 +74,7 @@ type Dependencies = {
 
 export function createRequestHandler(dependencies: Dependencies): RequestHandler {
   const { routes, routeFor, gate, clock, log, bodyTimeoutMs, observe = [], elsewhere, stopping } = dependencies;
+  const confirmed = dependencies.confirm === undefined ? null : confirming(dependencies.confirm);
   const router = createRouter(routes);
   const sendLater = createSendLater(log);
 
@@ -95,7 +100,7 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
       context.body = body;
       context.mediaType = mediaType;
     }
-    return await route.respond(context);
+    return await (confirmed === null ? route.respond(context) : confirmed(route, context));
   };
 
   const refuse = (error: unknown, context: RequestContext): Reply => {

@@ -69,6 +69,7 @@ export function customerStoreOf(store: Store, customerId: string): Store {
   const { users, applications, endpoints, keys, webhooks, deliveries, attempts, eventTypes } = store;
   return {
     ...own,
+    confirm: store.confirm,
     customers: only('customers', {
       get: async (id) => (id === customerId ? customers.get(id) : null),
       webhookNumbers: async (id) => (id === customerId ? customers.webhookNumbers(id) : new Map()),

@@ -49,8 +49,21 @@ export type Database = {
   all(sql: string, params: Parameters): Answer<Row[]>;
   /** Makes the next read see all commits so far. Without it, the reads of one turn of the event loop may share a snapshot. */
   readAnew(): void;
-  /** Runs the list as one transaction. Resolves once it is durable, after calling `onWritten`. Rejects if nothing of it was kept. */
-  commit(statements: readonly Statement[], onWritten?: (took: WriteTime) => void): Promise<readonly StatementResult[]>;
+  /**
+   * Runs the list as one transaction. Resolves once it is durable, after calling `onWritten`, and so is all that it read. Rejects if nothing
+   * of it was kept, and with `DatabaseUnavailable` (`unknown`) if nobody knows. `isPatient`: no request waits for it, so it waits for as long
+   * as a synchronous standby of PostgreSQL is away.
+   */
+  commit(
+    statements: readonly Statement[],
+    onWritten?: (took: WriteTime) => void,
+    isPatient?: boolean,
+  ): Promise<readonly StatementResult[]>;
+  /**
+   * Resolves once all that could be read before this call is durable: on PostgreSQL, on the synchronous standby too. For answers that promise
+   * what they only read. Rejects with `DatabaseUnavailable`.
+   */
+  confirm(): Answer<void>;
   /** The number of commits of this process so far, also of failed ones. */
   commits(): number;
   /** Calls back after each commit of this process, also one that failed, before anybody is told what became of it. */

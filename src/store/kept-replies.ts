@@ -14,6 +14,7 @@ export type KeptReply = {
 };
 
 export type KeptReplyStore = {
+  /** Resolves with a reply once what it says is durable. */
   find(owner: ReplyKey, now: number): Promise<KeptReply | null>;
   /**
    * Keeps the reply until `expiresAt`. The statements go first in the transaction of the request: of two requests with the same key the

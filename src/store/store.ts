@@ -11,6 +11,7 @@ import type {
 } from './access.ts';
 import type { AuditStore } from './audit.ts';
 import type { CustomerStore, PortalLinkStore } from './customers.ts';
+import type { Answer } from './database.ts';
 import type { AttemptStore, DeliveryStore, ReplayStore } from './deliveries.ts';
 import type { DirectoryStore, RegistryStore, UseStore } from './directory.ts';
 import type { DispatchStore, SettlementStore } from './dispatch.ts';
@@ -32,6 +33,8 @@ import type { EndpointStore, KeyStore, StateHistoryStore, WebhookStore } from '.
 export type Store = {
   /** The customer whose part of the data this store has (`customerStoreOf`); null: all data. */
   readonly customerId: string | null;
+  /** As `Database.confirm`. */
+  confirm(): Answer<void>;
   readonly customers: CustomerStore;
   readonly portalLinks: PortalLinkStore;
   readonly usage: UsageStore;

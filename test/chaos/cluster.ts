@@ -5,7 +5,6 @@
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import type { FirstCredentials } from '../../src/data/data.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { type ApiClient, createClient, tokenFor } from '../support/client.ts';
@@ -13,6 +12,7 @@ import { makeEndpoint, makeEventType, makeWebhook, sharedCertificates, startWebh
 import { pgpKeyPair } from '../support/pgp-keys.ts';
 import type { Cluster } from '../support/postgres.ts';
 import { temporaryFolder, writeCaFile } from '../support/service.ts';
+import { type Absence, runAt } from '../support/standby.ts';
 import { FAULT_LASTS_MS, type FaultSpan, type History, type Kept, type Violation, violations } from './history.ts';
 import { type Program, runSallyport } from './life.ts';
 import { createPublisher } from './publisher.ts';
@@ -20,25 +20,37 @@ import { createReader } from './reader.ts';
 import { type Kind, startReceivers } from './receivers.ts';
 import { listed, randomNumbers, stillPending } from './run.ts';
 import { type Servers, startServers } from './servers.ts';
+import { createTokenClients } from './tokens.ts';
 
-export const FAULTS = ['kill', 'stop', 'pause', 'connections', 'crash', 'failover', 'network', 'pooler'] as const;
+export const FAULTS = [
+  ...(['kill', 'stop', 'pause', 'connections', 'crash', 'failover', 'network', 'pooler'] as const),
+  ...(['standby stopped', 'standby frozen', 'standby cut'] as const),
+] as const;
 export type Fault = (typeof FAULTS)[number];
+
+/** What happens while the standby is away: to the transactions that wait for it, or to the primary. */
+export const MEANWHILE = ['nothing', 'ended', 'cancelled', 'crash'] as const;
+export type Meanwhile = (typeof MEANWHILE)[number];
 
 export type ClusterReport = {
   readonly seed: number;
   readonly durationMs: number;
   readonly faults: Readonly<Record<Fault, number>>;
+  /** While the standby was away; and how often the primary was lost then and the standby promoted. */
+  readonly meanwhile: Readonly<Record<Meanwhile, number>>;
+  readonly promotedAfterAbsence: number;
   readonly acknowledged: number;
   readonly records: number;
   readonly repeats: number;
   /** Records that receivers read again, and the replies in which they came. */
   readonly read: number;
   readonly replies: number;
-  /** Tokens that were revoked on one instance and then tried on another. */
+  /** Tokens that were issued, and those of them that were revoked on one instance and then tried on another. */
+  readonly issued: number;
   readonly revoked: number;
   /** From each promotion until each instance issued a token again. */
   readonly reconnectedMs: readonly number[];
-  readonly violations: readonly (Violation | { readonly kind: 'revoked'; readonly detail: string })[];
+  readonly violations: readonly Violation[];
   /** What must not happen besides: 500s, deliveries that do not verify, records that stay. */
   readonly problems: readonly string[];
 };
@@ -51,6 +63,9 @@ const INSTANCES = 3;
 /** Longer and shorter than a lease. */
 const PAUSED_MAX_MS = 12_000;
 const CUT_MAX_MS = 8000;
+/** Before and after what happens while the standby is away. A caller is told after ten seconds that its write is not confirmed. */
+const AWAY_MAX_MS = 13_000;
+const AWAY_AFTER_MAX_MS = 4000;
 const BETWEEN_FAULTS_MAX_MS = 3000;
 const STARTED_WITHIN_MS = 60_000;
 /** Before the first fault, and after each round of all faults once those have no effect any more: nothing may be repeated then. */
@@ -73,7 +88,6 @@ export async function runCluster(t: TestContext, { seed, durationMs, tell }: Clu
   /** Every program that ran, also those that are killed, for their logs. */
   const programs: Program[] = [];
   const problems: string[] = [];
-  const found: ClusterReport['violations'][number][] = [];
   const counts = Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Record<Fault, number>;
 
   const environment = (n: number): Record<string, string> => ({
@@ -122,17 +136,9 @@ export async function runCluster(t: TestContext, { seed, durationMs, tell }: Clu
   })();
   const reader = createReader(webhooks, publisher.next);
   const reading = reader.readUntil(() => ({ url: (instances[below(INSTANCES)] as Instance).url, token }), over.signal);
-  let revoked = 0;
-  const revoking = (async () => {
-    while (!over.signal.aborted) {
-      const [one, other] = [below(INSTANCES), below(INSTANCES)].map((at) => (instances[at] as Instance).url);
-      const passed = await passesRevoked(String(one), String(other), credentials).catch(() => null);
-      if (passed !== null) revoked += 1;
-      if (passed === true)
-        found.push({ kind: 'revoked', detail: `a token revoked at ${one} was accepted at ${other}` });
-      await sleep(100);
-    }
-  })();
+  const urlOf = (): string => (instances[below(INSTANCES)] as Instance).url;
+  const clients = createTokenClients(credentials, { urlOf, next: publisher.next, random });
+  const revoking = clients.workUntil(over.signal);
 
   const reconnectedMs: number[] = [];
   const acknowledged = (): number =>
@@ -144,6 +150,17 @@ export async function runCluster(t: TestContext, { seed, durationMs, tell }: Clu
       return Math.round(performance.now() - from);
     });
     reconnectedMs.push(...(await Promise.all(times)));
+    await clients.tryAll();
+  };
+  const meanwhile = Object.fromEntries(MEANWHILE.map((what) => [what, 0])) as Record<Meanwhile, number>;
+  let promotedAfterAbsence = 0;
+  let absences = 0;
+  const absence = (): Absent => {
+    const what = MEANWHILE[absences++ % MEANWHILE.length] as Meanwhile;
+    const promotes = below(2) === 0;
+    meanwhile[what] += 1;
+    if (promotes) promotedAfterAbsence += 1;
+    return { what, promotes };
   };
 
   const waiting: Fault[] = [];
@@ -158,7 +175,7 @@ export async function runCluster(t: TestContext, { seed, durationMs, tell }: Clu
     await sleep(below(BETWEEN_FAULTS_MAX_MS));
     const [fault] = waiting.splice(below(waiting.length), 1) as [Fault];
     const fromMs = Date.now();
-    await happen(fault, instances[below(INSTANCES)] as Instance, { servers, start, below, promoted });
+    await happen(fault, instances[below(INSTANCES)] as Instance, { servers, start, below, promoted, absence });
     spans.push({ fromMs, untilMs: Date.now() });
     counts[fault] += 1;
     const { length } = publisher.publishes;
@@ -166,6 +183,7 @@ export async function runCluster(t: TestContext, { seed, durationMs, tell }: Clu
   }
   over.abort();
   await Promise.all([publishing, revoking, reading]);
+  await clients.tryAll();
 
   receivers.acceptAll();
   await publisher.finish({ url: (instances[0] as Instance).url, token });
@@ -193,6 +211,7 @@ export async function runCluster(t: TestContext, { seed, durationMs, tell }: Clu
     arrivals: receivers.arrivals,
     erasures: [],
     readings: reader.readings,
+    tokens: clients.tokens,
     faults: spans,
     paused: true,
   };
@@ -201,13 +220,15 @@ export async function runCluster(t: TestContext, { seed, durationMs, tell }: Clu
     all.map(({ messageId }) => `${webhook} ${messageId}`),
   );
   return {
-    ...{ seed, durationMs, faults: counts, revoked, reconnectedMs, problems },
+    ...{ seed, durationMs, faults: counts, meanwhile, promotedAfterAbsence, reconnectedMs, problems },
+    issued: clients.tokens.length,
+    revoked: clients.tokens.filter(({ revokedAt }) => revokedAt !== null).length,
     acknowledged: acknowledged(),
     records: records.length,
     repeats: records.length - new Set(records).size,
     read: reader.readings.reduce((all, one) => all + one.records.length, 0),
     replies: reader.readings.length,
-    violations: [...violations(history), ...found],
+    violations: violations(history),
   };
 }
 
@@ -243,7 +264,10 @@ type Means = {
   readonly promoted: () => Promise<void>;
   readonly start: (env: Instance['env']) => Promise<{ program: Program; announced: { url: string } }>;
   readonly below: (end: number) => number;
+  /** What happens while the standby is away; each in turn. */
+  readonly absence: () => Absent;
 };
+type Absent = { readonly what: Meanwhile; readonly promotes: boolean };
 
 /** Resolves when the fault is over. */
 async function happen(fault: Fault, instance: Instance, means: Means): Promise<void> {
@@ -261,18 +285,32 @@ async function happen(fault: Fault, instance: Instance, means: Means): Promise<v
   else if (fault === 'failover') await servers.failOver(promoted);
   else if (fault === 'network') await servers.cutNetwork(below(CUT_MAX_MS));
   else if (fault === 'pooler') await servers.pooler.restart();
-  else await endConnections(servers.primary(), below);
+  else if (fault === 'connections') await endConnections(servers.primary(), below);
+  else await loseStandby(fault.replace('standby ', '') as Absence, means);
+}
+
+/** Takes the standby away for a time. Then it comes back, or the primary is lost and it takes over. */
+async function loseStandby(how: Absence, { servers, below, promoted, absence }: Means): Promise<void> {
+  const { what, promotes } = absence();
+  await servers.takeStandbyAway(how);
+  await sleep(below(AWAY_MAX_MS));
+  const end = { ended: 'pg_terminate_backend', cancelled: 'pg_cancel_backend' } as const;
+  if (what === 'crash') await servers.primary().crash();
+  else if (what !== 'nothing')
+    await runAt(servers.primary(), `SELECT ${end[what]}(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`);
+  await sleep(below(AWAY_AFTER_MAX_MS));
+  if (promotes) await servers.failOver(promoted, how);
+  else await servers.giveStandbyBack(how);
 }
 
 /** Ends a random half of the connections of the instances. */
 async function endConnections(cluster: Cluster, below: Means['below']): Promise<void> {
-  const client = new pg.Client({ connectionString: cluster.url('postgres') });
-  await client.connect();
-  const { rows } = await client.query(
+  const [found] = await runAt(
+    cluster,
     'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND usename IS NOT NULL',
   );
-  for (const { pid } of rows) if (below(2) === 0) await client.query('SELECT pg_terminate_backend($1)', [pid]);
-  await client.end();
+  const chosen = (found?.rows ?? []).filter(() => below(2) === 0).map(({ pid }) => Number(pid));
+  await runAt(cluster, ...chosen.map((pid) => `SELECT pg_terminate_backend(${pid})`));
 }
 
 function issuesToken(url: string, credentials: FirstCredentials): Promise<boolean> {
@@ -280,23 +318,6 @@ function issuesToken(url: string, credentials: FirstCredentials): Promise<boolea
     () => true,
     () => false,
   );
-}
-
-/** Whether a token that was revoked at one instance is accepted at another one. Rejects if a request was not answered. */
-async function passesRevoked(one: string, other: string, credentials: FirstCredentials): Promise<boolean> {
-  const token = await tokenFor(one, credentials);
-  const call = (url: string) =>
-    fetch(`${url}/services/api/x/edge/v1/event-types?limit=1`, { headers: { authorization: `Bearer ${token}` } });
-  const before = await call(other);
-  if (before.status !== 200) throw new Error(`the token was answered with ${before.status}`);
-  const { clientId, clientSecret } = credentials;
-  const revoked = await fetch(`${one}/services/api/oauth2/revoke`, {
-    method: 'POST',
-    headers: { authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}` },
-    body: new URLSearchParams({ token }),
-  });
-  if (revoked.status !== 200) throw new Error(`the revocation was answered with ${revoked.status}`);
-  return (await call(other)).status === 200;
 }
 
 /** The counts as a person reads them. */
@@ -308,13 +329,16 @@ export function clusterReportText({
   problems,
   ...counts
 }: ClusterReport): string {
-  const { acknowledged, records, repeats, read, replies, revoked, reconnectedMs } = counts;
-  const kinds = ['lost', 'reordered', 'gap', 'duplicate', 'repeated', 'unread', 'unknown', 'revoked'] as const;
+  const { acknowledged, records, repeats, read, replies, issued, revoked, reconnectedMs } = counts;
+  const kinds = [
+    ...(['lost', 'reordered', 'gap', 'duplicate', 'repeated', 'unread', 'unknown', 'revoked', 'refused'] as const),
+  ];
   const found = kinds.map((kind) => `${kind} ${broken.filter((one) => one.kind === kind).length}`).join(', ');
   return [
     `seed ${seed}, ${Math.round(durationMs / 1000)} s, ${INSTANCES} instances`,
     `faults: ${FAULTS.map((fault) => `${fault} ${faults[fault]}`).join(', ')}`,
-    `${acknowledged} events acknowledged, ${revoked} tokens revoked and tried elsewhere`,
+    `while the standby was away: ${MEANWHILE.map((what) => `${what} ${counts.meanwhile[what]}`).join(', ')}; promoted then: ${counts.promotedAfterAbsence}`,
+    `${acknowledged} events acknowledged; ${issued} tokens issued, ${revoked} of them revoked and tried elsewhere`,
     `${records} records accepted, ${repeats} of them repeats; ${read} records read again in ${replies} replies`,
     `from a promotion until an instance issues tokens again: ${reconnectedMs.length === 0 ? 'none' : `at most ${Math.max(...reconnectedMs)} ms (${reconnectedMs.join(', ')})`}`,
     `broken promises: ${found}; other problems: ${problems.length}`,

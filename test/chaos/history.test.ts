@@ -50,6 +50,8 @@ const webhooks = [
   { name: 'ordered', ordered: true, kept },
 ];
 
+const tried = (askedAt: number, passed: boolean) => ({ askedAt, answeredAt: askedAt + 1, passed });
+
 /** Repeats after a kill, a refusal, an acknowledgement that got lost, and an erasure: all of it is allowed. */
 const RIGHT: History = {
   webhooks,
@@ -85,6 +87,15 @@ const RIGHT: History = {
     reading([], 3, { askedAt: 99 }),
   ],
   faults: [{ fromMs: 300, untilMs: 950 }],
+  tokens: [
+    { revocationAskedAt: null, revokedAt: null, tries: [tried(1, true), tried(90, true)] },
+    {
+      revocationAskedAt: 10,
+      revokedAt: 20,
+      tries: [tried(1, true), tried(11, true), tried(15, false), tried(21, false)],
+    },
+    { revocationAskedAt: 10, revokedAt: null, tries: [tried(11, true), tried(13, false)] },
+  ],
 };
 
 /** When no fault can be the cause of a repeat any more. */
@@ -221,6 +232,26 @@ const WRONG: readonly [what: string, kind: Violation['kind'], history: Partial<H
     {
       readings: [reading([0, 1], 1), reading([], 3, { records: [{ offset: 3, messageId: 'event-0', key: 'key-0' }] })],
     },
+  ],
+  [
+    'an event that was acknowledged by the primary alone, before another server took over',
+    'lost',
+    {
+      publishes: [
+        ...RIGHT.publishes,
+        publish(9, { acknowledgements: [{ at: 95, eventId: 'event-9', duplicate: true }] }),
+      ],
+    },
+  ],
+  [
+    'a token that passes again after its revocation was confirmed',
+    'revoked',
+    { tokens: [{ revocationAskedAt: 10, revokedAt: 20, tries: [tried(21, false), tried(60, true)] }] },
+  ],
+  [
+    'a token that was issued by the primary alone, before another server took over',
+    'refused',
+    { tokens: [{ revocationAskedAt: 90, revokedAt: 91, tries: [tried(1, true), tried(60, false)] }] },
   ],
   [
     'a record that nobody published',

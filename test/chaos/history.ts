@@ -52,6 +52,15 @@ export type Reading = {
   readonly records: readonly ArrivedRecord[];
 };
 
+/** A token that was issued, what was asked about it, and how it was answered. */
+export type TokenLife = {
+  /** When its revocation was asked for first; null if never. */
+  readonly revocationAskedAt: Sequence | null;
+  /** When a revocation was confirmed. */
+  readonly revokedAt: Sequence | null;
+  readonly tries: readonly { readonly askedAt: Sequence; readonly answeredAt: Sequence; readonly passed: boolean }[];
+};
+
 /** A fault from its beginning until all that was stopped by it runs again. Epoch milliseconds. */
 export type FaultSpan = { readonly fromMs: number; readonly untilMs: number };
 
@@ -64,6 +73,7 @@ export type History = {
   readonly arrivals: readonly Arrival[];
   readonly erasures: readonly Erasure[];
   readonly readings?: readonly Reading[];
+  readonly tokens?: readonly TokenLife[];
   /** Every fault, so that a repeat without one is a broken promise. Without it, repeats are not judged. */
   readonly faults?: readonly FaultSpan[];
   /** Instances were paused while others went on. What one was about to send may arrive late, as a repeat. */
@@ -71,7 +81,17 @@ export type History = {
 };
 
 export type Violation = {
-  readonly kind: 'lost' | 'reordered' | 'gap' | 'duplicate' | 'erased' | 'unknown' | 'repeated' | 'unread';
+  readonly kind:
+    | 'lost'
+    | 'reordered'
+    | 'gap'
+    | 'duplicate'
+    | 'erased'
+    | 'unknown'
+    | 'repeated'
+    | 'unread'
+    | 'revoked'
+    | 'refused';
   readonly detail: string;
 };
 
@@ -86,6 +106,7 @@ export function violations(history: History): Violation[] {
     ...sentErased(history),
     ...repeated(history),
     ...unread(history),
+    ...misjudged(history),
   ];
 }
 
@@ -316,6 +337,20 @@ function* behind(
     if (newestOffset < highest) {
       const detail = `${name}: a reply knew offsets to ${newestOffset}, after offset ${highest} had been acknowledged`;
       yield { kind: 'unread', detail };
+    }
+  }
+}
+
+/** A token passes from its issue until its revocation is asked for, and never again after the revocation was confirmed. */
+function* misjudged({ tokens = [] }: History): Generator<Violation> {
+  for (const [n, { revocationAskedAt, revokedAt, tries }] of tokens.entries()) {
+    for (const { askedAt, answeredAt, passed } of tries) {
+      if (passed && revokedAt !== null && askedAt > revokedAt) {
+        yield { kind: 'revoked', detail: `token ${n} was revoked at ${revokedAt}, and passed at ${askedAt}` };
+      }
+      if (!passed && (revocationAskedAt === null || answeredAt < revocationAskedAt)) {
+        yield { kind: 'refused', detail: `token ${n} was refused at ${answeredAt}, and nobody had revoked it` };
+      }
     }
   }
 }

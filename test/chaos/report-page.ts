@@ -1,7 +1,7 @@
 /** The report of a run with several instances as a page of the documentation. */
 import { cpus, release } from 'node:os';
 import { VERSION } from '../../src/kernel/version.ts';
-import { type ClusterReport, FAULTS, type Fault } from './cluster.ts';
+import { type ClusterReport, FAULTS, type Fault, MEANWHILE, type Meanwhile } from './cluster.ts';
 
 const MEANING: Readonly<Record<Fault, string>> = {
   kill: 'an instance is killed (SIGKILL) and started again',
@@ -13,6 +13,16 @@ const MEANING: Readonly<Record<Fault, string>> = {
   network:
     'the network between an instance and PostgreSQL passes nothing on for up to 8 seconds, without closing a connection',
   pooler: 'PgBouncer, through which one of the instances works, is restarted',
+  'standby stopped': 'the synchronous standby is stopped for up to 17 seconds, so every commit waits for it',
+  'standby frozen': 'the same, by SIGSTOP: its connections stay open',
+  'standby cut': 'the same, by the network between it and the primary, which passes nothing on',
+};
+
+const MEANINGS: Readonly<Record<Meanwhile, string>> = {
+  nothing: 'nothing else happened meanwhile',
+  ended: 'somebody ended the transactions that waited for it (`pg_terminate_backend`)',
+  cancelled: 'somebody cancelled their wait (`pg_cancel_backend`)',
+  crash: 'the primary crashed and started again',
 };
 
 const PROMISES = {
@@ -23,7 +33,9 @@ const PROMISES = {
   repeated: 'records that came again without a fault in the time before',
   unread: 'records that were passed over, or not known yet, in a reply to a reader',
   unknown: 'records that nobody published',
-  revoked: 'calls that passed on one instance after a token was revoked on another',
+  revoked:
+    'calls that passed after the revocation of their token was confirmed, on another instance or after a failover',
+  refused: 'tokens that were issued, and refused before anybody revoked them',
 } as const;
 
 export function clusterReportPage(report: ClusterReport): string {
@@ -37,7 +49,10 @@ export function clusterReportPage(report: ClusterReport): string {
     records,
     repeats,
     read,
+    issued,
     revoked,
+    meanwhile,
+    promotedAfterAbsence,
     reconnectedMs,
   } = report;
   const count = (kind: string): number => violations.filter((one) => one.kind === kind).length;
@@ -48,7 +63,7 @@ export function clusterReportPage(report: ClusterReport): string {
 
 Three instances work on a PostgreSQL primary with a synchronous standby while faults happen at random. Publishers send events with idempotency
 keys to any instance. Four webhooks receive them: one record a request, in order, in batches, and as Standard Webhooks. Meanwhile
-tokens are revoked on one instance and tried on another, and each webhook is read again from its first record at any instance. Every request, reply and arrival is recorded, and a checker compares them with
+tokens are issued and revoked on one instance and tried on another, now and after each failover, and each webhook is read again from its first record at any instance. Every request, reply and arrival is recorded, and a checker compares them with
 the promises.
 
 Measured for ${Math.round(durationMs / 1000)} s on ${new Date().toISOString().slice(0, 10)}: ${cpus().length} cores, Linux ${release().split('-')[0]}, Node.js ${process.versions.node}, PostgreSQL 15,
@@ -60,6 +75,13 @@ Sallyport ${VERSION}. Publishers, receivers and both database servers ran on the
 |---|---:|
 ${FAULTS.map((fault) => `| ${MEANING[fault]} | ${faults[fault]} |`).join('\n')}
 
+While the standby was away:
+
+| | times |
+|---|---:|
+${MEANWHILE.map((what) => `| ${MEANINGS[what]} | ${meanwhile[what]} |`).join('\n')}
+| in the end the primary was killed for good, and the standby was promoted; otherwise the standby came back | ${promotedAfterAbsence} |
+
 ## What was promised
 
 | | |
@@ -67,6 +89,7 @@ ${FAULTS.map((fault) => `| ${MEANING[fault]} | ${faults[fault]} |`).join('\n')}
 | events acknowledged | ${numbers(acknowledged)} |
 | records delivered | ${numbers(records)} |
 | records read again | ${numbers(read)} |
+| tokens issued | ${numbers(issued)} |
 | tokens revoked on one instance and tried on another | ${numbers(revoked)} |
 ${Object.entries(PROMISES)
   .map(([kind, meaning]) => `| ${meaning} | **${count(kind)}** |`)

@@ -1,13 +1,11 @@
 /** A primary with a standby that confirms every commit, and the ways to them: two hosts in a URL, a network that can fail, and PgBouncer. */
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import { cleanUp } from '../support/cleanup.ts';
 import { type PgBouncer, startPgBouncer } from '../support/pgbouncer.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
+import { type Absence, addWaitedFor, DURABLE, untilConfirmed, waitForStandbys } from '../support/standby.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
-
-const DURABLE = { synchronous_commit: 'on', full_page_writes: 'on' };
 
 /** How an instance reaches the database, as settings of Sallyport. */
 export type Way = Readonly<Record<string, string>>;
@@ -16,8 +14,15 @@ export type Servers = {
   primary(): Cluster;
   /** Instance 0 names both servers, instance 1 reaches them over a network that can fail, and instance 2 goes through PgBouncer. */
   readonly ways: readonly [Way, Way, Way];
-  /** Kills the primary, promotes the standby, and builds a new standby. `promoted` is called as soon as the new primary takes writes. */
-  failOver(promoted: () => Promise<void>): Promise<void>;
+  /**
+   * Kills the primary, promotes the standby, and builds a new standby. `promoted` is called as soon as the new primary takes writes. `gone`: how
+   * the standby was taken away before, if it was.
+   */
+  failOver(promoted: () => Promise<void>, gone?: Absence): Promise<void>;
+  /** From now on commits wait. */
+  takeStandbyAway(how: Absence): Promise<void>;
+  /** Resolves when commits are confirmed again. */
+  giveStandbyBack(how: Absence): Promise<void>;
   /** The network of instance 1 passes nothing on for so long. */
   cutNetwork(forMs: number): Promise<void>;
   readonly pooler: PgBouncer;
@@ -25,12 +30,10 @@ export type Servers = {
 
 export async function startServers(t: TestContext): Promise<Servers> {
   let primary = await startCluster(DURABLE);
-  let standby = await addStandby(primary);
-  cleanUp(t, () => {
-    for (const server of [standby, primary]) server.stop();
-  });
+  cleanUp(t, () => primary.stop());
+  let waitedFor = await addWaitedFor(t, primary);
   // A server has the same place in every URL as long as it lives. `current` is always the primary.
-  const places = [addressOf(primary), addressOf(standby)];
+  const places = [addressOf(primary), addressOf(waitedFor.standby)];
   const current = addressOf(primary);
   const proxies = async () => Promise.all(places.map((place) => startTcpProxy(t, place)));
   const [direct, network] = [await proxies(), await proxies()];
@@ -45,9 +48,11 @@ export async function startServers(t: TestContext): Promise<Servers> {
       { SALLYPORT_DATABASE_URL: url(network) },
       { SALLYPORT_DATABASE_URL: pooler.url('postgres'), SALLYPORT_DATABASE_LISTEN_URL: url(direct) },
     ],
-    failOver: async (promoted) => {
+    failOver: async (promoted, gone) => {
       const lost = primary;
+      const { standby } = waitedFor;
       await lost.kill();
+      if (gone !== undefined) await waitedFor.giveBack(gone);
       await standby.promote();
       primary = standby;
       Object.assign(current, addressOf(primary));
@@ -55,9 +60,14 @@ export async function startServers(t: TestContext): Promise<Servers> {
       await waitForStandbys(primary, false);
       await promoted();
       lost.stop();
-      standby = await addStandby(primary);
+      waitedFor = await addWaitedFor(t, primary);
       const free = places.find(({ port }) => port === lost.port);
-      if (free !== undefined) Object.assign(free, addressOf(standby));
+      if (free !== undefined) Object.assign(free, addressOf(waitedFor.standby));
+    },
+    takeStandbyAway: (how) => waitedFor.takeAway(how),
+    giveStandbyBack: async (how) => {
+      await waitedFor.giveBack(how);
+      await untilConfirmed(primary);
     },
     cutNetwork: async (forMs) => {
       for (const proxy of network) proxy.silence(true);
@@ -70,24 +80,4 @@ export async function startServers(t: TestContext): Promise<Servers> {
 
 function addressOf({ host, port }: Cluster): { host: string; port: number } {
   return { host, port };
-}
-
-/** Resolves when the standby confirms every commit. */
-async function addStandby(primary: Cluster): Promise<Cluster> {
-  const standby = await primary.addStandby();
-  await waitForStandbys(primary, true);
-  const client = new pg.Client({ connectionString: primary.url('postgres') });
-  await client.connect();
-  while ((await client.query("SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'")).rows.length === 0)
-    await sleep(20);
-  await client.end();
-  return standby;
-}
-
-async function waitForStandbys(server: Cluster, wanted: boolean): Promise<void> {
-  const client = new pg.Client({ connectionString: server.url('postgres') });
-  await client.connect();
-  await client.query(`ALTER SYSTEM SET synchronous_standby_names = '${wanted ? '*' : ''}'`);
-  await client.query('SELECT pg_reload_conf()');
-  await client.end();
 }

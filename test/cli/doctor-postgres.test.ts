@@ -14,6 +14,7 @@ const HEALTHY: ServerHealth = {
   foreignTables: [],
   synchronousCommit: 'on',
   synchronousStandbys: '*',
+  connectedStandbys: ['db2'],
   fsync: true,
   autovacuum: true,
   seesOthers: true,
@@ -42,6 +43,19 @@ const WRONG: readonly (readonly [what: string, health: Partial<ServerHealth>, st
   ],
   ['no standby that confirms commits', { synchronousStandbys: '' }, 'warning', /^no standby confirms commits/],
   ['commits that do not wait for the standbys', { synchronousCommit: 'local' }, 'warning', /set it to on$/],
+  [
+    'a synchronous standby that is named and not connected',
+    { synchronousStandbys: 'FIRST 1 (db1)' },
+    'problem',
+    /^commits wait for FIRST 1 \(db1\) .*, and not connected: db1: every write waits, and is refused with 503; start/,
+  ],
+  ['no standby at all', { connectedStandbys: [] }, 'problem', /too few standbys are connected: every write waits/],
+  [
+    'one of two synchronous standbys gone',
+    { synchronousStandbys: 'ANY 1 (DB2, "db3")' },
+    'warning',
+    /not connected: db3: the others confirm commits; start the standby$/,
+  ],
   ['autovacuum off', { autovacuum: false }, 'problem', /^autovacuum is off/],
   [
     'an old transaction',

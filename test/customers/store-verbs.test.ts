@@ -48,7 +48,7 @@ type Line =
   | { readonly own: Ask };
 
 type Verbs = {
-  readonly [Part in Exclude<keyof Store, 'customerId' | 'instances'>]: PartVerbs<NonNullable<Store[Part]>>;
+  readonly [Part in Exclude<keyof Store, 'customerId' | 'instances' | 'confirm'>]: PartVerbs<NonNullable<Store[Part]>>;
 };
 type PartVerbs<Part> = { readonly [Verb in keyof Part]-?: Line };
 

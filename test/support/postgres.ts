@@ -28,8 +28,11 @@ export type Cluster = {
   /** Ends the server without a checkpoint. `start` starts it again. */
   kill(): Promise<void>;
   start(): Promise<void>;
-  /** Starts a server that follows this one. */
-  addStandby(): Promise<Cluster>;
+  /** Starts a server that follows this one, through another port if one is given. */
+  addStandby(throughPort?: number): Promise<Cluster>;
+  /** Stops its processes (SIGSTOP) without closing a connection. */
+  freeze(): void;
+  thaw(): void;
   /** Makes a standby the primary. */
   promote(): Promise<void>;
 };
@@ -109,7 +112,7 @@ async function runServer(place: Place, settings: Readonly<Record<string, string>
       );
     });
   const control = (...args: string[]): Promise<void> => run('pg_ctl', '-D', data, '-w', '-s', ...args);
-  const addStandby = async (): Promise<Cluster> => {
+  const addStandby = async (throughPort = port): Promise<Cluster> => {
     // Beside it: the path of a socket has at most 107 bytes.
     const other = mkdtempSync(join(dirname(folder), 'sallyport-postgres-'));
     if (user !== null) chownSync(other, user.uid, user.gid);
@@ -118,7 +121,7 @@ async function runServer(place: Place, settings: Readonly<Record<string, string>
       '-D',
       join(other, 'data'),
       '-d',
-      url('postgres'),
+      url('postgres').replace(`:${port}/`, `:${throughPort}/`),
       '-R',
       '-X',
       'stream',
@@ -128,9 +131,16 @@ async function runServer(place: Place, settings: Readonly<Record<string, string>
     );
     return runServer({ ...place, folder: other }, settings);
   };
+  const signal = (name: NodeJS.Signals): void => {
+    const [postmaster = ''] = readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n');
+    const children = readFileSync(`/proc/${postmaster}/task/${postmaster}/children`, 'utf8').split(' ');
+    for (const pid of [postmaster, ...children]) if (pid !== '') process.kill(Number(pid), name);
+  };
   await start();
   return {
     ...{ host: '127.0.0.1', port, url, stop, start, addStandby },
+    freeze: () => signal('SIGSTOP'),
+    thaw: () => signal('SIGCONT'),
     crash: () => control('restart', '-m', 'immediate', '-l', join(folder, 'log')),
     kill: () => control('stop', '-m', 'immediate'),
     promote: () => control('promote'),

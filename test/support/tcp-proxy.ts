@@ -12,10 +12,10 @@ export type TcpProxy = {
   /** Closes the silent connections and passes new ones on. */
   resume(): void;
   /**
-   * The next time that a client sends `text`, its connection breaks: `request`: before the server gets it. `answer`: after the server
-   * answered it. Resolves then.
+   * The next time that a client sends `text`, its connection breaks: `request`: before the server gets it. `wait`: once the server has it.
+   * `answer`: after the server answered it. Resolves then.
    */
-  loseNext(text: string, what: 'request' | 'answer'): Promise<void>;
+  loseNext(text: string, what: 'request' | 'wait' | 'answer'): Promise<void>;
 };
 
 /** `change` changes what the server sends. It may not change its length. */
@@ -27,7 +27,7 @@ export async function startTcpProxy(
   const sockets = new Set<Socket>();
   const silent = new Set<Socket>();
   let silencesNew = false;
-  let losing: { readonly text: string; readonly what: 'request' | 'answer'; done(): void } | null = null;
+  let losing: { readonly text: string; readonly what: 'request' | 'wait' | 'answer'; done(): void } | null = null;
 
   const server = createServer((client) => {
     const upstream = connect(target);
@@ -51,6 +51,13 @@ export async function startTcpProxy(
       if (lost?.what === 'request') {
         breakBoth();
         return lost.done();
+      }
+      if (lost?.what === 'wait') {
+        upstream.write(chunk, () => {
+          breakBoth();
+          lost.done();
+        });
+        return;
       }
       losesAnswer = lost?.done ?? losesAnswer;
       upstream.write(chunk);

@@ -9,6 +9,7 @@ import type { PostgresDatabase } from '../../store/postgres/driver/postgres.ts';
 import { isPooled, type ServerHealth, serverHealth } from '../../store/postgres/health.ts';
 import { PARTITIONS_AHEAD_MIN_MS } from '../../store/postgres/partitions.ts';
 import { serverFacts } from '../../store/postgres/server.ts';
+import { missingStandbys, readStandbyNames } from '../../store/postgres/standby-names.ts';
 import { examineContents } from './contents.ts';
 import { type Finding, finding, findings, ok, problem, warning } from './finding.ts';
 
@@ -73,7 +74,8 @@ function examineOwners({ foreignTables }: ServerHealth, role: string): Finding {
 }
 
 /** What an answer 202 promises, and what the server must do for it. */
-function examineDurability({ fsync, synchronousCommit, synchronousStandbys }: ServerHealth): Finding[] {
+function examineDurability(health: ServerHealth): Finding[] {
+  const { fsync, synchronousCommit, synchronousStandbys } = health;
   const commit = 'commits';
   const findingOfCommit = !fsync
     ? problem(commit, 'fsync is off: a crash of the server can destroy the database; set fsync = on')
@@ -93,8 +95,23 @@ function examineDurability({ fsync, synchronousCommit, synchronousStandbys }: Se
             replication,
             `synchronous_commit = ${synchronousCommit} does not wait for the standbys (${synchronousStandbys}): set it to on`,
           )
-        : ok(replication, `commits wait for ${synchronousStandbys}`);
+        : examineStandbys(health);
   return [findingOfCommit, findingOfReplication];
+}
+
+/** A commit waits for standbys that are not connected until they are. */
+function examineStandbys({ synchronousStandbys, connectedStandbys }: ServerHealth): Finding {
+  const check = 'replication';
+  const { missing, isBlocked } = missingStandbys(readStandbyNames(synchronousStandbys), connectedStandbys);
+  const waits = `commits wait for ${synchronousStandbys} (synchronous_standby_names)`;
+  if (missing.length === 0 && !isBlocked) return ok(check, waits);
+  const gone = missing.length === 0 ? 'too few standbys are connected' : `not connected: ${missing.join(', ')}`;
+  return isBlocked
+    ? problem(
+        check,
+        `${waits}, and ${gone}: every write waits, and is refused with 503; start the standby, or take it out of synchronous_standby_names`,
+      )
+    : warning(check, `${waits}, and ${gone}: the others confirm commits; start the standby`);
 }
 
 function examineVacuum(

@@ -1,8 +1,10 @@
 /** `/livez` and `/readyz` (contract §6). */
+import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Dispatcher } from '../../delivery/dispatcher.ts';
 import type { Clock } from '../../kernel/ids.ts';
-import { READY_MS } from '../../kernel/limits/limits.ts';
+import { DATABASE_RETRY_SECONDS } from '../../kernel/limits/database.ts';
+import { READY_MS, READY_WRITE_MS } from '../../kernel/limits/limits.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { Log } from '../../observe/log.ts';
 import type { Store } from '../../store/store.ts';
@@ -16,6 +18,8 @@ type Dependencies = {
   readonly log: Log;
   /** Monotonic milliseconds. Default: that of the process. */
   readonly stopwatch?: () => number;
+  /** How long a write may wait. Default: `READY_WRITE_MS`. */
+  readonly writeMs?: number;
 };
 
 const healthView = z.object({ status: z.literal('ok') }).meta({ id: 'Health', description: 'All is well.' });
@@ -26,10 +30,10 @@ export function healthRoutes({
   clock,
   log,
   stopwatch = () => performance.now(),
+  writeMs = READY_WRITE_MS,
 }: Dependencies): Route[] {
   const shared = { method: 'GET', access: 'open', tag: 'operation' } as const;
-  /** The reason, or null. */
-  const writeProblem = sharedFor(READY_MS, stopwatch, async (): Promise<Refusal | null> => {
+  const write = async (): Promise<Refusal | null> => {
     try {
       await store.settings.proveWritable(clock());
       return null;
@@ -39,6 +43,30 @@ export function healthRoutes({
         ? new Refusal('unavailable', error.message, { headers: error.headers })
         : new Refusal('unavailable', 'the database cannot be written');
     }
+  };
+  const slow = (): Refusal => {
+    const headers = { 'Retry-After': String(DATABASE_RETRY_SECONDS) };
+    const description = `a write has waited longer than ${writeMs / 1000} s for the database: see sallyport doctor`;
+    return new Refusal('unavailable', description, { headers });
+  };
+  /** The write that waits too long, until it is answered. */
+  let waiting: Promise<Refusal | null> | null = null;
+  /** The reason, or null. */
+  const writeProblem = sharedFor(READY_MS, stopwatch, async (): Promise<Refusal | null> => {
+    if (waiting !== null) return slow();
+    const written = write();
+    const ending = new AbortController();
+    const late = pause(writeMs, slow, { signal: ending.signal, ref: false }).then(
+      (refusal) => {
+        log.error('a write waits too long for the database');
+        waiting = written.finally(() => {
+          waiting = null;
+        });
+        return refusal();
+      },
+      () => null,
+    );
+    return Promise.race([written, late]).finally(() => ending.abort());
   });
   return [
     {
@@ -53,7 +81,8 @@ export function healthRoutes({
       ...shared,
       path: '/readyz',
       operationId: 'getReadiness',
-      summary: 'The database can be written, its files are those that were opened, and the dispatcher is alive',
+      summary:
+        'The database can be written within 5 seconds, its files are those that were opened, and the dispatcher is alive',
       replies: { 200: { description: 'All of that', schema: healthView }, 503: { description: 'What is wrong' } },
       respond: async () => {
         const problem = await writeProblem();

@@ -92,6 +92,7 @@ export function introspectionRoutes({ tokens, authentication, gate, users, issue
   return [
     oauthRoute({
       path: INTROSPECTION_PATH,
+      promisesNothing: true,
       operationId: 'introspectToken',
       authentication: { by: ['body', 'basic', 'bearer'], scope: INTROSPECT.scope },
       summary: 'Introspect an access token',

@@ -29,7 +29,7 @@ export const oauthErrorSchema = z
 const oauthRefusal: z.ZodType = z.union([errorBodySchema, oauthErrorSchema]);
 
 type OauthRoute = Pick<Route, 'path' | 'operationId' | 'authentication' | 'summary' | 'body' | 'replies' | 'respond'> &
-  Partial<Pick<Route, 'refuse'>>;
+  Partial<Pick<Route, 'refuse' | 'promisesNothing'>>;
 
 /** A route of an OAuth endpoint, with the replies that all of them share. */
 export function oauthRoute({ replies, ...route }: OauthRoute): Route {
@@ -320,6 +320,8 @@ export function tokenRoutes({ tokens, authentication }: Dependencies): Route[] {
   return [
     oauthRoute({
       path: TOKEN_PATH,
+      // It answers only what it wrote.
+      promisesNothing: true,
       operationId: 'issueToken',
       authentication: { by: ['body', 'basic'] },
       summary: 'Get an access token',

@@ -166,6 +166,7 @@ export function webhookRoutes({
     }),
     actionRoute('webhooks', 'filter-preview', 'Judge the latest events of its types by a filter; changes nothing', {
       operationId: 'previewWebhookFilter',
+      promisesNothing: true,
       body: jsonBody(filterPreviewInput),
       replies: { 200: { description: 'Which of them would pass', schema: filterPreviewView } },
       respond: async (call, id) => ok(await webhooks.previewFilter(id, validate(filterPreviewInput, call.body))),

@@ -167,6 +167,8 @@ export const KEEP_ALIVE_MS = 130_000;
 export const CONNECTIONS_CHECK_MS = 1000;
 /** How long a result of `/readyz` is reused; each check costs a write. */
 export const READY_MS = 1000;
+/** A service whose writes wait longer is not ready. */
+export const READY_WRITE_MS = 5000;
 /** Delay before a change of the catalogue by another process takes effect. */
 export const CATALOGUE_WATCH_MS = 1000;
 /** Buffer of log lines, for about 25,000, and its chunks. Further lines are dropped. */

@@ -24,6 +24,16 @@ export const POSTGRES_REFUSED_MS = 5000;
 
 /** The time limit of a statement. Then its connection is closed. */
 export const POSTGRES_ANSWER_MS = 10_000;
+/**
+ * How long a write waits for a connection while others wait in COMMIT, and how long its COMMIT may wait, for example for a synchronous
+ * standby. Then its caller gets 503. The connection keeps waiting: a new one for each write would use up the server's connections.
+ */
+export const POSTGRES_QUEUE_MS = 5000;
+export const POSTGRES_COMMIT_MS: number = POSTGRES_ANSWER_MS;
+/** How long an orderly end waits for writes that are under way. */
+export const POSTGRES_CLOSE_MS = 1000;
+/** How often these limits are checked. */
+export const POSTGRES_LATE_EVERY_MS = 200;
 /** How long a statement waits for a lock, and how long the server keeps a transaction whose client sends nothing more. */
 export const POSTGRES_LOCK_MS = 5000;
 export const POSTGRES_IDLE_TRANSACTION_MS = 5000;

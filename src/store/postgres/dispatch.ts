@@ -137,7 +137,9 @@ export function deliveryStores(
         }
         const written = isPlain(settlement)
           ? write({ hold, settlement, claim: settlement.next })
-          : settlementStatements(db, settlement).then((statements) => db.commit([guardStatement(hold), ...statements]));
+          : settlementStatements(db, settlement).then((statements) =>
+              db.commit([guardStatement(hold), ...statements], undefined, true),
+            );
         return underLease(webhookNumber, written);
       },
     },

@@ -11,6 +11,8 @@ export type ServerHealth = {
   readonly synchronousCommit: string;
   /** Empty: a commit waits for no standby. */
   readonly synchronousStandbys: string;
+  /** The names of the standbys that follow the server now. */
+  readonly connectedStandbys: readonly string[];
   readonly fsync: boolean;
   readonly autovacuum: boolean;
   /** Whether the role sees the transactions of other roles (`pg_read_all_stats`). */
@@ -46,20 +48,25 @@ const SNAPSHOT = `
   SELECT pid, floor(extract(epoch FROM clock_timestamp() - xact_start) * 1000) AS age FROM pg_stat_activity
   WHERE backend_xmin IS NOT NULL AND xact_start IS NOT NULL AND pid <> pg_backend_pid() AND backend_type <> 'autovacuum worker'
     AND (datname = current_database() OR backend_type = 'walsender') ORDER BY xact_start LIMIT 1`;
+// The state is null for a role without pg_read_all_stats. A standby that catches up or takes a backup confirms nothing.
+const STANDBYS = `
+  SELECT application_name AS name FROM pg_stat_replication WHERE coalesce(state, 'streaming') = 'streaming' ORDER BY application_name`;
 const SLOTS = 'SELECT slot_name AS name FROM pg_replication_slots WHERE NOT active ORDER BY slot_name';
 
 export async function serverHealth(db: Database): Promise<ServerHealth> {
-  const [row, foreign, snapshot, slots, partitions] = await Promise.all([
+  const [row, foreign, snapshot, slots, standbys, partitions] = await Promise.all([
     db.get(HEALTH, {}),
     db.all(FOREIGN, {}),
     db.get(SNAPSHOT, {}),
     db.all(SLOTS, {}),
+    db.all(STANDBYS, {}),
     listPartitions(db),
   ]);
   return {
     foreignTables: foreign.map(({ name }) => String(name)),
     synchronousCommit: String(row?.synchronous_commit),
     synchronousStandbys: String(row?.synchronous_standbys),
+    connectedStandbys: standbys.map(({ name }) => String(name)),
     fsync: row?.fsync === 1,
     autovacuum: row?.autovacuum === 1,
     seesOthers: row?.sees_others === 1,

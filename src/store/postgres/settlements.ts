@@ -63,7 +63,8 @@ function setsOf(works: readonly TurnWork[]): TurnWork[][] {
 
 async function writeSet(db: Database, works: readonly TurnWork[]): Promise<(Error | null)[]> {
   try {
-    await db.commit(statementsOf(works));
+    // An unknown outcome would keep the batches claimed until their leases end.
+    await db.commit(statementsOf(works), undefined, true);
     return works.map(() => null);
   } catch (error) {
     const isRefused = error instanceof StaleWrite || error instanceof ConstraintViolation;

@@ -44,6 +44,7 @@ export function createStore(db: Database, vault: Vault, ids: Ids, access: Access
   const application = applicationTable(applicationUses);
   return {
     customerId: null,
+    confirm: db.confirm,
     customers: customerStore(db, ids),
     portalLinks: portalLinkStore(db),
     usage: usageStore(db),

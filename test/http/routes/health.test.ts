@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Call, Reply } from '../../../src/http/route.ts';
 import { healthRoutes } from '../../../src/http/routes/health.ts';
 import { READY_MS } from '../../../src/kernel/limits/limits.ts';
@@ -12,7 +13,7 @@ import { onSqlite, openTestStore } from '../../support/store.ts';
 type Settings = Parameters<typeof healthRoutes>[0]['store']['settings'];
 
 /** `/readyz` with its result, its log, and controls for the test. */
-function openedWith(settings: Settings) {
+function openedWith(settings: Settings, writeMs?: number) {
   const logged: string[] = [];
   const state = { isAlive: true, elapsedMs: 0 };
   const route = healthRoutes({
@@ -21,6 +22,7 @@ function openedWith(settings: Settings) {
     clock: Date.now,
     log: createLog('error', { write: (line: string) => void logged.push(line) }),
     stopwatch: () => state.elapsedMs,
+    ...(writeMs !== undefined && { writeMs }),
   }).find(({ path }) => path === '/readyz');
   assert.ok(route !== undefined);
   const isReady = async (): Promise<boolean> => {
@@ -28,7 +30,10 @@ function openedWith(settings: Settings) {
       return ((await route.respond({} as Call)) as Reply).status === 200;
     } catch (error) {
       assert.ok(error instanceof Refusal && error.status === 503, String(error));
-      assert.match(error.message, /^the database cannot be written|^the dispatcher is not running/);
+      assert.match(
+        error.message,
+        /^the database cannot be written|^the dispatcher is not running|^a write has waited longer/,
+      );
       return false;
     }
   };
@@ -36,7 +41,7 @@ function openedWith(settings: Settings) {
 }
 
 /** With a database whose writes the test releases. */
-function opened() {
+function opened(writeMs?: number) {
   const writes: Deferred<'written' | 'refused'>[] = [];
   const proveWritable = async (): Promise<void> => {
     const write = deferred<'written' | 'refused'>();
@@ -44,7 +49,7 @@ function opened() {
     if ((await write.promise) === 'refused') throw new Error('the disk is full');
   };
   const settings = { proveWritable, checkMasterKey: async () => {}, knowsMasterKey: async () => true };
-  return { ...openedWith(settings), writes };
+  return { ...openedWith(settings, writeMs), writes };
 }
 
 describe('/readyz', () => {
@@ -82,6 +87,20 @@ describe('/readyz', () => {
     state.elapsedMs += READY_MS;
     assert.equal(await ask('written'), true);
     assert.equal(writes.length, 3);
+  });
+
+  it('is not ready while a write waits too long, and makes no second one', async () => {
+    const { isReady, writes, logged, state } = opened(1);
+    assert.equal(await isReady(), false);
+    state.elapsedMs += READY_MS;
+    assert.equal(await isReady(), false);
+    assert.deepEqual([writes.length, logged.length], [1, 1]);
+    writes[0]?.resolve('written');
+    await nextTurn();
+    state.elapsedMs += READY_MS;
+    const answer = isReady();
+    writes[1]?.resolve('written');
+    assert.equal(await answer, true);
   });
 
   onSqlite('is not ready while a real database is read-only', async (t) => {

@@ -1,4 +1,10 @@
-/** Whether a transaction was committed whose COMMIT was not answered. */
+/**
+ * Whether a transaction was committed whose COMMIT was not answered, and whether a synchronous standby has what was committed.
+ *
+ * A transaction that waits for the standby is not visible. It becomes visible on the primary alone if somebody ends or cancels its process,
+ * or if the primary crashes and starts again. So an answer that rests on what is visible may be lost with the primary. A record in the
+ * write-ahead log that is committed later waits for all that was committed before (PostgreSQL, "Synchronous Replication").
+ */
 import { setTimeout as pause } from 'node:timers/promises';
 import { POSTGRES_OUTCOME_MS } from '../../../kernel/limits/postgres.ts';
 import { DatabaseUnavailable } from '../../errors.ts';
@@ -7,18 +13,31 @@ import type { Session } from './session.ts';
 /** A transaction of one run of a server. `number` is null if it wrote nothing. */
 export type Transaction = { readonly number: string | null; readonly serverRun: string };
 
-/** A transaction learns its number before COMMIT. It has one as soon as it has written. */
-export const TRANSACTION_NUMBER = 'SELECT CAST(pg_current_xact_id_if_assigned() AS text) AS number';
+/** A record in the write-ahead log, so that COMMIT waits for the standby also if the transaction wrote nothing. */
+const MARK = "pg_logical_emit_message(true, 'sallyport', '')";
+const WAITS =
+  "current_setting('synchronous_standby_names') <> '' AND current_setting('synchronous_commit') NOT IN ('off', 'local')";
+/** Makes COMMIT wait until the standby has all that was committed before, if there is a synchronous one. Returns a row. */
+export const WAIT_FOR_STANDBY = `SELECT CASE WHEN ${WAITS} THEN ${MARK} END AS mark`;
+
+/**
+ * The last statement of a transaction: its number, which it has as soon as it has written, and its process. A transaction that wrote nothing
+ * may have read what the standby does not have, for example the event of a repeated publish: it waits too.
+ */
+export const TRANSACTION_END = `
+  SELECT CASE WHEN pg_current_xact_id_if_assigned() IS NULL AND ${WAITS} THEN ${MARK} END AS mark,
+    CAST(pg_current_xact_id_if_assigned() AS text) AS number, pg_backend_pid() AS process`;
 
 const STATUS = 'SELECT pg_xact_status(CAST(CAST(@number AS text) AS xid8)) AS status';
-// Its connection is lost, so it either committed or will be undone. This makes it happen now.
+// COMMIT never reached it, so it will be undone. This makes it happen now. A process that commits is left alone: it may wait for the standby.
 const END = `
   SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-  WHERE backend_xid = CAST(CAST(CAST(@number AS text) AS xid8) AS xid) AND pid <> pg_backend_pid()`;
+  WHERE backend_xid = CAST(CAST(CAST(@number AS text) AS xid8) AS xid) AND state LIKE 'idle in transaction%'`;
 
 /**
  * Asks the server until `POSTGRES_OUTCOME_MS` have passed. Throws `DatabaseUnavailable` (`unknown`) if it cannot be known: the server did
- * not answer, or it crashed or was replaced. Then another transaction may have got the same number, so only `not committed` is certain.
+ * not answer, COMMIT still waits, or the server crashed or was replaced. Then another transaction may have got the same number, so only
+ * `not committed` is certain. A transaction that was committed may be missing on the standby.
  */
 export async function hasCommitted(transaction: Transaction, connect: () => Promise<Session>): Promise<boolean> {
   if (transaction.number === null) return true;

@@ -8,7 +8,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { BYTES_WAITING_MAX, LISTS_WAITING_MAX } from '../../../kernel/limits/database.ts';
 import {
   POSTGRES_ANSWER_MS,
+  POSTGRES_CLOSE_MS,
+  POSTGRES_COMMIT_MS,
+  POSTGRES_LATE_EVERY_MS,
   POSTGRES_LOST_ROUNDS,
+  POSTGRES_QUEUE_MS,
   POSTGRES_READER_BUSY_MS,
   POSTGRES_READERS,
   POSTGRES_WRITERS,
@@ -16,13 +20,15 @@ import {
 import type { Database, Parameters, Row, Statement, StatementResult, WriteTime } from '../../database.ts';
 import { DatabaseUnavailable } from '../../errors.ts';
 import { ensurePartitions } from '../partitions.ts';
+import { together } from '../together.ts';
 import { vacuumErased } from '../vacuum.ts';
 import { type Connection, createConnection } from './connection.ts';
 import { isLost, isStaleSession, lacksPartition, portError } from './errors.ts';
 import { createListener, type OnMessage } from './listen.ts';
+import { WAIT_FOR_STANDBY } from './outcome.ts';
 import { createRoute, type Route } from './route.ts';
 import { type Prepared, runPlanned, type Session } from './session.ts';
-import { runTransaction } from './transaction.ts';
+import { type Progress, runTransaction } from './transaction.ts';
 import { planConnections } from './url.ts';
 import { watch } from './watch.ts';
 
@@ -31,8 +37,10 @@ export type PostgresOptions = {
   readonly connection: { readonly connectionString: string };
   /** The URL for notifications, if the other one leads through a pooler that gives each transaction another connection. */
   readonly listenUrl?: string | undefined;
-  /** The time limit of a statement of a read or a write. The default is `POSTGRES_ANSWER_MS`. */
+  /** The time limit of a statement of a read or a write. The default is `POSTGRES_ANSWER_MS`. Infinite: a write waits for COMMIT for ever. */
   readonly answerMs?: number;
+  /** How long a caller waits for COMMIT. The default is `POSTGRES_COMMIT_MS`. */
+  readonly commitMs?: number;
   /** Multiplies the time in which an outage is noticed, less than two seconds, for a thread that often has to wait for a processor. */
   readonly patience?: number;
 };
@@ -55,6 +63,13 @@ type List = {
   readonly onWritten: ((took: WriteTime) => void) | undefined;
   readonly resolve: (results: readonly StatementResult[]) => void;
   readonly reject: (error: unknown) => void;
+  /** Its caller waits however long it takes. */
+  readonly isPatient: boolean;
+  /** By `performance.now()`; `committingAt` is null before COMMIT. */
+  readonly askedAt: number;
+  committingAt: number | null;
+  /** Its caller was answered that the outcome is unknown. It still has its connection. */
+  isGivenUp: boolean;
 };
 
 /** Opens connections to the database. Throws `DatabaseUnavailable` if it cannot be reached, with the reason as its cause. */
@@ -62,6 +77,7 @@ export async function openPostgres({
   connection,
   listenUrl,
   answerMs = POSTGRES_ANSWER_MS,
+  commitMs = Math.min(answerMs, POSTGRES_COMMIT_MS),
   patience = 1,
 }: PostgresOptions): Promise<PostgresDatabase> {
   const url = connection.connectionString;
@@ -75,7 +91,7 @@ export async function openPostgres({
   const reads = createReads(readers);
   const run = (sql: string): Promise<void> => runAlone(route, sql);
   const repair = (error: unknown): Promise<boolean> => makePartitions({ all: reads, run }, error);
-  const writes = createWrites(writers, repair);
+  const writes = createWrites(writers, repair, Number.isFinite(answerMs) ? commitMs : answerMs);
 
   const listenRoute =
     listenUrl === undefined
@@ -93,6 +109,7 @@ export async function openPostgres({
     commits: writes.commits,
     onCommit: writes.onCommit,
     commit: writes.commit,
+    confirm: confirming(writes),
     // Old versions of rows are removed by VACUUM, not by this transaction.
     overwriteCopies: async () => [],
     forgetOverwritten: () => vacuumErased({ get: async (sql, params) => (await reads(sql, params))[0], run }),
@@ -184,29 +201,75 @@ function createReads(readers: readonly Connection[]): Reads {
 
 type Writes = Pick<Database, 'commit' | 'commits' | 'onCommit'> & { close(): Promise<void> };
 
-/** Runs lists as transactions, at most one on each connection. `repair` returns whether the list that failed should be run again. */
-function createWrites(writers: readonly Connection[], repair: (error: unknown) => Promise<boolean>): Writes {
+/** One statement for all callers of a turn. */
+function confirming({ commit }: Pick<Writes, 'commit'>): Database['confirm'] {
+  const confirm = together<null, null>(
+    async (calls) => {
+      await commit([{ sql: WAIT_FOR_STANDBY, params: {}, again: WAIT_FOR_STANDBY }]);
+      return calls;
+    },
+    { underWayMax: 1, callsMax: Number.POSITIVE_INFINITY },
+  );
+  return async () => void (await confirm(null));
+}
+
+/**
+ * Runs lists as transactions, at most one on each connection. `repair` returns whether the list that failed should be run again. `commitMs`:
+ * how long a caller waits for COMMIT; if it is infinite, so is the wait for a connection.
+ */
+function createWrites(
+  writers: readonly Connection[],
+  repair: (error: unknown) => Promise<boolean>,
+  commitMs: number,
+): Writes {
   const free = [...writers];
   const waiting: List[] = [];
+  const underWay = new Set<List>();
   const listeners: (() => void)[] = [];
   let waitingLists = 0;
   let waitingBytes = 0;
   let commits = 0;
   let isScheduled = false;
-  let isClosed = false;
 
   const settled = (list: List, answer: () => void): void => {
     commits += 1;
     for (const listener of listeners) listener();
+    if (list.isGivenUp) return;
     waitingLists -= 1;
     waitingBytes -= list.bytes;
     answer();
   };
+  let closedAt = Number.POSITIVE_INFINITY;
+  /** Answers those who have waited too long. */
+  const refuseLate = (): void => {
+    const now = performance.now();
+    const isOver = now - closedAt > POSTGRES_CLOSE_MS;
+    const isLate = ({ isPatient, askedAt }: List): boolean =>
+      isOver || (!isPatient && now - askedAt > Math.min(commitMs, POSTGRES_QUEUE_MS));
+    const late = waiting.filter(isLate);
+    if (late.length > 0) waiting.splice(0, waiting.length, ...waiting.filter((list) => !isLate(list)));
+    for (const list of late)
+      settled(list, () => list.reject(new DatabaseUnavailable('locked', { description: WRITES_WAIT })));
+    for (const list of underWay) {
+      if (list.isGivenUp || list.committingAt === null) continue;
+      if (!isOver && (list.isPatient || now - list.committingAt <= commitMs)) continue;
+      settled(list, () => list.reject(new DatabaseUnavailable('unknown', { description: UNCONFIRMED })));
+      list.isGivenUp = true;
+    }
+  };
+  const timer = Number.isFinite(commitMs) ? setInterval(refuseLate, POSTGRES_LATE_EVERY_MS).unref() : null;
 
   const write = async (writer: Connection, list: List): Promise<void> => {
     const beganAt = performance.now();
+    const progress: Progress = {
+      committing: () => {
+        list.committingAt ??= performance.now();
+      },
+      isGivenUp: () => list.isGivenUp,
+    };
+    underWay.add(list);
     try {
-      const results = await runRepaired(writer, list.statements);
+      const results = await runRepaired(writer, list.statements, progress);
       const took = { statementsMs: performance.now() - beganAt, commitMs: 0 };
       settled(list, () => {
         list.onWritten?.(took);
@@ -214,17 +277,20 @@ function createWrites(writers: readonly Connection[], repair: (error: unknown) =
       });
     } catch (error) {
       settled(list, () => list.reject(error));
+    } finally {
+      underWay.delete(list);
     }
   };
   const runRepaired = async (
     writer: Connection,
     statements: readonly Statement[],
+    progress: Progress,
   ): Promise<readonly StatementResult[]> => {
     try {
-      return await runTransaction(writer, statements);
+      return await runTransaction(writer, statements, progress);
     } catch (error) {
       if (!(await repair(error))) throw error;
-      return runTransaction(writer, statements);
+      return runTransaction(writer, statements, progress);
     }
   };
 
@@ -243,26 +309,42 @@ function createWrites(writers: readonly Connection[], repair: (error: unknown) =
   return {
     commits: () => commits,
     onCommit: (listener) => void listeners.push(listener),
-    commit: (statements, onWritten) =>
+    commit: (statements, onWritten, isPatient = false) =>
       new Promise((resolve, reject) => {
-        if (isClosed) return reject(new Error('the database is not open'));
+        if (Number.isFinite(closedAt)) return reject(new Error('the database is not open'));
         const bytes = bytesOf(statements);
         if (waitingLists >= LISTS_WAITING_MAX || (waitingLists > 0 && waitingBytes + bytes > BYTES_WAITING_MAX)) {
           return reject(new DatabaseUnavailable('overloaded'));
         }
         waitingLists += 1;
         waitingBytes += bytes;
-        waiting.push({ statements, bytes, onWritten, resolve, reject });
+        const askedAt = performance.now();
+        waiting.push({
+          statements,
+          bytes,
+          onWritten,
+          resolve,
+          reject,
+          isPatient,
+          askedAt,
+          committingAt: null,
+          isGivenUp: false,
+        });
         if (isScheduled) return;
         isScheduled = true;
         setImmediate(pump);
       }),
     close: async () => {
-      isClosed = true;
+      closedAt = performance.now();
       while (waitingLists > 0) await pause(1);
+      if (timer !== null) clearInterval(timer);
     },
   };
 }
+
+const WRITES_WAIT = 'the database did not answer in time: other writes wait for it, perhaps for a synchronous standby';
+const UNCONFIRMED =
+  'the database has not confirmed the write in time, and may still keep it: repeat it, with the same idempotency key if it has one';
 
 const NOW = 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000) AS now';
 

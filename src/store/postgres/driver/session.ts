@@ -26,6 +26,12 @@ export type Session = {
   runAll(statements: readonly Prepared[]): Promise<Answered>;
   /** Runs SQL as it is. */
   query(text: string): Promise<pg.QueryResult<Row>>;
+  /** Sends the end of a transaction, in which COMMIT may wait for a standby. `process`: the server's process, or null if it is not known. */
+  commit<Result>(process: number | null, send: () => Promise<Result>): Promise<Result>;
+  /** The server's process that has not answered such an end; null if none is under way or it is not known. */
+  committing(): number | null;
+  /** Whether the server has sent a warning since the last call. */
+  takeWarning(): boolean;
   /** How long the server has not answered while statements wait for it; 0 if none waits. */
   silentMs(): number;
   onNotification(listener: (channel: string, payload: string) => void): void;
@@ -103,6 +109,9 @@ export const TYPES: pg.CustomTypesConfig = {
   getTypeParser: (oid: number) => PARSERS[oid] ?? asText,
 } as unknown as pg.CustomTypesConfig;
 
+/** The classes of warnings: a warning of no other class, and one of the end of the connection. */
+const WARNINGS = ['01', '57P'];
+
 /** Fields of the client that its types leave out. */
 type ClientParts = {
   readonly processID: number;
@@ -127,6 +136,11 @@ export function createSession(
   };
   client.on('error', over);
   client.on('end', over);
+  let committing: number | null = null;
+  let hasWarned = false;
+  client.on('notice', ({ code }) => {
+    hasWarned ||= WARNINGS.some((prefix) => code?.startsWith(prefix) === true);
+  });
 
   // What is sent in one turn goes out as one packet.
   const gather = (): void => {
@@ -171,6 +185,20 @@ export function createSession(
     run: async (sql, params) => (await runAll([{ sql, params }]))[0] as pg.QueryResult<Row>,
     // With a callback it returns nothing.
     query: (text) => answered((answer) => void client.query<Row>(text, answer)),
+    commit: async (transactionProcess, send) => {
+      committing = transactionProcess;
+      try {
+        return await send();
+      } finally {
+        committing = null;
+      }
+    },
+    committing: () => committing,
+    takeWarning: () => {
+      const had = hasWarned;
+      hasWarned = false;
+      return had;
+    },
     silentMs: () => (waiting === 0 ? 0 : performance.now() - progressAt),
     onNotification: (listener) =>
       void client.on('notification', ({ channel, payload = '' }) => listener(channel, payload)),

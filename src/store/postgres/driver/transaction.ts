@@ -4,23 +4,34 @@ import {
   POSTGRES_IDLE_TRANSACTION_MS,
   POSTGRES_LOCK_MS,
   POSTGRES_LOST_ROUNDS,
+  POSTGRES_OUTCOME_MS,
   POSTGRES_ROUNDS,
 } from '../../../kernel/limits/postgres.ts';
 import type { Statement, StatementResult } from '../../database.ts';
 import { DatabaseUnavailable, StaleWrite } from '../../errors.ts';
 import type { Connection } from './connection.ts';
 import { isLost, isStaleSession, isWorthAnother, leavesOutcomeOpen, portError } from './errors.ts';
-import { hasCommitted, TRANSACTION_NUMBER } from './outcome.ts';
+import { hasCommitted, TRANSACTION_END, WAIT_FOR_STANDBY } from './outcome.ts';
 import type { Answered } from './pipeline.ts';
 import { planning, type Session } from './session.ts';
 
+/** How far a transaction is, and whether its caller still waits for it. */
+export type Progress = {
+  /** COMMIT is sent. From now on the transaction may be kept. */
+  committing(): void;
+  /** The caller has been answered. The transaction is not run again, and nobody asks what became of it. */
+  isGivenUp(): boolean;
+};
+
 /**
- * Runs the statements as one transaction, and again if another transaction or a lost connection kept it from finishing. Throws `StaleWrite`,
+ * Runs the statements as one transaction, and again if another transaction or a lost connection kept it from finishing. Resolves when the
+ * synchronous standby, if there is one, has all that was committed before and by this transaction. Throws `StaleWrite`,
  * `ConstraintViolation` or `DatabaseUnavailable`, with nothing kept except for the reason `unknown`.
  */
 export async function runTransaction(
   writer: Connection,
   statements: readonly Statement[],
+  progress: Progress,
 ): Promise<readonly StatementResult[]> {
   const [first] = statements;
   const repeatable = statements.length === 1 && first?.again !== undefined ? first : null;
@@ -31,9 +42,14 @@ export async function runTransaction(
     try {
       session = await writer.session();
       // Behind a pooler, the settings need a transaction.
-      if (repeatable === null || session.process === null) return await runOnce(session, writer, statements);
-      return [await runAlone(session, repeatable, mayBeCommitted)];
+      session.takeWarning();
+      if (repeatable === null || session.process === null) return await runOnce(session, writer, statements, progress);
+      const result = await runAlone(session, repeatable, mayBeCommitted, progress);
+      // It wrote nothing, or somebody cancelled its wait for the standby.
+      if (session.takeWarning() || result.changes === 0) await confirm(writer, progress);
+      return [result];
     } catch (error) {
+      if (progress.isGivenUp()) throw portError(error);
       if (isLost(error)) {
         session?.destroy();
         lost += 1;
@@ -52,20 +68,26 @@ export async function runTransaction(
 }
 
 /** Runs a statement that is its own transaction. */
-async function runAlone(session: Session, statement: Statement, mayBeCommitted: boolean): Promise<StatementResult> {
-  const { sql, params, again = sql } = statement;
-  const [, [answer]] = await Promise.all([
-    limit(session),
-    session.runAll([{ sql: mayBeCommitted ? again : sql, params }]),
-  ]);
+async function runAlone(
+  session: Session,
+  { sql, params, again = sql }: Statement,
+  mayBeCommitted: boolean,
+  progress: Progress,
+): Promise<StatementResult> {
+  const sent = mayBeCommitted ? [{ sql: again, params }, WAIT] : [{ sql, params }];
+  progress.committing();
+  const [, [answer]] = await Promise.all([limit(session), session.commit(session.process, () => session.runAll(sent))]);
   return resultOf(answer as Answered[number]);
 }
 
 const BEGIN: Statement = { sql: 'BEGIN ISOLATION LEVEL READ COMMITTED', params: {} };
-const NUMBER: Statement = { sql: TRANSACTION_NUMBER, params: {} };
+const LAST: Statement = { sql: TRANSACTION_END, params: {} };
+const WAIT: Statement = { sql: WAIT_FOR_STANDBY, params: {} };
 const LOCK_AUDIT: Statement = { sql: 'LOCK TABLE audit IN EXCLUSIVE MODE', params: {} };
-// If this process stops or is cut off, the server gives its locks free soon.
-const limits = (set: 'SET' | 'SET LOCAL'): string => `${set} lock_timeout = ${POSTGRES_LOCK_MS};
+// If this process stops or is cut off, the server gives its locks free soon. A COMMIT that did not wait for the standby ends with a warning.
+const limits = (
+  set: 'SET' | 'SET LOCAL',
+): string => `${set} lock_timeout = ${POSTGRES_LOCK_MS}; ${set} client_min_messages = warning;
   ${set} idle_in_transaction_session_timeout = ${POSTGRES_IDLE_TRANSACTION_MS}`;
 
 /** Statements that are answered together. The time limit of an answer is for all of them. */
@@ -106,14 +128,15 @@ async function runOnce(
   session: Session,
   writer: Connection,
   statements: readonly Statement[],
+  progress: Progress,
 ): Promise<readonly StatementResult[]> {
   // Administrative changes come one after another: each entry of the audit log needs the one before.
   const locks = statements.some(({ sql }) => sql.includes('INSERT INTO audit ')) ? [LOCK_AUDIT] : [];
-  let number: string | null;
+  let last: Answered[number]['rows'][number] | undefined;
   let results: readonly StatementResult[];
   try {
-    const answers = await send(session, [...locks, ...statements, NUMBER]);
-    number = answers.at(-1)?.rows[0]?.number as string | null;
+    const answers = await send(session, [...locks, ...statements, LAST]);
+    last = answers.at(-1)?.rows[0];
     results = answers.slice(locks.length, -1).map(resultOf);
     const stale = staleWrite(statements, results);
     if (stale !== null) throw stale;
@@ -121,16 +144,49 @@ async function runOnce(
     await session.query('ROLLBACK').catch(() => undefined);
     throw error;
   }
+  let isConfirmed = true;
   try {
-    await session.query('COMMIT');
+    progress.committing();
+    await session.commit(Number(last?.process), () => session.query('COMMIT'));
+    // Somebody cancelled its wait for the standby.
+    if (session.takeWarning()) isConfirmed = false;
   } catch (error) {
     if (!leavesOutcomeOpen(error)) throw error;
     session.destroy();
+    if (progress.isGivenUp()) throw error;
     // Nobody knows whether the server got it.
-    if (!(await hasCommitted({ number, serverRun: session.serverRun }, writer.session))) throw error;
+    const transaction = { number: last?.number as string | null, serverRun: session.serverRun };
+    if (!(await hasCommitted(transaction, writer.session))) throw error;
+    isConfirmed = false;
   }
+  if (!isConfirmed) await confirm(writer, progress);
   return results;
 }
+
+/**
+ * Resolves when the standby has all that was committed before. Throws `DatabaseUnavailable` (`unknown`) if its connection is lost, or its wait
+ * cancelled, for `POSTGRES_OUTCOME_MS`.
+ */
+async function confirm(writer: Connection, progress: Progress): Promise<void> {
+  const until = performance.now() + POSTGRES_OUTCOME_MS;
+  for (;;) {
+    let cause: unknown;
+    try {
+      const session = await writer.session();
+      session.takeWarning();
+      const [answer] = await send(session, [LAST]);
+      await session.commit(Number(answer?.rows[0]?.process), () => session.query('COMMIT'));
+      if (!session.takeWarning()) return;
+    } catch (error) {
+      cause = error;
+      writer.current()?.destroy();
+    }
+    if (performance.now() >= until || progress.isGivenUp()) throw new DatabaseUnavailable('unknown', { cause });
+    await pause(CONFIRM_PAUSE_MS);
+  }
+}
+
+const CONFIRM_PAUSE_MS = 50;
 
 function resultOf({ rowCount, rows }: Answered[number]): StatementResult {
   return { changes: rowCount ?? 0, rows };

@@ -18,6 +18,9 @@ import type { Session } from './session.ts';
  * Watches the connections until `stop`. If a statement has not been answered for `POSTGRES_SILENT_MS`, it asks the server on another
  * connection: a process that does not work on it never got it. If the server does not answer either, an outage begins. Behind a pooler the
  * process is not known, and only `answerMs` ends the wait. `patience` multiplies the two limits of the silence.
+ *
+ * A connection that waits for the answer to COMMIT is closed only if the server says that its process does not work: it may wait for a
+ * synchronous standby, and would go on at the server while another took its place here.
  */
 export function watch(
   connections: readonly Connection[],
@@ -31,7 +34,7 @@ export function watch(
       .map((one) => one.current())
       .filter((session) => session !== null && session.silentMs() >= limitMs) as Session[];
   const tick = (): void => {
-    for (const session of silent(answerMs)) session.destroy();
+    for (const session of silent(answerMs)) if (session.committing() === null) session.destroy();
     const suspects = silent(POSTGRES_SILENT_MS * patience);
     if (isExamining || suspects.length === 0) return;
     isExamining = true;
@@ -60,14 +63,15 @@ async function examine(suspects: readonly Session[], route: Route, probeMs: numb
     await pause(POSTGRES_LATE_ANSWER_MS);
     for (const [at, session] of suspects.entries()) {
       const isSame = session.silentMs() > 0 && performance.now() - session.silentMs() - (silences[at] ?? 0) < 1;
-      const works = session.process === null || asked.working.includes(session.process);
+      const process = session.committing() ?? session.process;
+      const works = process === null || asked.working.includes(process);
       if (isSame && !(works && session.serverRun === asked.serverRun)) session.destroy();
     }
     // At most one examination a second while a statement takes long.
     await pause(POSTGRES_SILENT_MS, undefined, { ref: false });
   } catch (error) {
     if ((error as { code?: string }).code?.startsWith('53') === true) return;
-    for (const session of suspects) if (session.silentMs() > 0) session.destroy();
+    for (const session of suspects) if (session.silentMs() > 0 && session.committing() === null) session.destroy();
     route.lost(error as Error);
   } finally {
     asking.then((session) => session.end()).catch(() => undefined);

@@ -18,7 +18,9 @@ export function keptReplyStore(db: Database, vault: Vault): KeptReplyStore {
   return {
     find: async (owner, now) => {
       const row = await db.get(FIND, { ...owner, now });
-      return row === undefined ? null : (JSON.parse(unseal(row, vault)) as KeptReply);
+      if (row === undefined) return null;
+      await db.confirm();
+      return JSON.parse(unseal(row, vault)) as KeptReply;
     },
     keep: (owner, reply, { now, expiresAt }) => [
       { sql: FORGET_EXPIRED, params: { ...owner, now } },

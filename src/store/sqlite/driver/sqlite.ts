@@ -165,6 +165,8 @@ export function openSqlite(path: string, { readOnly = false, writerThread }: Sql
       new Promise<readonly StatementResult[]>((resolve, reject) => {
         enqueue({ statements, resolve, reject, onWritten });
       }),
+    // Nothing can be read before it is on the disk.
+    confirm: () => {},
     overwriteCopies: (layout, keys, erasing) => overwriteLeftovers({ all }, layout, keys, erasing),
     forgetOverwritten: emptyLog,
     filesProblem: () => (files === null ? null : filesProblem(path, files)),

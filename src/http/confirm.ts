@@ -1,0 +1,27 @@
+/**
+ * Replies that promise what they only read (contract §6 "Availability"). On PostgreSQL a change can be visible before a synchronous standby has
+ * it, and be lost with the primary. A reply that rests on such a change waits.
+ */
+import { Refusal } from '../kernel/refusal.ts';
+import type { Answer } from '../store/database.ts';
+import type { Call, Reply, Route } from './route.ts';
+
+/** A reply with one of these rests on a write of its own. */
+const WRITTEN = [201, 202];
+/** A request that is repeated because its first reply was lost may be refused with one of these: its change was made. */
+const REPEATED = [404, 409, 412];
+
+/** Answers requests. `confirm` resolves once everything that could be read before is durable, and throws `Refusal`. */
+export function confirming(confirm: () => Answer<void>): (route: Route, call: Call) => Promise<Reply> {
+  return async (route, call) => {
+    if (route.method === 'GET' || route.promisesNothing === true) return route.respond(call);
+    try {
+      const reply = await route.respond(call);
+      if (!WRITTEN.includes(reply.status)) await confirm();
+      return reply;
+    } catch (error) {
+      if (error instanceof Refusal && REPEATED.includes(error.status)) await confirm();
+      throw error;
+    }
+  };
+}
