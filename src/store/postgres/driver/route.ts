@@ -98,7 +98,7 @@ export function createRoute({ plan, prepares, patience }: RouteOptions): Route {
 
 /** The server answered and refused the role: soon asked again, it would only fill its log. */
 function isRefusal({ code }: Error & { readonly code?: string }): boolean {
-  return code?.startsWith('28') === true || code === '3D000';
+  return code?.startsWith('28') === true || code === '3D000' || code === '42501';
 }
 
 /** The server has no connection left, but those that this process has are good. */

@@ -108,7 +108,7 @@ async function runOnce(
   statements: readonly Statement[],
 ): Promise<readonly StatementResult[]> {
   // Administrative changes come one after another: each entry of the audit log needs the one before.
-  const locks = statements.some(({ sql }) => sql.includes('INSERT INTO audit ')) ? [LOCK_AUDIT] : [];
+  const locks = statements.some(({ locks }) => locks === 'audit') ? [LOCK_AUDIT] : [];
   let number: string | null;
   let results: readonly StatementResult[];
   try {
