@@ -157,6 +157,10 @@ describe('a PostgreSQL database', () => {
         /it is read-only: check default_transaction_read_only/,
       ],
       [
+        at((one) => (one.search = '?options=-c%20session_replication_role%3Dreplica')),
+        /its triggers do not run: reset session_replication_role/,
+      ],
+      [
         at((one) => (one.search = '?options=-c%20search_path%3Dnowhere')),
         /the role sallyport may not create tables in it: GRANT USAGE, CREATE/,
       ],

@@ -53,7 +53,7 @@ const OWN = ['schema_change', 'setting', 'audit', 'batch'];
 
 const TABLES = `
   SELECT c.relname AS name FROM pg_class AS c
-  WHERE c.relnamespace = to_regnamespace(current_schema()) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition`;
+  WHERE c.relnamespace = CAST(quote_ident(current_schema()) AS regnamespace) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition`;
 const LATEST = 'SELECT version, oldest_program FROM schema_change ORDER BY version DESC LIMIT 1';
 
 /** Examines the schema without writing. */

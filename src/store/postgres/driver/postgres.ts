@@ -73,7 +73,10 @@ export async function openPostgres({
   });
   const watching = [watch([...readers, ...writers], route, { answerMs, patience })];
   const reads = createReads(readers);
-  const run = (sql: string): Promise<void> => runAlone(route, sql);
+  const run = (sql: string): Promise<void> =>
+    runAlone(route, ({ settings }) => (settings === '' ? sql : `${settings}; ${sql}`));
+  const vacuum = (table: string): Promise<void> =>
+    runAlone(route, ({ schema }) => `VACUUM ${schema === null ? table : `${schema}.${table}`}`);
   const repair = (error: unknown): Promise<boolean> => makePartitions({ all: reads, run }, error);
   const writes = createWrites(writers, repair);
 
@@ -95,7 +98,7 @@ export async function openPostgres({
     commit: writes.commit,
     // Old versions of rows are removed by VACUUM, not by this transaction.
     overwriteCopies: async () => [],
-    forgetOverwritten: () => vacuumErased({ get: async (sql, params) => (await reads(sql, params))[0], run }),
+    forgetOverwritten: () => vacuumErased({ get: async (sql, params) => (await reads(sql, params))[0], vacuum }),
     run,
     listen: listener.listen,
     notify: createNotify(reads),
@@ -112,11 +115,11 @@ function manyConnections(route: Route, count: number): Connection[] {
   return Array.from({ length: count }, () => createConnection(route));
 }
 
-async function runAlone(route: Route, sql: string): Promise<void> {
+async function runAlone(route: Route, sqlFor: (session: Session) => string): Promise<void> {
   let session: Session | null = null;
   try {
     session = await route.connect();
-    await session.query(sql);
+    await session.query(sqlFor(session));
   } catch (error) {
     throw portError(error);
   } finally {

@@ -38,7 +38,13 @@ export function createRoute({ plan, prepares, patience }: RouteOptions): Route {
   let spare: Session | null = null;
   let isClosed = false;
 
-  const attempt = async (): Promise<Session> => connectFirst(plan(), prepares);
+  /** The schema of the first session. A change of the search path would divide the tables among two schemas. */
+  let schema: string | null = null;
+  const attempt = async (): Promise<Session> => {
+    const session = await connectFirst(plan(), { prepares, schema });
+    schema ??= session.schema;
+    return session;
+  };
   const recover = async (): Promise<void> => {
     while (!isClosed && outage !== null) {
       const pauseMs = isRefusal(outage) ? POSTGRES_REFUSED_MS : POSTGRES_RECONNECT_MS;

@@ -12,7 +12,7 @@ import type { Connection } from './connection.ts';
 import { isLost, isStaleSession, isWorthAnother, leavesOutcomeOpen, portError } from './errors.ts';
 import { hasCommitted, TRANSACTION_NUMBER } from './outcome.ts';
 import type { Answered } from './pipeline.ts';
-import { planning, type Session } from './session.ts';
+import { BEGIN, type Session } from './session.ts';
 
 /**
  * Runs the statements as one transaction, and again if another transaction or a lost connection kept it from finishing. Throws `StaleWrite`,
@@ -61,7 +61,6 @@ async function runAlone(session: Session, statement: Statement, mayBeCommitted: 
   return resultOf(answer as Answered[number]);
 }
 
-const BEGIN: Statement = { sql: 'BEGIN ISOLATION LEVEL READ COMMITTED', params: {} };
 const NUMBER: Statement = { sql: TRANSACTION_NUMBER, params: {} };
 const LOCK_AUDIT: Statement = { sql: 'LOCK TABLE audit IN EXCLUSIVE MODE', params: {} };
 // If this process stops or is cut off, the server gives its locks free soon.
@@ -78,7 +77,7 @@ const limited = new WeakSet<Session>();
 async function limit(session: Session): Promise<void> {
   if (limited.has(session)) return;
   limited.add(session);
-  await session.query(`${limits('SET')}; SET default_transaction_isolation = 'read committed'`);
+  await session.query(limits('SET'));
 }
 
 /** Sends the statements of a transaction that is not committed yet, and returns their answers. Rejects with the first error. */
@@ -87,10 +86,10 @@ async function send(session: Session, statements: readonly Statement[]): Promise
   const sent = [...statements];
   if (session.process === null) {
     // Behind a pooler, a session is on another connection in each transaction.
-    before.push(session.query(`${BEGIN.sql}; ${limits('SET LOCAL')}; ${planning('SET LOCAL')}`));
+    before.push(session.query(`${BEGIN}; ${session.settings}; ${limits('SET LOCAL')}`));
   } else {
     before.push(limit(session));
-    sent.unshift(BEGIN);
+    sent.unshift({ sql: BEGIN, params: {} });
   }
   const answers: Promise<Answered>[] = [];
   for (let at = 0; at < sent.length; at += TOGETHER_MAX)
