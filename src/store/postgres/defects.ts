@@ -1,7 +1,6 @@
 /** What is missing in the schema of a database that Sallyport uses. Reads catalogs, and no table but `schema_change`. */
-import type { Database } from '../database.ts';
+import type { Database, Row } from '../database.ts';
 import { DatabaseUnavailable } from '../errors.ts';
-import { readRow } from '../sql/table.ts';
 import {
   OTHER_INDEXES,
   SCHEMA_COLUMNS,
@@ -21,54 +20,71 @@ export type Defect = {
   readonly name: string;
 };
 
-const FIND = `
-  WITH place AS (SELECT oid, nspname FROM pg_namespace WHERE nspname = current_schema()),
-  found AS (
-    SELECT c.oid, c.relname FROM place AS p JOIN pg_class AS c ON c.relnamespace = p.oid
-    WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition)
-  SELECT 'table' AS kind, w.value AS name FROM texts(@tables) AS w
-  WHERE NOT EXISTS (SELECT 1 FROM found AS f WHERE f.relname = w.value)
-  UNION ALL
-  SELECT 'column', (w.value ->> 0) || '.' || (w.value ->> 1) FROM tuples(@columns) AS w JOIN found AS f ON f.relname = w.value ->> 0
-  WHERE NOT EXISTS (SELECT 1 FROM pg_attribute AS a WHERE a.attrelid = f.oid AND a.attname = w.value ->> 1 AND NOT a.attisdropped)
-  UNION ALL
-  SELECT 'function', w.value FROM texts(@functions) AS w
-  WHERE NOT EXISTS (SELECT 1 FROM place AS p JOIN pg_proc AS r ON r.pronamespace = p.oid WHERE r.proname = w.value)
-  UNION ALL
-  SELECT 'trigger', (w.value ->> 0) || '.' || (w.value ->> 1) FROM tuples(@triggers) AS w JOIN found AS f ON f.relname = w.value ->> 0
-  WHERE NOT EXISTS (
-    SELECT 1 FROM pg_trigger AS t WHERE t.tgrelid = f.oid AND t.tgname = w.value ->> 1 AND t.tgenabled IN ('O', 'A'))
-  UNION ALL
-  SELECT w.value ->> 0, w.value ->> 1 FROM tuples(@indexes) AS w
-  WHERE NOT EXISTS (
-    SELECT 1 FROM place AS p JOIN pg_class AS c ON c.relnamespace = p.oid JOIN pg_index AS i ON i.indexrelid = c.oid
-    WHERE c.relname = w.value ->> 1 AND i.indisvalid)
-  UNION ALL
-  SELECT 'privilege', v.value || ' ON ' || w.value FROM texts(@tables) AS w
-  JOIN found AS f ON f.relname = w.value CROSS JOIN texts(@verbs) AS v
-  WHERE NOT has_table_privilege(f.oid, v.value) AND (w.value <> 'schema_change' OR v.value = 'SELECT')
-  UNION ALL
-  SELECT 'privilege', 'EXECUTE ON FUNCTION ' || r.proname FROM place AS p JOIN pg_proc AS r ON r.pronamespace = p.oid
-  WHERE r.proname IN (SELECT w.value FROM texts(@functions) AS w) AND NOT has_function_privilege(r.oid, 'EXECUTE')`;
+// A row for each table with all that belongs to it: 1 ms. Joining the names that are wanted takes 20.
+const TABLES = `
+  SELECT c.relname AS name,
+    (SELECT json_agg(a.attname) FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS columns,
+    (SELECT json_agg(t.tgname) FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND t.tgenabled IN ('O', 'A') AND NOT t.tgisinternal) AS triggers,
+    (SELECT json_agg(n.relname) FROM pg_index AS i JOIN pg_class AS n ON n.oid = i.indexrelid WHERE i.indrelid = c.oid AND i.indisvalid) AS indexes,
+    (SELECT json_agg(v.value) FROM texts(@verbs) AS v WHERE has_table_privilege(c.oid, v.value)) AS privileges
+  FROM pg_class AS c
+  WHERE c.relnamespace = (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = current_schema()) AND c.relkind IN ('r', 'p')
+    AND NOT c.relispartition`;
+const FUNCTIONS = `
+  SELECT p.proname AS name, bool_or(has_function_privilege(p.oid, 'EXECUTE')) AS allowed FROM pg_proc AS p
+  WHERE p.pronamespace = (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = current_schema()) GROUP BY p.proname`;
 
-const WANTED = {
-  tables: JSON.stringify(SCHEMA_TABLES),
-  columns: JSON.stringify(Object.entries(SCHEMA_COLUMNS).flatMap(([table, all]) => all.map((one) => [table, one]))),
-  functions: JSON.stringify(SCHEMA_FUNCTIONS),
-  triggers: JSON.stringify(SCHEMA_TRIGGERS.map((name) => name.split('.'))),
-  indexes: JSON.stringify([
-    ...UNIQUE_INDEXES.map((name) => ['unique index', name]),
-    ...OTHER_INDEXES.map((name) => ['index', name]),
-  ]),
-  verbs: JSON.stringify(['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
-};
+const VERBS = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];
 
 const NEWEST = 'SELECT coalesce(max(version), 0) AS version FROM schema_change';
 
 /** Everything that is missing. Nothing is known of the schema of a newer version. */
 export async function schemaDefects(db: Pick<Database, 'get' | 'all'>): Promise<readonly Defect[]> {
-  const defects = (await db.all(FIND, WANTED)).map((row) => readRow<Defect>(row));
+  const [tables, functions] = await Promise.all([
+    db.all(TABLES, { verbs: JSON.stringify(VERBS) }),
+    db.all(FUNCTIONS, {}),
+  ]);
+  const defects = [...defectsOfTables(tables), ...defectsOfFunctions(functions)];
   return defects.length === 0 || (await isNewer(db)) ? [] : defects;
+}
+
+function defectsOfTables(rows: readonly Row[]): Defect[] {
+  const found = new Map(rows.map((row) => [row.name, row]));
+  const indexes = new Set(rows.flatMap((row) => listOf(row.indexes)));
+  const triggers = new Set(rows.flatMap(({ name, triggers }) => listOf(triggers).map((one) => `${name}.${one}`)));
+  const missing = (kind: DefectKind, wanted: readonly string[], has: ReadonlySet<unknown>): Defect[] =>
+    wanted.filter((name) => !has.has(name)).map((name) => ({ kind, name }));
+  return [
+    ...missing('table', SCHEMA_TABLES, new Set(found.keys())),
+    ...SCHEMA_TABLES.flatMap((table) => {
+      const row = found.get(table);
+      if (row === undefined) return [];
+      const wanted = SCHEMA_COLUMNS[table]?.map((column) => `${table}.${column}`) ?? [];
+      const verbs = table === 'schema_change' ? ['SELECT'] : VERBS;
+      return [
+        ...missing('column', wanted, new Set(listOf(row.columns).map((column) => `${table}.${column}`))),
+        ...missing('privilege', verbs, new Set(listOf(row.privileges))).map(({ kind, name }) => ({
+          kind,
+          name: `${name} ON ${table}`,
+        })),
+      ];
+    }),
+    ...missing('trigger', SCHEMA_TRIGGERS, triggers),
+    ...missing('unique index', UNIQUE_INDEXES, indexes),
+    ...missing('index', OTHER_INDEXES, indexes),
+  ];
+}
+
+function defectsOfFunctions(rows: readonly Row[]): Defect[] {
+  const allowed = new Map(rows.map(({ name, allowed }) => [String(name), allowed === 1]));
+  return SCHEMA_FUNCTIONS.flatMap((name): Defect[] => {
+    if (!allowed.has(name)) return [{ kind: 'function', name }];
+    return allowed.get(name) === true ? [] : [{ kind: 'privilege', name: `EXECUTE ON FUNCTION ${name}` }];
+  });
+}
+
+function listOf(json: unknown): string[] {
+  return json === null ? [] : (JSON.parse(String(json)) as string[]);
 }
 
 async function isNewer(db: Pick<Database, 'get'>): Promise<boolean> {
