@@ -123,7 +123,14 @@ export async function requireSchema(
 ): Promise<void> {
   const verdict = await examineSchema(db, history);
   if (!verdict.ok) throw unusable(config, verdict.description);
-  if (verdict.state === 'empty') throw notStarted(config);
+  if (verdict.state === 'empty') {
+    const { schema, role } = await serverFacts(db);
+    if (schema !== null) throw notStarted(config);
+    throw unusable(
+      config,
+      `no schema of its search_path is there that ${role} may use: GRANT USAGE ON SCHEMA … TO ${role}, or correct search_path`,
+    );
+  }
   if (verdict.state === 'older') {
     const { version } = verdict;
     throw unusable(

@@ -62,6 +62,12 @@ export function transactionSettings(options: SettingsOptions): string {
   return written('SET LOCAL', settingsOf(options), options.schema);
 }
 
+/** Whether every session gets a value of its own of this setting. */
+export function isSetBySallyport(name: string): boolean {
+  const names = Object.keys({ ...SETTINGS, ...OF_SESSIONS, ...SINCE_17 });
+  return names.some((one) => one.toLowerCase() === name.toLowerCase());
+}
+
 function settingsOf({ version }: SettingsOptions): Readonly<Record<string, string>> {
   return version >= 170_000 ? { ...SETTINGS, ...SINCE_17 } : SETTINGS;
 }
