@@ -95,7 +95,9 @@ export const webhookCommands: CommandGroup = [
         return { record: viewWebhook(await services.webhooks.start(webhook.id, COMMAND_LINE)), note };
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
-        await invocation.terminal.err(`The webhook is created, but not started: ${error.message}\n`);
+        await invocation.terminal.err(
+          `The webhook is created${error.repeat === 'after a look' ? '' : ', but not started'}: ${error.message}\n`,
+        );
         return { record: viewWebhook(webhook), note, status: 1 };
       }
     },

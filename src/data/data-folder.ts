@@ -196,6 +196,11 @@ function lostDatabase(config: Config): DataFolderError | null {
   );
 }
 
+/** Whether the first start has begun and not ended. */
+export function isFirstStart(config: Config): boolean {
+  return existsSync(firstStartPath(config));
+}
+
 function firstStartPath({ dataDir }: Pick<Config, 'dataDir'>): string {
   return join(dataDir, FIRST_START_FILE);
 }

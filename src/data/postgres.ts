@@ -123,7 +123,14 @@ export async function requireSchema(
 ): Promise<void> {
   const verdict = await examineSchema(db, history);
   if (!verdict.ok) throw unusable(config, verdict.description);
-  if (verdict.state === 'empty') throw notStarted(config);
+  if (verdict.state === 'empty') {
+    const { schema, role } = await serverFacts(db);
+    if (schema !== null) throw notStarted(config);
+    throw unusable(
+      config,
+      `no schema of its search_path is there that ${role} may use: GRANT USAGE ON SCHEMA … TO ${role}, or correct search_path`,
+    );
+  }
   if (verdict.state === 'older') {
     const { version } = verdict;
     throw unusable(
@@ -327,14 +334,16 @@ async function explained<T>(config: Config, work: () => Promise<T>): Promise<T> 
 function advice(error: unknown): string | null {
   if (!(error instanceof Error) || error instanceof DataFolderError) return null;
   if (['DatabaseUrlError', 'NotWritableError'].includes(causeOf(error).name)) return causeOf(error).message;
-  const { code, message } = causeOf(error) as NodeJS.ErrnoException;
+  const { code, message, routine } = causeOf(error) as NodeJS.ErrnoException & { readonly routine?: string };
   if (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND')
     return 'the package pg is not installed: npm install pg@8';
-  const known = MESSAGES.find(([text]) => message.startsWith(text))?.[1] ?? ADVICE[code ?? ''];
+  const known =
+    code === '42501' && routine === CONNECTING ? ADVICE_CONNECTING : (OF_CLIENT[message] ?? ADVICE[code ?? '']);
   if (known !== undefined) return `${oneLine(message)}: ${known}`;
   if (!(error instanceof DatabaseUnavailable)) return null;
   if (error.reason === 'locked')
     return `another transaction holds a lock on its tables (${oneLine(message)}): ${LOCKED}`;
+  if (error.reason !== 'unreachable') return `${error.message} (${oneLine(message)})`;
   return `it cannot be reached (${oneLine(message)}): check that PostgreSQL runs there and accepts connections from this machine`;
 }
 
@@ -342,11 +351,14 @@ function causeOf(error: Error): Error {
   return error instanceof DatabaseUnavailable && error.cause instanceof Error ? error.cause : error;
 }
 
-/** By the beginning of what the client, or a server that speaks English, says. */
-const MESSAGES: readonly (readonly [text: string, advice: string])[] = [
-  ['The server does not support SSL connections', 'set ssl = on there, or sslmode=prefer in the URL'],
-  ['permission denied for database', 'GRANT CONNECT ON DATABASE to the role, or correct the role in the URL'],
-];
+/** The server's function that lets a role into a database. It refuses with the code that also stands for tables. */
+const CONNECTING = 'CheckMyDatabase';
+const ADVICE_CONNECTING = 'GRANT CONNECT ON DATABASE to the role, or correct the role in the URL';
+
+/** Errors of the client have no code. */
+const OF_CLIENT: Readonly<Record<string, string>> = {
+  'The server does not support SSL connections': 'set ssl = on there, or sslmode=prefer in the URL',
+};
 
 const LOCKED = 'find it in pg_stat_activity, for example a dump or an idle transaction, let it end, and try again';
 

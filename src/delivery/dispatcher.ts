@@ -2,6 +2,7 @@
  * Carries out the outbox: claims work, sends it, settles the outcomes, and claims the next work in the same commit. It keeps no state that
  * is not in the store, so a killed process loses nothing: the next start continues.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import {
   CLAIMED_IN_ALL,
@@ -20,7 +21,7 @@ import {
 import { DRAIN_MS } from '../kernel/limits/limits.ts';
 import type { CheckClock } from '../observe/clock-watch.ts';
 import type { Log } from '../observe/log.ts';
-import { StaleWrite } from '../store/errors.ts';
+import { DatabaseUnavailable, mayBeCommitted, StaleWrite, type UnavailableReason } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
 import type { Webhook } from '../webhooks/webhook.ts';
@@ -84,8 +85,11 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     ...{ store, clock, ids, send, makeLargeBody, log, answeredRequests, scheduler },
     maySend,
   });
+  /** Webhooks of which a claim may have been committed without an answer: nobody would send those batches before their leases end. */
+  const unsure = new Set<number>();
   const writer = createSettlementWriter({
     ...{ store, clock, checkClock, ids, jitter, log, owner, scheduler, observe: options.observe ?? [] },
+    onUnsure: (webhookNumber) => void unsure.add(webhookNumber),
   });
 
   const look = async (): Promise<{ again: boolean; nextAt: number | null }> => {
@@ -94,10 +98,11 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     runNext();
     await checkClock();
     if (!maySend()) return { again: false, nextAt: null };
+    for (const webhookNumber of [...unsure]) await releaseUnsure(webhookNumber);
     const due = await store.dispatch.dueWebhooks(clock(), WEBHOOKS_PER_ROUND);
     const again = due.length > 0;
     // Several at once, because they share a commit; not all at once, because each reads the waiting records.
-    while (due.length > 0 && loop.isRunning()) await Promise.all(due.splice(0, CLAIMS_AT_ONCE).map(claim));
+    while (due.length > 0 && loop.isRunning()) await allOf(due.splice(0, CLAIMS_AT_ONCE).map(claim));
     return { again, nextAt: again ? null : await store.dispatch.nextWakeAt() };
   };
 
@@ -114,12 +119,31 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     } catch (error) {
       // The webhook changed during the claim: the next look reads it again.
       if (error instanceof StaleWrite) return;
+      if (mayBeCommitted(error)) unsure.add(webhookNumber);
+      if (isOutage(error)) throw error;
       // A webhook whose claim fails must not keep the others from being looked at.
       await store.dispatch.postpone(webhookNumber, clock() + UNCLAIMABLE_PAUSE_MS);
       log.error({ webhookNumber, err: error }, 'no work could be claimed for a webhook');
     } finally {
       scheduler.endClaim(webhookNumber);
       handOver.workEnded(webhookNumber);
+    }
+  };
+
+  const releaseUnsure = async (webhookNumber: number): Promise<void> => {
+    if (!scheduler.beginClaim(webhookNumber)) return;
+    try {
+      // A settlement that has just ended its claim admits the jobs first.
+      await nextTurn();
+      const kept = scheduler.claimedOffsets(webhookNumber);
+      await store.dispatch.releaseUnsure({ webhookNumber, owner, kept, now: clock() });
+      unsure.delete(webhookNumber);
+    } catch (error) {
+      if (!(error instanceof StaleWrite)) throw error;
+      // Another instance holds the webhook, and has released everything.
+      unsure.delete(webhookNumber);
+    } finally {
+      scheduler.endClaim(webhookNumber);
     }
   };
 
@@ -222,6 +246,19 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       await membership?.stop();
     },
   };
+}
+
+/** Waits for all, so that nothing is under way when it rejects. */
+async function allOf(works: readonly Promise<void>[]): Promise<void> {
+  for (const outcome of await Promise.allSettled(works)) if (outcome.status === 'rejected') throw outcome.reason;
+}
+
+/** What is wrong with some rows, and not with the database. */
+const OF_ROWS: ReadonlySet<UnavailableReason> = new Set(['damaged', 'locked']);
+
+/** Whether no webhook can be claimed: this one need not wait longer than the others. */
+function isOutage(error: unknown): boolean {
+  return error instanceof DatabaseUnavailable && !OF_ROWS.has(error.reason);
 }
 
 /** Whether a webhook sends nothing for now: it does not run, or its next probe is not due. */

@@ -31,6 +31,8 @@ export type Scheduler = {
   /** Begins a claim, until `endClaim`. False while another claim of the webhook is under way: the store would refuse the second one. */
   beginClaim(webhookNumber: number): boolean;
   endClaim(webhookNumber: number): void;
+  /** The first offsets of the batches that are claimed and not settled. */
+  claimedOffsets(webhookNumber: number): readonly number[];
   /** Whether a claim that found the webhook at its limit missed a settlement that made room. True once: the caller wakes the webhook. */
   missedRoom(webhookNumber: number): boolean;
   /** Queues claimed jobs. */
@@ -149,6 +151,7 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
       return true;
     },
     endClaim: (webhookNumber) => void claiming.delete(webhookNumber),
+    claimedOffsets: (webhookNumber) => [...(queues.get(webhookNumber)?.batches.keys() ?? [])],
     missedRoom: (webhookNumber) => hasRoom(webhookNumber) && atLimit.delete(webhookNumber),
     admit: ({ webhookNumber, jobs, isSequential: sequential, isRateLimited: rateLimited, next }) => {
       if (next.kind === 'when settled') atLimit.add(webhookNumber);

@@ -13,7 +13,7 @@ import { createLru } from '../kernel/lru.ts';
 import type { CheckClock } from '../observe/clock-watch.ts';
 import type { Log } from '../observe/log.ts';
 import { NEVER } from '../store/dispatch.ts';
-import { ConstraintViolation, StaleWrite } from '../store/errors.ts';
+import { ConstraintViolation, mayBeCommitted, StaleWrite } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
 import type { StateChange, Webhook } from '../webhooks/webhook.ts';
@@ -63,12 +63,14 @@ type WriterOptions = {
   readonly log: Log;
   /** Names this process in leases. */
   readonly owner: string;
+  /** The next claim of the webhook may have been committed without an answer. */
+  readonly onUnsure: (webhookNumber: number) => void;
   readonly scheduler: Pick<Scheduler, 'room' | 'hasRoomAfter' | 'isAtLimit' | 'hold' | 'beginClaim' | 'endClaim'>;
   readonly observe: readonly ObserveOutcome[];
 };
 
 export function createSettlementWriter(options: WriterOptions): SettlementWriter {
-  const { store, log, owner, scheduler } = options;
+  const { store, log, owner, scheduler, onUnsure } = options;
   const stateEvents = createStateEventLimit();
   const ended = new AbortController();
 
@@ -86,6 +88,7 @@ export function createSettlementWriter(options: WriterOptions): SettlementWriter
         if (claims) scheduler.endClaim(webhookNumber);
         if (!('error' in written)) return written;
         const { error } = written;
+        if (claims && mayBeCommitted(error)) onUnsure(webhookNumber);
         if (isRefusal(error)) {
           // The store may have refused the claim alone; outcomes written apart have none.
           if (!isApart) return 'refused';

@@ -44,6 +44,12 @@ export type RefusalCode = keyof typeof REFUSAL_STATUS;
 /** A wrong field of a request, e.g. `{field: 'scopes[2]', problem: 'is not a scope of any product'}`. */
 export type FieldProblem = { readonly field: string; readonly problem: string };
 
+/**
+ * When a request that was `unavailable` can be sent again: in a few seconds, once somebody has fixed the cause, or after a look, because nobody
+ * knows whether its change was kept.
+ */
+export type Repeat = 'soon' | 'once fixed' | 'after a look';
+
 export class Refusal extends Error {
   readonly code: RefusalCode;
   readonly status: number;
@@ -52,6 +58,8 @@ export class Refusal extends Error {
   readonly headers: Readonly<Record<string, string>>;
   /** The description for people in the portal, which names a button where the other one names a request; null if it does not differ. */
   readonly inPortal: string | null;
+  /** Null: the request itself has to change. */
+  readonly repeat: Repeat | null;
 
   constructor(
     code: RefusalCode,
@@ -60,6 +68,7 @@ export class Refusal extends Error {
       details?: readonly FieldProblem[];
       headers?: Readonly<Record<string, string>>;
       inPortal?: string | null;
+      repeat?: Repeat;
     } = {},
   ) {
     super(description);
@@ -69,6 +78,7 @@ export class Refusal extends Error {
     this.details = more.details ?? null;
     this.headers = more.headers ?? {};
     this.inPortal = more.inPortal ?? null;
+    this.repeat = more.repeat ?? (this.headers['Retry-After'] === undefined ? null : 'soon');
   }
 }
 

@@ -40,7 +40,7 @@ import { eventStream, type StreamEvent, signedOutStream } from './event-stream.t
 import { FORGERY_FIELD, forgeryProblem } from './forgery.ts';
 import { PAGE_HEADERS, packed, pageHeaders } from './headers.ts';
 import type { Layout } from './layout.ts';
-import { NO_COOKIE, refusalView } from './refusal-page.ts';
+import { PageRefusal, refusalView } from './refusal-page.ts';
 import {
   type Circumstances,
   openCallOf,
@@ -231,10 +231,9 @@ export function createPages(dependencies: Dependencies): Pages {
         const open = openCallOf(call, context, clock());
         const full = callOf(open);
         if (method === 'POST') {
-          const problem = context.isNew
-            ? NO_COOKIE
-            : forgeryProblem(request, open.form.get(FORGERY_FIELD), context.cookie, publicHost());
-          if (problem !== null) throw new Refusal('forbidden', problem);
+          if (context.isNew) throw new PageRefusal('no cookie', 'the browser did not bring the cookie');
+          const problem = forgeryProblem(request, open.form.get(FORGERY_FIELD), context.cookie, publicHost());
+          if (problem !== null) throw new PageRefusal('form', problem);
         }
         try {
           return await answer(await respond(full), request, context, 200);
@@ -252,7 +251,7 @@ export function createPages(dependencies: Dependencies): Pages {
   const page: Pages['page'] = ({ role, ...definition }) =>
     route(definition, role, (session) => {
       if (session === null) return null;
-      if (!mayAct(session.role, role)) throw new Refusal('forbidden', `this takes the role ${role}`);
+      if (!mayAct(session.role, role)) throw new PageRefusal('role', `this takes the role ${role}`);
       return (call) => pageCallOf(call, session, offered());
     });
 

@@ -1,12 +1,22 @@
 /** The page for a refusal: what happened, and what to do. */
 import { html } from '../http/html.ts';
-import type { Refusal } from '../kernel/refusal.ts';
+import { Refusal, type Repeat } from '../kernel/refusal.ts';
 import type { View } from './call.ts';
 import { linkButton } from './parts/header.ts';
 import { sentence } from './parts/text.ts';
 
-/** The reason to refuse a form that came without its cookie. */
-export const NO_COOKIE = 'the browser did not bring the cookie';
+/** The browser did not bring the cookie of the form, the form is too old or from another site, or the page needs another role. */
+type PageProblem = 'no cookie' | 'form' | 'role';
+
+/** A page or a form is not for this visitor. */
+export class PageRefusal extends Refusal {
+  readonly problem: PageProblem;
+
+  constructor(problem: PageProblem, description: string) {
+    super('forbidden', description);
+    this.problem = problem;
+  }
+}
 
 export function refusalView(refusal: Refusal, errorId: string, isSignedIn: boolean): View {
   const { title, text } = wording(refusal);
@@ -23,30 +33,43 @@ ${refusal.status >= 500 ? html`<p class="quiet">The log of the service says more
   return { title, content, partial: content };
 }
 
-function wording({ code, message }: Refusal): { title: string; text: string } {
-  if (code === 'forbidden' && message.startsWith('this takes')) {
-    return { title: 'Your role does not allow this', text: `${sentence(message)} Ask an administrator.` };
-  }
-  if (message === NO_COOKIE) {
-    return {
-      title: 'Your browser did not bring the cookie',
-      text: 'Forms here need one. Allow cookies for this site, and open it by https:// (on the machine itself http://localhost will do), where browsers keep it. Then load the page again.',
-    };
-  }
+type Wording = { readonly title: string; readonly text: string };
+
+function wording(refusal: Refusal): Wording {
+  const { code, message, repeat } = refusal;
+  if (refusal instanceof PageRefusal) return pageWording(refusal);
   if (code === 'unavailable') {
-    return {
-      title: 'This is not possible right now',
-      text: `${sentence(message)} Nothing was changed. Try again in a few seconds.`,
-    };
+    const advice = repeat === null ? '' : ADVICE[repeat];
+    return { title: 'This is not possible right now', text: `${sentence(message)}${advice}` };
   }
   return FIXED[code] ?? { title: 'That did not work', text: sentence(message) };
 }
 
-const FIXED: Readonly<{ [code in Refusal['code']]?: { title: string; text: string } }> = {
-  forbidden: {
-    title: 'Please send that form again',
-    text: 'The page it came from was open for too long, or belongs to another session. Go back, load it again and send it once more.',
-  },
+/** Some requests write several times, so what came before the refused write may be kept. After a look: the message says it. */
+const ADVICE: Readonly<Record<Repeat, string>> = {
+  soon: ' Your request was not completed. Try again in a few seconds.',
+  'once fixed': ' Your request was not completed. Try again once this is fixed.',
+  'after a look': '',
+};
+
+function pageWording({ problem, message }: PageRefusal): Wording {
+  switch (problem) {
+    case 'role':
+      return { title: 'Your role does not allow this', text: `${sentence(message)} Ask an administrator.` };
+    case 'no cookie':
+      return {
+        title: 'Your browser did not bring the cookie',
+        text: 'Forms here need one. Allow cookies for this site, and open it by https:// (on the machine itself http://localhost will do), where browsers keep it. Then load the page again.',
+      };
+    case 'form':
+      return {
+        title: 'Please send that form again',
+        text: 'The page it came from was open for too long, or belongs to another session. Go back, load it again and send it once more.',
+      };
+  }
+}
+
+const FIXED: Readonly<{ [code in Refusal['code']]?: Wording }> = {
   not_found: { title: 'There is nothing here', text: 'The address is wrong, or what was here has been deleted.' },
   method_not_allowed: {
     title: 'Nothing to look at',

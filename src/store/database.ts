@@ -31,6 +31,8 @@ export type Statement = {
    * returns what `sql` would have returned, and changes nothing twice. Such a statement takes one round trip instead of two.
    */
   readonly again?: string;
+  /** The table whose writers run one after another, because each row needs the one before. PostgreSQL locks it first. */
+  readonly locks?: 'audit';
 };
 /** How many rows a statement changed, and the rows it returned. */
 export type StatementResult = { readonly changes: number; readonly rows: readonly Row[] };

@@ -3,6 +3,14 @@ import type { Batch, Claim, DeliveryTarget, LogRecord, Settlement } from '../del
 
 export type WaitingRecord = { readonly offset: number; readonly bytes: number };
 
+/** A claim of `owner` may have been committed without an answer. `kept`: the first offsets of the batches whose claim was answered. */
+export type UnsureClaims = {
+  readonly webhookNumber: number;
+  readonly owner: string;
+  readonly kept: readonly number[];
+  readonly now: number;
+};
+
 /** Reads and claims of the dispatcher. */
 export type DispatchStore = {
   dueWebhooks(now: number, limit: number): Promise<number[]>;
@@ -25,6 +33,11 @@ export type DispatchStore = {
   readonly records: ReadRecords;
   /** Leases the batches and advances the cursor. Throws `StaleWrite` if another claim or a stop came first. */
   claim(claim: Claim): Promise<void>;
+  /**
+   * Releases the batches of a webhook that `owner` has claimed, but for those that begin at `kept`, and makes the webhook due. Their attempt
+   * does not count. Throws `StaleWrite` if another process holds the webhook.
+   */
+  releaseUnsure(claims: UnsureClaims): Promise<void>;
   /** Schedules a runnable webhook for `at` at the latest. */
   wake(webhookNumber: number, at: number): Promise<void>;
   /** Delays a webhook until `at`. */

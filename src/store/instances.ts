@@ -73,7 +73,7 @@ export type InstanceStore = {
   limitTo(webhooks: number): void;
   /** Up to `limit` of the webhooks that it holds. */
   holding(limit: number): readonly number[];
-  /** Gives webhooks back, so that others take them. Nothing of them may be under way. */
+  /** Gives webhooks back with the batches that are leased, so that others take them. Nothing of them may be under way. */
   giveBack(webhookNumbers: readonly number[]): Promise<void>;
   /** All instances, oldest first, expired ones included. */
   list(): Promise<Instance[]>;

@@ -3,6 +3,8 @@ import { chmodSync, openSync, readFileSync, rmSync, statSync, truncateSync, writ
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
+import { fileShortage } from '../../src/cli/doctor/files.ts';
+import { FIRST_START_FILE } from '../../src/data/data-folder.ts';
 import { RESTORE_ADVICE } from '../../src/store/sqlite/damage.ts';
 import { sallyport, serve, unusedFolder } from '../support/command.ts';
 import { type Folder, initialised } from '../support/command-folder.ts';
@@ -46,7 +48,8 @@ test('a healthy folder passes every check, also next to a running server, and st
     checks.map(({ check }) => check),
     [
       ...['data folder', 'file owners', 'file permissions', 'master key', 'disk space'],
-      ...['schema', 'integrity', 'foreign keys', 'audit log', 'clock', 'secrets', 'PGP keys', 'client certificates'],
+      ...['schema', 'integrity', 'foreign keys', 'objects', 'positions'],
+      ...['audit log', 'clock', 'secrets', 'PGP keys', 'client certificates'],
     ],
   );
   assert.deepEqual(readFileSync(join(folder.dataDir, 'sallyport.db')), before);
@@ -132,6 +135,47 @@ test('a broken reference is found', async (t) => {
     (await complaints(folder)).includes(
       'problem foreign keys: rows refer to missing rows: application to user_account',
     ),
+  );
+});
+
+test('a missing index, trigger and column are found', async (t) => {
+  const folder = await initialised(t);
+  tamper(folder, 'DROP INDEX batch_due; DROP TRIGGER application_update; ALTER TABLE figure DROP COLUMN calls_refused');
+  const [found = '', ...rest] = await complaints(folder);
+  assert.match(found, /^problem objects: the schema lacks .*: restore a backup/);
+  for (const name of ['index batch_due', 'trigger application_update', 'column figure.calls_refused'])
+    assert.ok(found.includes(name), found);
+  assert.deepEqual(rest, []);
+});
+
+test('a position that does not fit the records is found', async (t) => {
+  const folder = await initialised(t);
+  await folder.json(['webhook', 'create', '--name', 'Orders', '--mode', 'pull', '--event', 'webhook.*']);
+  assert.deepEqual(await complaints(folder), []);
+  tamper(folder, 'UPDATE webhook_progress SET next_offset = next_offset + 1');
+  assert.deepEqual(await complaints(folder), [
+    'problem positions: the positions of Orders do not fit their records, which are lost or come from another backup: restore the whole backup',
+  ]);
+});
+
+test('an empty database beside its master key is not taken for a first start', async (t) => {
+  const folder = await initialised(t);
+  const path = join(folder.dataDir, 'sallyport.db');
+  truncateSync(path);
+  for (const ending of ['-wal', '-shm']) rmSync(path + ending, { force: true });
+  const found = await complaints(folder);
+  assert.deepEqual(found, [
+    `problem schema: the database ${path} is empty, but ${join(folder.dataDir, 'master.key')} shows that there was one: restore a backup with sallyport restore <backup> --force`,
+  ]);
+  writeFileSync(join(folder.dataDir, FIRST_START_FILE), '', { mode: 0o600 });
+  assert.match((await complaints(folder)).join(), /the first start was interrupted: run sallyport init/);
+});
+
+test('a file system that takes hardly any file is found', () => {
+  const judged = (ffree: number, files = 1_000_000) => fileShortage({ files, ffree })?.status;
+  assert.deepEqual(
+    [judged(99), judged(9999), judged(10_000), judged(0, 0)],
+    ['problem', 'warning', undefined, undefined],
   );
 });
 

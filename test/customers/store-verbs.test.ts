@@ -165,7 +165,7 @@ const VERBS: Verbs = {
     waiting: ask((store, { number }) => store.dispatch.waiting(number, 0, 10)),
     records: ask((store, { number }) => store.dispatch.records(number, 0, 10)),
     ...refused('dueWebhooks', 'nextWakeAt', 'stoppedAmong', 'dueBatches', 'firstPending', 'claim', 'wake', 'postpone'),
-    ...refused('releaseAll'),
+    ...refused('releaseAll', 'releaseUnsure'),
   },
   settlements: refused('settle', 'isLeased'),
   pulls: {

@@ -8,7 +8,8 @@ import { openData } from '../../src/data/open.ts';
 import { connect, migrateDatabase, openDatabase } from '../../src/data/postgres.ts';
 import { readAsset } from '../../src/kernel/assets.ts';
 import type { PostgresDatabase } from '../../src/store/postgres/driver/postgres.ts';
-import { examineSchema, SCHEMA_TABLES, type SchemaHistory } from '../../src/store/postgres/schema.ts';
+import { SCHEMA_TABLES } from '../../src/store/postgres/objects.ts';
+import { examineSchema, type SchemaHistory } from '../../src/store/postgres/schema.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { unusedFolder } from '../support/command.ts';
 import { until } from '../support/dispatching.ts';
@@ -155,6 +156,10 @@ describe('a PostgreSQL database', () => {
       [
         at((one) => (one.search = '?options=-c%20default_transaction_read_only%3Don')),
         /it is read-only: check default_transaction_read_only/,
+      ],
+      [
+        at((one) => (one.search = '?options=-c%20session_replication_role%3Dreplica')),
+        /its triggers do not run: reset session_replication_role/,
       ],
       [
         at((one) => (one.search = '?options=-c%20search_path%3Dnowhere')),

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
+import { it } from 'node:test';
 import { FULL_PAUSE_MS } from '../../src/kernel/limits/delivery.ts';
+import { DatabaseUnavailable } from '../../src/store/errors.ts';
+import type { Store } from '../../src/store/store.ts';
 import { deferred } from '../support/deferred.ts';
-import { messageIds, openDispatching, takeRecords, until } from '../support/dispatching.ts';
+import { isDrained, messageIds, openDispatching, takeRecords, until } from '../support/dispatching.ts';
 import { execute, onSqlite } from '../support/store.ts';
 
 const HOUR_MS = 3_600_000;
@@ -65,3 +68,45 @@ onSqlite(
     assert.equal((await d.rows(`SELECT 1 FROM attempt WHERE webhook_number = ${jumped.number}`)).length, 5);
   },
 );
+
+for (const [what, kind] of [
+  ['a claim', 'claim'],
+  ['a settlement with the next claim', 'settle'],
+] as const) {
+  it(`${what} that was committed without an answer delays nothing`, async (t) => {
+    const d = await openDispatching(t);
+    const { at } = await d.connect({ webhook: { ordered: true, maxBatchRecords: 1 } });
+    let lost = 0;
+    const loses = (isIt: boolean): void => {
+      if (!isIt || lost > 0) return;
+      lost += 1;
+      throw new DatabaseUnavailable('unknown');
+    };
+    const { dispatch, settlements } = d.store;
+    const store: Store = {
+      ...d.store,
+      dispatch: {
+        ...dispatch,
+        claim: async (claim) => {
+          await dispatch.claim(claim);
+          loses(kind === 'claim');
+        },
+      },
+      settlements: {
+        ...settlements,
+        settle: async (settlement) => {
+          await settlements.settle(settlement);
+          loses(kind === 'settle' && settlement.next !== null && settlement.next.fresh.length > 0);
+        },
+      },
+    };
+    const ids = await d.publishMany(3);
+    await d.start({ store });
+    // No clock moves, so no lease ends.
+    await takeRecords(at, 3);
+    assert.deepEqual(messageIds(at), ids);
+    await until('all is settled', () => isDrained(d));
+    assert.equal(lost, 1);
+    assert.deepEqual(await d.rows('SELECT attempt_count FROM batch WHERE attempt_count <> 1'), []);
+  });
+}

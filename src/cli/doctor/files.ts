@@ -1,13 +1,18 @@
 /** The checks of `sallyport doctor` on files: owners, permissions, disk space, certificates and the master key. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { accessSync, constants, readdirSync, statfsSync, statSync } from 'node:fs';
+import { accessSync, constants, readdirSync, type StatsFs, statfsSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { type Config, readSettingFile } from '../../config/config.ts';
 import { masterKeyPath } from '../../data/data.ts';
 import { DATABASE_FILE, databaseFiles, FIRST_START_FILE } from '../../data/data-folder.ts';
 import { LOCK_FILE } from '../../data/folder-lock.ts';
 import { readMasterKey } from '../../data/master-key.ts';
-import { DISK_FREE_LOW_BYTES, DISK_FREE_MIN_BYTES } from '../../kernel/limits/limits.ts';
+import {
+  DISK_FREE_LOW_BYTES,
+  DISK_FREE_MIN_BYTES,
+  FILES_FREE_LOW,
+  FILES_FREE_MIN,
+} from '../../kernel/limits/limits.ts';
 import { exposedMode, ownerOf, userText } from '../../kernel/private-file.ts';
 import { readAuthorities } from '../../outbound/tls.ts';
 import { type Finding, finding, judgeExpiry, ok, problem, warning } from './finding.ts';
@@ -99,11 +104,22 @@ function examineMasterKey(config: Config): Finding {
 }
 
 function examineDisk({ dataDir }: Config): Finding {
-  const { bavail, bsize } = statfsSync(dataDir);
-  const free = bavail * bsize;
+  const stat = statfsSync(dataDir);
+  const noFiles = fileShortage(stat);
+  if (noFiles !== null) return noFiles;
+  const free = stat.bavail * stat.bsize;
   const detail = `${Math.floor(free / (1024 * 1024))} MiB are free`;
   if (free < DISK_FREE_MIN_BYTES) return problem('disk space', `${detail}: make room before writes fail`);
   return free < DISK_FREE_LOW_BYTES ? warning('disk space', detail) : ok('disk space', detail);
+}
+
+/** Some file systems, such as Btrfs, do not count files. */
+export function fileShortage({ files, ffree }: Pick<StatsFs, 'files' | 'ffree'>): Finding | null {
+  if (files === 0 || ffree >= FILES_FREE_LOW) return null;
+  const detail = `the file system takes only ${ffree} more files (inodes)`;
+  return ffree < FILES_FREE_MIN
+    ? problem('disk space', `${detail}: delete some before writes fail`)
+    : warning('disk space', detail);
 }
 
 function examineAuthorities(path: string, now: number): Finding {

@@ -1,5 +1,6 @@
 /** The results of the checks of `sallyport doctor`. */
 import { EXPIRY_WARNING_MS } from '../../kernel/limits/limits.ts';
+import { DatabaseUnavailable } from '../../store/errors.ts';
 
 export type Finding = {
   /** The subject of the check, in a word or two. */
@@ -27,7 +28,8 @@ export async function findings(check: string, look: () => Finding[] | Promise<Fi
   try {
     return await look();
   } catch (error) {
-    return [problem(check, (error as Error).message)];
+    const { message, cause } = error as Error;
+    return [problem(check, error instanceof DatabaseUnavailable && cause instanceof Error ? cause.message : message)];
   }
 }
 

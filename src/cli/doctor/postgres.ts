@@ -8,10 +8,13 @@ import type { Database } from '../../store/database.ts';
 import type { PostgresDatabase } from '../../store/postgres/driver/postgres.ts';
 import { isPooled, type ServerHealth, serverHealth } from '../../store/postgres/health.ts';
 import { PARTITIONS_AHEAD_MIN_MS } from '../../store/postgres/partitions.ts';
+import { examineSchema } from '../../store/postgres/schema.ts';
 import { serverFacts } from '../../store/postgres/server.ts';
 import { missingStandbys, readStandbyNames } from '../../store/postgres/standby-names.ts';
 import { examineContents } from './contents.ts';
 import { type Finding, finding, findings, ok, problem, warning } from './finding.ts';
+import { examinePositions } from './positions.ts';
+import { examineLocks, examineObjects, examineSettings, examineTables } from './postgres-schema.ts';
 
 /** A snapshot of this age keeps the versions that updates leave behind, which slows claims down. */
 const SNAPSHOT_OLD_MS = 5 * 60_000;
@@ -32,21 +35,35 @@ export async function examinePostgres(config: Config, now: number): Promise<Find
 
 async function examineConnected(config: Config, db: PostgresDatabase, now: number): Promise<Finding[]> {
   const url = config.databaseUrl as Secret;
-  const { version, role } = await serverFacts(db);
+  const facts = await serverFacts(db);
+  const { version, role } = facts;
   const database = ok('database', `${databaseName(url)}, PostgreSQL ${version}, as ${role}`);
+  // The checks that read tables would wait too.
+  const locks = await finding('locks', () => examineLocks(db));
+  if (locks.status === 'problem') return [database, locks];
   const schema = await finding('schema', async () => {
     await requireSchema(config, db);
     await refuseUnfinishedMove(config, db);
     return ok('schema', 'the schema is current');
   });
-  if (schema.status === 'problem') return [database, schema];
+  const objects = facts.schema === null ? [] : await findings('objects', () => examineObjects(db, facts));
+  if (schema.status === 'problem') {
+    // An empty database and one of an older version lack more, but that says nothing.
+    const isOther = (await examineSchema(db).catch(() => null))?.ok === true;
+    return [database, locks, schema, ...(isOther ? [] : objects.filter(({ status }) => status === 'problem'))];
+  }
   const health = await serverHealth(db);
   return [
     database,
+    locks,
     schema,
+    ...objects,
+    await finding('settings', () => examineSettings(db)),
     ...examineHealth(health, role, now),
     await finding('pooler', () => examinePooler(config)),
     ...(await findings('instances', async () => [await examineInstances(db)])),
+    await finding('positions', () => examinePositions(db)),
+    await finding('tables', () => examineTables(db)),
     ...(await examineContents(config, db, health.now)),
   ];
 }

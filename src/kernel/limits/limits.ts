@@ -211,6 +211,9 @@ export const EXPIRY_WARNING_MS: number = 30 * 86_400_000;
 /** Free disk space: a warning below the first, a problem below the second. */
 export const DISK_FREE_LOW_BYTES: number = 1024 * 1024 * 1024;
 export const DISK_FREE_MIN_BYTES: number = 100 * 1024 * 1024;
+/** The same for the files (inodes) that the file system still takes. */
+export const FILES_FREE_LOW = 10_000;
+export const FILES_FREE_MIN = 100;
 /** A larger difference between clock and elapsed time means that the clock was set. Smaller adjustments are normal. */
 export const CLOCK_STEP_MS = 1000;
 /** How far records may be ahead of the clock. */

@@ -65,7 +65,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
         redirect: path,
         flash: {
           tone: 'negative',
-          text: `${name} is created, and not started. ${sentence(error.inPortal ?? error.message)}`,
+          text: `${name} is created${error.repeat === 'after a look' ? '' : ', and not started'}. ${sentence(error.inPortal ?? error.message)}`,
         },
       };
     }

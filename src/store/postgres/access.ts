@@ -3,7 +3,7 @@
 import type { TokenGrant } from '../../access/application.ts';
 import type { TokenStore } from '../access.ts';
 import type { Database } from '../database.ts';
-import { DatabaseUnavailable, StaleWrite } from '../errors.ts';
+import { DatabaseUnavailable, mayBeCommitted, StaleWrite } from '../errors.ts';
 import { type AccessVersion, grantsOf, readGrant, tokenStore as sharedTokenStore } from '../sql/access/tokens.ts';
 import { numberArray, rowsOf } from './arrays.ts';
 import { READS, together } from './together.ts';
@@ -127,8 +127,7 @@ export function tokenStore(db: Database, access: Pick<AccessVersion, 'current'>)
 
 /** A token that was committed and told nobody is as good as none. */
 function notIssued(error: unknown): never {
-  const isUncertain = error instanceof DatabaseUnavailable && error.reason === 'unknown';
-  throw isUncertain ? new DatabaseUnavailable('unreachable', { cause: error }) : error;
+  throw mayBeCommitted(error) ? new DatabaseUnavailable('unreachable', { cause: error }) : error;
 }
 
 type IssuedToken = Parameters<TokenStore['issue']>[0];

@@ -11,6 +11,7 @@ import {
   dispatchStore,
   IS_UNDER_ERASURE,
   REQUIRES_ENCRYPTION,
+  releaseStatements,
   targetReader,
   WAITING_RECORD,
 } from '../sql/delivery/dispatch.ts';
@@ -106,6 +107,13 @@ export function deliveryStores(
         const hold = await leases.hold(webhookNumber);
         if (hold === null) throw new StaleWrite('a claim of a webhook that another instance holds', 1, 0);
         await underLease(webhookNumber, write({ hold, settlement: null, claim }));
+      },
+      // The first statement also waits for the end of a claim that was not answered.
+      releaseUnsure: async (claims) => {
+        const { webhookNumber } = claims;
+        const hold = await leases.hold(webhookNumber);
+        if (hold === null) throw new StaleWrite('a release of a webhook that another instance holds', 1, 0);
+        await underLease(webhookNumber, db.commit([guardStatement(hold), ...releaseStatements(claims)]));
       },
       // What an expired instance held is given back by another one. The first instance after a pause of all corrects times.
       releaseAll: async (now) => {

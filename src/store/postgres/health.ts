@@ -41,7 +41,7 @@ const HEALTH = `
     floor(extract(epoch FROM clock_timestamp()) * 1000) AS now`;
 const FOREIGN = `
   SELECT c.relname AS name FROM pg_class AS c
-  WHERE c.relnamespace = to_regnamespace(current_schema()) AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+  WHERE c.relnamespace = CAST(quote_ident(current_schema()) AS regnamespace) AND c.relkind IN ('r', 'p') AND NOT c.relispartition
     AND NOT pg_has_role(current_user, c.relowner, 'MEMBER') ORDER BY c.relname`;
 // Its own snapshot is always new. A standby with feedback and a slot hold snapshots too. Those of other databases keep nothing in this one.
 const SNAPSHOT = `

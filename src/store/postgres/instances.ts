@@ -55,9 +55,17 @@ const TAKE = `
   UPDATE webhook_progress SET holder = @number, epoch = epoch + 1
   WHERE holder IS NULL AND webhook_number IN (SELECT wanted.value FROM numbers(@wanted) AS wanted)
   RETURNING webhook_number, epoch`;
+// Nothing of them is under way, so a batch that is still leased belongs to a claim that was not answered.
+const IS_GIVEN = 'holder = @number AND webhook_number IN (SELECT given.value FROM numbers(@given) AS given)';
+const WAKE_GIVEN = `
+  UPDATE webhook_progress SET wake_at = CASE WHEN ${IS_RUNNABLE} THEN least(wake_at, ${NOW}) END
+  WHERE ${IS_GIVEN} AND EXISTS (
+    SELECT 1 FROM batch AS b WHERE b.webhook_number = webhook_progress.webhook_number AND b.lease_owner IS NOT NULL)`;
+const RELEASE_GIVEN = `
+  UPDATE batch SET lease_owner = NULL, next_attempt_at = least(next_attempt_at, ${NOW})
+  WHERE lease_owner IS NOT NULL AND webhook_number IN (SELECT webhook_number FROM webhook_progress WHERE ${IS_GIVEN})`;
 const GIVE_BACK = `
-  UPDATE webhook_progress SET holder = NULL
-  WHERE holder = @number AND webhook_number IN (SELECT given.value FROM numbers(@given) AS given)`;
+  UPDATE webhook_progress SET holder = NULL WHERE ${IS_GIVEN}`;
 const GIVE_ALL_BACK = 'UPDATE webhook_progress SET holder = NULL WHERE holder = @number';
 const EPOCH = 'SELECT epoch FROM webhook_progress WHERE webhook_number = @webhookNumber AND holder = @number';
 // It locks the row, so no other instance takes the webhook before this transaction ends.
@@ -162,7 +170,8 @@ export function createLeases(db: Database): Leases {
     holding: (limit) => [...epochs.keys()].slice(0, limit),
     giveBack: async (webhookNumbers) => {
       for (const webhookNumber of webhookNumbers) epochs.delete(webhookNumber);
-      await db.commit([{ sql: GIVE_BACK, params: { number: joined(), given: JSON.stringify(webhookNumbers) } }]);
+      const params = { number: joined(), given: JSON.stringify(webhookNumbers) };
+      await db.commit([WAKE_GIVEN, RELEASE_GIVEN, GIVE_BACK].map((sql) => ({ sql, params })));
     },
     database: () => databaseStatus(db),
     list: async () =>

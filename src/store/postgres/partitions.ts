@@ -46,7 +46,7 @@ type Runner = Pick<Database, 'all' | 'get'> & {
 const PARTITIONS = `
   SELECT c.relname AS name, p.relname AS table, pg_get_expr(c.relpartbound, c.oid) AS bound
   FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid JOIN pg_class AS p ON p.oid = i.inhparent
-  WHERE p.relkind = 'p' AND p.relnamespace = to_regnamespace(current_schema())`;
+  WHERE p.relkind = 'p' AND p.relnamespace = CAST(quote_ident(current_schema()) AS regnamespace)`;
 const BOUND = /FROM \((?:MINVALUE|'(\d+)')\) TO \('(\d+)'\)/;
 
 /** All partitions, the oldest of each table first. */

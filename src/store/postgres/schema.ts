@@ -11,13 +11,14 @@ import { MIGRATION_LOCK_MS, MIGRATION_PAUSE_MS, MIGRATION_WAIT_MS } from '../../
 import { VERSION } from '../../kernel/version.ts';
 import type { Database } from '../database.ts';
 import { DatabaseUnavailable } from '../errors.ts';
+import { SCHEMA_TABLES } from './objects.ts';
 import { LOCK_SCHEMA } from './partitions.ts';
 
 /** A step to `version` from the version before. Programs with a schema version from `oldestProgram` on still work after it. */
 export type Migration = { readonly version: number; readonly oldestProgram: number; readonly sql: string };
 
 /** The version of schema.sql. */
-const SCHEMA_VERSION = 1;
+export const SCHEMA_VERSION = 1;
 
 /** Empty until the first release: before that, schema.sql changes in place. */
 const MIGRATIONS: readonly Migration[] = [];
@@ -39,21 +40,12 @@ export type SchemaVerdict =
     }
   | { readonly ok: false; readonly description: string };
 
-/** Every table of schema.sql. A restore that was broken off leaves some of them. */
-export const SCHEMA_TABLES: readonly string[] = [
-  ...['access_token', 'access_version', 'application', 'application_use', 'attempt', 'audit'],
-  ...['authentication_failure', 'batch', 'customer', 'customer_usage', 'duty', 'employee', 'endpoint', 'erasure'],
-  ...['event', 'event_allowance', 'event_type', 'figure', 'idempotency', 'instance', 'invitation', 'kept_reply'],
-  ...['outbox', 'passkey', 'pgp_key'],
-  ...['portal_link', 'product', 'removed_webhook', 'schema_change', 'session', 'setting', 'short_lived'],
-  ...['subscription', 'user_account', 'webhook', 'webhook_progress', 'webhook_wake'],
-];
 /** Together they are in no database of another program. */
 const OWN = ['schema_change', 'setting', 'audit', 'batch'];
 
 const TABLES = `
   SELECT c.relname AS name FROM pg_class AS c
-  WHERE c.relnamespace = to_regnamespace(current_schema()) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition`;
+  WHERE c.relnamespace = CAST(quote_ident(current_schema()) AS regnamespace) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition`;
 const LATEST = 'SELECT version, oldest_program FROM schema_change ORDER BY version DESC LIMIT 1';
 
 /** Examines the schema without writing. */

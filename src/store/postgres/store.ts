@@ -7,6 +7,7 @@ import { createStore } from '../sql/store.ts';
 import type { Store } from '../store.ts';
 import { type PostgresAccessVersion, tokenStore, watchAccess } from './access.ts';
 import { allowanceStore } from './allowances.ts';
+import { refuseDefects } from './defects.ts';
 import { deliveryStores } from './dispatch.ts';
 import type { PostgresDatabase } from './driver/postgres.ts';
 import { employeeReads } from './employees.ts';
@@ -31,6 +32,13 @@ export function createPostgresStore(
   const byAge = partitionsByAge(db);
   return {
     ...shared,
+    settings: {
+      ...shared.settings,
+      proveWritable: async (now) => {
+        await shared.settings.proveWritable(now);
+        await refuseDefects(db);
+      },
+    },
     tokens: tokenStore(db, access),
     failures: failureStore(db),
     allowances: allowanceStore(db),

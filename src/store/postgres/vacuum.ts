@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ERASURE_SNAPSHOT_LOOK_MS, ERASURE_SNAPSHOT_LOOKS } from '../../kernel/limits/postgres.ts';
 import type { Database } from '../database.ts';
 
-type Runner = Pick<Database, 'get'> & { run(sql: string): Promise<void> };
+type Runner = Pick<Database, 'get'> & { vacuum(table: string): Promise<void> };
 
 // The transaction that replaced the rows has a lower number.
 const NUMBER = 'SELECT CAST(CAST(pg_current_xact_id() AS xid) AS text) AS number';
@@ -28,6 +28,6 @@ export async function vacuumErased(db: Runner): Promise<boolean> {
     if (looks === ERASURE_SNAPSHOT_LOOKS) return false;
     await sleep(ERASURE_SNAPSHOT_LOOK_MS);
   }
-  for (const table of ['event', 'attempt']) await db.run(`VACUUM ${table}`);
+  for (const table of ['event', 'attempt']) await db.vacuum(table);
   return true;
 }

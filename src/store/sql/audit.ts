@@ -52,6 +52,7 @@ export function auditStatement(entry: AuditEntry): Statement {
     sql: APPEND,
     params: { id, at, actor, action, target, customerId, changes, content: chainedContent(entry, changes) },
     expectChanges: 1,
+    locks: 'audit',
   };
 }
 

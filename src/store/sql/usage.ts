@@ -1,6 +1,6 @@
 /** What customers use (`customer_usage`). */
 import type { Database, Row, Statement } from '../database.ts';
-import { DatabaseUnavailable, type UnavailableReason } from '../errors.ts';
+import { mayBeCommitted } from '../errors.ts';
 import { measured, type StepResult } from '../steps.ts';
 import {
   addUsage,
@@ -70,7 +70,7 @@ export function usageStore(database: Database): UsageStore {
           counter.forget(some.length);
           return result;
         } catch (error) {
-          if (error instanceof DatabaseUnavailable && UNCERTAIN.has(error.reason)) counter.forget(some.length);
+          if (mayBeCommitted(error)) counter.forget(some.length);
           throw error;
         }
       });
@@ -107,9 +107,6 @@ export function usageStore(database: Database): UsageStore {
       }),
   };
 }
-
-/** The write may have been committed. */
-const UNCERTAIN: ReadonlySet<UnavailableReason> = new Set(['unknown', 'stopped', 'missing']);
 
 function idOf(customerId: string | null): string {
   return customerId ?? OPERATOR;

@@ -5,6 +5,7 @@ import { refusedForm } from '../../../src/portal/parts/fields.ts';
 import { errorSummary } from '../../../src/portal/parts/form.ts';
 import { sentence } from '../../../src/portal/parts/text.ts';
 import { refusalView } from '../../../src/portal/refusal-page.ts';
+import { DatabaseUnavailable, mayBeCommitted, UNAVAILABLE_REASONS } from '../../../src/store/errors.ts';
 
 describe('a reason as a sentence', () => {
   for (const [text, made] of [
@@ -21,5 +22,31 @@ describe('a reason as a sentence', () => {
     const whole = '>It is not enabled. Verify it first.<';
     assert.ok(refusalView(refusal, 'id', true).content.markup.includes(whole));
     assert.ok(errorSummary(refusedForm(new URLSearchParams(), refusal))?.markup.includes(whole));
+  });
+});
+
+describe('the page of a refused request', () => {
+  const textOf = (refusal: Refusal): string => refusalView(refusal, 'id', true).content.markup;
+
+  for (const reason of UNAVAILABLE_REASONS) {
+    it(`says what is true of the database that is unavailable: ${reason}`, () => {
+      const refusal = new DatabaseUnavailable(reason);
+      const isUnknown = ['unknown', 'stopped', 'missing', 'replaced'].includes(reason);
+      assert.equal(mayBeCommitted(refusal), isUnknown);
+      const shown = textOf(refusal);
+      assert.ok(!shown.includes('Nothing was changed'));
+      // The API and commands show the message.
+      assert.equal(refusal.message.includes('read it before you repeat it'), isUnknown);
+      assert.ok(shown.includes('read it before you repeat it') === isUnknown);
+      assert.ok(shown.includes('Your request was not completed.') !== isUnknown);
+      const isTemporary = ['locked', 'unreachable', 'overloaded'].includes(reason);
+      assert.equal(shown.includes('Try again in a few seconds'), isTemporary);
+    });
+  }
+
+  it('tells to try again only if that can help', () => {
+    const busy = new Refusal('unavailable', 'it is busy', { headers: { 'Retry-After': '5' } });
+    assert.ok(textOf(busy).includes('It is busy. Your request was not completed. Try again in a few seconds.'));
+    assert.ok(textOf(new Refusal('unavailable', 'a setting is missing')).includes('>A setting is missing.<'));
   });
 });

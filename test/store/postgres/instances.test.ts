@@ -99,6 +99,19 @@ describe('the leases of webhooks', () => {
     assert.deepEqual(batch, { lease_owner: null, due: 1 });
   });
 
+  it('are given back with batches whose claim was not answered, and are due then', async (t) => {
+    const { database, one, other } = await start(t, 2);
+    await due(one);
+    await database.run(`
+      UPDATE webhook_progress SET wake_at = 9000000000000;
+      INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner)
+      VALUES (1, 0, 0, 'b', 'pending', 1, 0, 9000000000000, 'one')`);
+    await one.instances.giveBack([1, 2]);
+    const batch = await database.get('SELECT lease_owner, next_attempt_at < 9000000000000 AS due FROM batch', {});
+    assert.deepEqual(batch, { lease_owner: null, due: 1 });
+    assert.deepEqual(await due(other, Date.now() + HOUR_MS), [1]);
+  });
+
   it('leave what is beyond an instance’s share to others for a moment, and no longer', async (t) => {
     const { one } = await start(t, 3);
     one.instances.limitTo(1);

@@ -183,7 +183,8 @@ describe('the driver of PostgreSQL', () => {
     await assert.rejects(database.commit([insert('unknown')]), {
       name: 'DatabaseUnavailable',
       reason: 'unknown',
-      message: 'the database did not say whether it kept the write: read it before you repeat it',
+      message:
+        'the database did not answer the commit; the write may or may not have been kept: read it before you repeat it',
     });
     await lost;
   });

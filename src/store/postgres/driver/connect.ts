@@ -3,15 +3,25 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type pg from 'pg';
 import { READ_ONLY, STANDBY } from '../server.ts';
 import { isServerCode, type ServerError } from './errors.ts';
-import { createSession, greet, planning, type Session, TYPES } from './session.ts';
+import { createSession, greet, type Session, TYPES } from './session.ts';
+import { sessionSettings } from './settings.ts';
 import type { ConnectionPlan } from './url.ts';
+
+export type SessionOptions = {
+  readonly prepares: boolean;
+  /** The schema of the tables as an identifier; null: the first of the search path. */
+  readonly schema: string | null;
+};
 
 /**
  * Tries all servers at once, so that one that does not answer delays nothing. If none can be used, throws the error of the first one that
  * answered, or else of the first one.
  */
-export async function connectFirst(plan: ConnectionPlan, prepares = true): Promise<Session> {
-  const attempts = plan.servers.map((server) => connectServer(server, plan, prepares));
+export async function connectFirst(
+  plan: ConnectionPlan,
+  { prepares = true, schema = null }: Partial<SessionOptions> = {},
+): Promise<Session> {
+  const attempts = plan.servers.map((server) => connectServer(server, plan, { prepares, schema }));
   try {
     const first = await Promise.any(attempts);
     for (const attempt of attempts)
@@ -33,12 +43,12 @@ class NotWritableError extends Error {
 async function connectServer(
   ways: readonly pg.ClientConfig[],
   { needsPrimary, connectMs }: ConnectionPlan,
-  prepares: boolean,
+  options: SessionOptions,
 ): Promise<Session> {
   let failure: unknown = new Error('the URL names no server');
   for (const way of ways) {
     try {
-      return await within(connectMs, (signal) => connectOnce(way, { needsPrimary, prepares, signal }));
+      return await within(connectMs, (signal) => connectOnce(way, { ...options, needsPrimary, signal }));
     } catch (error) {
       // A name with several addresses; the error itself has no message.
       failure = error instanceof AggregateError ? error.errors[0] : error;
@@ -53,9 +63,12 @@ function wantsAnotherWay({ message, code }: Error & { readonly code?: string }):
   return message === 'The server does not support SSL connections' || code === '28000';
 }
 
-type Wanted = { readonly needsPrimary: boolean; readonly prepares: boolean; readonly signal: AbortSignal };
+type Wanted = SessionOptions & { readonly needsPrimary: boolean; readonly signal: AbortSignal };
 
-async function connectOnce(config: pg.ClientConfig, { needsPrimary, prepares, signal }: Wanted): Promise<Session> {
+async function connectOnce(
+  config: pg.ClientConfig,
+  { needsPrimary, prepares, schema, signal }: Wanted,
+): Promise<Session> {
   const { Client, Query } = (await import('pg')).default;
   const client = new Client({ ...config, keepAlive: true, types: TYPES, pipeline: true } as pg.ClientConfig);
   const { stream } = (
@@ -69,9 +82,9 @@ async function connectOnce(config: pg.ClientConfig, { needsPrimary, prepares, si
     const greeting = await greet(client);
     if (needsPrimary && greeting.isStandby) throw new NotWritableError(STANDBY);
     if (needsPrimary && greeting.isReadOnly) throw new NotWritableError(READ_ONLY);
-    const session = createSession({ client, Query }, greeting, prepares);
-    // A pooler would give them to other clients too: there each transaction has its own.
-    if (session.process !== null) await client.query(planning('SET'));
+    const settled = { ...greeting, schema: schema ?? greeting.schema };
+    const session = createSession({ client, Query }, settled, prepares);
+    if (session.process !== null) await client.query(sessionSettings(settled));
     return session;
   } catch (error) {
     // An answer in order may never come.

@@ -8,69 +8,93 @@ export type ServerError = Error & {
   readonly table?: string;
   readonly column?: string;
   readonly constraint?: string;
+  /** The server's function that reports it. */
+  readonly routine?: string;
 };
 
-const KINDS: Readonly<Record<string, ConstraintViolation['kind']>> = {
-  '23505': 'unique',
-  '23503': 'foreign_key',
-  '23514': 'check',
-  '23502': 'check',
-};
+/** Null: a fault of the program, which is answered with 500. */
+type Meaning = UnavailableReason | ConstraintViolation['kind'] | null;
 
-/** By prefix of the code. */
-const REASONS: readonly (readonly [code: string, reason: UnavailableReason])[] = [
-  ['53100', 'full'],
-  ['53', 'failed'],
-  ['25006', 'read_only'],
-  ['55P03', 'locked'],
-  ['57014', 'locked'],
-  // Other transactions kept it from finishing, several times in a row.
-  ['40', 'locked'],
-  ['57P', 'unreachable'],
-  ['08', 'unreachable'],
+/** The meaning of each class, unless the code itself has one. */
+const CLASSES: Readonly<Record<string, Meaning>> = {
+  // Success, warnings, and what a program does wrong.
+  ...{ '00': null, '01': null, '02': null, '03': null, '09': null, '0A': null, '0B': null, '0F': null, '0L': null },
+  ...{ '0Z': null, '10': null, '20': null, '21': null, '22': null, '23': null, '24': null, '25': null, '27': null },
+  ...{ '2B': null, '2D': null, '2F': null, '34': null, '38': null, '39': null, '3B': null, '42': null, '44': null },
+  ...{ '54': null, HV: null, P0: null },
+  '08': 'unreachable',
+  '0P': 'denied',
+  // The session no longer has its statements: something between ends sessions.
+  '26': 'unreachable',
   // The server does not let the role in, or has no such database any more.
-  ['28', 'unreachable'],
-  ['3D', 'unreachable'],
-  // The session no longer has its statements or its transaction: something between ends sessions.
-  ['26', 'unreachable'],
-  ['25P', 'unreachable'],
-  ['58', 'failed'],
-  ['XX', 'damaged'],
-];
+  '28': 'unreachable',
+  '3D': 'unreachable',
+  '3F': 'incomplete',
+  // Other transactions kept it from finishing, several times in a row.
+  '40': 'locked',
+  '53': 'failed',
+  // For example: the database accepts no connections.
+  '55': 'unreachable',
+  '57': 'unreachable',
+  '58': 'failed',
+  '72': 'failed',
+  F0: 'failed',
+  XX: 'damaged',
+};
+
+const CODES: Readonly<Record<string, Meaning>> = {
+  '23001': 'foreign_key',
+  '23502': 'check',
+  '23503': 'foreign_key',
+  '23505': 'unique',
+  '23514': 'check',
+  '25006': 'read_only',
+  // The session no longer has its transaction.
+  ...{ '25P01': 'unreachable', '25P02': 'unreachable', '25P03': 'unreachable', '25P04': 'unreachable' },
+  '40003': 'unknown',
+  // Also a policy of row security.
+  '42501': 'denied',
+  // No such column, object, function or table; ON CONFLICT without its index; a column or a function of another type.
+  ...{ '42703': 'incomplete', '42704': 'incomplete', '42883': 'incomplete', '42P01': 'incomplete' },
+  ...{ '42P10': 'incomplete', '42804': 'incomplete', '42846': 'incomplete', '42P13': 'incomplete' },
+  '53100': 'full',
+  ...{ '55006': 'locked', '55P03': 'locked' },
+  '57014': 'locked',
+};
+
+/** The meaning of a code; undefined if PostgreSQL has no such class. */
+export function meaningOf(code: string): Meaning | undefined {
+  return code in CODES ? CODES[code] : CLASSES[code.slice(0, 2)];
+}
 
 /** Translates an error of the client into one of the port; returns errors of the statement itself unchanged. */
 export function portError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const { code, detail, table, column, constraint } = error as ServerError;
-  if (!isServerCode(code)) {
-    return isOwnError(error) ? error : new DatabaseUnavailable('unreachable', { cause: error });
+  if (!isServerCode(code)) return isOwnError(error) ? error : unavailable('unreachable', error);
+  // A row that no partition takes is no fault of the row.
+  if (code === '23514' && constraint === undefined) return unavailable('no_partition', error);
+  const meaning = meaningOf(code) ?? null;
+  switch (meaning) {
+    case null:
+      return error;
+    case 'unique':
+    case 'foreign_key':
+    case 'check':
+      return new ConstraintViolation(meaning, columnsOf(table, detail, column), { cause: error });
+    default:
+      return unavailable(meaning, error);
   }
-  if (code === '23514' && constraint === undefined) {
-    return new DatabaseUnavailable('failed', { cause: error, description: NO_PARTITION });
-  }
-  const kind = KINDS[code];
-  if (kind !== undefined) return new ConstraintViolation(kind, columnsOf(table, detail, column), { cause: error });
-  const reason = REASONS.find(([prefix]) => code.startsWith(prefix))?.[1];
-  if (reason === undefined) return error;
-  return new DatabaseUnavailable(reason, { cause: error, description: DESCRIPTIONS[reason] });
 }
 
-/** A row that no partition takes is no fault of the row. */
-const NO_PARTITION = 'the database cannot be written: it has no partition for new rows; see sallyport doctor';
+function unavailable(reason: UnavailableReason, cause: Error): DatabaseUnavailable {
+  return new DatabaseUnavailable(reason, { cause, isServer: true });
+}
 
 /** Errors of the system, such as EPIPE, are no codes of PostgreSQL: none of its classes begins with E. */
 export function isServerCode(code: string | undefined): code is string {
   return code !== undefined && /^[0-9A-DF-Z][0-9A-Z]{4}$/.test(code);
 }
-
-/** The files are the server's. */
-const DESCRIPTIONS: Readonly<Partial<Record<UnavailableReason, string>>> = {
-  full: 'the database cannot be written: the disk of its server is full',
-  read_only: 'the database cannot be written: its server is read-only or a standby',
-  locked: 'the database did not answer in time: another transaction holds a lock',
-  damaged: 'the database server reports an internal error: see its log',
-  failed: 'the database server lacks a resource: see its log',
-};
 
 /** Errors of this program, such as a missing parameter. Everything else without a code comes from the connection. */
 function isOwnError(error: Error): boolean {
@@ -81,7 +105,7 @@ function isOwnError(error: Error): boolean {
 export function isLost(error: unknown): boolean {
   if (!(error instanceof Error) || isOwnError(error)) return false;
   const { code } = error as ServerError;
-  return !isServerCode(code) || startsWithOne(code, ['57P', '08', '25006', '25P03']);
+  return !isServerCode(code) || startsWithOne(code, ['57P', '08', '25006', '25P03', '25P04']);
 }
 
 /** An answer to COMMIT that does not say whether the transaction was committed. */
@@ -96,13 +120,14 @@ function startsWithOne(code: string, prefixes: readonly string[]): boolean {
 
 /** Statements that the server prepared earlier no longer fit the tables, or are gone. A new connection helps. */
 export function isStaleSession(error: unknown): boolean {
-  const { code, message } = error as ServerError;
-  return code === '26000' || (code === '0A000' && message.includes('cached plan'));
+  const { code, routine } = error as ServerError;
+  // The message depends on `lc_messages`; the name of the server's function does not.
+  return code === '26000' || (code === '0A000' && routine === 'RevalidateCachedQuery');
 }
 
 /** Whether an error of `portError` says that no partition takes a row. */
 export function lacksPartition(error: unknown): boolean {
-  return error instanceof DatabaseUnavailable && error.message === NO_PARTITION;
+  return error instanceof DatabaseUnavailable && error.reason === 'no_partition';
 }
 
 /** A transaction that another one kept from finishing; run again, it may finish. */

@@ -89,7 +89,10 @@ export async function openPostgres({
   });
   const watching = [watch([...readers, ...writers], route, { answerMs, patience })];
   const reads = createReads(readers);
-  const run = (sql: string): Promise<void> => runAlone(route, sql);
+  const run = (sql: string): Promise<void> =>
+    runAlone(route, ({ settings }) => (settings === '' ? sql : `${settings}; ${sql}`));
+  const vacuum = (table: string): Promise<void> =>
+    runAlone(route, ({ schema }) => `VACUUM ${schema === null ? table : `${schema}.${table}`}`);
   const repair = (error: unknown): Promise<boolean> => makePartitions({ all: reads, run }, error);
   const writes = createWrites(writers, repair, Number.isFinite(answerMs) ? commitMs : answerMs);
 
@@ -112,7 +115,7 @@ export async function openPostgres({
     confirm: confirming(writes),
     // Old versions of rows are removed by VACUUM, not by this transaction.
     overwriteCopies: async () => [],
-    forgetOverwritten: () => vacuumErased({ get: async (sql, params) => (await reads(sql, params))[0], run }),
+    forgetOverwritten: () => vacuumErased({ get: async (sql, params) => (await reads(sql, params))[0], vacuum }),
     run,
     listen: listener.listen,
     notify: createNotify(reads),
@@ -129,11 +132,11 @@ function manyConnections(route: Route, count: number): Connection[] {
   return Array.from({ length: count }, () => createConnection(route));
 }
 
-async function runAlone(route: Route, sql: string): Promise<void> {
+async function runAlone(route: Route, sqlFor: (session: Session) => string): Promise<void> {
   let session: Session | null = null;
   try {
     session = await route.connect();
-    await session.query(sql);
+    await session.query(sqlFor(session));
   } catch (error) {
     throw portError(error);
   } finally {
@@ -249,11 +252,11 @@ function createWrites(
     const late = waiting.filter(isLate);
     if (late.length > 0) waiting.splice(0, waiting.length, ...waiting.filter((list) => !isLate(list)));
     for (const list of late)
-      settled(list, () => list.reject(new DatabaseUnavailable('locked', { description: WRITES_WAIT })));
+      settled(list, () => list.reject(new DatabaseUnavailable('waiting')));
     for (const list of underWay) {
       if (list.isGivenUp || list.committingAt === null) continue;
       if (!isOver && (list.isPatient || now - list.committingAt <= commitMs)) continue;
-      settled(list, () => list.reject(new DatabaseUnavailable('unknown', { description: UNCONFIRMED })));
+      settled(list, () => list.reject(new DatabaseUnavailable('unknown')));
       list.isGivenUp = true;
     }
   };
@@ -341,10 +344,6 @@ function createWrites(
     },
   };
 }
-
-const WRITES_WAIT = 'the database did not answer in time: other writes wait for it, perhaps for a synchronous standby';
-const UNCONFIRMED =
-  'the database has not confirmed the write in time, and may still keep it: repeat it, with the same idempotency key if it has one';
 
 const NOW = 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000) AS now';
 

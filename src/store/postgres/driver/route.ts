@@ -38,7 +38,13 @@ export function createRoute({ plan, prepares, patience }: RouteOptions): Route {
   let spare: Session | null = null;
   let isClosed = false;
 
-  const attempt = async (): Promise<Session> => connectFirst(plan(), prepares);
+  /** The schema of the first session. A change of the search path would divide the tables among two schemas. */
+  let schema: string | null = null;
+  const attempt = async (): Promise<Session> => {
+    const session = await connectFirst(plan(), { prepares, schema });
+    schema ??= session.schema;
+    return session;
+  };
   const recover = async (): Promise<void> => {
     while (!isClosed && outage !== null) {
       const pauseMs = isRefusal(outage) ? POSTGRES_REFUSED_MS : POSTGRES_RECONNECT_MS;
@@ -98,7 +104,7 @@ export function createRoute({ plan, prepares, patience }: RouteOptions): Route {
 
 /** The server answered and refused the role: soon asked again, it would only fill its log. */
 function isRefusal({ code }: Error & { readonly code?: string }): boolean {
-  return code?.startsWith('28') === true || code === '3D000';
+  return code?.startsWith('28') === true || code === '3D000' || code === '42501';
 }
 
 /** The server has no connection left, but those that this process has are good. */

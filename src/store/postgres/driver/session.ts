@@ -6,6 +6,7 @@ import { POSTGRES_END_MS } from '../../../kernel/limits/postgres.ts';
 import type { Parameters, Row, Statement } from '../../database.ts';
 import { postgresText, postgresValue, typesOf } from './dialect.ts';
 import { type Answered, pipelined, type Sent } from './pipeline.ts';
+import { transactionSettings } from './settings.ts';
 
 /** A shared statement with its parameters. */
 export type Prepared = Pick<Statement, 'sql' | 'params'>;
@@ -13,6 +14,10 @@ export type Prepared = Pick<Statement, 'sql' | 'params'>;
 export type Session = {
   /** The server's process for it; null behind a pooler such as PgBouncer, which may give each transaction another one. */
   readonly process: number | null;
+  /** The schema of the tables as an identifier; null if the search path has none. */
+  readonly schema: string | null;
+  /** The statements that give a transaction its settings, for a session behind a pooler; '' if the session has them. */
+  readonly settings: string;
   /** Differs after each start and each crash of a server. Transaction numbers mean the same only within one run. */
   readonly serverRun: string;
   /** False once the connection is lost or closed. */
@@ -43,24 +48,15 @@ export type Session = {
   end(): Promise<void>;
 };
 
-/**
- * The settings of the planner, for a session or for one transaction. The shared statements are written for look-ups in indexes, which is all
- * that SQLite does. PostgreSQL keeps the plan of a prepared statement, and might choose to read whole tables while they are small or have no
- * statistics yet. To compile a plan (JIT) takes up to a second, and running it a few milliseconds.
- */
-export function planning(set: 'SET' | 'SET LOCAL'): string {
-  return ['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']
-    .map((name) => `${set} ${name} = off`)
-    .join('; ');
-}
+/** The start of a transaction, whatever the role's isolation is. */
+export const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED';
 
 /**
- * Runs reads. Behind a pooler they are a transaction with the settings of the planner: sent at once, so that the statements of concurrent
- * callers stay apart.
+ * Runs reads. Behind a pooler they are a transaction with its settings: sent at once, so that the statements of concurrent callers stay apart.
  */
 export function runPlanned(session: Session, reads: readonly Prepared[]): Promise<Answered> {
   if (session.process !== null) return session.runAll(reads);
-  const begun = session.query(`BEGIN; ${planning('SET LOCAL')}`);
+  const begun = session.query(`${BEGIN}; ${session.settings}`);
   const answer = session.runAll(reads);
   const ended = session.query('COMMIT');
   // The answer tells what went wrong.
@@ -71,22 +67,29 @@ export function runPlanned(session: Session, reads: readonly Prepared[]): Promis
 /** What the server says about itself and about the connection. */
 export type Greeting = {
   readonly process: number;
+  readonly version: number;
+  readonly schema: string | null;
   readonly isStandby: boolean;
   readonly isReadOnly: boolean;
   readonly serverRun: string;
 };
 
 // The processes of the server itself have no role and no database. All of them are new after a crash.
+// The limit of the role may be too short for it. Behind a pooler, SET would outlast this message.
 const GREETING = `
+  SET LOCAL statement_timeout = 0;
   SELECT pg_backend_pid() AS process, pg_is_in_recovery() AS standby, current_setting('transaction_read_only') = 'on' AS read_only,
-    CAST(pg_postmaster_start_time() AS text) || ' ' ||
+    current_setting('server_version_num') AS version, quote_ident(current_schema()) AS schema,
+    CAST(extract(epoch FROM pg_postmaster_start_time()) AS text) || ' ' ||
     coalesce((SELECT CAST(min(pid) AS text) FROM pg_stat_activity WHERE usesysid IS NULL AND datid IS NULL), '') AS server_run`;
 
 export async function greet(client: pg.Client): Promise<Greeting> {
-  const { rows } = await client.query<Row>(GREETING);
-  const [row] = rows;
+  const [, answer] = (await client.query(GREETING)) as unknown as readonly pg.QueryResult<Row>[];
+  const row = answer?.rows[0];
   return {
     process: Number(row?.process),
+    version: Number(row?.version),
+    schema: row?.schema == null ? null : String(row.schema),
     isStandby: row?.standby === 1,
     isReadOnly: row?.read_only === 1,
     serverRun: String(row?.server_run),
@@ -127,6 +130,7 @@ export function createSession(
   const parts = client as unknown as ClientParts;
   const process = parts.processID === greeting.process ? greeting.process : null;
   const isPrepared = prepares && process !== null;
+  const { schema, version } = greeting;
   let waiting = 0;
   let progressAt = 0;
   let isOpen = true;
@@ -179,6 +183,8 @@ export function createSession(
 
   return {
     process,
+    schema,
+    settings: process === null ? transactionSettings({ schema, version }) : '',
     serverRun: greeting.serverRun,
     isOpen: () => isOpen,
     runAll,

@@ -13,7 +13,7 @@ import type { Connection } from './connection.ts';
 import { isLost, isStaleSession, isWorthAnother, leavesOutcomeOpen, portError } from './errors.ts';
 import { hasCommitted, TRANSACTION_END, WAIT_FOR_STANDBY } from './outcome.ts';
 import type { Answered } from './pipeline.ts';
-import { planning, type Session } from './session.ts';
+import { BEGIN, type Session } from './session.ts';
 
 /** How far a transaction is, and whether its caller still waits for it. */
 export type Progress = {
@@ -80,7 +80,6 @@ async function runAlone(
   return resultOf(answer as Answered[number]);
 }
 
-const BEGIN: Statement = { sql: 'BEGIN ISOLATION LEVEL READ COMMITTED', params: {} };
 const LAST: Statement = { sql: TRANSACTION_END, params: {} };
 const WAIT: Statement = { sql: WAIT_FOR_STANDBY, params: {} };
 const LOCK_AUDIT: Statement = { sql: 'LOCK TABLE audit IN EXCLUSIVE MODE', params: {} };
@@ -100,7 +99,7 @@ const limited = new WeakSet<Session>();
 async function limit(session: Session): Promise<void> {
   if (limited.has(session)) return;
   limited.add(session);
-  await session.query(`${limits('SET')}; SET default_transaction_isolation = 'read committed'`);
+  await session.query(limits('SET'));
 }
 
 /** Sends the statements of a transaction that is not committed yet, and returns their answers. Rejects with the first error. */
@@ -109,10 +108,10 @@ async function send(session: Session, statements: readonly Statement[]): Promise
   const sent = [...statements];
   if (session.process === null) {
     // Behind a pooler, a session is on another connection in each transaction.
-    before.push(session.query(`${BEGIN.sql}; ${limits('SET LOCAL')}; ${planning('SET LOCAL')}`));
+    before.push(session.query(`${BEGIN}; ${session.settings}; ${limits('SET LOCAL')}`));
   } else {
     before.push(limit(session));
-    sent.unshift(BEGIN);
+    sent.unshift({ sql: BEGIN, params: {} });
   }
   const answers: Promise<Answered>[] = [];
   for (let at = 0; at < sent.length; at += TOGETHER_MAX)
@@ -131,7 +130,7 @@ async function runOnce(
   progress: Progress,
 ): Promise<readonly StatementResult[]> {
   // Administrative changes come one after another: each entry of the audit log needs the one before.
-  const locks = statements.some(({ sql }) => sql.includes('INSERT INTO audit ')) ? [LOCK_AUDIT] : [];
+  const locks = statements.some(({ locks }) => locks === 'audit') ? [LOCK_AUDIT] : [];
   let last: Answered[number]['rows'][number] | undefined;
   let results: readonly StatementResult[];
   try {

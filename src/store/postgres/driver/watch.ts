@@ -47,7 +47,8 @@ export function watch(
   return { stop: () => clearInterval(timer) };
 }
 
-const WORKING = "SELECT pid FROM pg_stat_activity WHERE state = 'active'";
+// With `track_activities` off, every state is `disabled`: then only the time limit of an answer counts.
+const WORKING = "SELECT pid FROM pg_stat_activity WHERE state IN ('active', 'disabled')";
 
 /** Destroys the sessions on which the server does not work, all of them if it does not answer. */
 async function examine(suspects: readonly Session[], route: Route, probeMs: number): Promise<void> {

@@ -7,7 +7,7 @@ import type { Endpoint } from '../../../webhooks/endpoint.ts';
 
 import type { PgpKey, WebhookConfiguration } from '../../../webhooks/webhook.ts';
 import type { Answer, Database, Row, Statement } from '../../database.ts';
-import { type DispatchStore, NEVER, type ReadRecords } from '../../dispatch.ts';
+import { type DispatchStore, NEVER, type ReadRecords, type UnsureClaims } from '../../dispatch.ts';
 import { clockLeadStore } from '../clock-lead.ts';
 import { customer, readOne, readRow } from '../table.ts';
 import { endpointTable } from '../webhooks/endpoints.ts';
@@ -76,7 +76,18 @@ const POSTPONE = 'UPDATE webhook_progress SET wake_at = @at WHERE webhook_number
 const RELEASE_ALL = `
   UPDATE batch SET lease_owner = NULL, next_attempt_at = least(next_attempt_at, @now)
   WHERE lease_owner IS NOT NULL`;
+const RELEASE_UNSURE = `
+  UPDATE batch SET lease_owner = NULL, next_attempt_at = least(next_attempt_at, @now), attempt_count = attempt_count - 1
+  WHERE webhook_number = @webhookNumber AND state = 'pending' AND lease_owner = @owner
+    AND first_offset NOT IN (SELECT kept.value FROM numbers(@kept) AS kept)`;
 const WAKE_ALL = `UPDATE webhook_progress SET wake_at = ${wokenBy('@now')} WHERE ${IS_RUNNABLE}`;
+
+export function releaseStatements({ webhookNumber, owner, kept, now }: UnsureClaims): Statement[] {
+  return [
+    { sql: RELEASE_UNSURE, params: { webhookNumber, owner, kept: JSON.stringify(kept), now } },
+    { sql: WAKE, params: { webhookNumber, at: now } },
+  ];
+}
 
 export function dispatchStore(db: Database, vault: Vault): DispatchStore {
   return {
@@ -103,6 +114,7 @@ export function dispatchStore(db: Database, vault: Vault): DispatchStore {
       (await db.all(WAITING, { webhookNumber, cursor, limit })).map((row) => readRow(row)),
     records: recordReader(db),
     claim: async (claim) => void (await db.commit(claimStatements(claim))),
+    releaseUnsure: async (claims) => void (await db.commit(releaseStatements(claims))),
     wake: async (webhookNumber, at) => void (await db.commit([{ sql: WAKE, params: { webhookNumber, at } }])),
     postpone: async (webhookNumber, at) => void (await db.commit([{ sql: POSTPONE, params: { webhookNumber, at } }])),
     releaseAll: async (now) => {

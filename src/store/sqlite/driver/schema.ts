@@ -5,6 +5,7 @@
  * test/store/schemas/<version>.sql, and adds a step to `MIGRATIONS`. A test checks that a migrated and a new database are the same.
  */
 import { rmSync } from 'node:fs';
+import BetterSqlite3 from 'better-sqlite3';
 import { VERSION } from '../../../kernel/version.ts';
 import { copyDatabase } from './copy.ts';
 import type { SqliteDatabase } from './sqlite.ts';
@@ -130,6 +131,23 @@ export function migrate({ connection }: SqliteDatabase, path: readonly Migration
     throw error;
   } finally {
     connection.pragma('foreign_keys = ON');
+  }
+}
+
+const OBJECTS = `
+  SELECT type || ' ' || name AS name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'
+  UNION ALL
+  SELECT 'column ' || m.name || '.' || c.name FROM sqlite_master AS m JOIN pragma_table_info(m.name) AS c WHERE m.type = 'table'`;
+
+/** The tables, columns, indexes and triggers that a new database would have and this one has not, such as `index batch_due`. */
+export function missingObjects({ connection }: Pick<SqliteDatabase, 'connection'>, schema: string): readonly string[] {
+  const wanted = new BetterSqlite3(':memory:');
+  try {
+    wanted.exec(schema);
+    const found = new Set(connection.prepare(OBJECTS).pluck().all());
+    return (wanted.prepare(OBJECTS).pluck().all() as string[]).filter((name) => !found.has(name));
+  } finally {
+    wanted.close();
   }
 }
 
