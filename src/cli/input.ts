@@ -35,7 +35,17 @@ export async function readJson(
   name: string,
   given: string,
 ): Promise<Readonly<Record<string, unknown>>> {
+  return parseObject(invocation, name, await readText(invocation, given));
+}
+
+/** The same as the text that was given. */
+export async function readJsonText(invocation: Invocation, name: string, given: string): Promise<string> {
   const text = await readText(invocation, given);
+  parseObject(invocation, name, text);
+  return text;
+}
+
+function parseObject(invocation: Invocation, name: string, text: string): Readonly<Record<string, unknown>> {
   let value: unknown;
   try {
     value = JSON.parse(text);
