@@ -52,7 +52,7 @@ function problemsAt(path: readonly PropertyKey[], problem: string | null): Field
 function nameProblem(name: string): string | null {
   if (name === '__proto__') return 'is a name that no member can have';
   const problem = textProblem(name);
-  return problem === null ? null : `has a name that ${problem}`;
+  return problem === null ? null : `${problem} (in its name)`;
 }
 
 function stepOf({ value }: Place, name: string): PropertyKey {

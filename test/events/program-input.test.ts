@@ -93,6 +93,8 @@ describe('an event that a program publishes', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 5 }), (value) => {
         const input = { type: 'order.created', data: { value } };
+        // Larger integers are refused.
+        fc.pre(!/e\+|\d{16}/.test(JSON.stringify(value)));
         assert.equal(eventsText(input), JSON.stringify(input));
       }),
     );
