@@ -122,7 +122,13 @@ describe('event data', () => {
       const { code, details } = await refusalOf(admin.post('events', body), 400);
       assert.deepEqual([code, details?.[0]?.field], ['validation_failed', field]);
     }
-    for (const body of ['{"type":"a.b","data":{"a":1 2}}', '{"data":{"a":[}}', '{"data":{', '{"type":"a.b","data":{"a":01}}', ''])
+    for (const body of [
+      '{"type":"a.b","data":{"a":1 2}}',
+      '{"data":{"a":[}}',
+      '{"data":{',
+      '{"type":"a.b","data":{"a":01}}',
+      '',
+    ])
       assert.equal((await refusalOf(admin.post('events', body), 400)).code, 'malformed_json', body);
     assert.deepEqual(await succeeded(admin.get('deliveries')), { items: [], nextCursor: null });
   });
