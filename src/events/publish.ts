@@ -97,27 +97,29 @@ export function readEvents(text: string): Events {
     data,
     isBatch,
   );
-  const kept = data.reduce((sum, { begin, end }) => sum + end - begin, 0);
   const problems: (FieldProblem | null)[] = [];
   const events = data.map((span): CheckedEvent => {
-    const sent = text.slice(span.begin, span.end);
-    const value = parsedPart(sent, text);
-    problems.push(countMembers(value) < span.members ? repeated(['data'], sent) : null);
-    const compact = compactJson(text, span);
-    // A part of a text keeps the whole text in memory, such as megabytes of white space.
-    const dataJson = text.length > 2 * kept + OWN_TEXT_LENGTH ? Buffer.from(compact).toString() : compact;
-    return {
-      ...(given[span.event] as z.output<typeof eventInput>),
-      data: value as CheckedEvent['data'],
-      dataJson,
-      isExact: span.isExact,
-    };
+    const { problem, ...kept } = keptData(text.slice(span.begin, span.end), text);
+    problems.push(problem);
+    return { ...(given[span.event] as z.output<typeof eventInput>), ...kept };
   });
   refuseAll(problems, data, isBatch);
   return isBatch ? events : (events[0] as CheckedEvent);
 }
 
-const OWN_TEXT_LENGTH = 64 * 1024;
+/** The data that a part of the text holds. `problem`: a name is repeated. */
+function keptData(
+  sent: string,
+  text: string,
+): Pick<CheckedEvent, 'data' | 'dataJson' | 'isExact'> & { readonly problem: FieldProblem | null } {
+  const data = parsedPart(sent, text) as CheckedEvent['data'];
+  const written = JSON.stringify(data);
+  // As most programs send it: nothing was lost.
+  if (written === sent) return { data, dataJson: written, isExact: true, problem: null };
+  const { json: dataJson, members, isExact } = compactJson(sent);
+  const problem = countMembers(data) < members ? repeated(['data'], sent) : null;
+  return { data, dataJson, isExact, problem };
+}
 
 /** Parses a part of a text. If that fails, the text is not JSON either, and the error tells the place in the text. */
 function parsedPart(part: string, text: string): unknown {
@@ -133,11 +135,11 @@ function repeated(above: readonly PropertyKey[], json: string): FieldProblem {
 }
 
 /** The problem of data that is too large or nested too deep. */
-function dataProblem(text: string, { begin, end, spaces, depth }: DataSpan): FieldProblem | null {
+function dataProblem(text: string, { begin, end, depth }: DataSpan): FieldProblem | null {
   if (depth > JSON_DEPTH_MAX) return { field: 'data', problem: `must not be nested deeper than ${JSON_DEPTH_MAX}` };
-  // A character takes at most 3 bytes of UTF-8, and white space 1.
+  // A character takes at most 3 bytes of UTF-8.
   if ((end - begin) * 3 <= EVENT_DATA_BYTES) return null;
-  const size = Buffer.byteLength(text.slice(begin, end)) - spaces;
+  const size = compactJson(text.slice(begin, end)).bytes;
   if (size <= EVENT_DATA_BYTES) return null;
   return { field: 'data', problem: `has ${size} bytes of JSON, more than ${EVENT_DATA_BYTES}` };
 }

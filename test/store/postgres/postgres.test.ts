@@ -19,7 +19,7 @@ describe('the driver of PostgreSQL', () => {
 
   it('changes no text: it refuses U+0000, which PostgreSQL does not store', async (t) => {
     const { database } = await openTestPostgres(t, NOW);
-    await assert.rejects(database.get('SELECT CAST(@text AS text) AS text', { text: 'a\0b' }), /0x00/);
+    await assert.rejects(async () => database.get('SELECT CAST(@text AS text) AS text', { text: 'a\0b' }), /0x00/);
   });
 
   it('keeps all of a list or nothing', async (t) => {
