@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { contentHash } from '../kernel/content-hash.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
-import { compactJson, countMembers, parseExactly, parseJson, repeatedName } from '../kernel/json-text.ts';
+import { compactJson, countMembers, parseExactly, repeatedName } from '../kernel/json-text.ts';
 import { EXTERNAL_ID_MAX_LENGTH } from '../kernel/limits/customers.ts';
 import {
   EVENT_DATA_BYTES,
@@ -13,7 +13,7 @@ import {
 } from '../kernel/limits/limits.ts';
 import { type FieldProblem, PROBLEMS_MAX, refuseFields } from '../kernel/refusal.ts';
 import { EVENT_TYPE_NAME, text } from '../kernel/schemas.ts';
-import { fieldName, isObject, validate } from '../kernel/validation.ts';
+import { fieldName, isObject, parseJson, validate } from '../kernel/validation.ts';
 import type { Acting } from '../resources/acting.ts';
 import { KeyConflict, retryStale } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
@@ -121,7 +121,7 @@ function keptData(
   return { data, dataJson, isExact, problem };
 }
 
-/** Parses a part of a text. If that fails, the text is not JSON either, and the error tells the place in the text. */
+/** Parses a part of a text. If that fails, the text is not JSON either, and the refusal tells the place in the text. */
 function parsedPart(part: string, text: string): unknown {
   try {
     return JSON.parse(part) as unknown;

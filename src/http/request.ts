@@ -6,12 +6,11 @@
 import { isAscii } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { isIPv6 } from 'node:net';
-import { parseJson } from '../kernel/json-text.ts';
 import { PEERS_CACHED, REQUEST_BODY_MS } from '../kernel/limits/limits.ts';
 import { FORM_FIELDS_MAX } from '../kernel/limits/portal.ts';
 import { createLru } from '../kernel/lru.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
-import { printable, textProblem } from '../kernel/validation.ts';
+import { parseJson, printable, textProblem } from '../kernel/validation.ts';
 import { type Cidr, cidrContains, formatAddress, parseAddress, unmapped } from '../outbound/ip-address.ts';
 import type { BodyRule } from './route.ts';
 

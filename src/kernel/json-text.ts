@@ -2,17 +2,6 @@
  * JSON as text (RFC 8259), because `JSON.parse` loses digits of numbers and repeated names. Each function reads a text once and without
  * recursion, so that its time is linear whatever the text holds. None of them checks the syntax: parse the text as well.
  */
-import { Refusal } from './refusal.ts';
-
-/** Parses a text that a caller sent. Throws 400 `malformed_json` with the place of the first error. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch (error) {
-    const where = /position \d+(?: \(line \d+ column \d+\))?/.exec(error instanceof Error ? error.message : '')?.[0];
-    throw new Refusal('malformed_json', `the body is not JSON${where === undefined ? '' : ` (at ${where})`}`);
-  }
-}
 
 /** A list or an object in a text: from `begin` until before `end`. */
 export type JsonSpan = {

@@ -1,7 +1,7 @@
 /** Validates input with schemas and refuses it by field (contract §1). */
 import type { z } from 'zod';
 import { JSON_DEPTH_MAX } from './limits/limits.ts';
-import { type FieldProblem, PROBLEMS_MAX, type Refusal, refuseField, refuseFields } from './refusal.ts';
+import { type FieldProblem, PROBLEMS_MAX, Refusal, refuseField, refuseFields } from './refusal.ts';
 
 /**
  * Validates a value and returns the output of the schema, with defaults. `reserved`: why fields are refused that the schema does not
@@ -22,6 +22,16 @@ export function validate<T>(schema: z.ZodType<T>, value: unknown, reserved: Read
 export function textProblem(text: string): string | null {
   if (text.includes('\0')) return 'must not hold U+0000';
   return text.isWellFormed() ? null : 'must be well-formed Unicode, and holds half of a surrogate pair';
+}
+
+/** Parses a body. Throws 400 `malformed_json` with the place of the first error. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    const where = /position \d+(?: \(line \d+ column \d+\))?/.exec(error instanceof Error ? error.message : '')?.[0];
+    throw new Refusal('malformed_json', `the body is not JSON${where === undefined ? '' : ` (at ${where})`}`);
+  }
 }
 
 /** The place of a value, as a linked list. It becomes a field name only for an error. */
