@@ -169,7 +169,7 @@ function collision(error: unknown, { name, key }: MovedTable, rows: readonly Row
   if (unfit === undefined) return null;
   const place = key.map((column) => `${column} ${JSON.stringify(plain(unfit[column]))}`).join(', ');
   return new MoveError(
-    `a row of the table ${name} (${place}) differs from another one only by U+0000, which PostgreSQL does not store: remove one of them and move again`,
+    `a row of the table ${name} (${place}) differs from another one only by U+0000, which PostgreSQL does not store: remove one of them`,
   );
 }
 

@@ -1,6 +1,6 @@
 /**
- * The text of a request that publishes events (contract §4). The data of each event is cut out before anything is parsed: its size is known
- * first, and it is stored and sent as it came.
+ * The text of a request that publishes events (contract §4). The data of each event is cut out before anything is parsed: its size is
+ * known first, and it is stored and sent as it came.
  */
 import { type JsonSpan, lastOfString, opensAt, skipSpaces, spanAt, stringValue } from '../kernel/json-text.ts';
 

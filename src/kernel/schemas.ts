@@ -96,13 +96,12 @@ export const NO_BLANK_ENDS_OR_CONTROLS: string = `^[^${BLANKS}](?:[^${CONTROLS}]
 
 /** A port from 1 to 65535. */
 const PORT = '[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]';
-/** White space, control characters and the invisible characters of category Cf, in a character class. */
-const UNSEEN =
-  '\\x00-\\x20\\x7f-\\xa0\\xad\u0600-\u0605\u061c\u06dd\u070f\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u2064\u2066-\u206f\u3000\ufeff\ufff9-\ufffb';
+/** Spaces and control characters up to U+00A0, in a character class. */
+const UNSEEN = '\\x00-\\x20\\x7f-\\xa0';
 
 /**
- * For OpenAPI: an absolute URL without credentials. It allows hosts that only a parser can refuse. `scheme` and `more`, the characters
- * that may not follow the host, are parts of a pattern.
+ * For OpenAPI: an absolute URL without credentials. It allows hosts that only a parser can refuse, and invisible characters beyond U+00A0.
+ * `scheme` and `more`, the characters that may not follow the host, are parts of a pattern.
  */
 export function urlPattern(scheme: string, more: string): string {
   const host = `[^${UNSEEN}#%/:<>?@\\[\\\\\\]^|]+`;

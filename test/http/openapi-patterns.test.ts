@@ -102,9 +102,9 @@ const URLS = {
       'https://a.example\\b',
       'https://a.example/\\b',
     ],
-    ...['https://a.example/\u200b', 'https://a%2eexample/', '/a', 'https://a.example/\n', 'https://a.example:70000/'],
+    ...['https://a%2eexample/', '/a', 'https://a.example/\n', 'https://a.example:70000/'],
   ],
-  beyond: ['https://10.1.2.3/', 'https://1572395042/', 'https://ｒeceiver.example/'],
+  beyond: ['https://a.example/\u200b', 'https://10.1.2.3/', 'https://1572395042/', 'https://ｒeceiver.example/'],
 };
 
 const ASKED: readonly Asked[] = [
