@@ -233,7 +233,11 @@ describe('a request to publish', () => {
       order({ data: { a: 'ä'.repeat(EVENT_DATA_BYTES / 2) } }),
       ['data'],
     ],
-    ['with a number that JSON.parse has rounded', order({ data: { n: [Number('12345678901234567890')] } }), ['data.n[0]']],
+    [
+      'with a number that JSON.parse has rounded',
+      order({ data: { n: [Number('12345678901234567890')] } }),
+      ['data.n[0]'],
+    ],
     ['with a number that is none', order({ data: { n: JSON.parse('-1e400') } }), ['data.n']],
     ['with data that is nested too deep', order({ data: { deep } }), ['data']],
     ['with no events', { events: [] }, ['events']],
