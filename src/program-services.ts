@@ -24,8 +24,9 @@ import { type EmployeeBody, type Employees, employeeReader } from './employees/e
 import { type Erasures, eraseInput } from './events/erase.ts';
 import type { EventType } from './events/event.ts';
 import { type EventTypeBody, type EventTypes, eventTypeReader } from './events/event-types.ts';
-import { type Publish, type PublishInput, readEvents } from './events/publish.ts';
-import { validate } from './kernel/validation.ts';
+import { eventsText, type Publish, type PublishInput, readEvents } from './events/publish.ts';
+import { refuseField } from './kernel/refusal.ts';
+import { isObject, textProblem, validate } from './kernel/validation.ts';
 import type { Acting } from './resources/acting.ts';
 import type { Administration } from './resources/administration.ts';
 import type { IfMatch } from './resources/entity-tag.ts';
@@ -203,8 +204,30 @@ export function readingServices(services: Services): UntypedServices {
       const { wait, ...place } = validate(recordsInput, query);
       return services.readRecords(webhookId, { ...place, waitMs: wait * 1000, signal });
     },
-    publish: async (body, acting) => services.publish(readEvents(body), acting),
+    publish: async (body, acting) => services.publish(readEvents(eventsText(body)), acting),
   };
+}
+
+/**
+ * Refuses texts that no field takes among the arguments of all functions, also in nested objects: ids, and the values of filters. The
+ * readers refuse them in bodies.
+ */
+export function refusingUnfitTexts<T extends object>(parts: T): T {
+  return new Proxy(parts, {
+    get(target, name, receiver) {
+      const part: unknown = Reflect.get(target, name, receiver);
+      if (typeof part !== 'function')
+        return part !== null && typeof part === 'object' ? refusingUnfitTexts(part) : part;
+      return (...args: readonly unknown[]): unknown => {
+        const texts = args.flatMap((arg): [string, unknown][] => (isObject(arg) ? Object.entries(arg) : [['id', arg]]));
+        for (const [field, value] of texts) {
+          const problem = typeof value === 'string' ? textProblem(value) : null;
+          if (problem !== null) return Promise.reject(refuseField(field, problem));
+        }
+        return part(...args);
+      };
+    },
+  });
 }
 
 const NEVER_ENDED: AbortSignal = new AbortController().signal;

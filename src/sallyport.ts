@@ -19,7 +19,7 @@ import { createOauthTokens, createTestOauth } from './delivery/oauth.ts';
 import { createSend, type Send } from './delivery/send.ts';
 import { createTestDelivery } from './delivery/test-delivery.ts';
 import { createEmbedding, type Embedding } from './embedding.ts';
-import { checkedEvents, type PublishInput, readEvents } from './events/publish.ts';
+import { eventsText, type PublishInput, readEvents } from './events/publish.ts';
 import { writeApplicationUses } from './housekeeping/application-uses.ts';
 import { logAuditHead } from './housekeeping/audit-head.ts';
 import { createHousekeeping } from './housekeeping/housekeeping.ts';
@@ -46,7 +46,7 @@ import { createLog, type Log } from './observe/log.ts';
 import { createMetrics, type Metrics } from './observe/metrics.ts';
 import { createUsageObserver } from './observe/usage.ts';
 import { createPortal } from './portal/portal.ts';
-import { type ProgramServices, readingServices } from './program-services.ts';
+import { type ProgramServices, readingServices, refusingUnfitTexts } from './program-services.ts';
 import { EMBEDDING_PROGRAM } from './resources/acting.ts';
 import type { Services } from './services.ts';
 import type { NewInstance } from './store/instances.ts';
@@ -240,11 +240,11 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
     // Without the portal: an embedding program has its own pages at these paths.
     ...embedding,
     failed,
-    services: refusedAfterStop(during, readingServices(services), IN_MEMORY),
+    services: refusingUnfitTexts(refusedAfterStop(during, readingServices(services), IN_MEMORY)),
     firstCredentials: composed.firstCredentials,
     credentialsShown: () => during(composed.credentialsShown),
     firstInvitation: () => during(async () => inviteFirstAdministrator(composed, issuer())),
-    publish: (input) => during(async () => services.publish(readEvents(checkedEvents(input)), EMBEDDING_PROGRAM)),
+    publish: (input) => during(async () => services.publish(readEvents(eventsText(input)), EMBEDDING_PROGRAM)),
     startDelivery: () => lifetime.starting(deliver),
     start: () => lifetime.starting(listenAndDeliver),
     renewCertificate: () => certificate.renew(listener.serve),

@@ -5,6 +5,7 @@ import { matchRule } from '../src/access/catalogue.ts';
 import { type Composed, type ComposeOptions, compose } from '../src/compose.ts';
 import { type Config, defaultConfig } from '../src/config/config.ts';
 import { eventTypeReader } from '../src/events/event-types.ts';
+import { readEvents } from '../src/events/publish.ts';
 import { createLog } from '../src/observe/log.ts';
 import { COMMAND_LINE } from '../src/resources/acting.ts';
 import { cleanUp } from './support/cleanup.ts';
@@ -53,7 +54,7 @@ test('changes that create work notify the listener', async (t) => {
   assert.equal(told, 0);
   await services.eventTypes.create(eventTypeReader.create({ name: 'order.placed' }), COMMAND_LINE);
   assert.equal(told, 0);
-  await services.publish({ type: 'order.placed', data: {} }, COMMAND_LINE);
+  await services.publish(readEvents('{"type":"order.placed","data":{}}'), COMMAND_LINE);
   assert.equal(told, 1);
   wake();
   assert.equal(told, 2);

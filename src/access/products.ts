@@ -24,9 +24,12 @@ import {
 import { requireRightsOfOffer, requireRightsOfRules } from './containment.ts';
 import { scopeName } from './credential.ts';
 
-/** The rules of `parsePattern` as far as a pattern can express them. Repeated names and dot segments are refused in addition. */
-const RULE_PATH =
-  '^(/([A-Za-z0-9_~-][A-Za-z0-9._~-]*|\\{[A-Za-z][A-Za-z0-9_]*\\}))*/([A-Za-z0-9_~-][A-Za-z0-9._~-]*|\\{[A-Za-z][A-Za-z0-9_]*\\*?\\})$';
+/** A character of a literal segment, other than a dot. An escape must not have a plain spelling. */
+const PLAIN = "[A-Za-z0-9_~!$&'()*+,:=@-]|%(?:20|22|3[CE]|5[BDE]|60|7[BCD]|[89A-F][0-9A-F])";
+/** Not `.` and not `..`. */
+const LITERAL = `(?:\\.{3,}|\\.{0,2}(?:${PLAIN}))(?:\\.|${PLAIN})*`;
+/** The rules of `parsePattern` as far as a pattern can express them. Repeated names are refused in addition, and escapes that are not UTF-8. */
+const RULE_PATH = `^(?:/(?:${LITERAL}|\\{[A-Za-z][A-Za-z0-9_]*\\}))*/(?:${LITERAL}|\\{[A-Za-z][A-Za-z0-9_]*\\*?\\})$`;
 
 const scope = z
   .strictObject({

@@ -13,7 +13,7 @@ import {
 } from '../webhooks/endpoint-schema.ts';
 import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
-import { readJsonObject, readText } from './input.ts';
+import { readJsonObject, readSecretText } from './input.ts';
 import { OUTBOUND_SETTINGS, recordCommand, withData } from './open.ts';
 import { printRecord } from './output.ts';
 import { type Configured, listCommand, recordId, removeCommand, showCommand, updateCommand } from './resource.ts';
@@ -180,7 +180,7 @@ export const endpointCommands: CommandGroup = [
 
 async function readSecret(invocation: Invocation): Promise<string | undefined> {
   const given = invocation.text('secret');
-  return given === undefined ? undefined : (await readText(invocation, given)).trimEnd();
+  return given === undefined ? undefined : readSecretText(invocation, 'secret', given);
 }
 
 /** Goes to standard error, because programs read standard output: the command succeeded, but nothing is sent to the endpoint. */

@@ -1,12 +1,12 @@
 /** `sallyport event …`: publish and erase events. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ErasedView, eraseInput } from '../events/erase.ts';
-import { readEvents } from '../events/publish.ts';
+import { eventText, readEvents } from '../events/publish.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
 import type { CommandGroup } from './command.ts';
 import { customerIdOf } from './customer.ts';
-import { readJson } from './input.ts';
+import { readJsonText } from './input.ts';
 import { DATA_SETTINGS, recordCommand, withData } from './open.ts';
 import { recordText } from './output.ts';
 
@@ -45,13 +45,13 @@ export const eventCommands: CommandGroup = [
           type: invocation.operand('type'),
           customerId: await customerIdOf(composed, invocation),
           audience: invocation.given('everyone') ? 'everyone' : undefined,
-          data: await readJson(invocation, '<data>', invocation.operand('data')),
           subject: invocation.text('subject'),
           correlationId: invocation.text('correlation-id'),
           actorId: invocation.text('actor-id'),
           idempotencyKey: invocation.text('idempotency-key'),
         });
-        const accepted = await services.publish(readEvents(event), COMMAND_LINE);
+        const data = await readJsonText(invocation, '<data>', invocation.operand('data'));
+        const accepted = await services.publish(readEvents(eventText(event, data)), COMMAND_LINE);
         const { terminal, json } = invocation;
         await terminal.out(json ? `${JSON.stringify(accepted)}\n` : accepted.events.map(recordText).join(''));
         return 0;

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { isUuidV7 } from '../kernel/ids.ts';
 import { EVENT_REQUEST_BYTES, PAGE_DEFAULT, PAGE_MAX } from '../kernel/limits/limits.ts';
+import { blankEndProblem } from '../kernel/schemas.ts';
 import { isObject } from '../kernel/validation.ts';
 import { type ListRules, parseCursor, parseFilter, parseSort, sortsOf } from '../resources/list-rules.ts';
 import type { After, Filter } from '../store/resource.ts';
@@ -13,6 +14,15 @@ import { CommandError, UsageError } from './errors.ts';
 export async function readText({ terminal }: Invocation, given: string): Promise<string> {
   if (given === '-') return readStandardInput(terminal);
   return given.startsWith('@') ? readFile(given.slice(1)) : given;
+}
+
+/** A secret, read by `readText`. One that begins or ends with white space is refused, as everywhere: a file may end with a line feed. */
+export async function readSecretText(invocation: Invocation, option: string, given: string): Promise<string> {
+  const text = await readText(invocation, given);
+  const problem = blankEndProblem(text);
+  if (problem !== null)
+    throw new UsageError(`--${option} ${problem}: printf '%s' writes a text without one`, invocation.command.name);
+  return text;
 }
 
 /** The text of a file, or of standard input for `-`. */
@@ -35,7 +45,17 @@ export async function readJson(
   name: string,
   given: string,
 ): Promise<Readonly<Record<string, unknown>>> {
+  return parseObject(invocation, name, await readText(invocation, given));
+}
+
+/** The same as the text that was given. */
+export async function readJsonText(invocation: Invocation, name: string, given: string): Promise<string> {
   const text = await readText(invocation, given);
+  parseObject(invocation, name, text);
+  return text;
+}
+
+function parseObject(invocation: Invocation, name: string, text: string): Readonly<Record<string, unknown>> {
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -2,6 +2,7 @@
 
 import type { Composed } from '../compose.ts';
 import { matchingTypes } from '../events/event.ts';
+import { parseExactly } from '../kernel/json-text.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
 import type { ErrorClass } from '../outbound/outcome.ts';
@@ -238,7 +239,7 @@ function recordsCommands(): readonly Command[] {
           throw new CommandError(
             `the records are encrypted for the holder of the key ${key}: read them through the API`,
           );
-        return { record: JSON.parse(Buffer.from(bytes).toString('utf8')) as Readonly<Record<string, unknown>> };
+        return { record: parseExactly(Buffer.from(bytes).toString('utf8')) as Readonly<Record<string, unknown>> };
       },
     }),
     recordCommand({

@@ -17,7 +17,7 @@ import {
 import { URL_MAX_LENGTH } from '../kernel/limits/limits.ts';
 import { USER_AGENT_KEPT_LENGTH } from '../kernel/limits/portal.ts';
 import { Refusal } from '../kernel/refusal.ts';
-import { instant } from '../kernel/schemas.ts';
+import { instant, urlPattern } from '../kernel/schemas.ts';
 import type { Acting } from '../resources/acting.ts';
 import { refuseChanged } from '../resources/entity-tag.ts';
 import { ConstraintViolation, retryStale, StaleWrite } from '../store/errors.ts';
@@ -48,7 +48,7 @@ export const portalLinkInput = z
       .nullish()
       .meta({
         description: 'Where the portal leads back to: a page of your product.',
-        pattern: '^https?://([A-Za-z0-9-]{1,63}\\.)*[A-Za-z]{2,63}(:[1-9][0-9]{0,3})?([/?][!-~]*)?$',
+        pattern: urlPattern('[Hh][Tt][Tt][Pp][Ss]?', ''),
       }),
   })
   .meta({ id: 'PortalLinkInput', description: 'Who opens the portal of a customer, and for how long.' });

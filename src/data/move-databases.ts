@@ -10,7 +10,7 @@ import { makePrivateFile } from '../kernel/private-file.ts';
 import { createVault } from '../kernel/vault.ts';
 import type { Acting } from '../resources/acting.ts';
 import type { AuditEntry } from '../resources/audit.ts';
-import type { Database, Row, SqlValue } from '../store/database.ts';
+import type { Database, Row, SqlValue, Statement } from '../store/database.ts';
 import type { PostgresDatabase } from '../store/postgres/driver/postgres.ts';
 import { settingStore } from '../store/sql/settings.ts';
 import { intoOneFile } from '../store/sqlite/driver/copy.ts';
@@ -234,10 +234,24 @@ function postgresTarget(db: PostgresDatabase, json: ReadonlyMap<string, Readonly
       const cells = (row: Row): string =>
         columns.map((column) => `${JSON.stringify(column)}:${cellText(row[column] ?? null, raw.has(column))}`).join();
       const list = columns.join(', ');
-      const sql = `INSERT INTO ${name} (${list}) SELECT ${list} FROM json_populate_recordset(CAST(NULL AS ${name}), CAST(@rows AS json))`;
-      return [
-        { sql, params: { rows: `[${rows.map((row) => `{${cells(row)}}`).join()}]` }, expectChanges: rows.length },
-      ];
+      const from = `FROM json_populate_recordset(CAST(NULL AS ${name}), CAST(@rows AS json))`;
+      const whole = rows.filter((row) => !hasUnreadableEscape(row, raw));
+      const statements = rows
+        .filter((row) => hasUnreadableEscape(row, raw))
+        .map((row): Statement => {
+          const apart = columns.filter((column) => raw.has(column) && row[column] != null);
+          const params = Object.fromEntries(apart.map((column) => [`json_${column}`, row[column] as SqlValue]));
+          const read = columns.map((column) => (apart.includes(column) ? `CAST(@json_${column} AS json)` : column));
+          const rest = { ...row, ...Object.fromEntries(apart.map((column) => [column, null])) };
+          const sql = `INSERT INTO ${name} (${list}) SELECT ${read.join(', ')} ${from}`;
+          return { sql, params: { ...params, rows: `[{${cells(rest)}}]` }, expectChanges: 1 };
+        });
+      if (whole.length > 0) {
+        const all = `[${whole.map((row) => `{${cells(row)}}`).join()}]`;
+        const sql = `INSERT INTO ${name} (${list}) SELECT ${list} ${from}`;
+        statements.unshift({ sql, params: { rows: all }, expectChanges: whole.length });
+      }
+      return statements;
     },
     finish: (lastWebhook) => [
       ...(lastWebhook === 0
@@ -255,6 +269,13 @@ function postgresTarget(db: PostgresDatabase, json: ReadonlyMap<string, Readonly
       },
     ],
   };
+}
+
+/** Escapes that the type json keeps, and that PostgreSQL cannot read inside of other JSON. */
+const UNREADABLE = /\\u(?:0000|[dD][89a-fA-F])/;
+
+function hasUnreadableEscape(row: Row, jsonColumnNames: ReadonlySet<string>): boolean {
+  return [...jsonColumnNames].some((column) => UNREADABLE.test(String(row[column] ?? '')));
 }
 
 /** A value as JSON that PostgreSQL converts to the type of its column. Bytes are in its hexadecimal form. */

@@ -2,10 +2,10 @@
  * Copies all data from one database to another: every table in the order of its key, in chunks. Each chunk is one transaction that also
  * records how far the copy is, so an interrupted move continues. Until the last transaction the target cannot be opened for anything else.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { AuditEntry } from '../resources/audit.ts';
 import type { Database, Row, SqlValue, Statement } from '../store/database.ts';
-import { StaleWrite } from '../store/errors.ts';
+import { ConstraintViolation, StaleWrite } from '../store/errors.ts';
 import { auditStatement } from '../store/sql/audit.ts';
 
 /** A table and its primary key. Tables come after those that they refer to. */
@@ -96,6 +96,7 @@ const CHUNK_ROWS_FIRST = 100;
 const CHUNK_ROWS_MAX = 5000;
 /** All employees at once. */
 const ALL_ROWS = 100_000_000;
+const SHA256_BYTES = 32;
 
 /**
  * Copies everything that is not there yet, verifies the number of rows and the checksum of every table, and finishes. Returns the rows of
@@ -144,7 +145,11 @@ async function copyTable(move: Move, table: MovedTable, begin: State, stored: St
     if (last === undefined) break;
     const next = { ...state, after: table.key.map((column) => last[column] as SqlValue) };
     const params = { name: MOVE_SETTING, value: bytesOf(next), before: bytesOf(before) };
-    await commit(move, [{ sql: ADVANCE, params, expectChanges: 1 }, ...move.to.insert(table, rows)]);
+    await commit(move, [{ sql: ADVANCE, params, expectChanges: 1 }, ...move.to.insert(table, rows)]).catch(
+      (error: unknown) => {
+        throw collision(error, table, rows) ?? error;
+      },
+    );
     [state, before] = [next, next];
     copied += rows.length;
     move.report({ table: table.name, rows: copied, step: 'copied' });
@@ -153,6 +158,19 @@ async function copyTable(move: Move, table: MovedTable, begin: State, stored: St
     limit = Math.max(1, Math.min(CHUNK_ROWS_MAX, Math.floor((rows.length * CHUNK_BYTES) / bytes)));
   }
   return before;
+}
+
+/** Why rows cannot be stored that differ from others only in U+0000, or null if that is not the reason. */
+function collision(error: unknown, { name, key }: MovedTable, rows: readonly Row[]): MoveError | null {
+  if (!(error instanceof ConstraintViolation) || error.kind !== 'unique') return null;
+  const unfit = rows.find((row) =>
+    Object.values(row).some((value) => typeof value === 'string' && value.includes('\0')),
+  );
+  if (unfit === undefined) return null;
+  const place = key.map((column) => `${column} ${JSON.stringify(plain(unfit[column]))}`).join(', ');
+  return new MoveError(
+    `a row of the table ${name} (${place}) differs from another one only by U+0000, which PostgreSQL does not store: remove one of them`,
+  );
 }
 
 /** Nothing of an unfinished move may be changed by another process: its record would differ. */
@@ -177,15 +195,22 @@ async function verifyTable({ from, to, report }: Move, table: MovedTable): Promi
   return source.rows;
 }
 
+/** The number of rows, and a hash of all of them that does not depend on their order: U+FFFD sorts otherwise than U+0000. */
 async function digest(db: Database, table: MovedTable): Promise<{ readonly rows: number; readonly hash: string }> {
-  const hash = createHash('sha256');
+  const all = Buffer.alloc(SHA256_BYTES);
   let rows = 0;
   for (let after: readonly SqlValue[] | null = null; ; ) {
     const found: readonly Row[] = await chunk(db, table, after, CHUNK_ROWS_FIRST * 5);
-    for (const row of found) hash.update(JSON.stringify(table.columns.map((column) => plain(row[column]))));
+    for (const row of found) {
+      const one = Buffer.from(
+        hash('sha256', JSON.stringify(table.columns.map((column) => plain(row[column]))), 'hex'),
+        'hex',
+      );
+      for (let at = 0; at < SHA256_BYTES; at += 1) all[at] = (all[at] as number) ^ (one[at] as number);
+    }
     rows += found.length;
     const last = found.at(-1);
-    if (last === undefined) return { rows, hash: hash.digest('hex') };
+    if (last === undefined) return { rows, hash: all.toString('hex') };
     after = table.key.map((column) => last[column] as SqlValue);
   }
 }
@@ -195,7 +220,7 @@ function plain(value: SqlValue | undefined): unknown {
   return typeof value === 'string' ? portableText(value) : value;
 }
 
-/** A text that PostgreSQL stores: without U+0000. */
+/** A text that PostgreSQL stores: without U+0000, which earlier versions kept on SQLite. */
 export function portableText(text: string): string {
   return text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text;
 }

@@ -13,6 +13,8 @@ export type EventDraft = {
   readonly type: string;
   readonly audience: Audience;
   readonly data: Readonly<Record<string, unknown>>;
+  /** The data as JSON that a publisher sent; default: as `JSON.stringify` writes it. */
+  readonly dataJson?: string | undefined;
   readonly subject?: string | null | undefined;
   readonly correlationId?: string | null | undefined;
   readonly actorId?: string | null | undefined;
@@ -23,7 +25,7 @@ export function makeEvent(draft: EventDraft, { ids, now }: { readonly ids: Ids; 
     id: ids.uuid(),
     type: draft.type,
     audience: draft.audience,
-    dataJson: JSON.stringify(draft.data),
+    dataJson: draft.dataJson ?? JSON.stringify(draft.data),
     subject: draft.subject ?? subjectOf(draft),
     correlationId: draft.correlationId ?? ids.uuid(),
     actorId: draft.actorId ?? null,

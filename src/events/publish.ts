@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { contentHash } from '../kernel/content-hash.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
+import { compactJson, countMembers, parseExactly, repeatedName } from '../kernel/json-text.ts';
 import { EXTERNAL_ID_MAX_LENGTH } from '../kernel/limits/customers.ts';
 import {
   EVENT_DATA_BYTES,
@@ -12,7 +13,7 @@ import {
 } from '../kernel/limits/limits.ts';
 import { type FieldProblem, PROBLEMS_MAX, refuseFields } from '../kernel/refusal.ts';
 import { EVENT_TYPE_NAME, text } from '../kernel/schemas.ts';
-import { fieldName, isDeeperThan, isObject, validate } from '../kernel/validation.ts';
+import { fieldName, isObject, parseJson, validate } from '../kernel/validation.ts';
 import type { Acting } from '../resources/acting.ts';
 import { KeyConflict, retryStale } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
@@ -26,6 +27,7 @@ import {
   takeAllowances,
 } from './audience.ts';
 import { type Accepted, type Audience, makeEvent, type NewEvent } from './event.ts';
+import { type DataSpan, findData } from './event-text.ts';
 import type { EventTypes } from './event-types.ts';
 
 export const reference: z.ZodType<string, string> = text(1, 200);
@@ -54,7 +56,12 @@ export const eventInput = z
     }),
   })
   .meta({ id: 'EventInput', description: 'An event.' });
-export type CheckedEvent = z.output<typeof eventInput>;
+export type CheckedEvent = z.output<typeof eventInput> & {
+  /** The JSON of `data` that is stored and sent. */
+  readonly dataJson: string;
+  /** Whether `data` has every number with the digits of `dataJson`. */
+  readonly isExact: boolean;
+};
 export const eventBatchInput = z
   .strictObject({ events: z.array(eventInput).min(1).max(EVENTS_PER_REQUEST) })
   .meta({ id: 'EventBatchInput', description: 'Events that are accepted all or none.' });
@@ -74,16 +81,74 @@ export type Events = CheckedEvent | readonly CheckedEvent[];
 /** Appends the events all or none. They are durable when it resolves. */
 export type Publish = (events: Events, acting: Acting) => Promise<AcceptedView>;
 
-/** Reads the body of a request: one event, or several as `{events: […]}`. Throws a `Refusal` that names the fields. */
-export function readEvents(body: unknown): Events {
-  if (!isObject(body) || !Object.hasOwn(body, 'events')) return withOwnData(validate(eventInput, body), body);
-  const { events } = validate(eventBatchInput, body);
-  return events.map((event, at) => withOwnData(event, (body.events as unknown[])[at]));
+/**
+ * Reads the JSON text of a request: one event, or several as `{events: […]}`. The data of an event is stored and sent as it came, without
+ * the white space between its parts. Throws 400: `malformed_json`, or a `Refusal` that names the fields.
+ */
+export function readEvents(text: string): Events {
+  const { request, members, data } = findData(text);
+  const body = parsedPart(request, text);
+  if (countMembers(body) < members) throw refuseFields([repeated([], request)]);
+  const isBatch = isObject(body) && Object.hasOwn(body, 'events');
+  const given = isBatch ? validate(eventBatchInput, body).events : [validate(eventInput, body)];
+  // Before any of the data is parsed.
+  refuseAll(
+    data.map((span) => dataProblem(text, span)),
+    data,
+    isBatch,
+  );
+  const problems: (FieldProblem | null)[] = [];
+  const events = data.map((span): CheckedEvent => {
+    const { problem, ...kept } = keptData(text.slice(span.begin, span.end), text);
+    problems.push(problem);
+    return { ...(given[span.event] as z.output<typeof eventInput>), ...kept };
+  });
+  refuseAll(problems, data, isBatch);
+  return isBatch ? events : (events[0] as CheckedEvent);
 }
 
-/** The validator's copy of `data` lacks a member named `__proto__`: data goes out as it was sent. */
-function withOwnData(event: CheckedEvent, sent: unknown): CheckedEvent {
-  return { ...event, data: (sent as CheckedEvent).data };
+/** The data that a part of the text holds. `problem`: a name is repeated. */
+function keptData(
+  sent: string,
+  text: string,
+): Pick<CheckedEvent, 'data' | 'dataJson' | 'isExact'> & { readonly problem: FieldProblem | null } {
+  const data = parsedPart(sent, text) as CheckedEvent['data'];
+  const written = JSON.stringify(data);
+  // As most programs send it: nothing was lost.
+  if (written === sent) return { data, dataJson: written, isExact: true, problem: null };
+  const { json: dataJson, members, isExact } = compactJson(sent);
+  const problem = countMembers(data) < members ? repeated(['data'], sent) : null;
+  return { data, dataJson, isExact, problem };
+}
+
+/** Parses a part of a text. If that fails, the text is not JSON either, and the refusal tells the place in the text. */
+function parsedPart(part: string, text: string): unknown {
+  try {
+    return JSON.parse(part) as unknown;
+  } catch {
+    return parseJson(text);
+  }
+}
+
+function repeated(above: readonly PropertyKey[], json: string): FieldProblem {
+  return { field: fieldName([...above, ...(repeatedName(json) ?? [])]), problem: 'is there more than once' };
+}
+
+/** The problem of data that is too large or nested too deep. */
+function dataProblem(text: string, { begin, end, depth }: DataSpan): FieldProblem | null {
+  if (depth > JSON_DEPTH_MAX) return { field: 'data', problem: `must not be nested deeper than ${JSON_DEPTH_MAX}` };
+  // A character takes at most 3 bytes of UTF-8.
+  if ((end - begin) * 3 <= EVENT_DATA_BYTES) return null;
+  const size = compactJson(text.slice(begin, end)).bytes;
+  if (size <= EVENT_DATA_BYTES) return null;
+  return { field: 'data', problem: `has ${size} bytes of JSON, more than ${EVENT_DATA_BYTES}` };
+}
+
+function refuseAll(problems: readonly (FieldProblem | null)[], data: readonly DataSpan[], isBatch: boolean): void {
+  const details = problems.flatMap((found, n) =>
+    found === null ? [] : [{ ...found, field: fieldOf(data[n]?.event ?? 0, found.field, isBatch) }],
+  );
+  if (details.length > 0) throw refuseFields(details);
 }
 
 type Dependencies = {
@@ -106,8 +171,6 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
     const sound: { readonly at: number; readonly type: string; readonly data: unknown }[] = [];
     const { audiences, addressees } = await audiencesOf(store, inputs);
     const problems = inputs.map(({ idempotencyKey, ...draft }, at): FieldProblem | null => {
-      const unkept = unkeptData(draft.data);
-      if (unkept !== null) return unkept;
       const audience = audiences[at];
       if (audience === undefined || typeof audience !== 'string') return audience ?? null;
       const event = makeEvent({ ...draft, audience }, { ids, now });
@@ -115,9 +178,8 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
       const idempotency =
         key === null ? null : { publisher, key, expiresAt: now + IDEMPOTENCY_MS, contentHash: hashOf(draft, audience) };
       events.push({ ...event, idempotency });
-      const tooLarge = oversize(event);
-      if (tooLarge === null) sound.push({ at, ...draft });
-      return tooLarge;
+      sound.push({ at, ...draft });
+      return null;
     });
     for (const [n, problem] of (await eventTypes.problemsOf(sound)).entries()) problems[sound[n]?.at ?? 0] = problem;
     const details = problems.flatMap((problem, at) =>
@@ -162,7 +224,8 @@ function fieldOf(at: number, field: string, batch: boolean): string {
 
 /** Hashes the event without its key. The order of members does not matter, and null equals absent. */
 function hashOf(event: Omit<CheckedEvent, 'idempotencyKey'>, audience: Audience): Uint8Array {
-  const { type, data, subject, correlationId, actorId } = event;
+  const { type, dataJson, isExact, subject, correlationId, actorId } = event;
+  const data = isExact ? event.data : parseExactly(dataJson);
   return contentHash([type, data, subject ?? null, correlationId ?? null, actorId ?? null, audience]);
 }
 
@@ -182,34 +245,6 @@ function refuseConflicts(places: readonly number[], batch: boolean): void {
   const problem = 'was used within 24 hours for an event with other content';
   const problems = places.map((at) => ({ field: fieldOf(at, 'idempotencyKey', batch), problem }));
   if (problems.length > 0) throw refuseFields(problems, 'idempotency_conflict');
-}
-
-/** The problem of data that cannot be sent exactly as it came, or is nested too deep. */
-function unkeptData(data: unknown): FieldProblem | null {
-  if (isDeeperThan(JSON_DEPTH_MAX, data)) {
-    return { field: 'data', problem: `must not be nested deeper than ${JSON_DEPTH_MAX}` };
-  }
-  const inexact = inexactNumber(data);
-  if (inexact === null) return null;
-  return { field: 'data', problem: `holds ${inexact}, a number that is not kept exactly: send it as a string` };
-}
-
-/** A number that JSON.parse may have rounded or made infinite, so that it would be sent changed. */
-function inexactNumber(value: unknown): number | null {
-  if (typeof value === 'number')
-    return Number.isFinite(value) && Math.abs(value) <= Number.MAX_SAFE_INTEGER ? null : value;
-  if (value === null || typeof value !== 'object') return null;
-  for (const member of Object.values(value)) {
-    const found = inexactNumber(member);
-    if (found !== null) return found;
-  }
-  return null;
-}
-
-function oversize({ dataJson }: NewEvent): FieldProblem | null {
-  const size = Buffer.byteLength(dataJson);
-  if (size <= EVENT_DATA_BYTES) return null;
-  return { field: 'data', problem: `has ${size} bytes of JSON, more than ${EVENT_DATA_BYTES}` };
 }
 
 function summary(events: readonly Accepted[]): AcceptedView {
@@ -251,14 +286,19 @@ export type EventInput = {
 export type PublishInput = EventInput | { readonly events: readonly EventInput[] };
 
 /**
- * A copy of `input` as JSON represents it, which the program can no longer change. Throws a `Refusal` that names each value that JSON
- * cannot represent, such as `events[1].data.total`. JSON.stringify would drop or change it, or throw without naming it.
+ * The JSON text of what a program publishes, for `readEvents`. Throws a `Refusal` that names each value that JSON cannot represent, such as
+ * `events[1].data.total`. JSON.stringify would drop or change it, or throw without naming it.
  */
-export function checkedEvents(input: unknown): unknown {
+export function eventsText(input: unknown): string {
   const found: FieldProblem[] = [];
   examine(input, { path: [], above: [], found });
   if (found.length > 0) throw refuseFields(found);
-  return input === undefined ? undefined : (JSON.parse(JSON.stringify(input)) as unknown);
+  return JSON.stringify(input) ?? 'null';
+}
+
+/** The same for one event with these other fields. `dataJson`: a JSON object. */
+export function eventText(fields: Readonly<Record<string, unknown>>, dataJson: string): string {
+  return `{"data":${dataJson},${JSON.stringify(fields).slice(1)}`;
 }
 
 type Walk = {
@@ -306,12 +346,19 @@ function problemOf(value: unknown, above: readonly object[]): string | null {
     case 'symbol':
       return `is a ${typeof value}, which JSON cannot carry`;
     case 'number':
-      return Number.isFinite(value) ? null : `is ${value}, which JSON cannot carry`;
+      return numberProblem(value);
     case 'object':
       return value === null ? null : problemOfObject(value, above);
     default:
       return null;
   }
+}
+
+function numberProblem(value: number): string | null {
+  if (!Number.isFinite(value)) return `is ${value}, which JSON cannot carry`;
+  // The program may have meant another one: from there on a double stands for several integers.
+  if (Math.abs(value) <= Number.MAX_SAFE_INTEGER) return null;
+  return `is ${value}, a number that is not kept exactly: send it as a string`;
 }
 
 function problemOfObject(value: object, above: readonly object[]): string | null {

@@ -9,7 +9,8 @@ import { isIPv6 } from 'node:net';
 import { PEERS_CACHED, REQUEST_BODY_MS } from '../kernel/limits/limits.ts';
 import { FORM_FIELDS_MAX } from '../kernel/limits/portal.ts';
 import { createLru } from '../kernel/lru.ts';
-import { Refusal } from '../kernel/refusal.ts';
+import { Refusal, refuseField } from '../kernel/refusal.ts';
+import { parseJson, printable, textProblem } from '../kernel/validation.ts';
 import { type Cidr, cidrContains, formatAddress, parseAddress, unmapped } from '../outbound/ip-address.ts';
 import type { BodyRule } from './route.ts';
 
@@ -214,18 +215,10 @@ export async function readBody(
   return { body: parse(text, mediaType, rule), mediaType };
 }
 
-function parse(text: string, mediaType: string, { repeats = false }: BodyRule): unknown {
+function parse(text: string, mediaType: string, { repeats = false, isText }: BodyRule): unknown {
+  if (isText === true) return text;
   if (mediaType !== 'application/x-www-form-urlencoded') return parseJson(text);
   return repeats ? parseRepeatedForm(text) : parseForm(text);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch (error) {
-    const where = /position \d+(?: \(line \d+ column \d+\))?/.exec(error instanceof Error ? error.message : '')?.[0];
-    throw new Refusal('malformed_json', `the body is not JSON${where === undefined ? '' : ` (at ${where})`}`);
-  }
 }
 
 function checkedMediaType(request: IncomingMessage, rule: BodyRule): string {
@@ -337,7 +330,7 @@ export type Form = Readonly<Record<string, string>>;
 
 /**
  * Parses a form in which each name occurs once (RFC 6749 §3.2). An empty value stays empty. Throws 400 `invalid_request` for a repeated
- * name, a percent sign without two hex digits, and escapes that are not UTF-8.
+ * name, a percent sign without two hex digits, escapes that are not UTF-8, and U+0000.
  */
 export function parseForm(text: string): Form {
   const form: Record<string, string> = Object.create(null) as Record<string, string>;
@@ -371,6 +364,8 @@ function* pairsOf(text: string): Generator<readonly [name: string, value: string
     if (name === null || value === null) {
       throw new Refusal('invalid_request', 'the form has an escape that is broken or not UTF-8');
     }
+    const problem = textProblem(name) ?? textProblem(value);
+    if (problem !== null) throw refuseField(printable(name), problem, 'invalid_request');
     yield [name, value];
   }
 }
@@ -384,8 +379,4 @@ export function decodeFormText(text: string): string | null {
   } catch {
     return null;
   }
-}
-
-function printable(text: string): string {
-  return text.replace(/[^\x20-\x7e]/g, '?').slice(0, 64);
 }

@@ -8,6 +8,8 @@ import {
   parsePattern,
 } from '../access/path.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
+import { printable, textProblem } from '../kernel/validation.ts';
+import { decodeFormText } from './request.ts';
 import type { Route } from './route.ts';
 
 export type Routed = {
@@ -106,16 +108,27 @@ export function queryOf(target: string): URLSearchParams {
   return at === -1 ? NO_QUERY : new URLSearchParams(target.slice(at + 1));
 }
 
-/** Throws 400 with the first parameter that the route does not take, or that was given twice. */
-export function refuseUnknownQuery(route: Route, query: URLSearchParams): void {
+/** U+FFFD as `URLSearchParams` writes it. */
+const REPLACED = '%EF%BF%BD';
+
+/**
+ * Throws 400 with the first parameter that the route does not take, that was given twice, or whose text no field takes. Pages and forms
+ * take any parameter, but no such text either.
+ */
+export function refuseUnknownQuery(route: Route, query: URLSearchParams, target: string): void {
   const { anyMethod, freeQuery, body } = route;
-  if (query.size === 0 || anyMethod === true || freeQuery === true) return;
-  if (body?.types.includes('application/x-www-form-urlencoded')) return;
+  if (query.size === 0 || anyMethod === true) return;
+  for (const [name, value] of query) {
+    const problem = textProblem(name) ?? textProblem(value);
+    if (problem !== null) throw refuseField(printable(name), problem);
+  }
+  if (freeQuery === true || body?.types.includes('application/x-www-form-urlencoded') === true) return;
+  // Other bytes than UTF-8 were read as U+FFFD.
+  if (target.includes('%') && decodeFormText(target) === null && query.toString().includes(REPLACED))
+    throw new Refusal('invalid_request', 'the query has an escape that is not UTF-8');
   for (const name of query.keys()) {
-    const field = name.replace(/[^\x20-\x7e]/g, '?').slice(0, 64);
-    if (route.query === undefined || !Object.hasOwn(route.query, name)) {
-      throw refuseField(field, 'is not a known query parameter');
-    }
-    if (query.getAll(name).length > 1) throw refuseField(field, 'was given more than once');
+    if (route.query === undefined || !Object.hasOwn(route.query, name))
+      throw refuseField(printable(name), 'is not a known query parameter');
+    if (query.getAll(name).length > 1) throw refuseField(printable(name), 'was given more than once');
   }
 }

@@ -92,7 +92,7 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
       route = routeFor?.(route, context.caller) ?? route;
     }
     context.query = queryOf(target);
-    refuseUnknownQuery(route, context.query);
+    refuseUnknownQuery(route, context.query, target);
     const early = (await route.admit?.(request)) ?? null;
     if (early !== null) return early;
     if (route.body !== undefined) {

@@ -59,6 +59,55 @@ export function withoutControls(max: number): z.ZodType<string, string> {
     );
 }
 
+const BLANK_END = new RegExp(`^[${BLANKS}]|[${BLANKS}]$`, 'u');
+const BLANK_NAMES: Readonly<Record<string, string>> = {
+  ' ': 'a space',
+  '\t': 'a tab',
+  '\n': 'a line feed',
+  '\r': 'a carriage return',
+  '\xa0': 'a no-break space',
+  '\ufeff': 'a byte order mark',
+};
+
+/**
+ * The problem of a secret that begins or ends with white space or an invisible character, with its name, or null. Nobody sees it, and
+ * programs that read the secret from a file or a form may or may not remove it.
+ */
+export function blankEndProblem(text: string): string | null {
+  const found = BLANK_END.exec(text);
+  if (found === null) return null;
+  const [blank] = found;
+  const code = (blank.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
+  return `must not ${found.index === 0 ? 'begin' : 'end'} with ${BLANK_NAMES[blank] ?? `U+${code}`}`;
+}
+
+/** Refuses what `blankEndProblem` finds. */
+export function withoutBlankEnds<Schema extends z.ZodType<string, string>>(schema: Schema): Schema {
+  return schema.check((context) => {
+    const message = blankEndProblem(context.value);
+    if (message !== null) context.issues.push({ code: 'custom', input: context.value, message });
+  });
+}
+
+/** For OpenAPI: a text without such ends, of any characters between them, or without control characters. */
+const ANY = '[\\x00-\\x7f]|[^\\x00-\\x7f]';
+export const NO_BLANK_ENDS: string = `^[^${BLANKS}](?:(?:${ANY})*[^${BLANKS}])?$`;
+export const NO_BLANK_ENDS_OR_CONTROLS: string = `^[^${BLANKS}](?:[^${CONTROLS}]*[^${BLANKS}])?$`;
+
+/** A port from 1 to 65535. */
+const PORT = '[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]';
+/** Spaces and control characters up to U+00A0, in a character class. */
+const UNSEEN = '\\x00-\\x20\\x7f-\\xa0';
+
+/**
+ * For OpenAPI: an absolute URL without credentials. It allows hosts that only a parser can refuse, and invisible characters beyond U+00A0.
+ * `scheme` and `more`, the characters that may not follow the host, are parts of a pattern.
+ */
+export function urlPattern(scheme: string, more: string): string {
+  const host = `[^${UNSEEN}#%/:<>?@\\[\\\\\\]^|]+`;
+  return `^${scheme}://(?:\\[[0-9A-Fa-f:.]+\\]|${host})(?::(?:${PORT}))?(?:[/?][^${UNSEEN}${more}]*)?$`;
+}
+
 /** Text without spaces and invisible characters. */
 export function word(max: number): z.ZodType<string, string> {
   return z

@@ -1,7 +1,7 @@
 /** Validates input with schemas and refuses it by field (contract §1). */
 import type { z } from 'zod';
 import { JSON_DEPTH_MAX } from './limits/limits.ts';
-import { type FieldProblem, PROBLEMS_MAX, type Refusal, refuseField, refuseFields } from './refusal.ts';
+import { type FieldProblem, PROBLEMS_MAX, Refusal, refuseField, refuseFields } from './refusal.ts';
 
 /**
  * Validates a value and returns the output of the schema, with defaults. `reserved`: why fields are refused that the schema does not
@@ -10,31 +10,59 @@ import { type FieldProblem, PROBLEMS_MAX, type Refusal, refuseField, refuseField
 export function validate<T>(schema: z.ZodType<T>, value: unknown, reserved: Readonly<Record<string, string>> = {}): T {
   const result = schema.safeParse(value, { reportInput: true });
   if (!result.success) throw refuseIssues(result.error.issues, reserved);
-  const illFormed = illFormedTexts(value);
-  if (illFormed.length > 0) throw refuseFields(illFormed);
+  const unfit = unfitTexts(value);
+  if (unfit.length > 0) throw refuseFields(unfit);
   return result.data;
+}
+
+/**
+ * The problem of a text that no field takes, or null: PostgreSQL stores no U+0000, and all halves of surrogate pairs would become the same
+ * character. The `data` of an event is stored as JSON, which has both as escapes.
+ */
+export function textProblem(text: string): string | null {
+  if (text.includes('\0')) return 'must not hold U+0000';
+  return text.isWellFormed() ? null : 'must be well-formed Unicode, and holds half of a surrogate pair';
+}
+
+/** Parses a body. Throws 400 `malformed_json` with the place of the first error. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    const where = /position \d+(?: \(line \d+ column \d+\))?/.exec(error instanceof Error ? error.message : '')?.[0];
+    throw new Refusal('malformed_json', `the body is not JSON${where === undefined ? '' : ` (at ${where})`}`);
+  }
 }
 
 /** The place of a value, as a linked list. It becomes a field name only for an error. */
 type Place = { readonly above: Place | null; readonly name: PropertyKey; readonly value: object };
 
-/**
- * Finds texts with half of a surrogate pair. Stored as text, all such halves would become the same character. The `data` of an event is
- * stored as JSON, which preserves them.
- */
-function illFormedTexts(body: unknown): FieldProblem[] {
+/** Finds texts and names of members that no field takes, in one walk without recursion. */
+function unfitTexts(body: unknown): FieldProblem[] {
+  if (typeof body === 'string') return problemsAt([], textProblem(body));
   if (body === null || typeof body !== 'object') return [];
   const found: FieldProblem[] = [];
   const waiting: Place[] = [{ above: null, name: '', value: body }];
   for (const at of waiting) {
+    if (found.length >= PROBLEMS_MAX) break;
     for (const [name, value] of Object.entries(at.value)) {
-      if (name === KEPT_AS_JSON) continue;
-      if (typeof value === 'string' && !value.isWellFormed())
-        found.push({ field: fieldName(pathOf({ above: at, name: stepOf(at, name) })), problem: ILL_FORMED });
+      const problem = nameProblem(name) ?? (typeof value === 'string' ? textProblem(value) : null);
+      if (problem !== null) found.push(...problemsAt(pathOf({ above: at, name: stepOf(at, name) }), problem));
       if (value !== null && typeof value === 'object') waiting.push({ above: at, name: stepOf(at, name), value });
     }
   }
   return found;
+}
+
+function problemsAt(path: readonly PropertyKey[], problem: string | null): FieldProblem[] {
+  return problem === null ? [] : [{ field: fieldName(path), problem }];
+}
+
+/** Schemas and merges drop a member named `__proto__`, or take it for the prototype. */
+function nameProblem(name: string): string | null {
+  if (name === '__proto__') return 'is a name that no member can have';
+  const problem = textProblem(name);
+  return problem === null ? null : `${problem} (in its name)`;
 }
 
 function stepOf({ value }: Place, name: string): PropertyKey {
@@ -46,9 +74,6 @@ function pathOf(place: Pick<Place, 'above' | 'name'>): PropertyKey[] {
   for (let { above } = place; above?.above != null; above = above.above) path.unshift(above.name);
   return path;
 }
-
-const ILL_FORMED = 'must be well-formed Unicode, and holds half of a surrogate pair';
-const KEPT_AS_JSON = 'data';
 
 /**
  * Applies a merge patch (RFC 7396) to `target`, the input that would create the record, and validates the result. Refuses unknown fields
@@ -178,7 +203,7 @@ export function fieldName(path: readonly PropertyKey[]): string {
 }
 
 /** Shortens the field name of a caller, and replaces everything but visible ASCII. */
-function printable(name: string): string {
+export function printable(name: string): string {
   return name === '' ? '""' : name.slice(0, 64).replace(/[^\x20-\x7e]/g, '?');
 }
 

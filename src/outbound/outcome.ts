@@ -70,7 +70,19 @@ export function failure(
   message: string,
   { answer = null, timings = NO_TIMINGS }: { readonly answer?: Answer | null; readonly timings?: Timings } = {},
 ): Failure {
-  return { ok: false, errorClass, message, advice: adviceFor(errorClass, answer?.status, message), answer, timings };
+  return {
+    ok: false,
+    errorClass,
+    message: keptText(message),
+    advice: adviceFor(errorClass, answer?.status, message),
+    answer,
+    timings,
+  };
+}
+
+/** A text of somebody else as both databases keep it. */
+function keptText(text: string): string {
+  return text.toWellFormed().replaceAll('\0', '\uFFFD');
 }
 
 /**

@@ -1,6 +1,7 @@
 /** The filters and the order of a list (contract §4), for the API and the command line. */
 import { z } from 'zod';
 import { isUuidV7 } from '../kernel/ids.ts';
+import { textProblem } from '../kernel/validation.ts';
 import type { After, Filter, Place, Sort } from '../store/resource.ts';
 
 /** The filters of a list. A text must be equal to match. */
@@ -90,7 +91,7 @@ function readPlace(cursor: string): Place | null {
     const parts: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
     if (!Array.isArray(parts)) return null;
     const [, , value, id] = parts as unknown[];
-    const isValue = typeof value === 'string' || Number.isSafeInteger(value);
+    const isValue = typeof value === 'string' ? textProblem(value) === null : Number.isSafeInteger(value);
     return isValue && typeof id === 'string' && isUuidV7(id) ? { value: value as Place['value'], id } : null;
   } catch {
     return null;

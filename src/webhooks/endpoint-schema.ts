@@ -15,6 +15,10 @@ import {
   id,
   instant,
   isoInstant,
+  NO_BLANK_ENDS,
+  NO_BLANK_ENDS_OR_CONTROLS,
+  urlPattern,
+  withoutBlankEnds,
   withoutControls,
 } from '../kernel/schemas.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
@@ -23,19 +27,21 @@ import { givenSecret } from '../wire/signature.ts';
 import { currentApiKey, type Endpoint, signingSecretCreatedAt, type Verification } from './endpoint.ts';
 
 const apiKey = z.string().regex(/^[0-9a-fA-F]{32}$/, 'must be 32 hexadecimal digits');
-const sharedSecret = z
-  .string()
-  .min(1)
-  .max(SHARED_SECRET_MAX_LENGTH)
-  .refine((text) => givenSecret(text) !== null, 'must be strict Base64 after whsec_');
+const sharedSecret = withoutBlankEnds(z.string().min(1).max(SHARED_SECRET_MAX_LENGTH))
+  .refine((text) => givenSecret(text) !== null, 'must be strict Base64 after whsec_')
+  .meta({ pattern: NO_BLANK_ENDS });
 /** RFC 6749 Appendix A.2 and A.4. */
 const visible = z.string().regex(/^[\x20-\x7e]{1,512}$/, 'must be 1 to 512 visible ASCII characters');
 
-/** `refuseUnsafeUrl` decides. It also accepts IP addresses and host names in other scripts. */
-const httpsUrl = z.string().min(1).max(URL_MAX_LENGTH).meta({
-  description: '`https:`, without credentials or fragment.',
-  pattern: '^https://([A-Za-z0-9-]{1,63}\\.)*[A-Za-z]{2,63}(:[1-9][0-9]{0,3})?([/?][!-"$-~]*)?$',
-});
+/** `refuseUnsafeUrl` decides. */
+const httpsUrl = z
+  .string()
+  .min(1)
+  .max(URL_MAX_LENGTH)
+  .meta({
+    description: '`https:`, without credentials or fragment.',
+    pattern: urlPattern('[Hh][Tt][Tt][Pp][Ss]', '#\\\\'),
+  });
 
 const oauthInput = z.strictObject({
   // Basic ends the id at the first colon (RFC 7617 §2).
@@ -43,7 +49,11 @@ const oauthInput = z.strictObject({
     .refine((text) => !text.includes(':'), 'must not hold a colon, which ends it in HTTP Basic')
     .meta({ pattern: '^[ -9;-~]{1,512}$' }),
   // Sent as UTF-8 (contract §5): some servers issue secrets that RFC 6749 does not allow.
-  clientSecret: withoutControls(512),
+  clientSecret: withoutBlankEnds(withoutControls(512)).meta({
+    pattern: NO_BLANK_ENDS_OR_CONTROLS,
+    minLength: 1,
+    maxLength: 512,
+  }),
   tokenUrl: httpsUrl,
   tokenExpirationMinutes: z.int().min(1).max(OAUTH_TOKEN_EXPIRATION_MAX_MINUTES).default(60),
   scopes: visible.nullable().default(null),

@@ -63,6 +63,8 @@ describe('sallyport listen with wrong usage', () => {
     [['--forward', 'ftp://localhost/'], '--forward must be an http: or https: URL'],
     [['--pgp-passphrase', 'x'], '--pgp-passphrase requires --pgp-key'],
     [['--secret', ''], '--secret is empty'],
+    [['--secret', 'a\n'], "--secret must not end with a line feed: printf '%s' writes a text without one"],
+    [['--secret', '\ufeffa'], "--secret must not begin with a byte order mark: printf '%s' writes a text without one"],
   ];
   for (const [args, problem] of wrong) {
     it(`says so: ${args.join(' ')}`, async (t) => {

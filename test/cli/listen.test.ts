@@ -95,8 +95,8 @@ describe('sallyport listen', () => {
     const { publicKey, privateKey } = await openpgp.generateKey({ type: 'ecc', userIDs, passphrase: 'correct horse' });
     const folder = temporaryFolder(t);
     writeFileSync(join(folder, 'key.asc'), privateKey);
-    writeFileSync(join(folder, 'passphrase'), 'correct horse\n');
-    writeFileSync(join(folder, 'secret'), `${SECRET}\n`);
+    writeFileSync(join(folder, 'passphrase'), 'correct horse');
+    writeFileSync(join(folder, 'secret'), SECRET);
     const key = ['--pgp-key', join(folder, 'key.asc')];
     const listener = await startListener(t, [
       '--secret',

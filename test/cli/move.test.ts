@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
@@ -119,6 +120,54 @@ describe('sallyport move', () => {
     assert.deepEqual(readdirSync(back).sort(), ['sallyport.db', 'serve.lock']);
     copyFileSync(join(dataDir, 'master.key'), join(back, 'master.key'));
     assert.match((await sallyport(['user', 'list', '--data', back])).stdout, /admin/);
+  });
+
+  it('stores U+FFFD where earlier versions stored U+0000, and the audit log is intact', async (t) => {
+    const dataDir = unusedFolder(t);
+    await sallyportJson(['init', '--data', dataDir]);
+    const connection = new BetterSqlite3(join(dataDir, 'sallyport.db'));
+    const { hash, number } = connection
+      .prepare('SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1')
+      .get() as Readonly<Record<string, string | number>>;
+    const changes = '{"name":{"from":null,"to":"a\\u0000\\ud800"}}';
+    const content = JSON.stringify(['x', 1, 'command-line', 'event.erase', 'subject:s\0', changes, null]);
+    const next = createHash('sha256').update(`${hash}${content}`).digest('hex');
+    connection
+      .prepare(
+        "INSERT INTO audit VALUES (?, 'x', 1, 'command-line', 'event.erase', 'subject:s' || char(0), '', ?, ?, ?)",
+      )
+      .run(Number(number) + 1, changes, hash, next);
+    connection.exec(`
+      INSERT INTO customer (id, name, external_id, metadata, active, created_at, updated_at) VALUES ('cu', 'Example', NULL, '{"a":"\\u0000"}', 1, 1, 1);
+      INSERT INTO event (key, id, type, data, subject, correlation_id, created_at) VALUES (1, 'e', 'a.b', '{"a":"\\u0000\\ud800"}', 's' || char(0), 'c', 1);
+      INSERT INTO idempotency VALUES ('command-line', 'k' || char(0), 'e', 1, 99), ('command-line', 'k1', 'e', 1, 99);`);
+    connection.pragma('journal_mode = DELETE');
+    connection.close();
+    const url = await newDatabase(t);
+    await sallyportJson(['move', '--to', url, '--data', dataDir]);
+    const db = await opened(t, url);
+    assert.deepEqual(await db.all('SELECT data, subject FROM event', {}), [
+      { data: '{"a":"\\u0000\\ud800"}', subject: 's\uFFFD' },
+    ]);
+    assert.deepEqual(await db.all("SELECT metadata FROM customer WHERE id = 'cu'", {}), [
+      { metadata: '{"a":"\\u0000"}' },
+    ]);
+    assert.deepEqual(await db.all('SELECT key FROM idempotency ORDER BY key', {}), [{ key: 'k1' }, { key: 'k\uFFFD' }]);
+    assert.match((await sallyport(['audit', 'verify', '--database-url', url])).stdout, /The chain is intact/);
+  });
+
+  it('names a row that differs from another one only by U+0000', async (t) => {
+    const dataDir = unusedFolder(t);
+    await sallyportJson(['init', '--data', dataDir]);
+    const connection = new BetterSqlite3(join(dataDir, 'sallyport.db'));
+    connection.exec("INSERT INTO idempotency VALUES ('p', 'k' || char(0), 'e', 1, 99), ('p', 'k\uFFFD', 'e', 1, 99)");
+    connection.pragma('journal_mode = DELETE');
+    connection.close();
+    const { status, stderr } = await sallyport(['move', '--to', await newDatabase(t), '--data', dataDir]);
+    assert.equal(status, 1);
+    const told =
+      /a row of the table idempotency \(publisher "p", key "k\uFFFD"\) differs from another one only by U\+0000/;
+    assert.match(stderr, told);
   });
 
   it('goes on after it was killed, and until then the database cannot be used', async (t) => {

@@ -13,7 +13,11 @@ test('endpoint: creates, verifies, rotates and lists, and sends with the given s
   const { url, secret, apiKey, challenges } = receiver.endpoint('/hook');
 
   const args = ['endpoint', 'create', '--name', 'Payroll', '--url', url, '--secret', '-', '--api-key', apiKey];
-  const created = await json([...args, '--gzip', '--token-challenge'], `${secret}\n`);
+  assert.match(
+    await failure(args, `${secret}\n`),
+    /--secret must not end with a line feed: printf '%s' writes a text without one/,
+  );
+  const created = await json([...args, '--gzip', '--token-challenge'], secret);
   assert.equal(created.secret, secret);
   assert.equal(created.contentEncoding, 'gzip');
   assert.equal(created.verified, true);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { checkedEvents } from '../../src/events/publish.ts';
+import { eventsText } from '../../src/events/publish.ts';
 import { JSON_DEPTH_MAX } from '../../src/kernel/limits/limits.ts';
 import { Refusal } from '../../src/kernel/refusal.ts';
 
@@ -32,6 +32,12 @@ const REFUSED: readonly [what: string, data: unknown, field: string, problem: Re
   ['a hole in a list', { lines: [1, , 2] }, 'data.lines[1]', /^is undefined, /],
   ['NaN', { total: Number.NaN }, 'data.total', /^is NaN, /],
   ['an infinite number', { total: [Number.NEGATIVE_INFINITY] }, 'data.total[0]', /^is -Infinity, /],
+  [
+    'an integer that has no double of its own',
+    { id: 2 ** 53 },
+    'data.id',
+    /^is 9007199254740992, a number that is not kept/,
+  ],
   ['an invalid Date', { at: new Date('x') }, 'data.at', /^is an invalid Date$/],
   ['a cycle', cycle, 'data.self.again[0]', /^is an object that it is inside of: /],
   ['nesting without end', deep, '', new RegExp(`^must not be nested deeper than ${JSON_DEPTH_MAX}$`)],
@@ -39,7 +45,7 @@ const REFUSED: readonly [what: string, data: unknown, field: string, problem: Re
 
 function refusalOf(input: unknown): Refusal {
   try {
-    checkedEvents(input);
+    eventsText(input);
   } catch (error) {
     assert.ok(error instanceof Refusal, String(error));
     return error;
@@ -77,26 +83,19 @@ describe('an event that a program publishes', () => {
     const shared = { sku: 'a' };
     const data = JSON.parse('{"__proto__":{"a":1},"constructor":null}') as Record<string, unknown>;
     Object.assign(data, { at: new Date(0), lines: [shared, shared], none: Object.create(null) });
-    const checked = checkedEvents({ type: 'order.created', data, actorId: undefined }) as { data: object };
     assert.equal(
-      JSON.stringify(checked),
+      eventsText({ type: 'order.created', data, actorId: undefined }),
       '{"type":"order.created","data":{"__proto__":{"a":1},"constructor":null,"at":"1970-01-01T00:00:00.000Z","lines":[{"sku":"a"},{"sku":"a"}],"none":{}}}',
     );
-    assert.equal(Object.getPrototypeOf(checked.data), Object.prototype);
-  });
-
-  it('is copied, so that the program can no longer change it', () => {
-    const data = { total: 1 };
-    const checked = checkedEvents({ type: 'order.created', data }) as { data: object };
-    data.total = 2;
-    assert.deepEqual(checked.data, { total: 1 });
   });
 
   it('stays unchanged if it is JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 5 }), (value) => {
         const input = { type: 'order.created', data: { value } };
-        assert.equal(JSON.stringify(checkedEvents(input)), JSON.stringify(input));
+        // Larger integers are refused.
+        fc.pre(!/e\+|\d{16}/.test(JSON.stringify(value)));
+        assert.equal(eventsText(input), JSON.stringify(input));
       }),
     );
   });

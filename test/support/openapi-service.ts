@@ -6,6 +6,7 @@ import { createThrottle } from '../../src/access/throttle.ts';
 import { createOauthTokens } from '../../src/delivery/oauth.ts';
 import { createSend } from '../../src/delivery/send.ts';
 import { createTestDelivery } from '../../src/delivery/test-delivery.ts';
+import type { CheckedEvent, Publish } from '../../src/events/publish.ts';
 import { createOnce } from '../../src/http/once.ts';
 import { openApiDocument } from '../../src/http/openapi.ts';
 import { createRemoteAddress } from '../../src/http/request.ts';
@@ -80,10 +81,16 @@ function routesOf(t: TestContext, services: TestServices, issuer: () => string):
       once,
       testDelivery: createTestDelivery({ store, clock, ids, send, webhooks }),
     }),
-    ...eventRoutes({ services, store }),
+    ...eventRoutes({ services: { ...services, publish: publishing(services) }, store }),
     ...employeeRoutes({ ...services, once }),
     ...healthRoutes({ store, dispatcher: { isAlive: () => true }, clock, log: createLog('error') }),
   ];
+}
+
+/** The route has read the events, and these services read their input themselves. */
+function publishing({ publish }: TestServices): Publish {
+  const inputOf = ({ dataJson: _json, isExact: _exact, ...event }: CheckedEvent): object => event;
+  return (events, acting) => publish('type' in events ? inputOf(events) : { events: events.map(inputOf) }, acting);
 }
 
 /** The public address in documents that no server serves. */

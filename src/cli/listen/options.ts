@@ -8,7 +8,7 @@ import { decryptBinary } from '../../wire/pgp-decryption.ts';
 import { givenSecret } from '../../wire/signature.ts';
 import type { Invocation } from '../command.ts';
 import { UsageError } from '../errors.ts';
-import { readFileOrInput, readText } from '../input.ts';
+import { readFileOrInput, readSecretText } from '../input.ts';
 import type { AnswerPlan } from './answer.ts';
 
 const DEFAULT_FAILURE = 500;
@@ -52,7 +52,7 @@ export type Verification = {
 
 export async function readVerification(invocation: Invocation): Promise<Verification> {
   const given: string[] = [];
-  for (const secret of invocation.texts('secret')) given.push((await readText(invocation, secret)).trimEnd());
+  for (const secret of invocation.texts('secret')) given.push(await readSecretText(invocation, 'secret', secret));
   const apiKeys = invocation.texts('api-key');
   const decrypt = await readDecryption(invocation);
   if (given.some((secret) => givenSecret(secret) === null))
@@ -84,7 +84,7 @@ async function readDecryption(invocation: Invocation): Promise<VerifyOptions['de
     throw new UsageError('--pgp-passphrase requires --pgp-key', invocation.command.name);
   }
   const privateKey = await readFileOrInput(invocation, file);
-  const passphrase = given === undefined ? undefined : (await readText(invocation, given)).trimEnd();
+  const passphrase = given === undefined ? undefined : await readSecretText(invocation, 'pgp-passphrase', given);
   const allowUnprotected = invocation.given('pgp-allow-unprotected');
   return async (bytes) => {
     const decrypted = await decryptBinary(bytes, privateKey, passphrase, { allowUnprotected });

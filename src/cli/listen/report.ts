@@ -1,5 +1,6 @@
 /** How the development receiver shows requests and replies: lines for people, objects for programs. */
 import { styleText } from 'node:util';
+import { indentedJson, parseExactly } from '../../kernel/json-text.ts';
 import { LISTEN_BODY_SHOWN_LENGTH } from '../../kernel/limits/listen.ts';
 import { printable } from '../output.ts';
 import type { Answered } from './answer.ts';
@@ -39,7 +40,10 @@ export function arrivalJson({ number, at, method, path, headers, body, found }: 
     headers,
     what,
     ...('refusal' in found && { code: found.refusal.code, description: found.refusal.description }),
-    ...('delivery' in found && { secretIndex: found.delivery.secretIndex, delivery: JSON.parse(decode(bytes) ?? '') }),
+    ...('delivery' in found && {
+      secretIndex: found.delivery.secretIndex,
+      delivery: parseExactly(decode(bytes) ?? ''),
+    }),
     ...(!('delivery' in found) && { body: decode(bytes) }),
     answered,
   })}\n`;
@@ -70,7 +74,8 @@ function bodyLines(found: Arrival['found'], body: Uint8Array): string[] {
 
 function indented(text: string): string {
   try {
-    return JSON.stringify(JSON.parse(text), null, 2);
+    JSON.parse(text);
+    return indentedJson(text);
   } catch {
     return text;
   }

@@ -67,13 +67,16 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       tag: 'events',
       operationId: 'publishEvents',
       summary: 'Publish one event or up to 1,000, all or none; durable before the reply',
-      body: jsonBody(z.union([eventInput, eventBatchInput]), { maxBytes: EVENT_REQUEST_BYTES }),
+      body: jsonBody(z.union([eventInput, eventBatchInput]), { maxBytes: EVENT_REQUEST_BYTES, isText: true }),
       replies: {
         202: { description: 'Accepted', schema: acceptedView },
         409: { description: 'An idempotency key was used for other content; none of the events is kept' },
         429: { description: 'The events exceed what a customer may get each second; none of them is kept' },
       },
-      respond: async (call) => ({ status: 202, body: await publish(readEvents(call.body), actingOf(callerOf(call))) }),
+      respond: async (call) => ({
+        status: 202,
+        body: await publish(readEvents(String(call.body)), actingOf(callerOf(call))),
+      }),
     },
     {
       method: 'GET',

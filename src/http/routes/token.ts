@@ -11,6 +11,7 @@ import type { ClientCredentials, Tokens } from '../../access/tokens.ts';
 import type { Clock } from '../../kernel/ids.ts';
 import { AUTHORIZATION_BYTES, TOKEN_REQUEST_BYTES } from '../../kernel/limits/limits.ts';
 import { Refusal, type RefusalCode, refuseField } from '../../kernel/refusal.ts';
+import { textProblem } from '../../kernel/validation.ts';
 import { errorBodySchema } from '../error-body.ts';
 import { decodeFormText, networkOf } from '../request.ts';
 import type { BodyRule, Call, Reply, Route } from '../route.ts';
@@ -85,6 +86,8 @@ export function parametersOf({ body, mediaType }: Pick<Call, 'body' | 'mediaType
       const given = members[alias];
       if (given === undefined || (given === null && name === 'scope')) continue;
       if (typeof given !== 'string') throw refuseField(alias, 'must be a string', 'invalid_request');
+      const problem = textProblem(given);
+      if (problem !== null) throw refuseField(alias, problem, 'invalid_request');
       if (value !== undefined && !isSame(name, value, given)) {
         throw refuseField(alias, `differs from ${from}, another name of the same parameter`, 'invalid_request');
       }
@@ -225,6 +228,8 @@ function basicCredentials(header: string): ClientCredentials {
       'the Authorization header is not Basic with a form-encoded client id and secret',
     );
   }
+  const problem = textProblem(clientId) ?? textProblem(clientSecret);
+  if (problem !== null) throw refuseField('Authorization', problem, 'invalid_request');
   return { clientId, clientSecret };
 }
 

@@ -1,6 +1,7 @@
 /** `/deliveries/{id}`: one delivery with its state, its attempts and its payload. It follows the delivery live. */
 import type { AttemptRecord } from '../../delivery/batch.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
+import { indentedJson } from '../../kernel/json-text.ts';
 import { ATTEMPTS_SHOWN } from '../../kernel/limits/limits.ts';
 import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
 import type { DeliveryContent } from '../../store/deliveries.ts';
@@ -262,7 +263,7 @@ function payloadSection(delivery: Delivery, content: DeliveryContent, webhook: W
         ? undefined
         : html`The body is encrypted for <strong>${webhook.encryptionKeyName}</strong>. This is the content.`,
     content: codePanels('Payload', [
-      { label: 'Event data', code: pretty(dataJson) },
+      { label: 'Event data', code: indentedJson(dataJson) },
       { label: 'As it is received', code: recordText(delivery, { ...content, dataJson }, webhook) },
     ]),
   });
@@ -282,9 +283,5 @@ function recordText(
     records: [{ offset, createdAt, correlationId, messageId: eventId, eventType, actorId, dataJson }],
     now: settledAt ?? createdAt,
   });
-  return pretty(Buffer.from(body).toString('utf8'));
-}
-
-function pretty(json: string): string {
-  return JSON.stringify(JSON.parse(json), null, 2);
+  return indentedJson(Buffer.from(body).toString('utf8'));
 }

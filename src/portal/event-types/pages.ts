@@ -2,6 +2,7 @@
 import { type EventType, STATUS_CATEGORY } from '../../events/event.ts';
 import { eventTypeReader } from '../../events/event-types.ts';
 import { type Html, html } from '../../http/html.ts';
+import { indentedJson } from '../../kernel/json-text.ts';
 import { EVENTS_COUNTED, SAMPLE_BYTES } from '../../kernel/limits/portal.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { NO_USES, type Uses } from '../../store/directory.ts';
@@ -180,7 +181,7 @@ function sampleSection({ now }: PageCall, eventType: EventType, latest: EventSam
     ? html`<p class="quiet">Its events must be encrypted, so no data is shown here.</p>`
     : latest === null
       ? html`<p class="quiet">No event with data yet.</p>`
-      : codeBlock({ code: JSON.stringify(JSON.parse(latest.dataJson), null, 2), label: 'Data of the latest event' });
+      : codeBlock({ code: indentedJson(latest.dataJson), label: 'Data of the latest event' });
   const lead = latest === null ? undefined : html`The latest was published ${relativeTime(latest.createdAt, now)}.`;
   const own =
     sample === null ? null : codeBlock({ code: JSON.stringify(sample, null, 2), label: 'In the event catalogue' });

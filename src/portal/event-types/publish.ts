@@ -3,12 +3,13 @@
  * shows the deliveries that an event caused.
  */
 import { type EventType, STATUS_CATEGORY } from '../../events/event.ts';
-import { readEvents } from '../../events/publish.ts';
+import { eventText, readEvents } from '../../events/publish.ts';
 import { type Html, html } from '../../http/html.ts';
+import { indentedJson } from '../../kernel/json-text.ts';
 import { SAMPLE_BYTES } from '../../kernel/limits/portal.ts';
 import type { Delivery } from '../../webhooks/webhook.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../call.ts';
-import { type FieldTable, readForm, text, titlesOf } from '../field-table.ts';
+import { type Body, type FieldTable, readForm, text, titlesOf } from '../field-table.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { copyable, definitionList } from '../parts/details.ts';
 import { type FormState, newForm, refusedForm, selectField } from '../parts/fields.ts';
@@ -35,9 +36,9 @@ export function publishPages({ pages, store, services, ids }: PageDependencies):
       respond: async (call) => {
         const type = call.query.get('type') ?? '';
         const eventType = type === '' ? null : await store.eventTypes.getByName(type);
-        const data = eventType === null ? {} : await exampleOf(eventType);
+        const data = eventType === null ? '{}' : await exampleOf(eventType);
         // Sent twice, the form publishes once.
-        const state = { data: JSON.stringify(data, null, 2), idempotencyKey: `portal-${ids.uuid()}` };
+        const state = { data, idempotencyKey: `portal-${ids.uuid()}` };
         return view(call, type, newForm(state));
       },
     }),
@@ -49,8 +50,10 @@ export function publishPages({ pages, store, services, ids }: PageDependencies):
         const { form: sent, acting, user } = call;
         const type = sent.get('type') ?? '';
         const idempotencyKey = sent.get('idempotencyKey') || undefined;
-        const body = { ...readForm(FIELDS, sent), type, actorId: user.id, idempotencyKey };
-        const { events } = await services.publish(readEvents(JSON.parse(JSON.stringify(body))), acting);
+        const { data, ...fields }: Body = { ...readForm(FIELDS, sent), type, actorId: user.id, idempotencyKey };
+        // The text of the field, not what it parses to: numbers keep their digits.
+        const text = data === undefined ? JSON.stringify(fields) : eventText(fields, sent.get('data') ?? '');
+        const { events } = await services.publish(readEvents(text), acting);
         return redirectTo(`/events/${events[0]?.id}`, `${type} is published.`);
       },
       invalid: async (call, refusal) => view(call, call.form.get('type') ?? '', refusedForm(call.form, refusal)),
@@ -62,10 +65,10 @@ export function publishPages({ pages, store, services, ids }: PageDependencies):
   ];
 
   /** The sample, or the data of the latest event. */
-  async function exampleOf({ name, sample }: EventType): Promise<unknown> {
-    if (sample !== null) return sample;
+  async function exampleOf({ name, sample }: EventType): Promise<string> {
+    if (sample !== null) return JSON.stringify(sample, null, 2);
     const latest = await store.eventTypes.latestSample(name, SAMPLE_BYTES);
-    return latest === null ? {} : JSON.parse(latest.dataJson);
+    return latest === null ? '{}' : indentedJson(latest.dataJson);
   }
 }
 

@@ -82,19 +82,32 @@ export function auditStore(db: Database): AuditStore {
         const rows = await db.all(CHAIN, { after });
         if (rows.length === 0) return null;
         for (const row of rows) {
-          // The text of the changes is hashed as stored. If it was tampered with, it may not be JSON.
-          const content = chainedContent({ ...row, customerId: row.customer_id }, String(row.changes));
-          const hash = createHash('sha256')
-            .update(previous + content)
-            .digest('hex');
-          if (row.number !== after + 1 || row.previous_hash !== previous || row.hash !== hash)
+          if (row.number !== after + 1 || row.previous_hash !== previous || !isChained(row, previous))
             return Number(row.number);
-          previous = hash;
+          previous = String(row.hash);
           after += 1;
         }
       }
     },
   };
+}
+
+/**
+ * Whether the hash of an entry is that of its content. PostgreSQL stores no U+0000: entries of earlier versions may have been hashed with it
+ * and stored with U+FFFD in its place.
+ */
+function isChained(row: Row, previous: string): boolean {
+  const target = String(row.target);
+  const targets = target.includes('\uFFFD') ? [target, target.replaceAll('\uFFFD', '\0')] : [target];
+  return targets.some((one) => {
+    // The text of the changes is hashed as stored. If it was tampered with, it may not be JSON.
+    const content = chainedContent({ ...row, target: one, customerId: row.customer_id }, String(row.changes));
+    return (
+      createHash('sha256')
+        .update(previous + content)
+        .digest('hex') === row.hash
+    );
+  });
 }
 
 type Page = { readonly before: string | null; readonly limit: number; readonly filter: AuditFilter };

@@ -43,7 +43,7 @@ describe('a parameter', () => {
   it('comes back as it was sent, whatever its type, name and position', async (t) => {
     const database = await openAt(t, await newDatabase(t));
     const value: fc.Arbitrary<SqlValue> = fc.oneof(
-      fc.string({ unit: 'binary' }),
+      fc.string({ unit: 'binary' }).filter((text) => !text.includes('\0')),
       fc.maxSafeInteger(),
       fc.double({ noNaN: true, noDefaultInfinity: true }).filter((number) => !Object.is(number, -0)),
       fc.boolean(),
@@ -91,9 +91,9 @@ function typed(name: string, value: SqlValue | undefined): string {
   return typeof value === 'boolean' ? `CAST(@${name} AS boolean)` : `@${name}`;
 }
 
-/** PostgreSQL stores no U+0000, and UTF-8 has no lone surrogates. */
+/** UTF-8 has no lone surrogates. */
 function stored(value: SqlValue): SqlValue {
-  if (typeof value === 'string') return value.toWellFormed().replaceAll('\0', '\uFFFD');
+  if (typeof value === 'string') return value.toWellFormed();
   if (typeof value === 'boolean') return value ? 1 : 0;
   return value instanceof Uint8Array ? Buffer.from(value) : value;
 }

@@ -49,10 +49,9 @@ export function typesOf(names: readonly string[], params: Parameters): string {
   return types;
 }
 
-/** The value of a parameter as the client takes it. A text cannot contain U+0000, which PostgreSQL does not store. */
+/** The value of a parameter as the client takes it. PostgreSQL refuses a text with U+0000, which no field takes. */
 export function postgresValue(value: SqlValue | undefined, name: string): unknown {
   if (value === undefined) throw new RangeError(`Missing named parameter "${name}"`);
-  if (typeof value === 'string') return value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : value;
   return value instanceof Uint8Array && !Buffer.isBuffer(value)
     ? Buffer.from(value.buffer, value.byteOffset, value.byteLength)
     : value;
