@@ -251,8 +251,7 @@ function createWrites(
       isOver || (!isPatient && now - askedAt > Math.min(commitMs, POSTGRES_QUEUE_MS));
     const late = waiting.filter(isLate);
     if (late.length > 0) waiting.splice(0, waiting.length, ...waiting.filter((list) => !isLate(list)));
-    for (const list of late)
-      settled(list, () => list.reject(new DatabaseUnavailable('waiting')));
+    for (const list of late) settled(list, () => list.reject(new DatabaseUnavailable('waiting')));
     for (const list of underWay) {
       if (list.isGivenUp || list.committingAt === null) continue;
       if (!isOver && (list.isPatient || now - list.committingAt <= commitMs)) continue;
