@@ -26,6 +26,14 @@ export function isLoopback(host: string): boolean {
   return name === 'localhost' || name.endsWith('.localhost') || name === '[::1]' || /^127(\.\d{1,3}){3}$/.test(name);
 }
 
+/** Whether somebody sees the reply. Browsers fetch links ahead, which must not use up what is shown once; older ones say so in other headers. */
+export function isVisit({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>): boolean {
+  const isAhead = ['sec-purpose', 'purpose', 'x-purpose', 'x-moz'].some((name) =>
+    /prefetch|preview/.test(String(headers[name] ?? '')),
+  );
+  return method !== 'HEAD' && !isAhead;
+}
+
 /** The likely browser behind a `User-Agent`: enough to tell one's own sessions apart. */
 export function browserName(userAgent: string): string {
   const browser = BROWSERS.find(([mark]) => userAgent.includes(mark))?.[1];

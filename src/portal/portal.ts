@@ -122,7 +122,10 @@ export function createPortal(dependencies: PortalDependencies): Portal {
     return url === null ? null : new URL(url).host;
   };
   const sessionWatch = createSessionWatch({ sessions, store: store.sessions, clock });
-  const results = createResults(clock, store.shortLived.values('result', RESULTS_MAX));
+  const results = createResults(clock, {
+    results: store.shortLived.values('result', RESULTS_MAX),
+    secrets: store.shortLived.values('secret', RESULTS_MAX),
+  });
   const theme = async (): Promise<PortalTheme> => (await store.settings.portalTheme()) ?? NO_THEME;
   const customersLook = async (): Promise<PageLook> => {
     const brand = await theme();

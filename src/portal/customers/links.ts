@@ -1,11 +1,11 @@
 /** Opens portal links (contract §8): the first visitor with the link gets a session in the customer's portal. */
-import type { IncomingHttpHeaders } from 'node:http';
 import type { NewSession } from '../../access/sessions.ts';
 import { refuseBlocked } from '../../access/throttle.ts';
 import { PORTAL_LINKS_PATH } from '../../customers/portal-links.ts';
 import { html } from '../../http/html.ts';
 import { networkOf } from '../../http/request.ts';
 import { Refusal } from '../../kernel/refusal.ts';
+import { isVisit } from '../browser.ts';
 import type { OpenCall, View } from '../call.ts';
 import { clearCookie, FRAME_COOKIE, SESSION_COOKIE, setCookie, setCustomerVisit, VISITOR_COOKIE } from '../cookies.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
@@ -23,8 +23,7 @@ export function portalLinkPages({ pages, services, throttle, clock }: PageDepend
       respond: async (call) => {
         const { request, params, remoteAddress, session: earlier, isFramed } = call;
         const token = params.token ?? '';
-        if (request.method === 'HEAD' || isAhead(request.headers))
-          throw new Refusal('not_found', 'a portal link is opened by a visit');
+        if (!isVisit(request)) throw new Refusal('not_found', 'a portal link is opened by a visit');
         const attempt = { network: networkOf(remoteAddress), clientId: 'a portal link' };
         refuseBlocked(await throttle.blockedForMs(attempt, clock()), tooOften);
         const begun = await services.portalLinks.open(token, visitorOf(call));
@@ -43,13 +42,6 @@ export function portalLinkPages({ pages, services, throttle, clock }: PageDepend
       },
     }),
   ];
-}
-
-/** Browsers fetch links ahead, which must not use them up. Older ones say so in other headers. */
-function isAhead(headers: IncomingHttpHeaders): boolean {
-  return ['sec-purpose', 'purpose', 'x-purpose', 'x-moz'].some((name) =>
-    /prefetch|preview/.test(String(headers[name] ?? '')),
-  );
 }
 
 function visitOf({ session: { customerId } }: NewSession): string {
