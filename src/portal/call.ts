@@ -6,6 +6,7 @@ import { type Html, html } from '../http/html.ts';
 import type { Reply } from '../http/route.ts';
 import { Refusal, type RefusalCode } from '../kernel/refusal.ts';
 import type { Acting } from '../resources/acting.ts';
+import type { ReadCookie } from './cookies.ts';
 import { FORGERY_FIELD } from './forgery.ts';
 import { sentence } from './parts/text.ts';
 
@@ -30,6 +31,7 @@ export type OpenCall = {
   readonly remoteAddress: string;
   /** Aborted when the client has gone, and for a stream when the server stops. */
   readonly signal: AbortSignal;
+  readonly cookieOf: ReadCookie;
   /** The secret that this visitor's forms are bound to. */
   readonly visitor: string;
   /** The session, or null if nobody is signed in. */

@@ -31,8 +31,8 @@ function sessionEndedPage({ pages }: PageDependencies): PageRoute {
     path: SESSION_ENDED_PATH,
     isForCustomers: true,
     isFramable: true,
-    respond: async ({ request, brand, isFramed }) => {
-      const visit = readCustomerVisit(request);
+    respond: async ({ cookieOf, brand, isFramed }) => {
+      const visit = readCustomerVisit(cookieOf);
       const text = isFramed
         ? 'Load the page around this one again to go on.'
         : 'Open this portal again from where you came from.';
