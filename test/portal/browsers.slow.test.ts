@@ -1,8 +1,28 @@
-/** The portal in other browsers than Chromium, over plain HTTP on this machine: WebKit drops `Secure` cookies there. */
+/** The portal in other browsers than Chromium. WebKit keeps neither `Secure` cookies over plain HTTP nor cookies of frames. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { succeeded } from '../support/client.ts';
+import { startShop } from '../support/customer-frame.ts';
 import { startService } from '../support/service.ts';
 import { DRIVEN } from '../support/webdriver.ts';
+
+describe('a portal in a frame of another site', () => {
+  const shown = {
+    // WebKitGTK keeps no partitioned cookies.
+    WebKit: { links: 2, until: `document.querySelector('#webhooks button') !== null` },
+    Firefox: { links: 1, until: `!['', '320px'].includes(document.querySelector('iframe')?.style.height ?? '')` },
+  };
+  for (const [name, { links, until }] of Object.entries(shown)) {
+    it(`makes ${links} with the sample of the documentation in ${name}`, async (t) => {
+      const shop = await startShop(t);
+      const { id } = await succeeded<{ id: string }>(shop.service.admin.post('customers', { name: 'Acme' }));
+      const browser = await DRIVEN[name]?.(t, { isInsecure: true });
+      await browser?.go(shop.serveSample(id));
+      await browser?.until(until);
+      assert.equal(shop.linksMade(), links);
+    });
+  }
+});
 
 describe('signing in over plain HTTP on this machine', () => {
   for (const [name, start] of Object.entries(DRIVEN)) {
