@@ -143,16 +143,6 @@ const LOGGED_PATH_LENGTH = 500;
 /** For a peer without an address, such as a Unix socket. */
 const UNKNOWN_ADDRESS = 'unknown';
 
-/** A proxy adds one of these headers to each request. */
-export const FORWARDED_HEADERS = [
-  'forwarded',
-  'via',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-proto',
-  'x-real-ip',
-] as const;
-
 /**
  * Returns a function for the client address of a request, in canonical text, with IPv4-mapped addresses as IPv4. `X-Forwarded-For` counts
  * only as far as trusted proxies wrote it (contract §6): as long as the address is a trusted proxy, the next one is the entry that this

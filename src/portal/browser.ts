@@ -1,7 +1,7 @@
 /** Facts about the browser of a request: whether it treats this site as secure, the origin of the page, and the browser's name. */
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
-import { FORWARDED_HEADERS } from '../http/request.ts';
+import { isForwarded } from '../http/forwarded.ts';
 
 /**
  * Whether the browser keeps cookies that are for secure connections only: over HTTPS, and on the loopback address. Browsers send
@@ -27,7 +27,7 @@ export function isPlainLoopback({ socket, headers }: IncomingMessage, publicUrl:
     !(socket instanceof TLSSocket) &&
     LOOPBACK_HOST.test(headers.host ?? '') &&
     publicUrl?.startsWith('https:') !== true &&
-    FORWARDED_HEADERS.every((name) => headers[name] === undefined)
+    !isForwarded(headers)
   );
 }
 

@@ -6,12 +6,14 @@ import { type Html, html } from '../http/html.ts';
 import type { Reply } from '../http/route.ts';
 import { Refusal, type RefusalCode } from '../kernel/refusal.ts';
 import type { Acting } from '../resources/acting.ts';
-import type { ReadCookie } from './cookies.ts';
 import { FORGERY_FIELD } from './forgery.ts';
 import { sentence } from './parts/text.ts';
 
 /** Chosen by the user, or that of the operating system. */
 export type Theme = 'light' | 'dark' | 'system';
+
+/** The value of a cookie of one request, by its name without the prefix. */
+export type ReadCookie = (name: string) => string | null;
 
 /** A request to a public page. */
 export type OpenCall = {

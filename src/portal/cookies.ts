@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { isUuidV7 } from '../kernel/ids.ts';
 import { FLASH_MAX_LENGTH, FLASH_SECONDS, THEME_SECONDS } from '../kernel/limits/portal.ts';
 import { isPlainLoopback } from './browser.ts';
-import type { Flash } from './call.ts';
+import type { Flash, ReadCookie } from './call.ts';
 import { seal, unseal } from './forgery.ts';
 
 /**
@@ -23,9 +23,6 @@ const CUSTOMER_COOKIE = 'sallyport-customer';
 export const FRAME_COOKIE = 'sallyport-frame';
 /** Set by the portal's script too, so it is neither `HttpOnly` nor bound to HTTPS. It holds no secret and has no prefix. */
 export const THEME_COOKIE = 'sallyport-theme';
-
-/** The value of a cookie of one request, by its name without the prefix. */
-export type ReadCookie = (name: string) => string | null;
 
 export type Cookies = {
   of(request: IncomingMessage): ReadCookie;

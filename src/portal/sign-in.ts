@@ -13,11 +13,10 @@ import {
 } from '../kernel/limits/portal.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { isTrustworthy, originOf } from './browser.ts';
-import { type OpenCall, ownPath, type Redirect, redirectTo, type View } from './call.ts';
+import { type OpenCall, ownPath, type ReadCookie, type Redirect, redirectTo, type View } from './call.ts';
 import {
   clearCookie,
   clearedCustomerVisit,
-  type ReadCookie,
   readCustomerVisit,
   SESSION_COOKIE,
   setCookie,

@@ -4,7 +4,7 @@ import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
 import type { Gate } from '../../access/gate.ts';
 import type { Metrics } from '../../observe/metrics.ts';
-import { FORWARDED_HEADERS } from '../request.ts';
+import { isForwarded } from '../forwarded.ts';
 import type { Route } from '../route.ts';
 
 const METRICS_PATH = '/metrics';
@@ -47,5 +47,5 @@ function isFromThisMachine({ socket, headers }: IncomingMessage): boolean {
   const [address = ''] = socket.remoteAddress?.split('%', 1) ?? [];
   const family = isIP(address);
   if (family === 0 || !loopback.check(address, family === 4 ? 'ipv4' : 'ipv6')) return false;
-  return FORWARDED_HEADERS.every((name) => headers[name] === undefined);
+  return !isForwarded(headers);
 }
