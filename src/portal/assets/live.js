@@ -2,6 +2,9 @@
 (() => {
   // A live update leaves open what the user opened.
   htmx.config.morphIgnore.push('open');
+  // These selectors know no prefix.
+  htmx.config.morphSkip = '[data-hx-morph-skip]';
+  htmx.config.morphSkipChildren = '[data-hx-morph-skip-children]';
 
   // Reconnects at least every five seconds. The default of a minute is too long after a restart.
   htmx.config.sse = { ...htmx.config.sse, reconnectMaxDelay: 5000 };

@@ -86,7 +86,10 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
     pages.view('/endpoints/{id}', async (call) => {
       const endpoint = await endpoints.get(pathId(call));
       const { title, content } = await viewOf(call, endpoint, null);
-      const live = attributes({ 'hx-sse:connect': `/endpoints/${endpoint.id}/live`, 'hx-swap': 'innerMorph' });
+      const live = attributes({
+        'data-hx-sse:connect': `/endpoints/${endpoint.id}/live`,
+        'data-hx-swap': 'innerMorph',
+      });
       return withOwner(store, endpoint, {
         title,
         content: html`<div id="endpoint" class="page-part"${live}>${content}</div>`,

@@ -65,7 +65,7 @@ export function codeBlock({
   readonly label: string;
   readonly isWrapped?: boolean | undefined;
 }): Html {
-  return html`<figure class="code"><figcaption>${label}${copyButton(code, `Copy: ${label}`)}</figcaption><pre class="${isWrapped ? 'wrapped' : ''}" tabindex="0" aria-label="${label}"><code>${code}</code></pre></figure>`;
+  return html`<figure class="code"><figcaption>${label}${copyButton(code, `Copy: ${label}`)}</figcaption><pre class="${isWrapped ? 'wrapped' : ''}" tabindex="0" role="group" aria-label="${label}"><code>${code}</code></pre></figure>`;
 }
 
 /** The first visit of a page that shows a secret once, or a later one. */
