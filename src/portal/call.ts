@@ -12,6 +12,9 @@ import { sentence } from './parts/text.ts';
 /** Chosen by the user, or that of the operating system. */
 export type Theme = 'light' | 'dark' | 'system';
 
+/** The value of a cookie of one request, by its name without the prefix. */
+export type ReadCookie = (name: string) => string | null;
+
 /** A request to a public page. */
 export type OpenCall = {
   readonly request: IncomingMessage;
@@ -30,6 +33,7 @@ export type OpenCall = {
   readonly remoteAddress: string;
   /** Aborted when the client has gone, and for a stream when the server stops. */
   readonly signal: AbortSignal;
+  readonly cookieOf: ReadCookie;
   /** The secret that this visitor's forms are bound to. */
   readonly visitor: string;
   /** The session, or null if nobody is signed in. */

@@ -2,23 +2,63 @@
 import type { IncomingMessage } from 'node:http';
 import { isUuidV7 } from '../kernel/ids.ts';
 import { FLASH_MAX_LENGTH, FLASH_SECONDS, THEME_SECONDS } from '../kernel/limits/portal.ts';
-import type { Flash } from './call.ts';
+import { isPlainLoopback } from './browser.ts';
+import type { Flash, ReadCookie } from './call.ts';
 import { seal, unseal } from './forgery.ts';
 
 /**
- * `__Host-` binds a cookie to this host, to HTTPS and to every path (RFC 6265bis §4.1.3.2): no other host can set it.
- * Browsers treat the loopback address like HTTPS.
+ * Binds a cookie to this host, to HTTPS and to every path (RFC 6265bis §4.1.3.2): no other host can set it. Over plain HTTP on a loopback
+ * address the cookies have neither this prefix nor `Secure`, because WebKit drops `Secure` cookies there.
  */
-export const SESSION_COOKIE = '__Host-sallyport';
+const PREFIX = '__Host-';
+
+// Names without the prefix.
+export const SESSION_COOKIE = 'sallyport';
 /** The secret that the forms of a visitor who is not signed in are bound to. */
-export const VISITOR_COOKIE = '__Host-sallyport-visit';
-export const FLASH_COOKIE = '__Host-sallyport-flash';
+export const VISITOR_COOKIE = 'sallyport-visit';
+export const FLASH_COOKIE = 'sallyport-flash';
 /** How a browser came into the portal of a customer, so that it finds back after the session: `CustomerVisit`. It holds no secret. */
-const CUSTOMER_COOKIE = '__Host-sallyport-customer';
+const CUSTOMER_COOKIE = 'sallyport-customer';
 /** Set when a portal link is opened in a frame. Browsers keep it apart for the page around the frame, and send it from there alone. */
-export const FRAME_COOKIE = '__Host-sallyport-frame';
-/** Set by the portal's script too, so it is neither `HttpOnly` nor bound to HTTPS. It holds no secret. */
+export const FRAME_COOKIE = 'sallyport-frame';
+/** Set by the portal's script too, so it is neither `HttpOnly` nor bound to HTTPS. It holds no secret and has no prefix. */
 export const THEME_COOKIE = 'sallyport-theme';
+
+export type Cookies = {
+  of(request: IncomingMessage): ReadCookie;
+  /** The values of `Set-Cookie` for a reply to this request. */
+  placed(cookies: readonly string[], request: IncomingMessage, isFramed: boolean): string[];
+};
+
+/** `publicUrl` is the URL that clients use; null if unknown. */
+export function createCookies(publicUrl: () => string | null): Cookies {
+  return {
+    of: (request) => (name) =>
+      readCookie(request, PREFIX + name) ?? (isPlainLoopback(request, publicUrl()) ? readCookie(request, name) : null),
+    placed: (cookies, request, isFramed) => {
+      if (isFramed) return cookies.map(partitioned);
+      // The page of a form tells how the browser came, also behind a proxy that shows itself in nothing else.
+      const isPlain = isPlainLoopback(request, publicUrl()) && request.headers.origin?.startsWith('https:') !== true;
+      return cookies.flatMap((cookie) => {
+        const plain = unprotected(cookie);
+        const [written, other] = isPlain ? [plain, cookie] : [cookie, plain];
+        // An earlier cookie with the other name would hide this one, or come back after it.
+        const isStale = other !== written && readCookie(request, nameOf(other)) !== null;
+        const cleared = clearCookie(nameOf(plain));
+        return isStale ? [written, isPlain ? cleared : unprotected(cleared)] : [written];
+      });
+    },
+  };
+}
+
+function nameOf(cookie: string): string {
+  return cookie.slice(0, cookie.indexOf('='));
+}
+
+/** The same cookie for plain HTTP on a loopback address. */
+function unprotected(cookie: string): string {
+  return cookie.startsWith(PREFIX) ? cookie.slice(PREFIX.length).replace(` ${SECURE}`, '') : cookie;
+}
 
 /** The value of a cookie. Of several with one name the first counts, which has the longest path. */
 export function readCookie({ headers }: Pick<IncomingMessage, 'headers'>, name: string): string | null {
@@ -31,7 +71,7 @@ export function readCookie({ headers }: Pick<IncomingMessage, 'headers'>, name: 
 
 /** Values are Base64url or from a closed list, so they need no quoting. */
 export function setCookie(name: string, value: string): string {
-  return `${name}=${value}; ${ATTRIBUTES}`;
+  return `${PREFIX}${name}=${value}; ${ATTRIBUTES}`;
 }
 
 export function setThemeCookie(theme: string): string {
@@ -42,7 +82,7 @@ export function setThemeCookie(theme: string): string {
  * The same cookie for a portal in a frame (CHIPS): browsers that block third-party cookies keep it for this portal inside pages of the same
  * site as the page around it, and nowhere else.
  */
-export function partitioned(cookie: string): string {
+function partitioned(cookie: string): string {
   return cookie.endsWith(LAX) ? `${cookie.slice(0, -LAX.length)}SameSite=None; Secure; Partitioned` : cookie;
 }
 
@@ -50,35 +90,35 @@ export function partitioned(cookie: string): string {
 export type CustomerVisit = { readonly by: 'link' | 'user'; readonly customerId: string };
 
 export function setCustomerVisit({ by, customerId }: CustomerVisit): string {
-  return `${CUSTOMER_COOKIE}=${by}.${customerId}; Max-Age=${THEME_SECONDS}; ${ATTRIBUTES}`;
+  return `${PREFIX}${CUSTOMER_COOKIE}=${by}.${customerId}; Max-Age=${THEME_SECONDS}; ${ATTRIBUTES}`;
 }
 
 export function clearedCustomerVisit(): string {
   return clearCookie(CUSTOMER_COOKIE);
 }
 
-export function readCustomerVisit(request: Pick<IncomingMessage, 'headers'>): CustomerVisit | null {
-  const [by, customerId = ''] = (readCookie(request, CUSTOMER_COOKIE) ?? '').split('.');
+export function readCustomerVisit(cookie: ReadCookie): CustomerVisit | null {
+  const [by, customerId = ''] = (cookie(CUSTOMER_COOKIE) ?? '').split('.');
   return (by === 'link' || by === 'user') && isUuidV7(customerId) ? { by, customerId } : null;
 }
 
 export function clearCookie(name: string): string {
-  return `${name}=; Max-Age=0; ${ATTRIBUTES}`;
+  return `${PREFIX}${name}=; Max-Age=0; ${ATTRIBUTES}`;
 }
 
 const LAX = 'SameSite=Lax';
-const ATTRIBUTES = `Path=/; Secure; HttpOnly; ${LAX}`;
+const SECURE = 'Secure;';
+const ATTRIBUTES = `Path=/; ${SECURE} HttpOnly; ${LAX}`;
 
 /** Keeps the message of a redirect until the next page shows it. It is sealed, so that nobody else can write one. */
 export function writeFlash(cookie: string, { tone, text }: Flash): string {
   const sealed = seal(cookie, `${tone} ${text.slice(0, FLASH_MAX_LENGTH)}`);
-  return `${FLASH_COOKIE}=${sealed}; Max-Age=${FLASH_SECONDS}; ${ATTRIBUTES}`;
+  return `${PREFIX}${FLASH_COOKIE}=${sealed}; Max-Age=${FLASH_SECONDS}; ${ATTRIBUTES}`;
 }
 
-/** The message that the request brings, or null. A message of an earlier session does not count. */
-export function readFlash(request: IncomingMessage, cookie: string): Flash | null {
-  const sealed = readCookie(request, FLASH_COOKIE);
-  const text = sealed === null ? null : unseal(cookie, sealed);
+/** The message in a cookie, or null. A message of an earlier session does not count. `secret` is the cookie of this one. */
+export function readFlash(sealed: string | null, secret: string): Flash | null {
+  const text = sealed === null ? null : unseal(secret, sealed);
   if (text === null) return null;
   const [tone, ...words] = text.split(' ');
   return { tone: tone === 'negative' ? 'negative' : 'positive', text: words.join(' ') };

@@ -87,8 +87,9 @@ function wordsOf(text: string): string[] {
 /** Pages to look things up in come after pages to read. */
 const LOOKED_UP = /^(reference|decisions)\/|^contract\.md$/;
 const LOOKED_UP_LOSS = 8;
+const PHRASE_GAIN = 16;
 
-/** Sections with all words, best first: words in the title and heading count more than those in the text. */
+/** Sections with all words, best first: words in the title and heading count more than those in the text, and so do all in one phrase. */
 function found(pages: readonly Page[], words: readonly string[]): readonly Found[] {
   const scored = pages.flatMap(({ file, title, sections }) =>
     sections.flatMap((section) => {
@@ -99,7 +100,9 @@ function found(pages: readonly Page[], words: readonly string[]): readonly Found
       );
       const isInSection = words.some((word) => inHeading?.includes(word) || inText?.includes(word));
       if (!isInSection || scores.includes(0)) return [];
-      const score = scores.reduce((sum, one) => sum + one, LOOKED_UP.test(file) ? -LOOKED_UP_LOSS : 0);
+      const isPhrase = words.length > 1 && inText?.includes(words.join(' ')) === true;
+      const begin = (LOOKED_UP.test(file) ? -LOOKED_UP_LOSS : 0) + (isPhrase ? PHRASE_GAIN : 0);
+      const score = scores.reduce((sum, one) => sum + one, begin);
       return [{ score, found: { file, title, section, excerpt: excerptOf(section.text, words) } }];
     }),
   );
@@ -109,11 +112,12 @@ function found(pages: readonly Page[], words: readonly string[]): readonly Found
     .map((one) => one.found);
 }
 
-/** The text around the first word, with all words marked. */
+/** The text around all words in one phrase, or around the first word, with all words marked. */
 function excerptOf(text: string, words: readonly string[]): Html {
   const lower = text.toLowerCase();
   const places = words.map((word) => lower.indexOf(word)).filter((at) => at >= 0);
-  const first = places.length === 0 ? 0 : Math.min(...places);
+  const phrase = lower.indexOf(words.join(' '));
+  const first = phrase >= 0 ? phrase : places.length === 0 ? 0 : Math.min(...places);
   const start = Math.max(0, first - EXCERPT_LENGTH / 4);
   const shown = text.slice(start, start + EXCERPT_LENGTH);
   const escaped = words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));

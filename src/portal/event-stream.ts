@@ -9,8 +9,8 @@ export type StreamEvent = { readonly event?: string; readonly html: Html };
 
 /**
  * The reply of a page that streams. `ended` is aborted with the session: the stream then tells the page by the event `signed-out`
- * and ends; the rest of the source is dropped. After `silenceMs` without an event it sends a comment, so that proxies keep the
- * connection.
+ * and ends; the rest of the source is dropped. It sends a comment at its begin, and after `silenceMs` without an event, so that proxies
+ * keep the connection.
  */
 export function eventStream(
   { signal }: Pick<PageCall, 'signal'>,
@@ -32,6 +32,7 @@ const STREAM = {
   headers: { 'Content-Type': 'text/event-stream;charset=UTF-8', 'X-Accel-Buffering': 'no' },
 } as const;
 
+const BEGIN = ': connected\n\n';
 const SIGNED_OUT = 'event: signed-out\ndata:\n\n';
 
 /** Resolves after `ms`, or when the client is gone. */
@@ -58,6 +59,8 @@ async function* events(
   let next = iterator.next();
   const over = AbortSignal.any([signal, ended]);
   try {
+    // Firefox takes a stream for connected with its first bytes.
+    if (!over.aborted) yield BEGIN;
     while (!over.aborted) {
       const beat = new AbortController();
       const quiet = pause(silenceMs, AbortSignal.any([over, beat.signal])).then(() => null);

@@ -62,10 +62,10 @@ ${session === null ? html`<body class="bare">${main}</body>` : body(main, sessio
 const HTMX_CONFIG = 'includeIndicatorCSS:false extensions:"sse" history:true defaultTimeout:30000';
 
 /** Otherwise browsers would ask for /favicon.ico. */
-const NO_ICON = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg'/%3E";
+const NO_ICON = "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'/%3E";
 
 const FAVICON =
-  "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E%3Cpath d='M4 30V14a12 12 0 0 1 24 0v16h-6V15a6 6 0 0 0-12 0v15z' fill='%234353c8'/%3E%3Cpath d='M14 30V18h4v12z' fill='%234353c8'/%3E%3C/svg%3E";
+  "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'%20viewBox='0%200%2032%2032'%3E%3Cpath%20d='M4%2030V14a12%2012%200%200%201%2024%200v16h-6V15a6%206%200%200%200-12%200v15z'%20fill='%234353c8'/%3E%3Cpath%20d='M14%2030V18h4v12z'%20fill='%234353c8'/%3E%3C/svg%3E";
 
 const operatorBody: Frame = (main, session, around, groups) =>
   html`<body>
@@ -91,7 +91,7 @@ ${shortcutsDialog(groups)}
 
 /** The script opens it; without it the link leads to the page. Not of the type `search`, which takes the first Escape to clear itself. */
 export function searchDialog(what: string): Html {
-  return html`<dialog id="search-dialog" class="overlay" aria-label="Find anything"><div class="overlay-head">${icon('search')}<form method="get" action="/search" role="search"><input${attributes({ type: 'text', role: 'searchbox', name: 'q', 'aria-label': 'Find anything', placeholder: 'Search by name or id', autocomplete: 'off', 'hx-get': '/search?dialog=1', 'hx-trigger': 'input changed delay:150ms', 'hx-target': '#search-results', 'hx-swap': 'innerHTML', 'hx-sync': 'this:replace' })}></form><button type="button" class="icon-button" data-closes aria-label="Close">${icon('cross')}</button></div><div id="search-results" aria-live="polite"><p class="search-note">${what}</p></div></dialog>`;
+  return html`<dialog id="search-dialog" class="overlay" aria-label="Find anything"><div class="overlay-head">${icon('search')}<form method="get" action="/search" role="search"><input${attributes({ type: 'text', role: 'searchbox', name: 'q', 'aria-label': 'Find anything', placeholder: 'Search by name or id', autocomplete: 'off', 'data-hx-get': '/search?dialog=1', 'data-hx-trigger': 'input changed delay:150ms', 'data-hx-target': '#search-results', 'data-hx-swap': 'innerHTML', 'data-hx-sync': 'this:replace' })}></form><button type="button" class="icon-button" data-closes aria-label="Close">${icon('cross')}</button></div><div id="search-results" aria-live="polite"><p class="search-note">${what}</p></div></dialog>`;
 }
 
 export function shortcutsDialog(groups: readonly NavigationGroup[]): Html {

@@ -34,7 +34,7 @@ export function overviewPages(dependencies: PageDependencies): PageRoute[] {
       const period = readPeriod(call.query);
       const [steps, overview] = await Promise.all([readSetUp(store), read(period)]);
       const lead = store.customerId === null ? LEAD : CUSTOMERS_LEAD;
-      const content = html`${pageHeader({ title: 'Overview', lead })}${isSetUp(steps) ? null : setUpChecklist(steps, call.role, hasPage)}${periodTabs(PATH, call.query, period)}<div id="live" class="page-part" hx-sse:connect="${LIVE}?period=${period}" hx-swap="innerMorph">${overviewContent(overview)}</div>`;
+      const content = html`${pageHeader({ title: 'Overview', lead })}${isSetUp(steps) ? null : setUpChecklist(steps, call.role, hasPage)}${periodTabs(PATH, call.query, period)}<div id="live" class="page-part" data-hx-sse:connect="${LIVE}?period=${period}" data-hx-swap="innerMorph">${overviewContent(overview)}</div>`;
       return { title: 'Overview', content, hasCharts: true };
     }),
     pages.stream(LIVE, ({ query, signal }) => {

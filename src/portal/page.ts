@@ -27,9 +27,9 @@ import type { Services } from '../services.ts';
 import type { Store } from '../store/store.ts';
 import { mayAct, type OpenCall, type PageCall, type PageResult, type Redirect, type View } from './call.ts';
 import {
+  type Cookies,
   clearedFlash,
   FLASH_COOKIE,
-  readCookie,
   readFlash,
   SESSION_COOKIE,
   setCookie,
@@ -45,7 +45,6 @@ import {
   type Circumstances,
   openCallOf,
   pageCallOf,
-  placed,
   type RequestContext,
   requestContextOf,
   signInFirst,
@@ -114,6 +113,7 @@ type Dependencies = {
   readonly clock: Clock;
   readonly random: Random;
   readonly layout: Layout;
+  readonly cookies: Cookies;
   /** The host that clients use; null if unknown. */
   readonly publicHost: () => string | null;
   /** The origins that may show a customer's portal in a frame. */
@@ -125,16 +125,28 @@ type Dependencies = {
 type Place = Pick<PageDefinition<never>, 'isBackground' | 'isForCustomers' | 'isFramable'>;
 
 export function createPages(dependencies: Dependencies): Pages {
-  const { customerId, offered, sessions, sessionWatch, clock, random, layout, publicHost, frameAncestors, theme } =
-    dependencies;
+  const {
+    customerId,
+    offered,
+    sessions,
+    sessionWatch,
+    clock,
+    random,
+    layout,
+    cookies,
+    publicHost,
+    frameAncestors,
+    theme,
+  } = dependencies;
   /** The contexts of requests, so that a later refusal gets the same layout. */
   const recognised = new WeakMap<IncomingMessage, RequestContext>();
 
   const recognise = async (request: IncomingMessage, place: Place): Promise<RequestContext> => {
-    const token = readCookie(request, SESSION_COOKIE);
+    const cookieOf = cookies.of(request);
+    const token = cookieOf(SESSION_COOKIE);
     const found = token === null ? null : await sessions.find(token, place.isBackground === true);
     const session = place.isFramable !== true && found?.customerId === customerId ? found : null;
-    const cookie = session === null ? readCookie(request, VISITOR_COOKIE) : token;
+    const cookie = session === null ? cookieOf(VISITOR_COOKIE) : token;
     const isNew = cookie === null || !VISITOR_COOKIE_VALUE.test(cookie);
     const isCustomers = customerId !== null || place.isForCustomers === true;
     const isFramable = place.isFramable === true || (customerId !== null && session !== null);
@@ -146,7 +158,7 @@ export function createPages(dependencies: Dependencies): Pages {
       isNew,
       {
         brand: isCustomers ? await theme() : null,
-        frameAncestors,
+        ...{ cookieOf, frameAncestors },
         openings: {
           ancestors: isFramable ? frameAncestors : [],
           formTarget: returnUrl === null ? null : new URL(returnUrl).origin,
@@ -164,8 +176,32 @@ export function createPages(dependencies: Dependencies): Pages {
     status: number,
   ): Promise<Reply> => {
     if ('reply' in result) return result.reply;
-    if ('redirect' in result) return redirect(result, context);
+    if ('redirect' in result) return redirect(result, request, context);
     return packed(request, show(result, request, context, status));
+  };
+
+  /** Cookies of a portal in a frame are kept apart for the page around it. */
+  const placedHeader = (
+    set: readonly string[],
+    request: IncomingMessage,
+    { frameAncestors: around }: RequestContext,
+  ) => (set.length === 0 ? {} : { 'Set-Cookie': cookies.placed(set, request, around.length > 0) });
+
+  /** The page's script cannot follow a redirect to another page, so a header tells it to. */
+  const redirect = (
+    { redirect: to, flash, cookies: more = [] }: Redirect,
+    request: IncomingMessage,
+    context: RequestContext,
+  ): Reply => {
+    const { cookie, isPartial } = context;
+    // Escapes characters that an id in the path may contain.
+    const { pathname, search, hash } = new URL(to, 'http://own.invalid');
+    const path = pathname + search + hash;
+    const set = [...more, ...(flash === undefined ? [] : [writeFlash(cookie, flash)])];
+    const headers = { ...PAGE_HEADERS, ...placedHeader(set, request, context) };
+    return isPartial
+      ? { status: 200, headers: { ...headers, 'HX-Redirect': path }, body: '' }
+      : { status: 303, headers: { ...headers, Location: path }, body: '' };
   };
 
   const show = (view: View, request: IncomingMessage, context: RequestContext, status: number): Reply => {
@@ -173,18 +209,21 @@ export function createPages(dependencies: Dependencies): Pages {
     if (context.isPartial && view.partial !== undefined) {
       return { status: view.status ?? status, headers: common, body: view.partial.markup };
     }
-    const flash = readFlash(request, context.cookie);
-    const cookies = [
+    const sealed = context.cookieOf(FLASH_COOKIE);
+    const set = [
       ...(context.isNew && context.session === null ? [setCookie(VISITOR_COOKIE, context.cookie)] : []),
-      ...(readCookie(request, FLASH_COOKIE) === null ? [] : [clearedFlash()]),
+      ...(sealed === null ? [] : [clearedFlash()]),
     ];
-    const headers = { ...common, ...(cookies.length > 0 && { 'Set-Cookie': placed(cookies, context) }) };
+    const flash = readFlash(sealed, context.cookie);
+    const headers = { ...common, ...placedHeader(set, request, context) };
     return { status: view.status ?? status, headers, body: layout(view, { ...context, flash }) };
   };
 
   const refuse: NonNullable<Route['refuse']> = (refusal, request, errorId) => {
-    const context = recognised.get(request) ?? requestContextOf(request, null, '', false, UNKNOWN);
-    const isSignedIn = context.session !== null || readCookie(request, SESSION_COOKIE) !== null;
+    const context =
+      recognised.get(request) ??
+      requestContextOf(request, null, '', false, { ...UNKNOWN, cookieOf: cookies.of(request) });
+    const isSignedIn = context.session !== null || context.cookieOf(SESSION_COOKIE) !== null;
     const reply = show(refusalView(refusal, errorId, isSignedIn), request, context, refusal.status);
     return { ...reply, headers: { ...refusal.headers, ...reply.headers } };
   };
@@ -216,7 +255,7 @@ export function createPages(dependencies: Dependencies): Pages {
       ...(method === 'POST' && {
         admit: async (request) => {
           const context = await recognise(request, place);
-          return enter(context.session) === null ? redirect(signInFirst(request, context), context) : null;
+          return enter(context.session) === null ? redirect(signInFirst(request, context), request, context) : null;
         },
       }),
       respond: async (call) => {
@@ -226,7 +265,7 @@ export function createPages(dependencies: Dependencies): Pages {
         const callOf = enter(context.session);
         if (callOf === null) {
           if (context.isPartial && signedOut !== undefined) return signedOut();
-          return redirect(signInFirst(request, context), context);
+          return redirect(signInFirst(request, context), request, context);
         }
         const open = openCallOf(call, context, clock());
         const full = callOf(open);
@@ -266,7 +305,7 @@ export function createPages(dependencies: Dependencies): Pages {
         isBackground: true,
         signedOut: signedOutStream,
         respond: async (call) => {
-          const ended = sessionWatch.ended(readCookie(call.request, SESSION_COOKIE) ?? '', call.signal);
+          const ended = sessionWatch.ended(call.cookieOf(SESSION_COOKIE) ?? '', call.signal);
           return { reply: eventStream(call, ended, await source(call)) };
         },
       }),
@@ -282,7 +321,11 @@ export function createPages(dependencies: Dependencies): Pages {
 }
 
 /** The surroundings of a request for a path without a page. */
-const UNKNOWN: Circumstances = { brand: null, frameAncestors: [], openings: { ancestors: [], formTarget: null } };
+const UNKNOWN: Omit<Circumstances, 'cookieOf'> = {
+  brand: null,
+  frameAncestors: [],
+  openings: { ancestors: [], formTarget: null },
+};
 
 const FORM = {
   types: ['application/x-www-form-urlencoded'],
@@ -290,19 +333,6 @@ const FORM = {
   // OpenAPI does not describe pages.
   schema: z.unknown(),
 } as const;
-
-/** The page's script cannot follow a redirect to another page, so a header tells it to. */
-function redirect({ redirect: to, flash, cookies = [] }: Redirect, context: RequestContext): Reply {
-  const { cookie, isPartial } = context;
-  // Escapes characters that an id in the path may contain.
-  const { pathname, search, hash } = new URL(to, 'http://own.invalid');
-  const path = pathname + search + hash;
-  const set = placed([...cookies, ...(flash === undefined ? [] : [writeFlash(cookie, flash)])], context);
-  const headers = { ...PAGE_HEADERS, ...(set.length > 0 && { 'Set-Cookie': set }) };
-  return isPartial
-    ? { status: 200, headers: { ...headers, 'HX-Redirect': path }, body: '' }
-    : { status: 303, headers: { ...headers, Location: path }, body: '' };
-}
 
 export type PortalDependencies = {
   /** The portal of one customer, made over its part of the service. */
@@ -331,6 +361,7 @@ export type PortalDependencies = {
 /** The dependencies of every file with pages. */
 export type PageDependencies = PortalDependencies & {
   readonly pages: Pages;
+  readonly cookies: Cookies;
   readonly results: Results;
   /** Whether the portal has a page at this path, as registered (`/endpoints/{id}`). Links to other paths are omitted. */
   hasPage(path: string): boolean;

@@ -9,6 +9,7 @@ import { accountPages, sessionPages, themePages } from './account.ts';
 import { applicationPages } from './applications/pages.ts';
 import { createAssets } from './asset-routes.ts';
 import { auditPages } from './audit.ts';
+import { createCookies } from './cookies.ts';
 import { customerCataloguePages } from './customers/catalogue.ts';
 import { createPageDispatch, missingPages } from './customers/dispatch.ts';
 import { accentRoute, embedRoute } from './customers/embedding.ts';
@@ -121,8 +122,12 @@ export function createPortal(dependencies: PortalDependencies): Portal {
     const url = publicUrl();
     return url === null ? null : new URL(url).host;
   };
+  const cookies = createCookies(publicUrl);
   const sessionWatch = createSessionWatch({ sessions, store: store.sessions, clock });
-  const results = createResults(clock, store.shortLived.values('result', RESULTS_MAX));
+  const results = createResults(clock, {
+    results: store.shortLived.values('result', RESULTS_MAX),
+    secrets: store.shortLived.values('secret', RESULTS_MAX),
+  });
   const theme = async (): Promise<PortalTheme> => (await store.settings.portalTheme()) ?? NO_THEME;
   const customersLook = async (): Promise<PageLook> => {
     const brand = await theme();
@@ -136,18 +141,23 @@ export function createPortal(dependencies: PortalDependencies): Portal {
     const hasPage = (path: string): boolean => paths.has(path);
     const navigation = () => (customerId === null ? navigationOf(hasPage) : CUSTOMER_NAVIGATION);
     const layout = createLayout(assets.urls, navigation, ...(customerId === null ? [] : [customerBody]));
-    const around = { sessions, sessionWatch, clock, random, layout, publicHost, frameAncestors, theme };
+    const around = { sessions, sessionWatch, clock, random, layout, cookies, publicHost, frameAncestors, theme };
     const pages = createPages({ customerId, offered, ...around });
     const made =
       customerId === null
-        ? allPages({ ...dependencies, pages, results, hasPage })
-        : customerPages({ ...dependencies, ...dependencies.ofCustomer(customerId), pages, results, hasPage });
+        ? allPages({ ...dependencies, pages, cookies, results, hasPage })
+        : customerPages({ ...dependencies, ...dependencies.ofCustomer(customerId), pages, cookies, results, hasPage });
     for (const { method, path } of made) if (method === 'GET') paths.add(path);
     return { routes: made, elsewhere: pages.elsewhere };
   };
   const { routes: registered, elsewhere } = pagesOf(null);
-  const served = createPageDispatch({ sessions, registered, routesOf: (customerId) => pagesOf(customerId).routes });
-  const signInInvited = createSignInInvited(dependencies);
+  const served = createPageDispatch({
+    cookies,
+    sessions,
+    registered,
+    routesOf: (customerId) => pagesOf(customerId).routes,
+  });
+  const signInInvited = createSignInInvited({ ...dependencies, cookies });
   return {
     pages: served,
     stylesheet: assets.urls.style,

@@ -3,8 +3,8 @@ import type { IncomingMessage } from 'node:http';
 import { actingInPortal } from '../access/sessions.ts';
 import type { SignedIn } from '../access/user.ts';
 import type { Call } from '../http/route.ts';
-import { forgeryField, mayAct, type OpenCall, ownPath, type PageCall, type Redirect } from './call.ts';
-import { FRAME_COOKIE, partitioned, readCookie, readCustomerVisit, THEME_COOKIE } from './cookies.ts';
+import { forgeryField, mayAct, type OpenCall, ownPath, type PageCall, type ReadCookie, type Redirect } from './call.ts';
+import { FRAME_COOKIE, readCookie, readCustomerVisit, THEME_COOKIE } from './cookies.ts';
 import { formToken } from './forgery.ts';
 import type { Openings } from './headers.ts';
 import type { Surroundings } from './layout.ts';
@@ -18,10 +18,11 @@ export type RequestContext = Surroundings & {
   readonly isNew: boolean;
   readonly isPartial: boolean;
   readonly openings: Openings;
+  readonly cookieOf: ReadCookie;
 };
 
 /** What the pages around a request decide. */
-export type Circumstances = Pick<RequestContext, 'brand' | 'openings'> & {
+export type Circumstances = Pick<RequestContext, 'brand' | 'openings' | 'cookieOf'> & {
   /** The origins that may show a customer's portal in a frame. */
   readonly frameAncestors: readonly string[];
 };
@@ -34,12 +35,12 @@ export function requestContextOf(
   session: SignedIn | null,
   cookie: string,
   isNew: boolean,
-  { brand, openings, frameAncestors }: Circumstances,
+  { brand, openings, cookieOf, frameAncestors }: Circumstances,
 ): RequestContext {
   const theme = readCookie(request, THEME_COOKIE);
   return {
-    ...{ session, brand, openings },
-    frameAncestors: isInFrame(request) ? frameAncestors : [],
+    ...{ session, brand, openings, cookieOf },
+    frameAncestors: isInFrame(request, cookieOf) ? frameAncestors : [],
     cookie,
     isNew,
     csrf: forgeryField(formToken(cookie)),
@@ -51,24 +52,19 @@ export function requestContextOf(
 }
 
 /** Whether the portal is inside a page of somebody else. Requests of its script bring the cookie alone. */
-function isInFrame(request: IncomingMessage): boolean {
-  return request.headers['sec-fetch-dest'] === 'iframe' || readCookie(request, FRAME_COOKIE) !== null;
-}
-
-/** Cookies of a portal in a frame are kept apart for the page around it. */
-export function placed(cookies: readonly string[], { frameAncestors }: Surroundings): string[] {
-  return frameAncestors.length === 0 ? [...cookies] : cookies.map(partitioned);
+function isInFrame({ headers }: IncomingMessage, cookieOf: ReadCookie): boolean {
+  return headers['sec-fetch-dest'] === 'iframe' || cookieOf(FRAME_COOKIE) !== null;
 }
 
 export function openCallOf(
   call: Call,
-  { cookie, session, csrf, theme, url, isPartial, brand, frameAncestors }: RequestContext,
+  { cookie, cookieOf, session, csrf, theme, url, isPartial, brand, frameAncestors }: RequestContext,
   now: number,
 ): OpenCall {
   const { request, params, query, body, remoteAddress, signal } = call;
   const form = body instanceof URLSearchParams ? body : new URLSearchParams();
   const asked = { request, params, query, form, url, isPartial, now, remoteAddress, signal };
-  return { ...asked, csrf, theme, visitor: cookie, session, brand, isFramed: frameAncestors.length > 0 };
+  return { ...asked, csrf, theme, visitor: cookie, cookieOf, session, brand, isFramed: frameAncestors.length > 0 };
 }
 
 /** `offered`: the scopes that administrators of customers hold. */
@@ -86,8 +82,11 @@ export function pageCallOf(call: OpenCall, session: SignedIn, offered: readonly 
 }
 
 /** After signing in, the browser returns to the page. A form is not sent again. */
-export function signInFirst(request: IncomingMessage, { url, isPartial, frameAncestors }: RequestContext): Redirect {
-  const visit = readCustomerVisit(request);
+export function signInFirst(
+  request: IncomingMessage,
+  { url, isPartial, frameAncestors, cookieOf }: RequestContext,
+): Redirect {
+  const visit = readCustomerVisit(cookieOf);
   // Nobody types a password into a frame, and a portal link is not opened twice.
   if (frameAncestors.length > 0 || visit?.by === 'link') return { redirect: SESSION_ENDED_PATH };
   const form = visit === null ? SIGN_IN_PATH : `${SIGN_IN_PATH}/${visit.customerId}`;

@@ -1,10 +1,8 @@
-/** `/results/{id}`: the result of a form, as long as it is kept. */
+/** `/results/{id}`: the result of a form, as long as it is kept, and its secret once. */
 import { html } from '../http/html.ts';
-import { RESULT_MS } from '../kernel/limits/portal.ts';
 import type { PageDependencies, PageRoute } from './page.ts';
 import { pageHeader } from './parts/header.ts';
 import { notice } from './parts/mark.ts';
-import { spanText } from './parts/text.ts';
 import { RESULTS_PATH } from './results.ts';
 
 export function resultPages({ pages, results }: PageDependencies): PageRoute[] {
@@ -25,6 +23,6 @@ const GONE = {
   status: 404,
   content: html`${pageHeader({ title: TITLE })}${notice({
     tone: 'info',
-    text: `A secret is shown for ${spanText(RESULT_MS)}, and only to the session that created it. If nobody copied it, create a new one.`,
+    text: 'A secret is shown once, and only to the session that created it. If nobody copied it, create a new one.',
   })}`,
 };

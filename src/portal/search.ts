@@ -9,16 +9,17 @@ import { newForm, textField } from './parts/fields.ts';
 import { listView } from './parts/list.ts';
 import { type IconName, icon } from './parts/mark.ts';
 import { readText } from './query.ts';
+import { otherWords, pathOf } from './search-words.ts';
 
 const PATH = '/search';
 const DIALOG = 'dialog';
 
-/** Every role sees everything, so the results are the same for all. Links to pages that do not exist are omitted. */
+/** Every role sees everything, so all get the same results, but for fields of forms. Links to pages that do not exist are omitted. */
 export function searchPages({ pages, store, hasPage }: PageDependencies): PageRoute[] {
   return [
-    pages.view(PATH, async ({ query }) => {
+    pages.view(PATH, async ({ query, may }) => {
       const text = readText(query, 'q')?.slice(0, SEARCH_TEXT_MAX_LENGTH) ?? null;
-      const hits = text === null ? [] : [...placesOf(text, hasPage), ...(await found(text))];
+      const hits = text === null ? [] : [...placesOf(text, hasPage, may('administrator')), ...(await found(text))];
       const results = resultList(text, hits);
       const view = listView({
         title: 'Search',
@@ -63,13 +64,24 @@ function hitOf({ kind, id, name, detail }: Found): Hit {
   return { href: `${path}/${id}`, icon: shape, label: name, kind: label, detail: shown };
 }
 
-/** Pages by their name, and the deliveries with an id: of a delivery, an event, an attempt or a batch. */
-function placesOf(text: string, hasPage: (path: string) => boolean): Hit[] {
+/** Pages by their names and other words, and the deliveries with an id: of a delivery, an event, an attempt or a batch. */
+function placesOf(text: string, hasPage: (path: string) => boolean, mayCreate: boolean): Hit[] {
   const wanted = text.toLowerCase();
-  const items = navigationOf(hasPage)
+  const items: Hit[] = navigationOf(hasPage)
     .flatMap((group) => group.items)
-    .filter(({ label }) => label.toLowerCase().includes(wanted))
-    .map(({ path, label, icon: shape }) => ({ href: path, icon: shape, label, kind: 'Page', detail: null }));
+    .flatMap(({ path, label, icon: shape }) => {
+      const page = { href: path, icon: shape, label, kind: 'Page', detail: null };
+      const isNamed = label.toLowerCase().includes(wanted);
+      const others = otherWords(text)
+        .filter((one) => one.page === path && !(isNamed && one.field === undefined))
+        .map((one) => ({
+          ...page,
+          href: pathOf(one, mayCreate),
+          ...(one.field !== undefined && { label: one.field.label, kind: `Field of ${label}` }),
+          detail: one.word,
+        }));
+      return isNamed ? [page, ...others] : others;
+    });
   if (!isUuidV7(wanted) || !hasPage('/deliveries')) return items;
   const href = `/deliveries?${new URLSearchParams({ q: wanted })}`;
   return [...items, { href, icon: 'delivery', label: 'Deliveries with this id', kind: 'Delivery', detail: wanted }];

@@ -13,11 +13,10 @@ import {
 } from '../kernel/limits/portal.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { isTrustworthy, originOf } from './browser.ts';
-import { type OpenCall, ownPath, type Redirect, redirectTo, type View } from './call.ts';
+import { type OpenCall, ownPath, type ReadCookie, type Redirect, redirectTo, type View } from './call.ts';
 import {
   clearCookie,
   clearedCustomerVisit,
-  readCookie,
   readCustomerVisit,
   SESSION_COOKIE,
   setCookie,
@@ -26,7 +25,7 @@ import {
   writeFlash,
 } from './cookies.ts';
 import { PAGE_HEADERS } from './headers.ts';
-import type { PageDependencies, PageRoute, PortalDependencies } from './page.ts';
+import type { PageDependencies, PageRoute } from './page.ts';
 import { brandMark } from './parts/brand.ts';
 import { type FormState, newForm, refusedForm, textField } from './parts/fields.ts';
 import { form } from './parts/form.ts';
@@ -71,7 +70,7 @@ export function signInForms(dependencies: PageDependencies, { path, customerIdOf
   const enter = async (call: OpenCall, who: string, prove: Proof, refused: string): Promise<Redirect> => {
     const begun = await throttled({ network: networkOf(call.remoteAddress), clientId: who }, prove, refused);
     if (call.session !== null) await sessions.signOut(call.session);
-    return signedIn(begun, ownPath(call.form.get('next')), call.request);
+    return { redirect: ownPath(call.form.get('next')), cookies: signedInCookies(begun, call.cookieOf) };
   };
   const open = (definition: Omit<Parameters<typeof pages.openPage>[0], 'isForCustomers'>): PageRoute =>
     pages.openPage({ ...definition, isForCustomers });
@@ -134,23 +133,24 @@ export function signInForms(dependencies: PageDependencies, { path, customerIdOf
   ];
 }
 
-export function signOutPages({ pages, services: { sessions } }: PageDependencies): PageRoute[] {
+export function signOutPages({ pages, cookies, services: { sessions } }: PageDependencies): PageRoute[] {
   return [
     pages.page({
       method: 'POST',
       path: '/sign-out',
       role: 'viewer',
       maxBytes: SMALL_FORM_BYTES,
-      respond: async ({ session, isFramed }) => {
+      respond: async ({ request, session, isFramed }) => {
         await sessions.signOut(session);
         const { userId, customerId, returnUrl } = session;
-        const cookies = [clearCookie(SESSION_COOKIE)];
-        if (customerId === null) return { ...redirectTo(SIGN_IN_PATH), cookies };
-        if (userId !== null) return { ...redirectTo(`${SIGN_IN_PATH}/${customerId}`), cookies };
+        const cleared = [clearCookie(SESSION_COOKIE)];
+        if (customerId === null) return { ...redirectTo(SIGN_IN_PATH), cookies: cleared };
+        if (userId !== null) return { ...redirectTo(`${SIGN_IN_PATH}/${customerId}`), cookies: cleared };
         // Whoever opens this address again without a link has another way in.
-        cookies.push(clearedCustomerVisit());
-        if (returnUrl === null || isFramed) return { ...redirectTo(SESSION_ENDED_PATH), cookies };
-        const headers = { ...PAGE_HEADERS, Location: new URL(returnUrl).href, 'Set-Cookie': cookies };
+        cleared.push(clearedCustomerVisit());
+        if (returnUrl === null || isFramed) return { ...redirectTo(SESSION_ENDED_PATH), cookies: cleared };
+        const set = cookies.placed(cleared, request, false);
+        const headers = { ...PAGE_HEADERS, Location: new URL(returnUrl).href, 'Set-Cookie': set };
         return { reply: { status: 303, headers, body: '' } };
       },
     }),
@@ -165,17 +165,19 @@ export function signOutPages({ pages, services: { sessions } }: PageDependencies
 export function createSignInInvited({
   services: { sessions },
   publicUrl,
-}: Pick<PortalDependencies, 'services' | 'publicUrl'>): SignInInvited {
+  cookies,
+}: Pick<PageDependencies, 'services' | 'publicUrl' | 'cookies'>): SignInInvited {
   return async (user, { request, remoteAddress }) => {
     if (request.headers['sec-fetch-site'] !== 'same-origin' || !isTrustworthy(request, publicUrl())) return null;
-    const earlier = readCookie(request, SESSION_COOKIE);
+    const cookieOf = cookies.of(request);
+    const earlier = cookieOf(SESSION_COOKIE);
     const other = earlier === null ? null : await sessions.find(earlier, true);
     const begun = await sessions.begin(user, 'password', visitorOf({ request, remoteAddress }));
     if (begun === null) return null;
     if (other !== null) await sessions.signOut(other);
     const flash = writeFlash(begun.token, { tone: 'positive', text: 'Your password is set, and you are signed in.' });
-    const cookies = [...signedInCookies(begun, request), flash];
-    return { status: 303, headers: { ...PAGE_HEADERS, Location: '/', 'Set-Cookie': cookies }, body: '' };
+    const set = cookies.placed([...signedInCookies(begun, cookieOf), flash], request, false);
+    return { status: 303, headers: { ...PAGE_HEADERS, Location: '/', 'Set-Cookie': set }, body: '' };
   };
 }
 
@@ -205,17 +207,12 @@ function throttledBy({ throttle, clock, services: { sessions } }: PageDependenci
 const PASSWORD_REFUSED = 'the user name or password is wrong, or the account may not sign in';
 const PASSKEY_REFUSED = 'this passkey is not known here or was not shown in time, or its account may not sign in';
 
-/** Redirects into the portal with a new cookie. */
-function signedIn(begun: NewSession, next: string, request: OpenCall['request']): Redirect {
-  return { redirect: next, cookies: signedInCookies(begun, request) };
-}
-
 /** The browser remembers whose form its user came from. */
-function signedInCookies({ token, session }: NewSession, request: OpenCall['request']): string[] {
+function signedInCookies({ token, session }: NewSession, cookieOf: ReadCookie): string[] {
   const { customerId } = session;
   const visit =
     customerId === null
-      ? readCustomerVisit(request) === null
+      ? readCustomerVisit(cookieOf) === null
         ? []
         : [clearedCustomerVisit()]
       : [setCustomerVisit({ by: 'user', customerId })];
@@ -240,7 +237,7 @@ type Circumstances = {
 
 function signInView(call: OpenCall, state: FormState, { path, isSecure, takesPasskeys }: Circumstances): View {
   const { brand } = call;
-  const wasSignedIn = readCookie(call.request, SESSION_COOKIE) !== null && state.problems.length === 0;
+  const wasSignedIn = call.cookieOf(SESSION_COOKIE) !== null && state.problems.length === 0;
   const content = html`<div class="sign-in"><span class="brand">${brand === null ? html`${icon('gate')}<span>Sallyport</span>` : brandMark(brand)}</span>
 <h1>Sign in</h1>
 ${wasSignedIn ? notice({ tone: 'info', text: 'Your session is over. Sign in again to go on.' }) : null}

@@ -17,5 +17,5 @@ export type ShortLivedValues = {
 
 export type ShortLivedStore = {
   /** `remembered` bounds the values in memory; the oldest go first. */
-  values(kind: 'passkey challenge' | 'result', remembered: number): ShortLivedValues;
+  values(kind: 'passkey challenge' | 'result' | 'secret', remembered: number): ShortLivedValues;
 };

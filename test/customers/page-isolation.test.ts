@@ -283,7 +283,7 @@ function told({ status, headers, text }: PortalReply, asked: string): unknown {
       .replace(/[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'an error id')
       .replace(/(name="formToken" value=")[^"]+/g, '$1')
       // Of a new visitor, and of a message for the next page.
-      .replace(/(__Host-\w+[\w-]*=)[^;]+/g, '$1');
+      .replace(/(sallyport(?:-\w+)?=)[\w.=-]+/g, '$1');
   return { status, headers: without(JSON.stringify(kept)), text: without(text) };
 }
 

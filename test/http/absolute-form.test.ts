@@ -58,7 +58,7 @@ describe('a target in absolute form', () => {
     const body = new URLSearchParams({ [FORGERY_FIELD]: formToken(token), theme: 'dark' }).toString();
     const from = async (origin: string): Promise<number> => {
       const type = 'Content-Type: application/x-www-form-urlencoded';
-      const headers = [type, `Cookie: ${SESSION_COOKIE}=${token}`, `Origin: ${origin}`];
+      const headers = [type, `Cookie: __Host-${SESSION_COOKIE}=${token}`, `Origin: ${origin}`];
       return (await send('http://portal.example/theme', { method: 'POST', headers, body })).status;
     };
     assert.equal(await from('http://portal.example'), 303);

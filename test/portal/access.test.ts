@@ -101,9 +101,13 @@ describe('applications', () => {
     const secret = page.getByRole('group', { name: 'Client secret' }).locator('code');
     const shown = await secret.textContent();
     await page.reload();
-    assert.equal(await secret.textContent(), shown);
+    await page.getByText('The client secret was shown once, and is not shown again.').waitFor();
+    assert.ok(!(await page.content()).includes(shown ?? ''));
     const result = page.url();
     assert.equal(await named(), 1);
+    await page.getByRole('link', { name: 'create a new secret' }).click();
+    await page.getByRole('heading', { name: 'New secret for Shop' }).waitFor();
+    await open(new URL(result).pathname);
     // Another session sees nothing, and after ten minutes no session does.
     const other = await portal.signIn('administrator', { expecting: [404] });
     assert.equal(await other.open(new URL(result).pathname), 404);

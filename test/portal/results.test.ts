@@ -4,6 +4,9 @@ import { describe, it } from 'node:test';
 import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
 import { FORGERY_FIELD, formToken } from '../../src/portal/forgery.ts';
 import { SERVICE } from '../../src/resources/acting.ts';
+import { type ApiClient, succeeded } from '../support/client.ts';
+import { makeCustomer, sessionOf, type TestCustomer } from '../support/customers.ts';
+import { unique } from '../support/journey.ts';
 import { newSession, request } from '../support/portal-requests.ts';
 import { startService } from '../support/service.ts';
 
@@ -92,4 +95,109 @@ describe('a form that shows a secret', () => {
     assert.equal((await request(at, { headers: { cookie: `${SESSION_COOKIE}=nobody` } })).status, 303);
     assert.equal((await request(`${service.url}/results/none`, { token })).status, 404);
   });
+
+  for (const whose of ['operator', 'customer'] as const) {
+    it(`shows its secret at the first visit alone in the portal of the ${whose}, and then leads to a new one`, async (t) => {
+      const service = await startService(t);
+      const customer = await makeCustomer(service);
+      const isOperator = whose === 'operator';
+      const token = isOperator
+        ? (await newSession(service, 'administrator')).token
+        : await sessionOf(service, customer, 'link');
+      const stranger = (await newSession(service, 'administrator')).token;
+      const forms = await secretForms(isOperator ? service.admin : customer.api, customer, isOperator);
+      for (const { path, fields, secret, renewal } of forms) {
+        const form = { [FORGERY_FIELD]: formToken(token), ...fields };
+        const sent = await request(service.url + path, { token, form });
+        assert.equal(sent.status, 303, `${path}: ${sent.text.slice(0, 2000)}`);
+        const at = service.url + String(sent.headers.get('location'));
+        // None of these shows the page to the one who made the secret, so none uses it up.
+        await request(at, { token, method: 'HEAD' });
+        await request(at, { token, headers: { 'sec-purpose': 'prefetch' } });
+        await request(at, { token: stranger });
+
+        const pages = (await Promise.all([request(at, { token }), request(at, { token })])).map(({ text }) => text);
+        const [shown = ''] = pages.flatMap((text) => secret.exec(text) ?? []);
+        assert.notEqual(shown, '', `${path} shows no secret: ${pages[0]}`);
+        assert.equal(pages.filter((text) => text.includes(shown)).length, 1, path);
+        // The same form from the history leads there too.
+        assert.equal(
+          (await request(service.url + path, { token, form })).headers.get('location'),
+          new URL(at).pathname,
+        );
+        const later = await request(at, { token });
+        assert.equal(later.status, 200);
+        assert.ok(!later.text.includes(shown), path);
+        assert.doesNotMatch(later.text, secret);
+        assert.match(later.text, /was shown once, and is not shown again/);
+        const [link = ''] = new RegExp(`href="(${renewal})"`).exec(later.text) ?? [];
+        assert.notEqual(link, '', `${path}: ${later.text}`);
+        assert.equal((await request(service.url + link.slice('href="'.length, -1), { token })).status, 200);
+      }
+    });
+  }
 });
+
+const UUID = '[0-9a-f-]{36}';
+
+/** Every form whose result shows a secret: what is sent, the secret, and where a new one is made. */
+async function secretForms(api: ApiClient, customer: TestCustomer, isOperator: boolean) {
+  const made = async (path: string, body: object): Promise<string> =>
+    (await succeeded<{ id: string }>(api.post(path, body))).id;
+  const userId = await made('users', { userName: unique('kim'), role: 'viewer' });
+  const applicationId = await made('applications', { name: unique('shop'), userId });
+  const endpointId = await made('endpoints', { name: unique('shop'), url: 'https://shop.example/' });
+  const account = isOperator ? { actsAs: 'new', accountName: unique('shop') } : {};
+  const scopes = isOperator ? 'employees:view' : 'endpoints:view';
+  const signing = /<code[^>]*>[A-Za-z0-9+/]{43}=<|whsec_[A-Za-z0-9+/]{43}=/;
+  const link = { role: 'viewer', expiresInSeconds: '600', sessionSeconds: '600' };
+  return [
+    {
+      path: '/applications/new',
+      fields: { name: unique('new'), accessTokenValiditySeconds: '3600', scopes, ...account },
+      secret: /sps_\w{20,}/,
+      renewal: `/applications/${UUID}/regenerate-secret`,
+    },
+    {
+      path: `/applications/${applicationId}/regenerate-secret`,
+      fields: { overlapSeconds: '0' },
+      secret: /sps_\w{20,}/,
+      renewal: `/applications/${applicationId}/regenerate-secret`,
+    },
+    {
+      path: '/endpoints/new',
+      fields: { name: unique('new'), url: 'https://shop.example/' },
+      secret: signing,
+      renewal: `/endpoints/${UUID}/rotate-secret`,
+    },
+    {
+      // Its API key is another secret of the same page.
+      path: '/endpoints/new',
+      fields: { name: unique('new'), url: 'https://shop.example/' },
+      secret: /<code>[0-9a-f]{32}</,
+      renewal: `/endpoints/${UUID}#credentials`,
+    },
+    {
+      path: `/endpoints/${endpointId}/rotate-secret`,
+      fields: { activateAfterSeconds: '0', overlapSeconds: '0' },
+      secret: signing,
+      renewal: `/endpoints/${endpointId}/rotate-secret`,
+    },
+    {
+      path: `/users/${userId}/invite`,
+      fields: {},
+      secret: /http:[^"<]*invitations\/[\w-]{43}/,
+      renewal: `/users/${userId}`,
+    },
+    ...(isOperator
+      ? [
+          {
+            path: `/customers/${customer.id}/portal-link`,
+            fields: link,
+            secret: /http:[^"<]*portal-links\/[\w-]{43}/,
+            renewal: `/customers/${customer.id}/portal-link`,
+          },
+        ]
+      : []),
+  ];
+}

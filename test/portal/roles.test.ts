@@ -73,7 +73,7 @@ describe('every page of the portal', () => {
     const { token } = await newSession(service, 'viewer');
     const { port } = new URL(service.url);
     const announced = (cookie: string): readonly string[] => [
-      `Cookie: ${SESSION_COOKIE}=${cookie}`,
+      `Cookie: __Host-${SESSION_COOKIE}=${cookie}`,
       'Content-Type: application/x-www-form-urlencoded',
       `Content-Length: ${ADMIN_REQUEST_BYTES}`,
     ];

@@ -5,9 +5,9 @@ import { describe, it } from 'node:test';
 import { TLSSocket } from 'node:tls';
 import { Refusal, refuseField } from '../../src/kernel/refusal.ts';
 import { readResourceLinks, resourceId, resourceLink } from '../../src/portal/audit.ts';
-import { browserName, isTrustworthy, originOf } from '../../src/portal/browser.ts';
+import { browserName, isPlainLoopback, isTrustworthy, originOf } from '../../src/portal/browser.ts';
 import { ownPath } from '../../src/portal/call.ts';
-import { readCookie, readFlash, writeFlash } from '../../src/portal/cookies.ts';
+import { clearCookie, createCookies, readCookie, readFlash, setCookie, writeFlash } from '../../src/portal/cookies.ts';
 import { forgeryProblem, formToken, seal, unseal } from '../../src/portal/forgery.ts';
 import { accepts } from '../../src/portal/headers.ts';
 import { isCurrent, navigationOf } from '../../src/portal/layout.ts';
@@ -38,6 +38,45 @@ describe('a cookie', () => {
     it(`a of ${JSON.stringify(cookie)} is ${value}`, () =>
       assert.equal(readCookie({ headers: { cookie } }, 'a'), value));
   }
+});
+
+describe('the cookies of the portal', () => {
+  const { of, placed } = createCookies(() => null);
+  const host = 'localhost:8080';
+  const set = [setCookie('a', '1'), clearCookie('b')];
+  const strong = [
+    '__Host-a=1; Path=/; Secure; HttpOnly; SameSite=Lax',
+    '__Host-b=; Max-Age=0; Path=/; Secure; HttpOnly; SameSite=Lax',
+  ];
+  const plain = ['a=1; Path=/; HttpOnly; SameSite=Lax', 'b=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax'];
+
+  it('are protected, but not over plain HTTP on a loopback address', () => {
+    assert.deepEqual(placed(set, asked({ host: 'edge.example' }), false), strong);
+    for (const headers of [{ host }, { host, origin: 'http://localhost:8080' }])
+      assert.deepEqual(placed(set, asked(headers), false), plain);
+    assert.deepEqual(placed(set, asked({ host, origin: 'https://edge.example' }), false), strong);
+    // A browser keeps the cookies of a frame on another site only with these.
+    assert.deepEqual(
+      placed(set, asked({ host }), true),
+      strong.map((cookie) => cookie.replace('SameSite=Lax', 'SameSite=None; Secure; Partitioned')),
+    );
+  });
+
+  it('count without protection on a loopback address alone, and replace those of the other kind', () => {
+    assert.equal(of(asked({ host: 'edge.example', cookie: 'a=planted' }))('a'), null);
+    assert.equal(of(asked({ host: 'edge.example', cookie: 'a=planted; __Host-a=1' }))('a'), '1');
+    assert.equal(of(asked({ host, cookie: 'a=1' }))('a'), '1');
+    assert.equal(of(asked({ host, cookie: '__Host-a=1' }))('a'), '1');
+    const [first = ''] = set;
+    assert.deepEqual(placed([first], asked({ host, cookie: '__Host-a=0' }), false), [
+      plain[0],
+      '__Host-a=; Max-Age=0; Path=/; Secure; HttpOnly; SameSite=Lax',
+    ]);
+    assert.deepEqual(placed([first], asked({ host: 'edge.example', cookie: 'a=0' }), false), [
+      strong[0],
+      'a=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax',
+    ]);
+  });
 });
 
 describe('a form token', () => {
@@ -71,11 +110,11 @@ describe('a message that a redirect brings', () => {
   const sent = (text: string): string =>
     /sallyport-flash=([^;]+)/.exec(writeFlash('c', { tone: 'negative', text }))?.[1] ?? '';
   it('comes back as it was, cut where it is too long', () => {
-    const read = (value: string): unknown => readFlash(asked({ cookie: `__Host-sallyport-flash=${value}` }), 'c');
+    const read = (value: string): unknown => readFlash(value, 'c');
     assert.deepEqual(read(sent('Not  done: "ü"; a=b')), { tone: 'negative', text: 'Not  done: "ü"; a=b' });
     assert.equal((read(sent('x'.repeat(9000))) as { text: string }).text.length, 500);
     assert.equal(read('made.up'), null);
-    assert.equal(readFlash(asked({}), 'c'), null);
+    assert.equal(readFlash(null, 'c'), null);
   });
   it('works for no other session', () => {
     assert.equal(unseal('c', seal('c', 'text')), 'text');
@@ -132,6 +171,33 @@ describe('a browser', () => {
     assert.equal(originOf(asked({ host: 'a:1' })), 'http://a:1');
     assert.equal(originOf(asked({ host: 'a:1' }, tls)), 'https://a:1');
     assert.equal(originOf(asked({ host: 'a:1', origin: 'https://b' })), 'https://b');
+  });
+
+  it('gets cookies without protection only if it came over plain HTTP to a loopback address, without a proxy', () => {
+    const tls = Object.create(TLSSocket.prototype) as TLSSocket;
+    const local = { host: 'localhost:8080' };
+    const table: readonly (readonly [request: IncomingMessage, publicUrl: string | null, isPlain: boolean])[] = [
+      [asked(local), null, true],
+      [asked(local), 'http://127.0.0.1:8080', true],
+      [asked({ host: '127.0.0.1' }), null, true],
+      [asked({ host: '127.8.9.10:80' }), null, true],
+      [asked({ host: '[::1]:8080' }), null, true],
+      [asked(local, tls), null, false],
+      [asked({}), null, false],
+      [asked(local), 'https://edge.example', false],
+      [asked({ ...local, 'x-forwarded-for': '192.0.2.1' }), null, false],
+      [asked({ ...local, forwarded: 'proto=https' }), null, false],
+      ...[
+        'edge.example',
+        '10.0.0.1',
+        '127.0.0.1.evil.example',
+        'localhost.evil.example',
+        'evil.localhost',
+        '[::2]',
+      ].map((host) => [asked({ host }), null, false] as const),
+    ];
+    for (const [request, publicUrl, isPlain] of table)
+      assert.equal(isPlainLoopback(request, publicUrl), isPlain, JSON.stringify([request.headers, publicUrl]));
   });
 
   it('names the encodings that it accepts', () => {

@@ -1,9 +1,15 @@
 /** The search over everything, and the keyboard shortcuts, in a real browser. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { SEARCH_PER_KIND } from '../../src/kernel/limits/portal.ts';
+import { navigationOf } from '../../src/portal/layout.ts';
+import { OTHER_WORDS, pathOf } from '../../src/portal/search-words.ts';
+import { makeCustomer, sessionOf } from '../support/customers.ts';
 import { MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
 import { deliveriesOf, makeEndpoint, makeEventType, makeWebhook, publish } from '../support/journey.ts';
+import { newSession, request } from '../support/portal-requests.ts';
+import { startService } from '../support/service.ts';
 
 describe('the search', () => {
   it('opens by Ctrl K, finds by name and id, and is used by keyboard alone', async (t) => {
@@ -59,6 +65,59 @@ describe('the search', () => {
     for (let count = 0; count <= SEARCH_PER_KIND; count += 1) await makeEndpoint(admin, at, { name: `Shop ${count}` });
     const { page } = await openAs('viewer', '/search?q=shop');
     assert.equal(await page.locator('.page .search-hits a').count(), SEARCH_PER_KIND);
+  });
+});
+
+describe('the words of the specification', () => {
+  const wanted: readonly (readonly [word: string, path: string])[] = [
+    ['API Management', '/applications'],
+    ['Endpoint Management', '/endpoints'],
+    ['Key Management (Report Encryption Keys)', '/keys'],
+    ['Report Encryption Keys', '/keys'],
+    ['Imports and Feeds', '/keys'],
+    ['Regenerate', '/applications'],
+    ['Access Token Validity Period', '/applications/new#field-accessTokenValiditySeconds'],
+    ['Token Expiration', '/endpoints/new#field-oauth-tokenExpirationMinutes'],
+    ['OAuth  token expiration', '/endpoints/new#field-oauth-tokenExpirationMinutes'],
+    ['callback', '/endpoints'],
+    ['callbacks', '/endpoints'],
+  ];
+
+  it('lead to pages and fields, in both portals and by Ctrl K', async (t) => {
+    const service = await startService(t);
+    const customer = await makeCustomer(service);
+    const operator = (await newSession(service, 'administrator')).token;
+    const viewer = (await newSession(service, 'viewer')).token;
+    const table = [...wanted, ...OTHER_WORDS.map((one) => [one.word, pathOf(one, true)] as const)];
+    for (const token of [operator, await sessionOf(service, customer, 'link')]) {
+      for (const [word, path] of table) {
+        const query = new URLSearchParams({ q: word, dialog: '1' });
+        const { text } = await request(`${service.url}/search?${query}`, { token, headers: { 'HX-Request': 'true' } });
+        assert.ok(text.includes(`<a href="${path}">`), `${word}: ${text}`);
+        const [page = '', field] = path.split('#');
+        const form = await request(service.url + page, { token });
+        assert.equal(form.status, 200);
+        if (field !== undefined) assert.ok(form.text.includes(`id="${field}"`), path);
+      }
+    }
+    // A viewer cannot open forms.
+    const { text } = await request(`${service.url}/search?q=token+expiration`, { token: viewer });
+    assert.ok(text.includes('<a href="/endpoints">'), text);
+    assert.ok(!text.includes('/new#'));
+  });
+
+  it('have a row in the glossary with the page or field, which the documentation finds', async (t) => {
+    const service = await startService(t);
+    const { token } = await newSession(service, 'viewer');
+    const glossary = readFileSync(new URL('../../docs/glossary.md', import.meta.url), 'utf8');
+    const pages = navigationOf(() => true).flatMap(({ items }) => items);
+    for (const { word, page, field } of OTHER_WORDS) {
+      const row = glossary.split('\n').find((line) => line.startsWith(`| **${word}** |`)) ?? assert.fail(word);
+      const label = pages.find(({ path }) => path === page)?.label;
+      assert.ok(row.includes(`*${field?.label ?? label}*`), row);
+      const found = await request(`${service.url}/docs/search?${new URLSearchParams({ q: word })}`, { token });
+      assert.match(found.text, /href="\/docs\/glossary\.md/, word);
+    }
   });
 });
 

@@ -112,7 +112,7 @@ describe('a session', () => {
         body: new URLSearchParams({ password: PASSWORD, passwordAgain: PASSWORD }),
         headers: { ...(site !== null && { 'Sec-Fetch-Site': site }), ...(cookie !== '' && { Cookie: cookie }) },
       });
-      const began = /__Host-sallyport=([\w-]{43})/.exec(response.headers.getSetCookie().join())?.[1] ?? null;
+      const began = /sallyport=([\w-]{43})/.exec(response.headers.getSetCookie().join())?.[1] ?? null;
       return { status: response.status, location: response.headers.get('location'), began };
     };
     // Another site could sign a visitor in to an account of its own.

@@ -18,7 +18,7 @@ describe('signing in', () => {
       const cookie = (await context.cookies()).find(({ name }) => name === SESSION_COOKIE);
       assert.deepEqual(
         { httpOnly: cookie?.httpOnly, secure: cookie?.secure, sameSite: cookie?.sameSite, path: cookie?.path },
-        { httpOnly: true, secure: true, sameSite: 'Lax', path: '/' },
+        { httpOnly: true, secure: false, sameSite: 'Lax', path: '/' },
       );
       await page.getByRole('button', { name: 'Administrator' }).click();
       await page.getByRole('button', { name: 'Sign out' }).click();

@@ -13,7 +13,7 @@ import {
 import { type FieldProblem, Refusal } from '../../kernel/refusal.ts';
 import { instant, isoInstant } from '../../kernel/schemas.ts';
 import { validate } from '../../kernel/validation.ts';
-import { type Html, html } from '../html.ts';
+import { attributes, type Html, html } from '../html.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
 import { createPageReply, type PageLook, type PageReply } from '../page.ts';
 import { networkOf } from '../request.ts';
@@ -183,10 +183,10 @@ ${passwordField('passwordAgain', 'The same again', null, problems)}
 /** No `maxlength`: browsers would silently truncate a longer password. */
 function passwordField(name: string, label: string, hint: Html | null, problems: readonly FieldProblem[]): Html {
   const problem = problems.find(({ field }) => field === name)?.problem;
-  const described = html`${hint && `${name}-hint `}${problem === undefined ? null : `${name}-problem`}`;
+  const described = [...(hint === null ? [] : [`${name}-hint`]), ...(problem === undefined ? [] : [`${name}-problem`])];
   return html`<div class="field"><label for="${name}">${label}</label>
 ${hint && html`<p class="hint" id="${name}-hint">${hint}</p>`}
-<input id="${name}" name="${name}" type="password" autocomplete="new-password" minlength="${CHOSEN_PASSWORD_MIN_LENGTH}" required aria-describedby="${described}" aria-invalid="${String(problem !== undefined)}">
+<input id="${name}" name="${name}" type="password" autocomplete="new-password" minlength="${CHOSEN_PASSWORD_MIN_LENGTH}" required${attributes({ 'aria-describedby': described.length === 0 ? null : described.join(' ') })} aria-invalid="${String(problem !== undefined)}">
 ${problem === undefined ? null : html`<p class="problem" id="${name}-problem" role="alert">${label}: ${problem}.</p>`}</div>`;
 }
 

@@ -4,6 +4,7 @@ import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
 import type { Gate } from '../../access/gate.ts';
 import type { Metrics } from '../../observe/metrics.ts';
+import { isForwarded } from '../forwarded.ts';
 import type { Route } from '../route.ts';
 
 const METRICS_PATH = '/metrics';
@@ -41,13 +42,10 @@ const loopback = new BlockList();
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
 loopback.addAddress('::1', 'ipv6');
 
-/** A local proxy sends one of these headers. A proxy without them must not forward this path. */
-const FORWARDED = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'];
-
-/** By the address of the socket, because headers can be forged. */
+/** By the address of the socket, because headers can be forged. A proxy that sends no header of its own must not forward this path. */
 function isFromThisMachine({ socket, headers }: IncomingMessage): boolean {
   const [address = ''] = socket.remoteAddress?.split('%', 1) ?? [];
   const family = isIP(address);
   if (family === 0 || !loopback.check(address, family === 4 ? 'ipv4' : 'ipv6')) return false;
-  return FORWARDED.every((name) => headers[name] === undefined);
+  return !isForwarded(headers);
 }

@@ -49,7 +49,7 @@ export const STREAM_SILENCE_MS = 15_000;
 export const SESSION_WATCH_MS = 250;
 
 // Results of forms that show a secret.
-/** How long a result is shown to its session, and how many are kept, some kilobytes each; the oldest go first. */
+/** How long a result is kept for its session, and how many are kept, some kilobytes each; the oldest go first. */
 export const RESULT_MS: number = 10 * 60_000;
 export const RESULTS_MAX = 500;
 /** How long a form that another instance processes keeps a repeat of it waiting, and how often the repeat looks. */

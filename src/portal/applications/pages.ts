@@ -21,7 +21,7 @@ import {
   requireScopes,
   widenServiceAccount,
 } from './form.ts';
-import { registeredView, secretPages } from './secret.ts';
+import { registeredResult, secretPages } from './secret.ts';
 import { applicationListPage, applicationView } from './views.ts';
 
 const LIST = { href: '/applications', label: 'Applications' };
@@ -104,7 +104,7 @@ export function applicationPages(dependencies: PageDependencies): PageRoute[] {
         respond: (call, input) =>
           results.once(call, async () => {
             const made = await registerApplication(dependencies, call, input);
-            return registeredView(made, publicUrl());
+            return registeredResult(made, publicUrl());
           }),
       },
       change: { lead: 'Removing a scope takes effect immediately, also for tokens that already have it.' },

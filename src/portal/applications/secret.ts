@@ -14,6 +14,7 @@ import { checkbox, type FormState, radioGroup } from '../parts/fields.ts';
 import { form } from '../parts/form.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { recordForm } from '../record-form.ts';
+import { type Result, resultOf } from '../results.ts';
 
 export function secretPages({ pages, results, services: { applications }, publicUrl }: PageDependencies): PageRoute[] {
   return pages.form(
@@ -28,42 +29,47 @@ export function secretPages({ pages, results, services: { applications }, public
             throw refuseField('overlapSeconds', 'must be chosen: immediately, or after an overlap');
           const input = validate(regenerateInput, { overlapSeconds, revokeTokens: call.form.has('revokeTokens') });
           const made = await applications.regenerateSecret(call.params.id ?? '', input, call.acting);
-          return secretView(made, publicUrl());
+          return secretResult(made, publicUrl());
         }),
     }),
   );
 }
 
 /** The credentials of a new application, with examples. */
-export function registeredView(made: WithSecret, publicUrl: string | null): View {
-  return shownView(made, publicUrl, `${made.application.name} is registered`);
+export function registeredResult(made: WithSecret, publicUrl: string | null): Result {
+  return shownResult(made, publicUrl, `${made.application.name} is registered`);
 }
 
-function secretView(made: WithSecret, publicUrl: string | null): View {
-  return shownView(made, publicUrl, `New secret of ${made.application.name}`);
+function secretResult(made: WithSecret, publicUrl: string | null): Result {
+  return shownResult(made, publicUrl, `New secret of ${made.application.name}`);
 }
 
-function shownView({ application, clientSecret }: WithSecret, publicUrl: string | null, title: string): View {
+function shownResult({ application, clientSecret }: WithSecret, publicUrl: string | null, title: string): Result {
   const { id, name, clientId, scopes } = application;
   const url = `${publicUrl ?? 'https://…'}${TOKEN_PATH}`;
-  const content = html`${pageHeader({
+  const secret = {
+    label: 'Client secret',
+    value: clientSecret,
+    note: 'Copy it now into a secret store. It begins with sps_, so that secret scanners find it in source code.',
+    renewal: { href: `/applications/${id}/regenerate-secret`, label: 'create a new secret' },
+  };
+  return resultOf(
     title,
-    crumbs: crumbsTo(application),
-    lead: 'Give both to the operator of the program. Only a hash of the secret is stored, so it cannot be shown again, only replaced.',
-    actions: [linkButton({ href: `/applications/${id}`, label: `Go to ${name}`, kind: 'primary' })],
-  })}${section({
-    title: 'Credentials',
-    content: html`${definitionList([['Client id', copyable(clientId, 'client id')]])}${secretBox({
-      label: 'Client secret',
-      value: clientSecret,
-      note: 'Copy it now into a secret store. It begins with sps_, so that secret scanners find it in source code.',
-    })}`,
-  })}${section({
-    title: 'Get a token',
-    lead: 'The program requests a token, uses it until it expires, and requests the next one.',
-    content: codePanels('Get a token', tokenExamples(url, clientId, scopes)),
-  })}`;
-  return { title, content };
+    (showing) =>
+      html`${pageHeader({
+        title,
+        crumbs: crumbsTo(application),
+        lead: 'Give both to the operator of the program. Only a hash of the secret is stored, so it cannot be shown again, only replaced.',
+        actions: [linkButton({ href: `/applications/${id}`, label: `Go to ${name}`, kind: 'primary' })],
+      })}${section({
+        title: 'Credentials',
+        content: html`${definitionList([['Client id', copyable(clientId, 'client id')]])}${secretBox(secret, showing)}`,
+      })}${section({
+        title: 'Get a token',
+        lead: 'The program requests a token, uses it until it expires, and requests the next one.',
+        content: codePanels('Get a token', tokenExamples(url, clientId, scopes)),
+      })}`,
+  );
 }
 
 /** Without the secret, because people copy examples into tickets. */

@@ -2,9 +2,24 @@
 (() => {
   // A live update leaves open what the user opened.
   htmx.config.morphIgnore.push('open');
+  // These selectors know no prefix.
+  htmx.config.morphSkip = '[data-hx-morph-skip]';
+  htmx.config.morphSkipChildren = '[data-hx-morph-skip-children]';
 
   // Reconnects at least every five seconds. The default of a minute is too long after a restart.
   htmx.config.sse = { ...htmx.config.sse, reconnectMaxDelay: 5000 };
+
+  // Leaving the page breaks its streams. htmx takes a stream that was aborted for no error, and browsers break it before `pagehide`. If the
+  // page stays, for example at a download, the stream goes on, and a later connection has a controller of its own.
+  const connections = new Set();
+  document.addEventListener('htmx:sse:after:connection', ({ detail }) => connections.add(detail.connection));
+  document.addEventListener('htmx:sse:close', ({ detail }) => connections.delete(detail.connection));
+  addEventListener('beforeunload', () => {
+    for (const connection of connections) {
+      const { abortController } = connection;
+      connection.abortController = { abort: () => abortController.abort(), signal: { aborted: true } };
+    }
+  });
 
   // Selecting rows: their number, and all rows of the page at once.
   const boxesOf = (form) => [...form.querySelectorAll('input[type="checkbox"][name="id"]')];

@@ -6,10 +6,11 @@ import type { IncomingMessage } from 'node:http';
 import type { Sessions } from '../../access/sessions.ts';
 import { nameOf, routesByName } from '../../http/customer-routes.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import { readCookie, SESSION_COOKIE } from '../cookies.ts';
+import { type Cookies, SESSION_COOKIE } from '../cookies.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 
 type Dependencies = {
+  readonly cookies: Cookies;
   readonly sessions: Sessions;
   /** The pages of the operator. */
   readonly registered: readonly PageRoute[];
@@ -17,13 +18,13 @@ type Dependencies = {
   readonly routesOf: (customerId: string) => readonly PageRoute[];
 };
 
-export function createPageDispatch({ sessions, registered, routesOf }: Dependencies): PageRoute[] {
+export function createPageDispatch({ cookies, sessions, registered, routesOf }: Dependencies): PageRoute[] {
   const ofCustomer = routesByName(routesOf);
   /** The pages that serve requests under way, so that a refusal gets the same layout. */
   const serving = new WeakMap<IncomingMessage, PageRoute>();
 
   const routeFor = async (request: IncomingMessage, route: PageRoute): Promise<PageRoute> => {
-    const token = readCookie(request, SESSION_COOKIE);
+    const token = cookies.of(request)(SESSION_COOKIE);
     const session = token === null ? null : await sessions.find(token, true);
     if (session === null || session.customerId === null) return route;
     const routes = ofCustomer(session.customerId);

@@ -22,6 +22,7 @@ import { linkButton, pageHeader, section, submitButton } from '../parts/header.t
 import { notice } from '../parts/mark.ts';
 import { relativeTime } from '../parts/text.ts';
 import { formView } from '../record-pages.ts';
+import { type Result, resultOf } from '../results.ts';
 
 export function customerLinkPages(dependencies: PageDependencies): PageRoute[] {
   return [...linkFormPages(dependencies), ...openPages(dependencies)];
@@ -40,7 +41,7 @@ function linkFormPages({ pages, results, services, publicUrl }: PageDependencies
       const input = validate(portalLinkInput, readForm(LINK_FIELDS, call.form));
       return results.once(call, async () => {
         const { token, expiresAt } = await portalLinks.create(customer.id, input, call.acting);
-        return madeView(call, customer, { link: `${url}${PORTAL_LINKS_PATH}/${token}`, expiresAt });
+        return madeResult(call, customer, { link: `${url}${PORTAL_LINKS_PATH}/${token}`, expiresAt });
       });
     },
     invalid: (call, refusal) => show(call, refusedForm(call.form, refusal)),
@@ -104,25 +105,31 @@ function linkForm({ csrf }: PageCall, customer: Customer, state: FormState): Vie
   });
 }
 
-function madeView(
+function madeResult(
   { now }: PageCall,
   customer: Customer,
   { link, expiresAt }: { readonly link: string; readonly expiresAt: number },
-): { title: string; content: Html } {
+): Result {
+  const path = `/customers/${customer.id}`;
   const title = `Portal link for ${customer.name}`;
-  const content = html`${pageHeader({
+  const secret = {
+    label: 'Portal link',
+    value: link,
+    note: 'Whoever opens it acts for this customer. Send it over a private channel.',
+    renewal: { href: `${path}/portal-link`, label: 'make another link' },
+  };
+  return resultOf(
     title,
-    crumbs: crumbsTo(customer),
-    actions: [linkButton({ href: `/customers/${customer.id}`, label: `Back to ${customer.name}`, kind: 'primary' })],
-  })}${section({
-    title: 'The link',
-    content: html`${secretBox({
-      label: 'Portal link',
-      value: link,
-      note: 'Whoever opens it acts for this customer. Send it over a private channel.',
-    })}${notice({ tone: 'info', text: html`It works once and expires ${relativeTime(expiresAt, now)}.` })}`,
-  })}`;
-  return { title, content };
+    (showing) =>
+      html`${pageHeader({
+        title,
+        crumbs: crumbsTo(customer),
+        actions: [linkButton({ href: path, label: `Back to ${customer.name}`, kind: 'primary' })],
+      })}${section({
+        title: 'The link',
+        content: html`${secretBox(secret, showing)}${notice({ tone: 'info', text: html`It works once and expires ${relativeTime(expiresAt, now)}.` })}`,
+      })}`,
+  );
 }
 
 /** Long enough for the redirect that opens it. */

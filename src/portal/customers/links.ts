@@ -1,21 +1,13 @@
 /** Opens portal links (contract §8): the first visitor with the link gets a session in the customer's portal. */
-import type { IncomingHttpHeaders } from 'node:http';
 import type { NewSession, Sessions } from '../../access/sessions.ts';
 import { refuseBlocked } from '../../access/throttle.ts';
 import { PORTAL_LINKS_PATH } from '../../customers/portal-links.ts';
 import { html } from '../../http/html.ts';
 import { networkOf } from '../../http/request.ts';
 import { Refusal } from '../../kernel/refusal.ts';
+import { isVisit } from '../browser.ts';
 import type { OpenCall, View } from '../call.ts';
-import {
-  clearCookie,
-  FRAME_COOKIE,
-  readCookie,
-  SESSION_COOKIE,
-  setCookie,
-  setCustomerVisit,
-  VISITOR_COOKIE,
-} from '../cookies.ts';
+import { clearCookie, FRAME_COOKIE, SESSION_COOKIE, setCookie, setCustomerVisit, VISITOR_COOKIE } from '../cookies.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { brandMark } from '../parts/brand.ts';
 import { tooOften, visitorOf } from '../sign-in.ts';
@@ -31,8 +23,7 @@ export function portalLinkPages({ pages, services, throttle, clock }: PageDepend
       respond: async (call) => {
         const { request, params, remoteAddress, isFramed } = call;
         const token = params.token ?? '';
-        if (request.method === 'HEAD' || isAhead(request.headers))
-          throw new Refusal('not_found', 'a portal link is opened by a visit');
+        if (!isVisit(request)) throw new Refusal('not_found', 'a portal link is opened by a visit');
         const attempt = { network: networkOf(remoteAddress), clientId: 'a portal link' };
         refuseBlocked(await throttle.blockedForMs(attempt, clock()), tooOften);
         const begun = await services.portalLinks.open(token, visitorOf(call));
@@ -41,7 +32,7 @@ export function portalLinkPages({ pages, services, throttle, clock }: PageDepend
           return unusableView(call);
         }
         // A frame has cookies of its own. Elsewhere the cookie of an operator's session is overwritten, and nobody could end that session.
-        if (!isFramed) await endOperatorsSession(services.sessions, request);
+        if (!isFramed) await endOperatorsSession(services.sessions, call.cookieOf);
         const cookies = [
           setCookie(SESSION_COOKIE, begun.token),
           clearCookie(VISITOR_COOKIE),
@@ -53,17 +44,10 @@ export function portalLinkPages({ pages, services, throttle, clock }: PageDepend
   ];
 }
 
-async function endOperatorsSession(sessions: Sessions, request: OpenCall['request']): Promise<void> {
-  const token = readCookie(request, SESSION_COOKIE);
+async function endOperatorsSession(sessions: Sessions, cookieOf: OpenCall['cookieOf']): Promise<void> {
+  const token = cookieOf(SESSION_COOKIE);
   const earlier = token === null ? null : await sessions.find(token, true);
   if (earlier !== null && earlier.customerId === null) await sessions.signOut(earlier);
-}
-
-/** Browsers fetch links ahead, which must not use them up. Older ones say so in other headers. */
-function isAhead(headers: IncomingHttpHeaders): boolean {
-  return ['sec-purpose', 'purpose', 'x-purpose', 'x-moz'].some((name) =>
-    /prefetch|preview/.test(String(headers[name] ?? '')),
-  );
 }
 
 function visitOf({ session: { customerId } }: NewSession): string {

@@ -1,7 +1,7 @@
 /** How users of customers get in: a form a customer, and the page that follows a session without a way back (contract §8). */
 import { html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
-import { readCustomerVisit } from '../cookies.ts';
+import { FRAME_COOKIE, readCustomerVisit } from '../cookies.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { brandMark } from '../parts/brand.ts';
 import { linkButton } from '../parts/header.ts';
@@ -31,16 +31,20 @@ function sessionEndedPage({ pages }: PageDependencies): PageRoute {
     path: SESSION_ENDED_PATH,
     isForCustomers: true,
     isFramable: true,
-    respond: async ({ request, brand, isFramed }) => {
-      const visit = readCustomerVisit(request);
-      const text = isFramed
-        ? 'Load the page around this one again to go on.'
-        : 'Open this portal again from where you came from.';
+    respond: async ({ cookieOf, brand, isFramed }) => {
+      const visit = readCustomerVisit(cookieOf);
+      // The link has set it, and it outlives the session.
+      const keepsCookies = !isFramed || cookieOf(FRAME_COOKIE) !== null;
+      const text = !keepsCookies
+        ? 'Its session needs a cookie, and this browser keeps none for a page inside another one. Open the portal in a window of its own, or use a newer browser.'
+        : isFramed
+          ? 'Load the page around this one again to go on.'
+          : 'Open this portal again from where you came from.';
       const form =
         isFramed || visit === null
           ? null
           : html`<p class="quiet">Do you have an account of your own here?</p><p>${linkButton({ href: `${SIGN_IN_PATH}/${visit.customerId}`, label: 'Sign in' })}</p>`;
-      const title = 'Your session has ended';
+      const title = keepsCookies ? 'Your session has ended' : 'This browser cannot show the portal here';
       const content = html`<div class="sign-in" data-session-ended>${isFramed || brand === null ? null : html`<span class="brand">${brandMark(brand)}</span>`}<h1>${title}</h1><p>${text}</p>${form}</div>`;
       return { title, content, partial: content };
     },

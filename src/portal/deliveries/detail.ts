@@ -48,7 +48,7 @@ export function deliveryDetailPages({ pages, services, feed, clock }: PageDepend
     pages.view(`${PATH}/{id}`, async (call) => {
       const story = await read(pathId(call));
       const { id, eventType, offset } = story.delivery;
-      const live = attributes({ 'hx-sse:connect': `${PATH}/${id}/live`, 'hx-swap': 'innerMorph' });
+      const live = attributes({ 'data-hx-sse:connect': `${PATH}/${id}/live`, 'data-hx-swap': 'innerMorph' });
       const content = html`<div id="delivery" class="page-part"${live}>${storyView(call, story)}</div>`;
       return { title: `${eventType} #${offset}`, content };
     }),
@@ -267,7 +267,7 @@ function payloadSection(delivery: Delivery, content: DeliveryContent, webhook: W
       { label: 'As it is received', code: recordText(delivery, { ...content, dataJson }, webhook) },
     ]),
   });
-  return html`<div id="payload" hx-morph-skip>${made}</div>`;
+  return html`<div id="payload" data-hx-morph-skip>${made}</div>`;
 }
 
 /** The body of a request with this record alone, as the next attempt would write it. */

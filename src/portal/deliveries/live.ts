@@ -84,7 +84,7 @@ export type Tail = {
 
 /** A live list that can be paused. Without the script it stays as it was when the page was loaded. */
 export function tail({ attempts, webhookOf, stream }: Tail): Html {
-  const live = attributes({ 'hx-sse:connect': stream, 'hx-swap': 'afterbegin' });
+  const live = attributes({ 'data-hx-sse:connect': stream, 'data-hx-swap': 'afterbegin' });
   return html`<div class="tail-box" data-tail="${TAIL_SHOWN}"><div class="tail-head"><span class="tail-live quiet" data-tail-live hidden></span><button type="button" class="button button-plain" data-tail-pause aria-pressed="false" hidden>Pause</button><span class="quiet" data-tail-still>Reload the page to see newer attempts.</span></div>${attemptList(attempts, webhookOf, true, live)}</div>`;
 }
 

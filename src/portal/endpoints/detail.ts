@@ -166,7 +166,7 @@ function removal({ id }: Endpoint): Html {
 /** A live update leaves the result of a test as it is. */
 function tokenRegion(call: PageCall, endpoint: Endpoint, tested: OauthTest | null): Html | null {
   const shown = oauthSection(call, endpoint, tested);
-  return shown === null ? null : html`<div id="oauth-region" hx-morph-skip>${shown}</div>`;
+  return shown === null ? null : html`<div id="oauth-region" data-hx-morph-skip>${shown}</div>`;
 }
 
 /** `result` is that of a test just made, or null. */
@@ -195,7 +195,7 @@ export function oauthSection(call: PageCall, endpoint: Endpoint, result: OauthTe
 /** The script replaces only this section. */
 function testButton({ csrf }: PageCall, { id, name }: Endpoint): Html {
   const action = `/endpoints/${id}/test-oauth`;
-  return html`<form method="post" action="${action}" class="inline-form" hx-post="${action}" hx-target="#oauth" hx-swap="outerHTML">${csrf}${submitButton({ label: 'Request a token', longLabel: `Request a token with the settings of ${name}`, kind: 'plain', icon: 'send' })}</form>`;
+  return html`<form method="post" action="${action}" class="inline-form" data-hx-post="${action}" data-hx-target="#oauth" data-hx-swap="outerHTML">${csrf}${submitButton({ label: 'Request a token', longLabel: `Request a token with the settings of ${name}`, kind: 'plain', icon: 'send' })}</form>`;
 }
 
 function resultView(result: OauthTest): Html {

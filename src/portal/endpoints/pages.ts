@@ -19,7 +19,7 @@ import { type EndpointActivity, lastError, readActivity } from './activity.ts';
 import { withoutCode } from './challenge.ts';
 import { endpointBadges, endpointView, endpointWarnings, oauthSection, type Warning } from './detail.ts';
 import { endpointFields, endpointLayout, endpointSettings, shownEndpoint, usedSettings } from './form.ts';
-import { createdView, receiverPage } from './receiver.ts';
+import { createdResult, receiverPage } from './receiver.ts';
 import { rotationPages } from './rotation.ts';
 
 export function endpointPages(dependencies: PageDependencies): PageRoute[] {
@@ -70,7 +70,7 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
         respond: (call, input) =>
           results.once(call, async () => {
             const endpoint = await endpoints.create(input, call.acting);
-            return createdView(call, endpoint, input.secret === undefined);
+            return createdResult(call, endpoint, input.secret === undefined);
           }),
       },
       change: {
@@ -86,7 +86,10 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
     pages.view('/endpoints/{id}', async (call) => {
       const endpoint = await endpoints.get(pathId(call));
       const { title, content } = await viewOf(call, endpoint, null);
-      const live = attributes({ 'hx-sse:connect': `/endpoints/${endpoint.id}/live`, 'hx-swap': 'innerMorph' });
+      const live = attributes({
+        'data-hx-sse:connect': `/endpoints/${endpoint.id}/live`,
+        'data-hx-swap': 'innerMorph',
+      });
       return withOwner(store, endpoint, {
         title,
         content: html`<div id="endpoint" class="page-part"${live}>${content}</div>`,

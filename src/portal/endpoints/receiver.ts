@@ -7,6 +7,7 @@ import type { PageDependencies, PageRoute } from '../page.ts';
 import { codePanels, copyable, definitionList, secretBox } from '../parts/details.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
+import { type Result, resultOf } from '../results.ts';
 import { verifyButton } from './challenge.ts';
 import { newWebhookOf } from './detail.ts';
 
@@ -21,13 +22,13 @@ export function receiverPage({ pages, services: { endpoints } }: PageDependencie
     ];
     return {
       title,
-      content: html`${pageHeader({ title, crumbs })}${handOver(call, endpoint, null, 'For the receiver')}${codeSection(endpoint)}`,
+      content: html`${pageHeader({ title, crumbs })}${handOver(endpoint, { title: 'For the receiver', apiKey: apiKeyOf(call, endpoint), secret: null })}${codeSection(endpoint)}`,
     };
   });
 }
 
 /** The page after the creation of an endpoint: the steps to the first delivery. It shows the secret once. */
-export function createdView(call: PageCall, endpoint: Endpoint, isMade: boolean): { title: string; content: Html } {
+export function createdResult(call: PageCall, endpoint: Endpoint, isMade: boolean): Result {
   const { id, name, enabled } = endpoint;
   const title = `${name} is created`;
   const header = pageHeader({
@@ -49,11 +50,36 @@ export function createdView(call: PageCall, endpoint: Endpoint, isMade: boolean)
     ],
     content: html`<p class="hint">${enabled ? 'Send a test event afterwards.' : 'You can create it now. It starts once ownership is verified.'}</p>`,
   });
-  const secret = isMade ? endpoint.secret.reveal() : null;
+  const verify = verifyStep(call, endpoint, isMade);
+  return resultOf(title, (showing) => {
+    const values = handOver(endpoint, {
+      title: '1. Hand over the secret and the address',
+      apiKey:
+        showing === 'first'
+          ? apiKeyOf(call, endpoint)
+          : html`<a href="/endpoints/${id}#credentials">on the page of the endpoint</a>`,
+      secret: isMade ? secretBox(secretOf(endpoint), showing) : null,
+    });
+    return html`${header}${values}${verify}${webhook}${codeSection(endpoint)}`;
+  });
+}
+
+function apiKeyOf({ now }: PageCall, endpoint: Endpoint): Html {
+  return copyable(currentApiKey(endpoint, now).reveal(), 'API key');
+}
+
+function secretOf({ id, secret }: Endpoint) {
   return {
-    title,
-    content: html`${header}${handOver(call, endpoint, secret, '1. Hand over the secret and the address')}${verifyStep(call, endpoint, isMade)}${webhook}${codeSection(endpoint)}`,
+    label: 'Secret',
+    value: secret.reveal(),
+    note: 'The receiver verifies signatures with it. It is stored encrypted and cannot be shown again. If it is lost, rotate it.',
+    renewal: secretRenewal(id),
   };
+}
+
+/** Where the secret of an endpoint is replaced. */
+export function secretRenewal(id: string) {
+  return { href: `/endpoints/${id}/rotate-secret`, label: 'create a new secret' };
 }
 
 function verifyStep(call: PageCall, endpoint: Endpoint, isMade: boolean): Html {
@@ -78,23 +104,20 @@ function verifyStep(call: PageCall, endpoint: Endpoint, isMade: boolean): Html {
   });
 }
 
-/** `secret` is null if it was shown before or was given by the user. */
-function handOver({ now }: PageCall, endpoint: Endpoint, secret: string | null, title: string): Html {
-  const apiKey = currentApiKey(endpoint, now).reveal();
+type HandedOver = {
+  readonly title: string;
+  readonly apiKey: Html;
+  /** Null if it was given by the user, or was shown before on another page. */
+  readonly secret: Html | null;
+};
+
+function handOver(endpoint: Endpoint, { title, apiKey, secret }: HandedOver): Html {
   return section({
     title,
     lead: 'The receiver needs these values. Pass the secret on separately, and never by email.',
-    content: html`<div class="stack">${
-      secret === null
-        ? null
-        : secretBox({
-            label: 'Secret',
-            value: secret,
-            note: 'The receiver verifies signatures with it. It is stored encrypted and cannot be shown again. If it is lost, rotate it.',
-          })
-    }${definitionList([
+    content: html`<div class="stack">${secret}${definitionList([
       ['Address', copyable(endpoint.url, 'address'), 'POST requests are sent here, over HTTPS.'],
-      ['API key', copyable(apiKey, 'API key'), 'Sent in X-Api-Key with every request: it tells who calls.'],
+      ['API key', apiKey, 'Sent in X-Api-Key with every request: it tells who calls.'],
       ...(secret === null ? [['Secret', html`<span class="quiet">shown once, at its creation</span>`] as const] : []),
       [
         'Authentication',

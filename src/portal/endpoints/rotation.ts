@@ -16,7 +16,7 @@ import {
   withoutSecrets,
 } from '../field-table.ts';
 import type { PageDefinition, PageDependencies, PageRoute } from '../page.ts';
-import { secretBox } from '../parts/details.ts';
+import { type Showing, secretBox } from '../parts/details.ts';
 import { type FormState, refusedForm } from '../parts/fields.ts';
 import { fieldGroup, moreFields } from '../parts/form.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
@@ -24,8 +24,10 @@ import { notice } from '../parts/mark.ts';
 import { time } from '../parts/text.ts';
 import { recordForm } from '../record-form.ts';
 import { formView } from '../record-pages.ts';
+import { type Result, resultOf } from '../results.ts';
 import { waitsUntil } from './detail.ts';
 import { endpointSettings } from './form.ts';
+import { secretRenewal } from './receiver.ts';
 
 export function rotationPages({ pages, results, services: { endpoints }, clock }: PageDependencies): PageRoute[] {
   const secretDone: PageDefinition<PageCall>['respond'] = (call) =>
@@ -36,7 +38,7 @@ export function rotationPages({ pages, results, services: { endpoints }, clock }
         validate(rotateInput, body),
         call.acting,
       );
-      return newSecretView(call, endpoint, body.secret === undefined ? newSecret.reveal() : null);
+      return newSecretResult(call, endpoint, body.secret === undefined ? newSecret.reveal() : null);
     });
   const apiKeyDone: PageDefinition<PageCall>['respond'] = async (call) => {
     const input = validate(rotateApiKeyInput, readForm(rotationFields(API_KEY), call.form));
@@ -165,7 +167,7 @@ const OVERLAPS = [
 ];
 
 /** `secret` is null if the user entered it. */
-function newSecretView({ now }: PageCall, { id, name, nextSecretAt }: Endpoint, secret: string | null): View {
+function newSecretResult({ now }: PageCall, { id, name, nextSecretAt }: Endpoint, secret: string | null): Result {
   const title = `New secret for ${name}`;
   const waits = waitsUntil(nextSecretAt, now);
   const from =
@@ -180,21 +182,23 @@ function newSecretView({ now }: PageCall, { id, name, nextSecretAt }: Endpoint, 
           title: 'The new secret is scheduled.',
           text: html`The old secret signs until ${time(waits)}, the new one from then on. Give it to the receiver before then.`,
         });
-  const box =
-    secret === null
-      ? null
-      : section({
-          title: 'For the receiver',
-          content: secretBox({
-            label: 'New secret',
-            value: secret,
-            note: 'It is stored encrypted and cannot be shown again.',
-          }),
-        });
-  const content = html`${pageHeader({
+  const box = (value: string, showing: Showing): Html =>
+    section({
+      title: 'For the receiver',
+      content: secretBox(
+        {
+          label: 'New secret',
+          value,
+          note: 'It is stored encrypted and cannot be shown again.',
+          renewal: secretRenewal(id),
+        },
+        showing,
+      ),
+    });
+  const header = pageHeader({
     title,
     crumbs: [{ href: '/endpoints', label: 'Endpoints' }],
     actions: [linkButton({ href: `/endpoints/${id}`, label: 'Go to the endpoint', kind: 'primary', icon: 'next' })],
-  })}${from}${box}`;
-  return { title, content };
+  });
+  return resultOf(title, (showing) => html`${header}${from}${secret === null ? null : box(secret, showing)}`);
 }

@@ -133,7 +133,7 @@ function chart({ title, times, series, isStacked = false, format = String, unit 
     class: isStacked ? 'chart-area is-stacked' : 'chart-area',
     'data-chart': JSON.stringify(drawn),
     'aria-hidden': 'true',
-    'hx-morph-skip-children': '',
+    'data-hx-morph-skip-children': '',
   });
   return html`<div class="chart"><div${area}></div><details><summary>${title} as a table</summary>${numbers}</details></div>`;
 }

@@ -1,6 +1,6 @@
 /** The details of a record: definitions, a timeline and figures; identifiers, code and secrets with a copy button. */
 import { attributes, type Html, type HtmlValue, html } from '../../http/html.ts';
-import { icon, TONE_ICONS, type Tone } from './mark.ts';
+import { icon, notice, TONE_ICONS, type Tone } from './mark.ts';
 import { time } from './text.ts';
 
 /** A null value shows as a dash. */
@@ -65,21 +65,34 @@ export function codeBlock({
   readonly label: string;
   readonly isWrapped?: boolean | undefined;
 }): Html {
-  return html`<figure class="code"><figcaption>${label}${copyButton(code, `Copy: ${label}`)}</figcaption><pre class="${isWrapped ? 'wrapped' : ''}" tabindex="0" aria-label="${label}"><code>${code}</code></pre></figure>`;
+  return html`<figure class="code"><figcaption>${label}${copyButton(code, `Copy: ${label}`)}</figcaption><pre class="${isWrapped ? 'wrapped' : ''}" tabindex="0" role="group" aria-label="${label}"><code>${code}</code></pre></figure>`;
 }
 
-/**
- * A secret that is shown once, in the reply to the form that made it. `note` says what to do with it.
- */
-export function secretBox({
-  label,
-  value,
-  note,
-}: {
-  readonly label: string;
-  readonly value: string;
-  readonly note: string | Html;
-}): Html {
+/** The first visit of a page that shows a secret once, or a later one. */
+export type Showing = 'first' | 'later';
+
+/** A secret that is shown once. `note` says what to do with it. Afterwards the box says that it was shown, and leads to a new one. */
+export function secretBox(
+  {
+    label,
+    value,
+    note,
+    renewal,
+  }: {
+    readonly label: string;
+    readonly value: string;
+    readonly note: string | Html;
+    readonly renewal: { readonly href: string; readonly label: string };
+  },
+  showing: Showing,
+): Html {
+  if (showing === 'later') {
+    return notice({
+      tone: 'info',
+      title: `The ${label.toLowerCase()} was shown once, and is not shown again.`,
+      text: html`If nobody copied it, <a href="${renewal.href}">${renewal.label}</a>.`,
+    });
+  }
   return html`<div class="secret" role="group" aria-label="${label}"><p class="secret-label">${icon('key')}${label}<span class="secret-once">shown this once</span></p><div class="secret-line"><code class="secret-value" data-select-all>${value}</code>${copyButton(value, `Copy the ${label.toLowerCase()}`, 'Copy')}</div><p class="hint">${note}</p></div>`;
 }
 

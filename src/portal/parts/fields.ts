@@ -139,11 +139,11 @@ export function textField(form: FormState, options: TextField): Html {
     spellcheck: isCode === true ? 'false' : null,
     'data-made-from': madeFrom,
     ...(suggestFrom !== undefined && {
-      'hx-get': suggestFrom,
-      'hx-trigger': 'input changed delay:200ms',
-      'hx-target': `#${list}`,
-      'hx-swap': 'innerHTML',
-      'hx-sync': 'this:replace',
+      'data-hx-get': suggestFrom,
+      'data-hx-trigger': 'input changed delay:200ms',
+      'data-hx-target': `#${list}`,
+      'data-hx-swap': 'innerHTML',
+      'data-hx-sync': 'this:replace',
     }),
   })}>${suggestions === undefined ? null : html`<datalist id="${list ?? ''}">${suggestionOptions(suggestions)}</datalist>`}`;
   return field({ ...options, form, control });
@@ -201,7 +201,12 @@ export function selectField(form: FormState, options: Field & { readonly choices
     ({ value, label, isDisabled }) =>
       html`<option${attributes({ value, selected: value === selected, disabled: isDisabled })}>${label}</option>`,
   );
-  return field({ ...options, form, control: html`<select${attributes(describedBy(form, options))}>${made}</select>` });
+  // HTML allows `required` only with an empty first choice. Without one, nothing is left empty.
+  const described = describedBy(form, {
+    ...options,
+    isRequired: options.isRequired && options.choices[0]?.value === '',
+  });
+  return field({ ...options, form, control: html`<select${attributes(described)}>${made}</select>` });
 }
 
 /** The attributes that link a control to its label, hint and problem. */

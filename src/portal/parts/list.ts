@@ -46,7 +46,8 @@ type ListView = Pick<PageHeader, 'lead' | 'actions'> & {
 
 export function listView(list: ListView): View {
   const { title, lead, actions, path, query, filters = [], submit, above = null, layout, stream } = list;
-  const live = stream === undefined ? null : attributes({ 'hx-sse:connect': stream, 'hx-swap': 'innerMorph' });
+  const live =
+    stream === undefined ? null : attributes({ 'data-hx-sse:connect': stream, 'data-hx-swap': 'innerMorph' });
   const partial = html`<div id="results" class="${layout === undefined ? 'results' : `results ${layout}`}"${live}>${listResults(list)}</div>`;
   const form = filters.length === 0 ? null : filterForm({ path, target: RESULTS, query, fields: filters, submit });
   return { title, content: html`${pageHeader({ title, lead, actions })}${above}${form}${partial}`, partial };
@@ -83,17 +84,16 @@ export function table({ caption, columns, rows, rowIds = [], empty }: Table): Ht
     const name = kind === 'actions' ? html`<span class="visually-hidden">${label}</span>` : label;
     return html`<th scope="col" class="cell-${kind}">${name}</th>`;
   });
-  // Explicit roles, because the card layout would remove them.
   const lines = rows.map((cells, index) => {
     const made = columns.map(({ label, kind = 'text' }, at) => {
       const element = cells[at] ?? null;
       return kind === 'main'
-        ? html`<th scope="row" role="rowheader" class="cell-main"><div class="cell">${element}</div></th>`
-        : html`<td role="cell" class="cell-${kind}" data-label="${label}"><div class="cell">${element}</div></td>`;
+        ? html`<th scope="row" class="cell-main"><div class="cell">${element}</div></th>`
+        : html`<td class="cell-${kind}" data-label="${label}"><div class="cell">${element}</div></td>`;
     });
-    return html`<tr role="row"${attributes({ id: rowIds[index] })}>${made}</tr>`;
+    return html`<tr${attributes({ id: rowIds[index] })}>${made}</tr>`;
   });
-  return html`<div class="table-box" tabindex="0" role="region" aria-label="${caption}"><table role="table"><caption class="visually-hidden">${caption}</caption><thead><tr>${heads}</tr></thead><tbody>${lines}</tbody></table></div>`;
+  return html`<div class="table-box" tabindex="0" role="region" aria-label="${caption}"><table><caption class="visually-hidden">${caption}</caption><thead><tr>${heads}</tr></thead><tbody>${lines}</tbody></table></div>`;
 }
 
 /** A part of a list that few people need. */
@@ -149,7 +149,12 @@ export function pager({
   const swap = (href: string): Html | null =>
     target === undefined
       ? null
-      : attributes({ 'hx-get': href, 'hx-target': target, 'hx-swap': 'outerHTML', 'hx-push-url': 'true' });
+      : attributes({
+          'data-hx-get': href,
+          'data-hx-target': target,
+          'data-hx-swap': 'outerHTML',
+          'data-hx-push-url': 'true',
+        });
   const first = withQuery(path, query, { cursor: null });
   const next = withQuery(path, query, { cursor: nextCursor });
   return html`<nav class="pager" aria-label="Pages">${isFirst ? html`<span></span>` : html`<a class="button button-plain" href="${first}"${swap(first)}>${icon('previous')}<span>First page</span></a>`}${nextCursor === null ? html`<span class="quiet">End of the list</span>` : html`<a class="button button-plain" href="${next}"${swap(next)} rel="next"><span>Next page</span>${icon('next')}</a>`}</nav>`;
@@ -187,12 +192,12 @@ function filterForm({
 }): Html {
   const isFiltered = [...query].some(([name, value]) => name !== 'cursor' && value !== '');
   const swap = attributes({
-    'hx-get': path,
-    'hx-target': target,
-    'hx-swap': 'outerHTML',
-    'hx-push-url': 'true',
-    'hx-trigger': 'submit, change, input delay:300ms changed',
-    'hx-sync': 'this:replace',
+    'data-hx-get': path,
+    'data-hx-target': target,
+    'data-hx-swap': 'outerHTML',
+    'data-hx-push-url': 'true',
+    'data-hx-trigger': 'submit, change, input delay:300ms changed',
+    'data-hx-sync': 'this:replace',
   });
   return html`<form method="get" action="${path}" class="filters" role="search" data-leave-out-empty${swap}><div class="filter-fields">${fields}</div><div class="buttons">${submitButton({ label: submit, kind: 'plain', icon: 'search' })}${isFiltered ? linkButton({ href: path, label: 'Clear', kind: 'quiet' }) : null}</div></form>`;
 }

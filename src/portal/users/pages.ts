@@ -4,7 +4,7 @@ import type { User } from '../../access/user.ts';
 import { userReader } from '../../access/users.ts';
 import { html } from '../../http/html.ts';
 import { Refusal, refuseField } from '../../kernel/refusal.ts';
-import { attempted, type PageCall, pathId, redirectTo, refusedTo, type View } from '../call.ts';
+import { attempted, type PageCall, pathId, redirectTo, refusedTo } from '../call.ts';
 import { OPERATOR, permissionsForCustomers, withOwner } from '../customers/owner.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { secretBox } from '../parts/details.ts';
@@ -12,6 +12,7 @@ import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
 import { relativeTime } from '../parts/text.ts';
 import { recordPages, removalPages } from '../record-pages.ts';
+import { type Result, resultOf } from '../results.ts';
 import { refusedUserForm, userFields } from './form.ts';
 import { userSuggestionPage } from './suggestions.ts';
 import { userListPage, userView } from './views.ts';
@@ -107,7 +108,7 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
           return await results.once(call, async () => {
             const { token, expiresAt } = await invitations.invite(id, call.acting);
             const link = invitationUrl(url, token);
-            return invitedView(call, { id, userName, link, expiresAt });
+            return invitedResult(call, { id, userName, link, expiresAt });
           });
         } catch (error) {
           if (!(error instanceof Refusal)) throw error;
@@ -152,19 +153,24 @@ function refused(id: string, text: string) {
 
 type Invited = { readonly id: string; readonly userName: string; readonly link: string; readonly expiresAt: number };
 
-function invitedView({ now }: PageCall, { id, userName, link, expiresAt }: Invited): View {
+function invitedResult({ now }: PageCall, { id, userName, link, expiresAt }: Invited): Result {
   const title = `Invitation for ${userName}`;
-  const content = html`${pageHeader({
+  const secret = {
+    label: 'Invitation',
+    value: link,
+    note: 'Whoever opens it can set the password of this account. Send it to its owner over a private channel.',
+    renewal: { href: `/users/${id}`, label: `invite ${userName} again` },
+  };
+  return resultOf(
     title,
-    crumbs: [LIST, { href: `/users/${id}`, label: userName }],
-    actions: [linkButton({ href: `/users/${id}`, label: `Back to ${userName}`, kind: 'primary' })],
-  })}${section({
-    title: 'The link',
-    content: html`${secretBox({
-      label: 'Invitation',
-      value: link,
-      note: 'Whoever opens it can set the password of this account. Send it to its owner over a private channel.',
-    })}${notice({ tone: 'info', text: html`It works once and expires ${relativeTime(expiresAt, now)}. Earlier invitations for this account no longer work.` })}`,
-  })}`;
-  return { title, content };
+    (showing) =>
+      html`${pageHeader({
+        title,
+        crumbs: [LIST, { href: `/users/${id}`, label: userName }],
+        actions: [linkButton({ href: `/users/${id}`, label: `Back to ${userName}`, kind: 'primary' })],
+      })}${section({
+        title: 'The link',
+        content: html`${secretBox(secret, showing)}${notice({ tone: 'info', text: html`It works once and expires ${relativeTime(expiresAt, now)}. Earlier invitations for this account no longer work.` })}`,
+      })}`,
+  );
 }

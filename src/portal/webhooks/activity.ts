@@ -77,7 +77,7 @@ function readSummary({ period, total: { delivered } }: Series): string {
 
 /** The place of the result of a test event. A live update leaves it as it is. */
 export function testRegion(result: Html | null): Html {
-  return html`<div id="test" hx-morph-skip${result === null ? html` hidden` : null}>${result}</div>`;
+  return html`<div id="test" data-hx-morph-skip${result === null ? html` hidden` : null}>${result}</div>`;
 }
 
 /** `url` is that of the endpoint. */

@@ -78,11 +78,11 @@ function testButton({ csrf }: PageCall, webhook: Webhook): Html {
   const { id, name } = webhook;
   const action = `/webhooks/${id}/test`;
   const swap = attributes({
-    'hx-post': action,
-    'hx-target': '#test',
-    'hx-swap': 'outerHTML',
+    'data-hx-post': action,
+    'data-hx-target': '#test',
+    'data-hx-swap': 'outerHTML',
     // The receiver may take as long as for any delivery, at most two minutes and 20 seconds.
-    'hx-config': `timeout:${attemptMs({ webhook }) + TEST_MARGIN_MS}`,
+    'data-hx-config': `timeout:${attemptMs({ webhook }) + TEST_MARGIN_MS}`,
   });
   return html`<form method="post" action="${action}" class="inline-form"${swap}>${csrf}${submitButton({ label: 'Send a test event', longLabel: `Send a test event through ${name}`, kind: 'plain', icon: 'send' })}</form>`;
 }

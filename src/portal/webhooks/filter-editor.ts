@@ -60,20 +60,20 @@ function inWords(read: FormField['read'], sent: URLSearchParams): Html | null {
 const PREVIEW_BUTTON = html`<button class="button button-plain"${attributes({
   formaction: PREVIEW,
   formnovalidate: true,
-  'hx-post': PREVIEW,
-  'hx-include': 'closest form',
-  'hx-target': '#filter-preview',
-  'hx-swap': 'innerHTML',
-  'hx-sync': 'this:replace',
+  'data-hx-post': PREVIEW,
+  'data-hx-include': 'closest form',
+  'data-hx-target': '#filter-preview',
+  'data-hx-swap': 'innerHTML',
+  'data-hx-sync': 'this:replace',
 })}>${icon('tester')}<span>Try it on the latest events</span></button>`;
 
 /** The script loads the paths again when other events are chosen. */
 function pathsRegion(content: Html): Html {
   const refresh = attributes({
-    'hx-get': PATHS,
-    'hx-trigger': "load, change from:'closest form'",
-    'hx-include': '[name="eventTypes"], [name="morePatterns"]',
-    'hx-sync': 'this:replace',
+    'data-hx-get': PATHS,
+    'data-hx-trigger': "load, change from:'closest form'",
+    'data-hx-include': '[name="eventTypes"], [name="morePatterns"]',
+    'data-hx-sync': 'this:replace',
   });
   return html`<div${refresh}>${content}</div>`;
 }

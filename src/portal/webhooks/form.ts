@@ -298,10 +298,10 @@ function ownFirst(a: readonly [string, readonly EventType[]], b: readonly [strin
 /** The script reloads the rule after each change. The server checks it anyway. */
 function ruleBox(rule: Html): Html {
   const refresh = attributes({
-    'hx-get': '/webhooks/new/rule',
-    'hx-trigger': "change from:'closest form'",
-    'hx-include': `[name="${NAME}"], [name="${MORE}"], [name="encryptionKeyName"]`,
-    'hx-sync': 'this:replace',
+    'data-hx-get': '/webhooks/new/rule',
+    'data-hx-trigger': "change from:'closest form'",
+    'data-hx-include': `[name="${NAME}"], [name="${MORE}"], [name="encryptionKeyName"]`,
+    'data-hx-sync': 'this:replace',
   });
   return html`<div aria-live="polite"${refresh}>${rule}</div>`;
 }

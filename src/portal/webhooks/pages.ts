@@ -139,7 +139,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
       const { id, name } = listing.webhook;
       const { content } = await readPage(call, listing, test);
       const stream = withQuery(`/webhooks/${id}/live`, call.query, {});
-      const live = attributes({ 'hx-sse:connect': stream, 'hx-swap': 'innerMorph' });
+      const live = attributes({ 'data-hx-sse:connect': stream, 'data-hx-swap': 'innerMorph' });
       return withOwner(store, listing.webhook, {
         title: name,
         content: html`<div id="webhook" class="page-part"${live}>${content()}</div>`,

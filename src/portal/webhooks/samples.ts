@@ -23,17 +23,17 @@ export function samplesSection(
   if (choices.length === 0) return null;
   const action = `/webhooks/${webhook.id}/test`;
   const swap = attributes({
-    'hx-post': action,
-    'hx-target': '#test',
-    'hx-swap': 'outerHTML show:top',
-    'hx-config': `timeout:${webhook.timeoutSeconds * 2000 + TEST_MARGIN_MS}`,
+    'data-hx-post': action,
+    'data-hx-target': '#test',
+    'data-hx-swap': 'outerHTML show:top',
+    'data-hx-config': `timeout:${webhook.timeoutSeconds * 2000 + TEST_MARGIN_MS}`,
   });
   const select = selectField(newForm(), {
     ...{ name: 'eventType', label: 'Event type', isRequired: true },
     choices: choices.map(({ name }) => ({ value: name, label: name })),
   });
   // A live update leaves the choice as it is.
-  return html`<div id="samples" hx-morph-skip>${section({
+  return html`<div id="samples" data-hx-morph-skip>${section({
     title: 'Send a sample',
     lead: LEAD,
     content: html`<form method="post" action="${action}" class="filters"${swap}>${csrf}<div class="filter-fields">${select}</div><div class="buttons">${SEND}</div></form>`,

@@ -104,6 +104,49 @@ describe('a portal in a frame of the operator’s product', () => {
     assert.equal(await framed.frame.getByLabel('Password').count(), 0);
   });
 
+  it('asks for one new link in a browser that keeps no cookies in frames, and then says what to do', async (t) => {
+    const around = await startSurrounded(t);
+    const customerId = await customerOf(around);
+    const { context, portalUrl } = around;
+    await context.route(`${portalUrl}/**`, async (route) => {
+      const response = await route.fetch({ maxRedirects: 0 });
+      const { 'set-cookie': _, ...headers } = response.headers();
+      await route.fulfill({ response, headers });
+    });
+    const framed = await around.surround(await around.link(customerId));
+    await framed.frame.getByRole('heading', { name: 'This browser cannot show the portal here' }).waitFor();
+    await framed.frame.getByText('Open the portal in a window of its own').waitFor();
+    await happened(framed, 'session-ended');
+
+    const page = await context.newPage();
+    await page.goto(around.serveSample(customerId));
+    await page.getByRole('button', { name: 'Open the webhooks in this window' }).waitFor();
+    assert.equal(around.linksMade(), 2);
+    assert.equal(await page.locator('iframe').count(), 0);
+    // In a window of its own the cookies are kept.
+    await context.unroute(`${portalUrl}/**`);
+    await page.getByRole('button', { name: 'Open the webhooks in this window' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    assert.equal(around.linksMade(), 3);
+  });
+
+  it('gets one new link from the sample of the documentation each time that its session ends', async (t) => {
+    const around = await startSurrounded(t);
+    const page = await around.context.newPage();
+    await page.goto(around.serveSample(await customerOf(around)));
+    const portal = page.frameLocator('iframe');
+    for (const links of [1, 2, 3]) {
+      await portal.getByRole('heading', { name: 'Overview' }).waitFor();
+      assert.equal(around.linksMade(), links);
+      if (links === 3) break;
+      await portal.getByRole('button', { name: 'Acme' }).click();
+      // The frame with this session is removed.
+      const frame = await page.locator('iframe').elementHandle();
+      await portal.getByRole('button', { name: 'Sign out' }).click();
+      await frame?.waitForElementState('hidden');
+    }
+  });
+
   it('is shown on no page of another origin, and ignores messages of others', async (t) => {
     const around = await startSurrounded(t, { env: { SALLYPORT_PORTAL_FRAME_ANCESTORS: 'https://other.example' } });
     const framed = await around.surround(await around.link(await customerOf(around)));

@@ -1,0 +1,185 @@
+/** Firefox and WebKit, each by the protocol that it speaks itself: WebDriver BiDi, and WebDriver over HTTP. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { TestContext } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { cleanUp } from './cleanup.ts';
+import { freePort } from './free-port.ts';
+import { onPath } from './on-path.ts';
+import { needs } from './programs.ts';
+
+export type Driven = {
+  /** Loads a page. */
+  go(url: string): Promise<void>;
+  /** The value of a JavaScript expression in the page, awaited. */
+  evaluate<T>(expression: string): Promise<T>;
+  /** Waits until an expression is true, also while pages load. */
+  until(expression: string): Promise<void>;
+};
+
+export type DriveOptions = {
+  /** Accepts certificates that nobody trusts. */
+  readonly isInsecure?: boolean;
+};
+
+/** The browsers, with how each starts. The test ends them. */
+export const DRIVEN: Readonly<Record<string, (t: TestContext, options?: DriveOptions) => Promise<Driven>>> = {
+  WebKit: startWebKit,
+  Firefox: startFirefox,
+};
+
+type Protocol = Pick<Driven, 'go'> & { evaluate(expression: string): Promise<string> };
+
+const PATIENCE_MS = 60_000;
+
+function driven({ go, evaluate }: Protocol): Driven {
+  const jsonOf = async <T>(expression: string): Promise<T> => JSON.parse(await evaluate(expression)) as T;
+  return {
+    go,
+    evaluate: jsonOf,
+    until: async (expression) => {
+      for (const end = Date.now() + PATIENCE_MS; ; ) {
+        // While a page loads, there may be no page to ask.
+        const isTrue = await jsonOf(`Boolean(${expression})`).catch(() => false);
+        if (isTrue === true) return;
+        if (Date.now() > end) {
+          const page = 'document.location.href + "\\n" + document.documentElement.outerHTML';
+          throw new Error(`never true: ${expression}\n${await jsonOf<string>(page)}`);
+        }
+        await pause(50);
+      }
+    },
+  };
+}
+
+/** WebKitGTK's MiniBrowser with Debian's `webkit2gtk-driver`, in a display of `xvfb`. */
+async function startWebKit(t: TestContext, { isInsecure = false }: DriveOptions = {}): Promise<Driven> {
+  const port = await freePort();
+  start(t, programOf(needs('xvfb-run'), 'xvfb'), [
+    '-a',
+    programOf(needs('WebKitWebDriver'), 'webkit2gtk-driver'),
+    `--port=${port}`,
+  ]);
+  const ask = async (method: string, path: string, body?: object): Promise<unknown> => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+      method,
+      ...(body !== undefined && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+    });
+    const { value } = (await response.json()) as { value: unknown };
+    if (!response.ok) throw new Error(`${method} ${path}: ${JSON.stringify(value)}`);
+    return value;
+  };
+  await answers(() => ask('GET', '/status'));
+  // Without a program, the driver starts its own MiniBrowser.
+  const alwaysMatch = { acceptInsecureCerts: isInsecure };
+  const begun = await ask('POST', '/session', { capabilities: { alwaysMatch } });
+  const session = `/session/${(begun as { sessionId: string }).sessionId}`;
+  cleanUp(t, () => ask('DELETE', session));
+  return driven({
+    go: async (url) => void (await ask('POST', `${session}/url`, { url })),
+    evaluate: async (expression) => {
+      const script = `const done = arguments[0]; Promise.resolve(${expression}).then((value) => done(JSON.stringify(value ?? null)));`;
+      return (await ask('POST', `${session}/execute/async`, { script, args: [] })) as string;
+    },
+  });
+}
+
+/** Debian's `firefox-esr` with an empty profile. */
+async function startFirefox(t: TestContext, { isInsecure = false }: DriveOptions = {}): Promise<Driven> {
+  const profile = mkdtempSync(join(tmpdir(), 'firefox-'));
+  cleanUp(t, () => rmSync(profile, { recursive: true, force: true, maxRetries: 5 }));
+  const program = programOf(needs('firefox-esr'), 'firefox-esr');
+  const running = start(t, program, ['--headless', '--profile', profile, '--remote-debugging-port', '0']);
+  const socket = new WebSocket(`${await listeningAt(running)}/session`);
+  await new Promise((resolve, reject) => {
+    socket.addEventListener('open', resolve);
+    socket.addEventListener('error', reject);
+  });
+  const waiting = new Map<number, (answer: BidiAnswer) => void>();
+  socket.addEventListener('message', ({ data }) => {
+    const answer = JSON.parse(String(data)) as BidiAnswer;
+    waiting.get(answer.id)?.(answer);
+  });
+  cleanUp(t, () => socket.close());
+  const ask = async <T>(method: string, params: object): Promise<T> => {
+    const id = waiting.size + 1;
+    const answered = new Promise<BidiAnswer>((resolve) => waiting.set(id, resolve));
+    socket.send(JSON.stringify({ id, method, params }));
+    const { type, result, error, message } = await answered;
+    if (type !== 'success') throw new Error(`${method}: ${error} ${message}`);
+    return result as T;
+  };
+  await ask('session.new', { capabilities: { alwaysMatch: { acceptInsecureCerts: isInsecure } } });
+  const { contexts } = await ask<{ contexts: { context: string }[] }>('browsingContext.getTree', {});
+  const context = contexts[0]?.context;
+  return driven({
+    go: async (url) => void (await ask('browsingContext.navigate', { context, url, wait: 'complete' })),
+    evaluate: async (expression) => {
+      const { result, exceptionDetails } = await ask<{ result?: { value: string }; exceptionDetails?: object }>(
+        'script.evaluate',
+        {
+          expression: `Promise.resolve(${expression}).then((value) => JSON.stringify(value ?? null))`,
+          target: { context },
+          awaitPromise: true,
+        },
+      );
+      if (result === undefined) throw new Error(JSON.stringify(exceptionDetails));
+      return result.value;
+    },
+  });
+}
+
+type BidiAnswer = {
+  readonly id: number;
+  readonly type: string;
+  readonly result?: unknown;
+  readonly error?: string;
+  readonly message?: string;
+};
+
+/** The address that Firefox prints. */
+async function listeningAt({ stderr }: ChildProcess): Promise<string> {
+  if (stderr === null) throw new Error('Firefox has no output');
+  const lines: string[] = [];
+  for await (const line of createInterface({ input: stderr })) {
+    const [address] = /ws:\/\/\S+/.exec(line) ?? [];
+    if (address !== undefined) {
+      stderr.resume();
+      return address;
+    }
+    lines.push(line);
+  }
+  throw new Error(`Firefox ended:\n${lines.join('\n')}`);
+}
+
+/** The process and what it starts form a group, which the end of the test ends. */
+function start(t: TestContext, program: string, args: readonly string[]): ChildProcess {
+  const running = spawn(program, args, { detached: true, stdio: ['ignore', 'ignore', 'pipe'] });
+  const ended = new Promise((resolve) => running.on('exit', resolve));
+  cleanUp(t, async () => {
+    if (running.pid !== undefined && running.exitCode === null) process.kill(-running.pid, 'SIGTERM');
+    await ended;
+  });
+  return running;
+}
+
+async function answers(ask: () => Promise<unknown>): Promise<void> {
+  for (const end = Date.now() + PATIENCE_MS; ; ) {
+    try {
+      await ask();
+      return;
+    } catch (error) {
+      if (Date.now() > end) throw error;
+      await pause(50);
+    }
+  }
+}
+
+function programOf(name: string, debianPackage: string): string {
+  const file = onPath(name);
+  if (file === null) throw new Error(`${name} is not installed: apt-get install ${debianPackage}`);
+  return file;
+}
