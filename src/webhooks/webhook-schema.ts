@@ -235,7 +235,7 @@ export const WEBHOOK_LIST: ListRules = {
     state: choiceFilter(webhookView.shape.state.options, 'In this state.'),
     eventType: textFilter('With exactly this among their `eventTypes`: a name, `category.*` or `*`.'),
   },
-  sorts: ['name'],
+  sorts: { name: 'text' },
 };
 
 export function viewWebhook({ progress, retryPolicy, maxAttempts, ...webhook }: Webhook): WebhookView {

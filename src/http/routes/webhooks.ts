@@ -168,7 +168,10 @@ export function webhookRoutes({
       operationId: 'previewWebhookFilter',
       body: jsonBody(filterPreviewInput),
       replies: { 200: { description: 'Which of them would pass', schema: filterPreviewView } },
-      respond: async (call, id) => ok(await webhooks.previewFilter(id, validate(filterPreviewInput, call.body))),
+      respond: async (call, id) => {
+        requireMatch(call, viewWebhook(await webhooks.get(id)), 'webhook');
+        return ok(await webhooks.previewFilter(id, validate(filterPreviewInput, call.body)));
+      },
     }),
     actionRoute('webhooks', 'replay', 'Send records again', {
       operationId: 'replayWebhook',

@@ -337,7 +337,7 @@ const FORGET_BUILT_IN = 'DELETE FROM event_type WHERE built_in';
 
 export function eventTypeStore(db: Database): EventTypeStore {
   return {
-    ...resourceStore(db, 'event_type', EVENT_TYPE),
+    ...resourceStore(db, 'event_type', EVENT_TYPE, { list: { filters: { public: "public = (@public = 'true')" } } }),
     getByName: async (name) => readOne(EVENT_TYPE, await db.get(GET_BY_NAME, { name })),
     isInLog: async (name) => (await db.get(IN_LOG, { name })) !== undefined,
     latestSample: async (name, maxBytes) => {
