@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { contentHash } from '../kernel/content-hash.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
+import type { Parts } from '../kernel/json-parts.ts';
 import { EXTERNAL_ID_MAX_LENGTH } from '../kernel/limits/customers.ts';
 import {
   EVENT_DATA_BYTES,
@@ -10,9 +11,10 @@ import {
   IDEMPOTENCY_MS,
   JSON_DEPTH_MAX,
 } from '../kernel/limits/limits.ts';
-import { type FieldProblem, PROBLEMS_MAX, refuseFields } from '../kernel/refusal.ts';
+import { type FieldProblem, PROBLEMS_MAX, Refusal, refuseFields } from '../kernel/refusal.ts';
 import { EVENT_TYPE_NAME, text } from '../kernel/schemas.ts';
-import { fieldName, isDeeperThan, isObject, validate } from '../kernel/validation.ts';
+import { inOnePiece, slices, type Work } from '../kernel/slices.ts';
+import { fieldName, isDeeperThan, isObject, validate, validateEach } from '../kernel/validation.ts';
 import type { Acting } from '../resources/acting.ts';
 import { KeyConflict, retryStale } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
@@ -74,11 +76,33 @@ export type Events = CheckedEvent | readonly CheckedEvent[];
 /** Appends the events all or none. They are durable when it resolves. */
 export type Publish = (events: Events, acting: Acting) => Promise<AcceptedView>;
 
-/** Reads the body of a request: one event, or several as `{events: […]}`. Throws a `Refusal` that names the fields. */
+/** How a large request is read in parts. Other members than `data` have less than 8 KiB. */
+export const EVENT_PARTS: Parts = {
+  list: 'events',
+  itemsMax: EVENTS_PER_REQUEST,
+  bytesMax: EVENT_DATA_BYTES + 8 * 1024,
+  hint: `the data of an event may have ${EVENT_DATA_BYTES}`,
+};
+
+/** The same as `eventBatchInput`, without its events. */
+const batchOutline = z.strictObject({ events: z.array(z.unknown()).min(1).max(EVENTS_PER_REQUEST) });
+
+/**
+ * Reads the body of a request: one event, or several as `{events: […]}`. Pauses between events. Throws a `Refusal` that names the fields.
+ */
+export function* readingEvents(body: unknown): Work<Events> {
+  if (!isObject(body) || !Object.hasOwn(body, 'events')) {
+    const [event] = yield* validateEach(eventInput, [body], null);
+    return withOwnData(event as CheckedEvent, body);
+  }
+  const { events: sent } = validate(batchOutline, { ...body, events: body.events });
+  const events = yield* validateEach(eventInput, sent, 'events');
+  return events.map((event, at) => withOwnData(event, sent[at]));
+}
+
+/** The same without pauses. */
 export function readEvents(body: unknown): Events {
-  if (!isObject(body) || !Object.hasOwn(body, 'events')) return withOwnData(validate(eventInput, body), body);
-  const { events } = validate(eventBatchInput, body);
-  return events.map((event, at) => withOwnData(event, (body.events as unknown[])[at]));
+  return inOnePiece(readingEvents(body));
 }
 
 /** The validator's copy of `data` lacks a member named `__proto__`: data goes out as it was sent. */
@@ -101,24 +125,11 @@ type Made = { readonly events: readonly NewEvent[]; readonly limited: readonly L
 /** Idempotency keys are per publisher: two applications may use the same key. */
 export function createPublish({ store, clock, ids, eventTypes, wake }: Dependencies): Publish {
   const make = async (inputs: readonly CheckedEvent[], batch: boolean, publisher: string): Promise<Made> => {
-    const now = clock();
-    const events: NewEvent[] = [];
-    const sound: { readonly at: number; readonly type: string; readonly data: unknown }[] = [];
     const { audiences, addressees } = await audiencesOf(store, inputs);
-    const problems = inputs.map(({ idempotencyKey, ...draft }, at): FieldProblem | null => {
-      const unkept = unkeptData(draft.data);
-      if (unkept !== null) return unkept;
-      const audience = audiences[at];
-      if (audience === undefined || typeof audience !== 'string') return audience ?? null;
-      const event = makeEvent({ ...draft, audience }, { ids, now });
-      const key = idempotencyKey ?? null;
-      const idempotency =
-        key === null ? null : { publisher, key, expiresAt: now + IDEMPOTENCY_MS, contentHash: hashOf(draft, audience) };
-      events.push({ ...event, idempotency });
-      const tooLarge = oversize(event);
-      if (tooLarge === null) sound.push({ at, ...draft });
-      return tooLarge;
-    });
+    const { events, sound, problems } = await slices(
+      store.customerId,
+      making(inputs, { audiences, ids, now: clock(), publisher }),
+    );
     for (const [n, problem] of (await eventTypes.problemsOf(sound)).entries()) problems[sound[n]?.at ?? 0] = problem;
     const details = problems.flatMap((problem, at) =>
       problem === null ? [] : [{ ...problem, field: fieldOf(at, problem.field, batch) }],
@@ -142,10 +153,13 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
         isTaken = true;
       }
       audiences = events.map(({ audience }) => audience);
+      const judged = await store.events.judge(events);
       // The ids are made when the events are written, so that logs keep the order of ids when requests are checked concurrently.
-      return store.events.publish(events.map((event) => ({ ...event, id: ids.uuid() })));
+      return store.events.publish(judged.map((event) => ({ ...event, id: ids.uuid() })));
     }).catch(async (error: unknown) => {
-      await giveBack(store.allowances, taken, clock());
+      // Events that were refused because too much of their customer waits count: it would send them again at once.
+      const counts = error instanceof Refusal && error.code === 'too_many_requests';
+      if (!counts) await giveBack(store.allowances, taken, clock());
       if (error instanceof KeyConflict) refuseConflicts(error.at, batch);
       throw error;
     });
@@ -154,6 +168,53 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
     wake();
     return summary(accepted);
   };
+}
+
+type Sound = { readonly at: number; readonly type: string; readonly data: unknown };
+type Making = {
+  readonly events: NewEvent[];
+  /** The events that the rules of their types judge. */
+  readonly sound: Sound[];
+  readonly problems: (FieldProblem | null)[];
+};
+
+/** Makes the events, with the first problem of each input. Pauses within and between them, because data may be large. */
+function* making(
+  inputs: readonly CheckedEvent[],
+  {
+    audiences,
+    ids,
+    now,
+    publisher,
+  }: {
+    readonly audiences: readonly (Audience | FieldProblem)[];
+    readonly ids: Ids;
+    readonly now: number;
+    readonly publisher: string;
+  },
+): Work<Making> {
+  const made: Making = { events: [], sound: [], problems: [] };
+  for (const [at, { idempotencyKey, ...draft }] of inputs.entries()) {
+    const audience = audiences[at];
+    const unkept = unkeptData(draft.data);
+    if (unkept !== null || audience === undefined || typeof audience !== 'string') {
+      made.problems.push(unkept ?? (audience as FieldProblem | undefined) ?? null);
+      continue;
+    }
+    yield;
+    const event = makeEvent({ ...draft, audience }, { ids, now });
+    const tooLarge = oversize(event);
+    made.problems.push(tooLarge);
+    if (tooLarge !== null) continue;
+    made.sound.push({ at, ...draft });
+    yield;
+    const key = idempotencyKey ?? null;
+    const idempotency =
+      key === null ? null : { publisher, key, expiresAt: now + IDEMPOTENCY_MS, contentHash: hashOf(draft, audience) };
+    made.events.push({ ...event, idempotency });
+    yield;
+  }
+  return made;
 }
 
 function fieldOf(at: number, field: string, batch: boolean): string {

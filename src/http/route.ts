@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import type { Caller } from '../access/gate.ts';
+import type { Parts } from '../kernel/json-parts.ts';
 import { ADMIN_REQUEST_BYTES } from '../kernel/limits/limits.ts';
 import type { Refusal } from '../kernel/refusal.ts';
 
@@ -53,6 +54,8 @@ export type BodyRule = {
   readonly optional?: boolean;
   /** A form in which names may repeat: the parsed body is a `URLSearchParams`. */
   readonly repeats?: boolean;
+  /** How a large JSON body is read in parts. Without it, a large one is bounded by the number of its values. */
+  readonly parts?: Parts;
   /** For OpenAPI. */
   readonly schema: z.ZodType;
   /** For OpenAPI, if forms have other names than JSON. */

@@ -9,7 +9,7 @@
  * - It writes a record, which must be the customer's own.
  * - It is not for customers, and throws.
  */
-import type { EventType } from '../events/event.ts';
+import type { EventType, NewEvent } from '../events/event.ts';
 import type { AuditEntry } from '../resources/audit.ts';
 import type { AuditRecord } from './audit.ts';
 import type { OwnedTable } from './customers.ts';
@@ -47,6 +47,11 @@ export function customerStoreOf(store: Store, customerId: string): Store {
   const ownAllowance = <T extends { readonly customerId: string }>(wanted: T): T => {
     if (wanted.customerId !== customerId) throw new Error('a customer publishes for itself');
     return wanted;
+  };
+
+  const ownEvents = (events: readonly NewEvent[]): readonly NewEvent[] => {
+    if (events.some(({ audience }) => audience !== customerId)) throw new Error('a customer publishes for itself');
+    return events;
   };
 
   const resource = <Read extends Owned, Written extends Owned>(table: OwnedTable, given: Verbs<Read, Written>) => ({
@@ -168,10 +173,8 @@ export function customerStoreOf(store: Store, customerId: string): Store {
     }),
     events: {
       latest: (types, _, limits) => store.events.latest(types, customerId, limits),
-      publish: (events) => {
-        if (events.some(({ audience }) => audience !== customerId)) throw new Error('a customer publishes for itself');
-        return store.events.publish(events);
-      },
+      judge: async (events) => store.events.judge(ownEvents(events)),
+      publish: async (events) => store.events.publish(ownEvents(events)),
     },
     dispatch: only('dispatch', {
       target: (number) => ofNumber(number, null, () => store.dispatch.target(number)),

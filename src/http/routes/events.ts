@@ -2,10 +2,11 @@
 
 import { z } from 'zod';
 import { actingOf } from '../../access/callers.ts';
-import { acceptedView, eventBatchInput, eventInput, readEvents } from '../../events/publish.ts';
+import { acceptedView, EVENT_PARTS, eventBatchInput, eventInput, readingEvents } from '../../events/publish.ts';
 import { EVENT_REQUEST_BYTES } from '../../kernel/limits/limits.ts';
 import { Refusal, refuseBackwards, refuseField } from '../../kernel/refusal.ts';
 import { customerIdView, id, instant, isoInstant, moment, NOT_A_MOMENT, page } from '../../kernel/schemas.ts';
+import { slices } from '../../kernel/slices.ts';
 import { validate } from '../../kernel/validation.ts';
 import { CUSTOMER_FILTER, type Filters, textFilter } from '../../resources/list-rules.ts';
 import type { Services } from '../../services.ts';
@@ -67,13 +68,17 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       tag: 'events',
       operationId: 'publishEvents',
       summary: 'Publish one event or up to 1,000, all or none; durable before the reply',
-      body: jsonBody(z.union([eventInput, eventBatchInput]), { maxBytes: EVENT_REQUEST_BYTES }),
+      body: jsonBody(z.union([eventInput, eventBatchInput]), { maxBytes: EVENT_REQUEST_BYTES, parts: EVENT_PARTS }),
       replies: {
         202: { description: 'Accepted', schema: acceptedView },
         409: { description: 'An idempotency key was used for other content; none of the events is kept' },
         429: { description: 'The events exceed what a customer may get each second; none of them is kept' },
       },
-      respond: async (call) => ({ status: 202, body: await publish(readEvents(call.body), actingOf(callerOf(call))) }),
+      respond: async (call) => {
+        const caller = callerOf(call);
+        const events = await slices(caller.customerId, readingEvents(call.body));
+        return { status: 202, body: await publish(events, actingOf(caller)) };
+      },
     },
     {
       method: 'GET',

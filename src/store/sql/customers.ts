@@ -5,7 +5,7 @@ import type { Belongings, CustomerStore, OwnedTable, PortalLinkStore } from '../
 import type { Database } from '../database.ts';
 import { sessionStatements } from './access/sessions.ts';
 import { auditStatement } from './audit.ts';
-import { judgedChanges } from './events.ts';
+import { judgedChanges } from './judging.ts';
 import { type ListColumns, resourceStore } from './resource.ts';
 import {
   bytes,
