@@ -23,7 +23,8 @@ const SCANNED_AT_ONCE = 64 * 1024;
 /** Parses a text with at most `valuesMax` values. Throws 413 for more, before it is parsed, and 400 for a text that is not JSON. */
 export function* parseBounded(text: string, valuesMax: number): Work<unknown> {
   const scan = createScan(text);
-  while (scan.next(SCANNED_AT_ONCE)) {
+  for (let isMore = true; isMore; ) {
+    isMore = scan.next(SCANNED_AT_ONCE);
     if (scan.values() > valuesMax) throw new Refusal('content_too_large', `the body has more than ${valuesMax} values`);
     yield;
   }
@@ -62,16 +63,21 @@ function refused(field: string, problem: string): Refusal {
   return new Refusal('validation_failed', `${field} ${problem}`, { details: [{ field, problem }] });
 }
 
-/** Throws 400 with the position of the first error. `offset`: where the text begins in the body. */
+/** Throws 400 with the place of the first error. `offset`: where the text begins in the body. */
 export function parseJson(text: string, offset = 0): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {
-    const found = /position (\d+)( \(line \d+ column \d+\))?/.exec(error instanceof Error ? error.message : '');
-    const place =
-      found === null ? '' : ` (at position ${Number(found[1]) + offset}${offset === 0 ? (found[2] ?? '') : ''})`;
-    throw new Refusal('malformed_json', `the body is not JSON${place}`);
+    const [, position, inLine = ''] =
+      /position (\d+)( \(line \d+ column \d+\))?/.exec(error instanceof Error ? error.message : '') ?? [];
+    throw new Refusal('malformed_json', `the body is not JSON${placeText(position, inLine, offset)}`);
   }
+}
+
+/** Node tells the position in a long text alone. */
+function placeText(position: string | undefined, inLine: string, offset: number): string {
+  if (position === undefined) return offset === 0 ? '' : ` (in the item at position ${offset})`;
+  return ` (at position ${Number(position) + offset}${offset === 0 ? inLine : ''})`;
 }
 
 type Item = { readonly from: number; readonly to: number; readonly bytes: number };
