@@ -6,12 +6,12 @@
 import { isAscii } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { isIPv6 } from 'node:net';
-import { parseBounded, parseInParts, parseJson } from '../kernel/json-parts.ts';
-import { JSON_VALUES_MAX, LARGE_JSON_BYTES, PEERS_CACHED, REQUEST_BODY_MS } from '../kernel/limits/limits.ts';
+import { parseJson, parseLarge } from '../kernel/json-parts.ts';
+import { LARGE_JSON_BYTES, PEERS_CACHED, REQUEST_BODY_MS } from '../kernel/limits/limits.ts';
 import { FORM_FIELDS_MAX } from '../kernel/limits/portal.ts';
 import { createLru } from '../kernel/lru.ts';
 import { Refusal } from '../kernel/refusal.ts';
-import { slices, type Work } from '../kernel/slices.ts';
+import { slices } from '../kernel/slices.ts';
 import { type Cidr, cidrContains, formatAddress, parseAddress, unmapped } from '../outbound/ip-address.ts';
 import type { BodyRule } from './route.ts';
 
@@ -219,20 +219,19 @@ export async function readBody(
     : await readBytes(request, rule.maxBytes, timeoutMs);
   if (bytes.length === 0 && rule.optional === true) return { body: {}, mediaType };
   const isForm = mediaType === 'application/x-www-form-urlencoded';
-  if (!isForm && bytes.length > LARGE_JSON_BYTES)
-    return { body: await slices(customerId, parsingLarge(bytes, rule), bytes.length), mediaType };
+  if (!isForm && bytes.length > LARGE_JSON_BYTES) {
+    const stillWanted = (): void => {
+      if (request.socket.destroyed) throw cutShort();
+    };
+    const work = parseLarge(() => decodeUtf8(bytes), rule.parts ?? null, stillWanted);
+    return { body: await slices(customerId, work, bytes.length), mediaType };
+  }
   const text = decodeUtf8(bytes);
   return { body: isForm ? parseAnyForm(text, rule) : parseJson(text), mediaType };
 }
 
 function parseAnyForm(text: string, { repeats = false }: BodyRule): unknown {
   return repeats ? parseRepeatedForm(text) : parseForm(text);
-}
-
-function* parsingLarge(bytes: Buffer, { parts }: BodyRule): Work<unknown> {
-  const text = decodeUtf8(bytes);
-  yield;
-  return yield* parts === undefined ? parseBounded(text, JSON_VALUES_MAX) : parseInParts(text, parts);
 }
 
 function checkedMediaType(request: IncomingMessage, rule: BodyRule): string {

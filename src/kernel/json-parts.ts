@@ -3,6 +3,7 @@
  * second. A scan of the text finds the parts and their sizes. It knows strings and brackets only; `JSON.parse` then checks each part, and
  * the rest of the text with a number in the place of each part. So the text is JSON if and only if all of them are.
  */
+import { JSON_VALUES_MAX } from './limits/limits.ts';
 import { Refusal } from './refusal.ts';
 import type { Work } from './slices.ts';
 import { isObject } from './validation.ts';
@@ -19,6 +20,18 @@ export type Parts = {
 
 /** Characters that are scanned between two pauses. */
 const SCANNED_AT_ONCE = 64 * 1024;
+
+/** Parses a large text: in parts, or with a bound on its values. `stillWanted` throws if nobody waits for it any more. */
+export function* parseLarge(read: () => string, parts: Parts | null, stillWanted: () => void): Work<unknown> {
+  const text = read();
+  const work = parts === null ? parseBounded(text, JSON_VALUES_MAX) : parseInParts(text, parts);
+  for (;;) {
+    yield;
+    stillWanted();
+    const { done, value } = work.next();
+    if (done === true) return value;
+  }
+}
 
 /** Parses a text with at most `valuesMax` values. Throws 413 for more, before it is parsed, and 400 for a text that is not JSON. */
 export function* parseBounded(text: string, valuesMax: number): Work<unknown> {

@@ -88,7 +88,7 @@ export function findFilters(db: Reads): FindFilters {
 async function readFilters(
   db: Reads,
   filtered: readonly Filtered[],
-  compiling: (work: Work<void>) => Promise<void>,
+  run: <T>(work: Work<T>) => Promise<T>,
 ): Promise<Map<Filtered, Passes>> {
   const compiled = compiledIn(db);
   const found = new Map<Filtered, Passes>();
@@ -100,8 +100,9 @@ async function readFilters(
   }
   for (let at = 0; at < missing.length; at += TEXTS_AT_ONCE) {
     const wanted = new Map(missing.slice(at, at + TEXTS_AT_ONCE).map((one) => [one.number, one]));
-    const rows = await db.all(TEXTS, { numbers: JSON.stringify([...wanted.keys()]) });
-    await compiling(
+    const numbers = JSON.stringify([...wanted.keys()]);
+    const rows = await run(reading(() => db.all(TEXTS, { numbers })));
+    await run(
       (function* () {
         for (const { number, updated_at: updatedAt, filter } of rows) {
           const one = wanted.get(Number(number));
@@ -115,6 +116,11 @@ async function readFilters(
     );
   }
   return found;
+}
+
+// biome-ignore lint/correctness/useYield: it is one step.
+function* reading<T>(read: () => T): Work<T> {
+  return read();
 }
 
 /** Judgements between two places where the work may pause. The worst filters take 80 µs. */
@@ -177,7 +183,8 @@ async function judgeGroup(
   const verdicts: Verdicts = new Map();
   for (let round = 1; ; round += 1) {
     const foundAt = performance.now();
-    const found = await find(events);
+    // SQLite reads at once, so the read is work too.
+    const found = await run(reading(() => find(events)));
     const filtered = customerId === null ? found : reached(found, customerId);
     if (filtered.length === 0) return new Map();
     const changed = filtered.filter(({ number, updatedAt }) => verdicts.get(number)?.updatedAt !== updatedAt);
