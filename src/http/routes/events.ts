@@ -72,7 +72,10 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       replies: {
         202: { description: 'Accepted', schema: acceptedView },
         409: { description: 'An idempotency key was used for other content; none of the events is kept' },
-        429: { description: 'The events exceed what a customer may get each second; none of them is kept' },
+        429: {
+          description:
+            'The events exceed what a customer may get each second, or too much of a customer is under way; none of them is kept',
+        },
       },
       respond: async (call) => {
         const caller = callerOf(call);

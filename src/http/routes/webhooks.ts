@@ -167,7 +167,10 @@ export function webhookRoutes({
     actionRoute('webhooks', 'filter-preview', 'Judge the latest events of its types by a filter; changes nothing', {
       operationId: 'previewWebhookFilter',
       body: jsonBody(filterPreviewInput),
-      replies: { 200: { description: 'Which of them would pass', schema: filterPreviewView } },
+      replies: {
+        200: { description: 'Which of them would pass', schema: filterPreviewView },
+        429: { description: 'Too many previews of the customer are under way; see `Retry-After`' },
+      },
       respond: async (call, id) => {
         requireMatch(call, viewWebhook(await webhooks.get(id)), 'webhook');
         return ok(await webhooks.previewFilter(id, validate(filterPreviewInput, call.body)));
