@@ -11,6 +11,7 @@ import {
   SCHEMA_CHECK_MS,
   SCHEMA_COMPILE_MS,
   SCHEMA_EVENT_MS,
+  SCHEMA_TRIES,
   SLICE_MS,
   TYPES_AT_ONCE,
 } from '../kernel/limits/limits.ts';
@@ -207,11 +208,9 @@ const DIALECTS: ReadonlyMap<string, typeof Ajv | typeof Ajv2020> = new Map([
   ['http://json-schema.org/draft-07/schema', Ajv],
 ]);
 
-/** Per version of the event type, for the operator and all customers. */
-const compiled = createLru<string, ValidateFunction>({ max: EVENT_TYPE_SCHEMAS_CACHED });
-
-/** Compiled validators are kept, a bounded number of them. `format` is not checked. */
+/** Compiled validators are kept per version of their event type, a bounded number of them. `format` is not checked. */
 function createDataSchemas(): DataSchemas {
+  const compiled = createLru<string, ValidateFunction>({ max: EVENT_TYPE_SCHEMAS_CACHED });
   const validatorOf = ({ id, updatedAt }: DataCheck['eventType'], schema: JsonSchema): ValidateFunction => {
     const version = `${id} ${updatedAt}`;
     const validator = compiled.get(version) ?? compile(schema);
@@ -248,16 +247,19 @@ function createDataSchemas(): DataSchemas {
       }
       const problems: (FieldProblem | null)[] = [];
       let leftMs = SCHEMA_CHECK_MS;
+      let tries = 0;
       while (problems.length < checks.length) {
         const beganAt = performance.now();
-        const limitMs = Math.min(leftMs, SCHEMA_EVENT_MS);
-        const inTime = endsWithin(Math.ceil(limitMs), () => {
+        const inTime = endsWithin(SCHEMA_EVENT_MS, () => {
           do problems.push(dataProblem(validators[problems.length], checks[problems.length]?.data));
           while (problems.length < checks.length && performance.now() - beganAt < SLICE_MS);
         });
         leftMs -= performance.now() - beganAt;
-        if (!inTime || (leftMs <= 0 && problems.length < checks.length)) {
-          const limit = limitMs === SCHEMA_EVENT_MS ? SCHEMA_EVENT_MS : SCHEMA_CHECK_MS;
+        const isLast = problems.length === checks.length;
+        // The limit is of time that passes. On a machine that does other work meanwhile, the check may not have run at all.
+        tries = inTime ? 0 : tries + 1;
+        if (!isLast && (leftMs <= 0 || tries === SCHEMA_TRIES)) {
+          const limit = tries === SCHEMA_TRIES ? SCHEMA_EVENT_MS : SCHEMA_CHECK_MS;
           return [...problems, tooSlow(limit), ...checks.slice(problems.length + 1).map(() => null)];
         }
         yield;

@@ -158,6 +158,8 @@ export const EVENT_TYPE_SCHEMAS_CACHED = 500;
 export const SCHEMA_COMPILE_MS = 2000;
 export const SCHEMA_CHECK_MS = 500;
 export const SCHEMA_EVENT_MS = 75;
+/** Checks of an event that take too long before it is refused. */
+export const SCHEMA_TRIES = 3;
 /** Event types of a request that are looked up before the event loop goes on. */
 export const TYPES_AT_ONCE = 50;
 
