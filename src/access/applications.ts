@@ -102,7 +102,7 @@ export const APPLICATION_LIST: ListRules = {
     userId: textFilter('Bound to this user.'),
     active: choiceFilter(TRUE_OR_FALSE, 'Active, or not.'),
   },
-  sorts: ['name', 'lastUsedAt'],
+  sorts: { name: 'text', lastUsedAt: 'instant' },
 };
 
 /** An application with its new secret, which is never shown again. */

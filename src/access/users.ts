@@ -80,7 +80,7 @@ export const USER_LIST: ListRules = {
     role: choiceFilter(userView.shape.role.options, 'With this role.'),
     active: choiceFilter(TRUE_OR_FALSE, 'Active, or not.'),
   },
-  sorts: ['userName'],
+  sorts: { userName: 'text' },
 };
 
 export type Users = Administration<User, UserBody, UserInput>;

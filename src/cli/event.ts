@@ -1,7 +1,8 @@
 /** `sallyport event …`: publish and erase events. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ErasedView, eraseInput } from '../events/erase.ts';
-import { eventText, readEvents } from '../events/publish.ts';
+import { readEvents } from '../events/event-input.ts';
+import { eventText } from '../events/publish.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
 import type { CommandGroup } from './command.ts';

@@ -81,10 +81,11 @@ export function listOptions(rules: ListRules): Readonly<Record<string, Option>> 
     const value = schema instanceof z.ZodEnum ? `<${schema.options.join('|')}>` : '<text>';
     return [kebabCase(name), { value, description: description.replace(/\.$/, '').replaceAll('`', '') }];
   });
-  const fields = ['createdAt', ...rules.sorts].join(', ');
+  const sorted = Object.keys(rules.sorts);
+  const fields = ['createdAt', ...sorted].join(', ');
   const description = `Order by ${fields}; descending as --sort=-createdAt (default: createdAt)`;
   const sort: Option = { value: '<field>', description };
-  return { ...Object.fromEntries(filters), ...(rules.sorts.length > 0 && { sort }), ...PAGE_OPTIONS };
+  return { ...Object.fromEntries(filters), ...(sorted.length > 0 && { sort }), ...PAGE_OPTIONS };
 }
 
 /** The page, order and filter of the options. */
@@ -96,7 +97,7 @@ export function readListOptions(
   const refuse = (name: string, problem: string): UsageError =>
     new UsageError(`--${kebabCase(name)} ${problem}`, command.name);
   const sorts = sortsOf(rules);
-  const sort = (rules.sorts.length > 0 ? text('sort') : undefined) ?? 'createdAt';
+  const sort = (Object.keys(rules.sorts).length > 0 ? text('sort') : undefined) ?? 'createdAt';
   if (!sorts.includes(sort)) throw refuse('sort', `must be one of ${sorts.join(', ')}`);
   const after = parseCursor(rules, parseSort(sort), text('cursor') ?? null);
   if (after === null) throw refuse('cursor', 'is not a cursor of this list in this order');

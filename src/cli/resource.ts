@@ -49,7 +49,7 @@ type List<T> = {
 
 export function listCommand<T extends { readonly id: string }, Body>(
   { group, path, administration, view: viewOne }: Configured<T, Body>,
-  { columns, rules = { name: path, filters: {}, sorts: [] }, view = viewOne }: List<T>,
+  { columns, rules = { name: path, filters: {}, sorts: {} }, view = viewOne }: List<T>,
 ): Command {
   return {
     name: `${group} list`,

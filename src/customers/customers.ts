@@ -83,7 +83,7 @@ export const CUSTOMER_LIST: ListRules = {
     externalId: textFilter('With this external id.'),
     active: choiceFilter(TRUE_OR_FALSE, 'Active, or not.'),
   },
-  sorts: ['name'],
+  sorts: { name: 'text' },
 };
 
 /** Also takes `externalId:…` in place of an id. */

@@ -16,6 +16,7 @@ import {
 } from '../kernel/limits/customers.ts';
 import { URL_MAX_LENGTH } from '../kernel/limits/limits.ts';
 import { USER_AGENT_KEPT_LENGTH } from '../kernel/limits/portal.ts';
+import { originOf } from '../kernel/origin.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { instant, urlPattern } from '../kernel/schemas.ts';
 import type { Acting } from '../resources/acting.ts';
@@ -44,7 +45,10 @@ export const portalLinkInput = z
     returnUrl: z
       .string()
       .max(URL_MAX_LENGTH)
-      .refine(isWebAddress, 'must be an http: or https: URL without credentials')
+      .refine(
+        isWebAddress,
+        'must be an http: or https: URL without credentials, with a host of letters, digits, dots and hyphens',
+      )
       .nullish()
       .meta({
         description: 'Where the portal leads back to: a page of your product.',
@@ -160,6 +164,6 @@ export const PORTAL_LINKS_PATH = '/portal-links';
 
 function isWebAddress(text: string): boolean {
   if (!URL.canParse(text)) return false;
-  const { protocol, username, password } = new URL(text);
-  return (protocol === 'https:' || protocol === 'http:') && username === '' && password === '';
+  const url = new URL(text);
+  return originOf(url) !== null && url.username === '' && url.password === '';
 }

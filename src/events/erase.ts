@@ -25,7 +25,7 @@ import { StaleWrite } from '../store/errors.ts';
 import type { Erasure } from '../store/events.ts';
 import { nextSize } from '../store/steps.ts';
 import type { Store } from '../store/store.ts';
-import { reference } from './publish.ts';
+import { reference } from './event-input.ts';
 
 export const eraseInput = z
   .strictObject({

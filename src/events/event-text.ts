@@ -3,6 +3,8 @@
  * known first, and it is stored and sent as it came.
  */
 import { type JsonSpan, lastOfString, opensAt, skipSpaces, spanAt, stringValue } from '../kernel/json-text.ts';
+import { refuseField } from '../kernel/refusal.ts';
+import type { Work } from '../kernel/slices.ts';
 
 /** The data of one event. */
 export type DataSpan = JsonSpan & {
@@ -25,19 +27,30 @@ const OPEN_LIST = 0x5b;
 const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
+/** The problem of a member whose name is used again. */
+export const REPEATED = 'is there more than once';
+
 /** How deep the members of the only event are, and those of an event in the list. */
 const ONLY = 1;
 const LISTED = 3;
 
+/** Characters that are scanned between two pauses. */
+const SCANNED_AT_ONCE = 64 * 1024;
+
 /**
- * Finds the data of the events of a request, in one pass. A text that is not JSON gives a request or data that are not JSON. Two members
- * `data` of an event give two spans.
+ * Finds the data of the events of a request, in one pass with pauses. A text that is not JSON gives a request or data that are not JSON.
+ * Throws 400 for more than `eventsMax` events, and for an event with two members `data`.
  */
-export function findData(text: string): EventTexts {
+export function* findingData(text: string, eventsMax: number): Work<EventTexts> {
   const data: DataSpan[] = [];
-  let [depth, event, members, first, last, kept, request] = [0, 0, 0, 0, 0, 0, ''];
+  let [depth, event, members, first, last, kept, request, pauseAt] = [0, 0, 0, 0, 0, 0, '', SCANNED_AT_ONCE];
   let isInList = false;
+  let dataOf = '';
   for (let at = 0; at < text.length; at += 1) {
+    if (at >= pauseAt) {
+      yield;
+      pauseAt = at + SCANNED_AT_ONCE;
+    }
     const sign = text.charCodeAt(at);
     if (sign === QUOTE) {
       first = at;
@@ -47,14 +60,19 @@ export function findData(text: string): EventTexts {
     else if (sign === CLOSE_OBJECT || sign === CLOSE_LIST) {
       depth -= 1;
       isInList &&= depth > ONLY;
-    } else if (sign === COMMA && isInList && depth === LISTED - 1) event += 1;
-    else if (sign === COLON) {
+    } else if (sign === COMMA && isInList && depth === LISTED - 1) {
+      event += 1;
+      if (event >= eventsMax) throw refuseField('events', `must have at most ${eventsMax} items`);
+    } else if (sign === COLON) {
       members += 1;
       if (depth !== ONLY && !(isInList && depth === LISTED)) continue;
       const value = skipSpaces(text, at + 1);
       if (!opensAt(text, value)) continue;
       const name = stringValue(text, first, last);
       if (name === 'data') {
+        const place = `${depth}/${event}`;
+        if (place === dataOf) throw refuseField(depth === ONLY ? name : `events[${event}].data`, REPEATED);
+        dataOf = place;
         const span = spanAt(text, value);
         data.push({ ...span, event });
         request += `${text.slice(kept, value)}${text.charCodeAt(value) === OPEN_LIST ? '[]' : '{}'}`;

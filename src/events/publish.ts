@@ -2,18 +2,11 @@
 import { z } from 'zod';
 import { contentHash } from '../kernel/content-hash.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
-import { compactJson, countMembers, parseExactly, repeatedName } from '../kernel/json-text.ts';
-import { EXTERNAL_ID_MAX_LENGTH } from '../kernel/limits/customers.ts';
-import {
-  EVENT_DATA_BYTES,
-  EVENTS_PER_REQUEST,
-  IDEMPOTENCY_KEY_MAX_LENGTH,
-  IDEMPOTENCY_MS,
-  JSON_DEPTH_MAX,
-} from '../kernel/limits/limits.ts';
-import { type FieldProblem, PROBLEMS_MAX, refuseFields } from '../kernel/refusal.ts';
-import { EVENT_TYPE_NAME, text } from '../kernel/schemas.ts';
-import { fieldName, isObject, parseJson, validate } from '../kernel/validation.ts';
+import { parseExactly } from '../kernel/json-text.ts';
+import { IDEMPOTENCY_MS, JSON_DEPTH_MAX } from '../kernel/limits/limits.ts';
+import { type FieldProblem, PROBLEMS_MAX, Refusal, refuseFields } from '../kernel/refusal.ts';
+import { slices, type Work } from '../kernel/slices.ts';
+import { fieldName } from '../kernel/validation.ts';
 import type { Acting } from '../resources/acting.ts';
 import { KeyConflict, retryStale } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
@@ -27,44 +20,8 @@ import {
   takeAllowances,
 } from './audience.ts';
 import { type Accepted, type Audience, makeEvent, type NewEvent } from './event.ts';
-import { type DataSpan, findData } from './event-text.ts';
+import { type CheckedEvent, type Events, fieldOf } from './event-input.ts';
 import type { EventTypes } from './event-types.ts';
-
-export const reference: z.ZodType<string, string> = text(1, 200);
-
-export const eventInput = z
-  .strictObject({
-    type: z.string().max(130).meta({ description: 'The name of an event type.', pattern: EVENT_TYPE_NAME.source }),
-    data: z.record(z.string(), z.unknown()).meta({ description: `At most ${EVENT_DATA_BYTES} bytes of JSON.` }),
-    subject: reference
-      .nullish()
-      .meta({ description: 'Whom it is about: what is erased when that person asks for it.' }),
-    correlationId: reference.nullish().meta({ description: 'Handed on to receivers; made if absent.' }),
-    actorId: reference.nullish().meta({ description: 'Who caused it.' }),
-    customerId: z.string().max(100).nullish().meta({
-      description:
-        "The customer whose webhooks get it, besides the operator's own. Without one, only the operator's own get it.",
-    }),
-    customerExternalId: text(1, EXTERNAL_ID_MAX_LENGTH).nullish().meta({ description: 'The same by your own id.' }),
-    audience: z
-      .literal('everyone')
-      .nullish()
-      .meta({ description: 'All webhooks that subscribe get it, whoever they belong to.' }),
-    idempotencyKey: text(1, IDEMPOTENCY_KEY_MAX_LENGTH).nullish().meta({
-      description:
-        'For 24 hours, an event with the same key and content is this one again; with other content it is refused.',
-    }),
-  })
-  .meta({ id: 'EventInput', description: 'An event.' });
-export type CheckedEvent = z.output<typeof eventInput> & {
-  /** The JSON of `data` that is stored and sent. */
-  readonly dataJson: string;
-  /** Whether `data` has every number with the digits of `dataJson`. */
-  readonly isExact: boolean;
-};
-export const eventBatchInput = z
-  .strictObject({ events: z.array(eventInput).min(1).max(EVENTS_PER_REQUEST) })
-  .meta({ id: 'EventBatchInput', description: 'Events that are accepted all or none.' });
 
 export const acceptedView = z
   .object({
@@ -75,81 +32,8 @@ export const acceptedView = z
   .meta({ id: 'Accepted', description: 'What became of each event, in the order of the request.' });
 export type AcceptedView = z.infer<typeof acceptedView>;
 
-/** One event, or a list of them. Refusals name the fields of a list by their place: `events[1].data`. */
-export type Events = CheckedEvent | readonly CheckedEvent[];
-
 /** Appends the events all or none. They are durable when it resolves. */
 export type Publish = (events: Events, acting: Acting) => Promise<AcceptedView>;
-
-/**
- * Reads the JSON text of a request: one event, or several as `{events: […]}`. The data of an event is stored and sent as it came, without
- * the white space between its parts. Throws 400: `malformed_json`, or a `Refusal` that names the fields.
- */
-export function readEvents(text: string): Events {
-  const { request, members, data } = findData(text);
-  const body = parsedPart(request, text);
-  if (countMembers(body) < members) throw refuseFields([repeated([], request)]);
-  const isBatch = isObject(body) && Object.hasOwn(body, 'events');
-  const given = isBatch ? validate(eventBatchInput, body).events : [validate(eventInput, body)];
-  // Before any of the data is parsed.
-  refuseAll(
-    data.map((span) => dataProblem(text, span)),
-    data,
-    isBatch,
-  );
-  const problems: (FieldProblem | null)[] = [];
-  const events = data.map((span): CheckedEvent => {
-    const { problem, ...kept } = keptData(text.slice(span.begin, span.end), text);
-    problems.push(problem);
-    return { ...(given[span.event] as z.output<typeof eventInput>), ...kept };
-  });
-  refuseAll(problems, data, isBatch);
-  return isBatch ? events : (events[0] as CheckedEvent);
-}
-
-/** The data that a part of the text holds. `problem`: a name is repeated. */
-function keptData(
-  sent: string,
-  text: string,
-): Pick<CheckedEvent, 'data' | 'dataJson' | 'isExact'> & { readonly problem: FieldProblem | null } {
-  const data = parsedPart(sent, text) as CheckedEvent['data'];
-  const written = JSON.stringify(data);
-  // As most programs send it: nothing was lost.
-  if (written === sent) return { data, dataJson: written, isExact: true, problem: null };
-  const { json: dataJson, members, isExact } = compactJson(sent);
-  const problem = countMembers(data) < members ? repeated(['data'], sent) : null;
-  return { data, dataJson, isExact, problem };
-}
-
-/** Parses a part of a text. If that fails, the text is not JSON either, and the refusal tells the place in the text. */
-function parsedPart(part: string, text: string): unknown {
-  try {
-    return JSON.parse(part) as unknown;
-  } catch {
-    return parseJson(text);
-  }
-}
-
-function repeated(above: readonly PropertyKey[], json: string): FieldProblem {
-  return { field: fieldName([...above, ...(repeatedName(json) ?? [])]), problem: 'is there more than once' };
-}
-
-/** The problem of data that is too large or nested too deep. */
-function dataProblem(text: string, { begin, end, depth }: DataSpan): FieldProblem | null {
-  if (depth > JSON_DEPTH_MAX) return { field: 'data', problem: `must not be nested deeper than ${JSON_DEPTH_MAX}` };
-  // A character takes at most 3 bytes of UTF-8.
-  if ((end - begin) * 3 <= EVENT_DATA_BYTES) return null;
-  const size = compactJson(text.slice(begin, end)).bytes;
-  if (size <= EVENT_DATA_BYTES) return null;
-  return { field: 'data', problem: `has ${size} bytes of JSON, more than ${EVENT_DATA_BYTES}` };
-}
-
-function refuseAll(problems: readonly (FieldProblem | null)[], data: readonly DataSpan[], isBatch: boolean): void {
-  const details = problems.flatMap((found, n) =>
-    found === null ? [] : [{ ...found, field: fieldOf(data[n]?.event ?? 0, found.field, isBatch) }],
-  );
-  if (details.length > 0) throw refuseFields(details);
-}
 
 type Dependencies = {
   readonly store: Store;
@@ -166,21 +50,11 @@ type Made = { readonly events: readonly NewEvent[]; readonly limited: readonly L
 /** Idempotency keys are per publisher: two applications may use the same key. */
 export function createPublish({ store, clock, ids, eventTypes, wake }: Dependencies): Publish {
   const make = async (inputs: readonly CheckedEvent[], batch: boolean, publisher: string): Promise<Made> => {
-    const now = clock();
-    const events: NewEvent[] = [];
-    const sound: { readonly at: number; readonly type: string; readonly data: unknown }[] = [];
     const { audiences, addressees } = await audiencesOf(store, inputs);
-    const problems = inputs.map(({ idempotencyKey, ...draft }, at): FieldProblem | null => {
-      const audience = audiences[at];
-      if (audience === undefined || typeof audience !== 'string') return audience ?? null;
-      const event = makeEvent({ ...draft, audience }, { ids, now });
-      const key = idempotencyKey ?? null;
-      const idempotency =
-        key === null ? null : { publisher, key, expiresAt: now + IDEMPOTENCY_MS, contentHash: hashOf(draft, audience) };
-      events.push({ ...event, idempotency });
-      sound.push({ at, ...draft });
-      return null;
-    });
+    const { events, sound, problems } = await slices(
+      store.customerId,
+      making(inputs, { audiences, ids, now: clock(), publisher }),
+    );
     for (const [n, problem] of (await eventTypes.problemsOf(sound)).entries()) problems[sound[n]?.at ?? 0] = problem;
     const details = problems.flatMap((problem, at) =>
       problem === null ? [] : [{ ...problem, field: fieldOf(at, problem.field, batch) }],
@@ -204,10 +78,13 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
         isTaken = true;
       }
       audiences = events.map(({ audience }) => audience);
+      const judged = await store.events.judge(events);
       // The ids are made when the events are written, so that logs keep the order of ids when requests are checked concurrently.
-      return store.events.publish(events.map((event) => ({ ...event, id: ids.uuid() })));
+      return store.events.publish(judged.map((event) => ({ ...event, id: ids.uuid() })));
     }).catch(async (error: unknown) => {
-      await giveBack(store.allowances, taken, clock());
+      // Events that were refused because too much of their customer waits count: it would send them again at once.
+      const counts = error instanceof Refusal && error.code === 'too_many_requests';
+      if (!counts) await giveBack(store.allowances, taken, clock());
       if (error instanceof KeyConflict) refuseConflicts(error.at, batch);
       throw error;
     });
@@ -218,8 +95,46 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
   };
 }
 
-function fieldOf(at: number, field: string, batch: boolean): string {
-  return batch ? `events[${at}].${field}` : field;
+type Sound = { readonly at: number; readonly type: string; readonly data: unknown };
+type Making = {
+  readonly events: NewEvent[];
+  /** The events that the rules of their types judge. */
+  readonly sound: Sound[];
+  readonly problems: (FieldProblem | null)[];
+};
+
+/** Makes the events, with the first problem of each input. Pauses within and between them, because data may be large. */
+function* making(
+  inputs: readonly CheckedEvent[],
+  {
+    audiences,
+    ids,
+    now,
+    publisher,
+  }: {
+    readonly audiences: readonly (Audience | FieldProblem)[];
+    readonly ids: Ids;
+    readonly now: number;
+    readonly publisher: string;
+  },
+): Work<Making> {
+  const made: Making = { events: [], sound: [], problems: [] };
+  for (const [at, { idempotencyKey, ...draft }] of inputs.entries()) {
+    const audience = audiences[at];
+    if (audience === undefined || typeof audience !== 'string') {
+      made.problems.push(audience ?? null);
+      continue;
+    }
+    const event = makeEvent({ ...draft, audience }, { ids, now });
+    made.problems.push(null);
+    made.sound.push({ at, ...draft });
+    const key = idempotencyKey ?? null;
+    const idempotency =
+      key === null ? null : { publisher, key, expiresAt: now + IDEMPOTENCY_MS, contentHash: hashOf(draft, audience) };
+    made.events.push({ ...event, idempotency });
+    yield;
+  }
+  return made;
 }
 
 /** Hashes the event without its key. The order of members does not matter, and null equals absent. */

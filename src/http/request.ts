@@ -6,11 +6,13 @@
 import { isAscii } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { isIPv6 } from 'node:net';
-import { PEERS_CACHED, REQUEST_BODY_MS } from '../kernel/limits/limits.ts';
+import { parseJson, parseLarge } from '../kernel/json-parts.ts';
+import { LARGE_JSON_BYTES, PEERS_CACHED, REQUEST_BODY_MS } from '../kernel/limits/limits.ts';
 import { FORM_FIELDS_MAX } from '../kernel/limits/portal.ts';
 import { createLru } from '../kernel/lru.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
-import { parseJson, printable, textProblem } from '../kernel/validation.ts';
+import { slices } from '../kernel/slices.ts';
+import { printable, textProblem } from '../kernel/validation.ts';
 import { type Cidr, cidrContains, formatAddress, parseAddress, unmapped } from '../outbound/ip-address.ts';
 import type { BodyRule } from './route.ts';
 
@@ -195,11 +197,17 @@ function withoutPort(entry: string): string {
 
 export type ReadBody = { readonly body: unknown; readonly mediaType: string };
 
-/** Throws 400 (malformed), 408 (too slow), 413 (too large) or 415 (media type, charset, or content coding). */
+/**
+ * `customerId`: whose work it is to read a large body; null for the operator and for callers that are not known yet. Throws 400 (malformed),
+ * 408 (too slow), 413 (too large), 415 (media type, charset, or content coding) or 429 (too much of the customer waits).
+ */
 export async function readBody(
   request: IncomingMessage,
   rule: BodyRule,
-  timeoutMs: number = REQUEST_BODY_MS,
+  {
+    timeoutMs = REQUEST_BODY_MS,
+    customerId = null,
+  }: { readonly timeoutMs?: number | undefined; readonly customerId?: string | null } = {},
 ): Promise<ReadBody> {
   const mediaType = checkedMediaType(request, rule);
   const declared = Number(firstHeader(request, 'content-length') ?? 0);
@@ -211,13 +219,20 @@ export async function readBody(
     ? readAtOnce(request, rule.maxBytes)
     : await readBytes(request, rule.maxBytes, timeoutMs);
   if (bytes.length === 0 && rule.optional === true) return { body: {}, mediaType };
+  if (rule.isText === true) return { body: decodeUtf8(bytes), mediaType };
+  const isForm = mediaType === 'application/x-www-form-urlencoded';
+  if (!isForm && bytes.length > LARGE_JSON_BYTES) {
+    const stillWanted = (): void => {
+      if (request.socket.destroyed) throw cutShort();
+    };
+    const work = parseLarge(() => decodeUtf8(bytes), stillWanted);
+    return { body: await slices(customerId, work, bytes.length), mediaType };
+  }
   const text = decodeUtf8(bytes);
-  return { body: parse(text, mediaType, rule), mediaType };
+  return { body: isForm ? parseAnyForm(text, rule) : parseJson(text), mediaType };
 }
 
-function parse(text: string, mediaType: string, { repeats = false, isText }: BodyRule): unknown {
-  if (isText === true) return text;
-  if (mediaType !== 'application/x-www-form-urlencoded') return parseJson(text);
+function parseAnyForm(text: string, { repeats = false }: BodyRule): unknown {
   return repeats ? parseRepeatedForm(text) : parseForm(text);
 }
 

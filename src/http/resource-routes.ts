@@ -60,7 +60,7 @@ export function resourceRoutes<Record extends { readonly id: string }, Made, Bod
       query: list === undefined ? PAGE_QUERY : listQuery(list),
       replies: { 200: { description: `A page of ${path}`, schema: page(view) } },
       respond: ({ query }) => {
-        const rules = list ?? { name: path, filters: {}, sorts: [] };
+        const rules = list ?? { name: path, filters: {}, sorts: {} };
         const asked = readListQuery(query, rules);
         return pageReply(
           asked,

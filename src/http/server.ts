@@ -96,7 +96,10 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
     const early = (await route.admit?.(request)) ?? null;
     if (early !== null) return early;
     if (route.body !== undefined) {
-      const { body, mediaType } = await readBody(request, route.body, bodyTimeoutMs);
+      const { body, mediaType } = await readBody(request, route.body, {
+        timeoutMs: bodyTimeoutMs,
+        customerId: context.caller?.customerId ?? null,
+      });
       context.body = body;
       context.mediaType = mediaType;
     }

@@ -59,39 +59,70 @@ const WORDS: Readonly<Record<string, (value: unknown) => string>> = {
   $exist: (value) => (value === true ? 'is there' : 'is missing'),
 };
 
+/** The reasons why a filter stops an event, one by one. None if the event passes. `isSecret`: says nothing of what the event has. */
+export type WhyNot = (event: Judged, isSecret?: boolean) => Iterable<string>;
+
 /**
- * Why a filter stops an event: each of its conditions that does not hold, with what the event has there, such as `data.total is 40, not at
- * least 100`. Empty if the event passes. `filter` must be valid. `isSecret`: says nothing of what the event has.
+ * Explains a filter, which must be valid: each of its conditions that does not hold, with what the event has there, such as `data.total is
+ * 40, not at least 100`. Everything that depends on the filter alone is done once.
  */
-export function whyNot(filter: Filter, event: Judged, isSecret = false): string[] {
-  return Object.entries(filter).flatMap(([name, value]) => {
-    if (compileFilter({ [name]: value })(event)) return [];
-    if (name === '$and') return (value as readonly Filter[]).flatMap((one) => whyNot(one, event, isSecret));
-    if (name === '$or') {
-      const filters = value as readonly Filter[];
-      if (filters.length === 1) return whyNot(filters[0] ?? {}, event, isSecret);
-      return [`none of these is true: ${filters.map(filterText).join('; ')}`];
-    }
-    if (name === '$not') return [`this is true, and must not be: ${filterText(value as Filter)}`];
-    return failures(name, value, event, isSecret);
-  });
+export function whyNot(filter: Filter): WhyNot {
+  const parts = Object.entries(filter).map(([name, value]) =>
+    unless(compileFilter({ [name]: value }), part(name, value)),
+  );
+  return all(parts);
+}
+
+function part(name: string, value: unknown): WhyNot {
+  if (name === '$and') return all((value as readonly Filter[]).map(whyNot));
+  if (name === '$or') {
+    const filters = value as readonly Filter[];
+    if (filters.length === 1) return whyNot(filters[0] ?? {});
+    return always(() => `none of these is true: ${filters.map(filterText).join('; ')}`);
+  }
+  if (name === '$not') return always(() => `this is true, and must not be: ${filterText(value as Filter)}`);
+  return failures(name, value);
+}
+
+function all(parts: readonly WhyNot[]): WhyNot {
+  return function* (event, isSecret) {
+    for (const one of parts) yield* one(event, isSecret);
+  };
+}
+
+function unless(passes: (event: Judged) => boolean, why: WhyNot): WhyNot {
+  return (event, isSecret) => (passes(event) ? [] : why(event, isSecret));
+}
+
+function always(write: () => string): WhyNot {
+  let text: string | null = null;
+  return () => {
+    text ??= shortened(write(), REASON_LENGTH);
+    return [text];
+  };
 }
 
 /** The operators of a condition that do not hold. */
-function failures(path: string, condition: unknown, event: Judged, isSecret: boolean): string[] {
+function failures(path: string, condition: unknown): WhyNot {
   const operators = isCondition(condition) ? Object.entries(condition) : [['$eq', condition] as const];
-  return operators.flatMap(([name, value]) => {
-    if (compileFilter({ [path]: { [name]: value } })(event)) return [];
-    if (name === '$and') return (value as readonly unknown[]).flatMap((one) => failures(path, one, event, isSecret));
-    const wanted = conditionText(path, { [name]: value });
-    return [isSecret ? `this is not true: ${wanted}` : failure(path, [name, value], wanted, valueAt(event, path))];
+  const parts = operators.map(([name, value]) => {
+    const passes = compileFilter({ [path]: { [name]: value } });
+    if (name === '$and') return unless(passes, all((value as readonly unknown[]).map((one) => failures(path, one))));
+    const wanted = always(() => conditionText(path, { [name]: value }));
+    const secret = always(() => `this is not true: ${conditionText(path, { [name]: value })}`);
+    const open: WhyNot = (event) => {
+      const [text = ''] = wanted(event);
+      return [shortened(failure(path, [name, value], text, valueAt(event, path)), REASON_LENGTH)];
+    };
+    return unless(passes, (event, isSecret) => (isSecret === true ? secret : open)(event));
   });
+  return all(parts);
 }
 
 function failure(path: string, [name, wanted]: readonly [string, unknown], text: string, has: unknown): string {
   if (has === MISSING) return `${path} is missing`;
   if (name === '$exist') return `${path} is there, and must be missing`;
-  const shown = shortened(json(has));
+  const shown = shortened(jsonStart(has, SHOWN_LENGTH), SHOWN_LENGTH);
   const words = WORDS[name]?.(wanted);
   if (words?.startsWith('is not ') || name === '$nin') return `${path} is ${shown}, which the filter excludes`;
   if (words?.startsWith('is ')) return `${path} is ${shown}, not ${words.slice('is '.length)}`;
@@ -100,7 +131,24 @@ function failure(path: string, [name, wanted]: readonly [string, unknown], text:
 
 /** Of the JSON of a value in a reason. */
 const SHOWN_LENGTH = 60;
+/** Of a reason: a filter may have 16 KiB, and a preview has the reasons of a thousand events. */
+const REASON_LENGTH = 300;
 
-function shortened(text: string): string {
-  return text.length <= SHOWN_LENGTH ? text : `${text.slice(0, SHOWN_LENGTH)}…`;
+function shortened(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length)}…`;
+}
+
+/** The JSON of a value, or its beginning with more than `length` characters: the value may be large. */
+function jsonStart(value: unknown, length: number): string {
+  if (typeof value === 'string') return json(value.slice(0, length + 1));
+  if (value === null || typeof value !== 'object') return json(value);
+  const isList = Array.isArray(value);
+  let text = isList ? '[' : '{';
+  for (const name in value) {
+    if (text.length > length) return text;
+    if (text.length > 1) text += ',';
+    if (!isList) text += `${json(name)}:`;
+    text += jsonStart((value as Readonly<Record<string, unknown>>)[name], length - text.length);
+  }
+  return text + (isList ? ']' : '}');
 }

@@ -3,9 +3,9 @@
  * typical one takes less than a microsecond; the bounds on its text, its conditions and its paths bound the work of any other, whatever the
  * event has (`npm run bench:filter` measures both).
  */
-import { FILTER_BYTES, FILTER_CONDITIONS, FILTER_DEPTH, FILTER_STEPS } from './limits/limits.ts';
+import { FILTER_BYTES, FILTER_CONDITIONS, FILTER_DEPTH, FILTER_STEPS, JSON_DEPTH_MAX } from './limits/limits.ts';
 import { type FieldProblem, Refusal, refuseField } from './refusal.ts';
-import { isObject } from './validation.ts';
+import { isDeeperThan, isObject } from './validation.ts';
 
 export type Filter = Readonly<Record<string, unknown>>;
 
@@ -27,6 +27,9 @@ export function compileFilter(filter: Filter): Passes {
 
 /** The first problem of a filter, with its place, or null. */
 export function filterProblem(filter: Filter): FieldProblem | null {
+  // First: everything below is recursive.
+  if (isDeeperThan(JSON_DEPTH_MAX, filter))
+    return { field: 'filter', problem: `must not be nested deeper than ${JSON_DEPTH_MAX}` };
   const bytes = Buffer.byteLength(JSON.stringify(filter));
   if (bytes > FILTER_BYTES) return { field: 'filter', problem: `must be at most ${FILTER_BYTES} bytes of JSON` };
   try {
@@ -63,7 +66,10 @@ function list(value: unknown, place: Place): [item: unknown, place: Place][] {
   return value.map((item: unknown, n) => [item, { ...place, path: `${place.path}[${n}]`, depth: place.depth + 1 }]);
 }
 
-/** Reads the value at a path. Only own members count, so `__proto__` and `constructor` are names like any other. */
+/**
+ * Reads the value at a path. Only own members count, so `__proto__` and `constructor` are names like any other. JSON knows no length of a
+ * list, so `length` is no member of one.
+ */
 function reader(name: string, { path }: Place): (event: Judged) => unknown {
   const [root = '', ...steps] = name.split('.');
   if (!ROOTS.some((known) => known === root))
@@ -77,6 +83,7 @@ function reader(name: string, { path }: Place): (event: Judged) => unknown {
     let value = data;
     for (const step of steps) {
       if (value === null || typeof value !== 'object' || !Object.hasOwn(value, step)) return MISSING;
+      if (step === 'length' && Array.isArray(value)) return MISSING;
       value = (value as Readonly<Record<string, unknown>>)[step];
     }
     return value;

@@ -1,7 +1,8 @@
 /** Validates input with schemas and refuses it by field (contract §1). */
 import type { z } from 'zod';
 import { JSON_DEPTH_MAX } from './limits/limits.ts';
-import { type FieldProblem, PROBLEMS_MAX, Refusal, refuseField, refuseFields } from './refusal.ts';
+import { type FieldProblem, PROBLEMS_MAX, type Refusal, refuseField, refuseFields } from './refusal.ts';
+import type { Work } from './slices.ts';
 
 /**
  * Validates a value and returns the output of the schema, with defaults. `reserved`: why fields are refused that the schema does not
@@ -24,14 +25,27 @@ export function textProblem(text: string): string | null {
   return text.isWellFormed() ? null : 'must be well-formed Unicode, and holds half of a surrogate pair';
 }
 
-/** Parses a body. Throws 400 `malformed_json` with the place of the first error. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch (error) {
-    const where = /position \d+(?: \(line \d+ column \d+\))?/.exec(error instanceof Error ? error.message : '')?.[0];
-    throw new Refusal('malformed_json', `the body is not JSON${where === undefined ? '' : ` (at ${where})`}`);
+/**
+ * Validates each item of a list as `validate` does, and pauses between them. `list`: the name of the field that has them, for refusals; null
+ * if the only item is the body itself.
+ */
+export function* validateEach<T>(schema: z.ZodType<T>, items: readonly unknown[], list: string | null): Work<T[]> {
+  const valid: T[] = [];
+  const problems: FieldProblem[] = [];
+  for (const [at, item] of items.entries()) {
+    const above = list === null ? [] : [list, at];
+    const result = schema.safeParse(item, { reportInput: true });
+    if (result.success) valid.push(result.data);
+    const found = result.success ? unfitTexts(item) : issuesOf(result.error.issues, {}, above);
+    const prefix = result.success ? `${fieldName(above)}.` : '';
+    problems.push(
+      ...found.map(({ field, problem }) => ({ field: list === null ? field : `${prefix}${field}`, problem })),
+    );
+    if (problems.length >= PROBLEMS_MAX) break;
+    yield;
   }
+  if (problems.length > 0) throw refuseFields(problems);
+  return valid;
 }
 
 /** The place of a value, as a linked list. It becomes a field name only for an error. */
@@ -142,12 +156,21 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function refuseIssues(issues: readonly z.core.$ZodIssue[], reserved: Readonly<Record<string, string>>): Refusal {
+  return refuseFields(issuesOf(issues, reserved));
+}
+
+/** `above`: the path of the validated value. */
+function issuesOf(
+  issues: readonly z.core.$ZodIssue[],
+  reserved: Readonly<Record<string, string>>,
+  above: readonly PropertyKey[] = [],
+): FieldProblem[] {
   const problems: FieldProblem[] = [];
   for (const issue of distinctIssues(issues)) {
     if (problems.length >= PROBLEMS_MAX) break;
-    problems.push(...problemsOf(issue, reserved));
+    problems.push(...problemsOf({ ...issue, path: [...above, ...issue.path] }, reserved));
   }
-  return refuseFields(problems);
+  return problems;
 }
 
 /**

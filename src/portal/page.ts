@@ -18,6 +18,7 @@ import type { TestDelivery } from '../delivery/test-delivery.ts';
 import type { Method, Reply, Route } from '../http/route.ts';
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
 import { ADMIN_REQUEST_BYTES } from '../kernel/limits/limits.ts';
+import { originOf } from '../kernel/origin.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import type { AttemptFeed } from '../observe/attempt-feed.ts';
 import type { FigureKeeper } from '../observe/figures.ts';
@@ -161,7 +162,7 @@ export function createPages(dependencies: Dependencies): Pages {
         ...{ cookieOf, frameAncestors },
         openings: {
           ancestors: isFramable ? frameAncestors : [],
-          formTarget: returnUrl === null ? null : new URL(returnUrl).origin,
+          formTarget: returnUrl === null ? null : originOf(new URL(returnUrl)),
         },
       },
     );

@@ -11,8 +11,8 @@ export type ListRules = {
   /** The list, as its cursors name it: `applications`. */
   readonly name: string;
   readonly filters: Filters;
-  /** The fields to sort by besides `createdAt`, which is the order of ids. */
-  readonly sorts: readonly string[];
+  /** The fields to sort by besides `createdAt`, which is the order of ids, with the type of their columns. */
+  readonly sorts: Readonly<Record<string, 'text' | 'instant'>>;
 };
 
 export function textFilter(description: string): Filters[string] {
@@ -46,7 +46,7 @@ export function parseFilter(
 
 /** Every value of `sort`: each field, and with a hyphen in descending order. */
 export function sortsOf({ sorts }: Pick<ListRules, 'sorts'>): readonly string[] {
-  return ['createdAt', ...sorts].flatMap((field) => [field, `-${field}`]);
+  return ['createdAt', ...Object.keys(sorts)].flatMap((field) => [field, `-${field}`]);
 }
 
 /** Parses a value of `sortsOf`. */
@@ -58,14 +58,22 @@ const IN_ORDER_OF_CREATION: Sort = { by: 'createdAt', descending: false };
 
 /** Where a page begins; null if the cursor is not of this list in this order. */
 export function parseCursor(
-  { name }: Pick<ListRules, 'name'>,
+  { name, sorts }: Pick<ListRules, 'name' | 'sorts'>,
   sort: Sort = IN_ORDER_OF_CREATION,
   cursor: string | null = null,
 ): After | null {
   if (isById(sort)) return cursor === null ? '' : isUuidV7(cursor) ? cursor : null;
   if (cursor === null) return { sort, place: null };
   const place = readPlace(cursor);
-  return place !== null && cursor === cursorText(name, sort, place) ? { sort, place } : null;
+  if (place === null || cursor !== cursorText(name, sort, place)) return null;
+  return isOfColumn(place, sort.by === 'createdAt' ? 'id' : sorts[sort.by]) ? { sort, place } : null;
+}
+
+/** Whether the column can have the value. The databases compare values of other types differently, or not at all. */
+function isOfColumn({ value, id }: Place, type: 'id' | ListRules['sorts'][string] | undefined): boolean {
+  if (type === 'id') return value === id;
+  if (type === 'instant') return typeof value === 'number' && value >= 0;
+  return typeof value === 'string' && value.isWellFormed() && !value.includes('\0');
 }
 
 /** The cursor after an item, in the list and order of `after`. In order of creation it is the item's id. */

@@ -9,7 +9,7 @@
  * - It writes a record, which must be the customer's own.
  * - It is not for customers, and throws.
  */
-import type { EventType } from '../events/event.ts';
+import type { EventType, NewEvent } from '../events/event.ts';
 import type { AuditEntry, Change } from '../resources/audit.ts';
 import { type AuditFilter, type AuditRecord, OPERATOR_ACTOR } from './audit.ts';
 import type { OwnedTable } from './customers.ts';
@@ -49,6 +49,11 @@ export function customerStoreOf(store: Store, customerId: string): Store {
     return wanted;
   };
 
+  const ownEvents = (events: readonly NewEvent[]): readonly NewEvent[] => {
+    if (events.some(({ audience }) => audience !== customerId)) throw new Error('a customer publishes for itself');
+    return events;
+  };
+
   const resource = <Read extends Owned, Written extends Owned>(table: OwnedTable, given: Verbs<Read, Written>) => ({
     get: async (id: string): Promise<Read | null> => ((await owns(table, id)) ? given.get(id) : null),
     list: async (after: After, limit: number, filter: Filter = {}): Promise<Read[]> =>
@@ -72,6 +77,11 @@ export function customerStoreOf(store: Store, customerId: string): Store {
     confirm: store.confirm,
     customers: only('customers', {
       get: async (id) => (id === customerId ? customers.get(id) : null),
+      // Reads the customer's own row, whatever is asked for: the time says nothing of others.
+      getByExternalId: async (externalId) => {
+        const customer = await customers.get(customerId);
+        return customer?.externalId === externalId ? customer : null;
+      },
       webhookNumbers: async (id) => (id === customerId ? customers.webhookNumbers(id) : new Map()),
       belongings: (ids) => customers.belongings(ids.filter((id) => id === customerId)),
     }),
@@ -138,7 +148,7 @@ export function customerStoreOf(store: Store, customerId: string): Store {
     eventTypes: only('eventTypes', {
       get: async (id) => shown(await eventTypes.get(id)),
       getByName: async (name) => shown(await eventTypes.getByName(name)),
-      list: async (after, limit, filter) => (await eventTypes.list(after, limit, filter)).filter(isShown),
+      list: (after, limit, filter) => eventTypes.list(after, limit, { ...filter, public: 'true' }),
       all: async () => (await eventTypes.all()).filter(isShown),
       version: eventTypes.version,
       // The log has events of everybody.
@@ -164,10 +174,8 @@ export function customerStoreOf(store: Store, customerId: string): Store {
     }),
     events: {
       latest: (types, _, limits) => store.events.latest(types, customerId, limits),
-      publish: (events) => {
-        if (events.some(({ audience }) => audience !== customerId)) throw new Error('a customer publishes for itself');
-        return store.events.publish(events);
-      },
+      judge: async (events) => store.events.judge(ownEvents(events)),
+      publish: async (events) => store.events.publish(ownEvents(events)),
     },
     dispatch: only('dispatch', {
       target: (number) => ofNumber(number, null, () => store.dispatch.target(number)),

@@ -19,6 +19,11 @@ export type EventStore = {
     limits: { readonly events: number; readonly maxBytes: number },
   ): Promise<PastEvent[]>;
   /**
+   * The events with the webhooks whose filters they do not pass (`excluded`), for `publish`. Takes as many turns of the event loop as the
+   * filters need. Throws 429 if too much of one customer waits to be judged.
+   */
+  judge(events: readonly NewEvent[]): Promise<readonly NewEvent[]>;
+  /**
    * Appends each event and its records in one transaction, durable when the promise resolves (contract §4). Throws `KeyConflict` and
    * keeps nothing if an idempotency key belongs to an event with other content.
    */

@@ -147,7 +147,7 @@ export const ENDPOINT_LIST: ListRules = {
     url: textFilter('With exactly this URL.'),
     enabled: choiceFilter(TRUE_OR_FALSE, 'Enabled, or not.'),
   },
-  sorts: ['name'],
+  sorts: { name: 'text' },
 };
 
 export const endpointWithSecret = endpointView

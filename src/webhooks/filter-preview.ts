@@ -1,49 +1,85 @@
 /** Which of the latest events a filter would let pass, and why not the others (contract §8 "Filters"). Changes nothing. */
 import { type EventType, matchingTypes, typesFor } from '../events/event.ts';
-import { compileFilter, type Filter } from '../kernel/filter.ts';
+import { compileFilter, type Filter, type Judged } from '../kernel/filter.ts';
 import { whyNot } from '../kernel/filter-text.ts';
-import { FILTER_PREVIEW_BYTES } from '../kernel/limits/limits.ts';
+import {
+  FILTER_PREVIEW_BYTES,
+  FILTER_PREVIEWS,
+  FILTER_PREVIEWS_OF_OPERATOR,
+  FILTER_REASONS_MAX,
+} from '../kernel/limits/limits.ts';
+import { Refusal } from '../kernel/refusal.ts';
 import { isoInstant } from '../kernel/schemas.ts';
+import { slices, type Work } from '../kernel/slices.ts';
+import type { PastEvent } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
 import type { Webhook } from './webhook.ts';
 import type { FilterPreview, FilterPreviewInput } from './webhook-schema.ts';
 
 /**
  * Judges the latest events that a webhook of this customer with these `eventTypes` could have got; of all customers with null. A filter that
- * is null lets all pass.
+ * is null lets all pass. Throws 429 while too many previews of the customer are under way.
  */
 export async function previewFilter(
   store: Pick<Store, 'eventTypes' | 'events'>,
   { customerId, eventTypes }: Pick<Webhook, 'customerId' | 'eventTypes'>,
   { filter, limit }: FilterPreviewInput,
 ): Promise<FilterPreview> {
-  const types = subscribedTypes(eventTypes, typesFor(customerId, await store.eventTypes.all()));
-  const limits = { events: limit, maxBytes: FILTER_PREVIEW_BYTES };
-  const latest = await store.events.latest([...types.keys()], customerId, limits);
-  const judge = judgeOf(filter, types);
-  const items = latest.map(({ id: eventId, type, subject, createdAt, dataJson }) => ({
-    ...{ eventId, eventType: type, createdAt: isoInstant(createdAt) },
-    ...judge({ type, subject, data: JSON.parse(dataJson) as unknown }),
-  }));
-  return { judged: items.length, passed: items.filter((item) => item.passes).length, items };
+  return oneOfFew(customerId, async () => {
+    const types = subscribedTypes(eventTypes, typesFor(customerId, await store.eventTypes.all()));
+    const limits = { events: limit, maxBytes: FILTER_PREVIEW_BYTES };
+    const latest = await store.events.latest([...types.keys()], customerId, limits);
+    const items = await slices(customerId, judging(latest, filter, types));
+    return { judged: items.length, passed: items.filter((item) => item.passes).length, items };
+  });
+}
+
+/** By customer. Each preview holds its events in memory. */
+const underWay = new Map<string, number>();
+
+async function oneOfFew<T>(customerId: string | null, preview: () => Promise<T>): Promise<T> {
+  const customer = customerId ?? '';
+  const count = underWay.get(customer) ?? 0;
+  if (count >= (customerId === null ? FILTER_PREVIEWS_OF_OPERATOR : FILTER_PREVIEWS)) {
+    const text = 'too many previews of filters are under way: try this one again in a second';
+    throw new Refusal('too_many_requests', text, { headers: { 'Retry-After': '1' } });
+  }
+  underWay.set(customer, count + 1);
+  try {
+    return await preview();
+  } finally {
+    const left = (underWay.get(customer) ?? 1) - 1;
+    if (left === 0) underWay.delete(customer);
+    else underWay.set(customer, left);
+  }
+}
+
+/** The reasons say nothing of data that must be encrypted. */
+function* judging(
+  events: readonly PastEvent[],
+  filter: Filter | null,
+  types: ReadonlyMap<string, EventType>,
+): Work<FilterPreview['items']> {
+  const passes = filter === null ? () => true : compileFilter(filter);
+  const explain = whyNot(filter ?? {});
+  const items: FilterPreview['items'] = [];
+  for (const { id: eventId, type, subject, createdAt, dataJson } of events) {
+    const event: Judged = { type, subject, data: JSON.parse(dataJson) as unknown };
+    yield;
+    const isPassing = passes(event);
+    yield;
+    const reasons: string[] = [];
+    for (const reason of isPassing ? [] : explain(event, types.get(type)?.encryptionRequired !== false)) {
+      reasons.push(reasons.length < FILTER_REASONS_MAX ? reason : 'and more');
+      if (reasons.length > FILTER_REASONS_MAX) break;
+      yield;
+    }
+    items.push({ eventId, eventType: type, createdAt: isoInstant(createdAt), passes: isPassing, reasons });
+  }
+  return items;
 }
 
 /** By name. */
 function subscribedTypes(patterns: readonly string[], all: readonly EventType[]): ReadonlyMap<string, EventType> {
   return new Map(patterns.flatMap((pattern) => matchingTypes(pattern, all)).map((type) => [type.name, type]));
-}
-
-type Verdict = { readonly passes: boolean; readonly reasons: string[] };
-
-/** The reasons say nothing of data that must be encrypted. */
-function judgeOf(
-  filter: Filter | null,
-  types: ReadonlyMap<string, EventType>,
-): (event: Parameters<typeof whyNot>[1]) => Verdict {
-  if (filter === null) return () => ({ passes: true, reasons: [] });
-  const passes = compileFilter(filter);
-  return (event) =>
-    passes(event)
-      ? { passes: true, reasons: [] }
-      : { passes: false, reasons: whyNot(filter, event, types.get(event.type)?.encryptionRequired !== false) };
 }

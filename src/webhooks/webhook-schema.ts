@@ -185,7 +185,7 @@ export const filterPreviewView = z
         passes: z.boolean(),
         reasons: z.array(z.string()).meta({
           description:
-            'Why it does not pass: each condition that does not hold. Data that must be encrypted is left out.',
+            'Why it does not pass: the first ten conditions that do not hold. Data that must be encrypted is left out.',
         }),
       }),
     ),
@@ -235,7 +235,7 @@ export const WEBHOOK_LIST: ListRules = {
     state: choiceFilter(webhookView.shape.state.options, 'In this state.'),
     eventType: textFilter('With exactly this among their `eventTypes`: a name, `category.*` or `*`.'),
   },
-  sorts: ['name'],
+  sorts: { name: 'text' },
 };
 
 export function viewWebhook({ progress, retryPolicy, maxAttempts, ...webhook }: Webhook): WebhookView {

@@ -110,6 +110,8 @@ describe('a portal link', () => {
       { role: 'viewer', sessionSeconds: 299 },
       { role: 'viewer', returnUrl: 'javascript:alert(1)' },
       { role: 'viewer', returnUrl: 'https://user:password@shop.example/' },
+      { role: 'viewer', returnUrl: 'https://*' },
+      { role: 'viewer', returnUrl: "https://shop.example;script-src'self'/" },
     ]) {
       assert.equal((await refusalOf(admin.post(path, body), 400)).code, 'validation_failed', JSON.stringify(body));
     }

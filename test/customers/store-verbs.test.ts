@@ -27,7 +27,7 @@ import { pgpVector } from '../support/vectors.ts';
 type Asked = {
   readonly [Kind in 'customer' | 'user' | 'application' | 'endpoint' | 'key' | 'webhook']: string;
 } & {
-  readonly [Kind in 'event' | 'attempt' | 'batch' | 'entry' | 'keyName' | 'userName' | 'text']: string;
+  readonly [Kind in 'event' | 'attempt' | 'batch' | 'entry' | 'keyName' | 'userName' | 'externalId' | 'text']: string;
 } & { readonly number: number; readonly delivery: DeliveryAddress };
 
 type Ask = (store: Store, asked: Asked) => Promise<unknown>;
@@ -78,7 +78,8 @@ const VERBS: Verbs = {
   customers: {
     get: ask((store, { customer }) => store.customers.get(customer)),
     webhookNumbers: ask(async (store, { customer }) => [...(await store.customers.webhookNumbers(customer))]),
-    ...refused('list', 'insert', 'update', 'remove', 'getByExternalId', 'search', 'owns', 'names'),
+    getByExternalId: ask((store, { externalId }) => store.customers.getByExternalId(externalId)),
+    ...refused('list', 'insert', 'update', 'remove', 'search', 'owns', 'names'),
     belongings: ask(async (store, { customer }) => [...(await store.customers.belongings([customer]))]),
   },
   portalLinks: refused('add', 'find', 'use'),
@@ -158,6 +159,7 @@ const VERBS: Verbs = {
   },
   events: {
     latest: own((store, { customer }) => store.events.latest([TYPE], customer, LATEST)),
+    judge: write(async (store, _, __, { customer }) => store.events.judge([{ audience: customer } as never])),
     publish: write(async (store, _, __, { customer }) => store.events.publish([{ audience: customer } as never])),
   },
   dispatch: {
@@ -296,7 +298,7 @@ type Seeded = { readonly asked: Asked; readonly records: Records; readonly marke
 
 /** Resources of a customer, with one delivery that died. */
 async function seed(s: TestServices, name: string): Promise<Seeded> {
-  const customer = await s.customers.create({ name: `customer ${name}` }, ACTOR);
+  const customer = await s.customers.create({ name: `customer ${name}`, externalId: `external-${name}` }, ACTOR);
   const customerId = customer.id;
   const user = await makeUser(s, { customerId, userName: `user-${name}`, displayName: `text-${name}` });
   const { application } = await makeApplication(s, { customerId, userId: user.id, name: `text-${name}`, scopes: [] });
@@ -322,7 +324,7 @@ async function seed(s: TestServices, name: string): Promise<Seeded> {
   const asked: Asked = {
     ...{ customer: customerId, user: user.id, application: application.id, endpoint: endpoint.id, key: key.id },
     ...{ webhook: webhook.id, event: delivery.eventId, attempt: attempt.id, batch: batch.id, entry: entry.id },
-    ...{ keyName: key.name, userName: user.userName, text: `text-${name}`, number },
+    ...{ keyName: key.name, userName: user.userName, externalId: `external-${name}`, text: `text-${name}`, number },
     delivery: deliveryAddress(delivery.id) ?? assert.fail(delivery.id),
   };
   const records = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { EVENT_DATA_BYTES, JSON_DEPTH_MAX, SCHEMA_CHECK_MS } from '../../src/kernel/limits/limits.ts';
+import { EVENT_DATA_BYTES, JSON_DEPTH_MAX, SCHEMA_EVENT_MS } from '../../src/kernel/limits/limits.ts';
 import { logs } from '../support/events.ts';
 import { refused } from '../support/refusals.ts';
 import {
@@ -297,7 +297,7 @@ describe('a request to publish', () => {
       await s.eventTypes.create({ name: type, dataSchema }, ACTOR);
       const body = { events: [order(), { type, data: { a } }, { type, data: { a: 'a' } }] };
       const fields = ['events[1].data'];
-      const says = `takes more than ${SCHEMA_CHECK_MS} ms`;
+      const says = `takes more than ${SCHEMA_EVENT_MS} ms`;
       await leavingNothing(s, () => refused(() => s.publish(body, ME), { code: 'validation_failed', fields, says }));
       if (name === 'doubles') continue;
       assert.equal(

@@ -68,7 +68,7 @@ const KINDS: Readonly<Record<string, (admin: ApiClient) => Promise<Kind>>> = {
         patch: { name: 'b' },
         other: { ordered: true },
         third: { name: 'c' },
-        actions: ['start', 'stop', 'test', 'replay'],
+        actions: ['start', 'stop', 'test', 'replay', 'filter-preview', 'acknowledge'],
       },
     };
   },

@@ -92,16 +92,16 @@ describe('why a filter stops an event', () => {
   for (const [filter, why, secret] of reasons) {
     it(`${JSON.stringify(filter)}: ${why.join(', ').slice(0, 80) || 'it passes'}`, () => {
       assert.equal(filterProblem(filter), null);
-      assert.deepEqual(whyNot(filter, ORDER), why);
-      assert.deepEqual(whyNot(filter, ORDER, true), secret);
+      assert.deepEqual([...whyNot(filter)(ORDER)], why);
+      assert.deepEqual([...whyNot(filter)(ORDER, true)], secret);
     });
   }
 
   it('has a reason if and only if the event does not pass', () => {
     fc.assert(
       fc.property(anyFilter, anyEvent, (filter, event) => {
-        assert.equal(whyNot(filter, event).length === 0, compileFilter(filter)(event));
-        assert.equal(whyNot(filter, event, true).length === 0, compileFilter(filter)(event));
+        assert.equal([...whyNot(filter)(event)].length === 0, compileFilter(filter)(event));
+        assert.equal([...whyNot(filter)(event, true)].length === 0, compileFilter(filter)(event));
       }),
     );
   });

@@ -17,6 +17,7 @@ const EVENT: Judged = {
       { sku: 'a1', count: 2 },
       { sku: 'b2', count: 1 },
     ],
+    sizes: { length: 'M' },
     address: { city: 'Köln', zip: '50667' },
     'odd-name': 1,
     constructor: 'own',
@@ -56,6 +57,9 @@ const cases: readonly (readonly [filter: Filter, passes: boolean])[] = [
   [{ 'data.paid': 0 }, false],
   [{ 'data.lines.1.sku': 'b2' }, true],
   [{ 'data.lines.2.sku': { $exist: true } }, false],
+  [{ 'data.lines.length': { $exist: true } }, false],
+  [{ 'data.country.length': { $exist: true } }, false],
+  [{ 'data.sizes.length': 'M' }, true],
   [
     {
       'data.lines': [
@@ -73,8 +77,6 @@ const cases: readonly (readonly [filter: Filter, passes: boolean])[] = [
   [{ 'data.constructor': 'own' }, true],
   [{ 'data.address.constructor': { $exist: true } }, false],
   [{ 'data.__proto__': { $exist: true } }, false],
-  [{ 'data.lines.length': { $exist: true } }, true],
-  [{ 'data.country.length': { $exist: true } }, false],
   [{ data: { $exist: true } }, true],
   [{ 'data.total': 120.5, 'data.country': 'FR' }, false],
   [{ $and: [{ 'data.total': { $gt: 1 } }, { 'data.country': 'DE' }] }, true],

@@ -145,6 +145,15 @@ describe('a filter', () => {
       code: 'validation_failed',
       fields: ['limit'],
     });
+    const deep = JSON.parse(`${'{"$not":'.repeat(3000)}{}${'}'.repeat(3000)}`) as object;
+    const listed = { 'data.list': JSON.parse(`${'['.repeat(3000)}${']'.repeat(3000)}`) as unknown };
+    for (const filter of [deep, listed]) {
+      await refused(() => s.webhooks.previewFilter(large.id, { filter }), {
+        code: 'validation_failed',
+        fields: ['filter'],
+        says: /must not be nested deeper than 100/,
+      });
+    }
   });
 
   it('is tried without a word of data that must be encrypted, and of a person whose erasure has begun', async (t) => {

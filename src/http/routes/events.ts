@@ -2,10 +2,12 @@
 
 import { z } from 'zod';
 import { actingOf } from '../../access/callers.ts';
-import { acceptedView, eventBatchInput, eventInput, readEvents } from '../../events/publish.ts';
+import { eventBatchInput, eventInput, readingEvents } from '../../events/event-input.ts';
+import { acceptedView } from '../../events/publish.ts';
 import { EVENT_REQUEST_BYTES } from '../../kernel/limits/limits.ts';
 import { Refusal, refuseBackwards, refuseField } from '../../kernel/refusal.ts';
 import { customerIdView, id, instant, isoInstant, moment, NOT_A_MOMENT, page } from '../../kernel/schemas.ts';
+import { slices } from '../../kernel/slices.ts';
 import { validate } from '../../kernel/validation.ts';
 import { CUSTOMER_FILTER, type Filters, textFilter } from '../../resources/list-rules.ts';
 import type { Services } from '../../services.ts';
@@ -71,12 +73,17 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       replies: {
         202: { description: 'Accepted', schema: acceptedView },
         409: { description: 'An idempotency key was used for other content; none of the events is kept' },
-        429: { description: 'The events exceed what a customer may get each second; none of them is kept' },
+        429: {
+          description:
+            'The events exceed what a customer may get each second, or too much of a customer is under way; none of them is kept',
+        },
       },
-      respond: async (call) => ({
-        status: 202,
-        body: await publish(readEvents(String(call.body)), actingOf(callerOf(call))),
-      }),
+      respond: async (call) => {
+        const caller = callerOf(call);
+        const body = String(call.body);
+        const events = await slices(caller.customerId, readingEvents(body), body.length);
+        return { status: 202, body: await publish(events, actingOf(caller)) };
+      },
     },
     {
       method: 'GET',

@@ -168,8 +168,14 @@ export function webhookRoutes({
       operationId: 'previewWebhookFilter',
       promisesNothing: true,
       body: jsonBody(filterPreviewInput),
-      replies: { 200: { description: 'Which of them would pass', schema: filterPreviewView } },
-      respond: async (call, id) => ok(await webhooks.previewFilter(id, validate(filterPreviewInput, call.body))),
+      replies: {
+        200: { description: 'Which of them would pass', schema: filterPreviewView },
+        429: { description: 'Too many previews of the customer are under way; see `Retry-After`' },
+      },
+      respond: async (call, id) => {
+        requireMatch(call, viewWebhook(await webhooks.get(id)), 'webhook');
+        return ok(await webhooks.previewFilter(id, validate(filterPreviewInput, call.body)));
+      },
     }),
     actionRoute('webhooks', 'replay', 'Send records again', {
       operationId: 'replayWebhook',

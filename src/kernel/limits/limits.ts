@@ -16,6 +16,9 @@ export const EVENT_DATA_BYTES: number = 256 * 1024;
 export const EVENT_SAMPLE_BYTES: number = 16 * 1024;
 /** Longer headers are refused unread. A bearer token has 64 characters. */
 export const AUTHORIZATION_BYTES: number = 8 * 1024;
+/** Larger JSON bodies are read in slices, with bounds before they are parsed: so many values, except for events. */
+export const LARGE_JSON_BYTES: number = 16 * 1024;
+export const JSON_VALUES_MAX = 20_000;
 /** Nesting of lists and objects in values that are processed recursively. */
 export const JSON_DEPTH_MAX = 100;
 export const PAGE_DEFAULT = 50;
@@ -151,9 +154,14 @@ export const INVITATION_REQUEST_BYTES: number = 8 * 1024;
 export const IDEMPOTENCY_MS: number = 24 * 3_600_000;
 export const IDEMPOTENCY_KEY_MAX_LENGTH = 255;
 export const EVENT_TYPE_SCHEMAS_CACHED = 500;
-/** Time limits for compiling a schema and for validating the events of one request. Both block the event loop. */
+/** Time limits for compiling a schema, for validating all events of one request, and for one event. The first and last block the event loop. */
 export const SCHEMA_COMPILE_MS = 2000;
 export const SCHEMA_CHECK_MS = 500;
+export const SCHEMA_EVENT_MS = 75;
+/** Checks of an event that take too long before it is refused. */
+export const SCHEMA_TRIES = 3;
+/** Event types of a request that are looked up before the event loop goes on. */
+export const TYPES_AT_ONCE = 50;
 
 // The server (contract §1, §6).
 export const REQUEST_HEADER_BYTES: number = 16 * 1024;
@@ -196,6 +204,15 @@ export const RECORDS_PER_SECOND_MAX = 1_000_000;
 /** Attempts in a response for one delivery. */
 export const ATTEMPTS_SHOWN = 200;
 
+/**
+ * Work of customers on the event loop: how long a slice of it takes, and how many jobs and bytes of one customer may wait. The operator may
+ * have so many times as many.
+ */
+export const SLICE_MS = 2;
+export const SLICED_JOBS_MAX = 200;
+export const SLICED_BYTES_MAX: number = 16 * 1024 * 1024;
+export const SLICED_OF_OPERATOR = 8;
+
 /** Bodies compressed concurrently. More would take CPU from the event loop. */
 export const GZIPS_AT_ONCE = 4;
 
@@ -235,6 +252,13 @@ export const FILTER_PATH_VALUES = 10;
 export const FILTER_VALUE_LENGTH = 100;
 /** Compiled filters that are kept, by their text. */
 export const FILTERS_CACHED = 2000;
+/** Filters that changed are judged by again if judging took longer than this, so many times at most. */
+export const JUDGED_AGAIN_MS = 50;
+export const JUDGEMENTS_MAX = 10;
 /** Events that a preview judges at most, and after how many bytes of their data it stops. */
 export const FILTER_PREVIEW_EVENTS = 1000;
 export const FILTER_PREVIEW_BYTES: number = 16 * 1024 * 1024;
+/** Previews under way of one customer and of the operator, each with as many bytes; and the reasons of an event. */
+export const FILTER_PREVIEWS = 2;
+export const FILTER_PREVIEWS_OF_OPERATOR = 16;
+export const FILTER_REASONS_MAX = 10;

@@ -35,8 +35,10 @@ export function deliveryFailurePages(dependencies: PageDependencies): PageRoute[
         ...resultsOf(call, await store.deliveries.failures(scope.numbers)),
       });
     }),
-    pages.stream(STREAM, (call) => {
+    pages.stream(STREAM, async (call) => {
       const webhookId = readText(call.query, 'webhook');
+      // A refusal comes before the stream.
+      await readScope(dependencies, call.query);
       const readLive = async () => {
         const failures = await read(call.query);
         const now = clock();

@@ -50,9 +50,11 @@ export function deliveryListPages(dependencies: PageDependencies): PageRoute[] {
         ...resultsOf(call, asked, await read(asked, call.query, scope)),
       });
     }),
-    pages.stream(STREAM, (call) => {
+    pages.stream(STREAM, async (call) => {
       const { query } = call;
       const webhookId = readAsked(query, call.now).filter.webhookId ?? null;
+      // A refusal comes before the stream.
+      await readScope(dependencies, query);
       return liveContent(feed, webhookId, call.signal, async () => {
         const now = clock();
         const asked = readAsked(query, now);

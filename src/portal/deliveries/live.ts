@@ -18,7 +18,7 @@ const PATH = `${DELIVERIES_PATH}/watch`;
 const STREAM = `${DELIVERIES_PATH}/live`;
 
 export function deliveryLivePages(dependencies: PageDependencies): PageRoute[] {
-  const { pages, services, store } = dependencies;
+  const { pages, store } = dependencies;
   const webhookOf = async (id: string): Promise<TailWebhook | null> => store.webhooks.get(id);
   return [
     pages.view(PATH, async ({ query }) => {
@@ -46,7 +46,8 @@ export function deliveryLivePages(dependencies: PageDependencies): PageRoute[] {
     }),
     pages.stream(STREAM, async ({ query, signal }) => {
       const id = readText(query, 'webhook');
-      if (id !== null) await services.webhooks.get(id);
+      // A refusal comes before the stream.
+      await readScope(dependencies, query);
       return tailEvents(
         ownFeed(dependencies, query),
         { webhookId: id, outcome: readOutcome(query) },

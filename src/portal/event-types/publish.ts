@@ -3,7 +3,8 @@
  * shows the deliveries that an event caused.
  */
 import { type EventType, STATUS_CATEGORY } from '../../events/event.ts';
-import { eventText, readEvents } from '../../events/publish.ts';
+import { readEvents } from '../../events/event-input.ts';
+import { eventText } from '../../events/publish.ts';
 import { type Html, html } from '../../http/html.ts';
 import { indentedJson } from '../../kernel/json-text.ts';
 import { SAMPLE_BYTES } from '../../kernel/limits/portal.ts';

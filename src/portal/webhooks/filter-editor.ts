@@ -153,7 +153,8 @@ async function previewOf(store: Store, patterns: readonly string[], form: URLSea
     const asked = { customerId: store.customerId, eventTypes: patterns };
     return resultOf(await previewFilter(store, asked, input), words, now);
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
+    // Any other refusal is not about the filter.
+    if (!(error instanceof Refusal) || error.code !== 'validation_failed') throw error;
     const details = error.details ?? [];
     const isWhole = details.some(({ field }) => field === NAME);
     const problem = placedProblem(details, NAME) ?? error.message;

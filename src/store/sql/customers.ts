@@ -7,7 +7,7 @@ import type { Database, Statement } from '../database.ts';
 import { endTokensOf } from './access/applications.ts';
 import { sessionStatements } from './access/sessions.ts';
 import { auditStatement } from './audit.ts';
-import { judgedChanges } from './events.ts';
+import { judgedChanges } from './judging.ts';
 import { type ListColumns, resourceStore } from './resource.ts';
 import {
   bytes,

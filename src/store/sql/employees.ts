@@ -4,7 +4,8 @@ import type { Employee } from '../../employees/employee.ts';
 import type { Database } from '../database.ts';
 import type { EmployeeStore } from '../employees.ts';
 import type { Filter } from '../resource.ts';
-import { judgedEvent, publishStatements } from './events.ts';
+import { publishStatements } from './events.ts';
+import { judgedEvent } from './judging.ts';
 import { filtered } from './resource.ts';
 import { flag, number, readOne, table, text, textOrNull } from './table.ts';
 

@@ -1,15 +1,13 @@
-/** Event types (`event_type`), and publishing: events, the filters that judge them, and their place in the logs of webhooks. */
+/** Event types (`event_type`), and publishing: events, and their place in the logs of webhooks. */
 import { EVERYONE, type EventType, type Idempotency, type NewEvent } from '../../events/event.ts';
-import { compileFilter, type Filter, type Judged } from '../../kernel/filter.ts';
 import { firstRowKeyAt, rowKeyOf } from '../../kernel/ids.ts';
-import { FILTERS_CACHED } from '../../kernel/limits/limits.ts';
 import { LATEST_LOOKED_THROUGH, SAMPLES_LOOKED_THROUGH } from '../../kernel/limits/log.ts';
-import { createLru } from '../../kernel/lru.ts';
-import type { StateChange } from '../../webhooks/webhook.ts';
-import type { Answer, Database, Statement } from '../database.ts';
+import { slices } from '../../kernel/slices.ts';
+import type { Database, Statement } from '../database.ts';
 import { KeyConflict, StaleWrite } from '../errors.ts';
 import type { EventSample, EventStore, EventTypeStore, PastEvent } from '../events.ts';
 import { IS_RUNNABLE, wokenBy } from './delivery/wake.ts';
+import { categoryPattern, findFilters, judge } from './judging.ts';
 import { resourceStore } from './resource.ts';
 import { flag, json, number, readOne, readRow, resultsByStatement, table, text, textOrNull } from './table.ts';
 
@@ -147,86 +145,11 @@ function insertStatements(event: NewEvent): Statement[] {
   ];
 }
 
-// Index: subscription_filtered, which is empty while no webhook has a filter.
-const filters = (condition: string): string => `
-  SELECT number, filter FROM webhook WHERE number IN (
-    SELECT s.webhook_number FROM texts(@patterns) AS p CROSS JOIN subscription AS s INDEXED BY subscription_filtered
-    WHERE s.pattern = p.value AND s.filtered ${condition})`;
-const FILTERS = filters('AND s.customer_id IN (SELECT a.value FROM texts(@audiences) AS a)');
-const FILTERS_OF_ALL = filters('');
-// Most installations have no filters. This look takes 3 µs on SQLite, half of the query above.
-const ANY_FILTER = 'SELECT 1 FROM subscription INDEXED BY subscription_filtered WHERE filtered LIMIT 1';
-
-/** A webhook with a filter. */
-export type Filtered = { readonly webhookNumber: number; readonly passes: (event: Judged) => boolean };
-
-/** By their text, so they need no version. */
-const compiled = createLru<string, Filtered['passes']>({ max: FILTERS_CACHED });
-
-function compile(text: string): Filtered['passes'] {
-  const passes = compiled.get(text) ?? compileFilter(JSON.parse(text) as Filter);
-  compiled.set(text, passes);
-  return passes;
-}
-
-/** What decides which filters judge an event. */
-export type Addressed = Pick<NewEvent, 'type' | 'audience'>;
-
-/** The webhooks with a filter among those that get events of these types and audiences. */
-export async function filteredWebhooks(
-  db: Pick<Database, 'all'>,
-  addressed: readonly Addressed[],
-): Promise<Filtered[]> {
-  const patterns = ['*', ...new Set(addressed.flatMap(({ type }) => [type, categoryPattern(type)]))];
-  const audiences = [...new Set(['', ...addressed.map(({ audience }) => audience)])];
-  const isForAll = audiences.includes(EVERYONE);
-  const params = { patterns: JSON.stringify(patterns), ...(isForAll ? {} : { audiences: JSON.stringify(audiences) }) };
-  const rows = await db.all(isForAll ? FILTERS_OF_ALL : FILTERS, params);
-  return rows.map(({ number, filter }) => ({ webhookNumber: Number(number), passes: compile(String(filter)) }));
-}
-
-/** The same, for one publisher at a time. */
-function filtersOf(db: Database): (addressed: readonly Addressed[]) => Promise<Filtered[]> {
-  return async (addressed) => ((await db.get(ANY_FILTER, {})) === undefined ? [] : filteredWebhooks(db, addressed));
-}
-
-/** The pattern for all events of the type's category, for example `employee.*`. */
-export function categoryPattern(type: string): string {
-  return `${type.slice(0, type.indexOf('.'))}.*`;
-}
-
-/** The events with the webhooks whose filters they do not pass. `find` is to find at least those that would get them. */
-export async function judged(
-  events: readonly NewEvent[],
-  find: (addressed: readonly Addressed[]) => Answer<readonly Filtered[]>,
-): Promise<readonly NewEvent[]> {
-  if (events.length === 0) return events;
-  const filtered = await find(events);
-  if (filtered.length === 0) return events;
-  return events.map((event) => {
-    const seen: Judged = { type: event.type, subject: event.subject, data: JSON.parse(event.dataJson) };
-    const excluded = filtered.filter(({ passes }) => !passes(seen));
-    return { ...event, excluded: excluded.map(({ webhookNumber }) => webhookNumber) };
-  });
-}
-
-export async function judgedEvent(db: Database, event: NewEvent): Promise<NewEvent> {
-  const [one = event] = await judged([event], filtersOf(db));
-  return one;
-}
-
-/** State changes whose events are judged. */
-export async function judgedChanges(db: Database, changes: readonly StateChange[]): Promise<StateChange[]> {
-  const events = changes.flatMap(({ event }) => (event === null ? [] : [event]));
-  const found = new Map((await judged(events, filtersOf(db))).map((event) => [event.id, event]));
-  return changes.map((change) => ({ ...change, event: found.get(change.event?.id ?? '') ?? change.event }));
-}
-
 export function eventStore(db: Database): EventStore {
   return {
     latest: latestEvents(db),
-    publish: async (drafts) => {
-      const events = await judged(drafts, filtersOf(db));
+    judge: (events) => judge(db, events, findFilters(db)),
+    publish: async (events) => {
       const keyed = events.filter((event) => event.idempotency !== null);
       const holders = keyed.map(({ idempotency }): Statement => {
         const { publisher, key, contentHash } = idempotency as Idempotency;
@@ -261,8 +184,9 @@ const LATEST_KEYS_OF_CUSTOMER = `
 const PAST = `
   SELECT e.id, e.type, e.subject, e.created_at, e.data AS data_json FROM numbers(@keys) AS k CROSS JOIN event AS e
   WHERE e.key = k.value AND e.data IS NOT NULL AND NOT ${IS_BEING_ERASED} ORDER BY e.key DESC`;
-/** Their data is at most 256 KiB each. */
+/** Their data is at most 256 KiB each, and usually less than 1 KiB. */
 const PAST_AT_ONCE = 20;
+const PAST_BYTES_AT_ONCE = 512 * 1024;
 
 /** For `EventStore.latest`. */
 export function latestEvents(db: Database): EventStore['latest'] {
@@ -280,8 +204,17 @@ export function latestEvents(db: Database): EventStore['latest'] {
     const newest = keys.sort((a, b) => b - a).slice(0, limit);
     const found: PastEvent[] = [];
     let bytes = 0;
-    for (let at = 0; at < newest.length && bytes < maxBytes; at += PAST_AT_ONCE) {
-      const rows = await db.all(PAST, { keys: JSON.stringify(newest.slice(at, at + PAST_AT_ONCE)) });
+    for (let at = 0, count = 2; at < newest.length && bytes < maxBytes; at += count) {
+      if (bytes > 0) count = Math.min(PAST_AT_ONCE, Math.ceil((PAST_BYTES_AT_ONCE * found.length) / bytes));
+      const keys = JSON.stringify(newest.slice(at, at + count));
+      // SQLite reads at once, so a read is a slice of work.
+      const rows = await slices(
+        customerId,
+        (function* () {
+          yield;
+          return db.all(PAST, { keys });
+        })(),
+      );
       for (const event of rows.map((row) => readRow<PastEvent>(row))) {
         found.push(event);
         bytes += event.dataJson.length;
@@ -345,7 +278,7 @@ const FORGET_BUILT_IN = 'DELETE FROM event_type WHERE built_in';
 
 export function eventTypeStore(db: Database): EventTypeStore {
   return {
-    ...resourceStore(db, 'event_type', EVENT_TYPE),
+    ...resourceStore(db, 'event_type', EVENT_TYPE, { list: { filters: { public: "public = (@public = 'true')" } } }),
     getByName: async (name) => readOne(EVENT_TYPE, await db.get(GET_BY_NAME, { name })),
     isInLog: async (name) => (await db.get(IN_LOG, { name })) !== undefined,
     latestSample: async (name, maxBytes) => {

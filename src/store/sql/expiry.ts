@@ -3,7 +3,8 @@
 import { EXPIRY_WEBHOOKS_MAX } from '../../kernel/limits/housekeeping.ts';
 import type { Database, Statement } from '../database.ts';
 import type { Expiring, Expiry, ExpiryStore } from '../housekeeping.ts';
-import { judgedEvent, publishStatements } from './events.ts';
+import { publishStatements } from './events.ts';
+import { judgedEvent } from './judging.ts';
 import { customer, readRow } from './table.ts';
 
 const TABLES = {

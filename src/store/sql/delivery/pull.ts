@@ -2,7 +2,7 @@
 import { BATCH_RECORDS_MAX } from '../../../kernel/limits/limits.ts';
 import type { Database, Statement } from '../../database.ts';
 import type { Acknowledgement, LogEnd, PullStore } from '../../pull.ts';
-import { judgedChanges } from '../events.ts';
+import { judgedChanges } from '../judging.ts';
 import { readRow } from '../table.ts';
 import { stateStatements } from '../webhooks/webhooks.ts';
 

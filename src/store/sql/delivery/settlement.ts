@@ -6,7 +6,7 @@ import type { Database, Statement } from '../../database.ts';
 import type { SettlementStore } from '../../dispatch.ts';
 import { auditStatement } from '../audit.ts';
 import { ATTEMPT_COLUMNS, carriedErased } from '../erasure.ts';
-import { judgedChanges } from '../events.ts';
+import { judgedChanges } from '../judging.ts';
 import { stateStatements } from '../webhooks/webhooks.ts';
 import { claimStatements } from './dispatch.ts';
 import { IS_RUNNABLE, WAKE } from './wake.ts';

@@ -6,7 +6,7 @@ import type { Database } from '../../database.ts';
 import type { EndpointStore } from '../../webhooks.ts';
 import { auditStatement } from '../audit.ts';
 import { limitStatements } from '../customer-limits.ts';
-import { judgedChanges } from '../events.ts';
+import { judgedChanges } from '../judging.ts';
 import { type ListColumns, resourceStore } from '../resource.ts';
 import {
   customer,

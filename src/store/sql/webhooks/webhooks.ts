@@ -17,7 +17,8 @@ import type { NewWebhook, StateHistoryStore, WebhookStore } from '../../webhooks
 import { auditStatement } from '../audit.ts';
 import { limitStatements } from '../customer-limits.ts';
 import { resume, resumeStatement } from '../delivery/resume.ts';
-import { categoryPattern, judgedChanges, publishStatements } from '../events.ts';
+import { publishStatements } from '../events.ts';
+import { categoryPattern, judgedChanges } from '../judging.ts';
 import { type ListColumns, pageOf, resourceStore } from '../resource.ts';
 import {
   customer,
