@@ -122,6 +122,7 @@ export function createReadRecords({ store, clock, ids, webhooks, logWatch }: Dep
           attemptNumber: 1,
           now: clock(),
           gzip: false,
+          owner: webhook.customerId,
         },
         encryption: key === null ? null : { keyName: key.name, publicKey: key.publicKey },
         more: {

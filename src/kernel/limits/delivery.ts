@@ -86,6 +86,8 @@ export const STATE_EVENT_WEBHOOKS = 10_000;
 /** Bodies of about this size or more are made in a thread, which ends when it is idle for `LARGE_BODIES_IDLE_MS`. */
 export const LARGE_BODY_BYTES: number = 64 * 1024;
 export const LARGE_BODIES_IDLE_MS = 60_000;
+/** Large bodies that the thread makes at once, while one is compressed or read. The others wait outside it, and customers take turns. */
+export const LARGE_BODIES_AT_ONCE = 4;
 /** A thread that does not answer for this long is ended. The largest body, compressed and encrypted, takes 100 ms on a slow machine. */
 export const LARGE_BODY_ANSWER_MS = 30_000;
 /** Threads that may end while they make one body; then the attempt fails. */

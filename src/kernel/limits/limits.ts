@@ -89,6 +89,21 @@ export const PGP_KEY_BYTES: number = 64 * 1024;
 export const PGP_KEYS_CACHED = 64;
 /** RSA keys with fewer bits than this are refused. */
 export const PGP_RSA_MIN_BITS = 2048;
+/**
+ * What a key may have; GnuPG makes RSA keys of at most 4096 bits, with the exponent 65537. Certifications by others are only read. The key's
+ * own signatures are verified: each takes up to 1 ms, and with a slow algorithm, such as DSA, up to 11 ms.
+ */
+export const PGP_USER_IDS_MAX = 32;
+export const PGP_SUBKEYS_MAX = 16;
+export const PGP_CERTIFICATIONS_MAX = 400;
+export const PGP_SIGNATURES_MAX = 40;
+export const PGP_SLOW_SIGNATURES_MAX = 3;
+export const PGP_RSA_MAX_BITS = 8192;
+export const PGP_RSA_EXPONENT_MAX_BITS = 32;
+/** FIPS 186-4 §4.2. */
+export const PGP_DSA_MAX_BITS = { prime: 3072, order: 256 } as const;
+/** Keys of one customer that may wait to be checked. One is checked at a time. */
+export const PGP_KEYS_WAITING = 8;
 /** PGP messages that decompress to more are refused. The service itself never compresses inside PGP. */
 export const PGP_UNPACKED_BYTES: number = 64 * 1024 * 1024;
 /** Decompressed at a time. With gzip's worst ratio of 1:1032 this yields 16 MiB. */
