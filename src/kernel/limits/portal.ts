@@ -59,7 +59,7 @@ export const RESULT_LOOK_MS = 100;
 // Passkeys.
 /** Lifetime of a passkey challenge. */
 export const CHALLENGE_MS: number = 5 * 60_000;
-/** Open passkey challenges, some hundred bytes each; the oldest go first. */
+/** Answered passkey challenges that are remembered until they end, some hundred bytes each; the oldest go first. */
 export const CHALLENGES_MAX = 10_000;
 export const PASSKEYS_PER_USER_MAX = 20;
 export const PASSKEY_NAME_MAX_LENGTH = 60;

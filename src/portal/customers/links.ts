@@ -1,18 +1,16 @@
 /** Opens portal links (contract §8): the first visitor with the link gets a session in the customer's portal. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { NewSession } from '../../access/sessions.ts';
-import { refuseBlocked } from '../../access/throttle.ts';
 import { PORTAL_LINKS_PATH } from '../../customers/portal-links.ts';
 import { html } from '../../http/html.ts';
-import { networkOf } from '../../http/request.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { OpenCall, View } from '../call.ts';
 import { clearCookie, FRAME_COOKIE, SESSION_COOKIE, setCookie, setCustomerVisit, VISITOR_COOKIE } from '../cookies.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { brandMark } from '../parts/brand.ts';
-import { tooOften, visitorOf } from '../sign-in.ts';
+import { visitorOf } from '../sign-in.ts';
 
-export function portalLinkPages({ pages, services, throttle, clock }: PageDependencies): PageRoute[] {
+export function portalLinkPages({ pages, services }: PageDependencies): PageRoute[] {
   return [
     pages.openPage({
       method: 'GET',
@@ -21,17 +19,13 @@ export function portalLinkPages({ pages, services, throttle, clock }: PageDepend
       // A link may be opened in a frame, and so may the page that says why it cannot be used.
       isFramable: true,
       respond: async (call) => {
-        const { request, params, remoteAddress, session: earlier, isFramed } = call;
+        const { request, params, session: earlier, isFramed } = call;
         const token = params.token ?? '';
         if (request.method === 'HEAD' || isAhead(request.headers))
           throw new Refusal('not_found', 'a portal link is opened by a visit');
-        const attempt = { network: networkOf(remoteAddress), clientId: 'a portal link' };
-        refuseBlocked(await throttle.blockedForMs(attempt, clock()), tooOften);
+        // Tries are not counted: nobody guesses 256 random bits, and a count would lock out the links of others behind the same address.
         const begun = await services.portalLinks.open(token, visitorOf(call));
-        if (begun === null) {
-          refuseBlocked(await throttle.countFailure(attempt, clock()), tooOften);
-          return unusableView(call);
-        }
+        if (begun === null) return unusableView(call);
         // The cookie of an operator's session is overwritten, so nobody could end that session from here.
         if (earlier !== null) await services.sessions.signOut(earlier);
         const cookies = [
