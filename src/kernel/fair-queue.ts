@@ -83,10 +83,10 @@ export function createFairQueue({
   };
 
   const refused = (isOwn: boolean, most: number): Refusal => {
-    const whose = isOwn ? 'yours' : 'all together';
-    return new Refusal(isOwn ? 'too_many_requests' : 'unavailable', `too many ${what}: at most ${most}, ${whose}`, {
-      headers: { 'Retry-After': String(retryAfterSeconds) },
-    });
+    const headers = { 'Retry-After': String(retryAfterSeconds) };
+    return isOwn
+      ? new Refusal('too_many_requests', `you have too many ${what}: at most ${most} are allowed at once`, { headers })
+      : new Refusal('unavailable', `there are too many ${what} now: at most ${most} in all`, { headers });
   };
 
   /** Waits for a place. Resolves with the function that gives it back. */

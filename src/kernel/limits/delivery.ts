@@ -12,8 +12,9 @@ export const DELIVERIES_IN_FLIGHT = 64;
 export const DELIVERIES_IN_FLIGHT_PER_ENDPOINT = 8;
 export const DELIVERY_LINGERS_MS = 1000;
 export const DELIVERIES_IN_FLIGHT_IN_ALL = 256;
-/** Test deliveries under way at once, and the `Retry-After` of the refusal of one more. */
+/** Test deliveries under way at once, of one customer, and the `Retry-After` of the refusal of one more. */
 export const TEST_DELIVERIES_IN_FLIGHT = 16;
+export const TEST_DELIVERIES_PER_CUSTOMER = 4;
 /** Of one read of records: bytes of data, as of a batch, and how many records: at most, and if the reader does not say it. */
 export const RECORDS_BYTES: number = 1024 * 1024;
 export const RECORDS_MAX = 1000;
@@ -24,6 +25,12 @@ export const RECORDS_DEFAULT = 100;
  */
 export const RECORDS_WAIT_MAX_SECONDS = 30;
 export const RECORDS_WAITING = 1000;
+/** Of these, readers of one customer. */
+export const RECORDS_WAITING_PER_CUSTOMER = 100;
+/** Bodies of reads that are made at once, of one customer, and how many reads of it may wait for that. */
+export const RECORDS_READING = 4;
+export const RECORDS_READING_PER_CUSTOMER = 2;
+export const RECORDS_READS_WAITING_PER_CUSTOMER = 100;
 export const RECORDS_LOOK_MS = 100;
 export const RECORDS_LOOK_EVERY_MS = 5;
 export const RECORDS_LOOK_SHARE = 10;
