@@ -163,6 +163,7 @@ function tokenRequest(endpoint: Endpoint): Parameters<Transport['post']>[0] {
       'user-agent': USER_AGENT,
     },
     body: Buffer.from(form.toString()),
+    owner: endpoint.customerId,
     timeoutMs: OAUTH_TIMEOUT_MS,
   };
 }

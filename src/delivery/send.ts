@@ -55,6 +55,7 @@ export function createSend({ transport, oauth, onFault }: Dependencies): Send {
       ...{ url, headers, body, cancellation, headDecides: true },
       timeoutMs: parts.webhook.timeoutSeconds * 1000,
       clientCertificate: clientCertificateOf(parts.endpoint),
+      owner: parts.endpoint.customerId,
     });
 
   /** A 401 drops the token, and the request is sent once more with a new one (contract §5). */

@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { SecureContext } from 'node:tls';
+import type { Owner } from '../kernel/fair-queue.ts';
 import { BODY_AFTER_HEAD_MS, CONNECTIONS_PER_ORIGIN_MAX, ORIGINS_MAX } from '../kernel/limits/limits.ts';
 import { createLru } from '../kernel/lru.ts';
 import { type Classified, certificateWanted, classifyAnswerError, classifyError, deliveryError } from './classify.ts';
@@ -46,6 +47,8 @@ export type TransportRequest = {
   /** For everything from the call to the last byte: DNS, connecting, TLS, waiting, reading. */
   readonly timeoutMs: number;
   readonly clientCertificate?: ClientCertificate | null | undefined;
+  /** The customer for whom it is sent; default: the operator. */
+  readonly owner?: Owner;
   /**
    * The status decides as soon as the head of the response is read, whatever happens to the body (contract §5 "Outcome"). The body then
    * gets at most `BODY_AFTER_HEAD_MS`; the connection is closed unless the body is complete.
@@ -176,7 +179,7 @@ type AttemptRequest = Omit<TransportRequest, 'headers' | 'cancellation'> & {
 
 /** Waits for a connection, sends the request and gives the connection back. Ends after `timeoutMs` at any step. */
 function attempt(request: AttemptRequest, connections: Connections): Promise<Outcome> {
-  const { url, headers, body, timeoutMs, headDecides = false, cancellation } = request;
+  const { url, headers, body, timeoutMs, headDecides = false, cancellation, owner = null } = request;
   return new Promise((resolve) => {
     const startedAt = performance.now();
     let connection: Connection | null = null;
@@ -224,7 +227,7 @@ function attempt(request: AttemptRequest, connections: Connections): Promise<Out
     stopWaiting = connections.acquire((taken) => {
       connection = taken;
       exchange = startExchange(taken, { path: url.pathname + url.search, headers, body }, { onHead, onEnd: settle });
-    });
+    }, owner);
   });
 }
 

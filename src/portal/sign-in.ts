@@ -86,11 +86,9 @@ export function signInForms(dependencies: PageDependencies, { path, customerIdOf
         const password = call.form.get('password') ?? '';
         const customerId = customerIdOf(call);
         const clientId = customerId === null ? userNameKey(userName) : `${customerId}/${userNameKey(userName)}`;
-        const attempt = { network: networkOf(call.remoteAddress), clientId };
-        return enter(
-          call,
-          await throttled(attempt, () => sessions.signIn({ customerId, userName, password }, visitorOf(call))),
-        );
+        const network = networkOf(call.remoteAddress);
+        const begin = () => sessions.signIn({ customerId, userName, password }, visitorOf(call), network);
+        return enter(call, await throttled({ network, clientId }, begin));
       },
       invalid,
     }),

@@ -38,6 +38,7 @@ export function createChallenge({ transport, clock, random }: Dependencies): Cha
       headDecides: true,
       timeoutMs: CHALLENGE_TIMEOUT_MS,
       clientCertificate: clientCertificateOf(endpoint),
+      owner: endpoint.customerId,
     });
     if (!outcome.ok && outcome.errorClass === 'internal') {
       throw new Refusal('unavailable', `the endpoint was not verified: ${outcome.message}`);

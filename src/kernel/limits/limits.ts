@@ -145,6 +145,13 @@ export const THREADS = 40;
 export const LOOKUPS_QUICK = 12;
 export const LOOKUPS_UNKNOWN = 12;
 export const LOOKUPS_SLOW = 8;
+/** Of these, for one customer, and how many more names of it may wait. */
+export const LOOKUPS_QUICK_PER_CUSTOMER = 6;
+export const LOOKUPS_UNKNOWN_PER_CUSTOMER = 4;
+export const LOOKUPS_SLOW_PER_CUSTOMER = 2;
+export const LOOKUPS_WAITING_PER_CUSTOMER = 200;
+/** How long the answer to a look-up is waited for, with the wait for its turn. The system itself may go on for longer. */
+export const LOOKUP_MS = 15_000;
 export const SLOW_LOOKUP_MS = 1000;
 export const NAMES_REMEMBERED = 10_000;
 

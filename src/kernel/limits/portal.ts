@@ -12,8 +12,12 @@ export const SESSIONS_PURGED_AT_ONCE = 100;
 export const USER_AGENT_KEPT_LENGTH = 300;
 /** The cost of new password hashes: log2 of scrypt's N. */
 export const PASSWORD_LOG2_N = 17;
-/** Passwords waiting to be checked or set, one at a time; each takes 128 MiB and some tenths of a second. */
-export const PASSWORDS_WAITING_MAX = 20;
+/**
+ * Passwords waiting to be checked or set, of all and of one network or customer. One at a time is, and takes 128 MiB and some tenths of a
+ * second.
+ */
+export const PASSWORDS_WAITING_MAX = 60;
+export const PASSWORDS_WAITING_PER_OWNER = 5;
 export const SIGN_IN_REQUEST_BYTES: number = 16 * 1024;
 /** A percent-encoded return path of full length and the token of the form. */
 export const SMALL_FORM_BYTES: number = 32 * 1024;
