@@ -11,6 +11,7 @@ import { FORM_FIELDS_MAX } from '../kernel/limits/portal.ts';
 import { createLru } from '../kernel/lru.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { type Cidr, cidrContains, formatAddress, parseAddress, unmapped } from '../outbound/ip-address.ts';
+import type { BodyMemory } from './body-memory.ts';
 import type { BodyRule } from './route.ts';
 
 // `request.headers` builds an object of all headers, which takes longer than the gate. Code that needs one or two headers reads them
@@ -38,7 +39,7 @@ export function allHeaders({ rawHeaders }: Sent, name: string): string[] {
 /** Whether the request has a body, even if it was already read. */
 export function hasBody(request: Sent): boolean {
   if (firstHeader(request, 'transfer-encoding') !== undefined) return true;
-  return Number(firstHeader(request, 'content-length') ?? 0) > 0;
+  return Number(firstHeader(request, 'content-length')) > 0;
 }
 
 function isNamed(sent: string, name: string): boolean {
@@ -194,21 +195,24 @@ function withoutPort(entry: string): string {
 
 export type ReadBody = { readonly body: unknown; readonly mediaType: string };
 
-/** Throws 400 (malformed), 408 (too slow), 413 (too large) or 415 (media type, charset, or content coding). */
+/**
+ * Throws 400 (malformed), 408 (too slow), 413 (too large), 415 (media type, charset, or content coding), and what `memory` throws. A body
+ * that does not arrive at once is collected in `memory`, which the caller closes.
+ */
 export async function readBody(
   request: IncomingMessage,
   rule: BodyRule,
+  memory: BodyMemory,
   timeoutMs: number = REQUEST_BODY_MS,
 ): Promise<ReadBody> {
   const mediaType = checkedMediaType(request, rule);
-  const declared = Number(firstHeader(request, 'content-length') ?? 0);
-  if (declared > rule.maxBytes) throw tooLarge(rule.maxBytes);
+  if (Number(firstHeader(request, 'content-length')) > rule.maxBytes) throw tooLarge(rule.maxBytes);
   // A small body arrives in one packet with the head and is complete at the end of this turn. Reading it then needs no listeners and no
   // timer, which would take 7 % of a token request.
   await turnsEnd();
   const bytes = request.complete
     ? readAtOnce(request, rule.maxBytes)
-    : await readBytes(request, rule.maxBytes, timeoutMs);
+    : await readBytes(request, rule.maxBytes, memory, timeoutMs);
   if (bytes.length === 0 && rule.optional === true) return { body: {}, mediaType };
   const text = decodeUtf8(bytes);
   return { body: parse(text, mediaType, rule), mediaType };
@@ -269,28 +273,31 @@ function readAtOnce(request: IncomingMessage, maxBytes: number): Buffer {
 
 const NO_BYTES: Buffer = Buffer.alloc(0);
 
-function readBytes(request: IncomingMessage, maxBytes: number, timeoutMs: number): Promise<Buffer> {
+function readBytes(request: IncomingMessage, maxBytes: number, memory: BodyMemory, timeoutMs: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     // The client disconnected earlier, so that neither data nor `end` would follow.
     if (request.destroyed) return reject(cutShort());
-    const chunks: Buffer[] = [];
     let size = 0;
     const settle = (): void => {
       clearTimeout(timer);
       request.off('data', take).off('end', finish);
     };
-    const refuse = (refusal: Refusal): void => {
+    const refuse = (error: unknown): void => {
       settle();
-      reject(refusal);
+      reject(error);
     };
     const take = (chunk: Buffer): void => {
       size += chunk.length;
-      if (size > maxBytes) refuse(tooLarge(maxBytes));
-      else chunks.push(chunk);
+      try {
+        if (size > maxBytes) throw tooLarge(maxBytes);
+        memory.add(chunk);
+      } catch (error) {
+        refuse(error);
+      }
     };
     const finish = (): void => {
       settle();
-      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
+      resolve(memory.whole());
     };
     const timer = setTimeout(() => refuse(tooSlow()), timeoutMs);
     request.on('data', take).once('end', finish);

@@ -13,6 +13,7 @@ import {
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Caller, Gate } from '../access/gate.ts';
+import type { FairQueue } from '../kernel/fair-queue.ts';
 import type { Clock } from '../kernel/ids.ts';
 import {
   CONNECTIONS_CHECK_MS,
@@ -25,12 +26,15 @@ import {
 } from '../kernel/limits/limits.ts';
 import { Refusal, type RefusalCode } from '../kernel/refusal.ts';
 import type { Log } from '../observe/log.ts';
+import { bodyMemory, createBodies } from './body-memory.ts';
 import { asRefusal, errorReply } from './error-body.ts';
 import { createSendLater, JSON_TYPE, sendReply, sendStream } from './reply.ts';
 import {
   allHeaders,
+  firstHeader,
   framingProblem,
   loggedPath,
+  networkOf,
   readAbsoluteForm,
   readBody,
   refuseFraming,
@@ -61,6 +65,8 @@ type Dependencies = {
   readonly remoteAddress: (request: IncomingMessage) => string;
   /** Time limit for receiving a body. Default: REQUEST_BODY_MS. */
   readonly bodyTimeoutMs?: number;
+  /** Bounds the bytes of bodies under way. */
+  readonly bodies?: FairQueue;
   readonly observe?: readonly ObserveRequest[];
   /** Words the refusals of requests without a route. */
   readonly elsewhere?: Pick<Route, 'refuse'>;
@@ -71,6 +77,7 @@ type Dependencies = {
 export function createRequestHandler(dependencies: Dependencies): RequestHandler {
   const { routes, routeFor, gate, clock, log, bodyTimeoutMs, observe = [], elsewhere, stopping } = dependencies;
   const router = createRouter(routes);
+  const { bodies = createBodies() } = dependencies;
   const sendLater = createSendLater(log);
 
   const answer = async (context: RequestContext): Promise<Reply> => {
@@ -90,12 +97,18 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
     refuseUnknownQuery(route, context.query);
     const early = (await route.admit?.(request)) ?? null;
     if (early !== null) return early;
-    if (route.body !== undefined) {
-      const { body, mediaType } = await readBody(request, route.body, bodyTimeoutMs);
+    if (route.body === undefined) return await route.respond(context);
+    const { caller, remoteAddress } = context;
+    const owner = caller?.customerId ?? caller?.clientId ?? networkOf(remoteAddress);
+    const memory = bodyMemory(bodies, owner, Number(firstHeader(request, 'content-length')) || route.body.maxBytes);
+    try {
+      const { body, mediaType } = await readBody(request, route.body, memory, bodyTimeoutMs);
       context.body = body;
       context.mediaType = mediaType;
+      return await route.respond(context);
+    } finally {
+      memory.close();
     }
-    return await route.respond(context);
   };
 
   const refuse = (error: unknown, context: RequestContext): Reply => {

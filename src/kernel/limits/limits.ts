@@ -7,6 +7,10 @@
 export const TOKEN_REQUEST_BYTES: number = 16 * 1024;
 export const ADMIN_REQUEST_BYTES: number = 1024 * 1024;
 export const EVENT_REQUEST_BYTES: number = 8 * 1024 * 1024;
+/** Bytes of bodies that have arrived and are not answered: of all, and of one customer, client or network. The first piece of memory. */
+export const BODIES_BYTES: number = 128 * 1024 * 1024;
+export const BODIES_BYTES_PER_OWNER: number = 32 * 1024 * 1024;
+export const BODY_FIRST_BYTES: number = 16 * 1024;
 export const EVENTS_PER_REQUEST = 1000;
 /** How much of the body of a refused request is still read, and for how long, so that the client reads the reply. */
 export const DISCARDED_BODY_BYTES: number = 16 * 1024 * 1024;
