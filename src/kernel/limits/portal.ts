@@ -96,6 +96,12 @@ export const LIVE_EVERY_MS = 500;
 export const LIVE_CHECK_MS = 2000;
 /** Failures by cause take some ten milliseconds to count. */
 export const FAILURES_EVERY_MS = 2000;
+/** Live pages that are open at once: of all, of one customer, and of one session, whose browser has several tabs with some streams each. */
+export const LIVE_PAGES = 300;
+export const LIVE_PAGES_PER_CUSTOMER = 60;
+export const LIVE_PAGES_PER_SESSION = 20;
+/** All live pages together are read and drawn for at most this share of the time: the more there are, the less often. */
+export const LIVE_WORK_SHARE = 0.2;
 /** A live page is read for at most this share of the time, so a slow list is refreshed less often; but at least this often. */
 export const LIVE_READING_SHARE = 0.05;
 export const LIVE_PAUSE_MAX_MS = 10_000;
@@ -106,6 +112,8 @@ export const QUEUES_SHOWN = 5;
 // Compression of pages.
 /** Shorter pages fit into one or two packets uncompressed. */
 export const PACKED_MIN_LENGTH = 1400;
+/** Pages of one customer that may wait to be compressed. */
+export const PAGES_WAITING_PER_CUSTOMER = 100;
 /** Attempts at the start of a live tail, attempts that it keeps, and how often new ones are sent. */
 export const TAIL_BEGINS_WITH = 30;
 export const TAIL_SHOWN = 100;
