@@ -196,23 +196,24 @@ function withoutPort(entry: string): string {
 export type ReadBody = { readonly body: unknown; readonly mediaType: string };
 
 /**
- * Throws 400 (malformed), 408 (too slow), 413 (too large), 415 (media type, charset, or content coding), and what `memory` throws. A body
- * that does not arrive at once is collected in `memory`, which the caller closes.
+ * Throws 400 (malformed), 408 (too slow), 413 (too large), 415 (media type, charset, or content coding), and what the memory throws. A body
+ * of at most `most` bytes that does not arrive at once is collected in memory, which the caller closes.
  */
 export async function readBody(
   request: IncomingMessage,
   rule: BodyRule,
-  memory: BodyMemory,
+  memoryFor: (most: number) => BodyMemory,
   timeoutMs: number = REQUEST_BODY_MS,
 ): Promise<ReadBody> {
   const mediaType = checkedMediaType(request, rule);
-  if (Number(firstHeader(request, 'content-length')) > rule.maxBytes) throw tooLarge(rule.maxBytes);
+  const declared = Number(firstHeader(request, 'content-length'));
+  if (declared > rule.maxBytes) throw tooLarge(rule.maxBytes);
   // A small body arrives in one packet with the head and is complete at the end of this turn. Reading it then needs no listeners and no
   // timer, which would take 7 % of a token request.
   await turnsEnd();
   const bytes = request.complete
     ? readAtOnce(request, rule.maxBytes)
-    : await readBytes(request, rule.maxBytes, memory, timeoutMs);
+    : await readBytes(request, rule.maxBytes, memoryFor(declared || rule.maxBytes), timeoutMs);
   if (bytes.length === 0 && rule.optional === true) return { body: {}, mediaType };
   const text = decodeUtf8(bytes);
   return { body: parse(text, mediaType, rule), mediaType };

@@ -26,12 +26,11 @@ import {
 } from '../kernel/limits/limits.ts';
 import { Refusal, type RefusalCode } from '../kernel/refusal.ts';
 import type { Log } from '../observe/log.ts';
-import { bodyMemory, createBodies } from './body-memory.ts';
+import { type BodyMemory, bodyMemory, createBodies } from './body-memory.ts';
 import { asRefusal, errorReply } from './error-body.ts';
 import { createSendLater, JSON_TYPE, sendReply, sendStream } from './reply.ts';
 import {
   allHeaders,
-  firstHeader,
   framingProblem,
   loggedPath,
   networkOf,
@@ -98,16 +97,13 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
     const early = (await route.admit?.(request)) ?? null;
     if (early !== null) return early;
     if (route.body === undefined) return await route.respond(context);
-    const { caller, remoteAddress } = context;
-    const owner = caller?.customerId ?? caller?.clientId ?? networkOf(remoteAddress);
-    const memory = bodyMemory(bodies, owner, Number(firstHeader(request, 'content-length')) || route.body.maxBytes);
+    let memory = null as BodyMemory | null;
     try {
-      const { body, mediaType } = await readBody(request, route.body, memory, bodyTimeoutMs);
-      context.body = body;
-      context.mediaType = mediaType;
+      const memoryFor = (most: number): BodyMemory => (memory ??= bodyMemory(bodies, ownerOf(context), most));
+      Object.assign(context, await readBody(request, route.body, memoryFor, bodyTimeoutMs));
       return await route.respond(context);
     } finally {
-      memory.close();
+      memory?.close();
     }
   };
 
@@ -187,6 +183,10 @@ class RequestContext implements Call {
   get signal(): AbortSignal {
     return this.gone.signal;
   }
+}
+
+function ownerOf({ caller, remoteAddress }: RequestContext): string {
+  return caller?.customerId ?? caller?.clientId ?? networkOf(remoteAddress);
 }
 
 export type Listener = {
