@@ -12,6 +12,8 @@ export const DELIVERIES_IN_FLIGHT = 64;
 export const DELIVERIES_IN_FLIGHT_PER_ENDPOINT = 8;
 export const DELIVERY_LINGERS_MS = 1000;
 export const DELIVERIES_IN_FLIGHT_IN_ALL = 256;
+/** Of all these, slow ones included, for one customer. */
+export const DELIVERIES_IN_FLIGHT_PER_CUSTOMER = 64;
 /** Test deliveries under way at once, of one customer, and the `Retry-After` of the refusal of one more. */
 export const TEST_DELIVERIES_IN_FLIGHT = 16;
 export const TEST_DELIVERIES_PER_CUSTOMER = 4;
