@@ -2,7 +2,7 @@
  * The sender's side of PGP (contract §5 "Encodings"): checks a public key and encrypts for it. The receiver's side is pgp-decryption.ts. The
  * OpenPGP library takes 40 ms and 20 MB to load, so it is loaded at the first call.
  */
-import type { AlgorithmInfo, Key, Subkey } from 'openpgp';
+import type { AlgorithmInfo, Key, SignaturePacket, Subkey } from 'openpgp';
 import { createFairQueue, type Owner } from '../kernel/fair-queue.ts';
 import { PGP_KEY_BYTES, PGP_KEYS_CACHED, PGP_KEYS_WAITING, PGP_RSA_MIN_BITS } from '../kernel/limits/limits.ts';
 import { createLru } from '../kernel/lru.ts';
@@ -95,9 +95,43 @@ async function parsePublicKey(armored: string): Promise<Parsed> {
   if (key === undefined || keys.length > 1) {
     return failure('malformed_key', `expected one public key, but the text has ${keys.length}`);
   }
+  await dropInvalidSignatures(key);
   publicKeys.set(armored, key);
   return { ok: true, key };
 }
+
+/**
+ * Removes the self-signatures that do not verify. The library ignores them, but would verify them again about ten times for each message, while
+ * it remembers those that are valid.
+ */
+async function dropInvalidSignatures(key: Key): Promise<void> {
+  const { enums } = await import('openpgp');
+  const { keyPacket } = key;
+  const keepValid = async (signatures: SignaturePacket[], type: number, data: object): Promise<void> => {
+    const verified: SignaturePacket[] = [];
+    for (const signature of signatures) {
+      // Without a date: whether it is valid at a time is judged at each use.
+      const isValid = await (signature as VerifiedSignature).verify(keyPacket, type, data, null).then(
+        () => true,
+        () => false,
+      );
+      if (isValid) verified.push(signature);
+    }
+    signatures.splice(0, signatures.length, ...verified);
+  };
+  for (const { userID, userAttribute, selfCertifications } of key.users)
+    await keepValid(selfCertifications, enums.signature.certGeneric, { userID, userAttribute, key: keyPacket });
+  for (const subkey of key.subkeys)
+    await keepValid(subkey.bindingSignatures, enums.signature.subkeyBinding, {
+      key: keyPacket,
+      bind: subkey.keyPacket,
+    });
+}
+
+/** The library's types lack that the date may be null. */
+type VerifiedSignature = {
+  verify(key: Key['keyPacket'], type: number, data: object, date: Date | null): Promise<unknown>;
+};
 
 function unreadable(problem: string): Failure<KeyFailureCode> {
   return failure('malformed_key', `the key cannot be read (${problem})`);

@@ -100,6 +100,18 @@ describe('the bounds of a PGP key', () => {
     assert.match(await refusalOf([key, userId, ...times(70, damaged), subkey, binding]), /^oversized_key: .* 70 sig/);
   });
 
+  it('verifies damaged self-signatures once, not at each use', async (t) => {
+    const { key, userId, certification, subkey, binding } = await packetsOf(pgpVector('rsa4096'));
+    const damaged = Uint8Array.from(certification);
+    damaged[damaged.length - 1] = (damaged.at(-1) ?? 0) ^ 0x55;
+    const packets = [key, userId, ...times(20, damaged), certification, subkey, binding];
+    const armored = openpgp.armor(openpgp.enums.armor.publicKey, Buffer.concat(packets));
+    assert.ok((await inspectPublicKey(armored, AT)).ok);
+    const verify = t.mock.method(crypto.subtle, 'verify');
+    await encryptBinary(armored, Buffer.from('text'), AT);
+    assert.equal(verify.mock.callCount(), 0);
+  });
+
   it('takes a key that many others have certified', async () => {
     const { key, userId, certification, subkey, binding } = await packetsOf(pgpVector('curve25519'));
     const own = (await openpgp.readKey({ armoredKey: pgpVector('curve25519') })).getFingerprint();
