@@ -13,17 +13,20 @@ import { createResolve, systemResolve } from '../../src/outbound/resolve.ts';
 /** Resolves when all consequences of a look-up have happened. */
 const nextTurn = (): Promise<void> => new Promise(setImmediate);
 
+/** Longer than any test. */
+const NEVER_MS = 600_000;
+
 const ANSWER = [{ address: '192.0.2.1', family: 4 }];
 
 /** A system resolver whose look-ups end when the test says so. */
-function openResolve(missing: Error | null = null, limitMs?: number) {
+function openResolve(missing: Error | null = null, limitMs = NEVER_MS) {
   let now = 0;
   const asked: string[] = [];
   const ends = new Map<string, (error?: Error) => void>();
   const resolve = createResolve({
     stopwatch: () => now,
     exhaustion: async () => missing,
-    ...(limitMs !== undefined && { limitMs }),
+    limitMs,
     lookup: (hostname) =>
       new Promise((answer, fail) => {
         asked.push(hostname);
