@@ -18,8 +18,8 @@ CREATE TABLE customer (
   external_id TEXT UNIQUE,  -- the operator's own id of it
   metadata    TEXT NOT NULL CHECK (json_valid(metadata)),
   active      INTEGER NOT NULL CHECK (active IN (0, 1)),
-  max_endpoints         INTEGER CHECK (max_endpoints >= 0),          -- null: no limit
-  max_webhooks          INTEGER CHECK (max_webhooks >= 0),
+  max_endpoints         INTEGER CHECK (max_endpoints >= 0),          -- null: 50
+  max_webhooks          INTEGER CHECK (max_webhooks >= 0),           -- null: 100
   max_events_per_second INTEGER CHECK (max_events_per_second > 0),
   created_at  INTEGER NOT NULL,
   updated_at  INTEGER NOT NULL

@@ -16,6 +16,7 @@ import type { Erasures } from './events/erase.ts';
 import { createEventTypes, type EventTypes } from './events/event-types.ts';
 import { createPublish, type Publish } from './events/publish.ts';
 import type { Clock, Ids, Random } from './kernel/ids.ts';
+import type { Vault } from './kernel/vault.ts';
 import type { Log } from './observe/log.ts';
 import type { Egress } from './outbound/egress.ts';
 import type { Transport } from './outbound/transport.ts';
@@ -54,6 +55,7 @@ export type ServiceDependencies = {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly random: Random;
+  readonly vault: Pick<Vault, 'authenticate'>;
   readonly egress: Egress;
   readonly transport: Transport;
   readonly log: Log;

@@ -46,8 +46,8 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
     credentialBytes('spi', token) === null ? null : store.invitations.find(hashCredential(token), clock());
 
   const set = async (token: string, password: string): Promise<User> => {
-    if ((await find(token)) === null) refuseUnusable();
-    const passwordHash = await hashPassword(password, random);
+    const { id, customerId } = (await find(token)) ?? refuseUnusable();
+    const passwordHash = await hashPassword(password, random, customerId ?? id);
     return retryStale(async () => {
       // Read again: another process may have used or replaced the invitation while the password was hashed.
       const before = (await find(token)) ?? refuseUnusable();

@@ -2,7 +2,7 @@
  * Passkeys (WebAuthn Level 3): signing in with a key that stays on the user's device. A passkey replaces the password, so user
  * verification is required.
  */
-import { hash } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import type {
   AuthenticationResponseJSON,
   PublicKeyCredentialCreationOptionsJSON,
@@ -18,6 +18,7 @@ import {
 } from '../kernel/limits/portal.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { isObject } from '../kernel/validation.ts';
+import type { Vault } from '../kernel/vault.ts';
 import type { Actor, AuditAction, AuditEntry } from '../resources/audit.ts';
 import { ConstraintViolation, retryStale, StaleWrite } from '../store/errors.ts';
 import type { ShortLivedValues } from '../store/short-lived.ts';
@@ -54,10 +55,17 @@ export type Passkeys = {
   remove(userId: string, passkeyId: string): Promise<void>;
 };
 
-type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly random: Random };
+type Dependencies = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly random: Random;
+  readonly vault: Pick<Vault, 'authenticate'>;
+};
 
-export function createPasskeys({ store, clock, ids, random }: Dependencies): Passkeys {
-  const challenges = createChallenges(random, store.shortLived.values('passkey challenge', CHALLENGES_MAX));
+export function createPasskeys({ store, clock, ids, random, vault }: Dependencies): Passkeys {
+  const answered = store.shortLived.values('passkey challenge', CHALLENGES_MAX);
+  const challenges = createChallenges({ random, vault, answered });
   const entry = async (
     action: AuditAction,
     userId: string,
@@ -94,7 +102,7 @@ export function createPasskeys({ store, clock, ids, random }: Dependencies): Pas
         userName,
         userDisplayName: displayName ?? userName,
         userID: Uint8Array.from(Buffer.from(id)),
-        challenge: await challenges.put(visitor, clock()),
+        challenge: challenges.make(visitor, clock()),
         attestationType: 'none',
         supportedAlgorithmIDs: ALGORITHMS,
         excludeCredentials: existing.map(({ credentialId }) => ({ id: base64url(credentialId) })),
@@ -102,19 +110,17 @@ export function createPasskeys({ store, clock, ids, random }: Dependencies): Pas
       });
     },
     register: async (userId, { origin, visitor }, name, response) => {
-      const expectedChallenge = await challenges.take(visitor, clock());
       const label = readName(name);
       const host = requireHost(origin);
       const { verifyRegistrationResponse } = await import('@simplewebauthn/server');
-      const verified =
-        expectedChallenge === null
-          ? null
-          : await verifyRegistrationResponse({
-              response: readJson(response) as RegistrationResponseJSON,
-              ...{ expectedChallenge, expectedOrigin: origin, expectedRPID: host, requireUserVerification: true },
-              supportedAlgorithmIDs: ALGORITHMS,
-            }).catch(() => null);
-      if (verified?.verified !== true)
+      const challenge = challenges.expect(visitor, clock());
+      const verified = await verifyRegistrationResponse({
+        response: readJson(response) as RegistrationResponseJSON,
+        ...{ expectedOrigin: origin, expectedRPID: host, requireUserVerification: true },
+        expectedChallenge: challenge.accepts,
+        supportedAlgorithmIDs: ALGORITHMS,
+      }).catch(() => null);
+      if (verified?.verified !== true || !(await challenge.isFirstAnswer()))
         throw new Refusal('invalid_request', 'the passkey could not be checked: try again');
       const { credential } = verified.registrationInfo;
       const now = clock();
@@ -138,21 +144,22 @@ export function createPasskeys({ store, clock, ids, random }: Dependencies): Pas
       const { generateAuthenticationOptions } = await import('@simplewebauthn/server');
       return generateAuthenticationOptions({
         rpID: requireHost(origin),
-        challenge: await challenges.put(visitor, clock()),
+        challenge: challenges.make(visitor, clock()),
         userVerification: 'required',
       });
     },
     verify: async ({ origin, visitor, address }, response) => {
-      const expectedChallenge = await challenges.take(visitor, clock());
       const answer = readJson(response) as AuthenticationResponseJSON;
       const credentialId =
         isObject(answer) && typeof answer.id === 'string' ? Buffer.from(answer.id, 'base64url') : null;
       const passkey = credentialId === null ? null : await store.passkeys.find(credentialId);
-      if (passkey === null || expectedChallenge === null) return null;
+      if (passkey === null) return null;
       const { verifyAuthenticationResponse } = await import('@simplewebauthn/server');
+      const challenge = challenges.expect(visitor, clock());
       const verified = await verifyAuthenticationResponse({
         response: answer,
-        ...{ expectedChallenge, expectedOrigin: origin, expectedRPID: passkey.host, requireUserVerification: true },
+        ...{ expectedOrigin: origin, expectedRPID: passkey.host, requireUserVerification: true },
+        expectedChallenge: challenge.accepts,
         credential: {
           id: base64url(passkey.credentialId),
           publicKey: Uint8Array.from(passkey.publicKey),
@@ -160,7 +167,7 @@ export function createPasskeys({ store, clock, ids, random }: Dependencies): Pas
           counter: 0,
         },
       }).catch(() => null);
-      if (verified?.verified !== true) return null;
+      if (verified?.verified !== true || !(await challenge.isFirstAnswer())) return null;
       const { newCounter } = verified.authenticationInfo;
       // Zero on both sides means that the authenticator does not count.
       if (newCounter <= passkey.counter && passkey.counter > 0) return refuseCopy(passkey, newCounter, address);
@@ -231,23 +238,59 @@ function base64url(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('base64url');
 }
 
-/** Challenges that wait for a browser's answer. Each is answered once, by its visitor, within CHALLENGE_MS. */
+/**
+ * Challenges for browsers. Each is answered once, by its visitor, within CHALLENGE_MS. A challenge carries its end and a code that only the
+ * service can make, so nothing is kept until a valid answer comes: however many are asked for, nobody's are pushed out or refused.
+ */
 type Challenges = {
-  /** Makes a challenge. It replaces the visitor's earlier one. */
-  put(visitor: string, now: number): Promise<Uint8Array<ArrayBuffer>>;
-  /** Removes the visitor's challenge and returns it in Base64url; null if there is none or it has expired. */
-  take(visitor: string, now: number): Promise<string | null>;
+  /** 8 random bytes, the end in epoch milliseconds, and the code over both and the visitor. */
+  make(visitor: string, now: number): Uint8Array<ArrayBuffer>;
+  expect(visitor: string, now: number): ExpectedChallenge;
 };
 
-export function createChallenges(random: Random, open: ShortLivedValues): Challenges {
-  // A visitor is a secret, and names are stored as they are.
-  const nameOf = (visitor: string): string => hash('sha256', visitor, 'base64url');
+type ExpectedChallenge = {
+  /** Whether the text, in Base64url, is a challenge of the visitor that has not ended. */
+  accepts(challenge: string): boolean;
+  /** Uses up the challenge that was accepted. False if it was answered before. */
+  isFirstAnswer(): Promise<boolean>;
+};
+
+type ChallengeDependencies = {
+  readonly random: Random;
+  readonly vault: Pick<Vault, 'authenticate'>;
+  /** The challenges that were answered, by their text. */
+  readonly answered: Pick<ShortLivedValues, 'putIfAbsent'>;
+};
+
+const CHALLENGE_HEAD_BYTES = 16;
+
+export function createChallenges({ random, vault, answered }: ChallengeDependencies): Challenges {
+  const codeOf = (head: Buffer, visitor: string): Buffer =>
+    Buffer.from(vault.authenticate(`passkey challenge ${head.toString('hex')} ${visitor}`), 'hex');
   return {
-    put: async (visitor, now) => {
-      const bytes = Uint8Array.from(random(32));
-      await open.put(nameOf(visitor), base64url(bytes), { now, until: now + CHALLENGE_MS });
-      return bytes;
+    make: (visitor, now) => {
+      const head = Buffer.alloc(CHALLENGE_HEAD_BYTES);
+      head.set(random(CHALLENGE_HEAD_BYTES / 2));
+      head.writeBigUInt64BE(BigInt(now + CHALLENGE_MS), CHALLENGE_HEAD_BYTES / 2);
+      return Uint8Array.from(Buffer.concat([head, codeOf(head, visitor)]));
     },
-    take: async (visitor, now) => open.take(nameOf(visitor), now),
+    expect: (visitor, now) => {
+      let accepted: { readonly name: string; readonly until: number } | null = null;
+      return {
+        accepts: (challenge) => {
+          const bytes = Buffer.from(challenge, 'base64url');
+          const head = bytes.subarray(0, CHALLENGE_HEAD_BYTES);
+          const code = codeOf(head, visitor);
+          if (bytes.length !== head.length + code.length) return false;
+          if (!timingSafeEqual(bytes.subarray(head.length), code)) return false;
+          const until = Number(head.readBigUInt64BE(CHALLENGE_HEAD_BYTES / 2));
+          if (now >= until) return false;
+          accepted = { name: base64url(bytes), until };
+          return true;
+        },
+        isFirstAnswer: async () =>
+          accepted !== null && (await answered.putIfAbsent(accepted.name, '', { now, until: accepted.until })),
+      };
+    },
   };
 }

@@ -3,14 +3,14 @@
  * Storage Cheat Sheet (N = 2^17, r = 8, p = 1). Each hash contains its parameters, so that later hashes can be stronger.
  */
 import { type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
+import { createFairQueue, type Owner } from '../kernel/fair-queue.ts';
 import type { Random } from '../kernel/ids.ts';
 import {
   CHOSEN_PASSWORD_MAX_LENGTH,
   CHOSEN_PASSWORD_MIN_LENGTH,
   PASSWORD_MAX_LENGTH,
 } from '../kernel/limits/limits.ts';
-import { PASSWORD_LOG2_N, PASSWORDS_WAITING_MAX } from '../kernel/limits/portal.ts';
-import { Refusal } from '../kernel/refusal.ts';
+import { PASSWORD_LOG2_N, PASSWORDS_WAITING_MAX, PASSWORDS_WAITING_PER_OWNER } from '../kernel/limits/portal.ts';
 
 type Parameters = { readonly log2N: number; readonly r: number; readonly p: number };
 
@@ -25,22 +25,26 @@ const FORMAT = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{
 /** Needs 1 GiB. A larger N is not from this service. */
 const LOG2_N_MAX = 20;
 
-/** Hashes a password for `user_account.password_hash`. Takes a few tenths of a second and 128 MiB. Throws 503 like `verifyPassword`. */
-export async function hashPassword(password: string, random: Random): Promise<string> {
+/**
+ * Hashes a password for `user_account.password_hash`. Takes a few tenths of a second and 128 MiB. `owner` and refusals are those of
+ * `verifyPassword`.
+ */
+export async function hashPassword(password: string, random: Random, owner: Owner = null): Promise<string> {
   const salt = random(SALT_BYTES);
   const parameters = current();
-  return format(parameters, salt, await derive(password, salt, parameters));
+  return format(parameters, salt, await derive(password, salt, parameters, owner));
 }
 
 /**
  * Whether the password matches the hash. Without a hash (no such account, or no password set) the answer is false and takes as long, so
- * that timing does not reveal which accounts exist. Throws an Error for an invalid hash, and 503 if too many passwords are waiting.
+ * that timing does not reveal which accounts exist. `owner`: whose turn it takes, a network before signing in. Throws an Error for an invalid
+ * hash, 429 if too many passwords of the owner wait, and 503 if too many of all do.
  */
-export async function verifyPassword(password: string, hash: string | null): Promise<boolean> {
+export async function verifyPassword(password: string, hash: string | null, owner: Owner = null): Promise<boolean> {
   const { parameters, salt, expected } = parse(hash ?? nobody());
   // No account has a longer one, and hashing it would cost time.
   if (password.length > PASSWORD_MAX_LENGTH) return false;
-  const actual = await derive(password, salt, parameters);
+  const actual = await derive(password, salt, parameters, owner);
   return timingSafeEqual(actual, expected) && hash !== null;
 }
 
@@ -79,29 +83,22 @@ function parse(hash: string): { parameters: Parameters; salt: Uint8Array; expect
 }
 
 /** Passwords are hashed one at a time: each hash takes 128 MiB. */
-let turn: Promise<unknown> = Promise.resolve();
-/** Hashes that are queued or running, of all callers together. */
-let waiting = 0;
+const hashing = createFairQueue({
+  ...{ what: 'passwords that wait to be checked', places: 1 },
+  ...{ waiting: PASSWORDS_WAITING_MAX, waitingPerOwner: PASSWORDS_WAITING_PER_OWNER, retryAfterSeconds: 5 },
+});
 
-function derive(password: string, salt: Uint8Array, { log2N, r, p }: Parameters): Promise<Buffer> {
-  if (waiting >= PASSWORDS_WAITING_MAX) {
-    throw new Refusal('unavailable', 'too many passwords are being checked', { headers: { 'Retry-After': '5' } });
-  }
+function derive(password: string, salt: Uint8Array, { log2N, r, p }: Parameters, owner: Owner): Promise<Buffer> {
   const options: ScryptOptions = { N: 2 ** log2N, r, p, maxmem: 2 ** log2N * r * 128 * 2 };
   // The same password may be typed in several Unicode forms (RFC 8265 §4.2).
   const typed = password.normalize('NFC');
-  const derived = turn.then(
+  return hashing.run(
+    owner,
     () =>
       new Promise<Buffer>((resolve, reject) => {
         scrypt(typed, salt, HASH_BYTES, options, (error, key) => (error === null ? resolve(key) : reject(error)));
       }),
   );
-  waiting += 1;
-  const end = (): void => {
-    waiting -= 1;
-  };
-  turn = derived.then(end, end);
-  return derived;
 }
 
 function unpadded(bytes: Uint8Array): string {

@@ -25,11 +25,12 @@ export type NewSession = { readonly token: string; readonly session: Session };
 export type Sessions = {
   /**
    * Begins a session of a user of the operator (`customerId` null) or of a customer if the password is right. Returns null after the same time for an unknown user, a wrong password, an inactive
-   * account and one that cannot sign in. Throws 503 if too many passwords are waiting.
+   * account and one that cannot sign in. `network`: the visitor's, whose turn it takes. Throws 429 or 503 if too many passwords wait.
    */
   signIn(
     credentials: { customerId: string | null; userName: string; password: string },
     visitor: Visitor,
+    network?: string,
   ): Promise<NewSession | null>;
   /** Begins a session for an authenticated user. Returns null if the user may not sign in. */
   begin(user: User, method: SignInMethod, visitor: Visitor): Promise<NewSession | null>;
@@ -42,7 +43,7 @@ export type Sessions = {
   end(userId: string, sessionId: string): Promise<void>;
   /** Ends all sessions of a user, the current one too. Called by the user or an administrator. */
   endAll(userId: string, acting: Acting): Promise<void>;
-  /** Checks the account's password again. Throws 400 naming `field`, and 503 like `signIn`. */
+  /** Checks the account's password again. Throws 400 naming `field`, and like `signIn`. */
   confirm(userId: string, password: string, field: string): Promise<Confirmed>;
   /**
    * Changes the user's own password and ends the user's other sessions. Throws 400 naming `password` or `passwordAgain`, or
@@ -101,9 +102,9 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
 
   return {
     begin,
-    signIn: async ({ customerId, userName, password }, visitor) => {
+    signIn: async ({ customerId, userName, password }, visitor, network = visitor.address) => {
       const user = await store.users.getByName(customerId, userName);
-      const isKnown = await verifyPassword(password, user?.passwordHash ?? null);
+      const isKnown = await verifyPassword(password, user?.passwordHash ?? null, network);
       return isKnown && user !== null ? begin(user, 'password', visitor) : null;
     },
     find: async (token, isBackground) => {
@@ -143,7 +144,7 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
     confirm: async (userId, password, field) => {
       const user = await store.users.get(userId);
       const passwordHash = user?.passwordHash ?? null;
-      const isRight = await verifyPassword(password, passwordHash);
+      const isRight = await verifyPassword(password, passwordHash, user?.customerId ?? userId);
       if (!isRight || passwordHash === null) throw refuseField(field, 'is wrong');
       return { passwordHash };
     },
@@ -154,7 +155,7 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
       const problem = passwordProblem(password, user.userName);
       if (problem !== null) throw refuseField('password', problem);
       if (passwordAgain !== password) throw refuseField('passwordAgain', 'does not match');
-      const passwordHash = await hashPassword(password, random);
+      const passwordHash = await hashPassword(password, random, user.customerId ?? user.id);
       await retryStale(async () => {
         const before = await store.users.get(user.id);
         // The password was changed meanwhile, so the one entered as the current one is wrong.

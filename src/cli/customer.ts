@@ -5,12 +5,14 @@ import { CUSTOMER_LIST, type CustomerBody, customerReader, viewCustomer } from '
 import { PORTAL_LINKS_PATH, portalLinkInput } from '../customers/portal-links.ts';
 import { type CustomerUsageView, readUsagePeriod } from '../customers/usage.ts';
 import {
+  ENDPOINTS_LIMIT_DEFAULT,
   LINK_SESSION_DEFAULT_SECONDS,
   LINK_SESSION_MAX_SECONDS,
   LINK_SESSION_MIN_SECONDS,
   PORTAL_LINK_DEFAULT_SECONDS,
   PORTAL_LINK_MAX_SECONDS,
   PORTAL_LINK_MIN_SECONDS,
+  WEBHOOKS_LIMIT_DEFAULT,
 } from '../kernel/limits/customers.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
@@ -33,7 +35,8 @@ const CUSTOMER: Configured<Customer, CustomerBody> = {
   names: ({ name, externalId }) => (externalId === null ? [name] : [externalId, name]),
   view: viewCustomer,
   updateExplanation:
-    '{"active":false} suspends the customer: its applications are refused from then on, its sessions, links and tokens end\nfor good, and its webhooks stop and keep what waits. {"active":true} starts the webhooks again that stopped for this reason.\n{"limits":{"endpoints":5,"webhooks":10,"eventsPerSecond":100}} limits what it has; null is no limit. What exists is kept.',
+    '{"active":false} suspends the customer: its applications are refused from then on, its sessions, links and tokens end\nfor good, and its webhooks stop and keep what waits. {"active":true} starts the webhooks again that stopped for this reason.\n{"limits":{"endpoints":5,"webhooks":10,"eventsPerSecond":100}} limits what it has; null returns\nto the default: ' +
+    `${ENDPOINTS_LIMIT_DEFAULT} endpoints, ${WEBHOOKS_LIMIT_DEFAULT} webhooks, any number of events. What exists is kept.`,
 };
 
 /** `--customer` of commands that create what may belong to a customer. */
@@ -59,11 +62,19 @@ export const customerCommands: CommandGroup = [
       name: { value: '<name>', required: true, description: 'A name for people' },
       'external-id': { value: '<text>', description: 'Your own id of the customer' },
       metadata: { value: '<name=value>', many: true, description: 'A pair of text, such as plan=gold' },
-      'max-endpoints': { value: '<number>', integer: true, description: 'How many endpoints it can have' },
-      'max-webhooks': { value: '<number>', integer: true, description: 'How many webhooks it can have' },
+      'max-endpoints': {
+        value: '<number>',
+        integer: true,
+        description: `How many endpoints it can have (default: ${ENDPOINTS_LIMIT_DEFAULT})`,
+      },
+      'max-webhooks': {
+        value: '<number>',
+        integer: true,
+        description: `How many webhooks it can have (default: ${WEBHOOKS_LIMIT_DEFAULT})`,
+      },
       'max-events-per-second': {
         ...{ value: '<number>', integer: true },
-        description: 'How many events can be published for it each second',
+        description: 'How many events can be published for it each second (default: any number)',
       },
     },
     run: async ({ services }, { text, texts, integer }) => {

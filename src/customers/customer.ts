@@ -1,10 +1,10 @@
 /** A customer of the operator, and the links that open its portal (contract §8). */
 
-/** What a customer may have and do; null: no limit. A limit that is lowered keeps what exists. */
+/** What a customer may have and do. A limit that is lowered keeps what exists. */
 export type CustomerLimits = {
-  readonly endpoints: number | null;
-  readonly webhooks: number | null;
-  /** Events that are published for the customer, whoever publishes them. Not those for everyone. */
+  readonly endpoints: number;
+  readonly webhooks: number;
+  /** Events that are published for the customer, whoever publishes them; null: no limit. Not those for everyone. */
   readonly eventsPerSecond: number | null;
 };
 

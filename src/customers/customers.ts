@@ -2,12 +2,14 @@
 import { z } from 'zod';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import {
+  ENDPOINTS_LIMIT_DEFAULT,
   ENDPOINTS_LIMIT_MAX,
   EVENTS_PER_SECOND_LIMIT_MAX,
   EXTERNAL_ID_MAX_LENGTH,
   METADATA_NAME_MAX_LENGTH,
   METADATA_PAIRS_MAX,
   METADATA_VALUE_MAX_LENGTH,
+  WEBHOOKS_LIMIT_DEFAULT,
   WEBHOOKS_LIMIT_MAX,
 } from '../kernel/limits/customers.ts';
 import { displayName, id, instant, isoInstant, plainText } from '../kernel/schemas.ts';
@@ -29,8 +31,8 @@ const limit = (min: number, max: number, description: string) =>
   z.int().min(min).max(max).nullable().default(null).meta({ description });
 const limitsInput = z
   .strictObject({
-    endpoints: limit(0, ENDPOINTS_LIMIT_MAX, 'Endpoints that the customer can have; null: any number.'),
-    webhooks: limit(0, WEBHOOKS_LIMIT_MAX, 'Webhooks that the customer can have; null: any number.'),
+    endpoints: limit(0, ENDPOINTS_LIMIT_MAX, `Endpoints that the customer can have; null: ${ENDPOINTS_LIMIT_DEFAULT}.`),
+    webhooks: limit(0, WEBHOOKS_LIMIT_MAX, `Webhooks that the customer can have; null: ${WEBHOOKS_LIMIT_DEFAULT}.`),
     eventsPerSecond: limit(
       1,
       EVENTS_PER_SECOND_LIMIT_MAX,
@@ -38,7 +40,15 @@ const limitsInput = z
     ),
   })
   .meta({ id: 'CustomerLimits', description: 'A limit that is lowered keeps what exists.' });
-const NO_LIMITS: CustomerLimits = { endpoints: null, webhooks: null, eventsPerSecond: null };
+const DEFAULTS = { endpoints: null, webhooks: null, eventsPerSecond: null };
+
+function limitsOf({ endpoints, webhooks, eventsPerSecond }: z.output<typeof limitsInput>): CustomerLimits {
+  return {
+    endpoints: endpoints ?? ENDPOINTS_LIMIT_DEFAULT,
+    webhooks: webhooks ?? WEBHOOKS_LIMIT_DEFAULT,
+    eventsPerSecond,
+  };
+}
 
 export const customerInput = z
   .strictObject({
@@ -51,7 +61,7 @@ export const customerInput = z
     active: z.boolean().default(true).meta({
       description: 'The sessions, applications and tokens of an inactive customer are refused, and its webhooks stop.',
     }),
-    limits: limitsInput.default(NO_LIMITS),
+    limits: limitsInput.default(DEFAULTS),
   })
   .meta({ id: 'CustomerInput', description: 'Whoever you serve: the owner of endpoints, webhooks and applications.' });
 export type CustomerBody = BodyOf<typeof customerInput>;
@@ -65,8 +75,8 @@ export const customerView = z
     metadata: z.record(z.string(), z.string()),
     active: z.boolean(),
     limits: z.object({
-      endpoints: z.int().nullable(),
-      webhooks: z.int().nullable(),
+      endpoints: z.int(),
+      webhooks: z.int(),
       eventsPerSecond: z.int().nullable(),
     }),
     createdAt: instant,
@@ -110,7 +120,7 @@ export function createCustomers(dependencies: Dependencies): Customers {
         ...{ name, externalId, metadata: pairs, active, limits },
       }),
       shown: viewCustomer,
-      build: async (input, _, stamp) => ({ ...stamp, ...input }),
+      build: async (input, _, stamp) => ({ ...stamp, ...input, limits: limitsOf(input.limits) }),
       referrers: async ({ id: customerId }) => {
         const belongings = (await store.customers.belongings([customerId])).get(customerId) ?? {};
         return Object.entries(belongings).flatMap(([kind, count]) =>

@@ -66,7 +66,7 @@ export function createCustomerServices(dependencies: Dependencies, customerId: s
     deliveries: createDeliveries(own),
   };
   const webhooks = (): Promise<ReadonlyMap<number, string>> => dependencies.store.customers.webhookNumbers(customerId);
-  const feed = dependencies.feed.within(async () => new Set((await webhooks()).values()));
+  const feed = dependencies.feed.within(async () => new Set((await webhooks()).values()), customerId);
   return {
     store,
     services,

@@ -18,7 +18,7 @@ const usageShape = {
   tokens: count('Access tokens that were issued to its applications.'),
 };
 const day = z.iso.date().meta({ description: 'A day in UTC, as 2026-11-21.' });
-const limitView = z.object({ count: z.int(), limit: z.int().nullable() });
+const limitView = z.object({ count: z.int(), limit: z.int() });
 
 export const customerUsageView = z
   .object({
@@ -27,9 +27,9 @@ export const customerUsageView = z
     until: day,
     items: z.array(z.object({ day, ...usageShape })).meta({ description: 'Every day of the period, oldest first.' }),
     total: z.object(usageShape),
-    limits: z
-      .object({ endpoints: limitView, webhooks: limitView, eventsPerSecond: z.int().nullable() })
-      .meta({ description: 'The limits of the customer, null: none, and what it has of them now.' }),
+    limits: z.object({ endpoints: limitView, webhooks: limitView, eventsPerSecond: z.int().nullable() }).meta({
+      description: 'The limits of the customer, and what it has of them now. `eventsPerSecond` null: no limit.',
+    }),
   })
   .meta({ id: 'CustomerUsage', description: 'What a customer used, by day.' });
 export type CustomerUsageView = z.infer<typeof customerUsageView>;

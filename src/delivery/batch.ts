@@ -1,4 +1,5 @@
 /** Batches from their claim to their settlement: the types that the dispatcher and the store share. */
+import type { Owner } from '../kernel/fair-queue.ts';
 import type { Outcome, Timings } from '../outbound/outcome.ts';
 import type { AuditEntry } from '../resources/audit.ts';
 import type { Endpoint } from '../webhooks/endpoint.ts';
@@ -188,6 +189,8 @@ export type Room = {
 /** Claimed jobs of a webhook, how it sends them, and when to look at it again. */
 export type Claimed = {
   readonly webhookNumber: number;
+  /** Whose turn its jobs take. */
+  readonly customerId: Owner;
   readonly jobs: readonly Job[];
   /** One request at a time. */
   readonly isSequential: boolean;
@@ -204,3 +207,17 @@ export type NextLook =
   | { readonly kind: 'at once' }
   | { readonly kind: 'not before'; readonly at: number }
   | { readonly kind: 'when settled'; readonly atLatest: number };
+
+export type SchedulerLimits = {
+  /** Requests under way to one endpoint, and to all endpoints of one customer. The operator has no such bound. */
+  readonly perEndpoint: number;
+  readonly perCustomer: number;
+  /** Requests under way for less than `lingersMs`. An unanswered request costs only memory, so a slow one gives up its slot. */
+  readonly inFlight: number;
+  readonly lingersMs: number;
+  /** Requests under way, slow ones included. */
+  readonly inFlightInAll: number;
+  /** Batches claimed for one webhook, and a target for all webhooks together. Each webhook may always have one. */
+  readonly claimed: number;
+  readonly claimedInAll: number;
+};

@@ -62,6 +62,7 @@ export function bodyRequest(
   return {
     ...attempt,
     subscriptionId: webhook.id,
+    owner: webhook.customerId,
     gzip: endpoint.contentEncoding === 'gzip',
     encryption: key === null ? null : { keyName: key.name, publicKey: key.publicKey },
   };
@@ -69,10 +70,10 @@ export function bodyRequest(
 
 /** Never throws because of the records or the key. */
 export async function makeBody(request: BodyRequest, records: readonly EnvelopeRecord[]): Promise<BodyOrFailure> {
-  const { now, gzip, encryption } = request;
+  const { now, gzip, encryption, owner } = request;
   const envelope = encodeEnvelope({ ...request, records });
   try {
-    const { bytes, headers } = await encodePayload(envelope, { gzip, encryption, now });
+    const { bytes, headers } = await encodePayload(envelope, { gzip, encryption, now, owner });
     return { ok: true, bytes, headers: { ...headers, ...contentHeaders(bytes, now) } };
   } catch (error) {
     return encryptionFailure(error);

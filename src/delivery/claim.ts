@@ -92,7 +92,8 @@ export async function planClaim(
   const batches: (Batch | null)[] = isHeartbeat ? [null] : [...retries, ...fresh];
   const jobs = batches.map((batch) => ({ webhookNumber, endpointId: endpoint.id, batch, ordered, leaseExpiresAt }));
   const isRateLimited = webhook.maxRecordsPerSecond !== null;
-  return { webhookNumber, claim, jobs, isSequential: isSequential(webhook), isRateLimited, next };
+  const { customerId } = webhook;
+  return { webhookNumber, customerId, claim, jobs, isSequential: isSequential(webhook), isRateLimited, next };
 }
 
 /** Why a webhook sends nothing, or null. Checked before every claim and again before every attempt. */

@@ -209,7 +209,7 @@ async function makeBodyOf(
   if (records !== null) return makeBatchBody(ofBatch, () => records);
   const body = await makeLargeBody(ofBatch);
   // Several may be ready at once, and writing one to its connection is heavy too.
-  return heavyTurns(async () => {
+  return heavyTurns(request.owner, async () => {
     await yieldToCalls(budget);
     return body;
   });
@@ -323,10 +323,10 @@ export function createSendTurns<Job extends Sized, Ready extends Sized>({
     for (const one of taken(ready, budget.bytesPerTurn())) send(one);
     budget.turnEnded();
     isScheduled = false;
-    if (ready.length + waiting.length > 0) schedule(turns);
+    if (ready.length + waiting.length > 0) schedule((next) => turns(null, next));
   };
 
-  const schedule = (when: Turns): void => {
+  const schedule = (when: (work: () => Promise<void>) => Promise<void>): void => {
     if (isScheduled) return;
     isScheduled = true;
     void when(turn);

@@ -10,6 +10,7 @@ import {
   CLAIMS_AT_ONCE,
   DELIVERIES_IN_FLIGHT,
   DELIVERIES_IN_FLIGHT_IN_ALL,
+  DELIVERIES_IN_FLIGHT_PER_CUSTOMER,
   DELIVERIES_IN_FLIGHT_PER_ENDPOINT,
   DELIVERY_LINGERS_MS,
   LOOK_EVERY_MS,
@@ -78,6 +79,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     inFlight: options.inFlight ?? DELIVERIES_IN_FLIGHT,
     lingersMs: DELIVERY_LINGERS_MS,
     inFlightInAll: DELIVERIES_IN_FLIGHT_IN_ALL,
+    perCustomer: DELIVERIES_IN_FLIGHT_PER_CUSTOMER,
     claimed: CLAIMED_PER_WEBHOOK,
     claimedInAll: CLAIMED_IN_ALL,
   });

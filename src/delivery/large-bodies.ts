@@ -4,7 +4,13 @@
  */
 import { Worker } from 'node:worker_threads';
 import { threadProgram } from '../kernel/assets.ts';
-import { LARGE_BODIES_IDLE_MS, LARGE_BODY_ANSWER_MS, LARGE_BODY_TRIES } from '../kernel/limits/delivery.ts';
+import { createFairQueue } from '../kernel/fair-queue.ts';
+import {
+  LARGE_BODIES_AT_ONCE,
+  LARGE_BODIES_IDLE_MS,
+  LARGE_BODY_ANSWER_MS,
+  LARGE_BODY_TRIES,
+} from '../kernel/limits/delivery.ts';
 import type { DatabaseSource } from '../store/database.ts';
 import type { BatchBody, BatchBodyRequest } from './body.ts';
 
@@ -52,6 +58,7 @@ export function createLargeBodies(options: LargeBodiesOptions): LargeBodies {
   let worker: Worker | null = null;
   let asked = 0;
   const waiting = new Map<number, Question>();
+  const turns = createFairQueue({ what: 'large bodies', places: LARGE_BODIES_AT_ONCE });
   let idle: NodeJS.Timeout | undefined;
   let overdue: NodeJS.Timeout | undefined;
   let isClosed = false;
@@ -147,10 +154,14 @@ export function createLargeBodies(options: LargeBodiesOptions): LargeBodies {
 
   return {
     make: (request) =>
-      new Promise((resolve, reject) => {
-        if (isClosed) reject(new Error('the service is stopping'));
-        else ask({ request, tries: 0, resolve, reject });
-      }),
+      turns.run(
+        request.owner,
+        () =>
+          new Promise((resolve, reject) => {
+            if (isClosed) reject(new Error('the service is stopping'));
+            else ask({ request, tries: 0, resolve, reject });
+          }),
+      ),
     close: async () => {
       isClosed = true;
       await endThread();

@@ -2,16 +2,24 @@
  * Waits for records of webhooks' logs. All who wait share one look at the ends of their logs: at once after a publication by this process,
  * and now and then for those of other processes. Without anybody who waits there is no look.
  */
-import { RECORDS_LOOK_EVERY_MS, RECORDS_LOOK_MS, RECORDS_LOOK_SHARE } from '../kernel/limits/delivery.ts';
+import { createFairQueue, type Owner } from '../kernel/fair-queue.ts';
+import {
+  RECORDS_LOOK_EVERY_MS,
+  RECORDS_LOOK_MS,
+  RECORDS_LOOK_SHARE,
+  RECORDS_WAITING,
+  RECORDS_WAITING_PER_CUSTOMER,
+} from '../kernel/limits/delivery.ts';
 import type { PullStore } from '../store/pull.ts';
 
 export type LogWatch = {
   /** There may be new records. */
   wake(): void;
-  /** Resolves when the log has a record after `offset`, after `ms`, or when `signal` aborts. */
-  wait(webhookNumber: number, offset: number, ms: number, signal: AbortSignal): Promise<void>;
-  /** How many wait. */
-  waiting(): number;
+  /**
+   * Resolves when the log has a record after `offset`, after `ms`, or when `signal` aborts. Rejects with 429 if too many reads of the owner wait,
+   * and with 503 if too many of all do.
+   */
+  wait(owner: Owner, webhookNumber: number, offset: number, ms: number, signal: AbortSignal): Promise<void>;
   /** Ends every wait, and later ones at once. */
   close(): void;
 };
@@ -21,6 +29,9 @@ type Waiter = { readonly webhookNumber: number; readonly offset: number; readonl
 /** `stopwatch` has the milliseconds of a clock that only grows. */
 export function createLogWatch(ends: PullStore['ends'], stopwatch: () => number = () => performance.now()): LogWatch {
   const waiters = new Set<Waiter>();
+  const places = createFairQueue({
+    ...{ what: 'reads that wait for records', places: RECORDS_WAITING, placesPerOwner: RECORDS_WAITING_PER_CUSTOMER },
+  });
   let timer: NodeJS.Timeout | null = null;
   let isLooking = false;
   let wanted = false;
@@ -63,14 +74,15 @@ export function createLogWatch(ends: PullStore['ends'], stopwatch: () => number 
 
   return {
     wake,
-    waiting: () => waiters.size,
     close: () => {
       isClosed = true;
       for (const { end } of [...waiters]) end();
     },
-    wait: (webhookNumber, offset, ms, signal) =>
-      new Promise((resolve) => {
+    wait: async (owner, webhookNumber, offset, ms, signal) => {
+      const leave = places.take(owner);
+      await new Promise<void>((resolve) => {
         const end = (): void => {
+          leave();
           waiters.delete(waiter);
           clearTimeout(late);
           signal.removeEventListener('abort', end);
@@ -88,6 +100,7 @@ export function createLogWatch(ends: PullStore['ends'], stopwatch: () => number 
         waiters.add(waiter);
         // A record may have come since the caller looked.
         wake();
-      }),
+      });
+    },
   };
 }

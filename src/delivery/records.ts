@@ -1,12 +1,15 @@
 /** Reads the records of a webhook as a delivery carries them (contract §8 "Records"), for a receiver that lost some. */
 import { z } from 'zod';
+import { createFairQueue } from '../kernel/fair-queue.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import {
   RECORDS_BYTES,
   RECORDS_DEFAULT,
   RECORDS_MAX,
+  RECORDS_READING,
+  RECORDS_READING_PER_CUSTOMER,
+  RECORDS_READS_WAITING_PER_CUSTOMER,
   RECORDS_WAIT_MAX_SECONDS,
-  RECORDS_WAITING,
 } from '../kernel/limits/delivery.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import type { Store } from '../store/store.ts';
@@ -36,7 +39,7 @@ export type RecordsBody = { readonly bytes: Uint8Array; readonly headers: Readon
 /**
  * Reads records after an offset, at most `RECORDS_BYTES` of data. `maySee` is called after a wait and rejects if the caller's rights have ended.
  * Throws `Refusal` for an unknown webhook, for a stopped one in mode `pull`, for records that must be encrypted without a key or with an
- * expired one, and if too many wait.
+ * expired one, and if too many reads of the customer, or of all, are under way or wait.
  */
 export type ReadRecordsOf = (
   webhookId: string,
@@ -76,11 +79,8 @@ export function createReadRecords({ store, clock, ids, webhooks, logWatch }: Dep
   };
 
   const wait = async (webhook: Webhook, query: Place) => {
-    if (logWatch.waiting() >= RECORDS_WAITING)
-      throw new Refusal('unavailable', `${RECORDS_WAITING} readers wait for records already`, {
-        headers: { 'Retry-After': '1' },
-      });
-    await logWatch.wait(webhook.progress.webhookNumber, query.after, query.waitMs, query.signal);
+    const { customerId, progress } = webhook;
+    await logWatch.wait(customerId, progress.webhookNumber, query.after, query.waitMs, query.signal);
     return query.signal.aborted ? null : next(webhook, query);
   };
 
@@ -97,16 +97,7 @@ export function createReadRecords({ store, clock, ids, webhooks, logWatch }: Dep
     return key;
   };
 
-  return async (webhookId, asked, maySee = async () => undefined) => {
-    let webhook = await readable(webhookId);
-    const after = asked.after ?? (webhook.mode === 'pull' ? webhook.progress.cursorOffset - 1 : -1);
-    const query = { ...asked, after };
-    let found = await next(webhook, query);
-    if (found === null && query.waitMs > 0) {
-      found = await wait(webhook, query);
-      await maySee();
-      webhook = await readable(webhookId);
-    }
+  const bodyOf = async (webhook: Webhook, query: Place, found: Awaited<ReturnType<typeof next>>) => {
     const { webhookNumber, sessionId, nextOffset, cursorOffset } = webhook.progress;
     const read = found === null ? [] : await store.dispatch.records(webhookNumber, found.first, found.last);
     // If they were lost with a server, others would get their offsets, and this reader would pass those over.
@@ -124,6 +115,7 @@ export function createReadRecords({ store, clock, ids, webhooks, logWatch }: Dep
           attemptNumber: 1,
           now: clock(),
           gzip: false,
+          owner: webhook.customerId,
         },
         encryption: key === null ? null : { keyName: key.name, publicKey: key.publicKey },
         more: {
@@ -137,4 +129,23 @@ export function createReadRecords({ store, clock, ids, webhooks, logWatch }: Dep
     const { date: _date, ...headers } = body.headers;
     return { bytes: body.bytes, headers };
   };
+
+  return async (webhookId, asked, maySee = async () => undefined) => {
+    let webhook = await readable(webhookId);
+    const after = asked.after ?? (webhook.mode === 'pull' ? webhook.progress.cursorOffset - 1 : -1);
+    const query = { ...asked, after };
+    let found = await next(webhook, query);
+    if (found === null && query.waitMs > 0) {
+      found = await wait(webhook, query);
+      await maySee();
+      webhook = await readable(webhookId);
+    }
+    return reading.run(webhook.customerId, () => bodyOf(webhook, query, found));
+  };
 }
+
+/** Of the process: a body has up to 1 MiB, which takes the event loop about 10 ms. */
+const reading = createFairQueue({
+  ...{ what: 'reads of records', places: RECORDS_READING, placesPerOwner: RECORDS_READING_PER_CUSTOMER },
+  waitingPerOwner: RECORDS_READS_WAITING_PER_CUSTOMER,
+});

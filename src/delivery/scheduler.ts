@@ -3,23 +3,11 @@
  * all, and the rate of each webhook. No I/O; all of it can be rebuilt from the store. Choosing the next job takes the same time however
  * many webhooks have work.
  */
+import type { Owner } from '../kernel/fair-queue.ts';
 import { FULL_PAUSE_MS } from '../kernel/limits/delivery.ts';
 import { createLru } from '../kernel/lru.ts';
 import type { Webhook, WebhookConfiguration } from '../webhooks/webhook.ts';
-import type { Claimed, Job, NextLook, Room, SettledBatch } from './batch.ts';
-
-export type SchedulerLimits = {
-  /** Requests under way to one endpoint. */
-  readonly perEndpoint: number;
-  /** Requests under way for less than `lingersMs`. An unanswered request costs only memory, so a slow one gives up its slot. */
-  readonly inFlight: number;
-  readonly lingersMs: number;
-  /** Requests under way, slow ones included. */
-  readonly inFlightInAll: number;
-  /** Batches claimed for one webhook, and a target for all webhooks together. Each webhook may always have one. */
-  readonly claimed: number;
-  readonly claimedInAll: number;
-};
+import type { Claimed, Job, NextLook, Room, SchedulerLimits, SettledBatch } from './batch.ts';
 
 export type Scheduler = {
   /** How much of a webhook may be claimed at `now`, once `settling` is settled in the same transaction. */
@@ -37,7 +25,7 @@ export type Scheduler = {
   missedRoom(webhookNumber: number): boolean;
   /** Queues claimed jobs. */
   admit(claimed: Claimed): void;
-  /** The next job to send, or null. Endpoints take turns, and so do the webhooks of each. `elapsedMs` is by a clock that only grows. */
+  /** The next job to send, or null. Customers, their endpoints and the webhooks of each take turns. `elapsedMs` is by a clock that only grows. */
   next(elapsedMs: number): Job | null;
   /** The job's request is about to be sent: its records count against the webhook's rate. */
   sending(job: Job, perSecond: number | null, now: number): void;
@@ -75,6 +63,7 @@ export function isSequential({
 
 /** The jobs of one webhook, from their claim to their settlement. */
 type Queue = {
+  readonly owner: Owner;
   readonly waiting: Job[];
   /** By first offset, the claimed batches: how many of their records are not sent yet. */
   readonly batches: Map<number, number>;
@@ -92,7 +81,7 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
   const atLimit = new Set<number>();
   /** Webhooks with a claim under way. */
   const claiming = new Set<number>();
-  const turns = createEndpointTurns(limits.perEndpoint);
+  const turns = createEndpointTurns(limits);
   const requests = createRequests(limits);
   /** Jobs that were started or withdrawn and are not settled. */
   let begun = 0;
@@ -153,10 +142,10 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
     endClaim: (webhookNumber) => void claiming.delete(webhookNumber),
     claimedOffsets: (webhookNumber) => [...(queues.get(webhookNumber)?.batches.keys() ?? [])],
     missedRoom: (webhookNumber) => hasRoom(webhookNumber) && atLimit.delete(webhookNumber),
-    admit: ({ webhookNumber, jobs, isSequential: sequential, isRateLimited: rateLimited, next }) => {
+    admit: ({ webhookNumber, customerId: owner, jobs, isSequential: sequential, isRateLimited: rateLimited, next }) => {
       if (next.kind === 'when settled') atLimit.add(webhookNumber);
       else atLimit.delete(webhookNumber);
-      const added = { waiting: [], batches: new Map(), claimed: 0, begun: 0, sequential, rateLimited };
+      const added = { owner, waiting: [], batches: new Map(), claimed: 0, begun: 0, sequential, rateLimited };
       const queue: Queue = queues.get(webhookNumber) ?? added;
       if (queue.claimed + jobs.length === 0) return;
       queues.set(webhookNumber, Object.assign(queue, { sequential, rateLimited }));
@@ -210,7 +199,7 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
 }
 
 /** `taken`: requests under way; `queues`: those whose next job goes to this endpoint, in the order of their turns. */
-type Endpoint = { readonly id: string; taken: number; readonly queues: Set<Queue> };
+type Endpoint = { readonly id: string; readonly owner: Owner; taken: number; readonly queues: Set<Queue> };
 
 type EndpointTurns = {
   /** The webhook's next job waits for its turn, unless the webhook waits for its own last request. */
@@ -221,27 +210,26 @@ type EndpointTurns = {
   release(endpointId: string): void;
 };
 
-/** Endpoints take turns, and so do the webhooks of each. */
-function createEndpointTurns(perEndpoint: number): EndpointTurns {
+/** Customers take turns, and so do the endpoints of each, and the webhooks of each endpoint. */
+function createEndpointTurns({ perEndpoint, perCustomer }: SchedulerLimits): EndpointTurns {
   const endpoints = new Map<string, Endpoint>();
-  /** Endpoints with a free slot and a waiting job. */
-  const ready = new Set<Endpoint>();
-
-  const endpointOf = (id: string): Endpoint => {
-    const endpoint = endpoints.get(id) ?? { id, taken: 0, queues: new Set() };
-    endpoints.set(id, endpoint);
-    return endpoint;
-  };
+  /** Requests under way by owner, and endpoints with a free slot and a waiting job. The owner and the endpoint that are next come first. */
+  const taken = new Map<Owner, number>();
+  const ready = new Map<Owner, Set<Endpoint>>();
 
   const offer = (endpoint: Endpoint): void => {
-    if (endpoint.queues.size > 0 && endpoint.taken < perEndpoint) ready.add(endpoint);
-    else if (endpoint.queues.size === 0 && endpoint.taken === 0) endpoints.delete(endpoint.id);
+    const { id, owner, queues } = endpoint;
+    if (queues.size > 0 && endpoint.taken < perEndpoint)
+      ready.set(owner, (ready.get(owner) ?? new Set()).add(endpoint));
+    else if (queues.size === 0 && endpoint.taken === 0) endpoints.delete(id);
   };
 
   const enqueue = (queue: Queue): void => {
     const [job] = queue.waiting;
     if (job === undefined || !mayStart(queue)) return;
-    const endpoint = endpointOf(job.endpointId);
+    const { endpointId: id } = job;
+    const endpoint = endpoints.get(id) ?? { id, owner: queue.owner, taken: 0, queues: new Set() };
+    endpoints.set(id, endpoint);
     endpoint.queues.add(queue);
     offer(endpoint);
   };
@@ -260,21 +248,41 @@ function createEndpointTurns(perEndpoint: number): EndpointTurns {
     return null;
   };
 
+  const nextOf = (waiting: Set<Endpoint>): Job | null => {
+    for (const endpoint of waiting) {
+      waiting.delete(endpoint);
+      const job = endpoint.taken < perEndpoint ? nextAt(endpoint) : null;
+      if (job !== null) endpoint.taken += 1;
+      offer(endpoint);
+      if (job !== null) return job;
+    }
+    return null;
+  };
+
   return {
     enqueue,
     next: () => {
-      for (const endpoint of ready) {
-        ready.delete(endpoint);
-        const job = endpoint.taken < perEndpoint ? nextAt(endpoint) : null;
-        if (job !== null) endpoint.taken += 1;
-        offer(endpoint);
-        if (job !== null) return job;
+      for (const [owner, waiting] of ready) {
+        const before = taken.get(owner) ?? 0;
+        if (owner !== null && before >= perCustomer) continue;
+        // To the end.
+        ready.delete(owner);
+        ready.set(owner, waiting);
+        const job = nextOf(waiting);
+        if (waiting.size === 0) ready.delete(owner);
+        if (job === null) continue;
+        taken.set(owner, before + 1);
+        return job;
       }
       return null;
     },
     release: (endpointId) => {
-      const endpoint = endpointOf(endpointId);
+      const endpoint = endpoints.get(endpointId);
+      if (endpoint === undefined) return;
       endpoint.taken -= 1;
+      const left = (taken.get(endpoint.owner) ?? 1) - 1;
+      if (left === 0) taken.delete(endpoint.owner);
+      else taken.set(endpoint.owner, left);
       offer(endpoint);
     },
   };

@@ -2,8 +2,13 @@
 
 import { type EventType, makeEvent, matchingTypes, OPERATOR_ONLY } from '../events/event.ts';
 import { noSuchType } from '../events/event-types.ts';
+import { createFairQueue, type FairQueue } from '../kernel/fair-queue.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
-import { TEST_DELIVERIES_IN_FLIGHT, TEST_DELIVERIES_RETRY_SECONDS } from '../kernel/limits/delivery.ts';
+import {
+  TEST_DELIVERIES_IN_FLIGHT,
+  TEST_DELIVERIES_PER_CUSTOMER,
+  TEST_DELIVERIES_RETRY_SECONDS,
+} from '../kernel/limits/delivery.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import type { Administration } from '../resources/administration.ts';
@@ -30,17 +35,16 @@ type Dependencies = {
   readonly ids: Ids;
   readonly send: Send;
   readonly webhooks: Pick<Administration<Webhook>, 'get'>;
-  /** For tests. */
-  readonly inFlight?: number;
+  /** Bounds those under way; default: that of the process. */
+  readonly underWay?: FairQueue;
 };
 
 /**
  * Sends under the rules of deliveries: it is refused if the endpoint is not enabled or the key has expired (409). It does not wait for a
- * delivery slot; it is refused if too many tests are under way (503).
+ * delivery slot; it is refused if too many tests of the customer (429), or of all (503), are under way.
  */
 export function createTestDelivery(dependencies: Dependencies): TestDelivery {
-  const { store, clock, ids, send, webhooks, inFlight = TEST_DELIVERIES_IN_FLIGHT } = dependencies;
-  let underWay = 0;
+  const { store, clock, ids, send, webhooks, underWay = testsUnderWay } = dependencies;
 
   const sendRecord = async (
     target: DeliveryTarget,
@@ -80,18 +84,27 @@ export function createTestDelivery(dependencies: Dependencies): TestDelivery {
       });
     }
     const sample = eventType === undefined ? null : sampleFor(target, eventType, await store.eventTypes.all());
-    if (underWay >= inFlight) throw tooMany(inFlight);
-    underWay += 1;
+    const leave = underWay.take(target.webhook.customerId);
     try {
       const named = target.webhook.customerId === store.customerId ? actorId : null;
       const attempt = await sendRecord(target, named, sample, now);
       await store.attempts.insert(attempt);
       return attempt;
     } finally {
-      underWay -= 1;
+      leave();
     }
   };
 }
+
+/** `perCustomer`: how many of one customer. */
+export function createTestsUnderWay(inAll: number, perCustomer: number): FairQueue {
+  return createFairQueue({
+    ...{ what: 'test events under way', places: inAll, placesPerOwner: perCustomer },
+    retryAfterSeconds: TEST_DELIVERIES_RETRY_SECONDS,
+  });
+}
+
+const testsUnderWay = createTestsUnderWay(TEST_DELIVERIES_IN_FLIGHT, TEST_DELIVERIES_PER_CUSTOMER);
 
 type Sample = { readonly type: string; readonly data: Readonly<Record<string, unknown>> };
 
@@ -109,9 +122,4 @@ function sampleFor({ webhook, key }: DeliveryTarget, name: string, all: readonly
   if (eventType.encryptionRequired && key === null)
     throw new Refusal('invalid_state', `events of type ${name} must be encrypted, and the webhook has no key`);
   return { type: name, data: eventType.sample };
-}
-
-function tooMany(inFlight: number): Refusal {
-  const description = `no test can be sent now: ${inFlight} others are under way. Try again when one of them has ended`;
-  return new Refusal('unavailable', description, { headers: { 'Retry-After': String(TEST_DELIVERIES_RETRY_SECONDS) } });
 }

@@ -50,12 +50,7 @@ export function authorizationServer({
     ...revocationRoutes({ tokens, authentication }),
     ...discoveryRoutes({ issuer, products }),
     ...forwardAuthRoutes({ gate }),
-    ...invitationRoutes({
-      invitations,
-      throttle,
-      clock,
-      ...page,
-    }),
+    ...invitationRoutes({ invitations, ...page }),
   ];
 }
 

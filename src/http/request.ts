@@ -14,6 +14,7 @@ import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { slices } from '../kernel/slices.ts';
 import { printable, textProblem } from '../kernel/validation.ts';
 import { type Cidr, cidrContains, formatAddress, parseAddress, unmapped } from '../outbound/ip-address.ts';
+import type { BodyMemory } from './body-memory.ts';
 import type { BodyRule } from './route.ts';
 
 // `request.headers` builds an object of all headers, which takes longer than the gate. Code that needs one or two headers reads them
@@ -41,7 +42,7 @@ export function allHeaders({ rawHeaders }: Sent, name: string): string[] {
 /** Whether the request has a body, even if it was already read. */
 export function hasBody(request: Sent): boolean {
   if (firstHeader(request, 'transfer-encoding') !== undefined) return true;
-  return Number(firstHeader(request, 'content-length') ?? 0) > 0;
+  return Number(firstHeader(request, 'content-length')) > 0;
 }
 
 function isNamed(sent: string, name: string): boolean {
@@ -198,26 +199,28 @@ function withoutPort(entry: string): string {
 export type ReadBody = { readonly body: unknown; readonly mediaType: string };
 
 /**
- * `customerId`: whose work it is to read a large body; null for the operator and for callers that are not known yet. Throws 400 (malformed),
- * 408 (too slow), 413 (too large), 415 (media type, charset, or content coding) or 429 (too much of the customer waits).
+ * `customerId`: whose work it is to read a large body; null for the operator and for callers that are not known yet. A body of at most `most`
+ * bytes that does not arrive at once is collected in memory, which the caller closes. Throws 400 (malformed), 408 (too slow), 413 (too large),
+ * 415 (media type, charset, or content coding), 429 (too much of the customer waits), and what the memory throws.
  */
 export async function readBody(
   request: IncomingMessage,
   rule: BodyRule,
+  memoryFor: (most: number) => BodyMemory,
   {
     timeoutMs = REQUEST_BODY_MS,
     customerId = null,
   }: { readonly timeoutMs?: number | undefined; readonly customerId?: string | null } = {},
 ): Promise<ReadBody> {
   const mediaType = checkedMediaType(request, rule);
-  const declared = Number(firstHeader(request, 'content-length') ?? 0);
+  const declared = Number(firstHeader(request, 'content-length'));
   if (declared > rule.maxBytes) throw tooLarge(rule.maxBytes);
   // A small body arrives in one packet with the head and is complete at the end of this turn. Reading it then needs no listeners and no
   // timer, which would take 7 % of a token request.
   await turnsEnd();
   const bytes = request.complete
     ? readAtOnce(request, rule.maxBytes)
-    : await readBytes(request, rule.maxBytes, timeoutMs);
+    : await readBytes(request, rule.maxBytes, memoryFor(declared || rule.maxBytes), timeoutMs);
   if (bytes.length === 0 && rule.optional === true) return { body: {}, mediaType };
   if (rule.isText === true) return { body: decodeUtf8(bytes), mediaType };
   const isForm = mediaType === 'application/x-www-form-urlencoded';
@@ -277,28 +280,31 @@ function readAtOnce(request: IncomingMessage, maxBytes: number): Buffer {
 
 const NO_BYTES: Buffer = Buffer.alloc(0);
 
-function readBytes(request: IncomingMessage, maxBytes: number, timeoutMs: number): Promise<Buffer> {
+function readBytes(request: IncomingMessage, maxBytes: number, memory: BodyMemory, timeoutMs: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     // The client disconnected earlier, so that neither data nor `end` would follow.
     if (request.destroyed) return reject(cutShort());
-    const chunks: Buffer[] = [];
     let size = 0;
     const settle = (): void => {
       clearTimeout(timer);
       request.off('data', take).off('end', finish);
     };
-    const refuse = (refusal: Refusal): void => {
+    const refuse = (error: unknown): void => {
       settle();
-      reject(refusal);
+      reject(error);
     };
     const take = (chunk: Buffer): void => {
       size += chunk.length;
-      if (size > maxBytes) refuse(tooLarge(maxBytes));
-      else chunks.push(chunk);
+      try {
+        if (size > maxBytes) throw tooLarge(maxBytes);
+        memory.add(chunk);
+      } catch (error) {
+        refuse(error);
+      }
     };
     const finish = (): void => {
       settle();
-      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
+      resolve(memory.whole());
     };
     const timer = setTimeout(() => refuse(tooSlow()), timeoutMs);
     request.on('data', take).once('end', finish);

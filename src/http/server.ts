@@ -13,6 +13,7 @@ import {
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Caller, Gate } from '../access/gate.ts';
+import type { FairQueue } from '../kernel/fair-queue.ts';
 import type { Clock } from '../kernel/ids.ts';
 import {
   CONNECTIONS_CHECK_MS,
@@ -26,6 +27,7 @@ import {
 import { Refusal, type RefusalCode } from '../kernel/refusal.ts';
 import type { Log } from '../observe/log.ts';
 import type { Answer } from '../store/database.ts';
+import { type BodyMemory, bodyMemory, createBodies } from './body-memory.ts';
 import { confirming } from './confirm.ts';
 import { asRefusal, errorReply } from './error-body.ts';
 import { createSendLater, JSON_TYPE, sendReply, sendStream } from './reply.ts';
@@ -33,6 +35,7 @@ import {
   allHeaders,
   framingProblem,
   loggedPath,
+  networkOf,
   readAbsoluteForm,
   readBody,
   refuseFraming,
@@ -65,6 +68,8 @@ type Dependencies = {
   readonly remoteAddress: (request: IncomingMessage) => string;
   /** Time limit for receiving a body. Default: REQUEST_BODY_MS. */
   readonly bodyTimeoutMs?: number;
+  /** Bounds the bytes of bodies under way. */
+  readonly bodies?: FairQueue;
   readonly observe?: readonly ObserveRequest[];
   /** Words the refusals of requests without a route. */
   readonly elsewhere?: Pick<Route, 'refuse'>;
@@ -76,6 +81,7 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
   const { routes, routeFor, gate, clock, log, bodyTimeoutMs, observe = [], elsewhere, stopping } = dependencies;
   const confirmed = dependencies.confirm === undefined ? null : confirming(dependencies.confirm);
   const router = createRouter(routes);
+  const { bodies = createBodies() } = dependencies;
   const sendLater = createSendLater(log);
 
   const answer = async (context: RequestContext): Promise<Reply> => {
@@ -95,15 +101,18 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
     refuseUnknownQuery(route, context.query, target);
     const early = (await route.admit?.(request)) ?? null;
     if (early !== null) return early;
-    if (route.body !== undefined) {
-      const { body, mediaType } = await readBody(request, route.body, {
-        timeoutMs: bodyTimeoutMs,
-        customerId: context.caller?.customerId ?? null,
-      });
-      context.body = body;
-      context.mediaType = mediaType;
+    const respond = async (): Promise<Reply> =>
+      await (confirmed === null ? route.respond(context) : confirmed(route, context));
+    if (route.body === undefined) return await respond();
+    let memory = null as BodyMemory | null;
+    try {
+      const memoryFor = (most: number): BodyMemory => (memory ??= bodyMemory(bodies, ownerOf(context), most));
+      const customerId = context.caller?.customerId ?? null;
+      Object.assign(context, await readBody(request, route.body, memoryFor, { timeoutMs: bodyTimeoutMs, customerId }));
+      return await respond();
+    } finally {
+      memory?.close();
     }
-    return await (confirmed === null ? route.respond(context) : confirmed(route, context));
   };
 
   const refuse = (error: unknown, context: RequestContext): Reply => {
@@ -182,6 +191,10 @@ class RequestContext implements Call {
   get signal(): AbortSignal {
     return this.gone.signal;
   }
+}
+
+function ownerOf({ caller, remoteAddress }: RequestContext): string {
+  return caller?.customerId ?? caller?.clientId ?? networkOf(remoteAddress);
 }
 
 export type Listener = {

@@ -1,32 +1,16 @@
-/** Limits concurrent work: CPU-bound pieces run one per turn of the event loop, others a few at a time. */
+/** CPU-bound work of the event loop: one piece per turn of it, and owners in turn. */
+import { createFairQueue, type Owner } from './fair-queue.ts';
 
-export type Turns = <T>(work: () => Promise<T>) => Promise<T>;
+export type Turns = <T>(owner: Owner, work: () => Promise<T>) => Promise<T>;
 
 /** A queue that runs one piece per turn of the event loop, so that timers, requests and replies wait for at most one piece. */
 export function createTurns(): Turns {
-  let last: Promise<unknown> = Promise.resolve();
-  return (work) => {
-    const result = last.then(nextTurn).then(work);
-    last = result.catch(() => undefined);
-    return result;
-  };
-}
-
-/** Runs at most `places` pieces at a time, in order. For work in other threads. */
-export function createPlaces(places: number): Turns {
-  let free = places;
-  const waiting: (() => void)[] = [];
-  return async (work) => {
-    if (free > 0) free -= 1;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) free += 1;
-      else next();
-    }
-  };
+  const queue = createFairQueue({ what: 'pieces of work', places: 1 });
+  return (owner, work) =>
+    queue.run(owner, async () => {
+      await nextTurn();
+      return work();
+    });
 }
 
 /** The shared queue of the process for CPU-bound work. */

@@ -6,6 +6,7 @@
 import type { AttemptRecord, BatchFate } from '../delivery/batch.ts';
 import type { ObserveSettled } from '../delivery/settle.ts';
 import type { TestDelivery } from '../delivery/test-delivery.ts';
+import type { Owner } from '../kernel/fair-queue.ts';
 import { FEED_BUFFERED, FEED_OTHERS_EVERY_MS, FEED_SEEN_MAX, FEED_WEBHOOKS_EVERY_MS } from '../kernel/limits/portal.ts';
 import { createLru } from '../kernel/lru.ts';
 import type { LiveAttempt } from '../store/deliveries.ts';
@@ -26,8 +27,13 @@ export type AttemptFeed = {
   observed(testDelivery: TestDelivery): TestDelivery;
   /** The attempts of one webhook, or of all with null, until the signal aborts. */
   subscribe(webhookId: string | null, signal: AbortSignal): AsyncIterable<FeedPiece>;
-  /** The feed of the webhooks with these ids alone. Nothing in it tells of others, also not how many attempts were dropped. */
-  within(ids: () => Promise<ReadonlySet<string>>): AttemptFeed;
+  /**
+   * The feed of the webhooks with these ids alone. Nothing in it tells of others, also not how many attempts were dropped. `owner`: the
+   * customer that reads it; default: the operator.
+   */
+  within(ids: () => Promise<ReadonlySet<string>>, owner?: Owner): AttemptFeed;
+  /** Who reads it: a customer, or the operator. */
+  readonly owner: Owner;
 };
 
 type Reader = {
@@ -91,7 +97,11 @@ export function createAttemptFeed(
       return attempt;
     },
     subscribe: (webhookId, signal) => read(enter(webhookId, null, signal), signal),
-    within: (ids) => ({ ...feed, subscribe: (webhookId, signal) => readAmong(ids, webhookId, signal) }),
+    within: (ids, owner = null) => {
+      const shared = sharedFor(FEED_WEBHOOKS_EVERY_MS, ids);
+      return { ...feed, owner, subscribe: (webhookId, signal) => readAmong(shared, webhookId, signal) };
+    },
+    owner: null,
   };
   return feed;
 
@@ -124,6 +134,23 @@ export function createAttemptFeed(
       clearInterval(timer);
     }
   }
+}
+
+/** A read that all who ask within `ms` share. A failed one is not shared. */
+function sharedFor<T>(ms: number, read: () => Promise<T>): () => Promise<T> {
+  let latest: { readonly at: number; readonly value: Promise<T> } | null = null;
+  return () => {
+    const now = performance.now();
+    // Half of the interval, so that each reader still learns of a change by its second look.
+    if (latest !== null && now - latest.at < ms / 2) return latest.value;
+    const value = read();
+    const made = { at: now, value };
+    latest = made;
+    value.catch(() => {
+      if (latest === made) latest = null;
+    });
+    return value;
+  };
 }
 
 type Others = {

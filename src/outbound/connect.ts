@@ -3,11 +3,12 @@
 import type { LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { type SecureContext, type TLSSocket, connect as tlsConnect } from 'node:tls';
+import type { Owner } from '../kernel/fair-queue.ts';
 import { ADDRESS_ATTEMPT_MS } from '../kernel/limits/limits.ts';
 import { certificateWanted, classifyError, deliveryError, isExhausted } from './classify.ts';
 import { type EgressPolicy, guardedLookup, isLiteral, resolveChecked } from './egress.ts';
 import { type ConnectProxy, openTunnel } from './proxy.ts';
-import type { Resolve } from './resolve.ts';
+import { type Resolve, systemResolve } from './resolve.ts';
 import { lacksCertificate, tlsOptions } from './tls.ts';
 
 /** How requests leave this machine. */
@@ -24,24 +25,27 @@ export type Destination = { readonly host: string; readonly port: number; readon
 export type ConnectSteps = { dnsMs: number | null; connectMs: number | null; tlsMs: number | null };
 
 /**
- * Rejects with Node's error, or one of class `proxy` or `egress_refused`. Has no time-out: `signal` ends it at any step.
+ * Rejects with Node's error, or one of class `proxy` or `egress_refused`. Has no time-out: `signal` ends it at any step. `owner`: whose turn
+ * the look-up of the name takes.
  */
 export async function openConnection(
   { host, port, secureContext }: Destination,
   way: Way,
   steps: ConnectSteps,
   signal: AbortSignal,
+  owner: Owner = null,
 ): Promise<TLSSocket> {
   const lap = stopwatch();
+  const resolve: Resolve = (hostname) => (way.resolve ?? systemResolve)(hostname, owner);
   const options = tlsOptions(host, secureContext);
   if (way.proxy === null) {
-    const lookup = timedLookup(guardedLookup(way.egress, way.resolve), () => (steps.dnsMs = lap()));
+    const lookup = timedLookup(guardedLookup(way.egress, resolve), () => (steps.dnsMs = lap()));
     const happyEyeballs = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_MS };
     const socket = tlsConnect({ ...options, ...happyEyeballs, port, lookup });
     socket.once('connect', () => (steps.connectMs = lap()));
     return await secured(socket, steps, lap, signal);
   }
-  const addresses = isLiteral(host) ? [{ address: host }] : await resolveChecked(host, way.egress, way.resolve);
+  const addresses = isLiteral(host) ? [{ address: host }] : await resolveChecked(host, way.egress, resolve);
   if (!isLiteral(host)) steps.dnsMs = lap();
   signal.throwIfAborted();
   const tunnel = await openTunnel(

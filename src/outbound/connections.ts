@@ -6,6 +6,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import { Client, type Dispatcher } from 'undici';
+import type { Owner } from '../kernel/fair-queue.ts';
 import { LARGE_BODY_BYTES } from '../kernel/limits/delivery.ts';
 import {
   CONNECTIONS_PER_ORIGIN_MAX,
@@ -34,9 +35,10 @@ export type Connection = {
 
 export type Connections = {
   /**
-   * Passes a free connection, at once or when one is released; the oldest waiter comes first. The returned function ends the wait.
+   * Passes a free connection, at once or when one is released; the oldest waiter comes first. The returned function ends the wait. `owner`:
+   * for whom a new one is opened.
    */
-  acquire(take: (connection: Connection) => void): () => void;
+  acquire(take: (connection: Connection) => void, owner: Owner): () => void;
   /**
    * Gives back a connection whose exchange ended cleanly, for the next request. If the receiver answered before it read all of a large
    * request, the connection is destroyed instead.
@@ -45,7 +47,7 @@ export type Connections = {
   /** Gives back a connection in any other state: it is destroyed, connecting or not. */
   discard(connection: Connection): void;
   /** Destroys a connection and returns a new one in its place. */
-  replace(connection: Connection): Connection;
+  replace(connection: Connection, owner: Owner): Connection;
   /** Destroys idle connections now, and the others when they are given back. Waiters are still served. */
   close(): Promise<void>;
 };
@@ -53,11 +55,11 @@ export type Connections = {
 /** At most `CONNECTIONS_PER_ORIGIN_MAX` at a time, the most recently used first, so that surplus connections time out. */
 export function createConnections(origin: string, destination: Destination, way: Way): Connections {
   const idle: Connection[] = [];
-  const waiting = new Set<(connection: Connection) => void>();
+  const waiting = new Map<(connection: Connection) => void, Owner>();
   const ends = new Map<Connection, AbortController>();
   let closed = false;
 
-  function open(): Connection {
+  function open(owner: Owner): Connection {
     const end = new AbortController();
     let opened: TLSSocket | null = null;
     const client = new Client(origin, {
@@ -70,7 +72,7 @@ export function createConnections(origin: string, destination: Destination, way:
       bodyTimeout: 0,
       connect: (_options, callback) => {
         connection.steps = { dnsMs: null, connectMs: null, tlsMs: null };
-        openConnection(destination, way, connection.steps, end.signal).then(
+        openConnection(destination, way, connection.steps, end.signal, owner).then(
           (socket) => {
             connection.lacksCertificate = lacksCertificate(socket);
             opened = socket;
@@ -99,11 +101,12 @@ export function createConnections(origin: string, destination: Destination, way:
     return connection.client.destroy();
   }
 
-  function serveNext(connection: () => Connection): boolean {
-    const [next] = waiting;
-    if (next === undefined) return false;
+  function serveNext(connection: (owner: Owner) => Connection): boolean {
+    const [first] = waiting;
+    if (first === undefined) return false;
+    const [next, owner] = first;
     waiting.delete(next);
-    next(Object.assign(connection(), { steps: null }));
+    next(Object.assign(connection(owner), { steps: null }));
     return true;
   }
 
@@ -119,9 +122,9 @@ export function createConnections(origin: string, destination: Destination, way:
   }
 
   return {
-    acquire(take) {
-      waiting.add(take);
-      if (idle.length > 0 || ends.size < CONNECTIONS_PER_ORIGIN_MAX) serveNext(() => idle.pop() ?? open());
+    acquire(take, owner) {
+      waiting.set(take, owner);
+      if (idle.length > 0 || ends.size < CONNECTIONS_PER_ORIGIN_MAX) serveNext((next) => idle.pop() ?? open(next));
       return () => waiting.delete(take);
     },
     release(connection) {
@@ -131,9 +134,9 @@ export function createConnections(origin: string, destination: Destination, way:
       setImmediate(() => (connection.unwrittenBytes() === 0 ? reuse(connection) : discard(connection)));
     },
     discard,
-    replace(connection) {
+    replace(connection, owner) {
       void drop(connection);
-      return open();
+      return open(owner);
     },
     async close() {
       closed = true;

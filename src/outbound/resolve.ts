@@ -1,30 +1,40 @@
 /**
  * Resolves host names through the system. A look-up occupies one of the few threads of the process's pool (which also does gzip and
  * files), for 10 s or more if a name server does not answer. So that slow names do not delay the others, concurrent look-ups of a name
- * share one, and names that were quick the last time, names that were slow, and new names have separate limits.
+ * share one; names that were quick the last time, names that were slow, and new names have separate places; and customers take turns for
+ * them, each with a bound of its own. An answer that takes too long is not waited for.
  */
 
 import type { LookupAddress } from 'node:dns';
 import { promises as dns } from 'node:dns';
 import { open } from 'node:fs/promises';
 import { devNull } from 'node:os';
+import { createFairQueue, type FairQueue, type Owner } from '../kernel/fair-queue.ts';
 import {
+  LOOKUP_MS,
   LOOKUPS_QUICK,
+  LOOKUPS_QUICK_PER_CUSTOMER,
   LOOKUPS_SLOW,
+  LOOKUPS_SLOW_PER_CUSTOMER,
   LOOKUPS_UNKNOWN,
+  LOOKUPS_UNKNOWN_PER_CUSTOMER,
+  LOOKUPS_WAITING_PER_CUSTOMER,
   NAMES_REMEMBERED,
   SLOW_LOOKUP_MS,
 } from '../kernel/limits/limits.ts';
 import { createLru } from '../kernel/lru.ts';
+import { Refusal } from '../kernel/refusal.ts';
 import { isExhausted } from './classify.ts';
 
 type Options = {
   /** Looks one name up, without a time-out. */
-  readonly lookup: Resolve;
+  readonly lookup: (hostname: string) => Promise<readonly LookupAddress[]>;
   /** Milliseconds by a clock that only grows. */
   readonly stopwatch?: () => number;
   /** The error if the process has no file descriptor left. */
   readonly exhaustion?: () => Promise<Error | null>;
+  /** How long to wait for an answer, in milliseconds. */
+  readonly limitMs?: number;
 };
 
 type Kind = 'quick' | 'slow' | 'unknown';
@@ -37,40 +47,83 @@ export function createResolve({
   lookup,
   stopwatch = () => performance.now(),
   exhaustion = missingDescriptor,
+  limitMs = LOOKUP_MS,
 }: Options): Resolve {
-  const underWay = new Map<string, ReturnType<Resolve>>();
+  /** Look-ups that have a thread, by name. */
+  const running = new Map<string, ReturnType<Resolve>>();
+  /** Look-ups that wait for their turn or for their answer, by owner and name: nobody waits in somebody else's turn. */
+  const asked = new Map<string, ReturnType<Resolve>>();
   const lastTime = createLru<string, Exclude<Kind, 'unknown'>>({ max: NAMES_REMEMBERED });
-  const limits: Readonly<Record<Kind, ConcurrencyLimit>> = {
-    quick: createConcurrencyLimit(LOOKUPS_QUICK),
-    slow: createConcurrencyLimit(LOOKUPS_SLOW),
-    unknown: createConcurrencyLimit(LOOKUPS_UNKNOWN),
+  const queues: Readonly<Record<Kind, FairQueue>> = {
+    quick: createPlaces(LOOKUPS_QUICK, LOOKUPS_QUICK_PER_CUSTOMER),
+    slow: createPlaces(LOOKUPS_SLOW, LOOKUPS_SLOW_PER_CUSTOMER),
+    unknown: createPlaces(LOOKUPS_UNKNOWN, LOOKUPS_UNKNOWN_PER_CUSTOMER),
   };
 
-  const remember = (hostname: string, tookMs: number): void => {
-    lastTime.set(hostname, tookMs < SLOW_LOOKUP_MS ? 'quick' : 'slow');
-  };
-
-  const lookUp = async (hostname: string): ReturnType<Resolve> => {
-    const limit = limits[lastTime.get(hostname) ?? 'unknown'];
-    await limit.enter();
+  const start = async (hostname: string): ReturnType<Resolve> => {
     const startedAt = stopwatch();
     try {
       return await lookup(hostname);
     } catch (error) {
       throw (await exhaustion()) ?? error;
     } finally {
-      remember(hostname, stopwatch() - startedAt);
-      limit.leave();
+      lastTime.set(hostname, stopwatch() - startedAt < SLOW_LOOKUP_MS ? 'quick' : 'slow');
+      running.delete(hostname);
     }
   };
 
-  return (hostname) => {
-    const shared = underWay.get(hostname);
-    if (shared !== undefined) return shared;
-    const answer = lookUp(hostname).finally(() => underWay.delete(hostname));
-    underWay.set(hostname, answer);
+  const shared = (hostname: string): ReturnType<Resolve> => {
+    const answer = running.get(hostname) ?? start(hostname);
+    running.set(hostname, answer);
     return answer;
   };
+
+  const inTurn = async (hostname: string, owner: Owner): ReturnType<Resolve> => {
+    const found = running.get(hostname);
+    if (found !== undefined) return within(found, hostname, limitMs);
+    let isWanted = true;
+    const answer = queues[lastTime.get(hostname) ?? 'unknown'].run(owner, () =>
+      isWanted ? shared(hostname) : Promise.reject(tooLate(hostname)),
+    );
+    try {
+      return await within(answer, hostname, limitMs);
+    } catch (error) {
+      throw error instanceof Refusal ? withCode(error.message, 'EAI_AGAIN') : error;
+    } finally {
+      isWanted = false;
+    }
+  };
+
+  return (hostname, owner = null) => {
+    const key = `${owner ?? ''} ${hostname}`;
+    const answer = asked.get(key) ?? inTurn(hostname, owner).finally(() => asked.delete(key));
+    asked.set(key, answer);
+    return answer;
+  };
+}
+
+function createPlaces(places: number, placesPerOwner: number): FairQueue {
+  const waitingPerOwner = LOOKUPS_WAITING_PER_CUSTOMER;
+  return createFairQueue({ what: 'host names to look up', places, placesPerOwner, waitingPerOwner });
+}
+
+/** The answer, or a failure if it takes longer. */
+async function within<T>(answer: Promise<T>, hostname: string, ms: number): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(tooLate(hostname)), ms).unref();
+  try {
+    return await Promise.race([answer, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function tooLate(hostname: string): Error {
+  return withCode(`${hostname} was not resolved in time`, 'ETIMEOUT');
+}
+
+function withCode(text: string, code: string): Error {
+  return Object.assign(new Error(text), { code });
 }
 
 /** Without a file descriptor, the system's resolver reports that the name does not exist (ENOTFOUND). */
@@ -83,27 +136,5 @@ async function missingDescriptor(): Promise<Error | null> {
   }
 }
 
-type ConcurrencyLimit = {
-  /** Waits for a slot, first come first served. */
-  enter(): Promise<void>;
-  leave(): void;
-};
-
-function createConcurrencyLimit(slots: number): ConcurrencyLimit {
-  let free = slots;
-  const waiting: (() => void)[] = [];
-  return {
-    enter: async () => {
-      if (free > 0) free -= 1;
-      else await new Promise<void>((resolve) => waiting.push(resolve));
-    },
-    leave: () => {
-      const next = waiting.shift();
-      if (next === undefined) free += 1;
-      else next();
-    },
-  };
-}
-
-/** Every address of a name, or a rejection with the DNS error's `code`. */
-export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
+/** Every address of a name, or a rejection with the DNS error's `code`. `owner`: whose turn it takes. */
+export type Resolve = (hostname: string, owner?: Owner) => Promise<readonly LookupAddress[]>;

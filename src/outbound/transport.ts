@@ -99,7 +99,7 @@ export function createTransport(options: TransportOptions): Transport {
       customerId === null ? egress.operator : egress.customers,
       clientCertificate ?? null,
     );
-    return attempt({ ...request, headers: flat(headers), cancellation }, connections);
+    return attempt({ ...request, customerId, headers: flat(headers), cancellation }, connections);
   }
 
   /**
@@ -187,14 +187,14 @@ function fingerprint({ certificate, privateKey }: ClientCertificate): string {
 }
 
 /** `headers` are flat and stay unchanged until the end. */
-type AttemptRequest = Omit<TransportRequest, 'customerId' | 'headers' | 'cancellation'> & {
+type AttemptRequest = Omit<TransportRequest, 'headers' | 'cancellation'> & {
   readonly headers: string[];
   readonly cancellation: Cancellation;
 };
 
 /** Waits for a connection, sends the request and gives the connection back. Ends after `timeoutMs` at any step. */
 function attempt(request: AttemptRequest, connections: Connections): Promise<Outcome> {
-  const { url, headers, body, timeoutMs, headDecides = false, cancellation } = request;
+  const { url, headers, body, timeoutMs, headDecides = false, cancellation, customerId } = request;
   return new Promise((resolve) => {
     const startedAt = performance.now();
     let connection: Connection | null = null;
@@ -246,13 +246,13 @@ function attempt(request: AttemptRequest, connections: Connections): Promise<Out
         settle(end);
       } else {
         isSecond = true;
-        exchangeOn(connections.replace(connection));
+        exchangeOn(connections.replace(connection, customerId));
       }
     };
 
     if (cancellation.reason !== null) return giveUp();
     cancellation.listeners.add(giveUp);
-    stopWaiting = connections.acquire(exchangeOn);
+    stopWaiting = connections.acquire(exchangeOn, customerId);
   });
 }
 

@@ -1,7 +1,13 @@
 /** Server-sent events (HTML Standard §9.2): live updates of a page while its user is signed in and connected. */
 import type { Html } from '../http/html.ts';
 import type { Reply } from '../http/route.ts';
-import { STREAM_SILENCE_MS } from '../kernel/limits/portal.ts';
+import { createFairQueue, type FairQueue } from '../kernel/fair-queue.ts';
+import {
+  LIVE_PAGES,
+  LIVE_PAGES_PER_CUSTOMER,
+  LIVE_PAGES_PER_SESSION,
+  STREAM_SILENCE_MS,
+} from '../kernel/limits/portal.ts';
 import type { PageCall } from './call.ts';
 
 /** Without a name the markup replaces the content of the listening element. A name makes it an event for the page's script. */
@@ -21,6 +27,32 @@ export function eventStream(
   return { ...STREAM, stream: events(source, signal, ended, silenceMs) };
 }
 
+/** Of the process. */
+const open: FairQueue = createFairQueue({
+  ...{ what: 'live pages', places: LIVE_PAGES, placesPerOwner: LIVE_PAGES_PER_CUSTOMER, retryAfterSeconds: 10 },
+});
+const openInSession: FairQueue = createFairQueue({
+  ...{ what: 'live pages', places: LIVE_PAGES, placesPerOwner: LIVE_PAGES_PER_SESSION, retryAfterSeconds: 10 },
+});
+
+/** Takes a place for a stream until the client is gone. Throws 429 if the session or its customer has too many, and 503 if all together have. */
+export function enterLive(customerId: string | null, sessionId: string, gone: AbortSignal): void {
+  const leaveSession = openInSession.take(sessionId);
+  let leave: () => void;
+  try {
+    leave = open.take(customerId);
+  } catch (error) {
+    leaveSession();
+    throw error;
+  }
+  const end = (): void => {
+    leave();
+    leaveSession();
+  };
+  if (gone.aborted) end();
+  else gone.addEventListener('abort', end, { once: true });
+}
+
 /** The reply if the session ended before the stream began: the event `signed-out` alone. */
 export function signedOutStream(): Reply {
   return { ...STREAM, body: SIGNED_OUT };
@@ -35,17 +67,17 @@ const STREAM = {
 const BEGIN = ': connected\n\n';
 const SIGNED_OUT = 'event: signed-out\ndata:\n\n';
 
-/** Resolves after `ms`, or when the client is gone. */
-export function pause(ms: number, signal: AbortSignal): Promise<void> {
+/** Resolves after `ms`, or when one of the signals is aborted: the client is gone. `AbortSignal.any` for each pause would take more memory. */
+export function pause(ms: number, ...signals: readonly AbortSignal[]): Promise<void> {
   return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
+    if (signals.some(({ aborted }) => aborted)) return resolve();
     const end = (): void => {
       clearTimeout(timer);
-      signal.removeEventListener('abort', end);
+      for (const signal of signals) signal.removeEventListener('abort', end);
       resolve();
     };
     const timer = setTimeout(end, ms);
-    signal.addEventListener('abort', end, { once: true });
+    for (const signal of signals) signal.addEventListener('abort', end, { once: true });
   });
 }
 
@@ -63,7 +95,7 @@ async function* events(
     if (!over.aborted) yield BEGIN;
     while (!over.aborted) {
       const beat = new AbortController();
-      const quiet = pause(silenceMs, AbortSignal.any([over, beat.signal])).then(() => null);
+      const quiet = pause(silenceMs, over, beat.signal).then(() => null);
       const came = await Promise.race([next, quiet]).finally(() => beat.abort());
       if (over.aborted) break;
       if (came?.done === true) return;

@@ -4,7 +4,10 @@ import { TLSSocket } from 'node:tls';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Reply } from '../http/route.ts';
-import { PACKED_MIN_LENGTH } from '../kernel/limits/portal.ts';
+import { createFairQueue, type Owner } from '../kernel/fair-queue.ts';
+import { GZIPS_AT_ONCE } from '../kernel/limits/limits.ts';
+import { PACKED_MIN_LENGTH, PAGES_WAITING_PER_CUSTOMER } from '../kernel/limits/portal.ts';
+import { Refusal } from '../kernel/refusal.ts';
 import { isLoopback } from './browser.ts';
 
 /** Scripts and styles only load from this origin, never inline: injected markup can neither run nor style. */
@@ -78,12 +81,22 @@ export function accepts(headers: IncomingHttpHeaders, coding: 'br' | 'gzip'): bo
 
 /**
  * The reply with its text compressed if it is long enough. The size of a compressed page reveals repetitions (BREACH), so no page holds a
- * constant secret next to text from its URL: form tokens are masked anew each time.
+ * constant secret next to text from its URL: form tokens are masked anew each time. `owner`: the customer whose turn it takes.
  */
-export async function packed({ headers }: IncomingMessage, reply: Reply): Promise<Reply> {
+export async function packed({ headers }: IncomingMessage, reply: Reply, owner: Owner): Promise<Reply> {
   const { body } = reply;
   if (typeof body !== 'string' || body.length < PACKED_MIN_LENGTH || !accepts(headers, 'gzip')) return reply;
-  return { ...reply, headers: { ...reply.headers, 'Content-Encoding': 'gzip' }, body: await gzipped(body) };
+  try {
+    const bytes = await compressing.run(owner, () => gzipped(body));
+    return { ...reply, headers: { ...reply.headers, 'Content-Encoding': 'gzip' }, body: bytes };
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    // Too many wait. What the page tells has happened already, so it is sent as it is.
+    return reply;
+  }
 }
 
 const gzipped = promisify<string, Buffer>(gzip);
+const compressing = createFairQueue({
+  ...{ what: 'pages', places: GZIPS_AT_ONCE, waitingPerOwner: PAGES_WAITING_PER_CUSTOMER },
+});

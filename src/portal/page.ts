@@ -37,7 +37,7 @@ import {
   VISITOR_COOKIE,
   writeFlash,
 } from './cookies.ts';
-import { eventStream, type StreamEvent, signedOutStream } from './event-stream.ts';
+import { enterLive, eventStream, type StreamEvent, signedOutStream } from './event-stream.ts';
 import { FORGERY_FIELD, forgeryProblem } from './forgery.ts';
 import { PAGE_HEADERS, packed, pageHeaders } from './headers.ts';
 import type { Layout } from './layout.ts';
@@ -178,7 +178,7 @@ export function createPages(dependencies: Dependencies): Pages {
   ): Promise<Reply> => {
     if ('reply' in result) return result.reply;
     if ('redirect' in result) return redirect(result, request, context);
-    return packed(request, show(result, request, context, status));
+    return packed(request, show(result, request, context, status), customerId);
   };
 
   /** Cookies of a portal in a frame are kept apart for the page around it. */
@@ -306,6 +306,7 @@ export function createPages(dependencies: Dependencies): Pages {
         isBackground: true,
         signedOut: signedOutStream,
         respond: async (call) => {
+          enterLive(customerId, call.session.id, call.signal);
           const ended = sessionWatch.ended(call.cookieOf(SESSION_COOKIE) ?? '', call.signal);
           return { reply: eventStream(call, ended, await source(call)) };
         },

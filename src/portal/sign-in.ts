@@ -5,12 +5,7 @@ import { userNameKey } from '../access/user-name.ts';
 import { type Html, html } from '../http/html.ts';
 import { networkOf } from '../http/request.ts';
 import type { SignInInvited } from '../http/routes/invitations.ts';
-import {
-  CHALLENGES_MAX,
-  PASSKEY_REQUEST_BYTES,
-  SIGN_IN_REQUEST_BYTES,
-  SMALL_FORM_BYTES,
-} from '../kernel/limits/portal.ts';
+import { PASSKEY_REQUEST_BYTES, SIGN_IN_REQUEST_BYTES, SMALL_FORM_BYTES } from '../kernel/limits/portal.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { isTrustworthy, originOf } from './browser.ts';
 import { type OpenCall, ownPath, type ReadCookie, type Redirect, redirectTo, type View } from './call.ts';
@@ -49,7 +44,7 @@ export type SignInForm = {
 
 /** A form at `path`, for users of the operator or of one customer. Passkeys of others are refused like unknown ones. */
 export function signInForms(dependencies: PageDependencies, { path, customerIdOf }: SignInForm): PageRoute[] {
-  const { pages, services, store, publicUrl } = dependencies;
+  const { pages, services, publicUrl } = dependencies;
   const { sessions, passkeys } = services;
   const isForCustomers = path !== SIGN_IN_PATH;
   const show = (call: OpenCall, state: FormState): View =>
@@ -65,10 +60,7 @@ export function signInForms(dependencies: PageDependencies, { path, customerIdOf
   const invalid = async (call: OpenCall, refusal: Refusal): Promise<View> =>
     show(call, refusedForm(call.form, refusal));
   const throttled = throttledBy(dependencies);
-  /** Each challenge counts like a failure: many of them would push out the challenges of others. */
-  const questions = store.failures.throttle('challenge', CHALLENGES_MAX);
-  const enter = async (call: OpenCall, who: string, prove: Proof, refused: string): Promise<Redirect> => {
-    const begun = await throttled({ network: networkOf(call.remoteAddress), clientId: who }, prove, refused);
+  const enter = async (call: OpenCall, begun: NewSession): Promise<Redirect> => {
     if (call.session !== null) await sessions.signOut(call.session);
     return { redirect: ownPath(call.form.get('next')), cookies: signedInCookies(begun, call.cookieOf) };
   };
@@ -88,16 +80,14 @@ export function signInForms(dependencies: PageDependencies, { path, customerIdOf
       method: 'POST',
       path,
       maxBytes: SIGN_IN_REQUEST_BYTES,
-      respond: (call) => {
+      respond: async (call) => {
         const userName = call.form.get('userName') ?? '';
         const password = call.form.get('password') ?? '';
         const customerId = customerIdOf(call);
-        return enter(
-          call,
-          customerId === null ? userNameKey(userName) : `${customerId}/${userNameKey(userName)}`,
-          () => sessions.signIn({ customerId, userName, password }, visitorOf(call)),
-          PASSWORD_REFUSED,
-        );
+        const clientId = customerId === null ? userNameKey(userName) : `${customerId}/${userNameKey(userName)}`;
+        const network = networkOf(call.remoteAddress);
+        const begin = () => sessions.signIn({ customerId, userName, password }, visitorOf(call), network);
+        return enter(call, await throttled({ network, clientId }, begin));
       },
       invalid,
     }),
@@ -105,28 +95,23 @@ export function signInForms(dependencies: PageDependencies, { path, customerIdOf
       method: 'POST',
       path: `${path}/passkey/options`,
       maxBytes: SIGN_IN_REQUEST_BYTES,
-      respond: async ({ request, visitor, remoteAddress, now }) => {
-        refuseBlocked(
-          await questions.countFailure({ network: networkOf(remoteAddress), clientId: visitor }, now),
-          tooOften,
-        );
-        return { reply: { status: 200, body: await passkeys.beginSignIn({ origin: originOf(request), visitor }) } };
-      },
+      respond: async ({ request, visitor }) => ({
+        reply: { status: 200, body: await passkeys.beginSignIn({ origin: originOf(request), visitor }) },
+      }),
     }),
     open({
       method: 'POST',
       path: `${path}/passkey`,
       maxBytes: PASSKEY_REQUEST_BYTES,
-      respond: (call) => {
-        const place = { origin: originOf(call.request), visitor: call.visitor };
-        const prove: Proof = async () => {
-          const visitor = visitorOf(call);
-          const user = await passkeys.verify({ ...place, address: visitor.address }, call.form.get('response') ?? '');
-          return user === null || user.customerId !== customerIdOf(call)
-            ? null
-            : sessions.begin(user, 'passkey', visitor);
-        };
-        return enter(call, 'a passkey', prove, PASSKEY_REFUSED);
+      // Not counted: nobody guesses a signature, and a count would lock out the passkeys of others behind the same address.
+      respond: async (call) => {
+        const visitor = visitorOf(call);
+        const place = { origin: originOf(call.request), visitor: call.visitor, address: visitor.address };
+        const user = await passkeys.verify(place, call.form.get('response') ?? '');
+        const isOwn = user !== null && user.customerId === customerIdOf(call);
+        const begun = isOwn ? await sessions.begin(user, 'passkey', visitor) : null;
+        if (begun === null) throw new Refusal('unauthorized', PASSKEY_REFUSED);
+        return enter(call, begun);
       },
       invalid,
     }),
@@ -181,20 +166,17 @@ export function createSignInInvited({
   };
 }
 
-/** Null for an invalid proof. */
-type Proof = () => Promise<NewSession | null>;
-
 /**
- * Checks a proof unless too many failed before, and counts it if it fails. The throttle is asked again afterwards, so that concurrent
+ * Checks a password unless too many failed before, and counts it if it fails. The throttle is asked again afterwards, so that concurrent
  * tries gain nothing. A session that began meanwhile is ended.
  */
 function throttledBy({ throttle, clock, services: { sessions } }: PageDependencies) {
-  return async (attempt: Attempt, prove: Proof, refused: string): Promise<NewSession> => {
+  return async (attempt: Attempt, signIn: () => Promise<NewSession | null>): Promise<NewSession> => {
     refuseBlocked(await throttle.blockedForMs(attempt, clock()), tooOften);
-    const begun = await prove();
+    const begun = await signIn();
     if (begun === null) {
       refuseBlocked(await throttle.countFailure(attempt, clock()), tooOften);
-      throw new Refusal('unauthorized', refused);
+      throw new Refusal('unauthorized', PASSWORD_REFUSED);
     }
     const waitMs = await throttle.blockedForMs(attempt, clock());
     if (waitMs !== null) await sessions.signOut(begun.session);

@@ -13,8 +13,8 @@ export async function refuseBeyondLimit(
 ): Promise<void> {
   if (customerId === null) return;
   const customer = await customers.get(customerId);
-  const limit = customer?.limits[limited] ?? null;
-  if (customer === null || limit === null) return;
+  if (customer === null) return;
+  const limit = customer.limits[limited];
   const count = (await customers.belongings([customerId])).get(customerId)?.[limited] ?? 0;
   if (count < limit) return;
   const noun = limit === 1 ? limited.slice(0, -1) : limited;

@@ -31,7 +31,7 @@ export type Throttle = {
 };
 
 /** Failures of one purpose do not block attempts of another. */
-export type FailurePurpose = 'client' | 'sign-in' | 'challenge';
+export type FailurePurpose = 'client' | 'sign-in';
 
 export type FailureStore = {
   /** `remembered` bounds the failures in memory, of all networks together. */

@@ -62,7 +62,7 @@ export function createKeys({ store, clock, ids }: { store: Store; clock: Clock; 
       shown: (key) => viewKey(key, clock()),
       build: async ({ customerId, name, publicKey }, before, stamp) => {
         if (before?.publicKey === publicKey) return { ...before, ...stamp, name };
-        const verdict = await inspectPublicKey(publicKey, clock());
+        const verdict = await inspectPublicKey(publicKey, clock(), customerId);
         if (!verdict.ok) throw refuseField('publicKey', `is refused (${verdict.code}): ${verdict.description}`);
         const { fingerprint, algorithm, expiresAt } = verdict;
         return { ...stamp, customerId, name, publicKey, fingerprint, algorithm, expiresAt, warnedDays: null };

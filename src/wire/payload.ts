@@ -6,8 +6,8 @@
 import { createHash, createHmac, createSecretKey, hash, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { createFairQueue, type Owner } from '../kernel/fair-queue.ts';
 import { GZIPS_AT_ONCE } from '../kernel/limits/limits.ts';
-import { createPlaces } from '../kernel/turns.ts';
 import { type EnvelopeRecord, eventTypeKey } from './envelope.ts';
 import { encryptBinary } from './pgp.ts';
 import {
@@ -46,7 +46,7 @@ export function encodeEnvelope({
 }
 
 const compress = promisify(gzip);
-const compressing = createPlaces(GZIPS_AT_ONCE);
+const compressing = createFairQueue({ what: 'bodies to compress', places: GZIPS_AT_ONCE });
 
 export type PayloadEncoding = {
   readonly gzip: boolean;
@@ -54,20 +54,22 @@ export type PayloadEncoding = {
   readonly encryption: { readonly keyName: string; readonly publicKey: string } | null;
   /** Epoch milliseconds. The key must be valid then. */
   readonly now: number;
+  /** Whose turn it takes to compress and encrypt: the customer of the webhook. */
+  readonly owner: Owner;
 };
 
 /** Encodes a body. Header names are in lower case. Rejects with a `KeyError` of `pgp.ts` for a key that cannot be used. */
 export async function encodePayload(
   body: Uint8Array,
-  { gzip: compressed, encryption, now }: PayloadEncoding,
+  { gzip: compressed, encryption, now, owner }: PayloadEncoding,
 ): Promise<{ bytes: Uint8Array; headers: Record<string, string> }> {
-  const content = compressed ? await compressing(() => compress(body)) : body;
+  const content = compressed ? await compressing.run(owner, () => compress(body)) : body;
   if (encryption === null) {
     const headers = { 'content-type': 'application/json', ...(compressed && { 'content-encoding': 'gzip' }) };
     return { bytes: content, headers };
   }
   return {
-    bytes: await encryptBinary(encryption.publicKey, content, now),
+    bytes: await encryptBinary(encryption.publicKey, content, now, owner),
     headers: {
       'content-type': 'application/octet-stream',
       'x-content-encrypted': 'true',

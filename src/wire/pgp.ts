@@ -2,23 +2,37 @@
  * The sender's side of PGP (contract §5 "Encodings"): checks a public key and encrypts for it. The receiver's side is pgp-decryption.ts. The
  * OpenPGP library takes 40 ms and 20 MB to load, so it is loaded at the first call.
  */
-import type { AlgorithmInfo, Key, Subkey } from 'openpgp';
-import { PGP_KEY_BYTES, PGP_KEYS_CACHED, PGP_RSA_MIN_BITS } from '../kernel/limits/limits.ts';
+import type { AlgorithmInfo, Key, SignaturePacket, Subkey } from 'openpgp';
+import { createFairQueue, type Owner } from '../kernel/fair-queue.ts';
+import { PGP_KEY_BYTES, PGP_KEYS_CACHED, PGP_KEYS_WAITING, PGP_RSA_MIN_BITS } from '../kernel/limits/limits.ts';
 import { createLru } from '../kernel/lru.ts';
-import { heavyTurns } from '../kernel/turns.ts';
+import { heavyTurns, nextTurn } from '../kernel/turns.ts';
+import { keyExcess } from './pgp-bounds.ts';
 import { type Failure, failure, type Verdict } from './verdict.ts';
 
 /** The error of `encryptBinary` for a key that must not be used. `code` says why. */
 export type KeyError = Error & { readonly code: KeyFailureCode };
 
-/** Parsing a key takes up to a second. */
+/** Parsing a key takes up to 10 ms. */
 const publicKeys = createLru<string, Key>({ max: PGP_KEYS_CACHED });
 
-/** Checks whether an armored public key can be used to encrypt at `now` (epoch milliseconds). Never throws. */
-export async function inspectPublicKey(armored: string, now: number): Promise<KeyVerdict> {
-  const parsed = await parsePublicKey(armored);
-  if (!parsed.ok) return parsed;
-  const { key } = parsed;
+const inspections = createFairQueue({
+  ...{ what: 'PGP keys wait to be checked', places: 1, waitingPerOwner: PGP_KEYS_WAITING },
+});
+
+/**
+ * Checks whether an armored public key can be used to encrypt at `now` (epoch milliseconds). One key is checked at a time, and owners take
+ * turns. Throws 429 if too many keys of the owner wait, and nothing else.
+ */
+export function inspectPublicKey(armored: string, now: number, owner: Owner = null): Promise<KeyVerdict> {
+  return inspections.run(owner, async () => {
+    await nextTurn();
+    const parsed = await parsePublicKey(armored);
+    return parsed.ok ? inspect(parsed.key, now) : parsed;
+  });
+}
+
+async function inspect(key: Key, now: number): Promise<KeyVerdict> {
   const judged = await judgeKey(key, now);
   if (!judged.ok) return judged;
   const expiresAt = await usableUntil(key, now);
@@ -33,12 +47,17 @@ export async function inspectPublicKey(armored: string, now: number): Promise<Ke
 /**
  * Encrypts for the key. The result is a binary message of one literal data packet, not signed and not compressed, in an
  * integrity-protected packet of version 1, which GnuPG 2.2 reads. Rejects with a `KeyError` for every key that `inspectPublicKey` refuses
- * at `now`, so that nothing is sent with an expired key.
+ * at `now`, so that nothing is sent with an expired key. `owner`: whose turn it takes.
  */
-export function encryptBinary(armoredPublicKey: string, bytes: Uint8Array, now: number): Promise<Uint8Array> {
+export function encryptBinary(
+  armoredPublicKey: string,
+  bytes: Uint8Array,
+  now: number,
+  owner: Owner = null,
+): Promise<Uint8Array> {
   // The library takes about 4 ms for 1 MiB, all in microtasks. Eight at once would block the event loop for 30 ms or more, and a steady
   // stream of them for ever. One at a time, the loop's delay at full load was 4 ms in the median and under 9 ms at p99 (RSA-4096).
-  return heavyTurns(() => encryptNow(armoredPublicKey, bytes, now));
+  return heavyTurns(owner, () => encryptNow(armoredPublicKey, bytes, now));
 }
 
 async function encryptNow(armoredPublicKey: string, bytes: Uint8Array, now: number): Promise<Uint8Array> {
@@ -72,17 +91,67 @@ async function parsePublicKey(armored: string): Promise<Parsed> {
   if (cached !== undefined) return { ok: true, key: cached };
   const refused = refuseArmor(armored);
   if (refused !== null) return refused;
-  const { readKeys } = await import('openpgp');
-  const keys = await readKeys({ armoredKeys: armored }).catch((error: Error) => error);
-  if (keys instanceof Error) return failure('malformed_key', `the key cannot be read (${firstLine(keys)})`);
+  const { readKeys, unarmor } = await import('openpgp');
+  const binary = await unarmor(armored).then(
+    ({ data }) => data as Uint8Array,
+    (error: Error) => error,
+  );
+  if (binary instanceof Error) return unreadable(firstLine(binary));
+  const excess = keyExcess(binary);
+  if (excess !== null) return excess.isMalformed ? unreadable(excess.problem) : oversized(excess.problem);
+  const keys = await readKeys({ binaryKeys: binary }).catch((error: Error) => error);
+  if (keys instanceof Error) return unreadable(firstLine(keys));
   const [key] = keys;
   // Private packets under the header line of a public key. They are not cached either.
   if (keys.some((one) => one.isPrivate())) return refusePrivate();
   if (key === undefined || keys.length > 1) {
     return failure('malformed_key', `expected one public key, but the text has ${keys.length}`);
   }
+  await dropInvalidSignatures(key);
   publicKeys.set(armored, key);
   return { ok: true, key };
+}
+
+/**
+ * Removes the self-signatures that do not verify. The library ignores them, but would verify them again about ten times for each message, while
+ * it remembers those that are valid.
+ */
+async function dropInvalidSignatures(key: Key): Promise<void> {
+  const { enums } = await import('openpgp');
+  const { keyPacket } = key;
+  const keepValid = async (signatures: SignaturePacket[], type: number, data: object): Promise<void> => {
+    const verified: SignaturePacket[] = [];
+    for (const signature of signatures) {
+      // Without a date: whether it is valid at a time is judged at each use.
+      const isValid = await (signature as VerifiedSignature).verify(keyPacket, type, data, null).then(
+        () => true,
+        () => false,
+      );
+      if (isValid) verified.push(signature);
+    }
+    signatures.splice(0, signatures.length, ...verified);
+  };
+  for (const { userID, userAttribute, selfCertifications } of key.users)
+    await keepValid(selfCertifications, enums.signature.certGeneric, { userID, userAttribute, key: keyPacket });
+  for (const subkey of key.subkeys)
+    await keepValid(subkey.bindingSignatures, enums.signature.subkeyBinding, {
+      key: keyPacket,
+      bind: subkey.keyPacket,
+    });
+}
+
+/** The library's types lack that the date may be null. */
+type VerifiedSignature = {
+  verify(key: Key['keyPacket'], type: number, data: object, date: Date | null): Promise<unknown>;
+};
+
+function unreadable(problem: string): Failure<KeyFailureCode> {
+  return failure('malformed_key', `the key cannot be read (${problem})`);
+}
+
+function oversized(problem: string): Failure<KeyFailureCode> {
+  const advice = 'gpg --export-options export-minimal leaves out what encryption does not need';
+  return failure('oversized_key', `the key is too large to be checked: ${problem}. ${advice}`);
 }
 
 function keyError({ code, description }: Failure<KeyFailureCode>): KeyError {
@@ -224,7 +293,8 @@ export type KeyFailureCode =
   | 'revoked_key'
   | 'cannot_encrypt'
   | 'weak_key'
-  | 'malformed_key';
+  | 'malformed_key'
+  | 'oversized_key';
 
 /**
  * `fingerprint` is in upper-case hex. `algorithm` is that of the subkey that encrypts, such as `rsa4096` or `curve25519`. `expiresAt` is in

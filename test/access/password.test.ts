@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { hashPassword, makePassword, setPasswordCost, verifyPassword } from '../../src/access/password.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
-import { PASSWORD_LOG2_N, PASSWORDS_WAITING_MAX } from '../../src/kernel/limits/portal.ts';
+import { PASSWORD_LOG2_N, PASSWORDS_WAITING_MAX, PASSWORDS_WAITING_PER_OWNER } from '../../src/kernel/limits/portal.ts';
 import { refused } from '../support/refusals.ts';
 import '../support/password-cost.ts';
 
@@ -98,15 +98,32 @@ test('a made password has four groups of six symbols that look like no other, ea
   assert.deepEqual(new Set(counts.values()), new Set([8]));
 });
 
-test('at most twenty passwords wait to be checked or set; further ones are refused with Retry-After', async () => {
+test('a bounded number of passwords wait to be checked or set; further ones are refused with Retry-After', async () => {
   const hash = cheapHash('correct horse');
-  const checked = Array.from({ length: PASSWORDS_WAITING_MAX - 1 }, () => verifyPassword('correct horse', hash));
+  const check = (owner: string | null): Promise<boolean> => verifyPassword('correct horse', hash, owner);
+  // The first one does not wait.
+  const first = check('one');
+  const own = Array.from({ length: PASSWORDS_WAITING_PER_OWNER }, () => check('one'));
+  const { headers } = await refused(() => check('one'), {
+    code: 'too_many_requests',
+    says: 'you have too many passwords',
+  });
+  assert.deepEqual(headers, { 'Retry-After': '5' });
   const set = fullHash('correct horse');
-  const beyond = [() => verifyPassword('correct horse', hash), () => fullHash('correct horse')];
-  for (const work of beyond) {
-    const { headers } = await refused(work, { code: 'unavailable', says: 'too many passwords' });
-    assert.deepEqual(headers, { 'Retry-After': '5' });
-  }
-  assert.ok((await Promise.all(checked)).every((isRight) => isRight));
+  const others = Array.from({ length: PASSWORDS_WAITING_MAX - own.length - 1 }, () => check(null));
+  for (const work of [() => check(null), () => fullHash('correct horse'), () => check('other')])
+    assert.deepEqual((await refused(work, { code: 'unavailable', says: 'too many passwords' })).headers, headers);
+  assert.ok((await Promise.all([first, ...own, ...others])).every((isRight) => isRight));
   assert.equal(await verifyPassword('correct horse', await set), true);
+});
+
+test('the passwords of one network are checked in turn with those of others', async () => {
+  const hash = cheapHash('correct horse');
+  const checked: string[] = [];
+  const check = async (owner: string): Promise<void> => {
+    await verifyPassword('correct horse', hash, owner);
+    checked.push(owner);
+  };
+  await Promise.all([...Array.from({ length: 5 }, () => check('one')), check('other')]);
+  assert.equal(checked.indexOf('other'), 2, checked.join());
 });

@@ -5,12 +5,13 @@ import { type CustomerBody, customerReader } from '../../src/customers/customers
 import { readEvents } from '../../src/events/event-input.ts';
 import { createEventTypes } from '../../src/events/event-types.ts';
 import { createPublish } from '../../src/events/publish.ts';
+import { ENDPOINTS_LIMIT_DEFAULT, WEBHOOKS_LIMIT_DEFAULT } from '../../src/kernel/limits/customers.ts';
 import type { Refusal, RefusalCode } from '../../src/kernel/refusal.ts';
 import type { MergePatch } from '../../src/resources/input.ts';
 import { customerStoreOf } from '../../src/store/customer-store.ts';
 import { refused as refusedBy } from '../support/refusals.ts';
 import { ACTOR, makeEndpoint, makeEventType, openTestServices, type TestServices } from '../support/services.ts';
-import { onPostgres } from '../support/store.ts';
+import { execute, onPostgres } from '../support/store.ts';
 
 const TYPE = 'order.placed';
 
@@ -57,6 +58,27 @@ describe('a limit of endpoints and webhooks', () => {
       for (let n = 0; n < 3; n++) await makeEndpoint(s, { customerId });
   });
 
+  it('is 50 endpoints and 100 webhooks unless it is changed, also for customers that were made without limits', async (t) => {
+    const s = await openTestServices(t);
+    await makeEventType(s, TYPE);
+    const customer = await makeCustomer(s, { endpoints: null });
+    assert.deepEqual(customer.limits, { endpoints: 50, webhooks: 100, eventsPerSecond: null });
+    await execute(s, 'UPDATE customer SET max_endpoints = NULL, max_webhooks = NULL');
+    const before = await s.customers.get(customer.id);
+    assert.deepEqual(before.limits, customer.limits);
+    const [endpoint] = await Promise.all(
+      Array.from({ length: ENDPOINTS_LIMIT_DEFAULT }, () => makeEndpoint(s, { customerId: customer.id })),
+    );
+    const text = `the customer ${customer.name} has 50 of at most 50 endpoints`;
+    await refused(makeEndpoint(s, { customerId: customer.id }), 'limit_reached', text);
+    await change(s, customer, { limits: { endpoints: 51 } });
+    await makeEndpoint(s, { customerId: customer.id });
+    assert.ok(endpoint !== undefined);
+    const webhooks = Array.from({ length: WEBHOOKS_LIMIT_DEFAULT + 1 }, () => addWebhook(s, customer.id, endpoint.id));
+    const results = await Promise.allSettled(webhooks);
+    assert.equal(results.filter(({ status }) => status === 'fulfilled').length, WEBHOOKS_LIMIT_DEFAULT);
+  });
+
   it('of zero lets create none', async (t) => {
     const s = await openTestServices(t);
     const { id, name } = await makeCustomer(s, { endpoints: 0 });
@@ -75,7 +97,7 @@ describe('a limit of endpoints and webhooks', () => {
       await makeEndpoint(s, { customerId: customer.id }),
     ];
     assert.deepEqual((await change(s, customer, { limits: { endpoints: 1 } })).limits, {
-      ...{ endpoints: 1, webhooks: null, eventsPerSecond: null },
+      ...{ endpoints: 1, webhooks: WEBHOOKS_LIMIT_DEFAULT, eventsPerSecond: null },
     });
     const text = `the customer ${customer.name} has 2 of at most 1 endpoint`;
     await refused(makeEndpoint(s, { customerId: customer.id }), 'limit_reached', text);

@@ -135,7 +135,7 @@ describe('what a customer used', () => {
     assert.equal(usage.customerId, id);
     assert.deepEqual(usage.limits, {
       endpoints: { count: 1, limit: 3 },
-      webhooks: { count: 1, limit: null },
+      webhooks: { count: 1, limit: 100 },
       eventsPerSecond: 7,
     });
   });

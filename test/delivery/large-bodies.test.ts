@@ -55,6 +55,7 @@ async function opened(t: TestContext, program?: string | URL, answerMs?: number)
     request: (count, more = {}) => ({
       ...{ webhookNumber: progress.webhookNumber, firstOffset: 0, lastOffset: count - 1, parsed: false },
       ...{ subscriptionId: id, sessionId: 'session', attemptNumber: 1, gzip: false, encryption: null, now: s.clock() },
+      owner: null,
       ...more,
     }),
     madeHere: (request) => makeBatchBody(request, records),

@@ -303,6 +303,30 @@ describe('in any order of calls', () => {
   );
   const LINGERS_MS = 1500;
 
+  it('a customer whose endpoints all hang leaves slots to others, who start in turn with it', () => {
+    const scheduler = openScheduler({ perEndpoint: 2, perCustomer: 10, inFlight: 8, inFlightInAll: 40 });
+    const of = (customerId: string) => ({ ...PARALLEL, customerId });
+    for (let n = 0; n < 20; n += 1) admit(scheduler, jobs(n, `slow ${n}`, 2), of('many'));
+    admit(scheduler, jobs(100, 'other', 2), of('one'));
+    const started = startAll(scheduler);
+    assert.deepEqual(
+      started.map(({ endpointId }) => endpointId.split(' ')[0]),
+      ['slow', 'other', 'slow', 'other', 'slow', 'slow', 'slow', 'slow'],
+    );
+    // None is answered. They linger, and the customer has its ten.
+    assert.equal(startAll(scheduler, 1000).length, 4);
+    assert.equal(startAll(scheduler, 2000).length, 0);
+    admit(scheduler, jobs(101, 'third', 2), of('third'));
+    assert.deepEqual(
+      startAll(scheduler, 2000).map(({ endpointId }) => endpointId),
+      ['third', 'third'],
+    );
+    const [first] = started;
+    assert.ok(first !== undefined);
+    scheduler.finished(first, true);
+    assert.equal(startAll(scheduler, 4000).length, 1);
+  });
+
   it('no limit is exceeded, no job starts twice or is lost, and no job waits for a free slot', () => {
     fc.assert(
       fc.property(

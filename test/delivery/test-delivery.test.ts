@@ -1,7 +1,7 @@
 /** Tests of webhooks, sent side by side. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createTestDelivery } from '../../src/delivery/test-delivery.ts';
+import { createTestDelivery, createTestsUnderWay } from '../../src/delivery/test-delivery.ts';
 import { TEST_DELIVERIES_IN_FLIGHT } from '../../src/kernel/limits/delivery.ts';
 import type { AttemptView } from '../../src/webhooks/deliveries.ts';
 import { type ErrorBody, succeeded } from '../support/client.ts';
@@ -19,7 +19,7 @@ describe('test deliveries', () => {
   it('are refused while too many are under way, with nothing sent, and taken again once one has ended', async (t) => {
     const d = await openDispatching(t);
     const { at, webhook } = await d.connect();
-    const test = createTestDelivery({ ...d, inFlight: 2 });
+    const test = createTestDelivery({ ...d, underWay: createTestsUnderWay(2, 1) });
     const [came, open] = [deferred(), deferred()];
     at.answer(async () => {
       if (d.receiver.requests.length === 2) came.resolve();
@@ -30,7 +30,7 @@ describe('test deliveries', () => {
     await came.promise;
     const { headers } = await refused(() => test(webhook.id, ACTOR.actor), {
       code: 'unavailable',
-      says: '2 others are under way',
+      says: 'there are too many test events under way now: at most 2',
     });
     assert.match(headers['Retry-After'] ?? '', /^\d+$/);
     assert.equal(d.receiver.requests.length, 2);
@@ -43,7 +43,7 @@ describe('test deliveries', () => {
   it('that come to nothing give their place back', async (t) => {
     const d = await openDispatching(t);
     const { webhook } = await d.connect();
-    const test = createTestDelivery({ ...d, inFlight: 1 });
+    const test = createTestDelivery({ ...d, underWay: createTestsUnderWay(1, 1) });
     await execute(d, 'ALTER TABLE attempt RENAME TO attempt_away');
     await assert.rejects(test(webhook.id, ACTOR.actor), /no such table|does not exist/);
     await execute(d, 'ALTER TABLE attempt_away RENAME TO attempt');

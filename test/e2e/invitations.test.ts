@@ -121,20 +121,11 @@ describe('an invitation', () => {
     for (const secret of [token, token.slice(4), PASSWORD]) assert.ok(!log.text().includes(secret), secret);
   });
 
-  it('is throttled after ten wrong tries of one link or a hundred of any, without affecting other links', async (t) => {
+  it('can be opened however many wrong links were tried from the same address', async (t) => {
     const { service, url } = await invite(t);
-    const wrong = `${service.url}/invitations/spi_wrong`;
-    for (let time = 0; time < 10; time += 1) assert.equal((await open(wrong)).status, 404);
-    const blocked = await open(wrong);
-    assert.equal(blocked.status, 429);
-    assert.match(blocked.headers.get('retry-after') ?? '', /^\d+$/);
-    assert.match(blocked.text, /<h1>Too many attempts<\/h1>/);
+    for (let time = 0; time < 110; time += 1)
+      assert.equal((await open(`${service.url}/invitations/spi_wrong-${time % 2}`)).status, 404);
     assert.equal((await open(url)).status, 200);
-
-    for (let time = 0; time < 90; time += 1) assert.equal((await open(`${wrong}-${time}`)).status, 404);
-    assert.equal((await open(url)).status, 429);
-    assert.equal((await choose(url, PASSWORD)).status, 429);
-    service.advance(61_000);
     assert.equal((await choose(url, PASSWORD)).status, 200);
   });
 

@@ -31,6 +31,7 @@ function secondProcess(t: TestContext, s: TestServices): UntypedServices {
     clock: s.clock,
     ids,
     random: randomBytes,
+    vault: s.vault,
     egress: egressOf(LOOPBACK),
     transport,
     log,

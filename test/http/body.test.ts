@@ -4,8 +4,11 @@ import { connect, type Socket } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
 import { z } from 'zod';
 import type { Gate } from '../../src/access/gate.ts';
+import { createBodies } from '../../src/http/body-memory.ts';
 import type { Call, Route } from '../../src/http/route.ts';
 import { createListener, createRequestHandler, type ObserveRequest } from '../../src/http/server.ts';
+import type { FairQueue } from '../../src/kernel/fair-queue.ts';
+import { BODY_FIRST_BYTES } from '../../src/kernel/limits/limits.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { deferred } from '../support/deferred.ts';
@@ -13,8 +16,20 @@ import { deferred } from '../support/deferred.ts';
 /** A server that accepts a JSON body at one path, and a connection to it. */
 async function serving(
   t: TestContext,
-  { observe, ...rest }: Pick<Route, 'admit' | 'respond'> & { readonly observe: ObserveRequest },
+  { observe, bodies = createBodies(), ...rest }: Pick<Route, 'admit' | 'respond'> & Served,
 ): Promise<Socket> {
+  const { port } = await listening(t, { observe, bodies, ...rest });
+  const socket = connect({ port, host: '127.0.0.1' });
+  cleanUp(t, () => socket.destroy());
+  return socket;
+}
+
+type Served = { readonly observe: ObserveRequest; readonly bodies?: FairQueue };
+
+async function listening(
+  t: TestContext,
+  { observe, bodies = createBodies(), ...rest }: Pick<Route, 'admit' | 'respond'> & Served,
+): Promise<{ port: number }> {
   const route: Route = {
     ...{ method: 'POST', path: '/body', access: 'open', tag: 'test', summary: 'Reads a body', replies: {} },
     body: { maxBytes: 100_000, types: ['application/json'], schema: z.unknown() },
@@ -25,13 +40,12 @@ async function serving(
     ...{ routes: [route], gate: {} as Gate, clock: Date.now, log, remoteAddress: () => '127.0.0.1' },
     observe: [observe],
     bodyTimeoutMs: 60_000,
+    bodies,
   });
   const listener = createListener({ handler, tls: null, clock: Date.now, log });
   const port = await listener.listen('127.0.0.1', 0);
   cleanUp(t, () => listener.close());
-  const socket = connect({ port, host: '127.0.0.1' });
-  cleanUp(t, () => socket.destroy());
-  return socket;
+  return { port };
 }
 
 function head(contentLength: number): string {
@@ -116,4 +130,52 @@ describe('a body', () => {
       }
       assert.deepEqual(await read.promise, { body: { a: 1 }, waited: cut > 0 });
     });
+});
+
+describe('the memory of bodies', () => {
+  it('grows with what has arrived, is bounded for one sender and for all, and is given back', async (t) => {
+    const bodies = createBodies(100_000, 60_000);
+    const answered: number[] = [];
+    let came = deferred<void>();
+    const { port } = await listening(t, {
+      bodies,
+      respond: async ({ body }) => ({ status: 200, body: { length: (body as string).length } }),
+      observe: ({ status }) => {
+        answered.push(status);
+        came.resolve();
+      },
+    });
+    const open = (bytes: number): Socket => {
+      const socket = connect({ port, host: '127.0.0.1' });
+      cleanUp(t, () => socket.destroy());
+      socket.write(`${head(bytes)}"`);
+      return socket;
+    };
+    const until = async (test: () => boolean): Promise<void> => {
+      while (!test()) await new Promise((resolve) => setTimeout(resolve, 2));
+    };
+    // A body that announces 40,000 bytes and sends one holds little.
+    const first = open(40_000);
+    await until(() => bodies.held('127.0.0.1') > 0);
+    assert.equal(bodies.held(), BODY_FIRST_BYTES);
+    first.write('x'.repeat(BODY_FIRST_BYTES));
+    await until(() => bodies.held() === 2 * BODY_FIRST_BYTES);
+    const second = open(40_000);
+    await until(() => bodies.held() === 3 * BODY_FIRST_BYTES);
+    const third = open(40_000);
+    const text = await new Promise<string>((resolve) => third.once('data', (data) => resolve(String(data))));
+    assert.match(text, /^HTTP\/1\.1 429 /);
+    assert.match(text, /\r\nRetry-After: 1\r\n/);
+    assert.match(text, /\r\nConnection: close\r\n/);
+    assert.match(text, /too many bytes of bodies under way/);
+    assert.equal(bodies.held(), 3 * BODY_FIRST_BYTES);
+    await came.promise;
+    second.destroy();
+    await until(() => bodies.held() === 2 * BODY_FIRST_BYTES);
+    came = deferred();
+    first.write(`${'x'.repeat(40_000 - BODY_FIRST_BYTES - 2)}"`);
+    const reply = await new Promise<string>((resolve) => first.once('data', (data) => resolve(String(data))));
+    assert.match(reply, /\{"length":39998\}$/);
+    await until(() => bodies.held() === 0);
+  });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { createPlaces, createTurns } from '../../src/kernel/turns.ts';
+import { createTurns } from '../../src/kernel/turns.ts';
 import { encryptBinary } from '../../src/wire/pgp.ts';
 import { NOW } from '../support/store.ts';
 import { countTurns } from '../support/turns.ts';
@@ -12,7 +12,7 @@ describe('createTurns', () => {
     const turns = createTurns();
     const begun: [piece: number, turn: number][] = [];
     const pieces = Array.from({ length: 20 }, (_, piece) =>
-      turns(async () => {
+      turns(null, async () => {
         begun.push([piece, turn()]);
         // While a piece continues in microtasks, no other begins.
         for (let step = 0; step < 50; step += 1) await null;
@@ -33,8 +33,8 @@ describe('createTurns', () => {
 
   it('continues after a failed piece', async () => {
     const turns = createTurns();
-    const failing = turns(() => Promise.reject(new Error('the first')));
-    const next = turns(async () => 'the second');
+    const failing = turns(null, () => Promise.reject(new Error('the first')));
+    const next = turns(null, async () => 'the second');
     await assert.rejects(failing, /the first/);
     assert.equal(await next, 'the second');
   });
@@ -52,30 +52,5 @@ describe('createTurns', () => {
       }),
     );
     assert.equal(new Set(ends).size, 8, `turns ${ends.join(', ')}`);
-  });
-});
-
-describe('createPlaces', () => {
-  it('starts work in order, with at most the given number at a time, whether it succeeds or not', async () => {
-    const place = createPlaces(3);
-    let underWay = 0;
-    let most = 0;
-    const begun: number[] = [];
-    const pieces = Array.from({ length: 20 }, (_, piece) =>
-      place(async () => {
-        begun.push(piece);
-        underWay += 1;
-        most = Math.max(most, underWay);
-        await new Promise(setImmediate);
-        underWay -= 1;
-        if (piece % 4 === 1) throw new Error(String(piece));
-        return piece;
-      }),
-    );
-    for (const [piece, result] of (await Promise.allSettled(pieces)).entries()) {
-      assert.equal(result.status === 'fulfilled' ? result.value : Number(result.reason.message), piece);
-    }
-    assert.equal(most, 3);
-    assert.deepEqual(begun, [...begun.keys()]);
   });
 });

@@ -1,21 +1,32 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { LOOKUPS_SLOW, LOOKUPS_UNKNOWN, NAMES_REMEMBERED, SLOW_LOOKUP_MS } from '../../src/kernel/limits/limits.ts';
+import {
+  LOOKUPS_SLOW,
+  LOOKUPS_UNKNOWN,
+  LOOKUPS_UNKNOWN_PER_CUSTOMER,
+  LOOKUPS_WAITING_PER_CUSTOMER,
+  NAMES_REMEMBERED,
+  SLOW_LOOKUP_MS,
+} from '../../src/kernel/limits/limits.ts';
 import { createResolve, systemResolve } from '../../src/outbound/resolve.ts';
 
 /** Resolves when all consequences of a look-up have happened. */
 const nextTurn = (): Promise<void> => new Promise(setImmediate);
 
+/** Longer than any test. */
+const NEVER_MS = 600_000;
+
 const ANSWER = [{ address: '192.0.2.1', family: 4 }];
 
 /** A system resolver whose look-ups end when the test says so. */
-function openResolve(missing: Error | null = null) {
+function openResolve(missing: Error | null = null, limitMs = NEVER_MS) {
   let now = 0;
   const asked: string[] = [];
   const ends = new Map<string, (error?: Error) => void>();
   const resolve = createResolve({
     stopwatch: () => now,
     exhaustion: async () => missing,
+    limitMs,
     lookup: (hostname) =>
       new Promise((answer, fail) => {
         asked.push(hostname);
@@ -91,6 +102,70 @@ describe('a name', () => {
   it('is looked up by the system where nothing else is said', async () => {
     assert.ok((await systemResolve('localhost')).length > 0);
     await assert.rejects(systemResolve('no-such-name.invalid'), { syscall: 'getaddrinfo' });
+  });
+});
+
+describe('the names of one customer', () => {
+  it('take a part of the places, and those of others take turns with them', async () => {
+    const { resolve, asked, end } = openResolve();
+    const many = names('many', LOOKUPS_UNKNOWN_PER_CUSTOMER + 3);
+    for (const name of many) void resolve(name, 'one');
+    for (const owner of ['two', 'three']) for (const name of names(owner, 5)) void resolve(name, owner);
+    await nextTurn();
+    // All places are taken.
+    assert.equal(asked.length, LOOKUPS_UNKNOWN);
+    assert.equal(asked.filter((name) => name.startsWith('many')).length, LOOKUPS_UNKNOWN_PER_CUSTOMER);
+    void resolve('new.example', 'four');
+    await end('many0.example');
+    await end('many1.example');
+    // The first customer has waited longest. Then it is the turn of the last one, because the others have as many as they may.
+    assert.deepEqual(asked.slice(LOOKUPS_UNKNOWN), [many[LOOKUPS_UNKNOWN_PER_CUSTOMER], 'new.example']);
+    await end('two0.example');
+    assert.equal(asked.at(-1), 'two4.example');
+  });
+
+  it('may wait in a bounded number', async () => {
+    const { resolve, end } = openResolve();
+    const all = names('many', LOOKUPS_UNKNOWN_PER_CUSTOMER + LOOKUPS_WAITING_PER_CUSTOMER);
+    for (const name of all) void resolve(name, 'one');
+    await assert.rejects(resolve('next.example', 'one'), {
+      code: 'EAI_AGAIN',
+      message: /you have too many host names/,
+    });
+    const other = resolve('next.example', 'other');
+    await nextTurn();
+    await end('next.example');
+    assert.deepEqual(await other, ANSWER);
+  });
+
+  it('that wait do not hold up another customer that asks for the same name', async () => {
+    const { resolve, asked, end } = openResolve();
+    for (const name of [...names('slow', LOOKUPS_UNKNOWN_PER_CUSTOMER), 'same.example']) void resolve(name, 'one');
+    const other = resolve('same.example', 'other');
+    await nextTurn();
+    assert.equal(asked.at(-1), 'same.example');
+    await end('same.example');
+    assert.deepEqual(await other, ANSWER);
+    // The first customer's turn has not come: it looks the name up for itself.
+    await end('slow0.example');
+    assert.equal(asked.filter((name) => name === 'same.example').length, 2);
+  });
+});
+
+describe('a look-up that takes too long', () => {
+  it('fails, keeps its place as long as the system works on it, and is not begun any more if it waited', async (t) => {
+    // Keeps the process alive, which the time limit does not.
+    const alive = setInterval(() => {}, 1000);
+    t.after(() => clearInterval(alive));
+    const { resolve, asked, end } = openResolve(null, 0);
+    const hanging = names('hanging', LOOKUPS_UNKNOWN);
+    const late = [...hanging, 'waiting.example'].map((name) => assert.rejects(resolve(name), { code: 'ETIMEOUT' }));
+    await Promise.all(late);
+    assert.deepEqual(asked, hanging);
+    const next = assert.rejects(resolve('next.example'), { code: 'ETIMEOUT' });
+    await end('hanging0.example');
+    assert.deepEqual(asked, [...hanging, 'next.example']);
+    await next;
   });
 });
 

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { html } from '../../src/http/html.ts';
 import type { Reply } from '../../src/http/route.ts';
-import { eventStream, pause, type StreamEvent } from '../../src/portal/event-stream.ts';
+import { LIVE_PAGES_PER_CUSTOMER, LIVE_PAGES_PER_SESSION } from '../../src/kernel/limits/portal.ts';
+import { enterLive, eventStream, pause, type StreamEvent } from '../../src/portal/event-stream.ts';
 
 const call = (signal: AbortSignal) => ({ signal });
 /** Firefox takes a stream for connected with its first bytes. */
@@ -96,5 +97,31 @@ describe('an event stream', () => {
     leaving.abort();
     await paused;
     await pause(60_000, leaving.signal);
+  });
+});
+
+describe('the live pages that are open', () => {
+  it('are bounded for each session and each customer, and leave room for others', () => {
+    const gone = new AbortController();
+    const [soon, later] = [new AbortController(), gone.signal];
+    const open = (customer: string | null, session: string, signal = later): void =>
+      enterLive(customer, session, signal);
+    try {
+      open('one', 'first', soon.signal);
+      for (let n = 1; n < LIVE_PAGES_PER_SESSION; n += 1) open('one', 'first');
+      const refused = { code: 'too_many_requests', headers: { 'Retry-After': '10' } };
+      assert.throws(() => open('one', 'first'), refused);
+      for (let n = LIVE_PAGES_PER_SESSION; n < LIVE_PAGES_PER_CUSTOMER; n += 1) open('one', `session ${n}`);
+      assert.throws(() => open('one', 'another'), refused);
+      open('two', 'another');
+      open(null, 'operator');
+      soon.abort();
+      // Of the session too: a refusal took no place of it.
+      open('one', 'first');
+      assert.throws(() => open('one', 'another'), refused);
+    } finally {
+      gone.abort();
+    }
+    enterLive('one', 'first', gone.signal);
   });
 });

@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { html } from '../../src/http/html.ts';
 import { createIds, randomBytes } from '../../src/kernel/ids.ts';
 import { createAttemptFeed } from '../../src/observe/attempt-feed.ts';
-import { type LivePace, liveContent, liveTurns } from '../../src/portal/live-content.ts';
+import { inLiveTurn, type LivePace, liveContent, liveTurns } from '../../src/portal/live-content.ts';
 import { batchOf } from '../support/attempts.ts';
 import { attemptOf } from '../support/batches.ts';
 import { cleanUp } from '../support/cleanup.ts';
@@ -75,5 +75,30 @@ describe('a live part', () => {
     const next = events.next();
     leaving.abort();
     assert.equal((await next).done, true);
+  });
+});
+
+describe('the work for live pages', () => {
+  it('is done one piece at a time, of each customer in turn, and passes on results and failures', async () => {
+    const done: string[] = [];
+    let underWay = 0;
+    const piece = (owner: string): Promise<string> =>
+      inLiveTurn(owner, async () => {
+        underWay += 1;
+        assert.equal(underWay, 1);
+        await new Promise(setImmediate);
+        underWay -= 1;
+        done.push(owner);
+        if (owner === 'failing') throw new Error('the list cannot be read');
+        return owner;
+      });
+    void piece('first');
+    const pieces = [...Array.from({ length: 5 }, () => piece('many')), piece('failing'), piece('one')];
+    const results = await Promise.allSettled(pieces);
+    assert.deepEqual(done.slice(0, 5), ['first', 'many', 'failing', 'one', 'many']);
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      [...Array.from({ length: 5 }, () => 'fulfilled'), 'rejected', 'fulfilled'],
+    );
   });
 });

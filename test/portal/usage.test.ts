@@ -59,10 +59,10 @@ describe('the usage in the portal', () => {
       await shown.waitForURL(`**/customers/${id}`);
     };
     await save('5', '70');
-    assert.deepEqual(await limits(), { endpoints: 5, webhooks: null, eventsPerSecond: 70 });
+    assert.deepEqual(await limits(), { endpoints: 5, webhooks: 100, eventsPerSecond: 70 });
     assert.match(await shown.locator('main').innerText(), /Endpoints\s+0 of at most 5/);
     await save('', '70');
-    assert.deepEqual(await limits(), { endpoints: null, webhooks: null, eventsPerSecond: 70 });
+    assert.deepEqual(await limits(), { endpoints: 50, webhooks: 100, eventsPerSecond: 70 });
   });
 
   it("shows a customer its own alone, and has no page of others'", async (t) => {

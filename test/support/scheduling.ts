@@ -1,17 +1,25 @@
 /** A scheduler, jobs for it, and the jobs that it started. */
-import type { Claimed, Job, Room } from '../../src/delivery/batch.ts';
-import { AT_ONCE, createScheduler, type Scheduler, type SchedulerLimits } from '../../src/delivery/scheduler.ts';
+import type { Claimed, Job, Room, SchedulerLimits } from '../../src/delivery/batch.ts';
+import { AT_ONCE, createScheduler, type Scheduler } from '../../src/delivery/scheduler.ts';
 import type { Progress, Webhook } from '../../src/webhooks/webhook.ts';
 import { batchOf, progressOf } from './attempts.ts';
 import { NOW } from './store.ts';
 
 const LIMITS: SchedulerLimits = {
-  ...{ perEndpoint: 8, inFlight: 64, lingersMs: 1000, inFlightInAll: 256, claimed: 256, claimedInAll: 4096 },
+  ...{
+    perEndpoint: 8,
+    perCustomer: 64,
+    inFlight: 64,
+    lingersMs: 1000,
+    inFlightInAll: 256,
+    claimed: 256,
+    claimedInAll: 4096,
+  },
 };
 
 /** The concurrency of a webhook: as many requests as there are slots, or one at a time. */
-export const PARALLEL = { isSequential: false, isRateLimited: false, next: AT_ONCE } as const;
-export const SEQUENTIAL = { isSequential: true, isRateLimited: false, next: AT_ONCE } as const;
+export const PARALLEL = { customerId: null, isSequential: false, isRateLimited: false, next: AT_ONCE } as const;
+export const SEQUENTIAL = { customerId: null, isSequential: true, isRateLimited: false, next: AT_ONCE } as const;
 
 export function openScheduler(limits: Partial<SchedulerLimits> = {}): Scheduler {
   return createScheduler({ ...LIMITS, ...limits });
@@ -32,7 +40,7 @@ export function jobs(webhookNumber: number, endpointId: string, count: number, f
 export function admit(
   scheduler: Scheduler,
   added: readonly Job[],
-  how: Pick<Claimed, 'isSequential' | 'isRateLimited' | 'next'> = PARALLEL,
+  how: Pick<Claimed, 'customerId' | 'isSequential' | 'isRateLimited' | 'next'> = PARALLEL,
 ): void {
   const [first] = added;
   if (first !== undefined) scheduler.admit({ webhookNumber: first.webhookNumber, jobs: added, ...how });

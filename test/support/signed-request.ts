@@ -48,7 +48,7 @@ export async function signedRequest(options: SignedRequestOptions = {}): Promise
   const { gzip = false, encryption = null, customHeaders = [], bearer, standardWebhooks = false } = options;
   const envelope = { subscriptionId: 'w1', sessionId: 's1', attemptNumber: 1, records: records.map(record), now: at };
   const inClear = options.content ?? encodeEnvelope(envelope);
-  const payload = options.payload ?? (await encodePayload(inClear, { gzip, encryption, now: at }));
+  const payload = options.payload ?? (await encodePayload(inClear, { gzip, encryption, now: at, owner: null }));
   const { bytes: body } = payload;
   const url = new URL(`https://hooks.example.com${path}`);
   const content = contentHeaders(body, at);

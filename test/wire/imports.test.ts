@@ -6,7 +6,7 @@ const folder = new URL('../../src/wire/', import.meta.url);
 const files = readdirSync(folder);
 
 /** The sender's side, which may use Node's modules. Everything else runs on every runtime with WebCrypto. */
-const SENDER = ['challenge.ts', 'payload.ts', 'pgp.ts'];
+const SENDER = ['challenge.ts', 'payload.ts', 'pgp.ts', 'pgp-bounds.ts'];
 
 describe('the files of src/wire', () => {
   it('are found', () => {
@@ -22,7 +22,7 @@ describe('the files of src/wire', () => {
       for (const [statement, type, from = ''] of imports) {
         const own =
           /^\.\/[a-z0-9-]+\.ts$/.test(from) ||
-          ['limits/limits.ts', 'lru.ts', 'turns.ts'].some((file) => from === `../kernel/${file}`) ||
+          ['fair-queue.ts', 'limits/limits.ts', 'lru.ts', 'turns.ts'].some((file) => from === `../kernel/${file}`) ||
           from.startsWith('node:');
         assert.ok(own || (from === 'openpgp' && type !== undefined), statement);
       }

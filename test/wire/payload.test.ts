@@ -41,25 +41,25 @@ describe('payloads', () => {
 
   describe('encoding', () => {
     it('sends a plain body unchanged', async () => {
-      const payload = await encodePayload(BODY, { gzip: false, encryption: null, now: NOW });
+      const payload = await encodePayload(BODY, { gzip: false, encryption: null, now: NOW, owner: null });
       assert.deepEqual(payload, { bytes: BODY, headers: JSON_TYPE });
     });
 
     it('sets Content-Encoding for a compressed body', async () => {
-      const { bytes, headers } = await encodePayload(BODY, { gzip: true, encryption: null, now: NOW });
+      const { bytes, headers } = await encodePayload(BODY, { gzip: true, encryption: null, now: NOW, owner: null });
       assert.deepEqual(headers, { ...JSON_TYPE, 'content-encoding': 'gzip' });
       assert.ok(gunzipSync(bytes).equals(BODY));
     });
 
     it('names the key of an encrypted body, and sets no encoding', async () => {
-      const { bytes, headers } = await encodePayload(BODY, { gzip: false, encryption, now: NOW });
+      const { bytes, headers } = await encodePayload(BODY, { gzip: false, encryption, now: NOW, owner: null });
       assert.deepEqual(headers, PGP_TYPE);
       const decrypted = await decrypt(bytes, '');
       assert.ok(decrypted.ok && Buffer.from(decrypted.bytes).equals(BODY));
     });
 
     it('compresses, then encrypts, and sets only x-original-encoding', async () => {
-      const { bytes, headers } = await encodePayload(BODY, { gzip: true, encryption, now: NOW });
+      const { bytes, headers } = await encodePayload(BODY, { gzip: true, encryption, now: NOW, owner: null });
       assert.deepEqual(headers, { ...PGP_TYPE, 'x-original-encoding': 'gzip' });
       const decrypted = await decrypt(bytes, '');
       assert.ok(decrypted.ok && gunzipSync(decrypted.bytes).equals(BODY));
@@ -68,7 +68,7 @@ describe('payloads', () => {
     it('sends nothing unencrypted if the key cannot be used', async () => {
       const expired = { keyName: 'old', publicKey: pgpVector('expired') };
       await assert.rejects(
-        encodePayload(BODY, { gzip: false, encryption: expired, now: NOW }),
+        encodePayload(BODY, { gzip: false, encryption: expired, now: NOW, owner: null }),
         (error) => keyErrorCode(error) === 'expired_key',
       );
     });
@@ -79,7 +79,7 @@ describe('payloads', () => {
       const one = fc.record({ body: fc.uint8Array({ maxLength: 5000 }), gzip: fc.boolean(), encrypted: fc.boolean() });
       await fc.assert(
         fc.asyncProperty(one, async ({ body, gzip, encrypted }) => {
-          const encoding = { gzip, encryption: encrypted ? encryption : null, now: NOW };
+          const encoding = { gzip, encryption: encrypted ? encryption : null, now: NOW, owner: null };
           const { bytes, headers } = await encodePayload(body, encoding);
           const verdict = await decodePayload(bytes, headers, { decrypt, maxBytes: 5000 });
           assert.ok(verdict.ok, JSON.stringify(verdict));
@@ -134,7 +134,7 @@ describe('payloads', () => {
     it('accepts a body of the largest size, and refuses a larger one', async () => {
       for (const gzip of [false, true]) {
         for (const encrypted of [false, true]) {
-          const encoding = { gzip, encryption: encrypted ? encryption : null, now: NOW };
+          const encoding = { gzip, encryption: encrypted ? encryption : null, now: NOW, owner: null };
           const { bytes, headers } = await encodePayload(BODY, encoding);
           assert.ok((await decodePayload(bytes, headers, { decrypt, maxBytes: BODY.length })).ok);
           const verdict = await decodePayload(bytes, headers, { decrypt, maxBytes: BODY.length - 1 });

@@ -1,9 +1,7 @@
 /** Invitations: created through the administration API, used on a page where the user sets a password. */
 import { z } from 'zod';
 import { INVITATIONS_PATH, type Invitations, invitationUrl, type NewInvitation } from '../../access/invitations.ts';
-import { type Attempt, refuseBlocked, type Throttle } from '../../access/throttle.ts';
 import type { User } from '../../access/user.ts';
-import type { Clock } from '../../kernel/ids.ts';
 import {
   CHOSEN_PASSWORD_MAX_LENGTH,
   CHOSEN_PASSWORD_MIN_LENGTH,
@@ -16,7 +14,6 @@ import { validate } from '../../kernel/validation.ts';
 import { attributes, type Html, html } from '../html.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
 import { createPageReply, type PageLook, type PageReply } from '../page.ts';
-import { networkOf } from '../request.ts';
 import { actionRoute } from '../resource-routes.ts';
 import { type Call, emptyInput, jsonBody, type Reply, type Route } from '../route.ts';
 
@@ -33,8 +30,6 @@ const passwordForm = z.strictObject({ password: z.string(), passwordAgain: z.str
 
 type Dependencies = {
   readonly invitations: Invitations;
-  readonly throttle: Throttle;
-  readonly clock: Clock;
   /** The path of the portal's stylesheet. */
   readonly stylesheet: string;
   /** The sign-in page; null without a portal. */
@@ -78,19 +73,13 @@ export function inviteRoute({ invitations, once, publicUrl }: InviteDependencies
 
 /** The page on which an invited user sets a password. */
 export function invitationRoutes(dependencies: Dependencies): Route[] {
-  const { invitations, throttle, clock, signInPath, signInInvited, customersLook } = dependencies;
+  const { invitations, signInPath, signInInvited, customersLook } = dependencies;
   const pageReply = createPageReply(dependencies.stylesheet);
-  /** The invited user. Throws 404 without the reason, and 429 after many attempts. */
+  /** The invited user. Throws 404 without the reason. Tries are not counted: nobody guesses 256 random bits. */
   const invited = async (call: Call): Promise<User> => {
-    const attempt: Attempt = { network: networkOf(call.remoteAddress), clientId: tokenOf(call) };
-    refuseBlocked(await throttle.blockedForMs(attempt, clock()), tooMany);
     const user = await invitations.find(tokenOf(call));
-    if (user !== null) {
-      refuseBlocked(await throttle.blockedForMs(attempt, clock()), tooMany);
-      return user;
-    }
-    refuseBlocked(await throttle.countFailure(attempt, clock()), tooMany);
-    throw new Refusal('not_found', 'this invitation cannot be used');
+    if (user === null) throw new Refusal('not_found', 'this invitation cannot be used');
+    return user;
   };
   const lookOf = async ({ customerId }: User): Promise<PageLook | null> =>
     customerId === null ? null : customersLook();
@@ -145,10 +134,6 @@ export function invitationRoutes(dependencies: Dependencies): Route[] {
 
 function tokenOf({ params }: Call): string {
   return params.token ?? '';
-}
-
-function tooMany(): string {
-  return 'too many invitations were tried from this address';
 }
 
 /** Accounts with the role service cannot sign in. */

@@ -72,7 +72,8 @@ export function recordRoutes({ readRecords, webhooks, gate, stopping }: Dependen
           description:
             'They must be encrypted, and there is no key or it has expired; or the webhook is in mode `pull` and stopped',
         },
-        503: { description: 'Too many readers wait; see `Retry-After`' },
+        429: { description: 'Too many of your reads are under way or wait; see `Retry-After`' },
+        503: { description: 'Too many reads wait; see `Retry-After`' },
       },
       respond: async (call) => {
         const after = readInteger(call.query, 'after', -1, Number.MAX_SAFE_INTEGER, null);

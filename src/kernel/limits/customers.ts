@@ -17,7 +17,9 @@ export const CUSTOMERS_SUGGESTED = 20;
 /** Customers whose use cases, routes and pages stay in memory, about 100 KB each. */
 export const CUSTOMERS_CACHED = 200;
 
-/** The largest limits that a customer can have. */
+/** The limits of a customer that has no others, and the largest that it can have. */
+export const ENDPOINTS_LIMIT_DEFAULT = 50;
+export const WEBHOOKS_LIMIT_DEFAULT = 100;
 export const ENDPOINTS_LIMIT_MAX = 100_000;
 export const WEBHOOKS_LIMIT_MAX = 100_000;
 export const EVENTS_PER_SECOND_LIMIT_MAX = 100_000;

@@ -12,8 +12,11 @@ export const DELIVERIES_IN_FLIGHT = 64;
 export const DELIVERIES_IN_FLIGHT_PER_ENDPOINT = 8;
 export const DELIVERY_LINGERS_MS = 1000;
 export const DELIVERIES_IN_FLIGHT_IN_ALL = 256;
-/** Test deliveries under way at once, and the `Retry-After` of the refusal of one more. */
+/** Of all these, slow ones included, for one customer. */
+export const DELIVERIES_IN_FLIGHT_PER_CUSTOMER = 64;
+/** Test deliveries under way at once, of one customer, and the `Retry-After` of the refusal of one more. */
 export const TEST_DELIVERIES_IN_FLIGHT = 16;
+export const TEST_DELIVERIES_PER_CUSTOMER = 4;
 /** Of one read of records: bytes of data, as of a batch, and how many records: at most, and if the reader does not say it. */
 export const RECORDS_BYTES: number = 1024 * 1024;
 export const RECORDS_MAX = 1000;
@@ -24,6 +27,12 @@ export const RECORDS_DEFAULT = 100;
  */
 export const RECORDS_WAIT_MAX_SECONDS = 30;
 export const RECORDS_WAITING = 1000;
+/** Of these, readers of one customer. */
+export const RECORDS_WAITING_PER_CUSTOMER = 100;
+/** Bodies of reads that are made at once, of one customer, and how many reads of it may wait for that. */
+export const RECORDS_READING = 4;
+export const RECORDS_READING_PER_CUSTOMER = 2;
+export const RECORDS_READS_WAITING_PER_CUSTOMER = 100;
 export const RECORDS_LOOK_MS = 100;
 export const RECORDS_LOOK_EVERY_MS = 5;
 export const RECORDS_LOOK_SHARE = 10;
@@ -86,6 +95,8 @@ export const STATE_EVENT_WEBHOOKS = 10_000;
 /** Bodies of about this size or more are made in a thread, which ends when it is idle for `LARGE_BODIES_IDLE_MS`. */
 export const LARGE_BODY_BYTES: number = 64 * 1024;
 export const LARGE_BODIES_IDLE_MS = 60_000;
+/** Large bodies that the thread makes at once, while one is compressed or read. The others wait outside it, and customers take turns. */
+export const LARGE_BODIES_AT_ONCE = 4;
 /** A thread that does not answer for this long is ended. The largest body, compressed and encrypted, takes 100 ms on a slow machine. */
 export const LARGE_BODY_ANSWER_MS = 30_000;
 /** Threads that may end while they make one body; then the attempt fails. */

@@ -7,6 +7,10 @@
 export const TOKEN_REQUEST_BYTES: number = 16 * 1024;
 export const ADMIN_REQUEST_BYTES: number = 1024 * 1024;
 export const EVENT_REQUEST_BYTES: number = 8 * 1024 * 1024;
+/** Bytes of bodies that have arrived and are not answered: of all, and of one customer, client or network. The first piece of memory. */
+export const BODIES_BYTES: number = 128 * 1024 * 1024;
+export const BODIES_BYTES_PER_OWNER: number = 32 * 1024 * 1024;
+export const BODY_FIRST_BYTES: number = 16 * 1024;
 export const EVENTS_PER_REQUEST = 1000;
 /** How much of the body of a refused request is still read, and for how long, so that the client reads the reply. */
 export const DISCARDED_BODY_BYTES: number = 16 * 1024 * 1024;
@@ -92,6 +96,21 @@ export const PGP_KEY_BYTES: number = 64 * 1024;
 export const PGP_KEYS_CACHED = 64;
 /** RSA keys with fewer bits than this are refused. */
 export const PGP_RSA_MIN_BITS = 2048;
+/**
+ * What a key may have; GnuPG makes RSA keys of at most 4096 bits, with the exponent 65537. Certifications by others are only read. The key's
+ * own signatures are verified: each takes up to 1 ms, and with a slow algorithm, such as DSA, up to 11 ms.
+ */
+export const PGP_USER_IDS_MAX = 32;
+export const PGP_SUBKEYS_MAX = 16;
+export const PGP_CERTIFICATIONS_MAX = 400;
+export const PGP_SIGNATURES_MAX = 40;
+export const PGP_SLOW_SIGNATURES_MAX = 3;
+export const PGP_RSA_MAX_BITS = 8192;
+export const PGP_RSA_EXPONENT_MAX_BITS = 32;
+/** FIPS 186-4 §4.2. */
+export const PGP_DSA_MAX_BITS = { prime: 3072, order: 256 } as const;
+/** Keys of one customer that may wait to be checked. One is checked at a time. */
+export const PGP_KEYS_WAITING = 8;
 /** PGP messages that decompress to more are refused. The service itself never compresses inside PGP. */
 export const PGP_UNPACKED_BYTES: number = 64 * 1024 * 1024;
 /** Decompressed at a time. With gzip's worst ratio of 1:1032 this yields 16 MiB. */
@@ -133,6 +152,13 @@ export const THREADS = 40;
 export const LOOKUPS_QUICK = 12;
 export const LOOKUPS_UNKNOWN = 12;
 export const LOOKUPS_SLOW = 8;
+/** Of these, for one customer, and how many more names of it may wait. */
+export const LOOKUPS_QUICK_PER_CUSTOMER = 6;
+export const LOOKUPS_UNKNOWN_PER_CUSTOMER = 4;
+export const LOOKUPS_SLOW_PER_CUSTOMER = 2;
+export const LOOKUPS_WAITING_PER_CUSTOMER = 200;
+/** How long the answer to a look-up is waited for, with the wait for its turn. The system itself may go on for longer. */
+export const LOOKUP_MS = 15_000;
 export const SLOW_LOOKUP_MS = 1000;
 export const NAMES_REMEMBERED = 10_000;
 

@@ -12,8 +12,12 @@ export const SESSIONS_PURGED_AT_ONCE = 100;
 export const USER_AGENT_KEPT_LENGTH = 300;
 /** The cost of new password hashes: log2 of scrypt's N. */
 export const PASSWORD_LOG2_N = 17;
-/** Passwords waiting to be checked or set, one at a time; each takes 128 MiB and some tenths of a second. */
-export const PASSWORDS_WAITING_MAX = 20;
+/**
+ * Passwords waiting to be checked or set, of all and of one network or customer. One at a time is, and takes 128 MiB and some tenths of a
+ * second.
+ */
+export const PASSWORDS_WAITING_MAX = 60;
+export const PASSWORDS_WAITING_PER_OWNER = 5;
 export const SIGN_IN_REQUEST_BYTES: number = 16 * 1024;
 /** A percent-encoded return path of full length and the token of the form. */
 export const SMALL_FORM_BYTES: number = 32 * 1024;
@@ -59,7 +63,7 @@ export const RESULT_LOOK_MS = 100;
 // Passkeys.
 /** Lifetime of a passkey challenge. */
 export const CHALLENGE_MS: number = 5 * 60_000;
-/** Open passkey challenges, some hundred bytes each; the oldest go first. */
+/** Answered passkey challenges that are remembered until they end, some hundred bytes each; the oldest go first. */
 export const CHALLENGES_MAX = 10_000;
 export const PASSKEYS_PER_USER_MAX = 20;
 export const PASSKEY_NAME_MAX_LENGTH = 60;
@@ -92,6 +96,12 @@ export const LIVE_EVERY_MS = 500;
 export const LIVE_CHECK_MS = 2000;
 /** Failures by cause take some ten milliseconds to count. */
 export const FAILURES_EVERY_MS = 2000;
+/** Live pages that are open at once: of all, of one customer, and of one session, whose browser has several tabs with some streams each. */
+export const LIVE_PAGES = 300;
+export const LIVE_PAGES_PER_CUSTOMER = 60;
+export const LIVE_PAGES_PER_SESSION = 20;
+/** All live pages together are read and drawn for at most this share of the time: the more there are, the less often. */
+export const LIVE_WORK_SHARE = 0.2;
 /** A live page is read for at most this share of the time, so a slow list is refreshed less often; but at least this often. */
 export const LIVE_READING_SHARE = 0.05;
 export const LIVE_PAUSE_MAX_MS = 10_000;
@@ -102,6 +112,8 @@ export const QUEUES_SHOWN = 5;
 // Compression of pages.
 /** Shorter pages fit into one or two packets uncompressed. */
 export const PACKED_MIN_LENGTH = 1400;
+/** Pages of one customer that may wait to be compressed. */
+export const PAGES_WAITING_PER_CUSTOMER = 100;
 /** Attempts at the start of a live tail, attempts that it keeps, and how often new ones are sent. */
 export const TAIL_BEGINS_WITH = 30;
 export const TAIL_SHOWN = 100;

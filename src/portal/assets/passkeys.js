@@ -61,7 +61,6 @@
     const page = new DOMParser().parseFromString(await reply.text(), 'text/html');
     const again = page.querySelector(`form[data-passkey="${form.dataset.passkey}"]`);
     if (again?.querySelector('[role="alert"]:not([hidden])')) return showAgain(form, again);
-    if (reply.status === 429) throw new Error('That was tried too often: try again in a minute.');
     throw new Error('The page is out of date: load it again.');
   };
   // With what was wrong beside its fields, as it stands in the page that a browser would have been answered.

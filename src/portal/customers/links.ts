@@ -1,18 +1,16 @@
 /** Opens portal links (contract §8): the first visitor with the link gets a session in the customer's portal. */
 import type { NewSession, Sessions } from '../../access/sessions.ts';
-import { refuseBlocked } from '../../access/throttle.ts';
 import { PORTAL_LINKS_PATH } from '../../customers/portal-links.ts';
 import { html } from '../../http/html.ts';
-import { networkOf } from '../../http/request.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { isVisit } from '../browser.ts';
 import type { OpenCall, View } from '../call.ts';
 import { clearCookie, FRAME_COOKIE, SESSION_COOKIE, setCookie, setCustomerVisit, VISITOR_COOKIE } from '../cookies.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { brandMark } from '../parts/brand.ts';
-import { tooOften, visitorOf } from '../sign-in.ts';
+import { visitorOf } from '../sign-in.ts';
 
-export function portalLinkPages({ pages, services, throttle, clock }: PageDependencies): PageRoute[] {
+export function portalLinkPages({ pages, services }: PageDependencies): PageRoute[] {
   return [
     pages.openPage({
       method: 'GET',
@@ -21,16 +19,12 @@ export function portalLinkPages({ pages, services, throttle, clock }: PageDepend
       // A link may be opened in a frame, and so may the page that says why it cannot be used.
       isFramable: true,
       respond: async (call) => {
-        const { request, params, remoteAddress, isFramed } = call;
+        const { request, params, isFramed } = call;
         const token = params.token ?? '';
         if (!isVisit(request)) throw new Refusal('not_found', 'a portal link is opened by a visit');
-        const attempt = { network: networkOf(remoteAddress), clientId: 'a portal link' };
-        refuseBlocked(await throttle.blockedForMs(attempt, clock()), tooOften);
+        // Tries are not counted: nobody guesses 256 random bits, and a count would lock out the links of others behind the same address.
         const begun = await services.portalLinks.open(token, visitorOf(call));
-        if (begun === null) {
-          refuseBlocked(await throttle.countFailure(attempt, clock()), tooOften);
-          return unusableView(call);
-        }
+        if (begun === null) return unusableView(call);
         // A frame has cookies of its own. Elsewhere the cookie of an operator's session is overwritten, and nobody could end that session.
         if (!isFramed) await endOperatorsSession(services.sessions, call.cookieOf);
         const cookies = [

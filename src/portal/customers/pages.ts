@@ -2,7 +2,7 @@
 import type { Customer } from '../../customers/customer.ts';
 import { customerReader } from '../../customers/customers.ts';
 import { html } from '../../http/html.ts';
-import { METADATA_PAIRS_MAX } from '../../kernel/limits/customers.ts';
+import { ENDPOINTS_LIMIT_DEFAULT, METADATA_PAIRS_MAX, WEBHOOKS_LIMIT_DEFAULT } from '../../kernel/limits/customers.ts';
 import type { Belongings } from '../../store/customers.ts';
 import { attempted, pathId, redirectTo, type View } from '../call.ts';
 import { type FieldTable, type FormField, number, rows, text } from '../field-table.ts';
@@ -41,7 +41,7 @@ export function customerPages(dependencies: PageDependencies): PageRoute[] {
       choices: async () => null,
       fields: () => CUSTOMER_FIELDS,
       layout: ({ group, field }) =>
-        html`${group('The customer', null, 'name', 'externalId')}${field('metadata')}${group('Limits', 'Leave empty for no limit. Nothing that is there already is taken away.', 'limits.endpoints', 'limits.webhooks', 'limits.eventsPerSecond')}`,
+        html`${group('The customer', null, 'name', 'externalId')}${field('metadata')}${group('Limits', `Without a number, it can have ${ENDPOINTS_LIMIT_DEFAULT} endpoints, ${WEBHOOKS_LIMIT_DEFAULT} webhooks and any number of events. Nothing that is there already is taken away.`, 'limits.endpoints', 'limits.webhooks', 'limits.eventsPerSecond')}`,
       adjust: (body, before) => (before === null ? body : objectPatches(body, before, ['metadata'])),
       creation: {
         title: 'Add a customer',

@@ -129,7 +129,7 @@ function usageFigures(total: Usage): Html {
 function limitsSection(used: CustomerUsageView): Html {
   const full = (['endpoints', 'webhooks'] as const).filter((name) => {
     const { count, limit } = used.limits[name];
-    return limit !== null && count >= limit;
+    return count >= limit;
   });
   const warning =
     full.length === 0
@@ -147,7 +147,7 @@ function limitEntries({ limits: { endpoints, webhooks, eventsPerSecond } }: Cust
 }
 
 function limitText({ count, limit }: CustomerUsageView['limits']['endpoints']): string {
-  return limit === null ? `${countText(count)}, no limit` : `${countText(count)} of at most ${countText(limit)}`;
+  return `${countText(count)} of at most ${countText(limit)}`;
 }
 
 const LABELS: Readonly<Record<keyof Usage, string>> = {

@@ -5,6 +5,7 @@ import { TAIL_BEGINS_WITH, TAIL_EVERY_MS, TAIL_SHOWN } from '../../kernel/limits
 import type { AttemptFeed, FeedPiece } from '../../observe/attempt-feed.ts';
 import type { AttemptOutcome } from '../../store/deliveries.ts';
 import { pause, type StreamEvent } from '../event-stream.ts';
+import { inLiveTurn } from '../live-content.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { newForm, selectField } from '../parts/fields.ts';
 import { listView, withQuery } from '../parts/list.ts';
@@ -113,7 +114,7 @@ export async function* tailEvents(
   for await (const { items, dropped } of feed.subscribe(webhookId, signal)) {
     const fitting = items.filter(({ attempt }) => outcome === null || outcomeOf(attempt) === outcome);
     if (fitting.length === 0) continue;
-    yield { html: await pieceRows({ items: fitting, dropped }, webhookOf) };
+    yield { html: await inLiveTurn(feed.owner, () => pieceRows({ items: fitting, dropped }, webhookOf)) };
     await pause(TAIL_EVERY_MS, signal);
   }
 }

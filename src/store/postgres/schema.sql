@@ -48,8 +48,8 @@ CREATE TABLE customer (
   external_id text COLLATE "C" UNIQUE,  -- the operator's own id of it
   metadata    json NOT NULL,
   active      boolean NOT NULL,
-  max_endpoints         bigint CHECK (max_endpoints >= 0),          -- null: no limit
-  max_webhooks          bigint CHECK (max_webhooks >= 0),
+  max_endpoints         bigint CHECK (max_endpoints >= 0),          -- null: 50
+  max_webhooks          bigint CHECK (max_webhooks >= 0),           -- null: 100
   max_events_per_second bigint CHECK (max_events_per_second > 0),
   created_at  bigint NOT NULL,
   updated_at  bigint NOT NULL

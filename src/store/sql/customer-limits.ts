@@ -1,16 +1,17 @@
 /** The limits of customers on what they have, enforced in the transaction that adds to it (contract §8 "Limits"). */
+import { ENDPOINTS_LIMIT_DEFAULT, WEBHOOKS_LIMIT_DEFAULT } from '../../kernel/limits/customers.ts';
 import type { LimitedTable } from '../customers.ts';
 import type { Statement } from '../database.ts';
 
 // Two transactions that add for the same customer wait for each other here, so that the second one counts what the first one added. The
 // statement after it has to count: on PostgreSQL one statement would count as of its beginning.
 const LOCK = 'SELECT c.id FROM (SELECT id FROM customer WHERE id = @customerId FOR UPDATE) AS c';
-const room = (table: LimitedTable, limit: string): string => `
+const room = (table: LimitedTable, limit: string, otherwise: number): string => `
   SELECT 1 FROM customer AS c
-  WHERE c.id = @customerId AND (c.${limit} IS NULL OR c.${limit} > (SELECT count(*) FROM ${table} WHERE customer_id = @customerId))`;
+  WHERE c.id = @customerId AND COALESCE(c.${limit}, ${otherwise}) > (SELECT count(*) FROM ${table} WHERE customer_id = @customerId)`;
 const ROOM: Readonly<Record<LimitedTable, string>> = {
-  endpoint: room('endpoint', 'max_endpoints'),
-  webhook: room('webhook', 'max_webhooks'),
+  endpoint: room('endpoint', 'max_endpoints', ENDPOINTS_LIMIT_DEFAULT),
+  webhook: room('webhook', 'max_webhooks', WEBHOOKS_LIMIT_DEFAULT),
 };
 
 /** They undo the transaction with `StaleWrite` if the customer has as many as its limit. The operator has no limits. */

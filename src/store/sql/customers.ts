@@ -1,7 +1,12 @@
 /** Customers (`customer`), what belongs to them, and portal links (`portal_link`). */
+
 import type { Customer, LinkRole, PortalLink } from '../../customers/customer.ts';
 import type { Ids } from '../../kernel/ids.ts';
-import { PORTAL_LINKS_PURGED_AT_ONCE } from '../../kernel/limits/customers.ts';
+import {
+  ENDPOINTS_LIMIT_DEFAULT,
+  PORTAL_LINKS_PURGED_AT_ONCE,
+  WEBHOOKS_LIMIT_DEFAULT,
+} from '../../kernel/limits/customers.ts';
 import type { Belongings, CustomerStore, OwnedTable, PortalLinkStore } from '../customers.ts';
 import type { Database, Statement } from '../database.ts';
 import { endTokensOf } from './access/applications.ts';
@@ -49,7 +54,11 @@ const CUSTOMER: Table<Customer> = {
   update: (customer) => STORED.update(stored(customer)),
   read: (row) => {
     const { maxEndpoints, maxWebhooks, maxEventsPerSecond, ...customer } = STORED.read(row);
-    const limits = { endpoints: maxEndpoints, webhooks: maxWebhooks, eventsPerSecond: maxEventsPerSecond };
+    const limits = {
+      endpoints: maxEndpoints ?? ENDPOINTS_LIMIT_DEFAULT,
+      webhooks: maxWebhooks ?? WEBHOOKS_LIMIT_DEFAULT,
+      eventsPerSecond: maxEventsPerSecond,
+    };
     return { ...customer, limits };
   },
 };

@@ -94,6 +94,16 @@ describe('a user of a customer', () => {
 });
 
 describe('a portal link', () => {
+  it('can be opened however many wrong links were tried from the same address', async (t) => {
+    const portal = await startPortal(t);
+    const link = await portalLink(portal, await makeCustomer(portal));
+    for (let time = 0; time < 110; time += 1) {
+      const token = time % 2 === 0 ? 'wrong' : 'A'.repeat(43);
+      assert.equal((await request(`${portal.url}/portal-links/${token}`)).status, 404);
+    }
+    assert.equal((await request(portal.url + link)).status, 303);
+  });
+
   it('leads back to the product after signing out, and says so before', async (t) => {
     const portal = await startPortal(t);
     const acme = await makeCustomer(portal);

@@ -115,14 +115,17 @@ describe('a value that lives for minutes', () => {
     assert.equal(await values[1]?.get('name', NOW + 1000), 'late');
   });
 
-  it('is a passkey challenge that another instance takes', async (t) => {
+  it('is a passkey challenge that another instance made, and answered once on all of them', async (t) => {
+    const vault = createVault(randomBytes(MASTER_KEY_BYTES), randomBytes);
     const [one, other] = (await openStores(t)).map(({ store }) =>
-      createChallenges(randomBytes, store.shortLived.values('passkey challenge', 100)),
+      createChallenges({ random: randomBytes, vault, answered: store.shortLived.values('passkey challenge', 100) }),
     );
     assert.ok(one && other);
-    const challenge = Buffer.from(await one.put('visitor', NOW)).toString('base64url');
-    assert.equal(await other.take('visitor', NOW), challenge);
-    assert.equal(await one.take('visitor', NOW), null);
+    const challenge = Buffer.from(one.make('visitor', NOW)).toString('base64url');
+    const expected = [one, other].map((challenges) => challenges.expect('visitor', NOW));
+    for (const { accepts } of expected) assert.ok(accepts(challenge));
+    const first = await Promise.all(expected.map(({ isFirstAnswer }) => isFirstAnswer()));
+    assert.deepEqual(first.toSorted(), [false, true]);
   });
 
   it('is stored sealed, and deleted by housekeeping after it has expired', async (t) => {

@@ -1,0 +1,59 @@
+/**
+ * The memory of bodies that arrive in parts. It grows with what has arrived, never with what was announced, and counts towards what all
+ * bodies, and those of one caller, may hold until their replies are made.
+ */
+import { createFairQueue, type FairQueue, type Owner } from '../kernel/fair-queue.ts';
+import { BODIES_BYTES, BODIES_BYTES_PER_OWNER, BODY_FIRST_BYTES } from '../kernel/limits/limits.ts';
+import { Refusal } from '../kernel/refusal.ts';
+
+export type BodyMemory = {
+  /** Throws 429 if the bodies of the owner hold too many bytes, and 503 if those of all do. */
+  add(chunk: Uint8Array): void;
+  /** The bytes that were added. */
+  whole(): Buffer;
+  /** Gives the memory back. */
+  close(): void;
+};
+
+export function createBodies(
+  places: number = BODIES_BYTES,
+  placesPerOwner: number = BODIES_BYTES_PER_OWNER,
+): FairQueue {
+  return createFairQueue({ what: 'bytes of bodies under way', places, placesPerOwner });
+}
+
+/**
+ * `owner`: the customer or client that sends the body, or its network before it is authenticated. `most`: how many bytes are expected at most.
+ */
+export function bodyMemory(bodies: FairQueue, owner: Owner, most: number): BodyMemory {
+  const held: (() => void)[] = [];
+  let memory = Buffer.alloc(0);
+  let size = 0;
+  /** Doubles, so that every byte is copied about once. */
+  const growTo = (needed: number): void => {
+    const capacity = Math.max(needed, Math.min(most, Math.max(BODY_FIRST_BYTES, memory.length * 2)));
+    try {
+      held.push(bodies.take(owner, capacity - memory.length));
+    } catch (error) {
+      // Nobody reads the rest of the body.
+      if (error instanceof Refusal)
+        throw new Refusal(error.code, error.message, { headers: { ...error.headers, Connection: 'close' } });
+      throw error;
+    }
+    const larger = Buffer.allocUnsafeSlow(capacity);
+    memory.copy(larger, 0, 0, size);
+    memory = larger;
+  };
+  return {
+    add: (chunk) => {
+      if (size + chunk.length > memory.length) growTo(size + chunk.length);
+      memory.set(chunk, size);
+      size += chunk.length;
+    },
+    whole: () => memory.subarray(0, size),
+    close: () => {
+      memory = Buffer.alloc(0);
+      for (const release of held.splice(0)) release();
+    },
+  };
+}

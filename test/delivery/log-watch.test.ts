@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createLogWatch } from '../../src/delivery/log-watch.ts';
+import { RECORDS_WAITING_PER_CUSTOMER } from '../../src/kernel/limits/delivery.ts';
+import { cleanUp } from '../support/cleanup.ts';
+
+const WAIT_MS = 30_000;
+
+describe('reads that wait for records', () => {
+  it('of one customer are bounded, and leave room for those of others', async (t) => {
+    const watch = createLogWatch(async (numbers) => numbers.map((webhookNumber) => ({ webhookNumber, nextOffset: 0 })));
+    cleanUp(t, () => watch.close());
+    const gone = new AbortController();
+    const wait = (owner: string | null, signal = new AbortController().signal): Promise<void> =>
+      watch.wait(owner, 1, -1, WAIT_MS, signal);
+    const first = wait('one', gone.signal);
+    const waiting = Array.from({ length: RECORDS_WAITING_PER_CUSTOMER - 1 }, () => wait('one'));
+    await assert.rejects(wait('one'), { code: 'too_many_requests', headers: { 'Retry-After': '1' } });
+    waiting.push(wait('other'), wait(null));
+    gone.abort();
+    await first;
+    // The place of a reader that went away is free again.
+    waiting.push(wait('one'));
+    await assert.rejects(wait('one'), { code: 'too_many_requests' });
+    watch.close();
+    await Promise.all(waiting);
+  });
+});
