@@ -1,7 +1,6 @@
 /**
- * Decides what may be claimed and what is sent next: the claimed jobs of each webhook, the requests under way to each endpoint and in
- * all, and the rate of each webhook. No I/O; all of it can be rebuilt from the store. Choosing the next job takes the same time however
- * many webhooks have work.
+ * Decides what may be claimed and what is sent next: the claimed jobs of each webhook, the requests under way to each endpoint and in all,
+ * and the rate of each webhook. No I/O; all of it can be rebuilt from the store. The time of a choice does not grow with the webhooks.
  */
 import type { Owner } from '../kernel/fair-queue.ts';
 import { FULL_PAUSE_MS } from '../kernel/limits/delivery.ts';

@@ -9,7 +9,7 @@ import {
 } from '../access/path.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { printable, textProblem } from '../kernel/validation.ts';
-import { decodeFormText } from './request.ts';
+import { decodeFormText } from './body.ts';
 import type { Route } from './route.ts';
 
 export type Routed = {

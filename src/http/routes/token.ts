@@ -12,8 +12,9 @@ import type { Clock } from '../../kernel/ids.ts';
 import { AUTHORIZATION_BYTES, TOKEN_REQUEST_BYTES } from '../../kernel/limits/limits.ts';
 import { Refusal, type RefusalCode, refuseField } from '../../kernel/refusal.ts';
 import { textProblem } from '../../kernel/validation.ts';
+import { decodeFormText } from '../body.ts';
 import { errorBodySchema } from '../error-body.ts';
-import { decodeFormText, networkOf } from '../request.ts';
+import { networkOf } from '../request.ts';
 import type { BodyRule, Call, Reply, Route } from '../route.ts';
 
 /** The client credentials in a form. */

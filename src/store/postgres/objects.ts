@@ -13,12 +13,12 @@ export const SCHEMA_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   application_use: words('application_id last_used_at'),
   attempt: [
     'key id webhook_number kind batch_id first_offset last_offset attempt_number started_at request_headers response_status',
-    'response_headers response_body error_class error_message timings',
+    'response_headers response_body error_class error_message response_problem timings',
   ].flatMap(words),
   audit: words('number id at actor action target customer_id changes previous_hash hash'),
   authentication_failure: words('network client at'),
   batch: words(
-    'webhook_number first_offset last_offset id state attempt_count content_refusals next_attempt_at lease_owner settled_at',
+    'webhook_number first_offset last_offset id state attempt_count content_refusals next_attempt_at lease_owner settled_at updated_at',
   ),
   customer: words(
     'id name external_id metadata active max_endpoints max_webhooks max_events_per_second created_at updated_at',
