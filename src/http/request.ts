@@ -1,6 +1,6 @@
 /**
- * Reads the head of a request: header values, the target, the client's address, and
- * the checks that apply before routing (RFC 9112 §2.3, §3.2, §6.1). Node's parser accepts more than these rules allow.
+ * Reads the head of a request: header values, the target, the client's address, and the checks that apply before routing (RFC 9112 §2.3,
+ * §3.2, §6.1). Node's parser accepts more than these rules allow.
  */
 
 import type { IncomingMessage } from 'node:http';
