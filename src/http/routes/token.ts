@@ -79,6 +79,7 @@ export function parametersOf({ body, mediaType }: Pick<Call, 'body' | 'mediaType
   const namesOf = (name: ParameterName): readonly string[] => (form ? [name] : JSON_NAMES[name]);
 
   const optional = (name: ParameterName): string | undefined => {
+    if (name === 'scope') refuseMisnamedScope(members, namesOf(name));
     let value: string | undefined;
     let from = '';
     for (const alias of namesOf(name)) {
@@ -101,6 +102,17 @@ export function parametersOf({ body, mediaType }: Pick<Call, 'body' | 'mediaType
       return value;
     },
   };
+}
+
+/**
+ * Without `scope` a token carries every registered scope. So a member that is meant as `scope`, such as `scope[]` or `scopes` in a form, is
+ * refused instead of ignored.
+ */
+function refuseMisnamedScope(members: Readonly<Record<string, unknown>>, names: readonly string[]): void {
+  for (const member of Object.keys(members)) {
+    if (!names.includes(member) && /^scopes?(\[\w*\])*$/i.test(member))
+      throw refuseField(member, 'is not a parameter: name the scopes in scope, separated by spaces', 'invalid_request');
+  }
 }
 
 /** Scopes are equal in any order and with repeats (RFC 6749 §3.3). */
