@@ -37,7 +37,7 @@ const limitsInput = z
       'Events that can be published for the customer each second; null: any number.',
     ),
   })
-  .meta({ id: 'CustomerLimits', description: 'A limit that is lowered keeps what exists.' });
+  .meta({ id: 'CustomerLimitsInput', description: 'A limit that is lowered keeps what exists.' });
 const NO_LIMITS: CustomerLimits = { endpoints: null, webhooks: null, eventsPerSecond: null };
 
 export const customerInput = z
@@ -64,11 +64,9 @@ export const customerView = z
     externalId: z.string().nullable(),
     metadata: z.record(z.string(), z.string()),
     active: z.boolean(),
-    limits: z.object({
-      endpoints: z.int().nullable(),
-      webhooks: z.int().nullable(),
-      eventsPerSecond: z.int().nullable(),
-    }),
+    limits: z
+      .object({ endpoints: z.int().nullable(), webhooks: z.int().nullable(), eventsPerSecond: z.int().nullable() })
+      .meta({ id: 'CustomerLimits', description: 'How much the customer can have; null: any number.' }),
     createdAt: instant,
     updatedAt: instant,
   })

@@ -31,12 +31,25 @@ const oauthRefusal: z.ZodType = z.union([errorBodySchema, oauthErrorSchema]);
 type OauthRoute = Pick<Route, 'path' | 'operationId' | 'authentication' | 'summary' | 'body' | 'replies' | 'respond'> &
   Partial<Pick<Route, 'refuse'>>;
 
+/**
+ * OpenAPI tells tools to ignore this parameter, because the security scheme says the same. openapi-python-client 0.28 and 0.29 need it: where
+ * an operation has several media types and no optional parameter, they forget an import
+ * (https://github.com/openapi-generators/openapi-python-client/issues/1451).
+ */
+const BASIC_HEADER: NonNullable<Route['headers']> = {
+  Authorization: {
+    schema: z.string(),
+    description: 'HTTP Basic with the client id and the client secret, if they are not in the body.',
+  },
+};
+
 /** A route of an OAuth endpoint, with the replies that all of them share. */
 export function oauthRoute({ replies, ...route }: OauthRoute): Route {
   return {
     method: 'POST',
     access: 'open',
     tag: 'oauth',
+    headers: BASIC_HEADER,
     replies: {
       400: { description: 'Refused; a form is answered as RFC 6749 §5.2 says' },
       429: { description: 'Too many failed authentications; see `Retry-After`' },
