@@ -7,7 +7,6 @@ export type Schema = {
   readonly format?: string;
   readonly enum?: readonly unknown[];
   readonly const?: unknown;
-  readonly default?: unknown;
   readonly pattern?: string;
   readonly minimum?: number;
   readonly maximum?: number;
@@ -49,11 +48,8 @@ export function phraseOf(schema: Schema): string {
 function membersOf({ properties = {}, required = [] }: Schema, prefix: string): string[] {
   return Object.entries(properties).flatMap(([name, member]) => {
     const path = `${prefix}${name}`;
-    const said = [
-      ...(required.includes(name) ? [] : ['optional']),
-      ...(member.default === undefined ? [] : [`default ${code(member.default)}`]),
-    ].join(', ');
-    const prose = [said === '' ? '' : `*${said}*`, member.description ?? ''].filter((part) => part !== '').join(' ');
+    const optional = required.includes(name) ? '' : '*optional*';
+    const prose = [optional, member.description ?? ''].filter((part) => part !== '').join(' ');
     const inside = nestedOf(member);
     return [
       `| \`${path}\` | ${cell(phraseOf(member))} | ${cell(prose)} |`,

@@ -39,7 +39,7 @@ const limitsInput = z
       'Events that can be published for the customer each second; null: any number.',
     ),
   })
-  .meta({ id: 'CustomerLimits', description: 'A limit that is lowered keeps what exists.' });
+  .meta({ id: 'CustomerLimitsInput', description: 'A limit that is lowered keeps what exists.' });
 const DEFAULTS = { endpoints: null, webhooks: null, eventsPerSecond: null };
 
 function limitsOf({ endpoints, webhooks, eventsPerSecond }: z.output<typeof limitsInput>): CustomerLimits {
@@ -74,11 +74,12 @@ export const customerView = z
     externalId: z.string().nullable(),
     metadata: z.record(z.string(), z.string()),
     active: z.boolean(),
-    limits: z.object({
-      endpoints: z.int(),
-      webhooks: z.int(),
-      eventsPerSecond: z.int().nullable(),
-    }),
+    limits: z
+      .object({ endpoints: z.int(), webhooks: z.int(), eventsPerSecond: z.int().nullable() })
+      .meta({
+        id: 'CustomerLimits',
+        description: 'How much the customer can have. Without a limit of events a second: null.',
+      }),
     createdAt: instant,
     updatedAt: instant,
   })

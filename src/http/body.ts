@@ -25,7 +25,7 @@ export async function readBody(
   memoryFor: (most: number) => BodyMemory,
   { timeoutMs = REQUEST_BODY_MS, customerId = null }: BodyOptions = {},
 ): Promise<ReadBody> {
-  const mediaType = checkedMediaType(request, rule);
+  const { mediaType, charset } = checkedMediaType(request, rule);
   const declared = Number(firstHeader(request, 'content-length'));
   if (declared > rule.maxBytes) throw tooLarge(rule.maxBytes);
   // A small body arrives in one packet with the head and is complete at the end of this turn. Reading it then needs no listeners and no
@@ -35,6 +35,8 @@ export async function readBody(
     ? readAtOnce(request, rule.maxBytes)
     : await readBytes(request, rule.maxBytes, memoryFor(declared || rule.maxBytes), timeoutMs);
   if (bytes.length === 0 && rule.optional === true) return { body: {}, mediaType };
+  if (charset !== 'utf-8' && !isAscii(bytes))
+    throw unsupported('the charset must be UTF-8, because the body is not ASCII');
   if (rule.isText === true) return { body: decodeUtf8(bytes), mediaType };
   const isForm = mediaType === 'application/x-www-form-urlencoded';
   if (!isForm && bytes.length > LARGE_JSON_BYTES) {
@@ -52,23 +54,32 @@ function parseAnyForm(text: string, { repeats = false }: BodyRule): unknown {
   return repeats ? parseRepeatedForm(text) : parseForm(text);
 }
 
-function checkedMediaType(request: IncomingMessage, rule: BodyRule): string {
+type ContentType = { readonly mediaType: string; readonly charset: 'utf-8' | 'ascii-compatible' };
+
+/**
+ * Stock clients name these for bytes that are ASCII, for example Apache HttpClient with its default of ISO-8859-1. In all of them an ASCII
+ * body reads as it does in UTF-8.
+ */
+const ASCII_COMPATIBLE = /^"?(us-ascii|ascii|iso-8859-\d{1,2}|latin1|windows-125\d|cp125\d)"?$/;
+
+function checkedMediaType(request: IncomingMessage, rule: BodyRule): ContentType {
   const [header, ...more] = allHeaders(request, 'content-type');
   // Node keeps the first of several, but a proxy may have read the last.
   if (more.length > 0) throw unsupported('the Content-Type was sent more than once');
   if (header === undefined) {
-    if (rule.optional === true && !hasBody(request)) return '';
+    if (rule.optional === true && !hasBody(request)) return { mediaType: '', charset: 'utf-8' };
     throw unsupported(`a Content-Type is required: ${rule.types.join(' or ')}`);
   }
   const [type = '', ...parameters] = header.split(';').map((part) => part.trim().toLowerCase());
   if (!(rule.types as readonly string[]).includes(type))
     throw unsupported(`the Content-Type must be ${rule.types.join(' or ')}`);
   const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice('charset='.length);
-  if (charset !== undefined && !/^"?utf-?8"?$/.test(charset)) throw unsupported('the charset must be UTF-8');
+  const isUtf8 = charset === undefined || /^"?utf-?8"?$/.test(charset);
+  if (!isUtf8 && !ASCII_COMPATIBLE.test(charset)) throw unsupported('the charset must be UTF-8');
   const codings = allHeaders(request, 'content-encoding');
   if (codings.some((coding) => coding.toLowerCase() !== 'identity'))
     throw unsupported('the body must not have a Content-Encoding');
-  return type;
+  return { mediaType: type, charset: isUtf8 ? 'utf-8' : 'ascii-compatible' };
 }
 
 let ending: Promise<void> | null = null;

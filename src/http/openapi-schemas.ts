@@ -59,8 +59,26 @@ type Converted = { readonly root: JsonSchema; readonly named: Readonly<Record<st
 function convert(schema: z.ZodType, io: 'input' | 'output'): Converted {
   const converted = z.toJSONSchema(schema, { io, override: ({ jsonSchema }) => tidy(jsonSchema, io) });
   const relinked = JSON.stringify(converted).replaceAll('"$ref":"#/$defs/', `"$ref":"${COMPONENT}`);
-  const { $schema, $defs = {}, ...root } = JSON.parse(relinked) as JsonSchema & { $defs?: Converted['named'] };
+  const described = JSON.parse(relinked, describeDefaults) as JsonSchema & { $defs?: Converted['named'] };
+  const { $schema, $defs = {}, ...root } = described;
   return { root, named: $defs };
+}
+
+/**
+ * A reviver of `JSON.parse` that moves the default of each member of an object into the member's description. openapi-typescript makes a
+ * member with the keyword `default` required, in requests too. A query parameter is not a member and keeps the keyword.
+ */
+function describeDefaults(_: string, value: unknown): unknown {
+  if (!isObject(value) || value.type !== 'object' || !isObject(value.properties)) return value;
+  const members = Object.entries(value.properties as Readonly<Record<string, JsonSchema>>);
+  return { ...value, properties: Object.fromEntries(members.map(([name, member]) => [name, describeDefault(member)])) };
+}
+
+function describeDefault(member: JsonSchema): JsonSchema {
+  const { default: filledIn, description = '', ...rest } = member;
+  if (filledIn === undefined) return member;
+  const written = typeof filledIn === 'string' && filledIn !== '' ? filledIn : JSON.stringify(filledIn);
+  return { ...rest, description: `${description} Default: \`${written}\`.`.trim() };
 }
 
 /** Removes keywords without information, and allows additional members in replies, which later versions may add. */
@@ -72,9 +90,9 @@ function tidy(schema: z.core.JSONSchema.BaseSchema, io: 'input' | 'output'): voi
   if (io === 'output' && schema.additionalProperties === false) delete schema.additionalProperties;
 }
 
-/** No field is required and none has a default; optional fields may be null. Lists are replaced as a whole. */
+/** No field is required; optional fields may be null. Lists are replaced as a whole. */
 function patchOf(schema: JsonSchema): JsonSchema {
-  const { required, default: filledIn, properties, anyOf, ...rest } = schema;
+  const { required, properties, anyOf, ...rest } = schema;
   const needed: readonly unknown[] = Array.isArray(required) ? required : [];
   return {
     ...rest,

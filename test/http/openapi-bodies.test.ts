@@ -45,12 +45,11 @@ describe('refusals', () => {
   });
 
   it('name the codes and the headers that they have', () => {
-    const { Unauthorized, TooManyRequests, MethodNotAllowed, Conflict } = documentOf(STUB).components.responses;
+    const { Unauthorized, TooManyRequests, Conflict } = documentOf(STUB).components.responses;
     assert.match(Unauthorized?.description ?? '', /`unauthorized`, `invalid_token`, `insufficient_scope`/);
     assert.match(Conflict?.description ?? '', /`in_use`/);
     assert.equal(Unauthorized?.headers?.['WWW-Authenticate']?.required, true);
     assert.equal(TooManyRequests?.headers?.['Retry-After']?.required, true);
-    assert.equal(MethodNotAllowed?.headers?.Allow?.required, true);
     assert.equal(Conflict?.headers, undefined);
   });
 

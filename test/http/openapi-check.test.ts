@@ -171,6 +171,9 @@ describe('the response checker refuses', () => {
 
   const body = exampleOf('User') as Reply['body'];
   const { email, ...withoutEmail } = body;
+  const [errorId, timeStamp] = ['7f9c24e8-3b12-4fef-91e0-1b7c5d2a6f43', '2026-11-21T05:00:00+0000'];
+  const error = { errorId, message: null, code: 'method_not_allowed', description: 'only GET', details: null };
+  const refusal = { status: '405', timeStamp, error };
   const headers = { 'Content-Type': 'application/json;charset=UTF-8', ETag: '"1"' };
   const fine: Reply = { method: 'GET', path: '/users/1?fields=all', status: 200, headers, body, text: null };
 
@@ -186,6 +189,10 @@ describe('the response checker refuses', () => {
     'a path that is not described': [{ path: '/people/1' }, /the path is not described/],
     'a path that is longer': [{ path: '/users/1/2' }, /the path is not described/],
     'a method that is not described': [{ method: 'PUT' }, /the method is not described/],
+    'a method that is refused without the methods of the path': [
+      { method: 'PUT', status: 405, body: refusal },
+      /the header Allow is missing/,
+    ],
     'the status of an unknown path at a known one': [{ method: 'PUT', status: 404 }, /the method is not described/],
     'a body that must not be there': [{ method: 'HEAD' }, /a body that is not described/],
     'no body where there is one': [{ text: '' }, /the body is not JSON/],

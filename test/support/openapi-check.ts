@@ -20,8 +20,8 @@ export function createResponseChecker(described: ApiDocument): ResponseChecker {
   const responseTo = (method: string, path: string, status: number): Place | string => {
     const { template = '', operations = {} } = paths.find(({ pattern }) => pattern.test(path)) ?? {};
     const verb = verbOf(operations, method);
-    const shared = (verb !== null ? EARLY : template === '' ? EARLY_OR_NO_PATH : EARLY_OR_NO_METHOD)[status];
-    if (shared !== undefined) return placeOf(document, ['components', 'responses', shared]);
+    const early = verb !== null ? EARLY : template === '' ? EARLY_OR_NO_PATH : EARLY_OR_NO_METHOD;
+    if (early.includes(status)) return earlyRefusal(document, status);
     if (verb === null) return template === '' ? 'the path is not described' : 'the method is not described';
     if (operations[verb]?.responses[status] === undefined) return 'the status is not described';
     return placeOf(document, ['paths', template, verb, 'responses', String(status)]);
@@ -42,10 +42,20 @@ export function createResponseChecker(described: ApiDocument): ResponseChecker {
   };
 }
 
-/** Responses that any request may get, and those of requests to unknown paths or with other methods. The operations do not list them. */
-const EARLY: Readonly<Record<number, string>> = { 431: 'HeadersTooLarge' };
-const EARLY_OR_NO_PATH: Readonly<Record<number, string>> = { ...EARLY, 400: 'BadRequest', 404: 'NotFound' };
-const EARLY_OR_NO_METHOD: Readonly<Record<number, string>> = { ...EARLY, 400: 'BadRequest', 405: 'MethodNotAllowed' };
+/**
+ * Statuses that any request may get, and those of requests to unknown paths or with other methods. No operation lists them; all have the
+ * error body. 405 also has `Allow`.
+ */
+const EARLY: readonly number[] = [431];
+const EARLY_OR_NO_PATH: readonly number[] = [...EARLY, 400, 404];
+const EARLY_OR_NO_METHOD: readonly number[] = [...EARLY, 400, 405];
+
+/** The error body is that of every refusal with the status 400. */
+function earlyRefusal(document: ApiDocument, status: number): Place {
+  const { value, steps } = placeOf(document, ['components', 'responses', 'BadRequest']);
+  const allow = { description: 'The methods of the path.', required: true, schema: { type: 'string' } };
+  return status === 405 ? { value: { ...(value as Response), headers: { Allow: allow } }, steps } : { value, steps };
+}
 
 /** The key of the operation for a method, or null. */
 function verbOf(operations: Readonly<Record<string, Operation>>, method: string): string | null {

@@ -33,12 +33,25 @@ const oauthRefusal: z.ZodType = z.union([errorBodySchema, oauthErrorSchema]);
 type OauthRoute = Pick<Route, 'path' | 'operationId' | 'authentication' | 'summary' | 'body' | 'replies' | 'respond'> &
   Partial<Pick<Route, 'refuse' | 'promisesNothing'>>;
 
+/**
+ * OpenAPI tells tools to ignore this parameter, because the security scheme says the same. openapi-python-client 0.28 and 0.29 need it: where
+ * an operation has several media types and no optional parameter, they forget an import
+ * (https://github.com/openapi-generators/openapi-python-client/issues/1451).
+ */
+const BASIC_HEADER: NonNullable<Route['headers']> = {
+  Authorization: {
+    schema: z.string(),
+    description: 'HTTP Basic with the client id and the client secret, if they are not in the body.',
+  },
+};
+
 /** A route of an OAuth endpoint, with the replies that all of them share. */
 export function oauthRoute({ replies, ...route }: OauthRoute): Route {
   return {
     method: 'POST',
     access: 'open',
     tag: 'oauth',
+    headers: BASIC_HEADER,
     replies: {
       400: { description: 'Refused; a form is answered as RFC 6749 §5.2 says' },
       429: { description: 'Too many failed authentications; see `Retry-After`' },
@@ -81,6 +94,7 @@ export function parametersOf({ body, mediaType }: Pick<Call, 'body' | 'mediaType
   const namesOf = (name: ParameterName): readonly string[] => (form ? [name] : JSON_NAMES[name]);
 
   const optional = (name: ParameterName): string | undefined => {
+    if (name === 'scope') refuseMisnamedScope(members, namesOf(name));
     let value: string | undefined;
     let from = '';
     for (const alias of namesOf(name)) {
@@ -105,6 +119,17 @@ export function parametersOf({ body, mediaType }: Pick<Call, 'body' | 'mediaType
       return value;
     },
   };
+}
+
+/**
+ * Without `scope` a token carries every registered scope. So a member that is meant as `scope`, such as `scope[]` or `scopes` in a form, is
+ * refused instead of ignored.
+ */
+function refuseMisnamedScope(members: Readonly<Record<string, unknown>>, names: readonly string[]): void {
+  for (const member of Object.keys(members)) {
+    if (!names.includes(member) && /^scopes?(\[\w*\])*$/i.test(member))
+      throw refuseField(member, 'is not a parameter: name the scopes in scope, separated by spaces', 'invalid_request');
+  }
 }
 
 /** Scopes are equal in any order and with repeats (RFC 6749 §3.3). */

@@ -4,9 +4,11 @@ import {
   type Answer,
   basic,
   bodyOf,
+  INTROSPECT,
   makeClient,
   type OAuthService,
   postForm,
+  postJson,
   startOAuthService,
   type TestClient,
   TOKEN,
@@ -72,9 +74,46 @@ describe('a token request as a form', () => {
 
   it('treats a parameter without a value as not sent, and ignores those it does not know', async (t) => {
     const service = await start(t);
-    const form = { ...GRANT, scope: '', client_id: '', client_secret: '', audience: 'x', clientId: 'y', scopes: 'z' };
+    const form = { ...GRANT, scope: '', client_id: '', client_secret: '', audience: 'x', clientId: 'y' };
     const answer = await postForm(service, TOKEN, form, inHeader(service));
     assert.equal(bodyOf(answer).scope, 'employees:edit employees:view', answer.text);
+  });
+
+  it('is refused if a parameter is meant as scope but has another name, which would otherwise grant every scope', async (t) => {
+    const service = await start(t);
+    for (const name of ['scopes', 'scope[]', 'scopes[]', 'scope[0]', 'Scope']) {
+      const form = { grant_type: 'client_credentials', [name]: 'employees:view', ...inBody(service) };
+      assertOAuthError(
+        await postForm(service, TOKEN, form),
+        400,
+        'invalid_request',
+        /is not a parameter: name the scopes in scope/,
+        null,
+      );
+    }
+    assert.equal((await service.rows('SELECT 1 FROM access_token')).length, 0);
+  });
+
+  it('may declare a charset in which its bytes read as in UTF-8', async (t) => {
+    const service = await start(t);
+    for (const charset of ['ISO-8859-1', 'iso-8859-15', 'US-ASCII', 'ascii', 'windows-1252', 'latin1', '"cp1252"']) {
+      const headers = { 'Content-Type': `application/x-www-form-urlencoded; charset=${charset}`, ...inHeader(service) };
+      assert.equal((await postForm(service, TOKEN, GRANT, headers)).status, 200, charset);
+      const json = { 'Content-Type': `application/json; charset=${charset}`, ...inHeader(service) };
+      const granted = await postJson(service, TOKEN, { grantType: 'client_credentials' }, json);
+      assert.equal(granted.status, 200, charset);
+      const token = String(bodyOf(granted).access_token);
+      const introspected = await postForm(
+        service,
+        INTROSPECT,
+        { token },
+        { ...headers, Authorization: `Bearer ${token}` },
+      );
+      // Its client may not introspect, but its body was read.
+      assert.equal(introspected.status, 401, introspected.text);
+      const notAscii = await postForm(service, TOKEN, 'grant_type=client_credentials&scope=\u00e9', headers);
+      assertOAuthError(notAscii, 415, 'invalid_request', /charset must be UTF-8, because the body is not ASCII/, null);
+    }
   });
 
   it('may declare the charset UTF-8', async (t) => {
@@ -194,7 +233,7 @@ describe('a token request as a form', () => {
   it('is refused for another charset or a content coding, as a form', async (t) => {
     const service = await start(t);
     for (const headers of [
-      { 'Content-Type': 'application/x-www-form-urlencoded;charset=ISO-8859-1' },
+      { 'Content-Type': 'application/x-www-form-urlencoded;charset=UTF-16' },
       { 'Content-Encoding': 'gzip' },
     ]) {
       const answer = await postForm(service, TOKEN, { ...GRANT, ...inBody(service) }, headers);
