@@ -74,12 +74,10 @@ export const customerView = z
     externalId: z.string().nullable(),
     metadata: z.record(z.string(), z.string()),
     active: z.boolean(),
-    limits: z
-      .object({ endpoints: z.int(), webhooks: z.int(), eventsPerSecond: z.int().nullable() })
-      .meta({
-        id: 'CustomerLimits',
-        description: 'How much the customer can have. Without a limit of events a second: null.',
-      }),
+    limits: z.object({ endpoints: z.int(), webhooks: z.int(), eventsPerSecond: z.int().nullable() }).meta({
+      id: 'CustomerLimits',
+      description: 'How much the customer can have. Without a limit of events a second: null.',
+    }),
     createdAt: instant,
     updatedAt: instant,
   })

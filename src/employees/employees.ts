@@ -7,7 +7,7 @@ import { type Clock, type Ids, isUuidV7 } from '../kernel/ids.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { emailAddress, id, instant, isoInstant, plainText } from '../kernel/schemas.ts';
 import { refusingDuplicates } from '../resources/administration.ts';
-import { type IfMatch, refuseChanged } from '../resources/entity-tag.ts';
+import { type IfMatch, refuseOtherTag, versionTags } from '../resources/entity-tag.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import { retryStale } from '../store/errors.ts';
 import type { Beside, Filter } from '../store/resource.ts';
@@ -112,7 +112,7 @@ export function createEmployees({ store, clock, ids, wake }: Dependencies): Empl
   const change: Employees['change'] = (userId, next, caller, ifMatch) =>
     retryStale(async () => {
       const before = await get(userId, caller);
-      refuseChanged(ifMatch, viewEmployee(before), 'employee');
+      refuseOtherTag(ifMatch, employeeTag(before), 'employee');
       const input = next(writable(before));
       refuseDivision(input.division, caller);
       if (isDeepStrictEqual(input, writable(before))) return before;
@@ -171,6 +171,13 @@ export function viewEmployee(employee: Employee): EmployeeView {
     createdAt,
     updatedAt,
   };
+}
+
+const tagOf = versionTags(employeeView.shape);
+
+/** The entity tag: each change of an employee makes its `updatedAt` larger. */
+export function employeeTag({ userId, updatedAt }: Employee): string {
+  return tagOf(userId, updatedAt);
 }
 
 function writable({ userId, createdAt, updatedAt, ...employee }: Employee): EmployeeInput {

@@ -49,8 +49,7 @@ export function requireMatch(call: Call, representation: unknown, title: string)
 }
 
 /** The resource, or 304 if the caller has the current version. */
-export function read(call: Call, body: unknown): Reply {
-  const ETag = entityTag(body);
+export function read(call: Call, body: unknown, ETag: string = entityTag(body)): Reply {
   const tags = readTags(call, 'If-None-Match');
   // RFC 9110 §13.1.2: weak comparison.
   if (tags !== '*' && tags?.some((tag) => tag.replace(/^W\//, '') === ETag) !== true)
@@ -63,8 +62,8 @@ export function read(call: Call, body: unknown): Reply {
 export type Shown = { readonly shown: object; readonly secrets?: object };
 
 /** The reply to a change. */
-export function changed({ shown, secrets }: Shown): Reply {
-  return { status: 200, headers: { ETag: entityTag(shown) }, body: { ...shown, ...secrets } };
+export function changed({ shown, secrets }: Shown, ETag: string = entityTag(shown)): Reply {
+  return { status: 200, headers: { ETag }, body: { ...shown, ...secrets } };
 }
 
 function readTags({ request }: Call, header: string): '*' | readonly string[] | undefined {

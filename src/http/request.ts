@@ -82,8 +82,8 @@ export function refuseFraming(request: IncomingMessage): void {
 export function framingProblem(request: IncomingMessage): Refusal | null {
   const { httpVersion } = request;
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return versionNotSupported();
+  if (firstHeader(request, 'transfer-encoding') === undefined) return null;
   const codings = allHeaders(request, 'transfer-encoding');
-  if (codings.length === 0) return null;
   // HTTP/1.0 has no transfer codings: another recipient of the same bytes may see another end (§6.1).
   if (httpVersion === '1.0') return closing('invalid_request', 'HTTP/1.0 has no Transfer-Encoding');
   if (codings.length === 1 && codings[0]?.trim().toLowerCase() === 'chunked') return null;
@@ -107,8 +107,13 @@ function refuseHost(request: IncomingMessage): void {
     return;
   }
   if (sent.length > 1) throw new Refusal('invalid_request', 'the Host header was sent more than once');
+  if (host === lastHost) return;
   if (!isHost(host)) throw new Refusal('invalid_request', 'the Host header is not a host with an optional port');
+  lastHost = host;
 }
+
+/** The last valid `Host`: nearly all requests have the same one. */
+let lastHost: string | null = null;
 
 const HOST = /^(?:\[([0-9A-Fa-f:.]+)\]|(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+)(?::(\d{0,5}))?$/;
 

@@ -2,15 +2,19 @@
 import { hash } from 'node:crypto';
 import { isExactText } from './json-text.ts';
 
-/** SHA-256 of the value as JSON with sorted members. Recursive, so the value must not be nested deeper than JSON_DEPTH_MAX. */
+/** SHA-256 of the value's canonical JSON. */
 export function contentHash(value: unknown): Uint8Array {
   return Buffer.from(hash('sha256', canonicalJson(value), 'hex'), 'hex');
 }
 
-function canonicalJson(value: unknown): string {
+/** The value as JSON with sorted members. Recursive, so the value must not be nested deeper than JSON_DEPTH_MAX. */
+export function canonicalJson(value: unknown): string {
   if (value === null || typeof value !== 'object' || isExactText(value)) return JSON.stringify(value) ?? 'null';
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
-  const members = Object.entries(value).filter(([, member]) => member !== undefined);
-  const sorted = members.sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${sorted.map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`).join(',')}}`;
+  let members = '';
+  for (const name of Object.keys(value).sort()) {
+    const member = (value as Readonly<Record<string, unknown>>)[name];
+    if (member !== undefined) members += `${members === '' ? '' : ','}${JSON.stringify(name)}:${canonicalJson(member)}`;
+  }
+  return `{${members}}`;
 }

@@ -33,6 +33,8 @@ export function createLru<Key, Value>({
 }: LruBounds<Value>): Lru<Key, Value> {
   /** From the least to the most recently used. */
   const entries = new Map<Key, Value>();
+  /** The key that was used last. It needs no move, which costs more than the look-up. */
+  let newest: Key | undefined;
   let weight = 0;
   const remove = (key: Key): boolean => {
     const value = entries.get(key);
@@ -46,13 +48,15 @@ export function createLru<Key, Value>({
     },
     get: (key) => {
       const value = entries.get(key);
-      if (value === undefined) return undefined;
+      if (value === undefined || key === newest) return value;
       entries.delete(key);
       entries.set(key, value);
+      newest = key;
       return value;
     },
     set: (key, value) => {
       remove(key);
+      newest = key;
       entries.set(key, value);
       weight += weightOf(value);
       for (const [oldest, evicted] of entries) {

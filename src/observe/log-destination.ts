@@ -3,7 +3,13 @@
  * when that is full, further lines are dropped and counted.
  */
 import { constants, fstatSync, openSync, readFileSync, write, writeSync } from 'node:fs';
-import { LOG_BUFFER_BYTES, LOG_CHUNK_BYTES, LOG_LAST_MS, LOG_RETRY_MS } from '../kernel/limits/limits.ts';
+import {
+  LOG_BUFFER_BYTES,
+  LOG_CHUNK_LENGTH,
+  LOG_LAST_MS,
+  LOG_PAUSE_MS,
+  LOG_RETRY_MS,
+} from '../kernel/limits/limits.ts';
 
 export type LogDestination = {
   write(line: string): void;
@@ -14,46 +20,49 @@ export type LogDestination = {
 };
 
 /**
- * Writes to a descriptor. The lines of one turn of the event loop are written together at its end. A process that is killed loses those of
- * its last turn. One that exits or crashes writes what its reader accepts within a second. Only whole lines are dropped; once there is room
- * again, a line says how many.
+ * Writes to a descriptor. The lines of one turn of the event loop are written together at its end. Under load, those of LOG_PAUSE_MS are:
+ * a write wakes a thread or the reader, which cost as much as a tenth of a request. A process that is killed loses its lines of that time.
+ * One that exits or crashes writes what its reader accepts within a second. Only whole lines are dropped; once there is room again, a line
+ * says how many.
  */
-export function createLogDestination(fd: number): LogDestination {
+export function createLogDestination(fd: number, now: () => number = () => performance.now()): LogDestination {
   let sink: Sink | null = null;
-  /** Full chunks, oldest first. `chunk` is the one that is being filled. */
+  /** Chunks to write, oldest first. `chunk` collects the lines of the next one: joining texts costs less than encoding each line. */
   const waiting: Buffer[] = [];
   let waitingBytes = 0;
-  let chunk = Buffer.allocUnsafe(LOG_CHUNK_BYTES);
-  let used = 0;
+  let chunk = '';
   /** Lines dropped since the last line that was kept, and in total. */
   let dropped = 0;
   let droppedInAll = 0;
+  /** Whether lines wait for the next flush: at the end of the turn, or when `pause` is over. */
   let isScheduled = false;
+  let pause: NodeJS.Timeout | null = null;
+  let flushedAt = Number.NEGATIVE_INFINITY;
   let isWriting = false;
   let retry: NodeJS.Timeout | null = null;
-  let onDrained = (): void => {};
+  let onDrained: (() => void) | null = null;
   /** How long the exit of the process waits. 0 after `drained` has waited in vain, so that it does not wait twice. */
   let lastMs = LOG_LAST_MS;
 
   const enqueue = (bytes: Buffer): void => {
     waiting.push(bytes);
     waitingBytes += bytes.length;
+    // Full chunks do not wait for the end of a pause.
+    if (pause !== null) flushAtTurnsEnd();
   };
   const seal = (): void => {
-    if (used === 0) return;
-    enqueue(chunk.subarray(0, used));
-    chunk = Buffer.allocUnsafe(LOG_CHUNK_BYTES);
-    used = 0;
+    if (chunk === '') return;
+    const bytes = Buffer.from(chunk);
+    chunk = '';
+    enqueue(bytes);
   };
   const append = (line: string): void => {
-    // A UTF-16 unit takes at most three bytes of UTF-8.
-    if (used + line.length * 3 > LOG_CHUNK_BYTES) seal();
-    if (line.length * 3 > LOG_CHUNK_BYTES) enqueue(Buffer.from(line));
-    else used += chunk.write(line, used);
+    if (chunk.length + line.length > LOG_CHUNK_LENGTH) seal();
+    chunk += line;
   };
   /** Waits until half of the buffer is free: otherwise this line would be written after almost every other one. */
   const tellDropped = (): void => {
-    if (dropped === 0 || waitingBytes + used > LOG_BUFFER_BYTES / 2) return;
+    if (dropped === 0 || waitingBytes + chunk.length > LOG_BUFFER_BYTES / 2) return;
     append(droppedText(dropped));
     dropped = 0;
   };
@@ -66,10 +75,29 @@ export function createLogDestination(fd: number): LogDestination {
     tellDropped();
   };
 
+  const flushAtTurnsEnd = (): void => {
+    if (pause !== null) clearTimeout(pause);
+    pause = null;
+    setImmediate(flush);
+  };
+  const schedule = (): void => {
+    if (isScheduled) return;
+    isScheduled = true;
+    const waitMs = flushedAt + LOG_PAUSE_MS - now();
+    if (waitMs <= 0) flushAtTurnsEnd();
+    // The exit of the process writes them too.
+    else pause = setTimeout(flush, waitMs).unref();
+  };
   const flush = (): void => {
     isScheduled = false;
+    if (pause !== null) clearTimeout(pause);
+    pause = null;
     if (isWriting) return;
+    flushedAt = now();
     seal();
+    writeWaiting();
+  };
+  const writeWaiting = (): void => {
     for (let [first] = waiting; first !== undefined; [first] = waiting) {
       sink ??= openSink(fd);
       if (sink.blocks) {
@@ -84,7 +112,7 @@ export function createLogDestination(fd: number): LogDestination {
       taken(bytes);
       seal();
     }
-    onDrained();
+    onDrained?.();
   };
   /** Writes one piece at a time. After an error it tries again later, because the disk may have room again. */
   const writeByThread = (to: number, first: Buffer): void => {
@@ -94,7 +122,9 @@ export function createLogDestination(fd: number): LogDestination {
       if (error !== null) later();
       else {
         taken(bytes);
-        flush();
+        if (waiting.length > 0) writeWaiting();
+        else if (onDrained !== null) flush();
+        else if (chunk !== '') schedule();
       }
     });
   };
@@ -130,22 +160,22 @@ export function createLogDestination(fd: number): LogDestination {
 
   return {
     write: (line) => {
-      if (dropped > 0 || waitingBytes + used + line.length * 3 > LOG_BUFFER_BYTES) {
+      if (dropped > 0 || waitingBytes + (chunk.length + line.length) * 3 > LOG_BUFFER_BYTES) {
         dropped += 1;
         droppedInAll += 1;
       } else append(line);
-      if (isScheduled) return;
-      isScheduled = true;
-      setImmediate(flush);
+      schedule();
     },
     drained: () =>
       new Promise((resolve) => {
         const patience = setTimeout(() => {
           lastMs = 0;
+          onDrained = null;
           resolve();
         }, LOG_LAST_MS);
         onDrained = () => {
           clearTimeout(patience);
+          onDrained = null;
           resolve();
         };
         flush();

@@ -1,5 +1,6 @@
 /** Entity tags (RFC 9110 §8.8.3): they let a client change a resource only if it is still as the client read it. */
-import { contentHash } from '../kernel/content-hash.ts';
+import { hash } from 'node:crypto';
+import { canonicalJson } from '../kernel/content-hash.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { isObject } from '../kernel/validation.ts';
 
@@ -12,16 +13,34 @@ export type IfMatch = '*' | readonly string[];
  */
 export function entityTag(representation: unknown): string {
   const tagged = isObject(representation) ? { ...representation, lastUsedAt: undefined } : representation;
-  const text = Buffer.from(contentHash(tagged)).toString('base64url').slice(0, 22);
+  const text = hash('sha256', canonicalJson(tagged), 'base64url').slice(0, 22);
   // A shell removes the quotes, and a value that begins with a dash would be an option: `--if-match -x`.
   return `"${text.replace(/^-/, '_')}"`;
+}
+
+/** Returns the strong tag of a record by its id and its version. */
+export type VersionTag = (id: string, version: number) => string;
+
+/**
+ * Tags of records that get a larger version with every change, such as `updatedAt`, and whose representation shows nothing that changes
+ * without it. That takes a tenth of the time of `entityTag`. `fields` are those of the representation, so that a release that shows others
+ * gives other tags.
+ */
+export function versionTags(fields: object): VersionTag {
+  const shape = hash('sha256', Object.keys(fields).join(), 'hex').slice(0, 4);
+  // The end of a UUID is random.
+  return (id, version) => `"${version}.${id.slice(-12)}.${shape}"`;
 }
 
 /** Throws 412 with the current tag if the caller expects another one (RFC 9110 §13.1.1). */
 export function refuseChanged(expected: IfMatch | undefined, representation: unknown, title: string): void {
   if (expected === undefined || expected === '*') return;
-  const ETag = entityTag(representation);
-  if (expected.includes(ETag)) return;
+  refuseOtherTag(expected, entityTag(representation), title);
+}
+
+/** The same for a resource with this tag. */
+export function refuseOtherTag(expected: IfMatch | undefined, ETag: string, title: string): void {
+  if (expected === undefined || expected === '*' || expected.includes(ETag)) return;
   throw new Refusal('precondition_failed', `the ${title} has changed since: read it again`, { headers: { ETag } });
 }
 

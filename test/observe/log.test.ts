@@ -7,7 +7,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
-import { LOG_BUFFER_BYTES, LOG_CHUNK_BYTES } from '../../src/kernel/limits/limits.ts';
+import { LOG_BUFFER_BYTES, LOG_CHUNK_LENGTH, LOG_PAUSE_MS } from '../../src/kernel/limits/limits.ts';
 import { createLog, type RequestLine } from '../../src/observe/log.ts';
 import { createLogDestination } from '../../src/observe/log-destination.ts';
 import { temporaryFolder } from '../support/store.ts';
@@ -76,11 +76,11 @@ describe('the line of a request', () => {
 });
 
 describe('the destination of the log', () => {
-  const opened = (t: TestContext) => {
+  const opened = (t: TestContext, now?: () => number) => {
     const file = join(temporaryFolder(t), 'log');
     const fd = openSync(file, 'a');
     t.after(() => closeSync(fd));
-    return { log: createLogDestination(fd), text: () => readFileSync(file, 'utf8') };
+    return { log: createLogDestination(fd, now), text: () => readFileSync(file, 'utf8') };
   };
 
   it('writes the lines of a turn together, in order, after its end', async (t) => {
@@ -96,9 +96,38 @@ describe('the destination of the log', () => {
     assert.equal(text(), 'one\nzwölf\nthree\n');
   });
 
+  it('writes the lines of several turns together under load, and the last ones by itself', async (t) => {
+    let now = 1000;
+    const { log, text } = opened(t, () => now);
+    const turns = async (count: number, said: string): Promise<void> => {
+      for (let n = 0; n < count; n += 1) {
+        log.write(said);
+        await turn();
+      }
+    };
+    log.write('first\n');
+    for (const deadline = Date.now() + 10_000; text() === '' && Date.now() < deadline; ) await turn();
+    assert.equal(text(), 'first\n', 'the first line does not wait');
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    await turns(100, 'x\n');
+    assert.equal(text(), 'first\n');
+    t.mock.timers.tick(LOG_PAUSE_MS);
+    for (const deadline = Date.now() + 10_000; text() === 'first\n' && Date.now() < deadline; ) await turn();
+    assert.equal(text(), `first\n${'x\n'.repeat(100)}`);
+    now += 60_000;
+    // A full chunk does not wait.
+    const long = `${'y'.repeat(LOG_CHUNK_LENGTH / 2)}\n`;
+    await turns(3, long);
+    const two = `first\n${'x\n'.repeat(100)}${long.repeat(2)}`;
+    for (const deadline = Date.now() + 10_000; text().length < two.length && Date.now() < deadline; ) await turn();
+    assert.ok(text().startsWith(two));
+    await log.drained();
+    assert.equal(text(), two + long);
+  });
+
   it('writes a line that is larger than a chunk, in order', async (t) => {
     const { log, text } = opened(t);
-    const long = `${'é'.repeat(LOG_CHUNK_BYTES)}\n`;
+    const long = `${'é'.repeat(LOG_CHUNK_LENGTH)}\n`;
     log.write('before\n');
     log.write(long);
     log.write('after\n');

@@ -76,7 +76,7 @@ function figureText(values: readonly number[], unit: Unit): string {
   return `${withUnit(middle, unit)} (${formatNumber(least)}–${formatNumber(most)})`;
 }
 
-function columns(rows: readonly (readonly string[])[]): string {
+export function columns(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => (row[at] ?? '').length)));
   return rows
     .map((row) =>

@@ -5,6 +5,7 @@ import {
   type Employees,
   employeeInput,
   employeeReader,
+  employeeTag,
   employeeView,
   viewEmployee,
 } from '../../employees/employees.ts';
@@ -61,7 +62,7 @@ export function employeeRoutes({ employees, once }: Dependencies): Route[] {
         once<Employee>(
           call,
           (employee) => {
-            const { headers, body } = changed({ shown: viewEmployee(employee) });
+            const { headers, body } = changed({ shown: viewEmployee(employee) }, employeeTag(employee));
             return { status: 201, headers: { Location: `${COLLECTION}/${employee.userId}`, ...headers }, body };
           },
           (beside) => employees.create(employeeReader.create(call.body), callerOf(call), beside),
@@ -75,7 +76,10 @@ export function employeeRoutes({ employees, once }: Dependencies): Route[] {
       summary: 'Read an employee',
       headers: IF_NONE_MATCH,
       replies: { 200: { description: 'The employee', schema: employeeView, headers: ETAG }, ...NOT_MODIFIED },
-      respond: async (call) => read(call, viewEmployee(await employees.get(userId(call), callerOf(call)))),
+      respond: async (call) => {
+        const employee = await employees.get(userId(call), callerOf(call));
+        return read(call, viewEmployee(employee), employeeTag(employee));
+      },
     },
     {
       ...shared,
@@ -88,7 +92,7 @@ export function employeeRoutes({ employees, once }: Dependencies): Route[] {
       replies: { 200: { description: 'The employee as it is now', schema: employeeView, headers: ETAG } },
       respond: async (call) => {
         const employee = await changeTo(call, () => employeeReader.create(call.body));
-        return changed({ shown: viewEmployee(employee) });
+        return changed({ shown: viewEmployee(employee) }, employeeTag(employee));
       },
     },
     {
@@ -104,7 +108,7 @@ export function employeeRoutes({ employees, once }: Dependencies): Route[] {
         const employee = await changeTo(call, (before) =>
           employeeReader.apply(before, employeeReader.patch(call.body)),
         );
-        return changed({ shown: viewEmployee(employee) });
+        return changed({ shown: viewEmployee(employee) }, employeeTag(employee));
       },
     },
   ];

@@ -205,9 +205,12 @@ export const READY_MS = 1000;
 export const READY_WRITE_MS = 5000;
 /** Delay before a change of the catalogue by another process takes effect. */
 export const CATALOGUE_WATCH_MS = 1000;
-/** Buffer of log lines, for about 25,000, and its chunks. Further lines are dropped. */
+/** Buffer of log lines, for about 25,000. Further lines are dropped. */
 export const LOG_BUFFER_BYTES: number = 4 * 1024 * 1024;
-export const LOG_CHUNK_BYTES: number = 64 * 1024;
+/** Characters of log lines that become bytes together. A longer line is not cut. */
+export const LOG_CHUNK_LENGTH: number = 64 * 1024;
+/** Least time between two writes of log lines. */
+export const LOG_PAUSE_MS = 10;
 /** Delay before writing to a slow reader again. */
 export const LOG_RETRY_MS = 20;
 /** How long an ending process waits for its reader. */

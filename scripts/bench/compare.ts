@@ -1,0 +1,126 @@
+/**
+ * Compares what operations cost in this working tree and in another commit: tokens, guarded calls, publishing, delivering, both at once, and
+ * both at 300 events a second. Both versions run on this machine and are measured in turns, by the CPU time of all threads of the service, which
+ * other programs disturb less than rates. It says what changed beyond noise, and ends with 0 whatever it found.
+ *
+ *     npm run bench:compare -- <commit> [--rounds 12] [--only token,guard]
+ */
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { makeCertificates } from '../../test/support/tls.ts';
+import { checkOut } from './harness/checkout.ts';
+import { type Contender, type Operation, startContender } from './harness/operations.ts';
+import { killAll } from './harness/processes.ts';
+import { makeWorkFolder, removeFolder } from './harness/work-folder.ts';
+import { startReceiver } from './receiver-process.ts';
+import { type Compared, compareRounds, printedComparison, ROUNDS_LEAST } from './report/comparison.ts';
+
+/** The operations with their names in the table, and how often a round does each: about half a second of CPU time. */
+const COMPARED = {
+  token: ['issue a token', 4000],
+  guard: ['make a guarded call', 6000],
+  publish: ['publish an event', 2000],
+  deliver: ['deliver a record', 3000],
+  steady: ['publish and deliver at once', 1500],
+  paced: ['the same at 300 events a second', 300],
+} as const satisfies { readonly [Name in Operation]?: readonly [name: string, count: number] };
+type Name = keyof typeof COMPARED;
+const NAMES = Object.keys(COMPARED) as Name[];
+
+/** Rounds that do not count, until most functions are compiled. */
+const WARMING_ROUNDS = 2;
+const CALLERS = 16;
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const USAGE = `usage: npm run bench:compare -- <commit> [options]
+
+  --rounds <n>     how often both versions are measured (12; at least ${ROUNDS_LEAST})
+  --only <names>   some of ${NAMES.join(',')}
+  --folder <path>  where data is put meanwhile, on a disk (/var/tmp)
+`;
+
+type Options = {
+  readonly revision: string;
+  readonly rounds: number;
+  readonly names: readonly Name[];
+  readonly folder: string;
+};
+
+/** Throws an `Error` that names the problem. */
+function readOptions(args: readonly string[]): Options {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      rounds: { type: 'string', default: '12' },
+      only: { type: 'string' },
+      folder: { type: 'string', default: '/var/tmp' },
+    },
+  });
+  const [revision, ...more] = positionals;
+  if (revision === undefined || more.length > 0) throw new Error('name one commit');
+  const rounds = Number(values.rounds);
+  if (!Number.isInteger(rounds) || rounds < ROUNDS_LEAST || rounds > 1000)
+    throw new Error(`--rounds is not a whole number from ${ROUNDS_LEAST} to 1000: ${values.rounds}`);
+  const asked = values.only?.split(',') ?? NAMES;
+  const unknown = asked.find((name) => !Object.hasOwn(COMPARED, name));
+  if (unknown !== undefined) throw new Error(`there is no operation ${unknown}`);
+  return { revision, rounds, names: NAMES.filter((name) => asked.includes(name)), folder: values.folder };
+}
+
+async function compare({ revision, rounds, names }: Options, work: string): Promise<string> {
+  process.stderr.write(`checking ${revision} out\n`);
+  const { commit, folder } = await checkOut(work, revision);
+  const certificates = makeCertificates();
+  const receiver = await startReceiver(certificates.server);
+  const start = (name: string, main: string): Promise<Contender> =>
+    startContender({
+      ...{ main, folder: join(work, name), operations: names, certificates, publishers: CALLERS },
+      receivers: { quick: receiver, slow: receiver },
+    });
+  const before = await start('before', join(folder, 'src/main.ts'));
+  const now = await start('now', MAIN);
+  const found = new Map(names.map((name) => [name, { before: [] as number[], now: [] as number[] }]));
+  for (let round = -WARMING_ROUNDS; round < rounds; round += 1) {
+    for (const [name, values] of found) {
+      // Neither is always the first.
+      for (const which of round % 2 === 0 ? (['before', 'now'] as const) : (['now', 'before'] as const)) {
+        const { threads } = await { before, now }[which].measure(name, COMPARED[name][1]);
+        const micros = [...threads.values()].reduce((sum, value) => sum + value, 0);
+        if (round >= 0) values[which].push(micros);
+      }
+    }
+    process.stderr.write('.');
+  }
+  process.stderr.write('\n');
+  for (const { stop } of [before, now]) await stop();
+  receiver.stop();
+  const compared: Compared[] = [];
+  for (const [name, values] of found) compared.push(compareRounds(COMPARED[name][0], values.before, values.now));
+  return printedComparison(compared, commit, rounds);
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  let options: Options;
+  try {
+    options = readOptions(args);
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n\n${USAGE}`);
+    return 2;
+  }
+  const work = makeWorkFolder(options.folder);
+  process.once('exit', () => {
+    killAll();
+    removeFolder(work);
+  });
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
+  try {
+    process.stdout.write(await compare(options, work));
+    return 0;
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n`);
+    return 1;
+  }
+}
+
+process.exit(await main(process.argv.slice(2)));
