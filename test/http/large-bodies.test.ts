@@ -23,7 +23,7 @@ describe('a large body', () => {
       [9, { type: TYPE, data: [text] }, 'events[9].data'],
       [10, { type: TYPE, data: { text }, subject: '\ud800' }, 'events[10].subject'],
       [11, { type: TYPE, data: { text: 'x'.repeat(256 * 1024) } }, 'events[11].data'],
-      [12, { type: TYPE, data: { text: 'x'.repeat(300 * 1024) } }, 'events[12]'],
+      [12, { type: TYPE, data: { text: 'x'.repeat(300 * 1024) } }, 'events[12].data'],
     ];
     for (const [at, event, field] of table) {
       const refusal = await refusalOf(admin.post('events', { events: events.with(at, event as never) }), 400);
@@ -41,7 +41,9 @@ describe('a large body', () => {
     await makeEventType(admin, TYPE);
     const data = Object.fromEntries(Array.from({ length: 480_000 }, (_, n) => [String(n * 7), 1]));
     const refusal = await refusalOf(admin.post('events', { type: TYPE, data }), 400);
-    assert.match(refusal.description, /body has more than \d+ bytes of JSON: the data of an event may have 262144/);
+    assert.match(refusal.description, /^data has \d+ bytes of JSON, more than 262144/);
+    const beside = await refusalOf(admin.post('events', { type: TYPE, data: {}, beside: data }), 400);
+    assert.match(beside.description, /^body has more than 8192 bytes of JSON: beside its data, an event has only short texts/);
   });
 
   it('of the administration is refused with 413 if it has too many values', async (t) => {

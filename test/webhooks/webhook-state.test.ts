@@ -48,7 +48,9 @@ describe('starting a webhook', () => {
       { state: 'started', stateReason: null, stateAt: at, sessionAt: at, wakeAt: at, sentAt: null },
     );
     assert.match(started.progress.sessionId ?? '', /^[0-9a-f-]{36}$/);
-    assert.deepEqual(await s.webhooks.get(id), started);
+    // Making the retries due counts the version up, so that no claim planned before it postpones them.
+    const progress = { ...started.progress, settingsVersion: started.progress.settingsVersion + 1 };
+    assert.deepEqual(await s.webhooks.get(id), { ...started, progress });
     assert.equal(s.wakes(), 1);
     assert.deepEqual(await received(s, await numberOf(s, watcher.id)), [
       [
