@@ -39,7 +39,7 @@ describe('the page of a refused request', () => {
       assert.equal(refusal.message.includes('read it before you repeat it'), isUnknown);
       assert.ok(shown.includes('read it before you repeat it') === isUnknown);
       assert.ok(shown.includes('Your request was not completed.') !== isUnknown);
-      const isTemporary = ['locked', 'unreachable', 'overloaded'].includes(reason);
+      const isTemporary = ['locked', 'unreachable', 'waiting', 'overloaded'].includes(reason);
       assert.equal(shown.includes('Try again in a few seconds'), isTemporary);
     });
   }
