@@ -11,6 +11,7 @@ import { cleanUp } from './support/cleanup.ts';
 import { createLogReader, type LogReader } from './support/log-reader.ts';
 import { sendRaw } from './support/raw-request.ts';
 import { makeApplication, makeUser, openTestServices, type TestServices, tokenOf } from './support/services.ts';
+import { onSqlite } from './support/store.ts';
 
 const ROUTE: Route = {
   method: 'GET',
@@ -173,7 +174,7 @@ describe('a guard', () => {
     assert.ok(!host.log.text().includes(token));
   });
 
-  it('refuses everything if the store fails, without giving the reason', async (t) => {
+  onSqlite('refuses everything if the store fails, without giving the reason', async (t) => {
     const host = await openHost(t);
     const guard = host.embedding.guard('employees:view');
     let called = 0;

@@ -5,7 +5,8 @@
  */
 import {
   PGP_CERTIFICATIONS_MAX,
-  PGP_DSA_MAX_BITS,
+  PGP_DSA_ORDER_MAX_BITS,
+  PGP_DSA_PRIME_MAX_BITS,
   PGP_RSA_EXPONENT_MAX_BITS,
   PGP_RSA_MAX_BITS,
   PGP_SIGNATURES_MAX,
@@ -175,7 +176,7 @@ function numbersProblem(body: Uint8Array): string | null {
   const first = integer(body, from, 2);
   const second = integer(body, from + 2 + Math.ceil(first / 8), 2);
   if (algorithm === DSA) {
-    const { prime, order } = PGP_DSA_MAX_BITS;
+    const [prime, order] = [PGP_DSA_PRIME_MAX_BITS, PGP_DSA_ORDER_MAX_BITS];
     return tooLong(first, prime, 'a DSA prime') ?? tooLong(second, order, 'the order of a DSA group');
   }
   return (

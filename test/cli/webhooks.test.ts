@@ -13,10 +13,9 @@ test('endpoint: creates, verifies, rotates and lists, and sends with the given s
   const { url, secret, apiKey, challenges } = receiver.endpoint('/hook');
 
   const args = ['endpoint', 'create', '--name', 'Payroll', '--url', url, '--secret', '-', '--api-key', apiKey];
-  assert.match(
-    await failure(args, `${secret}\n`),
-    /--secret must not end with a line feed: printf '%s' writes a text without one/,
-  );
+  const refused = await run(args, `${secret}\n`);
+  assert.equal(refused.status, 2);
+  assert.match(refused.stderr, /--secret must not end with a line feed: printf '%s' writes a text without one/);
   const created = await json([...args, '--gzip', '--token-challenge'], secret);
   assert.equal(created.secret, secret);
   assert.equal(created.contentEncoding, 'gzip');

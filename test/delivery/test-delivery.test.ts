@@ -45,7 +45,7 @@ describe('test deliveries', () => {
     const { webhook } = await d.connect();
     const test = createTestDelivery({ ...d, underWay: createTestsUnderWay(1, 1) });
     await execute(d, 'ALTER TABLE attempt RENAME TO attempt_away');
-    await assert.rejects(test(webhook.id, ACTOR.actor), /no such table|does not exist/);
+    await assert.rejects(test(webhook.id, ACTOR.actor), /no such table|lacks a table/);
     await execute(d, 'ALTER TABLE attempt_away RENAME TO attempt');
     assert.equal((await test(webhook.id, ACTOR.actor)).errorClass, null);
     await refused(() => test('none', ACTOR.actor), { code: 'not_found' });

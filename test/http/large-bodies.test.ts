@@ -43,7 +43,10 @@ describe('a large body', () => {
     const refusal = await refusalOf(admin.post('events', { type: TYPE, data }), 400);
     assert.match(refusal.description, /^data has \d+ bytes of JSON, more than 262144/);
     const beside = await refusalOf(admin.post('events', { type: TYPE, data: {}, beside: data }), 400);
-    assert.match(beside.description, /^body has more than 8192 bytes of JSON: beside its data, an event has only short texts/);
+    assert.match(
+      beside.description,
+      /^body has more than 8192 bytes of JSON: beside its data, an event has only short texts/,
+    );
   });
 
   it('of the administration is refused with 413 if it has too many values', async (t) => {

@@ -108,7 +108,8 @@ export const PGP_SLOW_SIGNATURES_MAX = 3;
 export const PGP_RSA_MAX_BITS = 8192;
 export const PGP_RSA_EXPONENT_MAX_BITS = 32;
 /** FIPS 186-4 §4.2. */
-export const PGP_DSA_MAX_BITS = { prime: 3072, order: 256 } as const;
+export const PGP_DSA_PRIME_MAX_BITS = 3072;
+export const PGP_DSA_ORDER_MAX_BITS = 256;
 /** Keys of one customer that may wait to be checked. One is checked at a time. */
 export const PGP_KEYS_WAITING = 8;
 /** PGP messages that decompress to more are refused. The service itself never compresses inside PGP. */

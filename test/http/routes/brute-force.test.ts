@@ -16,7 +16,7 @@ import {
   type TestClient,
   TOKEN,
 } from '../../support/oauth-service.ts';
-import { execute } from '../../support/store.ts';
+import { execute, onSqlite } from '../../support/store.ts';
 
 type Service = OAuthService & { readonly client: TestClient };
 
@@ -102,7 +102,7 @@ describe('after ten failures in a minute of one client id from one address', () 
     }
   });
 
-  it('a further try does not reach the database', async (t) => {
+  onSqlite('a further try does not reach the database', async (t) => {
     const service = await start(t);
     await fail(service, () => service.client.clientId, CLIENT_FAILURES_MAX);
     await execute(service, 'ALTER TABLE application RENAME TO application_away');
@@ -157,7 +157,7 @@ describe('other errors than failed authentications', () => {
     assert.equal(answers.filter(({ status }) => status === 400).length, 120);
   });
 
-  it('include failures of the store', async (t) => {
+  onSqlite('include failures of the store', async (t) => {
     const service = await start(t);
     await execute(service, 'ALTER TABLE application RENAME TO application_away');
     for (let time = 0; time < CLIENT_FAILURES_MAX + 1; time += 1) {

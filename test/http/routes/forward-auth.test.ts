@@ -15,7 +15,7 @@ import {
   type TestClient,
 } from '../../support/oauth-service.ts';
 import { tokenOf } from '../../support/services.ts';
-import { execute } from '../../support/store.ts';
+import { execute, onSqlite } from '../../support/store.ts';
 
 type Service = OAuthService & { readonly client: TestClient; readonly token: string };
 type Headed = Readonly<Record<string, string>>;
@@ -246,7 +246,7 @@ describe('forward auth', () => {
     }
   });
 
-  it('answers internal errors with 500, or with 401 for nginx, and accepts no request', async (t) => {
+  onSqlite('answers internal errors with 500, or with 401 for nginx, and accepts no request', async (t) => {
     const service = await start(t);
     await execute(service, 'ALTER TABLE access_token RENAME TO access_token_away');
     const fault = await ask(service, traefik('GET', '/shop/orders/7'));

@@ -13,7 +13,7 @@ import {
   type TestClient,
   TOKEN,
 } from '../../support/oauth-service.ts';
-import { execute } from '../../support/store.ts';
+import { execute, onSqlite } from '../../support/store.ts';
 
 type Service = OAuthService & { readonly client: TestClient };
 
@@ -241,7 +241,7 @@ describe('a token request as a form', () => {
     }
   });
 
-  it('is refused with server_error if the store fails', async (t) => {
+  onSqlite('is refused with server_error if the store fails', async (t) => {
     const service = await start(t);
     await execute(service, 'ALTER TABLE access_token RENAME TO access_token_away');
     const answer = await postForm(service, TOKEN, { ...GRANT, ...inBody(service) });
