@@ -8,7 +8,7 @@
  * a caller with `catalogue:manage` could open any path to its own scopes. A scope that nobody holds yet may be given any rule, because
  * only a caller with every right can grant it.
  *
- * Customers (contract §8): the administrators of every customer hold the scopes that are offered. Whoever offers a scope, or makes an
+ * Customers (contract §8): the administrators of every customer hold the scopes that are offered. A caller that offers a scope, or makes an
  * administrator of a customer, must hold what is offered.
  */
 import type { FieldProblem } from '../kernel/refusal.ts';

@@ -295,7 +295,7 @@ export function customerStoreOf(store: Store, customerId: string): Store {
     instances: null,
   };
 
-  /** Whoever is not of the customer is shown as the operator, without its id and address. */
+  /** An actor that is not of the customer is shown as the operator, without its id and address. */
   async function seen(entries: readonly AuditRecord[]): Promise<AuditRecord[]> {
     const actors = entries.map(({ actor }) => actor);
     const ofCustomer = entries.length === 0 ? new Set<string>() : await store.audit.ofCustomer(actors, customerId);

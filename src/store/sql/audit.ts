@@ -20,7 +20,7 @@ const NUMBER_OF = 'SELECT number FROM audit WHERE id = @id';
 const ofCustomer = (sql: string): string => `${sql} AND customer_id = @customerId`;
 const GET_OF_CUSTOMER = ofCustomer(GET);
 const NUMBER_OF_CUSTOMER = ofCustomer(NUMBER_OF);
-/** Whoever acts was created, and the entry about that says of which customer, also after a deletion. Index: audit_target. */
+/** The entry about the creation of an actor says of which customer it is, also after its deletion. Index: audit_target. */
 const isOf = (actor: string, customerId: string): string =>
   `EXISTS (SELECT 1 FROM audit AS about WHERE about.target = ${actor} AND about.customer_id = ${customerId})`;
 const OF_CUSTOMER = `SELECT wanted.value AS actor FROM texts(@actors) AS wanted WHERE ${isOf('wanted.value', '@customerId')}`;
