@@ -226,7 +226,8 @@ function slowly(filter: Filter, event: Judged): boolean {
 function membersAt(event: unknown, [step, ...rest]: readonly string[]): readonly unknown[] {
   if (step === undefined) return [event];
   if (typeof event !== 'object' || event === null) return [];
-  const own = Object.getOwnPropertyDescriptor(event, step);
+  // A list has items, and its length is no member of the event's data.
+  const own = Array.isArray(event) && step === 'length' ? undefined : Object.getOwnPropertyDescriptor(event, step);
   return own === undefined ? [] : membersAt(own.value, rest);
 }
 
