@@ -11,7 +11,7 @@ import type { Invocation, Option } from './command.ts';
 import { CommandError, UsageError } from './errors.ts';
 
 /** The text itself, the file for `@<file>`, or standard input for `-`. */
-export async function readText({ terminal }: Invocation, given: string): Promise<string> {
+async function readText({ terminal }: Invocation, given: string): Promise<string> {
   if (given === '-') return readStandardInput(terminal);
   return given.startsWith('@') ? readFile(given.slice(1)) : given;
 }
@@ -40,7 +40,7 @@ export async function readJsonObject(
 }
 
 /** An argument as a JSON object, read by `readText`. `name` is its name in errors. */
-export async function readJson(
+async function readJson(
   invocation: Invocation,
   name: string,
   given: string,
