@@ -4,7 +4,7 @@
 export type CustomerLimits = {
   readonly endpoints: number;
   readonly webhooks: number;
-  /** Events that are published for the customer, whoever publishes them; null: no limit. Not those for everyone. */
+  /** Events that any publisher sends for the customer; null: no limit. Not those for everyone. */
   readonly eventsPerSecond: number | null;
 };
 

@@ -14,7 +14,7 @@ import { otherWords, pathOf } from './search-words.ts';
 const PATH = '/search';
 const DIALOG = 'dialog';
 
-/** Every role sees everything, so all get the same results, but for fields of forms. Links to pages that do not exist are omitted. */
+/** Every role sees everything, so all get the same results, except for fields of forms. Links to pages that do not exist are omitted. */
 export function searchPages({ pages, store, hasPage }: PageDependencies): PageRoute[] {
   return [
     pages.view(PATH, async ({ query, may }) => {
