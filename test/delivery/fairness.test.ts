@@ -4,6 +4,7 @@ import {
   CLAIMED_PER_WEBHOOK,
   DELIVERIES_IN_FLIGHT,
   DELIVERIES_IN_FLIGHT_PER_ENDPOINT,
+  PROBES_UNPACED,
 } from '../../src/kernel/limits/delivery.ts';
 import { addBacklog } from '../support/backlog.ts';
 import { deferred } from '../support/deferred.ts';
@@ -18,7 +19,8 @@ import {
 } from '../support/dispatching.ts';
 import { execute, onSqlite } from '../support/store.ts';
 
-const STUCK = 500_000;
+/** More than a look takes or a claim holds. No statement reads more of them: the query plans are tested below. */
+const STUCK = 5000;
 /** Long enough that a response held back on a slow machine never times out. */
 const SINGLE = { maxBatchRecords: 1, timeoutSeconds: 60 };
 
@@ -43,7 +45,7 @@ function explain({ sqlite: database }: Dispatching, sql: string): { detail: stri
   return database.connection.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(named, placed) as { detail: string }[];
 }
 
-describe('a webhook with half a million stuck batches', () => {
+describe('a webhook with thousands of stuck batches', () => {
   onSqlite('is never scanned: an index serves every statement on a table that grows', async (t) => {
     const d = await openDispatching(t);
     const seen = new Set<string>();
@@ -95,7 +97,8 @@ describe('a webhook with half a million stuck batches', () => {
       await execute(stuck, `DELETE FROM subscription WHERE webhook_number = ${ill.number}`);
       addBacklog(stuck, ill.number, { count: STUCK, state: 'pending' });
       const dispatcher = await stuck.start();
-      await ill.at.next();
+      // The first failures are followed by another probe immediately. From then on, probes wait for the clock.
+      await takeRecords(ill.at, PROBES_UNPACED + 1);
       const before = ill.at.deliveries.length;
       for (let n = 1; n <= 100; n += 1) {
         // The stuck one is due for another probe, which may also come after the record.
@@ -106,7 +109,7 @@ describe('a webhook with half a million stuck batches', () => {
         const probes = ill.at.deliveries.length - before;
         assert.ok(probes <= n, `${probes} probes before record ${n}`);
       }
-      assert.ok(ill.at.deliveries.length > 1, 'the stuck one was probed');
+      assert.ok(ill.at.deliveries.length > before, 'the stuck one was probed');
     },
   );
 

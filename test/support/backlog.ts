@@ -15,7 +15,7 @@ const BATCHES = `
 /** `waiting` records are not in a batch yet, `pending` records are in a due batch, and `delivered` records are settled. */
 export type Backlog = { readonly count: number; readonly state: 'waiting' | 'pending' | 'delivered' };
 
-/** Appends records to a webhook's log. All refer to the same event. Takes about a second for half a million. */
+/** Appends records to a webhook's log. All refer to the same event. */
 export function addBacklog(
   { sqlite: database, ids, clock }: TestStore,
   webhookNumber: number,
