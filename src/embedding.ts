@@ -2,10 +2,11 @@
  * Sallyport inside the server of another program: `node:http`, Express or Fastify. `middleware` answers requests to Sallyport's paths.
  * `guard` requires an access token on the program's own paths.
  */
+
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { SCOPE_NAME } from './access/credential.ts';
 import { type Caller, type Gate, requireScope } from './access/gate.ts';
+import { SCOPE_NAME } from './domain/credential.ts';
 import { asRefusal, errorReply } from './http/error-body.ts';
 import { sendReply } from './http/reply.ts';
 import { loggedPath, originForm } from './http/request.ts';
@@ -14,7 +15,7 @@ import { createRouter } from './http/router.ts';
 import type { RequestHandler } from './http/server.ts';
 import type { Clock } from './kernel/ids.ts';
 import { type Lifetime, StoppedError } from './kernel/lifetime.ts';
-import type { Log } from './observe/log.ts';
+import type { Log } from './kernel/log.ts';
 
 export type { Caller } from './access/gate.ts';
 

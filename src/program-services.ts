@@ -2,7 +2,7 @@
  * The use cases as an embedding program calls them. The compiler checks what it passes. A program in plain JavaScript has no compiler,
  * so the input is read here as at the other doors.
  */
-import type { Application } from './access/application.ts';
+
 import {
   type ApplicationBody,
   type Applications,
@@ -10,37 +10,37 @@ import {
   regenerateInput,
   type WithSecret,
 } from './access/applications.ts';
-import type { ApiProduct } from './access/catalogue.ts';
 import type { Caller } from './access/gate.ts';
 import { type ProductBody, type Products, productReader } from './access/products.ts';
-import type { User } from './access/user.ts';
 import { type UserBody, type Users, userReader } from './access/users.ts';
-import type { Customer } from './customers/customer.ts';
 import { type CustomerBody, type Customers, customerReader } from './customers/customers.ts';
 import { type PortalLinks, portalLinkInput } from './customers/portal-links.ts';
 import { type RecordsBody, recordsInput } from './delivery/records.ts';
-import type { Employee } from './employees/employee.ts';
+import type { Acting, IfMatch } from './domain/acting.ts';
+import type { Application } from './domain/application.ts';
+import type { ApiProduct } from './domain/catalogue.ts';
+import type { Customer } from './domain/customer.ts';
+import type { Employee } from './domain/employee.ts';
+import type { Endpoint } from './domain/endpoint.ts';
+import type { EventType } from './domain/event.ts';
+import type { User } from './domain/user.ts';
+import type { PgpKey, Webhook } from './domain/webhook.ts';
 import { type EmployeeBody, type Employees, employeeReader } from './employees/employees.ts';
 import { type Erasures, eraseInput } from './events/erase.ts';
-import type { EventType } from './events/event.ts';
 import { readEvents } from './events/event-input.ts';
 import { type EventTypeBody, type EventTypes, eventTypeReader } from './events/event-types.ts';
 import { eventsText, type Publish, type PublishInput } from './events/publish.ts';
 import { refuseField } from './kernel/refusal.ts';
 import { isObject, textProblem, validate } from './kernel/validation.ts';
-import type { Acting } from './resources/acting.ts';
 import type { Administration } from './resources/administration.ts';
-import type { IfMatch } from './resources/entity-tag.ts';
 import type { BodyOf, InputReader, MergePatch } from './resources/input.ts';
-import type { Services } from './services.ts';
+import type { Services } from './services/services.ts';
 import type { Beside } from './store/resource.ts';
 import { type Acknowledge, acknowledgeInput } from './webhooks/acknowledge.ts';
 import type { Deliveries } from './webhooks/deliveries.ts';
-import type { Endpoint } from './webhooks/endpoint.ts';
 import { type EndpointBody, endpointReader, rotateApiKeyInput, rotateInput } from './webhooks/endpoint-schema.ts';
 import type { Endpoints, WithNewSecret } from './webhooks/endpoints.ts';
 import { type KeyBody, type Keys, keyReader } from './webhooks/keys.ts';
-import type { PgpKey, Webhook } from './webhooks/webhook.ts';
 import { filterPreviewInput, replayInput, type WebhookBody, webhookReader } from './webhooks/webhook-schema.ts';
 import type { Webhooks } from './webhooks/webhooks.ts';
 

@@ -4,12 +4,11 @@
  *     const sallyport = await createSallyport({ dataDir: './data' });
  *     const { url } = await sallyport.start();
  */
+
 import { hostname } from 'node:os';
 import { CUSTOMER_SCOPES } from './access/built-in.ts';
 import { createGate } from './access/gate.ts';
-import { type Composed, type ComposeOptions, compose } from './compose.ts';
 import { type Config, completeConfig, listeningUrl, type Options } from './config/config.ts';
-import { type CustomerServices, createCustomerServices } from './customers/services.ts';
 import { type Announcement, announceServer } from './data/announcements.ts';
 import type { FirstCredentials } from './data/data.ts';
 import { inviteFirstAdministrator } from './data/first-start.ts';
@@ -18,6 +17,7 @@ import { createMembership, type Membership } from './delivery/membership.ts';
 import { createOauthTokens, createTestOauth } from './delivery/oauth.ts';
 import { createSend, type Send } from './delivery/send.ts';
 import { createTestDelivery } from './delivery/test-delivery.ts';
+import { EMBEDDING_PROGRAM } from './domain/acting.ts';
 import { createEmbedding, type Embedding } from './embedding.ts';
 import { readEvents } from './events/event-input.ts';
 import { eventsText, type PublishInput } from './events/publish.ts';
@@ -34,32 +34,35 @@ import { metricsRoutes } from './http/routes/metrics.ts';
 import { openApiRoutes } from './http/routes/openapi.ts';
 import { createListener, createRequestHandler } from './http/server.ts';
 import { openServingCertificate, type ServingCertificate } from './http/serving-certificate.ts';
+import type { CheckClock } from './kernel/clock.ts';
 import { createLifetime, once, refusedAfterStop } from './kernel/lifetime.ts';
 import { CUSTOMERS_CACHED } from './kernel/limits/customers.ts';
 import { CATALOGUE_WATCH_MS, DRAIN_MS, STOP_MS } from './kernel/limits/limits.ts';
+import type { Log } from './kernel/log.ts';
 import { madeOnce } from './kernel/lru.ts';
 import { Refusal } from './kernel/refusal.ts';
 import { VERSION } from './kernel/version.ts';
 import { type AttemptFeed, createAttemptFeed } from './observe/attempt-feed.ts';
-import { type CheckClock, createClockWatch } from './observe/clock-watch.ts';
+import { createClockWatch } from './observe/clock-watch.ts';
 import { createFigures, type FigureKeeper } from './observe/figures.ts';
-import { createLog, type Log } from './observe/log.ts';
+import { createLog } from './observe/log.ts';
 import { createMetrics, type Metrics } from './observe/metrics.ts';
 import { createUsageObserver } from './observe/usage.ts';
 import { createPortal } from './portal/portal.ts';
 import { type ProgramServices, readingServices, refusingUnfitTexts } from './program-services.ts';
-import { EMBEDDING_PROGRAM } from './resources/acting.ts';
-import type { Services } from './services.ts';
+import { type Composed, type ComposeOptions, compose } from './services/compose.ts';
+import { type CustomerServices, createCustomerServices } from './services/customer-services.ts';
+import type { Services } from './services/services.ts';
 import type { NewInstance } from './store/instances.ts';
 
 export { actingOf } from './access/callers.ts';
 export { type Config, ConfigurationError, defaultConfig, type Options, readConfig } from './config/config.ts';
 export { DataFolderError } from './data/data.ts';
+export { type Acting, EMBEDDING_PROGRAM } from './domain/acting.ts';
 export { type Caller, callerOf, type Embedding, type Middleware } from './embedding.ts';
 export type { EventInput, JsonValue, PublishInput } from './events/publish.ts';
 export { StoppedError } from './kernel/lifetime.ts';
 export { type FieldProblem, Refusal, type RefusalCode } from './kernel/refusal.ts';
-export { type Acting, EMBEDDING_PROGRAM } from './resources/acting.ts';
 
 export type Sallyport = Embedding & {
   /** The use cases. They reject with `StoppedError` once `stop` was called. */

@@ -7,39 +7,31 @@ import { fileURLToPath } from 'node:url';
 
 const src = fileURLToPath(new URL('../src/', import.meta.url));
 
-/**
- * What each room imports beside itself, from the middle outwards. A room in the second list is imported for its types
- * alone: they vanish when the program runs.
- */
-const ROOMS: Readonly<Record<string, readonly [imports: string, types: string]>> = {
-  kernel: ['', ''],
-  wire: ['kernel', ''],
-  receiver: ['kernel wire', ''],
-  outbound: ['kernel', ''],
-  store: ['access events kernel webhooks', 'customers delivery employees outbound resources wire'],
-  resources: ['kernel store', 'access'],
-  access: ['kernel resources store', ''],
-  events: ['kernel resources store wire', 'observe'],
-  employees: ['access events kernel resources store', ''],
-  webhooks: ['events kernel outbound resources store wire', 'delivery'],
-  delivery: ['events kernel outbound store webhooks wire', 'observe resources'],
-  customers: ['access delivery events kernel resources store webhooks', 'observe'],
-  housekeeping: ['events kernel store webhooks', 'observe'],
-  observe: ['http kernel store', 'delivery housekeeping'],
-  config: ['kernel observe outbound', ''],
-  data: ['access config events kernel resources store', 'observe'],
-  http: [
-    'access config customers employees events kernel outbound resources store webhooks',
-    'delivery housekeeping observe',
-  ],
-  portal: [
-    'access config customers data delivery events http kernel observe outbound resources store webhooks wire',
-    '',
-  ],
-  cli: [
-    'access config customers data delivery events kernel observe outbound receiver resources store webhooks wire',
-    '',
-  ],
+/** What each room imports beside itself, types included. A room imports only rooms above it, so that no two import each other. */
+const ROOMS: Readonly<Record<string, string>> = {
+  kernel: '',
+  domain: 'kernel',
+  wire: 'domain kernel',
+  receiver: 'kernel wire',
+  outbound: 'domain kernel',
+  config: 'kernel outbound',
+  store: 'domain kernel',
+  resources: 'domain kernel store',
+  access: 'domain kernel resources store',
+  events: 'domain kernel resources store wire',
+  employees: 'access domain kernel resources store',
+  customers: 'access domain kernel resources store',
+  webhooks: 'domain events kernel outbound resources store wire',
+  delivery: 'domain events kernel outbound resources store webhooks wire',
+  housekeeping: 'domain kernel store',
+  data: 'access config domain events kernel store',
+  observe: 'delivery domain housekeeping kernel store',
+  services:
+    'access config customers data delivery employees events housekeeping kernel observe outbound store webhooks',
+  http: 'access config customers delivery domain employees events housekeeping kernel observe outbound resources services store webhooks',
+  portal:
+    'access config customers data delivery domain events http kernel observe resources services store webhooks wire',
+  cli: 'access config customers data delivery domain events kernel observe outbound receiver resources services store webhooks wire',
 };
 /** The rooms that know the database behind the store: they open, copy and examine its file. */
 const KNOW_SQLITE = ['store', 'data', 'cli'];
@@ -65,15 +57,24 @@ describe('the layout of src/', () => {
   });
 
   it('lets each room import only what the table allows', () => {
-    const refused = imports.filter(({ from, to, typeOnly }) => {
+    const refused = imports.filter(({ from, to }) => {
       const [room, target] = [roomOf(from), roomOf(to)];
       if (room === null || room === target) return false;
-      // The files beside the rooms compose them. The outermost rooms are composed last and may import them.
-      if (target === null) return !['customers', 'http', 'portal', 'cli', 'data'].includes(room);
-      const [values = '', types = ''] = ROOMS[room] ?? [];
-      return !`${values} ${typeOnly ? types : ''}`.split(' ').includes(target);
+      // The command line starts what the files beside the rooms compose.
+      if (target === null) return room !== 'cli';
+      return !(ROOMS[room] ?? '').split(' ').includes(target);
     });
     assert.deepEqual(refused.map(shown), []);
+  });
+
+  it('has no two rooms that import each other: each imports only rooms above it in the table', () => {
+    const above = new Set<string>();
+    const upwards = Object.entries(ROOMS).flatMap(([room, targets]) => {
+      const below = targets.split(' ').filter((target) => target !== '' && !above.has(target));
+      above.add(room);
+      return below.map((target) => `${room} imports ${target}`);
+    });
+    assert.deepEqual(upwards, []);
   });
 
   it('lets only the rooms that open the database file import the SQLite driver', () => {
@@ -87,8 +88,8 @@ describe('the layout of src/', () => {
 
   it('names no import in the table that nothing uses', () => {
     const used = new Set(imports.map(({ from, to }) => `${roomOf(from)} ${roomOf(to)}`));
-    const unused = Object.entries(ROOMS).flatMap(([room, [values, types]]) =>
-      `${values} ${types}`.split(' ').filter((target) => target !== '' && !used.has(`${room} ${target}`)),
+    const unused = Object.entries(ROOMS).flatMap(([room, targets]) =>
+      targets.split(' ').filter((target) => target !== '' && !used.has(`${room} ${target}`)),
     );
     assert.deepEqual(unused, []);
   });

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
-import { matchRule } from '../src/access/catalogue.ts';
-import { type Composed, type ComposeOptions, compose } from '../src/compose.ts';
 import { type Config, defaultConfig } from '../src/config/config.ts';
+import { COMMAND_LINE } from '../src/domain/acting.ts';
+import { matchRule } from '../src/domain/catalogue.ts';
 import { readEvents } from '../src/events/event-input.ts';
 import { eventTypeReader } from '../src/events/event-types.ts';
 import { createLog } from '../src/observe/log.ts';
-import { COMMAND_LINE } from '../src/resources/acting.ts';
+import { type Composed, type ComposeOptions, compose } from '../src/services/compose.ts';
 import { cleanUp } from './support/cleanup.ts';
 import { unusedFolder } from './support/command.ts';
 

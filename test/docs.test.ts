@@ -6,10 +6,10 @@ import { describe, it, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { GROUPS } from '../src/cli/groups.ts';
 import { SETTINGS } from '../src/config/names.ts';
-import { nextDelayMs } from '../src/delivery/retry.ts';
+import { adviceFor, type ErrorClass } from '../src/domain/outcome.ts';
+import { nextDelayMs } from '../src/domain/retry.ts';
+import { STATE_REASONS } from '../src/domain/webhook-states.ts';
 import { PROBE_FIRST_MS, PROBE_MAX_MS, PROBES_UNPACED } from '../src/kernel/limits/delivery.ts';
-import { adviceFor, type ErrorClass } from '../src/outbound/outcome.ts';
-import { STATE_REASONS } from '../src/webhooks/lifecycle.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const pagesIn = (folder: string): string[] =>
@@ -57,7 +57,7 @@ describe('delivery-reference.md', () => {
   const text = page('docs/delivery-reference.md');
 
   it('lists exactly the error classes with their advice', () => {
-    const [, union = ''] = /export type ErrorClass =([^;]*);/.exec(read('src/outbound/outcome.ts')) ?? [];
+    const [, union = ''] = /export type ErrorClass =([^;]*);/.exec(read('src/domain/outcome.ts')) ?? [];
     const classes = [...union.matchAll(/'(\w+)'/g)].map(([, errorClass = '']) => errorClass as ErrorClass);
     const expected = classes.map((errorClass) => [`\`${errorClass}\``, adviceFor(errorClass)]);
     assert.deepEqual(tableOf(text, 'class'), expected);

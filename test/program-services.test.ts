@@ -1,5 +1,5 @@
 import { describe, it } from 'node:test';
-import { EMBEDDING_PROGRAM } from '../src/resources/acting.ts';
+import { EMBEDDING_PROGRAM } from '../src/domain/acting.ts';
 import { refused } from './support/refusals.ts';
 import { startService } from './support/service.ts';
 

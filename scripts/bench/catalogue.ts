@@ -2,7 +2,7 @@
  * Nanoseconds that one look-up in the API catalogue takes, over 2,000 rules: paths that a rule names, paths that none does,
  * and the patterns that would make a matcher which backtracks walk furthest. Run: `node scripts/bench/catalogue.ts`.
  */
-import { type Catalogue, compileCatalogue, matchRule, type Product, type Rule } from '../../src/access/catalogue.ts';
+import { type Catalogue, compileCatalogue, matchRule, type Product, type Rule } from '../../src/domain/catalogue.ts';
 
 const RULES = 2000;
 const LOOK_UPS = 200_000;

@@ -2,7 +2,7 @@
  * Time that one judgement of an event by a filter takes: typical filters, and the worst ones that the limits allow, on the events that cost
  * them most. Run: `npm run bench:filter`. docs/planning.md has the figures.
  */
-import { compileFilter, type Filter, filterProblem, type Judged } from '../../src/kernel/filter.ts';
+import { compileFilter, type Filter, filterProblem, type Judged } from '../../src/domain/filter.ts';
 import { EVENT_DATA_BYTES, FILTER_BYTES, FILTER_CONDITIONS, FILTER_STEPS } from '../../src/kernel/limits/limits.ts';
 
 const ROUNDS = 7;

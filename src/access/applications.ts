@@ -1,5 +1,8 @@
 /** Registered applications: their credentials, their scopes, and the user they act as (contract §2, §4). */
 import { z } from 'zod';
+import type { Acting } from '../domain/acting.ts';
+import type { Application } from '../domain/application.ts';
+import { hashCredential, mintCredential, scopeName } from '../domain/credential.ts';
 import { type Clock, type Ids, type Random, rowKeyTime } from '../kernel/ids.ts';
 import {
   SCOPES_PER_APPLICATION_MAX,
@@ -19,16 +22,13 @@ import {
   instant,
   isoInstant,
 } from '../kernel/schemas.ts';
-import type { Acting } from '../resources/acting.ts';
 import { type Administration, administer, type Stamp } from '../resources/administration.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import { CUSTOMER_FILTER, choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
 import type { Beside } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
-import type { Application } from './application.ts';
 import { isScopeOfOperator } from './built-in.ts';
 import { requireRightsOfApplication } from './containment.ts';
-import { hashCredential, mintCredential, scopeName } from './credential.ts';
 
 export const applicationInput = z
   .strictObject({

@@ -1,5 +1,5 @@
 /** The API products of Sallyport's own API (contract §3, §4): read-only, compared with the stored ones at every start. */
-import type { Product } from './catalogue.ts';
+import type { Product } from '../domain/catalogue.ts';
 
 const EDGE = '/services/api/x/edge/v1';
 const EMPLOYEES = '/services/api/x/users/v1/employees';

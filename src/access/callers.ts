@@ -1,11 +1,11 @@
 /** Callers with a token, and a cache of them. Callers of one application share the data that all its tokens have in common. */
 
+import type { Acting } from '../domain/acting.ts';
+import type { TokenGrant } from '../domain/application.ts';
+import type { Actor } from '../domain/audit.ts';
+import type { Constraints, Role } from '../domain/user.ts';
 import { CALLERS_CACHED, CALLERS_SHARED_BYTES } from '../kernel/limits/limits.ts';
 import { bytesOfTexts, createLru } from '../kernel/lru.ts';
-import type { Acting } from '../resources/acting.ts';
-import type { Actor } from '../resources/audit.ts';
-import type { TokenGrant } from './application.ts';
-import type { Constraints, Role } from './user.ts';
 
 /** An application that called with a valid token, and the user it acts as. */
 export type Caller = {

@@ -11,13 +11,14 @@
  * Customers (contract §8): the administrators of every customer hold the scopes that are offered. A caller that offers a scope, or makes an
  * administrator of a customer, must hold what is offered.
  */
+
+import type { Acting, Held } from '../domain/acting.ts';
+import { offeredScopes, type Product, type Rule } from '../domain/catalogue.ts';
+import { overlaps, type PatternSegment, parsePattern, patternShape } from '../domain/path.ts';
+import type { Role, User } from '../domain/user.ts';
 import type { FieldProblem } from '../kernel/refusal.ts';
-import type { Acting, Held } from '../resources/acting.ts';
 import { ADMINISTRATION_SCOPES } from './built-in.ts';
-import { offeredScopes, type Product, type Rule } from './catalogue.ts';
 import { insufficientPermission } from './gate.ts';
-import { overlaps, type PatternSegment, parsePattern, patternShape } from './path.ts';
-import type { Role, User } from './user.ts';
 
 /** The rights of a user, its own and those of its applications. */
 export type UserRights = Pick<User, 'customerId' | 'role' | 'permissions' | 'constraints'>;

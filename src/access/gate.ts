@@ -4,14 +4,14 @@
  * is authorized anew.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
+import type { TokenGrant } from '../domain/application.ts';
+import { type Catalogue, matchRule, type RuleMatch } from '../domain/catalogue.ts';
+import { hashCredential, tokenRowKey } from '../domain/credential.ts';
 import type { Clock } from '../kernel/ids.ts';
 import { AUTHORIZATION_BYTES } from '../kernel/limits/limits.ts';
 import { type FieldProblem, PROBLEMS_MAX, Refusal } from '../kernel/refusal.ts';
 import type { Store } from '../store/store.ts';
-import type { TokenGrant } from './application.ts';
 import { type Caller, createCallers } from './callers.ts';
-import { type Catalogue, matchRule, type RuleMatch } from './catalogue.ts';
-import { hashCredential, tokenRowKey } from './credential.ts';
 
 export type { Caller } from './callers.ts';
 

@@ -1,19 +1,19 @@
 /** Invitations: links that let a user set a password, valid once and for 72 hours. */
 
+import type { Acting } from '../domain/acting.ts';
+import { type Actor, type AuditAction, type AuditEntry, changesBetween } from '../domain/audit.ts';
+import { offeredScopes } from '../domain/catalogue.ts';
+import { credentialBytes, hashCredential, mintCredential } from '../domain/credential.ts';
+import type { User } from '../domain/user.ts';
 import { type Clock, type Ids, isUuidV7, type Random } from '../kernel/ids.ts';
 import { INVITATION_MS } from '../kernel/limits/limits.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
-import type { Acting } from '../resources/acting.ts';
-import { type Actor, type AuditAction, type AuditEntry, changesBetween } from '../resources/audit.ts';
 import { refuseChanged } from '../resources/entity-tag.ts';
 import { retryStale } from '../store/errors.ts';
 import type { Beside } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
-import { offeredScopes } from './catalogue.ts';
 import { requireRightsOfUser } from './containment.ts';
-import { credentialBytes, hashCredential, mintCredential } from './credential.ts';
 import { hashPassword, passwordProblem } from './password.ts';
-import type { User } from './user.ts';
 import { viewUser } from './users.ts';
 
 /** The token is never shown again. Whoever has it can set the user's password. */

@@ -9,6 +9,8 @@ import type {
   PublicKeyCredentialRequestOptionsJSON,
   RegistrationResponseJSON,
 } from '@simplewebauthn/server';
+import type { Actor, AuditAction, AuditEntry } from '../domain/audit.ts';
+import type { Passkey, User } from '../domain/user.ts';
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
 import {
   CHALLENGE_MS,
@@ -19,11 +21,9 @@ import {
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { isObject } from '../kernel/validation.ts';
 import type { Vault } from '../kernel/vault.ts';
-import type { Actor, AuditAction, AuditEntry } from '../resources/audit.ts';
 import { ConstraintViolation, retryStale, StaleWrite } from '../store/errors.ts';
 import type { ShortLivedValues } from '../store/short-lived.ts';
 import type { Store } from '../store/store.ts';
-import type { Passkey, User } from './user.ts';
 
 /** `origin` is the browser's, checked to be the portal's. `visitor` is the secret that its forms are bound to. */
 export type Place = { readonly origin: string; readonly visitor: string };

@@ -1,15 +1,6 @@
 /** The API catalogue as a resource, and the compiled form of it that the gate uses (contract §3, §4). */
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import type { Clock, Ids } from '../kernel/ids.ts';
-import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../kernel/limits/limits.ts';
-import { type FieldProblem, Refusal, refuseFields } from '../kernel/refusal.ts';
-import { displayName, id, instant, isoInstant, text } from '../kernel/schemas.ts';
-import { type Administration, administer } from '../resources/administration.ts';
-import { type BodyOf, inputReader } from '../resources/input.ts';
-import { ConstraintViolation } from '../store/errors.ts';
-import type { Store } from '../store/store.ts';
-import { BUILT_IN_PREFIXES, BUILT_IN_PRODUCTS } from './built-in.ts';
 import {
   type ApiProduct,
   type Catalogue,
@@ -20,9 +11,18 @@ import {
   PERMISSION_NAME,
   type Product,
   problemsOf,
-} from './catalogue.ts';
+} from '../domain/catalogue.ts';
+import { scopeName } from '../domain/credential.ts';
+import type { Clock, Ids } from '../kernel/ids.ts';
+import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../kernel/limits/limits.ts';
+import { type FieldProblem, Refusal, refuseFields } from '../kernel/refusal.ts';
+import { displayName, id, instant, isoInstant, text } from '../kernel/schemas.ts';
+import { type Administration, administer } from '../resources/administration.ts';
+import { type BodyOf, inputReader } from '../resources/input.ts';
+import { ConstraintViolation } from '../store/errors.ts';
+import type { Store } from '../store/store.ts';
+import { BUILT_IN_PREFIXES, BUILT_IN_PRODUCTS } from './built-in.ts';
 import { requireRightsOfOffer, requireRightsOfRules } from './containment.ts';
-import { scopeName } from './credential.ts';
 
 /** A character of a literal segment, other than a dot. An escape must not have a plain spelling. */
 const PLAIN = "[A-Za-z0-9_~!$&'()*+,:=@-]|%(?:20|22|3[CE]|5[BDE]|60|7[BCD]|[89A-F][0-9A-F])";

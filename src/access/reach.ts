@@ -1,9 +1,10 @@
 /** Who could make a request: the rule that matches it, and the applications that hold the rule's scope. */
+
+import type { ScopeHolder } from '../domain/application.ts';
+import { type Catalogue, matchRule, type RuleMatch } from '../domain/catalogue.ts';
+import { canonicalPath } from '../domain/path.ts';
 import { REACH_PAGE } from '../kernel/limits/limits.ts';
 import type { Store } from '../store/store.ts';
-import type { ScopeHolder } from './application.ts';
-import { type Catalogue, matchRule, type RuleMatch } from './catalogue.ts';
-import { canonicalPath } from './path.ts';
 
 export type Reach =
   /** Nobody: no rule matches, or the path is ambiguous. */

@@ -3,19 +3,19 @@
  * without a request, after twelve hours in any case (OWASP ASVS 5.0, 7.3), and when the account loses its access.
  */
 
+import type { Acting } from '../domain/acting.ts';
+import { type Actor, type AuditAction, type AuditEntry, changesBetween } from '../domain/audit.ts';
+import { offeredScopes } from '../domain/catalogue.ts';
+import { hashCredential } from '../domain/credential.ts';
+import type { PortalRole, Session, SignedIn, SignInMethod, User } from '../domain/user.ts';
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
 import { SESSION_MS, SESSION_SEEN_EVERY_MS, USER_AGENT_KEPT_LENGTH } from '../kernel/limits/portal.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
-import type { Acting } from '../resources/acting.ts';
-import { type Actor, type AuditAction, type AuditEntry, changesBetween } from '../resources/audit.ts';
 import { DatabaseUnavailable, retryStale } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
-import { offeredScopes } from './catalogue.ts';
 import { requireRightsOfUser } from './containment.ts';
-import { hashCredential } from './credential.ts';
 import type { ChosenPassword } from './invitations.ts';
 import { hashPassword, passwordProblem, verifyPassword } from './password.ts';
-import type { PortalRole, Session, SignedIn, SignInMethod, User } from './user.ts';
 
 /** The client that begins a session. */
 export type Visitor = { readonly address: string; readonly userAgent: string };

@@ -1,6 +1,9 @@
 /** Tokens of the client credentials grant (RFC 6749 §4.4, contract §2): authenticating clients, issuing, introspecting and revoking. */
 
 import { timingSafeEqual } from 'node:crypto';
+import type { Client } from '../domain/application.ts';
+import { credentialBytes, grantScope, hashCredential, mintToken, parseScope } from '../domain/credential.ts';
+import type { Constraints } from '../domain/user.ts';
 import { type Clock, type Ids, type Random, rowKeyTime } from '../kernel/ids.ts';
 import { CLIENTS_CACHED, CLIENTS_CACHED_BYTES } from '../kernel/limits/limits.ts';
 import { bytesOfTexts, createVersionedCache } from '../kernel/lru.ts';
@@ -8,10 +11,7 @@ import { Refusal } from '../kernel/refusal.ts';
 import type { Answer } from '../store/database.ts';
 import { retryStale, StaleWrite } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
-import type { Client } from './application.ts';
-import { credentialBytes, grantScope, hashCredential, mintToken, parseScope } from './credential.ts';
 import { findGrant } from './gate.ts';
-import type { Constraints } from './user.ts';
 
 export type ClientCredentials = { readonly clientId: string; readonly clientSecret: string };
 export type IssuedToken = { readonly accessToken: string; readonly expiresInSeconds: number; readonly scope: string };

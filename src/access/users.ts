@@ -1,5 +1,8 @@
 /** Portal accounts as resources, with the rights of their applications (contract §3, §4). */
 import { z } from 'zod';
+import { offeredScopes } from '../domain/catalogue.ts';
+import { lostAdministration, type User } from '../domain/user.ts';
+import { userNameProblem } from '../domain/user-name.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { PERMISSIONS_MAX } from '../kernel/limits/limits.ts';
 import { Refusal, refuseFields } from '../kernel/refusal.ts';
@@ -20,10 +23,7 @@ import { type BodyOf, inputReader } from '../resources/input.ts';
 import { CUSTOMER_FILTER, choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
 import type { Store } from '../store/store.ts';
 import { isForOperatorAlone } from './built-in.ts';
-import { offeredScopes } from './catalogue.ts';
 import { requireRightsOfUser } from './containment.ts';
-import { lostAdministration, type User } from './user.ts';
-import { userNameProblem } from './user-name.ts';
 
 const permission: z.ZodType<string, string> = z
   .string()

@@ -1,5 +1,5 @@
 /** `sallyport application …`: applications and their client credentials. */
-import type { Application } from '../access/application.ts';
+
 import {
   APPLICATION_LIST,
   type ApplicationBody,
@@ -7,6 +7,8 @@ import {
   regenerateInput,
   viewApplication,
 } from '../access/applications.ts';
+import { COMMAND_LINE } from '../domain/acting.ts';
+import type { Application } from '../domain/application.ts';
 import {
   SECRET_OVERLAP_MAX_SECONDS,
   TOKEN_VALIDITY_DEFAULT_SECONDS,
@@ -14,7 +16,6 @@ import {
   TOKEN_VALIDITY_MIN_SECONDS,
 } from '../kernel/limits/limits.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
-import { COMMAND_LINE } from '../resources/acting.ts';
 import type { CommandGroup, Operand } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { recordCommand } from './open.ts';

@@ -1,9 +1,10 @@
 /** `sallyport customer …`: customers, and links that open their portals. */
-import type { Composed } from '../compose.ts';
-import type { Customer } from '../customers/customer.ts';
+
 import { CUSTOMER_LIST, type CustomerBody, customerReader, viewCustomer } from '../customers/customers.ts';
 import { PORTAL_LINKS_PATH, portalLinkInput } from '../customers/portal-links.ts';
 import { type CustomerUsageView, readUsagePeriod } from '../customers/usage.ts';
+import { COMMAND_LINE } from '../domain/acting.ts';
+import type { Customer } from '../domain/customer.ts';
 import {
   ENDPOINTS_LIMIT_DEFAULT,
   LINK_SESSION_DEFAULT_SECONDS,
@@ -16,7 +17,7 @@ import {
 } from '../kernel/limits/customers.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
-import { COMMAND_LINE } from '../resources/acting.ts';
+import type { Composed } from '../services/compose.ts';
 import { USAGE_COUNTS } from '../store/usage.ts';
 import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
 import { ADDRESS_SETTINGS, addressOf, configBesideServer, DATA_SETTINGS, recordCommand, withData } from './open.ts';

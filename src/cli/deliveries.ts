@@ -1,9 +1,10 @@
 /** `sallyport deliveries …`: list, show and replay deliveries. */
+
+import { COMMAND_LINE } from '../domain/acting.ts';
+import type { DeliveryState } from '../domain/webhook.ts';
 import { NOT_A_MOMENT, parseMoment } from '../kernel/schemas.ts';
 import { definedFields } from '../kernel/validation.ts';
-import { COMMAND_LINE } from '../resources/acting.ts';
 import { viewAttempt, viewDelivery } from '../webhooks/deliveries.ts';
-import type { DeliveryState } from '../webhooks/webhook.ts';
 import type { CommandGroup, Invocation, Operand } from './command.ts';
 import { UsageError } from './errors.ts';
 import { PAGE_OPTIONS, readPageOptions } from './input.ts';

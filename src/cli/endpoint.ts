@@ -1,8 +1,9 @@
 /** `sallyport endpoint …`: the HTTPS addresses to which webhooks send. */
+
+import { COMMAND_LINE } from '../domain/acting.ts';
+import { type Endpoint, OWN_SETTINGS } from '../domain/endpoint.ts';
 import { SECRET_OVERLAP_MAX_SECONDS } from '../kernel/limits/limits.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
-import { COMMAND_LINE } from '../resources/acting.ts';
-import { type Endpoint, OWN_SETTINGS } from '../webhooks/endpoint.ts';
 import {
   ENDPOINT_LIST,
   type EndpointBody,

@@ -1,8 +1,9 @@
 /** `sallyport event-type …`: the event types to which webhooks subscribe. */
-import type { EventType } from '../events/event.ts';
+
+import { COMMAND_LINE } from '../domain/acting.ts';
+import type { EventType } from '../domain/event.ts';
 import { type EventTypeBody, eventTypeReader, viewEventType } from '../events/event-types.ts';
 import { definedFields } from '../kernel/validation.ts';
-import { COMMAND_LINE } from '../resources/acting.ts';
 import type { CommandGroup } from './command.ts';
 import { readJsonObject } from './input.ts';
 import { recordCommand } from './open.ts';

@@ -1,10 +1,10 @@
 /** `sallyport event …`: publish and erase events. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { COMMAND_LINE } from '../domain/acting.ts';
 import { type ErasedView, eraseInput } from '../events/erase.ts';
 import { readEvents } from '../events/event-input.ts';
 import { eventText } from '../events/publish.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
-import { COMMAND_LINE } from '../resources/acting.ts';
 import type { CommandGroup } from './command.ts';
 import { customerIdOf } from './customer.ts';
 import { readJsonText } from './input.ts';

@@ -18,7 +18,10 @@ export const initCommands: CommandGroup = [
     json: true,
     run: async (invocation) => {
       const config = await invocation.config();
-      const [{ compose }, { createLog }] = await Promise.all([import('../compose.ts'), import('../observe/log.ts')]);
+      const [{ compose }, { createLog }] = await Promise.all([
+        import('../services/compose.ts'),
+        import('../observe/log.ts'),
+      ]);
       const composed = await compose(config, { exclusive: true, newInstallation: true, log: createLog('warn') });
       try {
         const credentials = composed.firstCredentials;

@@ -1,9 +1,10 @@
 /** `sallyport key …`: the PGP keys for which deliveries are encrypted. */
-import type { Composed } from '../compose.ts';
+
+import { COMMAND_LINE } from '../domain/acting.ts';
+import type { PgpKey } from '../domain/webhook.ts';
 import { definedFields } from '../kernel/validation.ts';
-import { COMMAND_LINE } from '../resources/acting.ts';
+import type { Composed } from '../services/compose.ts';
 import { type KeyBody, keyReader, viewKey } from '../webhooks/keys.ts';
-import type { PgpKey } from '../webhooks/webhook.ts';
 import type { CommandGroup, Invocation } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { readFileOrInput } from './input.ts';

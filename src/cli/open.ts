@@ -1,7 +1,8 @@
 /** Commands that work in the data folder, also while a server uses it. */
-import type { Composed } from '../compose.ts';
+
 import { listeningUrl } from '../config/config.ts';
 import { type Config, OUTBOUND_NAMES, type SettingName } from '../config/names.ts';
+import type { Composed } from '../services/compose.ts';
 import type { Command, ExitCode, Invocation } from './command.ts';
 import { CommandError } from './errors.ts';
 import { printRecord, type Shown } from './output.ts';
@@ -63,7 +64,10 @@ export async function withData(
   work: (composed: Composed) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const config = await configBesideServer(invocation);
-  const [{ compose }, { createLog }] = await Promise.all([import('../compose.ts'), import('../observe/log.ts')]);
+  const [{ compose }, { createLog }] = await Promise.all([
+    import('../services/compose.ts'),
+    import('../observe/log.ts'),
+  ]);
   const composed = await compose(config, { exclusive: false, log: createLog('warn') });
   try {
     return await work(composed);

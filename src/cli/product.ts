@@ -1,9 +1,10 @@
 /** `sallyport product …`: the API catalogue, and who may call what. */
-import type { ApiProduct } from '../access/catalogue.ts';
+
 import { type ProductBody, type ProductView, productReader, viewProduct } from '../access/products.ts';
 import { reachOf } from '../access/reach.ts';
+import { COMMAND_LINE } from '../domain/acting.ts';
+import type { ApiProduct } from '../domain/catalogue.ts';
 import { definedFields } from '../kernel/validation.ts';
-import { COMMAND_LINE } from '../resources/acting.ts';
 import type { Command, CommandGroup, Invocation, Option } from './command.ts';
 import { CommandError, UsageError } from './errors.ts';
 import { readJsonObject } from './input.ts';

@@ -1,13 +1,14 @@
 /** The commands of every configured resource: list, show, update by merge patch, and remove. */
-import type { Composed } from '../compose.ts';
+
 import type { SettingName } from '../config/names.ts';
+import { type Acting, COMMAND_LINE } from '../domain/acting.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
 import { PAGE_MAX } from '../kernel/limits/limits.ts';
-import { type Acting, COMMAND_LINE } from '../resources/acting.ts';
 import type { Administration } from '../resources/administration.ts';
 import { parseEntityTags } from '../resources/entity-tag.ts';
 import type { InputReader } from '../resources/input.ts';
 import { cursorBehind, type ListRules } from '../resources/list-rules.ts';
+import type { Composed } from '../services/compose.ts';
 import type { Filter } from '../store/resource.ts';
 import type { Command, Invocation, Operand, Option } from './command.ts';
 import { CommandError, didYouMean, UsageError } from './errors.ts';

@@ -2,7 +2,7 @@
 import { dirname } from 'node:path';
 import { type Config, dataPlace } from '../config/config.ts';
 import type { Data } from '../data/data.ts';
-import { COMMAND_LINE } from '../resources/acting.ts';
+import { COMMAND_LINE } from '../domain/acting.ts';
 import type { CommandGroup } from './command.ts';
 import { CommandError } from './errors.ts';
 import { DATA_SETTINGS } from './open.ts';

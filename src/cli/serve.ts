@@ -1,11 +1,12 @@
 /** `sallyport serve`: runs the service until a signal ends it. */
+
 import type { Worker } from 'node:worker_threads';
 import { type Config, settingPrefix } from '../config/config.ts';
 import { SETTING_NAMES } from '../config/names.ts';
 import { WRITER_END_STOP_MS } from '../kernel/limits/database.ts';
 import { DRAIN_MS } from '../kernel/limits/limits.ts';
+import type { Log } from '../kernel/log.ts';
 import { VERSION } from '../kernel/version.ts';
-import type { Log } from '../observe/log.ts';
 import { standardError } from '../observe/log-destination.ts';
 import type { Sallyport } from '../sallyport.ts';
 import type { CommandGroup, Invocation } from './command.ts';

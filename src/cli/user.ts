@@ -1,12 +1,12 @@
 /** `sallyport user …`: users, which applications act as and people sign in as. */
 import { invitationUrl } from '../access/invitations.ts';
 import { hashPassword, makePassword } from '../access/password.ts';
-import type { User } from '../access/user.ts';
 import { USER_LIST, type UserBody, userReader, viewUser } from '../access/users.ts';
+import { COMMAND_LINE } from '../domain/acting.ts';
+import type { User } from '../domain/user.ts';
 import { INVITATION_MS } from '../kernel/limits/limits.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import { definedFields } from '../kernel/validation.ts';
-import { COMMAND_LINE } from '../resources/acting.ts';
 import type { CommandGroup, Invocation, Operand } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { UsageError } from './errors.ts';

@@ -1,15 +1,15 @@
 /** `sallyport webhook …`: which events are sent to which endpoint, or read. */
 
-import type { Composed } from '../compose.ts';
-import { matchingTypes } from '../events/event.ts';
+import { COMMAND_LINE } from '../domain/acting.ts';
+import { OWN_SETTINGS } from '../domain/endpoint.ts';
+import { matchingTypes } from '../domain/event.ts';
+import type { ErrorClass } from '../domain/outcome.ts';
+import type { Webhook } from '../domain/webhook.ts';
 import { parseExactly } from '../kernel/json-text.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
-import type { ErrorClass } from '../outbound/outcome.ts';
-import { COMMAND_LINE } from '../resources/acting.ts';
+import type { Composed } from '../services/compose.ts';
 import { viewAttempt } from '../webhooks/deliveries.ts';
-import { OWN_SETTINGS } from '../webhooks/endpoint.ts';
-import type { Webhook } from '../webhooks/webhook.ts';
 import { replayInput, viewWebhook, WEBHOOK_LIST, type WebhookBody, webhookReader } from '../webhooks/webhook-schema.ts';
 import type { Command, CommandGroup, Invocation, Operand } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';

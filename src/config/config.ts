@@ -1,8 +1,9 @@
 /** The configuration (contract §6), read from `SALLYPORT_` variables, flags, or the options of an embedding program. */
+
 import { readFileSync } from 'node:fs';
 import { inspect } from 'node:util';
+import { LOG_LEVELS } from '../kernel/log.ts';
 import type { Secret } from '../kernel/secret.ts';
-import { LOG_LEVELS } from '../observe/log.ts';
 import { type Cidr, formatCidr } from '../outbound/ip-address.ts';
 import { type Config, type OutboundSetting, SETTING_NAMES, SETTINGS, type SettingName } from './names.ts';
 import {

@@ -2,8 +2,8 @@
  * The settings (contract §6) with their names and descriptions: a `SALLYPORT_` variable and a flag each. In a file of their own, because help
  * needs only these.
  */
+import type { LogLevel } from '../kernel/log.ts';
 import type { Secret } from '../kernel/secret.ts';
-import type { LogLevel } from '../observe/log.ts';
 import type { Cidr } from '../outbound/ip-address.ts';
 
 export type Config = {

@@ -1,5 +1,9 @@
 /** Customers as resources (contract §8). Deactivating one stops its webhooks; activating it starts them again. */
 import { z } from 'zod';
+import type { Acting } from '../domain/acting.ts';
+import type { Customer, CustomerLimits } from '../domain/customer.ts';
+import type { Progress, Webhook } from '../domain/webhook.ts';
+import { isRunnable, startedProgress, stateChange, stoppedProgress } from '../domain/webhook-states.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import {
   ENDPOINTS_LIMIT_DEFAULT,
@@ -13,15 +17,11 @@ import {
   WEBHOOKS_LIMIT_MAX,
 } from '../kernel/limits/customers.ts';
 import { displayName, id, instant, isoInstant, plainText } from '../kernel/schemas.ts';
-import type { Acting } from '../resources/acting.ts';
 import { type Administration, administer } from '../resources/administration.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import { choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
 import type { Store } from '../store/store.ts';
 import type { WebhookStart } from '../store/webhooks.ts';
-import { isRunnable, startedProgress, stateChange, stoppedProgress } from '../webhooks/lifecycle.ts';
-import type { Progress, Webhook } from '../webhooks/webhook.ts';
-import type { Customer, CustomerLimits } from './customer.ts';
 
 const metadata = z
   .record(plainText(METADATA_NAME_MAX_LENGTH), z.string().max(METADATA_VALUE_MAX_LENGTH))

@@ -1,10 +1,12 @@
 /** Portal links (contract §8): the operator makes one, and whoever opens it first gets a session in the customer's portal. */
 import { z } from 'zod';
-import { offeredScopes } from '../access/catalogue.ts';
 import { requireRightsOfLink } from '../access/containment.ts';
-import { hashCredential } from '../access/credential.ts';
 import type { NewSession, Visitor } from '../access/sessions.ts';
-import type { Session } from '../access/user.ts';
+import type { Acting } from '../domain/acting.ts';
+import { offeredScopes } from '../domain/catalogue.ts';
+import { hashCredential } from '../domain/credential.ts';
+import type { PortalLink } from '../domain/customer.ts';
+import type { Session } from '../domain/user.ts';
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
 import {
   LINK_SESSION_DEFAULT_SECONDS,
@@ -19,12 +21,10 @@ import { USER_AGENT_KEPT_LENGTH } from '../kernel/limits/portal.ts';
 import { originOf } from '../kernel/origin.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { instant, urlPattern } from '../kernel/schemas.ts';
-import type { Acting } from '../resources/acting.ts';
 import { refuseChanged } from '../resources/entity-tag.ts';
 import { ConstraintViolation, retryStale, StaleWrite } from '../store/errors.ts';
 import type { Beside } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
-import type { PortalLink } from './customer.ts';
 import { type Customers, viewCustomer } from './customers.ts';
 
 export const portalLinkInput = z

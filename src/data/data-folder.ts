@@ -2,6 +2,7 @@
  * Opens a data folder with an SQLite database, and creates it at the first start. If the folder cannot be used, the error says why and
  * what to do. One server uses it at a time; other commands work beside it.
  */
+
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { installBuiltInProducts } from '../access/products.ts';
@@ -10,10 +11,10 @@ import { installBuiltInEventTypes } from '../events/built-in.ts';
 import { readAsset } from '../kernel/assets.ts';
 import { makePrivateFolder } from '../kernel/folder.ts';
 import { type Clock, createIds, randomBytes } from '../kernel/ids.ts';
+import type { Log } from '../kernel/log.ts';
 import { makePrivateFile, strangerText } from '../kernel/private-file.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { createVault, type Vault } from '../kernel/vault.ts';
-import type { Log } from '../observe/log.ts';
 import { largestRowKey } from '../store/sql/row-keys.ts';
 import { firstCredentialStore } from '../store/sql/settings.ts';
 import { createStore } from '../store/sql/store.ts';

@@ -5,17 +5,17 @@
  * between two steps loses none, and the next start continues and shows the same ones.
  */
 
-import type { Application } from '../access/application.ts';
 import { auditedApplication } from '../access/applications.ts';
 import { ADMINISTRATION_SCOPES, BUILT_IN_SCOPES } from '../access/built-in.ts';
-import { hashCredential, mintCredential } from '../access/credential.ts';
 import { type Invitations, invitationUrl } from '../access/invitations.ts';
 import { hashPassword, makePassword } from '../access/password.ts';
-import type { User } from '../access/user.ts';
+import { SERVICE } from '../domain/acting.ts';
+import type { Application } from '../domain/application.ts';
+import { type AuditEntry, type AuditedResource, changesBetween } from '../domain/audit.ts';
+import { hashCredential, mintCredential } from '../domain/credential.ts';
+import type { User } from '../domain/user.ts';
 import type { Ids } from '../kernel/ids.ts';
 import { TOKEN_VALIDITY_DEFAULT_SECONDS } from '../kernel/limits/limits.ts';
-import { SERVICE } from '../resources/acting.ts';
-import { type AuditEntry, type AuditedResource, changesBetween } from '../resources/audit.ts';
 import { ConstraintViolation } from '../store/errors.ts';
 import type { PendingCredentials } from '../store/settings.ts';
 import type { Data, FirstCredentials } from './data.ts';

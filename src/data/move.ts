@@ -3,7 +3,7 @@
  * records how far the copy is, so an interrupted move continues. Until the last transaction the target cannot be opened for anything else.
  */
 import { hash } from 'node:crypto';
-import type { AuditEntry } from '../resources/audit.ts';
+import type { AuditEntry } from '../domain/audit.ts';
 import type { Database, Row, SqlValue, Statement } from '../store/database.ts';
 import { ConstraintViolation, StaleWrite } from '../store/errors.ts';
 import { auditStatement } from '../store/sql/audit.ts';

@@ -1,10 +1,10 @@
 /** Restores a backup as the database of a data folder. No other process may use the folder meanwhile. */
 import { linkSync, rmSync, statSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
+import type { AuditEntry } from '../domain/audit.ts';
 import type { Random } from '../kernel/ids.ts';
 import { moveFile } from '../kernel/private-file.ts';
 import { createVault } from '../kernel/vault.ts';
-import type { AuditEntry } from '../resources/audit.ts';
 import { auditStatement } from '../store/sql/audit.ts';
 import { settingStore } from '../store/sql/settings.ts';
 import { copyPages, intoOneFile, writeWhole } from '../store/sqlite/driver/copy.ts';

@@ -6,10 +6,10 @@
  * finishes (`settleRotation`). No key that something is sealed with is ever missing.
  */
 import { rmSync } from 'node:fs';
+import type { AuditEntry } from '../domain/audit.ts';
 import type { Random } from '../kernel/ids.ts';
 import { moveFile } from '../kernel/private-file.ts';
 import { createVault, type Vault } from '../kernel/vault.ts';
-import type { AuditEntry } from '../resources/audit.ts';
 import type { Database, Statement } from '../store/database.ts';
 import { resealReplies } from '../store/sql/access/kept-replies.ts';
 import { auditStatement } from '../store/sql/audit.ts';

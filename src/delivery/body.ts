@@ -1,10 +1,10 @@
 /** The body of a delivery (contract §5): from the records of a batch to bytes with their headers. */
 
-import { encryptionNeed } from '../events/event.ts';
-import { type Failure, failure } from '../outbound/outcome.ts';
+import type { DeliveryTarget, LogRecord } from '../domain/batch.ts';
+import { type EnvelopeRecord, encryptionNeed } from '../domain/event.ts';
+import { type Failure, failure } from '../domain/outcome.ts';
 import type { ReadRecords } from '../store/dispatch.ts';
 import { DatabaseUnavailable } from '../store/errors.ts';
-import type { EnvelopeRecord } from '../wire/envelope.ts';
 import {
   type ContentHeaders,
   contentHeaders,
@@ -14,7 +14,6 @@ import {
   type PayloadEncoding,
 } from '../wire/payload.ts';
 import { keyErrorCode } from '../wire/pgp.ts';
-import type { DeliveryTarget, LogRecord } from './batch.ts';
 
 /** Everything but the records. `now` is the time of the attempt, in epoch milliseconds. Plain values, so that it can be sent to a thread. */
 export type BodyRequest = Omit<EnvelopeToEncode, 'records'> & Omit<PayloadEncoding, 'now'>;

@@ -2,13 +2,9 @@
  * Plans and takes the next work of one webhook: due retries first, then new records from the cursor, otherwise a due heartbeat. A claim
  * is its own transaction, or the last part of the transaction that settles the webhook's previous work.
  */
-import type { Clock, Ids } from '../kernel/ids.ts';
-import { FULL_PAUSE_MS, LEASE_MARGIN_MS, OAUTH_TIMEOUT_MS, WAITING_READ_MAX } from '../kernel/limits/delivery.ts';
-import { BATCH_BYTES } from '../kernel/limits/limits.ts';
-import type { Log } from '../observe/log.ts';
-import { NEVER, type WaitingRecord } from '../store/dispatch.ts';
-import { StaleWrite } from '../store/errors.ts';
-import type { Store } from '../store/store.ts';
+
+import type { Batch, Claim, Claimed, DeliveryTarget, NextLook, Room } from '../domain/batch.ts';
+import type { Progress, WebhookConfiguration } from '../domain/webhook.ts';
 import {
   isRunnable,
   SESSION_MS,
@@ -16,9 +12,14 @@ import {
   serviceStopEntry,
   stateChange,
   stoppedProgress,
-} from '../webhooks/lifecycle.ts';
-import type { Progress, WebhookConfiguration } from '../webhooks/webhook.ts';
-import type { Batch, Claim, Claimed, DeliveryTarget, NextLook, Room } from './batch.ts';
+} from '../domain/webhook-states.ts';
+import type { Clock, Ids } from '../kernel/ids.ts';
+import { FULL_PAUSE_MS, LEASE_MARGIN_MS, OAUTH_TIMEOUT_MS, WAITING_READ_MAX } from '../kernel/limits/delivery.ts';
+import { BATCH_BYTES } from '../kernel/limits/limits.ts';
+import type { Log } from '../kernel/log.ts';
+import { NEVER, type WaitingRecord } from '../store/dispatch.ts';
+import { StaleWrite } from '../store/errors.ts';
+import type { Store } from '../store/store.ts';
 import { AT_ONCE, isSequential, recordsOf, type Scheduler, whenSettled } from './scheduler.ts';
 
 /** A claim to write, and the jobs that are under a lease once it is written. */

@@ -1,5 +1,9 @@
 /** Delivers jobs: reads the current settings and the records of each, makes its body, sends it, and reports the result. */
+
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Batch, DeliveryTarget, Job, LogRecord, Result, Sent } from '../domain/batch.ts';
+import { failure } from '../domain/outcome.ts';
+import { isRunnable } from '../domain/webhook-states.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import {
   CALLED_LATELY_MS,
@@ -10,13 +14,10 @@ import {
   LARGE_BODY_BYTES,
   MESSAGE_OVERHEAD_BYTES,
 } from '../kernel/limits/delivery.ts';
+import type { Log } from '../kernel/log.ts';
 import { heavyTurns, type Turns } from '../kernel/turns.ts';
-import type { Log } from '../observe/log.ts';
-import { failure } from '../outbound/outcome.ts';
 import { type Cancellation, cancel, createCancellation } from '../outbound/transport.ts';
 import type { Store } from '../store/store.ts';
-import { isRunnable } from '../webhooks/lifecycle.ts';
-import type { Batch, DeliveryTarget, Job, LogRecord, Result, Sent } from './batch.ts';
 import {
   type BatchBody,
   type BodyOrFailure,

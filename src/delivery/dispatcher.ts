@@ -2,7 +2,12 @@
  * Carries out the outbox: claims work, sends it, settles the outcomes, and claims the next work in the same commit. It keeps no state that
  * is not in the store, so a killed process loses nothing: the next start continues.
  */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Finished, Job } from '../domain/batch.ts';
+import type { Webhook } from '../domain/webhook.ts';
+import { isRunnable } from '../domain/webhook-states.ts';
+import type { CheckClock } from '../kernel/clock.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import {
   CLAIMED_IN_ALL,
@@ -20,15 +25,12 @@ import {
   WEBHOOKS_PER_ROUND,
 } from '../kernel/limits/delivery.ts';
 import { DRAIN_MS } from '../kernel/limits/limits.ts';
-import type { CheckClock } from '../observe/clock-watch.ts';
-import type { Log } from '../observe/log.ts';
+import type { Log } from '../kernel/log.ts';
 import { DatabaseUnavailable, mayBeCommitted, StaleWrite, type UnavailableReason } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
-import { isRunnable } from '../webhooks/lifecycle.ts';
-import type { Webhook } from '../webhooks/webhook.ts';
-import type { Finished, Job } from './batch.ts';
 import { claimWork } from './claim.ts';
 import { createDeliver } from './deliver.ts';
+import { createHandOver } from './hand-over.ts';
 import type { LargeBodies } from './large-bodies.ts';
 import type { Membership } from './membership.ts';
 import { createScheduler, isSequential } from './scheduler.ts';
@@ -266,53 +268,6 @@ function isOutage(error: unknown): boolean {
 /** Whether a webhook sends nothing for now: it does not run, or its next probe is not due. */
 function isHeldUp({ progress }: Webhook, now: number): boolean {
   return !isRunnable(progress.state) || (progress.probeAt !== null && progress.probeAt > now);
-}
-
-/** The webhooks that this instance is giving back. */
-type HandOver = {
-  /** Ends work on these webhooks. */
-  begin(webhookNumbers: readonly number[]): void;
-  /** Nothing more of it may be claimed here. */
-  isLeaving(webhookNumber: number): boolean;
-  /** Some work on the webhook has ended. If none is left, it is given back. */
-  workEnded(webhookNumber: number): void;
-};
-
-function createHandOver({
-  membership,
-  isBusy,
-  withdraw,
-  log,
-}: {
-  readonly membership: Membership | null;
-  /** Whether anything of the webhook is claimed or being claimed. */
-  readonly isBusy: (webhookNumber: number) => boolean;
-  /** Releases the claimed jobs of the webhook that have not started. */
-  readonly withdraw: (webhookNumber: number) => void;
-  readonly log: Log;
-}): HandOver {
-  const leaving = new Set<number>();
-  const workEnded = (webhookNumber: number): void => {
-    if (!leaving.has(webhookNumber)) return;
-    withdraw(webhookNumber);
-    if (isBusy(webhookNumber)) return;
-    membership
-      ?.handedOver(webhookNumber)
-      // It stays with this instance, and the next renewal tries again.
-      .catch((err: unknown) => log.warn({ webhookNumber, err }, 'a webhook could not be given back'))
-      .finally(() => leaving.delete(webhookNumber));
-  };
-  return {
-    begin: (webhookNumbers) => {
-      for (const webhookNumber of webhookNumbers) {
-        if (leaving.has(webhookNumber)) continue;
-        leaving.add(webhookNumber);
-        workEnded(webhookNumber);
-      }
-    },
-    isLeaving: (webhookNumber) => leaving.has(webhookNumber),
-    workEnded,
-  };
 }
 
 /** Looks for work when it is woken, at the time that the last look returned, and at every poll; one look at a time. */

@@ -2,8 +2,9 @@
  * This process among the instances on one database: it renews its place, takes what expired instances held, and keeps to its share of the
  * webhooks.
  */
+
 import { INSTANCE_LEASE_MARGIN_MS, INSTANCE_LEASE_MS, SHARE_EXCESS } from '../kernel/limits/instances.ts';
-import type { Log } from '../observe/log.ts';
+import type { Log } from '../kernel/log.ts';
 import type { InstanceStore, NewInstance, Renewal } from '../store/instances.ts';
 
 export type Membership = {

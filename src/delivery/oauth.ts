@@ -3,6 +3,8 @@
  * until shortly before they expire; and the test of an endpoint's settings, which requests one token and stores nothing.
  */
 import { z } from 'zod';
+import type { Endpoint } from '../domain/endpoint.ts';
+import { adviceFor, type Failure, failure, type Outcome, type Timings } from '../domain/outcome.ts';
 import type { Clock } from '../kernel/ids.ts';
 import {
   OAUTH_ANSWER_SHOWN_LENGTH,
@@ -15,10 +17,8 @@ import { createLru } from '../kernel/lru.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { isObject } from '../kernel/validation.ts';
 import { USER_AGENT } from '../kernel/version.ts';
-import { adviceFor, type Failure, failure, type Outcome, type Timings } from '../outbound/outcome.ts';
 import type { Transport } from '../outbound/transport.ts';
 import type { Administration } from '../resources/administration.ts';
-import type { Endpoint } from '../webhooks/endpoint.ts';
 import { type DecodedAnswer, decoded, withoutSecrets } from './token-answer.ts';
 
 export type BearerToken = { readonly ok: true; readonly token: string } | Failure;

@@ -1,5 +1,8 @@
 /** Reads the records of a webhook as a delivery carries them (contract §8 "Records"), for a receiver that lost some. */
+
 import { z } from 'zod';
+import type { EnvelopeRecord } from '../domain/event.ts';
+import type { PgpKey, Webhook } from '../domain/webhook.ts';
 import { createFairQueue } from '../kernel/fair-queue.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import {
@@ -15,8 +18,6 @@ import { Refusal } from '../kernel/refusal.ts';
 import type { Store } from '../store/store.ts';
 import { refuseStoppedPull } from '../webhooks/acknowledge.ts';
 import { isExpired } from '../webhooks/keys.ts';
-import type { PgpKey, Webhook } from '../webhooks/webhook.ts';
-import type { EnvelopeRecord } from '../wire/envelope.ts';
 import { makeBody, someMustBeEncrypted } from './body.ts';
 import type { LogWatch } from './log-watch.ts';
 

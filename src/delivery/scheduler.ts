@@ -2,11 +2,11 @@
  * Decides what may be claimed and what is sent next: the claimed jobs of each webhook, the requests under way to each endpoint and in all,
  * and the rate of each webhook. No I/O; all of it can be rebuilt from the store. The time of a choice does not grow with the webhooks.
  */
+import type { Claimed, Job, NextLook, Room, SchedulerLimits, SettledBatch } from '../domain/batch.ts';
+import type { Webhook, WebhookConfiguration } from '../domain/webhook.ts';
 import type { Owner } from '../kernel/fair-queue.ts';
 import { FULL_PAUSE_MS } from '../kernel/limits/delivery.ts';
 import { createLru } from '../kernel/lru.ts';
-import type { Webhook, WebhookConfiguration } from '../webhooks/webhook.ts';
-import type { Claimed, Job, NextLook, Room, SchedulerLimits, SettledBatch } from './batch.ts';
 
 export type Scheduler = {
   /** How much of a webhook may be claimed at `now`, once `settling` is settled in the same transaction. */

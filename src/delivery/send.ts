@@ -1,20 +1,20 @@
 /** Sends one attempt (contract §5): signs it or adds a bearer token, posts it, and makes the record of the attempt. */
 import type { KeyObject } from 'node:crypto';
-import { RESPONSE_KEPT_BYTES } from '../kernel/limits/limits.ts';
-import type { Secret } from '../kernel/secret.ts';
-import { USER_AGENT } from '../kernel/version.ts';
-import { failure, type Outcome } from '../outbound/outcome.ts';
-import type { Cancellation, Transport } from '../outbound/transport.ts';
+import type { Sent } from '../domain/batch.ts';
 import {
   clientCertificateOf,
   currentApiKey,
   type Endpoint,
   signingSecret,
   standardWebhookSecrets,
-} from '../webhooks/endpoint.ts';
-import type { WebhookConfiguration } from '../webhooks/webhook.ts';
+} from '../domain/endpoint.ts';
+import { failure, type Outcome } from '../domain/outcome.ts';
+import type { WebhookConfiguration } from '../domain/webhook.ts';
+import { RESPONSE_KEPT_BYTES } from '../kernel/limits/limits.ts';
+import type { Secret } from '../kernel/secret.ts';
+import { USER_AGENT } from '../kernel/version.ts';
+import type { Cancellation, Transport } from '../outbound/transport.ts';
 import { signDelivery, signingKey, standardWebhookHeaders } from '../wire/payload.ts';
-import type { AttemptRecord, Sent } from './batch.ts';
 import type { Body, BodyOrFailure } from './body.ts';
 import type { BearerToken, OauthTokens } from './oauth.ts';
 
@@ -112,28 +112,6 @@ function unlessGivenUp(token: Promise<BearerToken>, cancellation: Cancellation |
     cancellation.listeners.add(giveUp);
     void token.then(resolve, reject).finally(() => cancellation.listeners.delete(giveUp));
   });
-}
-
-type AttemptIdentity = Pick<
-  AttemptRecord,
-  'id' | 'webhookNumber' | 'kind' | 'batchId' | 'firstOffset' | 'lastOffset' | 'attemptNumber'
->;
-
-/** The attempt as it is stored. */
-export function attemptRecord(identity: AttemptIdentity, { startedAt, outcome, requestHeaders }: Sent): AttemptRecord {
-  const { answer, timings } = outcome;
-  return {
-    ...identity,
-    startedAt,
-    requestHeaders,
-    responseStatus: answer?.status ?? null,
-    responseHeaders: answer?.headers ?? null,
-    responseBody: answer?.body ?? null,
-    errorClass: outcome.ok ? null : outcome.errorClass,
-    errorMessage: outcome.ok ? null : outcome.message,
-    responseProblem: answer?.problems?.join('; ') || null,
-    timings,
-  };
 }
 
 function buildMessage({ webhook, endpoint, batchId, now }: Parts, { bytes, headers: content }: Body): Message {

@@ -1,5 +1,11 @@
 /** Writes the outcomes of jobs, and the next claim of their webhook in the same commit. Outcomes survive a store that fails for a while. */
+
 import { setTimeout as pause } from 'node:timers/promises';
+import type { AttemptRecord, CountedBatch, DeliveryTarget, Finished, SettledBatch } from '../domain/batch.ts';
+import { type Conclusion, conclude } from '../domain/judge.ts';
+import type { StateChange, Webhook } from '../domain/webhook.ts';
+import { isRunnable } from '../domain/webhook-states.ts';
+import type { CheckClock } from '../kernel/clock.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import {
   SETTLE_EVERY_MS,
@@ -9,17 +15,12 @@ import {
   STATE_EVENT_WEBHOOKS,
   STATE_EVENTS_PER_MINUTE,
 } from '../kernel/limits/delivery.ts';
+import type { Log } from '../kernel/log.ts';
 import { createLru } from '../kernel/lru.ts';
-import type { CheckClock } from '../observe/clock-watch.ts';
-import type { Log } from '../observe/log.ts';
 import { NEVER } from '../store/dispatch.ts';
 import { ConstraintViolation, mayBeCommitted, StaleWrite } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
-import { isRunnable } from '../webhooks/lifecycle.ts';
-import type { StateChange, Webhook } from '../webhooks/webhook.ts';
-import type { AttemptRecord, CountedBatch, DeliveryTarget, Finished, SettledBatch } from './batch.ts';
 import { idleAt, type PlannedClaim, planClaim, stopReason } from './claim.ts';
-import { type Conclusion, conclude } from './judge.ts';
 import type { Scheduler } from './scheduler.ts';
 
 /** Observes every outcome that is written. */

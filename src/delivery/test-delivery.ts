@@ -1,6 +1,9 @@
 /** `POST /webhooks/{id}/test` (contract §4): sends one `webhook.test` record or one sample now, outside the webhook's log. */
 
-import { type EventType, makeEvent, matchingTypes, OPERATOR_ONLY } from '../events/event.ts';
+import { type AttemptRecord, attemptRecord, type DeliveryTarget } from '../domain/batch.ts';
+import { type EventType, makeEvent, matchingTypes, OPERATOR_ONLY } from '../domain/event.ts';
+import type { Webhook } from '../domain/webhook.ts';
+import { STATE_REASONS } from '../domain/webhook-states.ts';
 import { noSuchType } from '../events/event-types.ts';
 import { createFairQueue, type FairQueue } from '../kernel/fair-queue.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
@@ -13,12 +16,9 @@ import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import type { Administration } from '../resources/administration.ts';
 import type { Store } from '../store/store.ts';
-import { STATE_REASONS } from '../webhooks/lifecycle.ts';
-import type { Webhook } from '../webhooks/webhook.ts';
-import type { AttemptRecord, DeliveryTarget } from './batch.ts';
 import { bodyRequest, makeBody } from './body.ts';
 import { stopReason } from './claim.ts';
-import { attemptRecord, type Send } from './send.ts';
+import type { Send } from './send.ts';
 
 /**
  * `actorId` goes into the record's header, unless it is of the operator and the webhook of a customer. `eventType`: sends the sample of this type, one that the webhook gets, in a body that is marked

@@ -1,7 +1,7 @@
 /** What a token server answers: decoded, and masked for those who read it. */
 import { brotliDecompressSync, gunzipSync, inflateSync, type ZlibOptions } from 'node:zlib';
+import type { Answer } from '../domain/outcome.ts';
 import { RESPONSE_READ_BYTES } from '../kernel/limits/limits.ts';
-import type { Answer } from '../outbound/outcome.ts';
 
 export type DecodedAnswer = {
   /** The body as text is, without content coding and byte order mark; empty if it could not be decoded. */

@@ -1,18 +1,20 @@
 /** Employees (contract §3): each change queues its event in the same transaction. */
+
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { type Caller, insufficientPermission } from '../access/gate.ts';
-import { makeEvent, type NewEvent, OPERATOR_ONLY } from '../events/event.ts';
+import type { IfMatch } from '../domain/acting.ts';
+import type { Employee } from '../domain/employee.ts';
+import { makeEvent, type NewEvent, OPERATOR_ONLY } from '../domain/event.ts';
 import { type Clock, type Ids, isUuidV7 } from '../kernel/ids.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { emailAddress, id, instant, isoInstant, plainText } from '../kernel/schemas.ts';
 import { refusingDuplicates } from '../resources/administration.ts';
-import { type IfMatch, refuseOtherTag, versionTags } from '../resources/entity-tag.ts';
+import { refuseOtherTag, versionTags } from '../resources/entity-tag.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import { retryStale } from '../store/errors.ts';
 import type { Beside, Filter } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
-import type { Employee } from './employee.ts';
 
 const personName = plainText(200);
 const reference = plainText(128);

@@ -1,9 +1,9 @@
 /** Who gets the events of a request, and how many events a second may be published for them (contract §8). */
-import { THOUSANDTHS, type WantedEvents } from '../kernel/allowance.ts';
+import { THOUSANDTHS, type WantedEvents } from '../domain/allowance.ts';
+import { type Accepted, type Audience, EVERYONE, type NewEvent, OPERATOR_ONLY } from '../domain/event.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
 import { type FieldProblem, Refusal, refuseField } from '../kernel/refusal.ts';
 import type { Store } from '../store/store.ts';
-import { type Accepted, type Audience, EVERYONE, type NewEvent, OPERATOR_ONLY } from './event.ts';
 
 type Asked = {
   readonly customerId?: string | null | undefined;

@@ -1,8 +1,8 @@
 /** The event catalogue (contract §8 "Catalogue"): the event types for people and programs that receive them, also as AsyncAPI 3. Pure. */
 import { z } from 'zod';
+import type { EventType } from '../domain/event.ts';
 import { VERSION } from '../kernel/version.ts';
 import { eventTypeKey } from '../wire/envelope.ts';
-import type { EventType } from './event.ts';
 
 export const catalogueView = z
   .object({

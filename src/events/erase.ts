@@ -6,8 +6,11 @@
  * A request that carries such an event at that moment is aborted, and its batch is sent again without the event. The receiver may have
  * read it by then. The receiver's answer is not kept.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import type { Acting } from '../domain/acting.ts';
+import type { AuditAction, AuditEntry, Changes } from '../domain/audit.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import {
   ERASURE_COPY_PAUSE_MS,
@@ -16,11 +19,9 @@ import {
   ERASURE_REPLY_MS,
   STEP_PAUSE_MIN_MS,
 } from '../kernel/limits/housekeeping.ts';
+import type { Log } from '../kernel/log.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { id, instant, isoInstant } from '../kernel/schemas.ts';
-import type { Log } from '../observe/log.ts';
-import type { Acting } from '../resources/acting.ts';
-import type { AuditAction, AuditEntry, Changes } from '../resources/audit.ts';
 import { StaleWrite } from '../store/errors.ts';
 import type { Erasure } from '../store/events.ts';
 import { nextSize } from '../store/steps.ts';

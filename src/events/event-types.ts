@@ -4,6 +4,7 @@ import { createContext, Script } from 'node:vm';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { z } from 'zod';
+import { EMPLOYEE_CATEGORY, type EventType, STATUS_CATEGORY } from '../domain/event.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import {
   EVENT_SAMPLE_BYTES,
@@ -24,7 +25,6 @@ import { fieldName } from '../kernel/validation.ts';
 import { type Administration, administer } from '../resources/administration.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import type { Store } from '../store/store.ts';
-import { EMPLOYEE_CATEGORY, type EventType, STATUS_CATEGORY } from './event.ts';
 
 export const eventTypeInput = z
   .strictObject({

@@ -1,5 +1,7 @@
 /** Publishing (contract §4): all events are read and checked, then appended all or none, and durable before the reply. */
 import { z } from 'zod';
+import type { Acting } from '../domain/acting.ts';
+import { type Accepted, type Audience, makeEvent, type NewEvent } from '../domain/event.ts';
 import { contentHash } from '../kernel/content-hash.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { parseExactly } from '../kernel/json-text.ts';
@@ -7,7 +9,6 @@ import { IDEMPOTENCY_MS, JSON_DEPTH_MAX } from '../kernel/limits/limits.ts';
 import { type FieldProblem, PROBLEMS_MAX, Refusal, refuseFields } from '../kernel/refusal.ts';
 import { slices, type Work } from '../kernel/slices.ts';
 import { fieldName } from '../kernel/validation.ts';
-import type { Acting } from '../resources/acting.ts';
 import { KeyConflict, retryStale } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
 import {
@@ -19,7 +20,6 @@ import {
   limitedEvents,
   takeAllowances,
 } from './audience.ts';
-import { type Accepted, type Audience, makeEvent, type NewEvent } from './event.ts';
 import { type CheckedEvent, type Events, fieldOf } from './event-input.ts';
 import type { EventTypes } from './event-types.ts';
 

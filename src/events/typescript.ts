@@ -2,9 +2,10 @@
  * TypeScript types of event data, from the JSON Schemas of event types. Pure. A type takes every value that satisfies its schema: what
  * TypeScript cannot say, such as a pattern or a minimum, is left out, and what cannot be followed is `unknown`.
  */
+
+import type { EventType } from '../domain/event.ts';
 import { isObject } from '../kernel/validation.ts';
 import { eventTypeKey } from '../wire/envelope.ts';
-import type { EventType } from './event.ts';
 
 type Typed = Pick<EventType, 'name' | 'description' | 'deprecated' | 'dataSchema'>;
 

@@ -3,20 +3,20 @@
  * heartbeats are off. Other webhooks are decided by their next attempt, which may succeed.
  */
 
-import type { Clock, Ids } from '../kernel/ids.ts';
-import { GIVE_UP_EVERY_MS, GIVE_UP_QUIET_MS } from '../kernel/limits/housekeeping.ts';
-import type { CheckClock } from '../observe/clock-watch.ts';
-import type { Log } from '../observe/log.ts';
-import { StaleWrite } from '../store/errors.ts';
-import { NO_TIME } from '../store/steps.ts';
-import type { WebhookStore } from '../store/webhooks.ts';
 import {
   FAILING_LIMIT_MS,
   giveUpReason,
   serviceStopEntry,
   stateChange,
   stoppedProgress,
-} from '../webhooks/lifecycle.ts';
+} from '../domain/webhook-states.ts';
+import type { CheckClock } from '../kernel/clock.ts';
+import type { Clock, Ids } from '../kernel/ids.ts';
+import { GIVE_UP_EVERY_MS, GIVE_UP_QUIET_MS } from '../kernel/limits/housekeeping.ts';
+import type { Log } from '../kernel/log.ts';
+import { StaleWrite } from '../store/errors.ts';
+import { NO_TIME } from '../store/steps.ts';
+import type { WebhookStore } from '../store/webhooks.ts';
 import type { Job } from './scheduler.ts';
 
 type Dependencies = {

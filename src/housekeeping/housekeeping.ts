@@ -1,7 +1,7 @@
 /** The background jobs of the service: deletes expired data, and warns before keys and certificates expire. */
 
+import type { CheckClock } from '../kernel/clock.ts';
 import type { Ids } from '../kernel/ids.ts';
-import type { CheckClock } from '../observe/clock-watch.ts';
 import type { Store } from '../store/store.ts';
 import { applicationUsesJob } from './application-uses.ts';
 import { auditHeadJob } from './audit-head.ts';

@@ -1,4 +1,5 @@
 /** Deletes old data: records, attempts and events after their retention, the logs of deleted webhooks, and expired rows. */
+
 import {
   ERASURE_KEPT_MS,
   EXPIRED_EVERY_MS,
@@ -6,7 +7,7 @@ import {
   REMOVAL_EVERY_MS,
   RETENTION_EVERY_MS,
 } from '../kernel/limits/housekeeping.ts';
-import type { Log } from '../observe/log.ts';
+import type { Log } from '../kernel/log.ts';
 import type { KeptSince, PartitionsByAge, RetentionStore, RowsByAge } from '../store/housekeeping.ts';
 import { NO_TIME, type StepResult } from '../store/steps.ts';
 import type { Store } from '../store/store.ts';

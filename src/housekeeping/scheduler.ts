@@ -2,10 +2,11 @@
  * Runs jobs in the background in small steps. Running jobs take turns, one step each, so that a long job does not delay the others. Between
  * two steps the database is free for requests.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../kernel/ids.ts';
 import { HOUSEKEEPING_LOOK_MS } from '../kernel/limits/housekeeping.ts';
-import type { Log } from '../observe/log.ts';
+import type { Log } from '../kernel/log.ts';
 import { FIRST_SIZE, nextSize, pauseMs, type Step, type StepResult } from '../store/steps.ts';
 
 export type Job = {

@@ -2,8 +2,9 @@
  * Checks once a second whether the database's files are still in their places, so that the log reports a problem before the next write. The
  * commit itself refuses such a write.
  */
+
 import { FILES_WATCH_MS } from '../kernel/limits/database.ts';
-import type { Log } from '../observe/log.ts';
+import type { Log } from '../kernel/log.ts';
 import { DatabaseUnavailable } from '../store/errors.ts';
 
 export const LOG_SAVED = 'everything acknowledged is in the database file now; restart Sallyport';

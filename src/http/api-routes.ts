@@ -1,9 +1,10 @@
 /** Composes the routes of the API, without those of the portal, metrics and OpenAPI. */
+
 import type { Gate } from '../access/gate.ts';
-import type { Composed } from '../compose.ts';
 import type { Dispatcher } from '../delivery/dispatcher.ts';
 import type { TestDelivery } from '../delivery/test-delivery.ts';
-import type { Log } from '../observe/log.ts';
+import type { Log } from '../kernel/log.ts';
+import type { Composed } from '../services/compose.ts';
 import { createOnce } from './once.ts';
 import type { PageLook } from './page.ts';
 import type { Route } from './route.ts';

@@ -1,9 +1,9 @@
 /** Conditional requests (RFC 9110 §13, contract §4): `If-Match` before a change, `If-None-Match` before a read. */
 import { z } from 'zod';
 import { actingOf } from '../access/callers.ts';
+import type { Acting, IfMatch } from '../domain/acting.ts';
 import { refuseField } from '../kernel/refusal.ts';
-import type { Acting } from '../resources/acting.ts';
-import { entityTag, type IfMatch, parseEntityTags, refuseChanged } from '../resources/entity-tag.ts';
+import { entityTag, parseEntityTags, refuseChanged } from '../resources/entity-tag.ts';
 import { allHeaders } from './request.ts';
 import { type Call, callerOf, type Reply, type ReplyDescription, type Route } from './route.ts';
 

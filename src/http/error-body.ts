@@ -1,7 +1,8 @@
 /** The error body of contract §1, which the API sends for every refusal and every fault. */
+
 import { z } from 'zod';
+import type { Log } from '../kernel/log.ts';
 import { Refusal } from '../kernel/refusal.ts';
-import type { Log } from '../observe/log.ts';
 import { DatabaseUnavailable } from '../store/errors.ts';
 import type { Reply } from './route.ts';
 

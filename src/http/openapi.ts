@@ -1,6 +1,6 @@
 /** The OpenAPI 3.1 document of the service (contract §4), built from the routes and the schemas that validate requests. */
 import type { z } from 'zod';
-import { compileCatalogue, matchRule, type Product } from '../access/catalogue.ts';
+import { compileCatalogue, matchRule, type Product } from '../domain/catalogue.ts';
 import { readAsset } from '../kernel/assets.ts';
 import { REFUSAL_STATUS } from '../kernel/refusal.ts';
 import { VERSION } from '../kernel/version.ts';

@@ -1,8 +1,9 @@
 /** Sends replies. */
+
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { DISCARDED_BODY_BYTES, DISCARDED_BODY_MS } from '../kernel/limits/limits.ts';
-import type { Log } from '../observe/log.ts';
+import type { Log } from '../kernel/log.ts';
 import { hasBody } from './request.ts';
 import type { Reply } from './route.ts';
 

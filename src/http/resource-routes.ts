@@ -1,8 +1,8 @@
 /** The five routes that every administered resource has (contract §4): list, create, read, merge-patch, delete. */
 import type { z } from 'zod';
 import { actingOf } from '../access/callers.ts';
+import type { Acting } from '../domain/acting.ts';
 import { page } from '../kernel/schemas.ts';
-import type { Acting } from '../resources/acting.ts';
 import type { InputReader, MergePatch } from '../resources/input.ts';
 import { cursorBehind, type ListRules } from '../resources/list-rules.ts';
 import type { After, Beside, Filter } from '../store/resource.ts';

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { Caller } from '../access/gate.ts';
 import { ADMIN_REQUEST_BYTES } from '../kernel/limits/limits.ts';
 import type { Refusal } from '../kernel/refusal.ts';
+import type { Metered } from '../observe/requests.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -92,6 +93,8 @@ export type Route = {
   /** More text than the summary, in CommonMark. */
   readonly description?: string;
   readonly tag: string;
+  /** What metrics and figures count it as. Default: a guarded route is a call, an open one is nothing. */
+  readonly metered?: Metered;
   /** For an open route that authenticates its caller. */
   readonly authentication?: OpenAuthentication;
   /** Request headers other than the usual ones. */
@@ -119,6 +122,11 @@ export type Route = {
    */
   refuse?(refusal: Refusal, request: IncomingMessage, errorId: string): Reply | Refusal | null;
 };
+
+/** What a request to this route counts as. Null: nothing. */
+export function meteredAs({ metered, access }: Route): Metered | null {
+  return metered ?? (access === 'guarded' ? 'call' : null);
+}
 
 /** A JSON body of the administration API. */
 export function jsonBody(schema: z.ZodType, more: Partial<BodyRule> = {}): BodyRule {

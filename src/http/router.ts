@@ -6,7 +6,7 @@ import {
   type PatternIndex,
   type PatternSegment,
   parsePattern,
-} from '../access/path.ts';
+} from '../domain/path.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { printable, textProblem } from '../kernel/validation.ts';
 import { decodeFormText } from './body.ts';

@@ -2,6 +2,7 @@
  * The HTTP server: its sockets and time-outs, one request from route to reply, and a graceful stop (contract §6). A refusal becomes the
  * error body, and any other error a 500 that shows only its `errorId`. Every request writes one log line.
  */
+
 import { randomUUID } from 'node:crypto';
 import {
   createServer as createHttpServer,
@@ -24,8 +25,9 @@ import {
   REQUEST_HEADER_BYTES,
   REQUEST_MS,
 } from '../kernel/limits/limits.ts';
+import type { Log } from '../kernel/log.ts';
 import { Refusal, type RefusalCode } from '../kernel/refusal.ts';
-import type { Log } from '../observe/log.ts';
+import type { ObserveRequest } from '../observe/requests.ts';
 import type { Answer } from '../store/database.ts';
 import { readBody } from './body.ts';
 import { type BodyMemory, bodyMemory, createBodies } from './body-memory.ts';
@@ -42,17 +44,8 @@ import {
   versionNotSupported,
 } from './request.ts';
 import { RequestContext } from './request-context.ts';
-import type { Reply, Route } from './route.ts';
+import { meteredAs, type Reply, type Route } from './route.ts';
 import { createRouter, queryOf, refuseUnknownQuery } from './router.ts';
-
-/** A request with its reply. `route`: its pattern, null for an unknown path. `refusal`: the code of its refusal. */
-export type ObserveRequest = (request: {
-  readonly route: string | null;
-  readonly method: string;
-  readonly status: number;
-  readonly refusal: RefusalCode | null;
-  readonly seconds: number;
-}) => void;
 
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
@@ -148,7 +141,8 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
     });
     const { status } = reply;
     const durationMs = performance.now() - startedAt;
-    const answered = { route: route?.path ?? null, method, status, refusal, seconds: durationMs / 1000 };
+    const metered = route === null ? null : meteredAs(route);
+    const answered = { route: route?.path ?? null, metered, method, status, refusal, seconds: durationMs / 1000 };
     for (const one of observe) one(answered);
     const clientId = caller?.clientId ?? context.clientId;
     log.request({ method, path: loggedPath(request), status, durationMs, remoteAddress, clientId, refusal, errorId });

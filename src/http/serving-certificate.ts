@@ -1,11 +1,12 @@
 /** The TLS certificate of the service, read at the start and again on request. */
+
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { type Config, ConfigurationError, readSettingFile } from '../config/config.ts';
 import type { Job } from '../housekeeping/scheduler.ts';
 import type { Clock } from '../kernel/ids.ts';
 import { SERVING_CERTIFICATE_LOOK_EVERY_MS, SERVING_CERTIFICATE_WARNING_MS } from '../kernel/limits/housekeeping.ts';
-import type { Log } from '../observe/log.ts';
+import type { Log } from '../kernel/log.ts';
 import { NO_TIME } from '../store/steps.ts';
 
 export type ServedTls = { readonly cert: string; readonly key: string };

@@ -3,9 +3,9 @@
  * Attempts of other instances are read from the database once a second, while there are readers.
  */
 
-import type { AttemptRecord, BatchFate } from '../delivery/batch.ts';
 import type { ObserveSettled } from '../delivery/settle.ts';
 import type { TestDelivery } from '../delivery/test-delivery.ts';
+import type { AttemptRecord, BatchFate } from '../domain/batch.ts';
 import type { Owner } from '../kernel/fair-queue.ts';
 import { FEED_BUFFERED, FEED_OTHERS_EVERY_MS, FEED_SEEN_MAX, FEED_WEBHOOKS_EVERY_MS } from '../kernel/limits/portal.ts';
 import { createLru } from '../kernel/lru.ts';

@@ -3,13 +3,11 @@
  * failed for ten seconds does not count as failing for three days. A suspended machine looks like one whose clock was set forward: attempts
  * did not fail while it slept, and deliveries that became due meanwhile are sent.
  */
+import type { CheckClock } from '../kernel/clock.ts';
 import type { Clock } from '../kernel/ids.ts';
 import { CLOCK_STEP_MS } from '../kernel/limits/limits.ts';
+import type { Log } from '../kernel/log.ts';
 import type { ClockLeadStore } from '../store/housekeeping.ts';
-import type { Log } from './log.ts';
-
-/** Await this before any decision by the clock. Resolves immediately unless the clock was set since the last call. */
-export type CheckClock = () => Promise<void>;
 
 type Dependencies = {
   readonly clockLead: Pick<ClockLeadStore, 'moveWebhooks' | 'moveRetries'>;

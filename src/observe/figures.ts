@@ -2,10 +2,9 @@
  * Figures over time, for charts. They are counted in memory and written twice a minute, so a crash loses at most half a minute of figures.
  * The counted events themselves are durable.
  */
+
 import type { ObserveSettled } from '../delivery/settle.ts';
 import type { Job } from '../housekeeping/scheduler.ts';
-import { TOKEN_PATH } from '../http/routes/token.ts';
-import type { ObserveRequest } from '../http/server.ts';
 import type { Clock } from '../kernel/ids.ts';
 import { FIGURE_WEBHOOKS_MAX, FIGURES_EVERY_MS } from '../kernel/limits/portal.ts';
 import {
@@ -18,6 +17,7 @@ import {
   noFigures,
 } from '../store/figures.ts';
 import { GATE_REFUSALS } from './metrics.ts';
+import type { ObserveRequest } from './requests.ts';
 
 /** The periods of charts: the last hour by minutes, the last day by ten minutes, the last week by hours. */
 export type Period = 'hour' | 'day' | 'week';
@@ -137,9 +137,9 @@ export function createFigures({ store, clock }: Dependencies): FigureKeeper {
   };
 
   const keeper: FigureKeeper = {
-    observeRequest: ({ route, refusal }) => {
-      if (route === TOKEN_PATH) count(figuresOf(SERVICE_NUMBER), refusal === null ? 'tokensIssued' : 'tokensRefused');
-      else if (refusal !== null && GATE_REFUSALS.has(refusal) && route?.startsWith(API) === true)
+    observeRequest: ({ metered, refusal }) => {
+      if (metered === 'token') count(figuresOf(SERVICE_NUMBER), refusal === null ? 'tokensIssued' : 'tokensRefused');
+      else if (metered === 'call' && refusal !== null && GATE_REFUSALS.has(refusal))
         count(figuresOf(SERVICE_NUMBER), 'callsRefused');
     },
     observeSettled: (_webhookId, settled) => {
@@ -230,8 +230,6 @@ export function sumOfDays(days: readonly Day[]): Day {
 export function successRate({ attempts, failedAttempts }: Attempts): number | null {
   return attempts === 0 ? null : 1 - failedAttempts / attempts;
 }
-
-const API = '/services/api/';
 
 function count(figures: Figures | null, name: keyof Omit<Figures, 'latencies'>, by = 1): void {
   if (figures !== null) figures[name] += by;

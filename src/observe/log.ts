@@ -1,26 +1,8 @@
 /** The log: one JSON object per line (pino). Each call names the fields to log. Headers and bodies are never logged. */
+
 import pino from 'pino';
+import type { Log, LogLevel, RequestLine } from '../kernel/log.ts';
 import { standardError } from './log-destination.ts';
-
-export type Log = Pick<pino.Logger, 'debug' | 'info' | 'warn' | 'error' | 'isLevelEnabled'> & {
-  /** Logs an answered request at level info. */
-  request(line: RequestLine): void;
-};
-export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
-
-/** `method`, `remoteAddress`, `clientId`, `refusal` and `errorId` contain nothing that JSON must escape. */
-export type RequestLine = {
-  readonly method: string;
-  readonly path: string;
-  readonly status: number;
-  readonly durationMs: number;
-  readonly remoteAddress: string;
-  readonly clientId: string | null;
-  /** The error code of the answer, if it was a refusal. */
-  readonly refusal: string | null;
-  readonly errorId: string | null;
-};
 
 /** Writes to standard error by default, because standard output is for the output of commands. */
 export function createLog(level: LogLevel, destination: pino.DestinationStream = standardError): Log {

@@ -1,4 +1,5 @@
 /** The metrics in Prometheus's text format: those of a service, and those of the process, which all its services share. */
+
 import {
   Counter,
   type CounterConfiguration,
@@ -8,11 +9,9 @@ import {
   type HistogramConfiguration,
   Registry,
 } from 'prom-client';
-import type { SettledBatch } from '../delivery/batch.ts';
 import type { ObserveSettled } from '../delivery/settle.ts';
+import type { SettledBatch } from '../domain/batch.ts';
 import type { ObserveStep } from '../housekeeping/scheduler.ts';
-import { TOKEN_PATH } from '../http/routes/token.ts';
-import type { ObserveRequest } from '../http/server.ts';
 import type { Clock } from '../kernel/ids.ts';
 import { METRICS_WEBHOOKS_MAX } from '../kernel/limits/limits.ts';
 import { VERSION } from '../kernel/version.ts';
@@ -20,6 +19,7 @@ import type { InstanceStore } from '../store/instances.ts';
 import type { QueueStore } from '../store/overview.ts';
 import { standardError } from './log-destination.ts';
 import { COUNTERS, GAUGES, HISTOGRAMS } from './metric-names.ts';
+import type { ObserveRequest } from './requests.ts';
 
 export type Metrics = {
   readonly contentType: string;
@@ -111,12 +111,12 @@ export function createMetrics({ queues, clock, instances = null }: Dependencies)
       return registry.metrics();
     },
     answeredRequests: () => answered,
-    observeRequest: ({ method, route, status, refusal, seconds }) => {
+    observeRequest: ({ method, route, metered, status, refusal, seconds }) => {
       answered += 1;
       const path = route ?? 'unknown';
       requests.add(path, METHODS.has(method) ? method : 'other', String(status));
       requestSeconds.observe(seconds, path);
-      if (route === TOKEN_PATH) tokens.add(refusal ?? 'issued');
+      if (metered === 'token') tokens.add(refusal ?? 'issued');
       else if (refusal !== null && GATE_REFUSALS.has(refusal)) refusals.add(refusal);
     },
     observeSettled: (webhookId, { batch, fate, attempt }) => {

@@ -1,7 +1,7 @@
 /** Maps the error codes of Node, OpenSSL and undici to the closed list of outcomes. */
 
 import { errors } from 'undici';
-import type { ErrorClass } from './outcome.ts';
+import type { ErrorClass } from '../domain/outcome.ts';
 
 export type Classified = { readonly errorClass: ErrorClass; readonly message: string };
 

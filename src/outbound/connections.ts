@@ -6,6 +6,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import { Client, type Dispatcher } from 'undici';
+import type { Answer } from '../domain/outcome.ts';
 import type { Owner } from '../kernel/fair-queue.ts';
 import { LARGE_BODY_BYTES } from '../kernel/limits/delivery.ts';
 import {
@@ -18,7 +19,6 @@ import {
 import { deliveryError } from './classify.ts';
 import { type ConnectSteps, type Destination, openConnection, type Way } from './connect.ts';
 import { boundIncoming, concatenated, type Incoming } from './incoming.ts';
-import type { Answer } from './outcome.ts';
 import { lacksCertificate } from './tls.ts';
 
 export type Connection = {

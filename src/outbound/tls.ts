@@ -2,11 +2,9 @@
 
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import tls, { type ConnectionOptions, type PeerCertificate, type SecureContext, type TLSSocket } from 'node:tls';
+import type { ClientCertificate } from '../domain/endpoint.ts';
 import { deliveryError } from './classify.ts';
 import { isLiteral } from './egress.ts';
-
-/** The client certificate of an endpoint with mutual TLS, both parts in PEM. */
-export type ClientCertificate = { readonly certificate: string; readonly privateKey: string };
 
 /**
  * Reads the text of `SALLYPORT_CA_FILE`: its certificates, one PEM each. Throws without a certificate, and for an unreadable one: Node would

@@ -2,8 +2,11 @@
  * Sends requests to receivers: HTTPS only, addresses guarded, every step bounded in time and bytes (contract §5). Every result is an
  * outcome.
  */
+
 import { createHash } from 'node:crypto';
 import type { SecureContext } from 'node:tls';
+import type { ClientCertificate } from '../domain/endpoint.ts';
+import { type Answer, type ErrorClass, failure, type Outcome, type Timings } from '../domain/outcome.ts';
 import { BODY_AFTER_HEAD_MS, CONNECTIONS_PER_ORIGIN_MAX, ORIGINS_MAX } from '../kernel/limits/limits.ts';
 import { createLru } from '../kernel/lru.ts';
 import { type Classified, certificateWanted, classifyAnswerError, classifyError, deliveryError } from './classify.ts';
@@ -17,10 +20,9 @@ import {
   startExchange,
 } from './connections.ts';
 import { bareHost, type Egress, type EgressPolicy, hostVerdict, isLiteral, LOOPBACK } from './egress.ts';
-import { type Answer, type ErrorClass, failure, type Outcome, type Timings } from './outcome.ts';
 import { parseProxyUrl } from './proxy.ts';
 import type { Resolve } from './resolve.ts';
-import { type ClientCertificate, makeSecureContext, readAuthorities } from './tls.ts';
+import { makeSecureContext, readAuthorities } from './tls.ts';
 
 export type TransportOptions = {
   readonly egress: Egress;

@@ -1,7 +1,7 @@
 /** The user's own account: password, passkeys, sessions and theme. */
 import type { Sessions } from '../access/sessions.ts';
 import { refuseBlocked } from '../access/throttle.ts';
-import type { Passkey, Session, User } from '../access/user.ts';
+import type { Passkey, Session, User } from '../domain/user.ts';
 import { type Html, html } from '../http/html.ts';
 import { CHOSEN_PASSWORD_MAX_LENGTH, CHOSEN_PASSWORD_MIN_LENGTH } from '../kernel/limits/limits.ts';
 import { PASSKEY_REQUEST_BYTES, SIGN_IN_REQUEST_BYTES, SMALL_FORM_BYTES } from '../kernel/limits/portal.ts';

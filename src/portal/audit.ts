@@ -1,8 +1,9 @@
 /** The audit log: who changed what, and how. */
+
+import type { AuditAction } from '../domain/audit.ts';
 import { attributes, type Html, html } from '../http/html.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
 import { isObject } from '../kernel/validation.ts';
-import type { AuditAction } from '../resources/audit.ts';
 import { type AuditFilter, type AuditRecord, OPERATOR_ACTOR } from '../store/audit.ts';
 import type { Store } from '../store/store.ts';
 import { ownerFilter } from './customers/owner.ts';

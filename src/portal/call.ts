@@ -1,11 +1,11 @@
 /** The request to a page, and its result. */
 import type { IncomingMessage } from 'node:http';
-import type { PortalRole, SignedIn } from '../access/user.ts';
-import type { PortalTheme } from '../customers/theme.ts';
+import type { Acting } from '../domain/acting.ts';
+import type { PortalTheme } from '../domain/portal-theme.ts';
+import type { PortalRole, SignedIn } from '../domain/user.ts';
 import { type Html, html } from '../http/html.ts';
 import type { Reply } from '../http/route.ts';
 import { Refusal, type RefusalCode } from '../kernel/refusal.ts';
-import type { Acting } from '../resources/acting.ts';
 import { FORGERY_FIELD } from './forgery.ts';
 import { sentence } from './parts/text.ts';
 

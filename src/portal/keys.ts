@@ -1,11 +1,12 @@
 /** The pages of PGP keys: the list with a chart of expiries, one key, importing, changing and deleting. */
+
+import type { PgpKey } from '../domain/webhook.ts';
 import { type Html, html } from '../http/html.ts';
 import { EXPIRY_WARNING_DAYS } from '../kernel/limits/housekeeping.ts';
 import { EXPIRIES_SHOWN } from '../kernel/limits/portal.ts';
 import { NO_USES, type Uses } from '../store/directory.ts';
 import type { Expiry } from '../store/housekeeping.ts';
 import { keyReader, viewKey } from '../webhooks/keys.ts';
-import type { PgpKey } from '../webhooks/webhook.ts';
 import { type PageCall, pathId, redirectTo, type View } from './call.ts';
 import { ownerFilter, ownerNames, withOwner } from './customers/owner.ts';
 import { type FieldTable, lines, text } from './field-table.ts';

@@ -1,6 +1,7 @@
 /** The layout of every page: head, navigation, account menu, message and content. Without a session only the last two. */
-import type { SignedIn } from '../access/user.ts';
-import type { PortalTheme } from '../customers/theme.ts';
+
+import type { PortalTheme } from '../domain/portal-theme.ts';
+import type { SignedIn } from '../domain/user.ts';
 import { attributes, type Html, html } from '../http/html.ts';
 import { VERSION } from '../kernel/version.ts';
 import type { AssetUrls } from './asset-routes.ts';

@@ -1,4 +1,7 @@
 /** The overview: the state of the service, live and over time, what needs attention, and the first steps for new users. */
+
+import { adviceForMessage } from '../domain/outcome.ts';
+import { STATE_REASONS, type StopReason } from '../domain/webhook-states.ts';
 import { type Html, html } from '../http/html.ts';
 import { EXPIRY_WARNING_MS } from '../kernel/limits/limits.ts';
 import {
@@ -9,10 +12,8 @@ import {
   QUEUES_SHOWN,
 } from '../kernel/limits/portal.ts';
 import type { Period, Series } from '../observe/figures.ts';
-import { adviceForMessage } from '../outbound/outcome.ts';
 import type { Expiry } from '../store/housekeeping.ts';
 import type { Ailing, Backlog, DeadLetters } from '../store/overview.ts';
-import { STATE_REASONS, type StopReason } from '../webhooks/lifecycle.ts';
 import { liveContent } from './live-content.ts';
 import type { PageDependencies, PageRoute } from './page.ts';
 import { deliveriesChart, latencyChart, periodTabs, readPeriod, tokensChart } from './parts/chart.ts';

@@ -2,29 +2,30 @@
  * Every request to a page goes through here: session, role, form token, the work of the page, and the layout around its content.
  * A refusal becomes a page of its own, or the form again with the problems beside its fields.
  */
+
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import type { SessionWatch } from '../access/session-watch.ts';
 import type { Sessions } from '../access/sessions.ts';
 import type { Throttle } from '../access/throttle.ts';
-import type { PortalRole, SignedIn } from '../access/user.ts';
 import type { Config } from '../config/config.ts';
-import type { CustomerServices } from '../customers/services.ts';
-import type { PortalTheme } from '../customers/theme.ts';
 import type { Storage } from '../data/data.ts';
 import type { Dispatcher } from '../delivery/dispatcher.ts';
 import type { TestOauth } from '../delivery/oauth.ts';
 import type { TestDelivery } from '../delivery/test-delivery.ts';
+import type { PortalTheme } from '../domain/portal-theme.ts';
+import type { PortalRole, SignedIn } from '../domain/user.ts';
 import type { Method, Reply, Route } from '../http/route.ts';
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
 import { ADMIN_REQUEST_BYTES } from '../kernel/limits/limits.ts';
+import type { Log } from '../kernel/log.ts';
 import { originOf } from '../kernel/origin.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import type { AttemptFeed } from '../observe/attempt-feed.ts';
 import type { FigureKeeper } from '../observe/figures.ts';
-import type { Log } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
-import type { Services } from '../services.ts';
+import type { CustomerServices } from '../services/customer-services.ts';
+import type { Services } from '../services/services.ts';
 import type { Store } from '../store/store.ts';
 import { mayAct, type OpenCall, type PageCall, type PageResult, type Redirect, type View } from './call.ts';
 import {

@@ -1,6 +1,6 @@
 /** The administration portal: the list of all pages. */
 import { createSessionWatch } from '../access/session-watch.ts';
-import { NO_THEME, type PortalTheme } from '../customers/theme.ts';
+import { NO_THEME, type PortalTheme } from '../domain/portal-theme.ts';
 import type { PageLook } from '../http/page.ts';
 import type { Route } from '../http/route.ts';
 import type { SignInInvited } from '../http/routes/invitations.ts';

@@ -1,7 +1,7 @@
 /** The context of a request to a page: who sends it, the secret that its forms are bound to, and whether a part of the page is enough. */
 import type { IncomingMessage } from 'node:http';
 import { actingInPortal } from '../access/sessions.ts';
-import type { SignedIn } from '../access/user.ts';
+import type { SignedIn } from '../domain/user.ts';
 import type { Call } from '../http/route.ts';
 import { forgeryField, mayAct, type OpenCall, ownPath, type PageCall, type ReadCookie, type Redirect } from './call.ts';
 import { FRAME_COOKIE, readCookie, readCustomerVisit, THEME_COOKIE } from './cookies.ts';

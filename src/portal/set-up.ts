@@ -1,5 +1,5 @@
 /** The steps to the first delivery, for new users. */
-import type { PortalRole } from '../access/user.ts';
+import type { PortalRole } from '../domain/user.ts';
 import { type Html, html } from '../http/html.ts';
 import { PAGE_MAX } from '../kernel/limits/limits.ts';
 import type { Store } from '../store/store.ts';

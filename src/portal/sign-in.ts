@@ -1,7 +1,7 @@
 /** Signing in, with a password or a passkey, and out. */
 import type { NewSession, Visitor } from '../access/sessions.ts';
 import { type Attempt, refuseBlocked } from '../access/throttle.ts';
-import { userNameKey } from '../access/user-name.ts';
+import { userNameKey } from '../domain/user-name.ts';
 import { type Html, html } from '../http/html.ts';
 import { networkOf } from '../http/request.ts';
 import type { SignInInvited } from '../http/routes/invitations.ts';

@@ -2,13 +2,14 @@
  * The use cases that every administered resource has (contract §4): audited changes, merge patches, lists, and deletion only if nothing
  * refers to the record. A `Resource` describes the differences.
  */
+
+import type { Acting } from '../domain/acting.ts';
+import { type AuditAction, type AuditEntry, type AuditedResource, changesBetween } from '../domain/audit.ts';
 import { type Clock, type Ids, isUuidV7 } from '../kernel/ids.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { ConstraintViolation, retryStale } from '../store/errors.ts';
 import type { After, Beside, Filter, ResourceStore, Administered as StoredResource } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
-import type { Acting } from './acting.ts';
-import { type AuditAction, type AuditEntry, type AuditedResource, changesBetween } from './audit.ts';
 import { type Limited, refuseBeyondLimit } from './customer-limits.ts';
 import { refuseChanged } from './entity-tag.ts';
 import type { InputReader, MergePatch } from './input.ts';

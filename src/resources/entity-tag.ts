@@ -1,11 +1,10 @@
 /** Entity tags (RFC 9110 §8.8.3): they let a client change a resource only if it is still as the client read it. */
+
 import { hash } from 'node:crypto';
+import type { IfMatch } from '../domain/acting.ts';
 import { canonicalJson } from '../kernel/content-hash.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { isObject } from '../kernel/validation.ts';
-
-/** `If-Match` as sent: `*` or strong tags with their quotes. Weak tags are dropped because they never match. */
-export type IfMatch = '*' | readonly string[];
 
 /**
  * The strong tag of a resource as `GET` returns it, without `lastUsedAt`: a client's own requests move that, and would make its changes

@@ -1,9 +1,9 @@
 /** Who may come in: users, products, applications, tokens, sessions and passkeys. */
 
-import type { AccessToken, Application, Client, ScopeHolder, TokenGrant } from '../access/application.ts';
-import type { ApiProduct } from '../access/catalogue.ts';
-import type { Invitation, LostAdministration, Passkey, Session, SignedIn, User } from '../access/user.ts';
-import type { AuditEntry } from '../resources/audit.ts';
+import type { AccessToken, Application, Client, ScopeHolder, TokenGrant } from '../domain/application.ts';
+import type { AuditEntry } from '../domain/audit.ts';
+import type { ApiProduct } from '../domain/catalogue.ts';
+import type { Invitation, LostAdministration, Passkey, Session, SignedIn, User } from '../domain/user.ts';
 import type { Answer, Statement } from './database.ts';
 import type { ResourceStore } from './resource.ts';
 import type { StepResult } from './steps.ts';

@@ -1,5 +1,5 @@
 /** The audit log. An entry is written in the transaction of its change and carries the hash of the previous entry. */
-import type { AuditEntry } from '../resources/audit.ts';
+import type { AuditEntry } from '../domain/audit.ts';
 
 /** Stands for everybody of the operator in the audit log of a customer (contract §8). */
 export const OPERATOR_ACTOR = 'operator';

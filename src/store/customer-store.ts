@@ -9,8 +9,9 @@
  * - It writes a record, which must be the customer's own.
  * - It is not for customers, and throws.
  */
-import type { EventType, NewEvent } from '../events/event.ts';
-import type { AuditEntry, Change } from '../resources/audit.ts';
+
+import type { AuditEntry, Change } from '../domain/audit.ts';
+import type { EventType, NewEvent } from '../domain/event.ts';
 import { type AuditFilter, type AuditRecord, OPERATOR_ACTOR } from './audit.ts';
 import type { OwnedTable } from './customers.ts';
 import type { Statement } from './database.ts';

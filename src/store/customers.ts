@@ -1,7 +1,8 @@
 /** Customers, what belongs to them, and the links that open their portals. */
-import type { Session } from '../access/user.ts';
-import type { Customer, PortalLink } from '../customers/customer.ts';
-import type { AuditEntry } from '../resources/audit.ts';
+
+import type { AuditEntry } from '../domain/audit.ts';
+import type { Customer, PortalLink } from '../domain/customer.ts';
+import type { Session } from '../domain/user.ts';
 import type { Statement } from './database.ts';
 import type { ResourceStore } from './resource.ts';
 import type { WebhookStart } from './webhooks.ts';

@@ -1,9 +1,9 @@
 /** Deliveries as people see them: records with the state of their batch, their attempts, and replays. */
 
-import type { AttemptRecord } from '../delivery/batch.ts';
+import type { AuditEntry } from '../domain/audit.ts';
+import type { AttemptRecord } from '../domain/batch.ts';
+import type { Delivery, DeliveryState } from '../domain/webhook.ts';
 import type { DeliveryAddress } from '../kernel/ids.ts';
-import type { AuditEntry } from '../resources/audit.ts';
-import type { Delivery, DeliveryState } from '../webhooks/webhook.ts';
 
 /** All given conditions must hold. */
 export type DeliveryFilter = {

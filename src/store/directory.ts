@@ -1,9 +1,9 @@
 /** Reads for the portal's lists: webhooks, endpoints, applications and users, newest first and filtered, with what each list shows beside a row. */
 
-import type { Application } from '../access/application.ts';
-import type { Role, User } from '../access/user.ts';
-import type { Endpoint } from '../webhooks/endpoint.ts';
-import type { Webhook, WebhookState } from '../webhooks/webhook.ts';
+import type { Application } from '../domain/application.ts';
+import type { Endpoint } from '../domain/endpoint.ts';
+import type { Role, User } from '../domain/user.ts';
+import type { Webhook, WebhookState } from '../domain/webhook.ts';
 
 /** All given conditions must hold. `text` matches names and endpoint URLs, ignoring ASCII case. */
 /** `customerId`, here and below: of this customer. */

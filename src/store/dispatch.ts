@@ -1,5 +1,5 @@
 /** What the dispatcher reads and writes: due webhooks and batches, claims, records and settlements. */
-import type { Batch, Claim, DeliveryTarget, LogRecord, Settlement } from '../delivery/batch.ts';
+import type { Batch, Claim, DeliveryTarget, LogRecord, Settlement } from '../domain/batch.ts';
 
 export type WaitingRecord = { readonly offset: number; readonly bytes: number };
 

@@ -1,6 +1,6 @@
 /** Employees (`employee`): each change is one transaction with its event. */
-import type { Employee } from '../employees/employee.ts';
-import type { NewEvent } from '../events/event.ts';
+import type { Employee } from '../domain/employee.ts';
+import type { NewEvent } from '../domain/event.ts';
 import type { Statement } from './database.ts';
 import type { Filter } from './resource.ts';
 

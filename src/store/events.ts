@@ -1,6 +1,7 @@
 /** Event types, publishing, and the erasure of one person's data. */
-import type { Accepted, EventType, NewEvent } from '../events/event.ts';
-import type { AuditEntry } from '../resources/audit.ts';
+
+import type { AuditEntry } from '../domain/audit.ts';
+import type { Accepted, EventType, NewEvent } from '../domain/event.ts';
 import type { ResourceStore } from './resource.ts';
 import type { StepResult } from './steps.ts';
 

@@ -1,6 +1,6 @@
 /** Background work in small steps: retention, removal of deleted webhooks, expiry warnings, and changes of the clock. */
 
-import type { NewEvent } from '../events/event.ts';
+import type { NewEvent } from '../domain/event.ts';
 import type { StepResult } from './steps.ts';
 
 /** `next`: where the next step begins (its `after` or `from`); null at the end. */

@@ -1,5 +1,5 @@
 /** The allowances of customers in the memory of the one process that has the database for itself. */
-import { type Allowance, allowanceAt, giveBackTo, THOUSANDTHS, takeFrom } from '../kernel/allowance.ts';
+import { type Allowance, allowanceAt, giveBackTo, THOUSANDTHS, takeFrom } from '../domain/allowance.ts';
 import { ALLOWANCES_REMEMBERED } from '../kernel/limits/customers.ts';
 import type { AllowanceStore } from './usage.ts';
 

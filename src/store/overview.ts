@@ -1,5 +1,5 @@
 /** The state of the service for the overview and the metrics: what waits, what fails, what was given up. Reads only. */
-import type { WebhookState } from '../webhooks/webhook.ts';
+import type { WebhookState } from '../domain/webhook.ts';
 
 export type Named = { readonly id: string; readonly name: string };
 

@@ -1,5 +1,5 @@
 /** Reading the log of a webhook in mode `pull`: what is new, and what its reader acknowledged. */
-import type { StateChange } from '../webhooks/webhook.ts';
+import type { StateChange } from '../domain/webhook.ts';
 
 /** A reader has processed the records from `from`, which is the cursor, to `through`. */
 export type Acknowledgement = {

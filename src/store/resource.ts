@@ -1,5 +1,5 @@
 /** The verbs that every administered table has, and how its lists are filtered and sorted. */
-import type { AuditEntry } from '../resources/audit.ts';
+import type { AuditEntry } from '../domain/audit.ts';
 import type { Statement } from './database.ts';
 
 export type ResourceStore<T> = {

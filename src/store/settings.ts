@@ -1,6 +1,7 @@
 /** Facts about this database itself, and the look of the customers' portal (`setting`). */
-import type { PortalTheme } from '../customers/theme.ts';
-import type { AuditEntry } from '../resources/audit.ts';
+
+import type { AuditEntry } from '../domain/audit.ts';
+import type { PortalTheme } from '../domain/portal-theme.ts';
 
 export type SettingStore = {
   /** Writes and syncs a small row. Rejects if the database cannot be written. */

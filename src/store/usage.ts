@@ -1,5 +1,5 @@
 /** What customers use (`customer_usage`), and how many events they may publish each second (contract §8 "Usage" and "Limits"). */
-import type { Allowed, WantedEvents } from '../kernel/allowance.ts';
+import type { Allowed, WantedEvents } from '../domain/allowance.ts';
 import type { StepResult } from './steps.ts';
 
 export const USAGE_COUNTS = ['events', 'deliveries', 'attempts', 'failures', 'bytes', 'tokens'] as const;

@@ -1,8 +1,9 @@
 /** What customers configure: endpoints, PGP keys and webhooks with their states. */
-import type { EventType } from '../events/event.ts';
-import type { AuditEntry } from '../resources/audit.ts';
-import type { Endpoint } from '../webhooks/endpoint.ts';
-import type { PastState, PgpKey, StateChange, Webhook, WebhookConfiguration } from '../webhooks/webhook.ts';
+
+import type { AuditEntry } from '../domain/audit.ts';
+import type { Endpoint } from '../domain/endpoint.ts';
+import type { EventType } from '../domain/event.ts';
+import type { PastState, PgpKey, StateChange, Webhook, WebhookConfiguration } from '../domain/webhook.ts';
 import type { Statement } from './database.ts';
 import type { After, Filter, ResourceStore } from './resource.ts';
 

@@ -1,11 +1,11 @@
 /** `POST /webhooks/{id}/acknowledge` (contract §8 "Pull"): a reader has processed records of a webhook in mode `pull`. */
 import { z } from 'zod';
+import type { Progress, Webhook } from '../domain/webhook.ts';
+import { HEALTHY, isRunnable, nextState, SESSION_MS, stateChange } from '../domain/webhook-states.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { retryStale } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
-import { HEALTHY, isRunnable, nextState, SESSION_MS, stateChange } from './lifecycle.ts';
-import type { Progress, Webhook } from './webhook.ts';
 
 export const acknowledgeInput = z
   .strictObject({

@@ -1,13 +1,14 @@
 /** Deliveries as resources (contract §4): reading and replaying them. */
 import { z } from 'zod';
-import type { AttemptRecord } from '../delivery/batch.ts';
+import type { Acting } from '../domain/acting.ts';
+import type { AuditEntry } from '../domain/audit.ts';
+import type { AttemptRecord } from '../domain/batch.ts';
+import { adviceFor, type ErrorClass } from '../domain/outcome.ts';
+import type { Delivery, Webhook, WebhookMode } from '../domain/webhook.ts';
 import { type Clock, deliveryAddress, type Ids } from '../kernel/ids.ts';
 import { ATTEMPTS_SHOWN } from '../kernel/limits/limits.ts';
 import { Refusal, refuseBackwards } from '../kernel/refusal.ts';
 import { id, instant, isoInstant } from '../kernel/schemas.ts';
-import { adviceFor, type ErrorClass } from '../outbound/outcome.ts';
-import type { Acting } from '../resources/acting.ts';
-import type { AuditEntry } from '../resources/audit.ts';
 import type {
   DeliveryContent,
   DeliveryFilter,
@@ -16,7 +17,6 @@ import type {
   ReplayRange,
 } from '../store/deliveries.ts';
 import type { Store } from '../store/store.ts';
-import type { Delivery, Webhook, WebhookMode } from './webhook.ts';
 import { REPLAYABLE, type ReplayInput } from './webhook-schema.ts';
 
 const milliseconds = z.number().nullable();

@@ -1,13 +1,13 @@
 /** The credentials of an endpoint as they are given, checked and stored: API key, secret, OAuth settings, client certificate. */
 
 import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { currentApiKey, type Endpoint } from '../domain/endpoint.ts';
 import type { Random } from '../kernel/ids.ts';
 import { refuseField } from '../kernel/refusal.ts';
 import { type Secret, secret } from '../kernel/secret.ts';
 import { isObject } from '../kernel/validation.ts';
 import type { MergePatch } from '../resources/input.ts';
 import { givenSecret } from '../wire/signature.ts';
-import { currentApiKey, type Endpoint } from './endpoint.ts';
 import type { EndpointBody, EndpointInput } from './endpoint-schema.ts';
 
 type Patch = MergePatch<EndpointBody>;

@@ -1,5 +1,6 @@
 /** The schemas of an endpoint: input, view and rotation (contract §4). */
 import { z } from 'zod';
+import { currentApiKey, type Endpoint, signingSecretCreatedAt, type Verification } from '../domain/endpoint.ts';
 import {
   CERTIFICATE_BYTES,
   OAUTH_TOKEN_EXPIRATION_MAX_MINUTES,
@@ -24,7 +25,6 @@ import {
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import { CUSTOMER_FILTER, choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
 import { givenSecret } from '../wire/signature.ts';
-import { currentApiKey, type Endpoint, signingSecretCreatedAt, type Verification } from './endpoint.ts';
 
 const apiKey = z.string().regex(/^[0-9a-fA-F]{32}$/, 'must be 32 hexadecimal digits');
 const sharedSecret = withoutBlankEnds(z.string().min(1).max(SHARED_SECRET_MAX_LENGTH))

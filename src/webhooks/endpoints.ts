@@ -1,14 +1,6 @@
 /** Endpoints (contract §4): the rules beyond their schema, verification, and rotation of secrets and API keys. */
 
-import type { Clock, Ids, Random } from '../kernel/ids.ts';
-import { checkAll, refuseField, refuseFields } from '../kernel/refusal.ts';
-import { type Secret, secret } from '../kernel/secret.ts';
-import type { Egress } from '../outbound/egress.ts';
-import type { Acting } from '../resources/acting.ts';
-import { type Administration, administer, type Build } from '../resources/administration.ts';
-import type { Beside } from '../store/resource.ts';
-import type { Store } from '../store/store.ts';
-import type { WebhookStart } from '../store/webhooks.ts';
+import type { Acting } from '../domain/acting.ts';
 import {
   clientCertificateOf,
   currentApiKey,
@@ -16,7 +8,16 @@ import {
   howToVerify,
   signingSecret,
   signingSecretCreatedAt,
-} from './endpoint.ts';
+} from '../domain/endpoint.ts';
+import { serviceStartEntry, startedProgress, stateChange } from '../domain/webhook-states.ts';
+import type { Clock, Ids, Random } from '../kernel/ids.ts';
+import { checkAll, refuseField, refuseFields } from '../kernel/refusal.ts';
+import { type Secret, secret } from '../kernel/secret.ts';
+import type { Egress } from '../outbound/egress.ts';
+import { type Administration, administer, type Build } from '../resources/administration.ts';
+import type { Beside } from '../store/resource.ts';
+import type { Store } from '../store/store.ts';
+import type { WebhookStart } from '../store/webhooks.ts';
 import {
   apiKeyColumns,
   certificateColumns,
@@ -36,7 +37,6 @@ import {
   viewEndpoint,
   viewOauth,
 } from './endpoint-schema.ts';
-import { serviceStartEntry, startedProgress, stateChange } from './lifecycle.ts';
 import { standardEndpointProblems } from './standard-webhooks-rule.ts';
 import { refuseNewUrl } from './url.ts';
 import { type Challenge, challengeOnce } from './verification.ts';

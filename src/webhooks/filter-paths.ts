@@ -2,7 +2,7 @@
  * The paths that a filter can look at (contract §8 "Filters"), from the schemas and samples of event types, for completion in an editor.
  * Pure. Both may be large and schemas may refer to themselves, so paths, their steps and the work are bounded.
  */
-import type { EventType } from '../events/event.ts';
+import type { EventType } from '../domain/event.ts';
 import { FILTER_PATH_VALUES, FILTER_PATHS, FILTER_STEPS, FILTER_VALUE_LENGTH } from '../kernel/limits/limits.ts';
 import { isObject } from '../kernel/validation.ts';
 

@@ -1,7 +1,8 @@
 /** Which of the latest events a filter would let pass, and why not the others (contract §8 "Filters"). Changes nothing. */
-import { type EventType, matchingTypes, typesFor } from '../events/event.ts';
-import { compileFilter, type Filter, type Judged } from '../kernel/filter.ts';
-import { whyNot } from '../kernel/filter-text.ts';
+import { type EventType, matchingTypes, typesFor } from '../domain/event.ts';
+import { compileFilter, type Filter, type Judged } from '../domain/filter.ts';
+import { whyNot } from '../domain/filter-text.ts';
+import type { Webhook } from '../domain/webhook.ts';
 import {
   FILTER_PREVIEW_BYTES,
   FILTER_PREVIEWS,
@@ -13,7 +14,6 @@ import { isoInstant } from '../kernel/schemas.ts';
 import { slices, type Work } from '../kernel/slices.ts';
 import type { PastEvent } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
-import type { Webhook } from './webhook.ts';
 import type { FilterPreview, FilterPreviewInput } from './webhook-schema.ts';
 
 /**

@@ -1,5 +1,6 @@
 /** PGP keys (contract §4). Only keys that can encrypt are accepted; the refusal of any other says why. */
 import { z } from 'zod';
+import type { PgpKey } from '../domain/webhook.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { PGP_KEY_BYTES } from '../kernel/limits/limits.ts';
 import { refuseField } from '../kernel/refusal.ts';
@@ -8,7 +9,6 @@ import { type Administration, administer } from '../resources/administration.ts'
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import type { Store } from '../store/store.ts';
 import { inspectPublicKey } from '../wire/pgp.ts';
-import type { PgpKey } from './webhook.ts';
 
 /** The name is sent in a header. */
 const keyName = z

@@ -3,9 +3,9 @@
  * ignored. Pure.
  */
 import { isDeepStrictEqual } from 'node:util';
+import type { WebhookMode } from '../domain/webhook.ts';
 import type { FieldProblem } from '../kernel/refusal.ts';
 import { defaultsOf } from '../resources/input.ts';
-import type { WebhookMode } from './webhook.ts';
 import { type WebhookInput, webhookInput } from './webhook-schema.ts';
 
 /** The fields that say how records are sent. In mode `pull` they keep their defaults. */

@@ -1,15 +1,21 @@
 /** The token challenge (contract §5): proves that the receiver at an endpoint holds its secret. */
 
+import {
+  clientCertificateOf,
+  currentApiKey,
+  type Endpoint,
+  signingSecret,
+  type Verification,
+} from '../domain/endpoint.ts';
+import type { Outcome } from '../domain/outcome.ts';
 import type { Clock, Random } from '../kernel/ids.ts';
 import { CHALLENGE_ANSWER_SHOWN_LENGTH, CHALLENGE_TIMEOUT_MS, RESPONSE_KEPT_BYTES } from '../kernel/limits/limits.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { USER_AGENT } from '../kernel/version.ts';
-import type { Outcome } from '../outbound/outcome.ts';
 import type { Transport } from '../outbound/transport.ts';
 import { challengeAnswer, challengeBody, newChallengeToken, verifyChallengeAnswer } from '../wire/challenge.ts';
 import { challengeHeader } from '../wire/challenge-answer.ts';
 import { pathAndQuery } from '../wire/signature.ts';
-import { clientCertificateOf, currentApiKey, type Endpoint, signingSecret, type Verification } from './endpoint.ts';
 
 export type Challenge = (endpoint: Endpoint) => Promise<Verification>;
 

@@ -1,6 +1,9 @@
 /** The schemas of a webhook: input, view and replay (contract §4). */
 import { z } from 'zod';
-import { filterProblem } from '../kernel/filter.ts';
+import { filterProblem } from '../domain/filter.ts';
+import { adviceForMessage } from '../domain/outcome.ts';
+import type { Progress, Webhook } from '../domain/webhook.ts';
+import { STATE_REASONS, type StopReason, stateReasonText } from '../domain/webhook-states.ts';
 import {
   ATTEMPT_TIMEOUT_DEFAULT_SECONDS,
   ATTEMPT_TIMEOUT_MAX_SECONDS,
@@ -26,12 +29,9 @@ import {
   isoInstant,
   moment,
 } from '../kernel/schemas.ts';
-import { adviceForMessage } from '../outbound/outcome.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import { CUSTOMER_FILTER, choiceFilter, type ListRules, textFilter } from '../resources/list-rules.ts';
 import type { ReplayableState } from '../store/deliveries.ts';
-import { STATE_REASONS, type StopReason, stateReasonText } from './lifecycle.ts';
-import type { Progress, Webhook } from './webhook.ts';
 
 /** The service sets these headers on every request, so no custom header may have their names. */
 const SERVICE_HEADERS: ReadonlySet<string> = new Set([

@@ -1,24 +1,24 @@
 /** Webhooks (contract §4, §5): their rules, starting, stopping, and replaying a part of the log. */
 import { isDeepStrictEqual } from 'node:util';
-import { encryptionNeed, matchingTypes, typesFor } from '../events/event.ts';
+import type { Acting } from '../domain/acting.ts';
+import type { AuditEntry } from '../domain/audit.ts';
+import { howToVerify } from '../domain/endpoint.ts';
+import { encryptionNeed, matchingTypes, typesFor } from '../domain/event.ts';
+import type { Progress, Webhook, WebhookMode } from '../domain/webhook.ts';
+import { HEALTHY, isRunnable, startedProgress, stateChange, stoppedProgress } from '../domain/webhook-states.ts';
 import { noSuchType } from '../events/event-types.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { type FieldProblem, Refusal, refuseFields } from '../kernel/refusal.ts';
-import type { Acting } from '../resources/acting.ts';
 import { type Administration, administer, type Stamp } from '../resources/administration.ts';
-import type { AuditEntry } from '../resources/audit.ts';
 import { refuseChanged } from '../resources/entity-tag.ts';
 import { retryStale } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
 import { type Acknowledge, createAcknowledge, type ObserveAcknowledged } from './acknowledge.ts';
 import { askedReplay, type ReplayRequest, refusePulledReplay } from './deliveries.ts';
-import { howToVerify } from './endpoint.ts';
 import { previewFilter } from './filter-preview.ts';
 import { isExpired } from './keys.ts';
-import { HEALTHY, isRunnable, startedProgress, stateChange, stoppedProgress } from './lifecycle.ts';
 import { modeProblems } from './pull-rule.ts';
 import { standardWebhooksProblems } from './standard-webhooks-rule.ts';
-import type { Progress, Webhook, WebhookMode } from './webhook.ts';
 import {
   type FilterPreview,
   type FilterPreviewInput,

@@ -1,17 +1,6 @@
 /** Reads the JSON body of a delivery: the records of one webhook in one attempt (contract §5 "Body"). The inverse is `payload.ts`. */
+import type { EnvelopeRecord } from '../domain/event.ts';
 import { type Failure, failure, type Verdict } from './verdict.ts';
-
-/** One event of the outbox; `dataJson` is its data as JSON text, which is sent unchanged. */
-export type EnvelopeRecord = {
-  readonly offset: number;
-  /** Epoch milliseconds of the event. */
-  readonly createdAt: number;
-  readonly correlationId: string;
-  readonly messageId: string;
-  readonly eventType: string;
-  readonly actorId: string | null;
-  readonly dataJson: string;
-};
 
 /** A record as a receiver gets it: the event's data is parsed, and `lag` is the seconds from the event to the attempt. */
 export type ReceivedRecord = Omit<EnvelopeRecord, 'dataJson'> & { readonly lag: number; readonly data: unknown };

@@ -6,12 +6,13 @@
 import { createHash, createHmac, createSecretKey, hash, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import type { EnvelopeRecord } from '../domain/event.ts';
+import type { CustomHeader } from '../domain/webhook.ts';
 import { createFairQueue, type Owner } from '../kernel/fair-queue.ts';
 import { GZIPS_AT_ONCE } from '../kernel/limits/limits.ts';
-import { type EnvelopeRecord, eventTypeKey } from './envelope.ts';
+import { eventTypeKey } from './envelope.ts';
 import { encryptBinary } from './pgp.ts';
 import {
-  type CustomHeader,
   formatAuthorization,
   formatImfFixdate,
   pathAndQuery,

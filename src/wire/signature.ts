@@ -5,9 +5,6 @@
 import { AUTHORIZATION_BYTES, SIGNED_HEADERS_MAX } from '../kernel/limits/limits.ts';
 import { decodeStrictBase64 } from './bytes.ts';
 
-/** A custom header of a webhook, with its name in the configured case. */
-export type CustomHeader = { readonly name: string; readonly value: string };
-
 /** An `Authorization` header of this scheme: names in lower case, the signature in Base64. */
 export type SignedAuthorization = { signedHeaders: string[]; signature: string };
 

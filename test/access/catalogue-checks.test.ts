@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { compileCatalogue, conflictsOf, matchRule, type Product, problemsOf } from '../../src/access/catalogue.ts';
+import { compileCatalogue, conflictsOf, matchRule, type Product, problemsOf } from '../../src/domain/catalogue.ts';
 import { product, randomRules, rule, word } from '../support/catalogue.ts';
 
 test('rules that match exactly the same paths of a method are conflicts, and both are named', () => {

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { compileCatalogue, conflictsOf, matchRule, type Product, problemsOf } from '../../src/access/catalogue.ts';
-import { canonicalPath } from '../../src/access/path.ts';
+import { compileCatalogue, conflictsOf, matchRule, type Product, problemsOf } from '../../src/domain/catalogue.ts';
+import { canonicalPath } from '../../src/domain/path.ts';
 
 const page = readFileSync(new URL('../../docs/api-catalogue.md', import.meta.url), 'utf8');
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parsePattern, patternShape } from '../../src/access/path.ts';
+import { parsePattern, patternShape } from '../../src/domain/path.ts';
 
 const many = (count: number): string => Array.from({ length: count }, (_, i) => `/{s${i}}`).join('');
 

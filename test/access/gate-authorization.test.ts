@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type Caller, insufficientPermission } from '../../src/access/gate.ts';
-import { canonicalPath } from '../../src/access/path.ts';
+import { canonicalPath } from '../../src/domain/path.ts';
 import type { Refusal } from '../../src/kernel/refusal.ts';
 import { refused } from '../support/refusals.ts';
 import {

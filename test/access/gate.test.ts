@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { mintToken, tokenRowKey } from '../../src/access/credential.ts';
+import { mintToken, tokenRowKey } from '../../src/domain/credential.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
 import type { Refusal } from '../../src/kernel/refusal.ts';
 import { refused } from '../support/refusals.ts';

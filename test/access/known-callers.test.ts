@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import type { TokenGrant } from '../../src/access/application.ts';
 import { createCallers } from '../../src/access/callers.ts';
+import type { TokenGrant } from '../../src/domain/application.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
 import { CALLERS_CACHED, CALLERS_SHARED_BYTES } from '../../src/kernel/limits/limits.ts';
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createChallenges } from '../../src/access/passkeys.ts';
-import type { Passkey } from '../../src/access/user.ts';
+import { SERVICE } from '../../src/domain/acting.ts';
+import type { Passkey } from '../../src/domain/user.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
 import { CHALLENGE_MS, PASSKEYS_PER_USER_MAX, PASSWORDS_WAITING_PER_OWNER } from '../../src/kernel/limits/portal.ts';
 import { createVault, MASTER_KEY_BYTES } from '../../src/kernel/vault.ts';
-import { SERVICE } from '../../src/resources/acting.ts';
 import { createMemoryValues } from '../../src/store/sql/short-lived.ts';
 import { refused } from '../support/refusals.ts';
 import { makeUser, openTestServices, type TestServices } from '../support/services.ts';

@@ -1,7 +1,7 @@
 /** Two concurrent products, from here or from another process, never take the same paths or scopes. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import type { ApiProduct } from '../../src/access/catalogue.ts';
+import type { ApiProduct } from '../../src/domain/catalogue.ts';
 import { holdLock } from '../support/lock-holder.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, openTestServices, type TestServices } from '../support/services.ts';

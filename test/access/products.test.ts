@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { BUILT_IN_PRODUCTS, BUILT_IN_SCOPES } from '../../src/access/built-in.ts';
-import { conflictsOf, matchRule, problemsOf } from '../../src/access/catalogue.ts';
 import { installBuiltInProducts, viewProduct } from '../../src/access/products.ts';
+import { conflictsOf, matchRule, problemsOf } from '../../src/domain/catalogue.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, makeApplication, openTestServices, type TestServices } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';

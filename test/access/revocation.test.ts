@@ -1,9 +1,9 @@
 /** A revocation ends every token that exists when it is written, also beside other writers, but no credentials. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import type { Application } from '../../src/access/application.ts';
-import { hashCredential, mintToken } from '../../src/access/credential.ts';
 import type { ClientCredentials } from '../../src/access/tokens.ts';
+import type { Application } from '../../src/domain/application.ts';
+import { hashCredential, mintToken } from '../../src/domain/credential.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
 import { StaleWrite } from '../../src/store/errors.ts';
 import { holdLock } from '../support/lock-holder.ts';

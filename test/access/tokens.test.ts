@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Client } from '../../src/access/application.ts';
-import { hashCredential, mintCredential, mintToken, tokenRowKey } from '../../src/access/credential.ts';
 import { createGate } from '../../src/access/gate.ts';
 import { createTokens } from '../../src/access/tokens.ts';
+import type { Client } from '../../src/domain/application.ts';
+import { hashCredential, mintCredential, mintToken, tokenRowKey } from '../../src/domain/credential.ts';
 import { randomBytes, rowKeyTime } from '../../src/kernel/ids.ts';
 import { ConstraintViolation } from '../../src/store/errors.ts';
 import type { Store } from '../../src/store/store.ts';

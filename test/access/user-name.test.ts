@@ -1,7 +1,7 @@
 /** User names that look alike are one name, and none has characters that deceive (contract §4). */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { userNameProblem } from '../../src/access/user-name.ts';
+import { userNameProblem } from '../../src/domain/user-name.ts';
 import { errorOf } from '../support/client.ts';
 import { refused } from '../support/refusals.ts';
 import { startService } from '../support/service.ts';

@@ -5,8 +5,8 @@ import { existsSync, openSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { credentialBytes } from '../../src/access/credential.ts';
 import type { FirstCredentials } from '../../src/data/data.ts';
+import { credentialBytes } from '../../src/domain/credential.ts';
 import { sallyport, sallyportJson, unusedFolder } from '../support/command.ts';
 
 test('init creates the data folder and prints the first credentials once, as a JSON object', async (t) => {

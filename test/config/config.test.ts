@@ -11,7 +11,7 @@ import {
   readSettingFile,
 } from '../../src/config/config.ts';
 import { SETTING_NAMES, SETTINGS } from '../../src/config/names.ts';
-import { LOG_LEVELS } from '../../src/observe/log.ts';
+import { LOG_LEVELS } from '../../src/kernel/log.ts';
 import { formatCidr } from '../../src/outbound/ip-address.ts';
 
 /** The message of the refusal. */

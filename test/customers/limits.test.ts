@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Customer } from '../../src/customers/customer.ts';
 import { type CustomerBody, customerReader } from '../../src/customers/customers.ts';
+import type { Customer } from '../../src/domain/customer.ts';
 import { readEvents } from '../../src/events/event-input.ts';
 import { createEventTypes } from '../../src/events/event-types.ts';
 import { createPublish } from '../../src/events/publish.ts';

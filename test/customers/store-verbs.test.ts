@@ -5,8 +5,8 @@
  */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import type { AuditEntry } from '../../src/domain/audit.ts';
 import { type DeliveryAddress, deliveryAddress } from '../../src/kernel/ids.ts';
-import type { AuditEntry } from '../../src/resources/audit.ts';
 import { customerStoreOf } from '../../src/store/customer-store.ts';
 import type { Statement } from '../../src/store/database.ts';
 import type { Store } from '../../src/store/store.ts';

@@ -5,14 +5,14 @@
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
 import fc from 'fast-check';
-import { type CustomerServices, createCustomerServices } from '../../src/customers/services.ts';
 import { deliveryAddress, randomBytes } from '../../src/kernel/ids.ts';
 import { Refusal } from '../../src/kernel/refusal.ts';
 import { createAttemptFeed } from '../../src/observe/attempt-feed.ts';
 import { createFigures, type FigureKeeper } from '../../src/observe/figures.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { readingServices, type UntypedServices } from '../../src/program-services.ts';
-import type { Services } from '../../src/services.ts';
+import { type CustomerServices, createCustomerServices } from '../../src/services/customer-services.ts';
+import type { Services } from '../../src/services/services.ts';
 import { claimNext, settleBatch } from '../support/batches.ts';
 import { actingAs, makeEventType, openTestServices, type TestServices } from '../support/services.ts';
 import { onPostgres } from '../support/store.ts';

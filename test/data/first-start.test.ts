@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { ADMINISTRATION_SCOPES, BUILT_IN_SCOPES } from '../../src/access/built-in.ts';
-import { hashCredential } from '../../src/access/credential.ts';
 import { verifyPassword } from '../../src/access/password.ts';
 import { createTokens } from '../../src/access/tokens.ts';
 import { defaultConfig } from '../../src/config/config.ts';
 import type { FirstCredentials } from '../../src/data/data.ts';
 import { type FolderData, openFolder } from '../../src/data/data-folder.ts';
 import { makeFirstCredentials } from '../../src/data/first-start.ts';
+import { hashCredential } from '../../src/domain/credential.ts';
 import type { Database } from '../../src/store/database.ts';
 import { firstCredentialStore } from '../../src/store/sql/settings.ts';
 import { createStore } from '../../src/store/sql/store.ts';

@@ -7,7 +7,7 @@ import { rotateMasterKey } from '../../src/data/rotation.ts';
 import { createErasures } from '../../src/events/erase.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
 import { createLog } from '../../src/observe/log.ts';
-import { createServices } from '../../src/services.ts';
+import { createServices } from '../../src/services/services.ts';
 import type { Database } from '../../src/store/database.ts';
 import { endpointReader } from '../../src/webhooks/endpoint-schema.ts';
 import { modeOf, open, refusal, startedFolder } from '../support/data-folder.ts';

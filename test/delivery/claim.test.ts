@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { DeliveryTarget } from '../../src/delivery/batch.ts';
 import { cutBatches, idleAt, stopReason, withinAllowance } from '../../src/delivery/claim.ts';
+import type { DeliveryTarget } from '../../src/domain/batch.ts';
 import { BATCH_BYTES } from '../../src/kernel/limits/limits.ts';
 import { NEVER } from '../../src/store/dispatch.ts';
 import { batchOf, progressOf } from '../support/attempts.ts';

@@ -1,9 +1,9 @@
 /** What becomes of the memory of a body once it is sent. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Sent } from '../../src/delivery/batch.ts';
 import type { BatchBody } from '../../src/delivery/body.ts';
 import { createDeliver } from '../../src/delivery/deliver.ts';
+import type { Sent } from '../../src/domain/batch.ts';
 import { LARGE_BODY_BYTES } from '../../src/kernel/limits/delivery.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { contentHeaders } from '../../src/wire/payload.ts';

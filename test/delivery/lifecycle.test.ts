@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Webhook } from '../../src/domain/webhook.ts';
 import { UNCLAIMABLE_PAUSE_MS } from '../../src/kernel/limits/delivery.ts';
-import type { Webhook } from '../../src/webhooks/webhook.ts';
 import { deferred } from '../support/deferred.ts';
 import { isDrained, openDispatching, TYPE, takeRecords, until } from '../support/dispatching.ts';
 import { ACTOR, makeKey, makeWebhook } from '../support/services.ts';

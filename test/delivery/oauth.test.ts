@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { type BearerToken, createOauthTokens, type OauthTokens } from '../../src/delivery/oauth.ts';
-import type { Endpoint } from '../../src/webhooks/endpoint.ts';
+import type { Endpoint } from '../../src/domain/endpoint.ts';
 import { isDrained, openDispatching, takeRecords, until } from '../support/dispatching.ts';
 import { sharedCertificates } from '../support/journey.ts';
 import { type OidcServer, startOidcServer } from '../support/oidc-server.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { Job } from '../../src/delivery/batch.ts';
 import { AT_ONCE, isSequential, whenSettled } from '../../src/delivery/scheduler.ts';
-import type { WebhookState } from '../../src/webhooks/webhook.ts';
+import type { Job } from '../../src/domain/batch.ts';
+import type { WebhookState } from '../../src/domain/webhook.ts';
 import { batchOf } from '../support/attempts.ts';
 import {
   admit,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Settlement } from '../../src/delivery/batch.ts';
+import type { Settlement } from '../../src/domain/batch.ts';
 import { FULL_PAUSE_MS } from '../../src/kernel/limits/delivery.ts';
 import type { SettlementStore } from '../../src/store/dispatch.ts';
 import { StaleWrite } from '../../src/store/errors.ts';

@@ -1,7 +1,7 @@
 /** A record that is damaged in the database is not sent, and holds up no other record. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { LogRecord } from '../../src/delivery/batch.ts';
+import type { LogRecord } from '../../src/domain/batch.ts';
 import { DatabaseUnavailable } from '../../src/store/errors.ts';
 import { type Dispatching, offsets, openDispatching, until } from '../support/dispatching.ts';
 import { execute } from '../support/store.ts';

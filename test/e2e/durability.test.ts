@@ -1,7 +1,7 @@
 /** Checks in a trace of system calls that nothing is acknowledged before it is on the disk. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { hashCredential } from '../../src/access/credential.ts';
+import { hashCredential } from '../../src/domain/credential.ts';
 import { LISTS_HANDED_EARLY } from '../../src/kernel/limits/database.ts';
 import { EDGE, EMPLOYEES, succeeded, tokenFor } from '../support/client.ts';
 import { makeEventType, registerApplication } from '../support/journey.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { AuditEntry } from '../../src/resources/audit.ts';
+import type { AuditEntry } from '../../src/domain/audit.ts';
 import { type ApiClient, type Page, succeeded } from '../support/client.ts';
 import {
   connect,

@@ -1,8 +1,8 @@
 /** U+0000 and halves of surrogate pairs are refused at every door, on both databases alike: neither keeps them as other characters. */
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
+import { COMMAND_LINE } from '../../src/domain/acting.ts';
 import { Refusal } from '../../src/kernel/refusal.ts';
-import { COMMAND_LINE } from '../../src/resources/acting.ts';
 import { EDGE, errorOf, succeeded, TOKEN } from '../support/client.ts';
 import { connect, makeEventType, startJourney } from '../support/journey.ts';
 import { newSession, request } from '../support/portal-requests.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Caller } from '../../src/access/gate.ts';
-import type { Employee } from '../../src/employees/employee.ts';
+import type { Employee } from '../../src/domain/employee.ts';
 import {
   type ApiReply,
   type Credentials,

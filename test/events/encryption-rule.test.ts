@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { encryptionNeed, matchingTypes } from '../../src/events/event.ts';
+import { encryptionNeed, matchingTypes } from '../../src/domain/event.ts';
 
 const TYPES = [
   { name: 'employee.created', encryptionRequired: true },

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import type { Delivery } from '../../src/domain/webhook.ts';
 import { deliveryAddress } from '../../src/kernel/ids.ts';
-import type { Delivery } from '../../src/webhooks/webhook.ts';
 import { attemptOf, checkLog, claimNext, publishMany, run, settleBatch, settleNext } from '../support/batches.ts';
 import { subscribe } from '../support/events.ts';
 import { count, DAY_MS, housekeepingFor } from '../support/housekeeping.ts';

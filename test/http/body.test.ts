@@ -1,4 +1,5 @@
 /** When bodies are read: together with the head, or later. */
+
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
@@ -6,10 +7,11 @@ import { z } from 'zod';
 import type { Gate } from '../../src/access/gate.ts';
 import { createBodies } from '../../src/http/body-memory.ts';
 import type { Call, Route } from '../../src/http/route.ts';
-import { createListener, createRequestHandler, type ObserveRequest } from '../../src/http/server.ts';
+import { createListener, createRequestHandler } from '../../src/http/server.ts';
 import type { FairQueue } from '../../src/kernel/fair-queue.ts';
 import { BODY_FIRST_BYTES } from '../../src/kernel/limits/limits.ts';
 import { createLog } from '../../src/observe/log.ts';
+import type { ObserveRequest } from '../../src/observe/requests.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { deferred } from '../support/deferred.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type CredentialPrefix, credentialBytes } from '../../src/access/credential.ts';
+import { type CredentialPrefix, credentialBytes } from '../../src/domain/credential.ts';
 import { exampleOf } from '../../src/http/openapi.ts';
 import { createSchemaCheck } from '../support/openapi-check.ts';
 import {

@@ -4,7 +4,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { z } from 'zod';
 import { BUILT_IN_PRODUCTS, BUILT_IN_SCOPES } from '../../src/access/built-in.ts';
-import { compileCatalogue, matchRule } from '../../src/access/catalogue.ts';
+import { compileCatalogue, matchRule } from '../../src/domain/catalogue.ts';
 import { openApiDocument } from '../../src/http/openapi.ts';
 import type { Route } from '../../src/http/route.ts';
 import { VERSION } from '../../src/kernel/version.ts';

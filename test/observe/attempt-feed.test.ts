@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { SettledBatch } from '../../src/delivery/batch.ts';
+import type { SettledBatch } from '../../src/domain/batch.ts';
 import { createIds, randomBytes } from '../../src/kernel/ids.ts';
 import { FEED_BUFFERED } from '../../src/kernel/limits/portal.ts';
 import { createAttemptFeed, type FeedPiece } from '../../src/observe/attempt-feed.ts';

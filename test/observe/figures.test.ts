@@ -5,7 +5,8 @@ import { describe, it, type TestContext } from 'node:test';
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { DATABASE_FILE } from '../../src/data/data-folder.ts';
-import type { BatchFate, SettledBatch } from '../../src/delivery/batch.ts';
+import type { BatchFate, SettledBatch } from '../../src/domain/batch.ts';
+import { NO_TIMINGS } from '../../src/domain/outcome.ts';
 import { FIGURE_WEBHOOKS_MAX } from '../../src/kernel/limits/portal.ts';
 import { nextTurn } from '../../src/kernel/turns.ts';
 import {
@@ -18,7 +19,6 @@ import {
   successRate,
   sumOfDays,
 } from '../../src/observe/figures.ts';
-import { NO_TIMINGS } from '../../src/outbound/outcome.ts';
 import { batchOf } from '../support/attempts.ts';
 import { attemptOf } from '../support/batches.ts';
 import { TOKEN } from '../support/client.ts';
@@ -58,7 +58,7 @@ function settled(
   return { batch, fate: fates[kind], attempt };
 }
 
-const REQUEST = { route: TOKEN, method: 'POST', status: 200, refusal: null, seconds: 0.002 } as const;
+const REQUEST = { route: TOKEN, metered: 'token', method: 'POST', status: 200, refusal: null, seconds: 0.002 } as const;
 
 /** Runs the job to its end. */
 async function write({ figures, clock }: Opened): Promise<void> {
@@ -88,6 +88,7 @@ describe('figures over time', () => {
     figures.observeRequest({
       ...REQUEST,
       route: '/services/api/x/edge/v1/webhooks',
+      metered: 'call',
       status: 401,
       refusal: 'invalid_token',
     });
@@ -95,11 +96,12 @@ describe('figures over time', () => {
     figures.observeRequest({
       ...REQUEST,
       route: '/services/api/x/edge/v1/webhooks',
+      metered: 'call',
       status: 400,
       refusal: 'validation_failed',
     });
-    figures.observeRequest({ ...REQUEST, route: '/webhooks', status: 401, refusal: 'unauthorized' });
-    figures.observeRequest({ ...REQUEST, route: null, status: 404, refusal: 'not_found' });
+    figures.observeRequest({ ...REQUEST, route: '/webhooks', metered: null, status: 401, refusal: 'unauthorized' });
+    figures.observeRequest({ ...REQUEST, route: null, metered: null, status: 404, refusal: 'not_found' });
     const wanted = {
       ...{ delivered: 5, retried: 5, dead: 1, attempts: 4, failedAttempts: 3, successRate: 0.25 },
       ...{ p50Ms: bucketEnd(bucketOf(30)), p95Ms: bucketEnd(bucketOf(400)) },

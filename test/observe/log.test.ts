@@ -8,7 +8,8 @@ import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { LOG_BUFFER_BYTES, LOG_CHUNK_LENGTH, LOG_PAUSE_MS } from '../../src/kernel/limits/limits.ts';
-import { createLog, type RequestLine } from '../../src/observe/log.ts';
+import type { RequestLine } from '../../src/kernel/log.ts';
+import { createLog } from '../../src/observe/log.ts';
 import { createLogDestination } from '../../src/observe/log-destination.ts';
 import { temporaryFolder } from '../support/store.ts';
 

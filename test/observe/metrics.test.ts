@@ -41,7 +41,7 @@ async function opened(t: TestContext): Promise<TestStore & { readonly metrics: M
   return { ...s, metrics: createMetrics({ queues: s.store.queues, clock: s.clock }) };
 }
 
-const REQUEST = { route: '/livez', method: 'GET', status: 200, refusal: null, seconds: 0.002 } as const;
+const REQUEST = { route: '/livez', metered: null, method: 'GET', status: 200, refusal: null, seconds: 0.002 } as const;
 
 describe('the metrics', () => {
   it('of the process are measured once and shared by all services in it', async (t) => {
@@ -110,7 +110,7 @@ describe('the metrics', () => {
 
   it('count issued and refused tokens, and refusals of the gate', async (t) => {
     const { metrics } = await opened(t);
-    const token = { ...REQUEST, route: TOKEN, method: 'POST' };
+    const token = { ...REQUEST, route: TOKEN, metered: 'token', method: 'POST' } as const;
     metrics.observeRequest(token);
     metrics.observeRequest({ ...token, status: 400, refusal: 'invalid_client' });
     metrics.observeRequest({ ...token, status: 400, refusal: 'invalid_scope' });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { adviceFor, type ErrorClass } from '../../src/domain/outcome.ts';
 import { classifyAnswerError, classifyError, deliveryError } from '../../src/outbound/classify.ts';
-import { adviceFor, type ErrorClass } from '../../src/outbound/outcome.ts';
 
 const CLASSES: Readonly<Record<ErrorClass, readonly string[]>> = {
   dns: ['ENOTFOUND', 'EAI_AGAIN', 'EAI_FAIL', 'ENODATA', 'ESERVFAIL'],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { COMMAND_LINE, SERVICE } from '../../src/resources/acting.ts';
+import { COMMAND_LINE, SERVICE } from '../../src/domain/acting.ts';
 import { startPortal } from '../support/browser.ts';
 import { succeeded } from '../support/client.ts';
 

@@ -1,7 +1,7 @@
 /** Forms about a record that changes after they were opened. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { makeEvent, OPERATOR_ONLY } from '../../src/events/event.ts';
+import { makeEvent, OPERATOR_ONLY } from '../../src/domain/event.ts';
 import { createIds, randomBytes } from '../../src/kernel/ids.ts';
 import { SEEN_FIELD } from '../../src/portal/parts/fields.ts';
 import { fieldDifferences } from '../../src/portal/record-form.ts';

@@ -1,8 +1,8 @@
 /** A user of the portal grants no more than they hold (contract §4): here an administrator of one division. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { COMMAND_LINE } from '../../src/domain/acting.ts';
 import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
-import { COMMAND_LINE } from '../../src/resources/acting.ts';
 import { request } from '../support/portal-requests.ts';
 import { startService } from '../support/service.ts';
 

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { inviteFirstAdministrator } from '../../src/data/first-start.ts';
-import { SERVICE } from '../../src/resources/acting.ts';
+import { SERVICE } from '../../src/domain/acting.ts';
 import { openVisitor } from '../support/browser.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { unusedFolder } from '../support/command.ts';

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { Page } from 'playwright-core';
+import { COMMAND_LINE } from '../../src/domain/acting.ts';
 import { TAIL_SHOWN } from '../../src/kernel/limits/portal.ts';
-import { COMMAND_LINE } from '../../src/resources/acting.ts';
 import type { WebhookView } from '../../src/webhooks/webhook-schema.ts';
 import type { Visitor } from '../support/browser.ts';
 import { type DeliverPortal, startDeliverPortal } from '../support/deliver-portal.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { htmlChecker } from '../../scripts/runtimes/programs.ts';
-import { SERVICE } from '../../src/resources/acting.ts';
+import { SERVICE } from '../../src/domain/acting.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { makeCustomer, ORDERS, seedBelongings, sessionOf } from '../support/customers.ts';
 import { sharedCertificates } from '../support/journey.ts';

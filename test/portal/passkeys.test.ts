@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { CDPSession } from 'playwright-core';
-import { COMMAND_LINE } from '../../src/resources/acting.ts';
+import { COMMAND_LINE } from '../../src/domain/acting.ts';
 import { type Portal, startPortal, type Visitor } from '../support/browser.ts';
 import { succeeded } from '../support/client.ts';
 import { makeCustomer, PASSWORD, userOf } from '../support/customer-portal.ts';

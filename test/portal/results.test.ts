@@ -1,9 +1,9 @@
 /** Forms that make something and show a secret: each is done once, also where it is sent again. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { SERVICE } from '../../src/domain/acting.ts';
 import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
 import { FORGERY_FIELD, formToken } from '../../src/portal/forgery.ts';
-import { SERVICE } from '../../src/resources/acting.ts';
 import { type ApiClient, succeeded } from '../support/client.ts';
 import { makeCustomer, sessionOf, type TestCustomer } from '../support/customers.ts';
 import { unique } from '../support/journey.ts';

@@ -1,7 +1,7 @@
 /** Who may come to which page: for every page that is registered, and every role. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import type { PortalRole } from '../../src/access/user.ts';
+import type { PortalRole } from '../../src/domain/user.ts';
 import { ADMIN_REQUEST_BYTES } from '../../src/kernel/limits/limits.ts';
 import { FORM_FIELDS_MAX, SMALL_FORM_BYTES } from '../../src/kernel/limits/portal.ts';
 import { mayAct } from '../../src/portal/call.ts';

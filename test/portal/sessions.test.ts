@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { hashPassword } from '../../src/access/password.ts';
-import type { Role } from '../../src/access/user.ts';
+import { COMMAND_LINE } from '../../src/domain/acting.ts';
+import type { Role } from '../../src/domain/user.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
 import {
   SESSION_IDLE_MS,
@@ -12,7 +13,6 @@ import {
 } from '../../src/kernel/limits/portal.ts';
 import { SESSION_COOKIE, VISITOR_COOKIE } from '../../src/portal/cookies.ts';
 import { formToken } from '../../src/portal/forgery.ts';
-import { COMMAND_LINE } from '../../src/resources/acting.ts';
 import { succeeded } from '../support/client.ts';
 import { newSession, type PortalReply, request } from '../support/portal-requests.ts';
 import { type ServiceInProcess, startService } from '../support/service.ts';

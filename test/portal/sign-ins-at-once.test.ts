@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { hashPassword } from '../../src/access/password.ts';
+import { COMMAND_LINE } from '../../src/domain/acting.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
 import { CLIENT_FAILURES_MAX, PASSWORD_MAX_LENGTH } from '../../src/kernel/limits/limits.ts';
 import { SESSION_COOKIE, VISITOR_COOKIE } from '../../src/portal/cookies.ts';
 import { formToken } from '../../src/portal/forgery.ts';
-import { COMMAND_LINE } from '../../src/resources/acting.ts';
 import { type PortalReply, request } from '../support/portal-requests.ts';
 import { type ServiceInProcess, startService } from '../support/service.ts';
 import { tryAtOnce } from '../support/side-by-side.ts';

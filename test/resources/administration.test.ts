@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { COMMAND_LINE } from '../../src/domain/acting.ts';
 import { Refusal } from '../../src/kernel/refusal.ts';
-import { COMMAND_LINE } from '../../src/resources/acting.ts';
 import { refusingDuplicates } from '../../src/resources/administration.ts';
 import { ConstraintViolation } from '../../src/store/errors.ts';
 import { refused } from '../support/refusals.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { changesBetween } from '../../src/domain/audit.ts';
 import { secret } from '../../src/kernel/secret.ts';
-import { changesBetween } from '../../src/resources/audit.ts';
 
 /** As the log keeps it. */
 const written = (before: object | null, after: object | null): unknown =>

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { DeliveryState } from '../../src/domain/webhook.ts';
 import { deliveryAddress } from '../../src/kernel/ids.ts';
 import {
   DELIVERIES_EXAMINED_AT_ONCE,
@@ -11,7 +12,6 @@ import type { DeliveryFilter } from '../../src/store/deliveries.ts';
 import { deliveryStore } from '../../src/store/sql/delivery/deliveries.ts';
 import { replayStore } from '../../src/store/sql/delivery/replays.ts';
 import { sqliteText } from '../../src/store/sqlite/driver/dialect.ts';
-import type { DeliveryState } from '../../src/webhooks/webhook.ts';
 import { at, ERASED, EVENTS, eventId, type LargeLog, openLargeLog, RARE, SECOND_MS } from '../support/large-log.ts';
 
 const LIMIT = 50;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import type { DeliveryState } from '../../src/domain/webhook.ts';
 import { deliveryId } from '../../src/kernel/ids.ts';
 import type { ReplayableState } from '../../src/store/deliveries.ts';
-import type { DeliveryState } from '../../src/webhooks/webhook.ts';
 import { newEvent, subscribe } from '../support/events.ts';
 import { execute, NOW, openTestStore, type TestStore } from '../support/store.ts';
 

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';
-import type { AttemptRecord } from '../../src/delivery/batch.ts';
+import type { AttemptRecord } from '../../src/domain/batch.ts';
+import { NO_TIMINGS } from '../../src/domain/outcome.ts';
+import type { Delivery } from '../../src/domain/webhook.ts';
 import { createIds, type DeliveryAddress, deliveryAddress, deliveryId, firstRowKeyAt } from '../../src/kernel/ids.ts';
 import { ATTEMPTS_LOOKED_THROUGH, OUTCOMES_LOOKED_THROUGH } from '../../src/kernel/limits/log.ts';
-import { NO_TIMINGS } from '../../src/outbound/outcome.ts';
 import type { DeliveryFilter } from '../../src/store/deliveries.ts';
 import { ConstraintViolation } from '../../src/store/errors.ts';
 import { attemptStatement } from '../../src/store/sql/delivery/settlement.ts';
-import type { Delivery } from '../../src/webhooks/webhook.ts';
 import { batchOf } from '../support/attempts.ts';
 import { attemptOf } from '../support/batches.ts';
 import { newEvent, subscribe } from '../support/events.ts';

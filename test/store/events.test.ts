@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { NewEvent } from '../../src/events/event.ts';
+import type { NewEvent } from '../../src/domain/event.ts';
 import { ConstraintViolation } from '../../src/store/errors.ts';
 import { publishStatements } from '../../src/store/sql/events.ts';
 import { idempotency, logs, newEvent, subscribe } from '../support/events.ts';

@@ -1,8 +1,8 @@
 /** Builds outcomes, batches and the health of webhooks as input for the pure rules of delivery. */
 
-import type { Batch, Health } from '../../src/delivery/batch.ts';
-import { type ErrorClass, failure, NO_TIMINGS, type Outcome } from '../../src/outbound/outcome.ts';
-import type { Progress } from '../../src/webhooks/webhook.ts';
+import type { Batch, Health } from '../../src/domain/batch.ts';
+import { type ErrorClass, failure, NO_TIMINGS, type Outcome } from '../../src/domain/outcome.ts';
+import type { Progress } from '../../src/domain/webhook.ts';
 import { NOW } from './store.ts';
 
 /** Every error class except `http_status`. */

@@ -1,8 +1,8 @@
 /** Claims and settles batches of a webhook's log with the store functions that the dispatcher uses. */
 
-import type { AttemptRecord, Batch, BatchFate } from '../../src/delivery/batch.ts';
-import type { NewEvent } from '../../src/events/event.ts';
-import { NO_TIMINGS } from '../../src/outbound/outcome.ts';
+import type { AttemptRecord, Batch, BatchFate } from '../../src/domain/batch.ts';
+import type { NewEvent } from '../../src/domain/event.ts';
+import { NO_TIMINGS } from '../../src/domain/outcome.ts';
 import { batchOf } from './attempts.ts';
 import { newEvent } from './events.ts';
 import { execute, onPostgres, type TestStore } from './store.ts';

@@ -1,8 +1,8 @@
 /** Creates a session of the portal without the sign-in form. */
 import assert from 'node:assert/strict';
-import type { PortalRole } from '../../src/access/user.ts';
+import { COMMAND_LINE } from '../../src/domain/acting.ts';
+import type { PortalRole } from '../../src/domain/user.ts';
 import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
-import { COMMAND_LINE } from '../../src/resources/acting.ts';
 import type { ServiceInProcess } from './service.ts';
 
 let accounts = 0;

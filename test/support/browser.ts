@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { after, type TestContext } from 'node:test';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
-import type { PortalRole } from '../../src/access/user.ts';
+import type { PortalRole } from '../../src/domain/user.ts';
 import { sessionCookie } from './browser-session.ts';
 import { launchChromium } from './chromium.ts';
 import { cleanUp } from './cleanup.ts';

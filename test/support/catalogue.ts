@@ -1,6 +1,6 @@
 /** Short notations for rules and products, and random rules that often overlap and conflict. */
 import fc from 'fast-check';
-import type { Product, Rule } from '../../src/access/catalogue.ts';
+import type { Product, Rule } from '../../src/domain/catalogue.ts';
 
 export function rule(methods: string, path: string, scope = 'a:view', more: { permission?: string } = {}): Rule {
   return { methods: methods.split(' '), path, scope, ...more };

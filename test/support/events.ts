@@ -1,6 +1,6 @@
 /** Inserts events and subscribed webhooks into the store, without the checks of the use cases. */
-import { type Idempotency, type NewEvent, OPERATOR_ONLY } from '../../src/events/event.ts';
-import type { WebhookConfiguration } from '../../src/webhooks/webhook.ts';
+import { type Idempotency, type NewEvent, OPERATOR_ONLY } from '../../src/domain/event.ts';
+import type { WebhookConfiguration } from '../../src/domain/webhook.ts';
 import type { TestStore } from './store.ts';
 
 export function newEvent({ ids, clock }: TestStore, type: string, more: Partial<NewEvent> = {}): NewEvent {

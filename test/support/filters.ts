@@ -1,6 +1,6 @@
 /** Filters and events that share names and values, so that filters pass about as many events as they stop. */
 import fc from 'fast-check';
-import { type Filter, filterProblem, type Judged } from '../../src/kernel/filter.ts';
+import { type Filter, filterProblem, type Judged } from '../../src/domain/filter.ts';
 
 const NAMES = ['a', 'b', '0', '__proto__', 'length'] as const;
 

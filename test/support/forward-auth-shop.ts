@@ -1,6 +1,6 @@
 /** An API behind a proxy, the product with its rules, and callers with tokens. */
 import type { TestContext } from 'node:test';
-import { type Catalogue, compileCatalogue } from '../../src/access/catalogue.ts';
+import { type Catalogue, compileCatalogue } from '../../src/domain/catalogue.ts';
 import { cleanUp } from './cleanup.ts';
 import { type ApiClient, succeeded, tokenFor } from './client.ts';
 import type { Behind, RunningProxy } from './proxies.ts';

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { matchRule } from '../../src/access/catalogue.ts';
-import { canonicalPath } from '../../src/access/path.ts';
+import { matchRule } from '../../src/domain/catalogue.ts';
+import { canonicalPath } from '../../src/domain/path.ts';
 import { IDENTITY_HEADERS } from '../../src/http/routes/forward-auth.ts';
 import { succeeded, tokenFor } from './client.ts';
 import { CATALOGUE, customerOf, openShop } from './forward-auth-shop.ts';

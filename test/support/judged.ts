@@ -1,5 +1,5 @@
 /** Asks `judge` about one aspect of an attempt at a time. */
-import { type Case, type Judgement, judge } from '../../src/delivery/judge.ts';
+import { type Case, type Judgement, judge } from '../../src/domain/judge.ts';
 import { answered, batchOf, HEALTHY } from './attempts.ts';
 import { NOW } from './store.ts';
 

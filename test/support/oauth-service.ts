@@ -2,8 +2,7 @@
 
 import { connect, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
-import { createThrottle } from '../../src/access/throttle.ts';
-import type { User } from '../../src/access/user.ts';
+import type { User } from '../../src/domain/user.ts';
 import { createRemoteAddress } from '../../src/http/request.ts';
 import { discoveryRoutes } from '../../src/http/routes/discovery.ts';
 import { forwardAuthRoutes } from '../../src/http/routes/forward-auth.ts';
@@ -13,6 +12,7 @@ import { createClientAuthentication, tokenRoutes } from '../../src/http/routes/t
 import { createListener, createRequestHandler } from '../../src/http/server.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { parseCidr } from '../../src/outbound/ip-address.ts';
+import { createThrottle } from '../../src/store/memory-throttle.ts';
 import { makeApplication, makeUser, openTestServices, type TestServices } from './services.ts';
 
 export const TOKEN = '/services/api/oauth2/token';

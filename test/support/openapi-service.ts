@@ -2,7 +2,6 @@
 
 import type { TestContext } from 'node:test';
 import { BUILT_IN_PRODUCTS, BUILT_IN_SCOPES } from '../../src/access/built-in.ts';
-import { createThrottle } from '../../src/access/throttle.ts';
 import { createOauthTokens } from '../../src/delivery/oauth.ts';
 import { createSend } from '../../src/delivery/send.ts';
 import { createTestDelivery } from '../../src/delivery/test-delivery.ts';
@@ -25,6 +24,7 @@ import { createClientAuthentication, tokenRoutes } from '../../src/http/routes/t
 import { webhookRoutes } from '../../src/http/routes/webhooks.ts';
 import { createListener, createRequestHandler } from '../../src/http/server.ts';
 import { createLog } from '../../src/observe/log.ts';
+import { createThrottle } from '../../src/store/memory-throttle.ts';
 import { cleanUp } from './cleanup.ts';
 import { type ApiClient, createClient, succeeded } from './client.ts';
 import type { ApiDocument } from './openapi-document.ts';

@@ -1,10 +1,10 @@
 /** Sends requests to the portal without a browser, as a browser or an attacker's page would. */
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
-import type { PortalRole } from '../../src/access/user.ts';
+import { COMMAND_LINE } from '../../src/domain/acting.ts';
+import type { PortalRole } from '../../src/domain/user.ts';
 import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
 import { FORGERY_FIELD, formToken } from '../../src/portal/forgery.ts';
-import { COMMAND_LINE } from '../../src/resources/acting.ts';
 import type { ServiceInProcess } from './service.ts';
 
 export type PortalReply = { readonly status: number; readonly headers: Headers; readonly text: string };

@@ -1,7 +1,8 @@
 /** A scheduler, jobs for it, and the jobs that it started. */
-import type { Claimed, Job, Room, SchedulerLimits } from '../../src/delivery/batch.ts';
+
 import { AT_ONCE, createScheduler, type Scheduler } from '../../src/delivery/scheduler.ts';
-import type { Progress, Webhook } from '../../src/webhooks/webhook.ts';
+import type { Claimed, Job, Room, SchedulerLimits } from '../../src/domain/batch.ts';
+import type { Progress, Webhook } from '../../src/domain/webhook.ts';
 import { batchOf, progressOf } from './attempts.ts';
 import { NOW } from './store.ts';
 

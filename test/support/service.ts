@@ -2,6 +2,7 @@
  * Starts the whole service for a test: in this process, with a clock that the test can advance, or in a separate process. It uses an SQLite
  * database in its data folder, or a new database of PostgreSQL if the environment says `TEST_DATABASE=postgres`.
  */
+
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,7 +13,8 @@ import { fileURLToPath } from 'node:url';
 import { readConfig } from '../../src/config/config.ts';
 import type { FirstCredentials } from '../../src/data/data.ts';
 import { DATABASE_FILE } from '../../src/data/data-folder.ts';
-import { createLog, type LogLevel } from '../../src/observe/log.ts';
+import type { LogLevel } from '../../src/kernel/log.ts';
+import { createLog } from '../../src/observe/log.ts';
 import type { ProgramServices } from '../../src/program-services.ts';
 import { createSallyport } from '../../src/sallyport.ts';
 import type { Database, Parameters } from '../../src/store/database.ts';

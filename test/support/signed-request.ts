@@ -1,6 +1,8 @@
 /** Builds requests as the service sends them, with the sender's half of src/wire. Tests send them unchanged or with one error. */
+
 import { randomBytes } from 'node:crypto';
-import type { EnvelopeRecord } from '../../src/wire/envelope.ts';
+import type { EnvelopeRecord } from '../../src/domain/event.ts';
+import type { CustomHeader } from '../../src/domain/webhook.ts';
 import {
   contentHeaders,
   encodeEnvelope,
@@ -8,7 +10,6 @@ import {
   signDelivery,
   standardWebhookHeaders,
 } from '../../src/wire/payload.ts';
-import type { CustomHeader } from '../../src/wire/signature.ts';
 
 export type HeaderPair = readonly [name: string, value: string];
 

@@ -1,9 +1,9 @@
 /** A transport that may reach this machine's loopback addresses, and functions to use it in tests. */
 
 import type { TestContext } from 'node:test';
+import type { ErrorClass, Failure, Outcome } from '../../src/domain/outcome.ts';
 import type { Egress, EgressPolicy } from '../../src/outbound/egress.ts';
 import { parseCidr } from '../../src/outbound/ip-address.ts';
-import type { ErrorClass, Failure, Outcome } from '../../src/outbound/outcome.ts';
 import type { Resolve } from '../../src/outbound/resolve.ts';
 import {
   createTransport,

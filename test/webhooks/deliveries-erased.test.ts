@@ -1,7 +1,7 @@
 /** Deliveries of records whose data was erased: their attempts stay on record, and nothing shows the data. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import type { Delivery } from '../../src/webhooks/webhook.ts';
+import type { Delivery } from '../../src/domain/webhook.ts';
 import { newEvent } from '../support/events.ts';
 import { refused } from '../support/refusals.ts';
 import {

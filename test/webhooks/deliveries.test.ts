@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { AttemptRecord } from '../../src/delivery/batch.ts';
-import { NO_TIMINGS } from '../../src/outbound/outcome.ts';
+import type { AttemptRecord } from '../../src/domain/batch.ts';
+import { NO_TIMINGS } from '../../src/domain/outcome.ts';
+import type { Delivery, DeliveryState } from '../../src/domain/webhook.ts';
 import { viewAttempt, viewDelivery } from '../../src/webhooks/deliveries.ts';
-import type { Delivery, DeliveryState } from '../../src/webhooks/webhook.ts';
 import { refused } from '../support/refusals.ts';
 import {
   ACTOR,

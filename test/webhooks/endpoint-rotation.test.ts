@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { currentApiKey, signingSecret } from '../../src/webhooks/endpoint.ts';
+import { currentApiKey, signingSecret } from '../../src/domain/endpoint.ts';
 import { viewEndpoint } from '../../src/webhooks/endpoint-schema.ts';
 import { challengeAnswer } from '../../src/wire/challenge.ts';
 import { startHttpsServer } from '../support/https-server.ts';

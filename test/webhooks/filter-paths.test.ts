@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { compileFilter, filterProblem } from '../../src/kernel/filter.ts';
+import { compileFilter, filterProblem } from '../../src/domain/filter.ts';
 import { FILTER_PATHS, FILTER_STEPS } from '../../src/kernel/limits/limits.ts';
 import { filterPaths } from '../../src/webhooks/filter-paths.ts';
 

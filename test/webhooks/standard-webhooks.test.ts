@@ -1,7 +1,7 @@
 /** What Standard Webhooks' libraries cannot verify is refused when it is configured (contract §5), on whichever side it is changed. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { standardWebhookSecrets } from '../../src/webhooks/endpoint.ts';
+import { standardWebhookSecrets } from '../../src/domain/endpoint.ts';
 import { viewEndpoint } from '../../src/webhooks/endpoint-schema.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, makeEndpoint, makeEventType, makeKey, makeWebhook, openTestServices } from '../support/services.ts';

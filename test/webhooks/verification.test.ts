@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { before, describe, it, type TestContext } from 'node:test';
+import { COMMAND_LINE } from '../../src/domain/acting.ts';
+import type { Verification } from '../../src/domain/endpoint.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
 import { RESPONSE_KEPT_BYTES } from '../../src/kernel/limits/limits.ts';
-import { COMMAND_LINE } from '../../src/resources/acting.ts';
-import type { Verification } from '../../src/webhooks/endpoint.ts';
 import { viewEndpoint } from '../../src/webhooks/endpoint-schema.ts';
 import { createChallenge } from '../../src/webhooks/verification.ts';
 import { challengeAnswer } from '../../src/wire/challenge.ts';

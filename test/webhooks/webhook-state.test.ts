@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { WebhookState } from '../../src/webhooks/webhook.ts';
+import type { WebhookState } from '../../src/domain/webhook.ts';
 import { viewWebhook } from '../../src/webhooks/webhook-schema.ts';
 import { logs } from '../support/events.ts';
 import { refused } from '../support/refusals.ts';

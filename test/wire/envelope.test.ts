@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { type EnvelopeRecord, eventTypeKey, parseEnvelope } from '../../src/wire/envelope.ts';
+import type { EnvelopeRecord } from '../../src/domain/event.ts';
+import { eventTypeKey, parseEnvelope } from '../../src/wire/envelope.ts';
 import { encodeEnvelope } from '../../src/wire/payload.ts';
 
 const AT = Date.parse('2026-11-21T05:00:00Z');

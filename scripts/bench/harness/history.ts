@@ -7,8 +7,8 @@ import { randomBytes } from 'node:crypto';
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
-import { hashCredential, mintToken } from '../../../src/access/credential.ts';
 import { DATABASE_FILE } from '../../../src/data/data-folder.ts';
+import { hashCredential, mintToken } from '../../../src/domain/credential.ts';
 
 /** Of the webhooks and the application in the folder. */
 export type HistoryParts = {

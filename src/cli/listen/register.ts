@@ -1,9 +1,10 @@
 /** Registers the development receiver as an endpoint with a webhook, for `sallyport listen --register`. */
-import type { Composed } from '../../compose.ts';
+
 import { announceReceiver } from '../../data/announcements.ts';
 import { lockFolder } from '../../data/folder-lock.ts';
+import { COMMAND_LINE } from '../../domain/acting.ts';
 import { eventTypeReader } from '../../events/event-types.ts';
-import { COMMAND_LINE } from '../../resources/acting.ts';
+import type { Composed } from '../../services/compose.ts';
 import { endpointReader } from '../../webhooks/endpoint-schema.ts';
 import { webhookReader } from '../../webhooks/webhook-schema.ts';
 import type { Invocation } from '../command.ts';

@@ -12,7 +12,7 @@ import { productReader, productView, viewProduct } from '../../access/products.t
 import { USER_LIST, userReader, userView, viewUser } from '../../access/users.ts';
 import type { Clock } from '../../kernel/ids.ts';
 import { validate } from '../../kernel/validation.ts';
-import type { Services } from '../../services.ts';
+import type { Services } from '../../services/services.ts';
 import { changed, ETAG } from '../conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
 import { actionRoute, resourceRoutes } from '../resource-routes.ts';

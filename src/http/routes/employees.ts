@@ -1,6 +1,6 @@
 /** The employees API (contract §3). */
 
-import type { Employee } from '../../employees/employee.ts';
+import type { Employee } from '../../domain/employee.ts';
 import {
   type Employees,
   employeeInput,

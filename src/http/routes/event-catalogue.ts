@@ -4,8 +4,8 @@
  */
 import { z } from 'zod';
 import type { Gate } from '../../access/gate.ts';
+import type { EventType } from '../../domain/event.ts';
 import { asyncApiDocument, catalogueView, eventCatalogue, viewCatalogue } from '../../events/catalogue.ts';
-import type { EventType } from '../../events/event.ts';
 import { typesModule } from '../../events/typescript.ts';
 import type { EventTypeStore } from '../../store/events.ts';
 import { DOCUMENT_HEADERS, documentReplies, documentReply, type Rendered, render, renderText } from '../document.ts';

@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { actingOf } from '../../access/callers.ts';
+import type { DeliveryState } from '../../domain/webhook.ts';
 import { eventBatchInput, eventInput, readingEvents } from '../../events/event-input.ts';
 import { acceptedView } from '../../events/publish.ts';
 import { EVENT_REQUEST_BYTES } from '../../kernel/limits/limits.ts';
@@ -10,7 +11,7 @@ import { customerIdView, id, instant, isoInstant, moment, NOT_A_MOMENT, page } f
 import { slices } from '../../kernel/slices.ts';
 import { validate } from '../../kernel/validation.ts';
 import { CUSTOMER_FILTER, type Filters, textFilter } from '../../resources/list-rules.ts';
-import type { Services } from '../../services.ts';
+import type { Services } from '../../services/services.ts';
 import type { AuditFilter, AuditRecord } from '../../store/audit.ts';
 import type { Store } from '../../store/store.ts';
 import {
@@ -20,7 +21,6 @@ import {
   viewAttempt,
   viewDelivery,
 } from '../../webhooks/deliveries.ts';
-import type { DeliveryState } from '../../webhooks/webhook.ts';
 import { ETAG, IF_NONE_MATCH, NOT_MODIFIED, read, requireMatch } from '../conditional.ts';
 import { PAGE_QUERY, pageReply, readFilter, readPageQuery } from '../paging.ts';
 import { actionRoute, EDGE, idOf, ok } from '../resource-routes.ts';

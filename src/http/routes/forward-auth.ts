@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import { type Caller, type Gate, insufficientScope } from '../../access/gate.ts';
-import { canonicalPath } from '../../access/path.ts';
+import { canonicalPath } from '../../domain/path.ts';
 import { REQUEST_TARGET_BYTES } from '../../kernel/limits/limits.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { Parameter, Route } from '../route.ts';
@@ -44,6 +44,7 @@ export function forwardAuthRoutes({ gate }: { readonly gate: Gate }): Route[] {
       method: 'GET',
       anyMethod: true,
       path: FORWARD_AUTH_PATH,
+      metered: 'call',
       access: 'open',
       tag: 'oauth',
       operationId: 'forwardAuth',

@@ -1,12 +1,13 @@
 /** `/livez` and `/readyz` (contract §6). */
+
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Dispatcher } from '../../delivery/dispatcher.ts';
 import type { Clock } from '../../kernel/ids.ts';
 import { DATABASE_RETRY_SECONDS } from '../../kernel/limits/database.ts';
 import { READY_MS, READY_WRITE_MS } from '../../kernel/limits/limits.ts';
+import type { Log } from '../../kernel/log.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import type { Log } from '../../observe/log.ts';
 import type { Store } from '../../store/store.ts';
 import { ok } from '../resource-routes.ts';
 import type { Route } from '../route.ts';

@@ -1,7 +1,7 @@
 /** Invitations: created through the administration API, used on a page where the user sets a password. */
 import { z } from 'zod';
 import { INVITATIONS_PATH, type Invitations, invitationUrl, type NewInvitation } from '../../access/invitations.ts';
-import type { User } from '../../access/user.ts';
+import type { User } from '../../domain/user.ts';
 import {
   CHOSEN_PASSWORD_MAX_LENGTH,
   CHOSEN_PASSWORD_MIN_LENGTH,

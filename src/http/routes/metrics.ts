@@ -3,13 +3,13 @@ import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
 import type { Gate } from '../../access/gate.ts';
-import type { Metrics } from '../../observe/metrics.ts';
 import { isForwarded } from '../forwarded.ts';
 import type { Route } from '../route.ts';
 
 const METRICS_PATH = '/metrics';
 
-type Dependencies = { readonly metrics: Pick<Metrics, 'contentType' | 'render'>; readonly gate: Gate };
+type Metrics = { readonly contentType: string; render(): Promise<string> };
+type Dependencies = { readonly metrics: Metrics; readonly gate: Gate };
 
 export function metricsRoutes({ metrics, gate }: Dependencies): Route[] {
   return [

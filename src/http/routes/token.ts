@@ -4,10 +4,10 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
-import type { Client } from '../../access/application.ts';
-import { credentialBytes } from '../../access/credential.ts';
 import { type Attempt, refuseBlocked, type Throttle } from '../../access/throttle.ts';
 import type { ClientCredentials, Tokens } from '../../access/tokens.ts';
+import type { Client } from '../../domain/application.ts';
+import { credentialBytes } from '../../domain/credential.ts';
 import type { Clock } from '../../kernel/ids.ts';
 import { AUTHORIZATION_BYTES, TOKEN_REQUEST_BYTES } from '../../kernel/limits/limits.ts';
 import { Refusal, type RefusalCode, refuseField } from '../../kernel/refusal.ts';
@@ -31,7 +31,7 @@ export const oauthErrorSchema = z
 const oauthRefusal: z.ZodType = z.union([errorBodySchema, oauthErrorSchema]);
 
 type OauthRoute = Pick<Route, 'path' | 'operationId' | 'authentication' | 'summary' | 'body' | 'replies' | 'respond'> &
-  Partial<Pick<Route, 'refuse' | 'promisesNothing'>>;
+  Partial<Pick<Route, 'refuse' | 'promisesNothing' | 'metered'>>;
 
 /**
  * OpenAPI tells tools to ignore this parameter, because the security scheme says the same. openapi-python-client 0.28 and 0.29 need it: where
@@ -50,6 +50,7 @@ export function oauthRoute({ replies, ...route }: OauthRoute): Route {
   return {
     method: 'POST',
     access: 'open',
+    metered: 'call',
     tag: 'oauth',
     headers: BASIC_HEADER,
     replies: {
@@ -351,6 +352,7 @@ export function tokenRoutes({ tokens, authentication }: Dependencies): Route[] {
   return [
     oauthRoute({
       path: TOKEN_PATH,
+      metered: 'token',
       // It answers only what it wrote.
       promisesNothing: true,
       operationId: 'issueToken',

@@ -1,11 +1,12 @@
 /** Endpoints, keys, event types and webhooks (contract §4). */
 import type { TestDelivery } from '../../delivery/test-delivery.ts';
+import type { Endpoint } from '../../domain/endpoint.ts';
+import type { PgpKey } from '../../domain/webhook.ts';
 import { eventTypePatch, eventTypeReader, eventTypeView, viewEventType } from '../../events/event-types.ts';
 import type { Clock } from '../../kernel/ids.ts';
 import { validate } from '../../kernel/validation.ts';
-import type { Services } from '../../services.ts';
+import type { Services } from '../../services/services.ts';
 import { attemptView, viewAttempt } from '../../webhooks/deliveries.ts';
-import type { Endpoint } from '../../webhooks/endpoint.ts';
 import {
   ENDPOINT_LIST,
   endpointPatch,
@@ -18,7 +19,6 @@ import {
 } from '../../webhooks/endpoint-schema.ts';
 import type { WithNewSecret } from '../../webhooks/endpoints.ts';
 import { keyReader, keyView, viewKey } from '../../webhooks/keys.ts';
-import type { PgpKey } from '../../webhooks/webhook.ts';
 import {
   filterPreviewInput,
   filterPreviewView,

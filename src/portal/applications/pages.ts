@@ -1,6 +1,7 @@
 /** The pages of applications: the programs that get tokens, with their credentials and tokens. */
-import type { Application } from '../../access/application.ts';
+
 import { applicationReader } from '../../access/applications.ts';
+import type { Application } from '../../domain/application.ts';
 import { TOKEN_VALIDITY_DEFAULT_SECONDS } from '../../kernel/limits/limits.ts';
 import { TOKENS_COUNTED } from '../../kernel/limits/portal.ts';
 import { checkAll, refuseField } from '../../kernel/refusal.ts';

@@ -1,9 +1,9 @@
 /** `/applications` and `/applications/{id}`: the programs that can get tokens, each with its scopes, its user and its credentials. */
 
-import type { Application } from '../../access/application.ts';
-import type { ApiProduct } from '../../access/catalogue.ts';
 import { isAllowed, requireRightsOfApplication } from '../../access/containment.ts';
-import type { User } from '../../access/user.ts';
+import type { Application } from '../../domain/application.ts';
+import type { ApiProduct } from '../../domain/catalogue.ts';
+import type { User } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { TokensInForce } from '../../store/access.ts';
 import type { ApplicationListing } from '../../store/directory.ts';

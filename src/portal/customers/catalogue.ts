@@ -1,6 +1,7 @@
 /** The event catalogue in a customer's portal: the public event types by group, each with its sample, its schema and what arrives. */
+
+import type { EventType } from '../../domain/event.ts';
 import { eventCatalogue } from '../../events/catalogue.ts';
-import type { EventType } from '../../events/event.ts';
 import { type Html, html } from '../../http/html.ts';
 import { NO_USES, type Uses } from '../../store/directory.ts';
 import { type PageCall, pathId, type View } from '../call.ts';

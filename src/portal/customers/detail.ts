@@ -1,6 +1,8 @@
 /** `/customers/{id}`: how one customer is doing, and what it has. */
-import type { Customer } from '../../customers/customer.ts';
+
 import { type CustomerUsageView, readUsagePeriod } from '../../customers/usage.ts';
+import type { Customer } from '../../domain/customer.ts';
+import type { Delivery } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import { AILING_SHOWN, QUEUES_SHOWN } from '../../kernel/limits/portal.ts';
 import type { Series } from '../../observe/figures.ts';
@@ -8,7 +10,6 @@ import type { AuditRecord } from '../../store/audit.ts';
 import type { Belongings } from '../../store/customers.ts';
 import type { Ailing, Backlog, DeadLetters } from '../../store/overview.ts';
 import type { Store } from '../../store/store.ts';
-import type { Delivery } from '../../webhooks/webhook.ts';
 import { entryText, type ResourceLink, readResourceLinks, resourceLink } from '../audit.ts';
 import type { PageCall, View } from '../call.ts';
 import { attentionSection } from '../overview.ts';

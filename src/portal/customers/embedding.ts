@@ -1,6 +1,6 @@
 /** What pages around the customers' portal load: the script that makes the frame, and the stylesheet of the accent colour. */
 import { createHash } from 'node:crypto';
-import { accentStyle, accentVersion } from '../../customers/theme.ts';
+import { accentStyle, accentVersion } from '../../domain/portal-theme.ts';
 import type { Route } from '../../http/route.ts';
 import { readAsset } from '../../kernel/assets.ts';
 import { Refusal } from '../../kernel/refusal.ts';

@@ -1,6 +1,7 @@
 /** The layout of the customers' portal: the look of the operator around the pages of one customer. In a frame, tabs replace the side column. */
-import type { SignedIn } from '../../access/user.ts';
-import type { PortalTheme } from '../../customers/theme.ts';
+
+import type { PortalTheme } from '../../domain/portal-theme.ts';
+import type { SignedIn } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import {
   FAILURE,

@@ -1,6 +1,7 @@
 /** The operator's forms about the portal of a customer: make a link for it, and open it. */
-import type { Customer } from '../../customers/customer.ts';
+
 import { PORTAL_LINKS_PATH, portalLinkInput } from '../../customers/portal-links.ts';
+import type { Customer } from '../../domain/customer.ts';
 import { type Html, html } from '../../http/html.ts';
 import {
   LINK_SESSION_DEFAULT_SECONDS,

@@ -1,8 +1,9 @@
 /** `/settings/customers-portal`: name, logo and accent colour of the customers' portal, and how to show it in a frame. */
-import { accentNote, NO_THEME, type PortalTheme, readTheme, shadesOf } from '../../customers/theme.ts';
+
+import { changesBetween } from '../../domain/audit.ts';
+import { accentNote, NO_THEME, type PortalTheme, readTheme, shadesOf } from '../../domain/portal-theme.ts';
 import { type Html, html } from '../../http/html.ts';
 import { THEME_LOGO_BYTES } from '../../kernel/limits/customers.ts';
-import { changesBetween } from '../../resources/audit.ts';
 import { refuseChanged } from '../../resources/entity-tag.ts';
 import { retryStale } from '../../store/errors.ts';
 import { type PageCall, redirectTo, type View } from '../call.ts';

@@ -1,6 +1,6 @@
 /** Whose a resource is, in the operator's portal: the customer of a form, of a list's filter, and beside a row. A customer's portal has none of it. */
 import { isForOperatorAlone, isScopeOfOperator } from '../../access/built-in.ts';
-import type { ApiProduct } from '../../access/catalogue.ts';
+import type { ApiProduct } from '../../domain/catalogue.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { CUSTOMERS_SUGGESTED } from '../../kernel/limits/customers.ts';

@@ -1,6 +1,7 @@
 /** The pages of customers in the operator's portal: the list, one customer, its forms, and suspending it. */
-import type { Customer } from '../../customers/customer.ts';
+
 import { customerReader } from '../../customers/customers.ts';
+import type { Customer } from '../../domain/customer.ts';
 import { html } from '../../http/html.ts';
 import { ENDPOINTS_LIMIT_DEFAULT, METADATA_PAIRS_MAX, WEBHOOKS_LIMIT_DEFAULT } from '../../kernel/limits/customers.ts';
 import type { Belongings } from '../../store/customers.ts';

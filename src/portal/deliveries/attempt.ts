@@ -1,8 +1,8 @@
 /** One attempt of a delivery: request, response, timings, and advice after a failure. */
-import type { AttemptRecord } from '../../delivery/batch.ts';
+import type { AttemptRecord } from '../../domain/batch.ts';
+import { adviceFor, type ErrorClass, type Timings } from '../../domain/outcome.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { RESPONSE_KEPT_BYTES } from '../../kernel/limits/limits.ts';
-import { adviceFor, type ErrorClass, type Timings } from '../../outbound/outcome.ts';
 import { codeBlock, type Moment } from '../parts/details.ts';
 import { badge } from '../parts/mark.ts';
 import { countOf, sentence, spanText } from '../parts/text.ts';

@@ -1,14 +1,14 @@
 /** `/deliveries/{id}`: one delivery with its state, its attempts and its payload. It follows the delivery live. */
-import type { AttemptRecord } from '../../delivery/batch.ts';
+import type { AttemptRecord } from '../../domain/batch.ts';
+import type { Endpoint } from '../../domain/endpoint.ts';
+import { adviceFor, type ErrorClass } from '../../domain/outcome.ts';
+import type { Delivery, Webhook } from '../../domain/webhook.ts';
+import { isRunnable } from '../../domain/webhook-states.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { indentedJson } from '../../kernel/json-text.ts';
 import { ATTEMPTS_SHOWN } from '../../kernel/limits/limits.ts';
-import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
 import type { DeliveryContent } from '../../store/deliveries.ts';
 import { isReplayable } from '../../webhooks/deliveries.ts';
-import type { Endpoint } from '../../webhooks/endpoint.ts';
-import { isRunnable } from '../../webhooks/lifecycle.ts';
-import type { Delivery, Webhook } from '../../webhooks/webhook.ts';
 import { encodeEnvelope } from '../../wire/payload.ts';
 import { attempted, type PageCall, pathId } from '../call.ts';
 import { liveContent } from '../live-content.ts';

@@ -1,9 +1,9 @@
 /** `/deliveries/failures`: failing deliveries grouped by webhook and cause. It is live, and the dead ones of a group can be sent again. */
 import { STATUS_CODES } from 'node:http';
+import { adviceFor, type ErrorClass } from '../../domain/outcome.ts';
 import { type Html, html } from '../../http/html.ts';
 import { FAILURES_EXAMINED_MAX } from '../../kernel/limits/log.ts';
 import { FAILURES_EVERY_MS } from '../../kernel/limits/portal.ts';
-import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
 import type { FailureGroup, Failures } from '../../store/deliveries.ts';
 import type { PageCall } from '../call.ts';
 import { liveContent } from '../live-content.ts';

@@ -1,11 +1,12 @@
 /** The filters of the list of deliveries, from the query of the page. */
+
+import { ERROR_CLASSES, type ErrorClass } from '../../domain/outcome.ts';
+import type { DeliveryState } from '../../domain/webhook.ts';
 import type { Html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
-import { ERROR_CLASSES, type ErrorClass } from '../../outbound/outcome.ts';
 import type { ResponseFilter } from '../../store/deliveries.ts';
 import type { Store } from '../../store/store.ts';
 import type { DeliverySearch } from '../../webhooks/deliveries.ts';
-import type { DeliveryState } from '../../webhooks/webhook.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
 import { readChoice, readInstant, readText } from '../query.ts';
 import type { ScopeFields } from './scope.ts';

@@ -1,5 +1,5 @@
 /** `/deliveries/watch`: attempts as they are made, with filters. The list itself is also on the page of a webhook. */
-import type { AttemptRecord } from '../../delivery/batch.ts';
+import type { AttemptRecord } from '../../domain/batch.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { TAIL_BEGINS_WITH, TAIL_EVERY_MS, TAIL_SHOWN } from '../../kernel/limits/portal.ts';
 import type { AttemptFeed, FeedPiece } from '../../observe/attempt-feed.ts';

@@ -1,8 +1,9 @@
 /** The deliveries to endpoints in the last 24 hours, over all webhooks that send there. */
+
+import { adviceForMessage } from '../../domain/outcome.ts';
 import { type Html, html } from '../../http/html.ts';
 import { ENDPOINT_WEBHOOKS_READ } from '../../kernel/limits/portal.ts';
 import { type Day, successRate, sumOfDays } from '../../observe/figures.ts';
-import { adviceForMessage } from '../../outbound/outcome.ts';
 import type { LastOutcomes } from '../../store/deliveries.ts';
 import type { EndpointWebhook } from '../../store/directory.ts';
 import type { PageDependencies } from '../page.ts';

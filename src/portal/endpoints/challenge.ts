@@ -1,8 +1,9 @@
 /** The last challenge of an endpoint: the token, the expected and the received response, and advice. */
+
+import type { Endpoint, Verification } from '../../domain/endpoint.ts';
+import { adviceFor, type ErrorClass, statusInMessage } from '../../domain/outcome.ts';
 import { type Html, html } from '../../http/html.ts';
 import { CHALLENGE_TIMEOUT_MS } from '../../kernel/limits/limits.ts';
-import { adviceFor, type ErrorClass, statusInMessage } from '../../outbound/outcome.ts';
-import type { Endpoint, Verification } from '../../webhooks/endpoint.ts';
 import { challengeBody } from '../../wire/challenge.ts';
 import { challengeHeader } from '../../wire/challenge-answer.ts';
 import { pathAndQuery } from '../../wire/signature.ts';

@@ -1,7 +1,8 @@
 /** The fields of an endpoint. Optional settings are collapsed. */
+
+import type { Endpoint } from '../../domain/endpoint.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { isObject } from '../../kernel/validation.ts';
-import type { Endpoint } from '../../webhooks/endpoint.ts';
 import { type EndpointView, viewEndpoint } from '../../webhooks/endpoint-schema.ts';
 import {
   type Body,

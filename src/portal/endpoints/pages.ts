@@ -1,8 +1,8 @@
 /** The pages of endpoints: the list, one endpoint with its actions, and its forms. */
 import type { OauthTest } from '../../delivery/oauth.ts';
+import type { Endpoint } from '../../domain/endpoint.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { NO_USES, type Uses } from '../../store/directory.ts';
-import type { Endpoint } from '../../webhooks/endpoint.ts';
 import { endpointReader, viewEndpoint } from '../../webhooks/endpoint-schema.ts';
 import { attempted, type PageCall, pathId, redirectTo, type View } from '../call.ts';
 import { ownerFilter, ownerNames, withOwner } from '../customers/owner.ts';

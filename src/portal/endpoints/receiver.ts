@@ -1,7 +1,8 @@
 /** The set-up of a receiver: address, API key, secret, and code that verifies deliveries. */
+
+import { currentApiKey, type Endpoint } from '../../domain/endpoint.ts';
 import { type Html, html } from '../../http/html.ts';
 import { type AssetName, readAsset } from '../../kernel/assets.ts';
-import { currentApiKey, type Endpoint } from '../../webhooks/endpoint.ts';
 import { type PageCall, pathId } from '../call.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { codePanels, copyable, definitionList, secretBox } from '../parts/details.ts';

@@ -1,7 +1,8 @@
 /** Rotating the secret or the API key of an endpoint, at once or later, so that the receiver can accept both until then. */
+
+import type { Endpoint } from '../../domain/endpoint.ts';
 import { type Html, html } from '../../http/html.ts';
 import { validate } from '../../kernel/validation.ts';
-import type { Endpoint } from '../../webhooks/endpoint.ts';
 import { rotateApiKeyInput, rotateInput } from '../../webhooks/endpoint-schema.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../call.ts';
 import {

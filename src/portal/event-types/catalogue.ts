@@ -2,8 +2,9 @@
  * `/event-catalogue`: the public event types, for the people who write receivers. Nobody has to sign in, as for the catalogue of the API.
  * Internal event types are absent, also for those who are signed in.
  */
+
+import type { EventType } from '../../domain/event.ts';
 import { eventCatalogue } from '../../events/catalogue.ts';
-import type { EventType } from '../../events/event.ts';
 import { typeDeclarations } from '../../events/typescript.ts';
 import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';

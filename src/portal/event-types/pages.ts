@@ -1,5 +1,5 @@
 /** The pages of event types: the list, one type with code that publishes it, and its forms. */
-import { type EventType, STATUS_CATEGORY } from '../../events/event.ts';
+import { type EventType, STATUS_CATEGORY } from '../../domain/event.ts';
 import { eventTypeReader } from '../../events/event-types.ts';
 import { type Html, html } from '../../http/html.ts';
 import { indentedJson } from '../../kernel/json-text.ts';

@@ -2,13 +2,13 @@
  * `/publish`: publishes an event by hand. Like publishing by the API it is not audited: the event has the user as its actor. `/events/{id}`
  * shows the deliveries that an event caused.
  */
-import { type EventType, STATUS_CATEGORY } from '../../events/event.ts';
+import { type EventType, STATUS_CATEGORY } from '../../domain/event.ts';
+import type { Delivery } from '../../domain/webhook.ts';
 import { readEvents } from '../../events/event-input.ts';
 import { eventText } from '../../events/publish.ts';
 import { type Html, html } from '../../http/html.ts';
 import { indentedJson } from '../../kernel/json-text.ts';
 import { SAMPLE_BYTES } from '../../kernel/limits/portal.ts';
-import type { Delivery } from '../../webhooks/webhook.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../call.ts';
 import { type Body, type FieldTable, readForm, text, titlesOf } from '../field-table.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';

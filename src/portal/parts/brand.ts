@@ -1,5 +1,5 @@
 /** The look that the operator gives the customers' portal: its name, its logo, and the stylesheet of its accent colour. */
-import { accentVersion, type PortalTheme } from '../../customers/theme.ts';
+import { accentVersion, type PortalTheme } from '../../domain/portal-theme.ts';
 import { type Html, html } from '../../http/html.ts';
 import { icon } from './mark.ts';
 

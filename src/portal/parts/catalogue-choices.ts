@@ -1,5 +1,5 @@
 /** Scopes and permissions as check boxes by API product. */
-import type { ApiProduct } from '../../access/catalogue.ts';
+import type { ApiProduct } from '../../domain/catalogue.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { type Choice, checkboxGroup, type FormState, textField } from './fields.ts';
 import { countOf } from './text.ts';

@@ -1,7 +1,7 @@
 /** The changes of an audit entry: each field before and after, with secrets masked. */
 
+import type { Change, Changes } from '../../domain/audit.ts';
 import { type Html, html } from '../../http/html.ts';
-import type { Change, Changes } from '../../resources/audit.ts';
 
 export function differences(changes: Changes): Html {
   const entries = shownEntries(changes);

@@ -1,8 +1,8 @@
 /** The pages of API products: their scopes, and the rules that say which request needs which scope. */
 
-import type { Application } from '../../access/application.ts';
-import type { ApiProduct } from '../../access/catalogue.ts';
 import { productReader } from '../../access/products.ts';
+import type { Application } from '../../domain/application.ts';
+import type { ApiProduct } from '../../domain/catalogue.ts';
 import { type Html, html } from '../../http/html.ts';
 import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../../kernel/limits/limits.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../call.ts';

@@ -1,6 +1,6 @@
 /** The fields of a user. */
-import type { ApiProduct } from '../../access/catalogue.ts';
-import type { Constraints, User } from '../../access/user.ts';
+import type { ApiProduct } from '../../domain/catalogue.ts';
+import type { Constraints, User } from '../../domain/user.ts';
 import { html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { type FieldTable, type FormField, oneOf, text } from '../field-table.ts';

@@ -1,7 +1,7 @@
 /** The pages of users: the accounts that people sign in with and that applications act as. */
 import { invitationUrl } from '../../access/invitations.ts';
-import type { User } from '../../access/user.ts';
 import { userReader } from '../../access/users.ts';
+import type { User } from '../../domain/user.ts';
 import { html } from '../../http/html.ts';
 import { Refusal, refuseField } from '../../kernel/refusal.ts';
 import { attempted, type PageCall, pathId, redirectTo, refusedTo } from '../call.ts';

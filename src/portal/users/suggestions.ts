@@ -1,5 +1,5 @@
 /** `/users/suggestions`: active users whose name contains the typed text, for the fields that name a user. */
-import type { User } from '../../access/user.ts';
+import type { User } from '../../domain/user.ts';
 import { html } from '../../http/html.ts';
 import { USERS_SUGGESTED } from '../../kernel/limits/portal.ts';
 import type { Store } from '../../store/store.ts';

@@ -1,8 +1,8 @@
 /** `/users` and `/users/{id}`: people who sign in, and accounts that applications act as. */
 
-import type { Application } from '../../access/application.ts';
 import { isAllowed, requireRightsOfUser } from '../../access/containment.ts';
-import type { Role, User } from '../../access/user.ts';
+import type { Application } from '../../domain/application.ts';
+import type { Role, User } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { UserListing } from '../../store/directory.ts';
 import type { PageCall, View } from '../call.ts';

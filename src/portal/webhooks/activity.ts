@@ -1,10 +1,10 @@
 /** The activity of a webhook on its page: charts of its deliveries, its last attempts, and the result of a test event. */
-import type { AttemptRecord } from '../../delivery/batch.ts';
+import type { AttemptRecord } from '../../domain/batch.ts';
+import { adviceFor, type ErrorClass } from '../../domain/outcome.ts';
+import type { Webhook } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import { TAIL_BEGINS_WITH } from '../../kernel/limits/portal.ts';
 import type { Series } from '../../observe/figures.ts';
-import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
-import type { Webhook } from '../../webhooks/webhook.ts';
 import type { PageCall } from '../call.ts';
 import { attemptDetails } from '../deliveries/attempt.ts';
 import { attemptList } from '../deliveries/live.ts';

@@ -1,12 +1,12 @@
 /** `/webhooks/{id}`: the state of a webhook, its figures, its history and its actions. */
 import { attemptMs } from '../../delivery/claim.ts';
+import { filterText } from '../../domain/filter-text.ts';
+import type { PgpKey, Webhook, WebhookState } from '../../domain/webhook.ts';
+import { FAILING_LIMIT_MS, isRunnable } from '../../domain/webhook-states.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
-import { filterText } from '../../kernel/filter-text.ts';
 import { TEST_MARGIN_MS } from '../../kernel/limits/portal.ts';
 import { type Day, successRate } from '../../observe/figures.ts';
 import type { WebhookListing } from '../../store/directory.ts';
-import { FAILING_LIMIT_MS, isRunnable } from '../../webhooks/lifecycle.ts';
-import type { PgpKey, Webhook, WebhookState } from '../../webhooks/webhook.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { PageCall } from '../call.ts';
 import { copyable, definitionList, figures } from '../parts/details.ts';

@@ -2,10 +2,10 @@
  * The editor of a webhook's filter: a plain text area with the paths of the chosen event types below it, and a preview with the latest
  * events. The script (`assets/filter.js`) completes paths, operators and values from the rows of the table.
  */
-import { type EventType, matchingTypes } from '../../events/event.ts';
+import { type EventType, matchingTypes } from '../../domain/event.ts';
+import { filterProblem } from '../../domain/filter.ts';
+import { filterText } from '../../domain/filter-text.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
-import { filterProblem } from '../../kernel/filter.ts';
-import { filterText } from '../../kernel/filter-text.ts';
 import { SAMPLE_BYTES } from '../../kernel/limits/portal.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { isObject, validate } from '../../kernel/validation.ts';

@@ -1,5 +1,6 @@
 /** The fields of a webhook, its events, and the rule that some events must be encrypted. */
-import { type EventType, encryptionNeed, STATUS_CATEGORY } from '../../events/event.ts';
+import { type EventType, encryptionNeed, STATUS_CATEGORY } from '../../domain/event.ts';
+import type { PgpKey, Webhook } from '../../domain/webhook.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import {
   ATTEMPT_TIMEOUT_MAX_SECONDS,
@@ -8,7 +9,6 @@ import {
   CUSTOM_HEADERS_MAX,
 } from '../../kernel/limits/limits.ts';
 import type { EndpointName } from '../../store/directory.ts';
-import type { PgpKey, Webhook } from '../../webhooks/webhook.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import { type Body, type FieldTable, type FormField, number, oneOf, rows, select, text, tick } from '../field-table.ts';
 import { type FormState, idOf, problemLine, textField } from '../parts/fields.ts';

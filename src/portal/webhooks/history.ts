@@ -2,11 +2,12 @@
  * The history of a webhook as people see it. The service records every change between `running` and `failing` (contract §5); here the
  * failures that follow each other within an hour are one incident.
  */
+
+import { adviceFor, type ErrorClass } from '../../domain/outcome.ts';
+import type { PastState, Progress, WebhookState } from '../../domain/webhook.ts';
+import { STATE_REASONS, type StopReason } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import { type Day, successRate } from '../../observe/figures.ts';
-import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
-import { STATE_REASONS, type StopReason } from '../../webhooks/lifecycle.ts';
-import type { PastState, Progress, WebhookState } from '../../webhooks/webhook.ts';
 import { type Moment, timeline } from '../parts/details.ts';
 import { section } from '../parts/header.ts';
 import { stateBadge, type Tone } from '../parts/mark.ts';

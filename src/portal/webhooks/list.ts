@@ -1,8 +1,9 @@
 /** `/webhooks`: the list of webhooks with their states. */
+
+import type { WebhookState } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Day } from '../../observe/figures.ts';
 import type { WebhookListing } from '../../store/directory.ts';
-import type { WebhookState } from '../../webhooks/webhook.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { PageCall } from '../call.ts';
 import { ownerFilter, ownerNames } from '../customers/owner.ts';

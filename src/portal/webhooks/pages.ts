@@ -1,10 +1,10 @@
 /** The pages of webhooks: the list, one webhook with its actions, and its forms. */
-import type { AttemptRecord } from '../../delivery/batch.ts';
+import type { AttemptRecord } from '../../domain/batch.ts';
+import type { Webhook } from '../../domain/webhook.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { CHOICES_MAX, DEAD_COUNTED_BATCHES, STATES_READ, STATES_SHOWN } from '../../kernel/limits/portal.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { WebhookListing } from '../../store/directory.ts';
-import type { Webhook } from '../../webhooks/webhook.ts';
 import { webhookReader } from '../../webhooks/webhook-schema.ts';
 import { attempted, type PageCall, pathId, type Redirect, redirectTo, refusedTo } from '../call.ts';
 import { withOwner } from '../customers/owner.ts';

@@ -1,6 +1,7 @@
 /** What a reader of a webhook in mode `pull` needs: the address, and how to read and acknowledge. */
+
+import type { Webhook } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
-import type { Webhook } from '../../webhooks/webhook.ts';
 import { codePanels, copyable, definitionList } from '../parts/details.ts';
 import { section } from '../parts/header.ts';
 

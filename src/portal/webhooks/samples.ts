@@ -1,9 +1,9 @@
 /** Sends the sample of an event type through one webhook, as a test: forms for the page of a webhook and of an event type. */
-import { type EventType, matchingTypes } from '../../events/event.ts';
+import { type EventType, matchingTypes } from '../../domain/event.ts';
+import type { Webhook } from '../../domain/webhook.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { TEST_MARGIN_MS } from '../../kernel/limits/portal.ts';
 import type { Use } from '../../store/directory.ts';
-import type { Webhook } from '../../webhooks/webhook.ts';
 import { newForm, selectField } from '../parts/fields.ts';
 import { section, submitButton } from '../parts/header.ts';
 

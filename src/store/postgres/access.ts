@@ -1,6 +1,6 @@
 /** Access tokens on PostgreSQL (`access_token`): one query for all calls that come together. */
 
-import type { TokenGrant } from '../../access/application.ts';
+import type { TokenGrant } from '../../domain/application.ts';
 import type { TokenStore } from '../access.ts';
 import type { Database } from '../database.ts';
 import { DatabaseUnavailable, mayBeCommitted, StaleWrite } from '../errors.ts';

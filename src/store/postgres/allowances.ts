@@ -3,14 +3,14 @@
  * customer, locked until the commit: requests for the same customer take one after another, so the limit is exact, however many instances
  * there are. Publishing for customers without a limit does not come here.
  */
-import { CLOCK_AHEAD_MAX_MS, THOUSANDTHS, type WantedEvents } from '../../kernel/allowance.ts';
+import { CLOCK_AHEAD_MAX_MS, THOUSANDTHS, type WantedEvents } from '../../domain/allowance.ts';
 import type { Database, Statement } from '../database.ts';
 import { ConstraintViolation, StaleWrite } from '../errors.ts';
 import type { AllowanceStore } from '../usage.ts';
 
 // The same throughout a statement, so that no millisecond is added twice.
 const NOW = 'CAST(floor(extract(epoch FROM statement_timestamp()) * 1000) AS bigint)';
-// `kernel/allowance.ts` in SQL.
+// `domain/allowance.ts` in SQL.
 const CURRENT = `least(CAST(@full AS BIGINT),
   event_allowance.thousandths + greatest(0, ${NOW} - event_allowance.at) * CAST(@perSecond AS BIGINT))`;
 // Earlier than the row if this statement waited for its lock, or if the clock was set back.

@@ -1,5 +1,5 @@
 /** What the dispatcher reads and writes on PostgreSQL: the webhooks that this instance holds, and one query for all reads of a turn. */
-import type { Batch, LogRecord, Settlement } from '../../delivery/batch.ts';
+import type { Batch, LogRecord, Settlement } from '../../domain/batch.ts';
 import type { Vault } from '../../kernel/vault.ts';
 import type { Database, Row } from '../database.ts';
 import type { DispatchStore, SettlementStore, WaitingRecord } from '../dispatch.ts';

@@ -1,5 +1,5 @@
 /** Employees on PostgreSQL (`employee`): one query for all look-ups that come together. */
-import type { Employee } from '../../employees/employee.ts';
+import type { Employee } from '../../domain/employee.ts';
 import type { Database } from '../database.ts';
 import type { EmployeeStore } from '../employees.ts';
 import { EMPLOYEE } from '../sql/employees.ts';

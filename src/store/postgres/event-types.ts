@@ -1,5 +1,5 @@
 /** Event types on PostgreSQL (`event_type`): one query for all look-ups that come together. */
-import type { EventType } from '../../events/event.ts';
+import type { EventType } from '../../domain/event.ts';
 import type { Database } from '../database.ts';
 import type { EventTypeStore } from '../events.ts';
 import { EVENT_TYPE } from '../sql/events.ts';

@@ -2,7 +2,7 @@
  * Publishing on PostgreSQL (`event`, `outbox`, `idempotency`): one statement for all requests that come together. Measured with
  * events of 1 KiB for three webhooks and 256 clients: 6 µs an event in the service and 24 µs in PostgreSQL, 34,000 events a second.
  */
-import type { Accepted, Idempotency, NewEvent } from '../../events/event.ts';
+import type { Accepted, Idempotency, NewEvent } from '../../domain/event.ts';
 import { rowKeyOf } from '../../kernel/ids.ts';
 import { BYTES_WAITING_MAX, LISTS_WAITING_MAX } from '../../kernel/limits/database.ts';
 import { EVENTS_PER_REQUEST } from '../../kernel/limits/limits.ts';

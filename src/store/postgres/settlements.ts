@@ -3,7 +3,7 @@
  * order of their numbers, as publishers do, so that instances cannot deadlock, and keeps only those that this instance still holds. If a row
  * of one claim or settlement has changed, each of them is written alone.
  */
-import type { AttemptRecord, Batch, BatchFate, Claim, SettledBatch, Settlement } from '../../delivery/batch.ts';
+import type { AttemptRecord, Batch, BatchFate, Claim, SettledBatch, Settlement } from '../../domain/batch.ts';
 import { rowKeyOf } from '../../kernel/ids.ts';
 import { ERASURE_UNDER_WAY_MS } from '../../kernel/limits/housekeeping.ts';
 import type { Database, Statement } from '../database.ts';

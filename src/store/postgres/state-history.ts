@@ -1,6 +1,6 @@
 /** The past states of a webhook, from the events about it (`event`). */
 
-import type { PastState } from '../../webhooks/webhook.ts';
+import type { PastState } from '../../domain/webhook.ts';
 import type { Database } from '../database.ts';
 import { readRow } from '../sql/table.ts';
 import type { StateHistoryStore } from '../webhooks.ts';

@@ -2,8 +2,8 @@
 
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { AuditEntry, Changes } from '../../domain/audit.ts';
 import { AUDIT_EXAMINED_AT_ONCE } from '../../kernel/limits/log.ts';
-import type { AuditEntry, Changes } from '../../resources/audit.ts';
 import type { AuditFilter, AuditRecord, AuditStore } from '../audit.ts';
 import type { Database, Row, Statement } from '../database.ts';
 import { customer, json, OPERATOR, readRow } from './table.ts';

@@ -1,6 +1,6 @@
 /** Customers (`customer`), what belongs to them, and portal links (`portal_link`). */
 
-import type { Customer, LinkRole, PortalLink } from '../../customers/customer.ts';
+import type { Customer, LinkRole, PortalLink } from '../../domain/customer.ts';
 import type { Ids } from '../../kernel/ids.ts';
 import {
   ENDPOINTS_LIMIT_DEFAULT,

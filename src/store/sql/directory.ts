@@ -1,6 +1,7 @@
 /** The reads of the portal's lists: webhooks, endpoints, applications and users, and the webhooks that use an endpoint, a key or an event type. */
+
+import type { WebhookState } from '../../domain/webhook.ts';
 import type { Vault } from '../../kernel/vault.ts';
-import type { WebhookState } from '../../webhooks/webhook.ts';
 import type { Database, Parameters, Row } from '../database.ts';
 import type {
   DirectoryStore,

@@ -1,6 +1,6 @@
 /** Employees (`employee`): each change is one transaction with its event. */
 
-import type { Employee } from '../../employees/employee.ts';
+import type { Employee } from '../../domain/employee.ts';
 import type { Database } from '../database.ts';
 import type { EmployeeStore } from '../employees.ts';
 import type { Filter } from '../resource.ts';

@@ -1,5 +1,5 @@
 /** Event types (`event_type`), and publishing: events, and their place in the logs of webhooks. */
-import { EVERYONE, type EventType, type Idempotency, type NewEvent } from '../../events/event.ts';
+import { EVERYONE, type EventType, type Idempotency, type NewEvent } from '../../domain/event.ts';
 import { firstRowKeyAt, rowKeyOf } from '../../kernel/ids.ts';
 import { LATEST_LOOKED_THROUGH, SAMPLES_LOOKED_THROUGH } from '../../kernel/limits/log.ts';
 import { slices } from '../../kernel/slices.ts';

@@ -1,10 +1,10 @@
 /** The filters of webhooks (`webhook.filter`): which of the webhooks that subscribe to an event do not get it. */
-import { type Audience, EVERYONE, type NewEvent, OPERATOR_ONLY } from '../../events/event.ts';
-import { compileFilter, type Filter, type Judged } from '../../kernel/filter.ts';
+import { type Audience, EVERYONE, type NewEvent, OPERATOR_ONLY } from '../../domain/event.ts';
+import { compileFilter, type Filter, type Judged } from '../../domain/filter.ts';
+import type { StateChange } from '../../domain/webhook.ts';
 import { FILTERS_CACHED, JUDGED_AGAIN_MS, JUDGEMENTS_MAX } from '../../kernel/limits/limits.ts';
 import { createLru, type Lru } from '../../kernel/lru.ts';
 import { inOnePiece, slices, type Work } from '../../kernel/slices.ts';
-import type { StateChange } from '../../webhooks/webhook.ts';
 import type { Answer, Database, Row } from '../database.ts';
 
 // Index: subscription_filtered, which is empty while no webhook has a filter.

@@ -1,5 +1,5 @@
 /** The verbs of every administered table: one row by id, a page of a list, and audited changes. */
-import type { AuditEntry } from '../../resources/audit.ts';
+import type { AuditEntry } from '../../domain/audit.ts';
 import type { Database, SqlValue, Statement } from '../database.ts';
 import type { Administered, After, Filter, ResourceStore } from '../resource.ts';
 import { auditStatement } from './audit.ts';

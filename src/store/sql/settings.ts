@@ -1,6 +1,6 @@
 /** Facts about the database itself (`setting`). */
 
-import type { PortalTheme } from '../../customers/theme.ts';
+import type { PortalTheme } from '../../domain/portal-theme.ts';
 import type { Vault } from '../../kernel/vault.ts';
 import type { Database, Statement } from '../database.ts';
 import type { FirstCredentialStore, PendingCredentials, SettingStore } from '../settings.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { BUILT_IN_SCOPES } from '../../../src/access/built-in.ts';
+import { COMMAND_LINE } from '../../../src/domain/acting.ts';
 import type { Call } from '../../../src/http/route.ts';
 import { discoveryRoutes } from '../../../src/http/routes/discovery.ts';
-import { COMMAND_LINE } from '../../../src/resources/acting.ts';
 import { bodyOf, send, startOAuthService } from '../../support/oauth-service.ts';
 
 const PATH = '/.well-known/oauth-authorization-server';

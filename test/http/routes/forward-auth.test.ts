@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import { COMMAND_LINE } from '../../../src/domain/acting.ts';
 import { IDENTITY_HEADERS } from '../../../src/http/routes/forward-auth.ts';
-import { COMMAND_LINE } from '../../../src/resources/acting.ts';
 import {
   type Answer,
   bodyOf,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { COMMAND_LINE } from '../../../src/resources/acting.ts';
+import { COMMAND_LINE } from '../../../src/domain/acting.ts';
 import {
   type Answer,
   basic,

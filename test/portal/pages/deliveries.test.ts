@@ -1,20 +1,20 @@
 /** What pages say of deliveries and attempts, case by case. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { AttemptRecord } from '../../../src/delivery/batch.ts';
+import type { AttemptRecord } from '../../../src/domain/batch.ts';
+import { NO_TIMINGS, type Timings } from '../../../src/domain/outcome.ts';
+import type { Delivery, WebhookState } from '../../../src/domain/webhook.ts';
 import { type Html, html } from '../../../src/http/html.ts';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
 import { RESPONSE_KEPT_BYTES } from '../../../src/kernel/limits/limits.ts';
 import { FEED_BUFFERED, TAIL_SHOWN } from '../../../src/kernel/limits/portal.ts';
 import { createAttemptFeed } from '../../../src/observe/attempt-feed.ts';
-import { NO_TIMINGS, type Timings } from '../../../src/outbound/outcome.ts';
 import { attemptMoment, outcomeBadge, waterfall } from '../../../src/portal/deliveries/attempt.ts';
 import { standing } from '../../../src/portal/deliveries/detail.ts';
 import { readAsked } from '../../../src/portal/deliveries/filters.ts';
 import { attemptList, tail, tailEvents } from '../../../src/portal/deliveries/live.ts';
 import { attentionSection } from '../../../src/portal/overview.ts';
 import type { Ailing } from '../../../src/store/overview.ts';
-import type { Delivery, WebhookState } from '../../../src/webhooks/webhook.ts';
 import { batchOf, progressOf } from '../../support/attempts.ts';
 import { attemptOf } from '../../support/batches.ts';
 import { NOW } from '../../support/store.ts';

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import { NO_TIMINGS } from '../../../src/domain/outcome.ts';
+import type { PastState, Progress, Webhook } from '../../../src/domain/webhook.ts';
 import { html } from '../../../src/http/html.ts';
 import type { Day } from '../../../src/observe/figures.ts';
-import { NO_TIMINGS } from '../../../src/outbound/outcome.ts';
 import { testSection } from '../../../src/portal/webhooks/activity.ts';
 import { stateNotice, stateSentence } from '../../../src/portal/webhooks/detail.ts';
 import { encryptionRule } from '../../../src/portal/webhooks/form.ts';
 import { failsBriefly, historySection, incidentsOf } from '../../../src/portal/webhooks/history.ts';
-import type { PastState, Progress, Webhook } from '../../../src/webhooks/webhook.ts';
 import { makeEventType, makeWebhook, openTestServices } from '../../support/services.ts';
 
 type Stage = { readonly now: number; readonly webhook: (progress: Partial<Progress>) => Webhook };

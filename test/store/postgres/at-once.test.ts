@@ -1,15 +1,15 @@
 /** Two instances on one PostgreSQL database that write at the same time: what SQLite prevents by its one writer. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import type { Application } from '../../../src/access/application.ts';
 import { BUILT_IN_SCOPES } from '../../../src/access/built-in.ts';
 import { installBuiltInProducts } from '../../../src/access/products.ts';
-import type { User } from '../../../src/access/user.ts';
+import type { Application } from '../../../src/domain/application.ts';
+import type { AuditEntry } from '../../../src/domain/audit.ts';
+import type { User } from '../../../src/domain/user.ts';
 import { installBuiltInEventTypes } from '../../../src/events/built-in.ts';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
 import { SESSIONS_PER_USER_MAX } from '../../../src/kernel/limits/portal.ts';
 import { createVault, MASTER_KEY_BYTES } from '../../../src/kernel/vault.ts';
-import type { AuditEntry } from '../../../src/resources/audit.ts';
 import type { Database, StatementResult } from '../../../src/store/database.ts';
 import { StaleWrite } from '../../../src/store/errors.ts';
 import { noFigures } from '../../../src/store/figures.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';
-import type { AttemptRecord, Batch, BatchFate, Claim, Health, Settlement } from '../../../src/delivery/batch.ts';
+import type { AttemptRecord, Batch, BatchFate, Claim, Health, Settlement } from '../../../src/domain/batch.ts';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
 import type { Database, Statement } from '../../../src/store/database.ts';
 import { guardStatement, type Hold } from '../../../src/store/postgres/instances.ts';
@@ -63,7 +63,7 @@ function batchAt(webhookNumber: number, at: number): Batch {
   return { webhookNumber, id: String(at), ...stretch, attemptNumber: 1 + (at % 3), contentRefusals: at % 2 };
 }
 
-// No text of a failure holds U+0000 (`failure` in src/outbound/outcome.ts).
+// No text of a failure holds U+0000 (`failure` in src/domain/outcome.ts).
 const text = fc.string({ unit: 'binary' }).map((any) => any.replaceAll('\0', ''));
 const headers = fc.dictionary(fc.string({ minLength: 1 }), text, { maxKeys: 3 });
 const orNull = <T>(values: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(values, { nil: null });

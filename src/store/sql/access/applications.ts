@@ -1,5 +1,5 @@
 /** Applications (`application`) and when they were last used (`application_use`). */
-import type { Application, ScopeHolder } from '../../../access/application.ts';
+import type { Application, ScopeHolder } from '../../../domain/application.ts';
 import { APPLICATION_USES_AT_ONCE } from '../../../kernel/limits/housekeeping.ts';
 import { DEPENDENTS_NAMED } from '../../../kernel/limits/limits.ts';
 import type { ApplicationStore, ApplicationUseStore } from '../../access.ts';

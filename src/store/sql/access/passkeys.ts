@@ -1,6 +1,6 @@
 /** Passkeys of portal accounts (`passkey`). */
 
-import type { Passkey } from '../../../access/user.ts';
+import type { Passkey } from '../../../domain/user.ts';
 import type { PasskeyStore } from '../../access.ts';
 import type { Database } from '../../database.ts';
 import { auditStatement } from '../audit.ts';

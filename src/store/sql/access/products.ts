@@ -1,6 +1,6 @@
 /** API products (`product`): the catalogue that the gate reads. */
 
-import type { ApiProduct, ProductScope, Rule } from '../../../access/catalogue.ts';
+import type { ApiProduct, ProductScope, Rule } from '../../../domain/catalogue.ts';
 import type { ProductStore } from '../../access.ts';
 import type { Database, Statement } from '../../database.ts';
 import { resourceStore } from '../resource.ts';

@@ -1,6 +1,6 @@
 /** Portal sessions (`session`). */
 
-import type { Constraints, PortalRole, Session, SignedIn, SignInMethod } from '../../../access/user.ts';
+import type { Constraints, PortalRole, Session, SignedIn, SignInMethod } from '../../../domain/user.ts';
 import { SESSION_IDLE_MS, SESSIONS_PER_USER_MAX, SESSIONS_PURGED_AT_ONCE } from '../../../kernel/limits/portal.ts';
 import type { PasswordChange, SessionStore } from '../../access.ts';
 import type { Database, Row, Statement } from '../../database.ts';

@@ -1,8 +1,8 @@
 /** Access tokens (`access_token`), the last use of applications (`application_use`), and whether grants may have changed. */
 
 import { setImmediate as atTurnsEnd } from 'node:timers';
-import type { TokenGrant } from '../../../access/application.ts';
-import type { Constraints, Role } from '../../../access/user.ts';
+import type { TokenGrant } from '../../../domain/application.ts';
+import type { Constraints, Role } from '../../../domain/user.ts';
 import { firstRowKeyAt, rowKeyTime } from '../../../kernel/ids.ts';
 import type { ApplicationUseStore, TokenStore } from '../../access.ts';
 import type { Answer, Database, Row } from '../../database.ts';

@@ -6,8 +6,8 @@ import {
   lostAdministration,
   type Role,
   type User,
-} from '../../../access/user.ts';
-import { userNameKey } from '../../../access/user-name.ts';
+} from '../../../domain/user.ts';
+import { userNameKey } from '../../../domain/user-name.ts';
 import type { Ids } from '../../../kernel/ids.ts';
 import type { InvitationStore, UserStore } from '../../access.ts';
 import type { Database, Statement } from '../../database.ts';

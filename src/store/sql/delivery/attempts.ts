@@ -1,6 +1,7 @@
 /** Attempts (`attempt`): every request to a receiver and its outcome. */
 
-import type { AttemptRecord } from '../../../delivery/batch.ts';
+import type { AttemptRecord } from '../../../domain/batch.ts';
+import type { Timings } from '../../../domain/outcome.ts';
 import { firstRowKeyAt, isUuidV7, rowKeyOf, rowKeyTime } from '../../../kernel/ids.ts';
 import { BATCH_RECORDS_MAX } from '../../../kernel/limits/limits.ts';
 import {
@@ -9,7 +10,6 @@ import {
   OUTCOMES_LOOKED_THROUGH,
   OUTCOMES_PER_WEBHOOK,
 } from '../../../kernel/limits/log.ts';
-import type { Timings } from '../../../outbound/outcome.ts';
 import type { Answer, Database, Parameters, Row } from '../../database.ts';
 import type { AttemptOutcome, AttemptStore, LastOutcomes } from '../../deliveries.ts';
 import { ATTEMPT_COLUMNS } from '../erasure.ts';

@@ -1,6 +1,7 @@
 /** Deliveries: the records of webhooks' logs with the state of their batch. Reads only. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Delivery } from '../../../domain/webhook.ts';
 import {
   type DeliveryAddress,
   deliveryId,
@@ -11,7 +12,6 @@ import {
 } from '../../../kernel/ids.ts';
 import { BATCH_RECORDS_MAX } from '../../../kernel/limits/limits.ts';
 import { DELIVERIES_EXAMINED_AT_ONCE, DELIVERIES_EXAMINED_MAX } from '../../../kernel/limits/log.ts';
-import type { Delivery } from '../../../webhooks/webhook.ts';
 import type { Database, Row } from '../../database.ts';
 import type { DeliveryFilter, DeliveryPage, DeliveryStore, ResponseFilter } from '../../deliveries.ts';
 import { customer, flag, readRow } from '../table.ts';

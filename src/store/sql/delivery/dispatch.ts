@@ -1,11 +1,10 @@
 /** What the dispatcher reads, and its claims: due webhooks with what a delivery needs, due batches, and the records in them. */
-import type { Batch, Claim, DeliveryTarget, LogRecord } from '../../../delivery/batch.ts';
+import type { Batch, Claim, DeliveryTarget, LogRecord } from '../../../domain/batch.ts';
+import type { Endpoint } from '../../../domain/endpoint.ts';
+import type { PgpKey, WebhookConfiguration } from '../../../domain/webhook.ts';
 import { RECORD_OVERHEAD_BYTES, TARGETS_CACHED } from '../../../kernel/limits/delivery.ts';
 import { createLru } from '../../../kernel/lru.ts';
 import type { Vault } from '../../../kernel/vault.ts';
-import type { Endpoint } from '../../../webhooks/endpoint.ts';
-
-import type { PgpKey, WebhookConfiguration } from '../../../webhooks/webhook.ts';
 import type { Answer, Database, Row, Statement } from '../../database.ts';
 import { type DispatchStore, NEVER, type ReadRecords, type UnsureClaims } from '../../dispatch.ts';
 import { clockLeadStore } from '../clock-lead.ts';

@@ -4,9 +4,9 @@
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { AuditEntry } from '../../../domain/audit.ts';
 import { firstRowKeyAt } from '../../../kernel/ids.ts';
 import { LOG_DISORDER_MS, REPLAY_COUNTED_AT_ONCE } from '../../../kernel/limits/log.ts';
-import type { AuditEntry } from '../../../resources/audit.ts';
 import type { Database, Statement } from '../../database.ts';
 import type { Replay, ReplayRange, ReplayStore } from '../../deliveries.ts';
 import { measured, runSteps } from '../../steps.ts';

@@ -1,6 +1,6 @@
 /** Writes the outcomes of attempts: the fates of their batches, the webhook's progress and the attempts, in one transaction. */
 
-import type { AttemptRecord, Batch, BatchFate, SettledBatch, Settlement } from '../../../delivery/batch.ts';
+import type { AttemptRecord, Batch, BatchFate, SettledBatch, Settlement } from '../../../domain/batch.ts';
 import { rowKeyOf } from '../../../kernel/ids.ts';
 import type { Database, Statement } from '../../database.ts';
 import type { SettlementStore } from '../../dispatch.ts';

@@ -1,7 +1,7 @@
 /** Endpoints of customers (`endpoint`). */
 
+import type { Endpoint, Verification } from '../../../domain/endpoint.ts';
 import type { Vault } from '../../../kernel/vault.ts';
-import type { Endpoint, Verification } from '../../../webhooks/endpoint.ts';
 import type { Database } from '../../database.ts';
 import type { EndpointStore } from '../../webhooks.ts';
 import { auditStatement } from '../audit.ts';

@@ -1,6 +1,6 @@
 /** PGP public keys of customers (`pgp_key`). */
 
-import type { PgpKey } from '../../../webhooks/webhook.ts';
+import type { PgpKey } from '../../../domain/webhook.ts';
 import type { Database } from '../../database.ts';
 import type { KeyStore } from '../../webhooks.ts';
 import { resourceStore } from '../resource.ts';

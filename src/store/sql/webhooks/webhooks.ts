@@ -1,8 +1,7 @@
 /** Webhooks (`webhook`, `subscription`) and their progress (`webhook_progress`). */
-import type { Filter } from '../../../kernel/filter.ts';
-import { webhookNumbersIn } from '../../../kernel/ids.ts';
-import { DEPENDENTS_NAMED } from '../../../kernel/limits/limits.ts';
+import type { Filter } from '../../../domain/filter.ts';
 import type {
+  CustomHeader,
   PastState,
   Progress,
   StateChange,
@@ -10,8 +9,9 @@ import type {
   WebhookConfiguration,
   WebhookMode,
   WebhookState,
-} from '../../../webhooks/webhook.ts';
-import type { CustomHeader } from '../../../wire/signature.ts';
+} from '../../../domain/webhook.ts';
+import { webhookNumbersIn } from '../../../kernel/ids.ts';
+import { DEPENDENTS_NAMED } from '../../../kernel/limits/limits.ts';
 import type { Database, Row, SqlValue, Statement } from '../../database.ts';
 import type { NewWebhook, StateHistoryStore, WebhookStore } from '../../webhooks.ts';
 import { auditStatement } from '../audit.ts';

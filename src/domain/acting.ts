@@ -1,8 +1,7 @@
 /** Who makes a change and with which rights: every use case that changes something takes an `Acting`. */
 
-import type { Constraints, Role } from '../access/user.ts';
 import type { Actor } from './audit.ts';
-import type { IfMatch } from './entity-tag.ts';
+import type { Constraints, Role } from './user.ts';
 
 export type Acting = {
   /** The name that the audit log keeps. */
@@ -33,3 +32,6 @@ export const SERVICE: Acting = { actor: 'service', authority: 'unlimited' };
 export const COMMAND_LINE: Acting = { actor: 'command-line', authority: 'unlimited' };
 /** An embedding program that acts for its operator. */
 export const EMBEDDING_PROGRAM: Acting = { actor: 'embedding-program', authority: 'unlimited' };
+
+/** `If-Match` as sent: `*` or strong tags with their quotes. Weak tags are dropped because they never match. */
+export type IfMatch = '*' | readonly string[];

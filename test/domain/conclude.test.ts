@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Batch, Finished, Job } from '../../src/delivery/batch.ts';
-import { type Conclusion, conclude } from '../../src/delivery/judge.ts';
+import type { Batch, Finished, Job } from '../../src/domain/batch.ts';
+import { type Conclusion, conclude } from '../../src/domain/judge.ts';
+import { failure, type Outcome } from '../../src/domain/outcome.ts';
+import type { Progress, Webhook } from '../../src/domain/webhook.ts';
 import { createIds, randomBytes } from '../../src/kernel/ids.ts';
-import { failure, type Outcome } from '../../src/outbound/outcome.ts';
-import type { Progress, Webhook } from '../../src/webhooks/webhook.ts';
 import { answered, batchOf, progressOf } from '../support/attempts.ts';
 import { NOW } from '../support/store.ts';
 

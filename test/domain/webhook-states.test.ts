@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Progress, WebhookState } from '../../src/domain/webhook.ts';
 import {
   DEAD_STREAK_LIMIT,
   FAILING_LIMIT_MS,
@@ -10,8 +11,7 @@ import {
   STATE_REASONS,
   startedProgress,
   stoppedProgress,
-} from '../../src/webhooks/lifecycle.ts';
-import type { Progress, WebhookState } from '../../src/webhooks/webhook.ts';
+} from '../../src/domain/webhook-states.ts';
 import { NOW } from '../support/store.ts';
 
 const EVENTS = ['start', 'stop', 'succeeded', 'failed', 'gave_up'] as const satisfies readonly LifecycleEvent[];

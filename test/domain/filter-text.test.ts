@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { compileFilter, type Filter, filterProblem, type Judged } from '../../src/kernel/filter.ts';
-import { filterText, whyNot } from '../../src/kernel/filter-text.ts';
+import { compileFilter, type Filter, filterProblem, type Judged } from '../../src/domain/filter.ts';
+import { filterText, whyNot } from '../../src/domain/filter-text.ts';
 import { anyEvent, anyFilter } from '../support/filters.ts';
 
 const texts: readonly (readonly [filter: Filter, text: string])[] = [

@@ -1,8 +1,8 @@
 /** The advice for each cause of a failed attempt, as a table. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { adviceFor, adviceForMessage, type ErrorClass, failure, statusInMessage } from '../../src/domain/outcome.ts';
 import { classifyError } from '../../src/outbound/classify.ts';
-import { adviceFor, adviceForMessage, type ErrorClass, failure, statusInMessage } from '../../src/outbound/outcome.ts';
 
 const CAUSES: readonly (readonly [errorClass: ErrorClass, status: number | null, advice: RegExp])[] = [
   ['http_status', 301, /does not follow redirects\. Set the endpoint's URL/],

@@ -1,7 +1,6 @@
 /** A webhook: its configuration and its progress; its key, and its deliveries. */
-import type { NewEvent } from '../events/event.ts';
-import type { Filter } from '../kernel/filter.ts';
-import type { CustomHeader } from '../wire/signature.ts';
+import type { NewEvent } from './event.ts';
+import type { Filter } from './filter.ts';
 
 export type WebhookState = 'stopped' | 'started' | 'running' | 'failing' | 'failed';
 
@@ -115,3 +114,6 @@ export type Delivery = {
   /** When its data was erased. */
   readonly erasedAt: number | null;
 };
+
+/** A custom header of a webhook, with its name in the configured case. */
+export type CustomHeader = { readonly name: string; readonly value: string };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { type Allowance, giveBackTo, takeFrom } from '../../src/kernel/allowance.ts';
+import { type Allowance, giveBackTo, takeFrom } from '../../src/domain/allowance.ts';
 
 const NOW = 1_000_000;
 

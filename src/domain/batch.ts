@@ -1,10 +1,11 @@
 /** Batches from their claim to their settlement: the types that the dispatcher and the store share. */
+
 import type { Owner } from '../kernel/fair-queue.ts';
-import type { Outcome, Timings } from '../outbound/outcome.ts';
-import type { AuditEntry } from '../resources/audit.ts';
-import type { Endpoint } from '../webhooks/endpoint.ts';
-import type { PgpKey, StateChange, Webhook, WebhookState } from '../webhooks/webhook.ts';
-import type { EnvelopeRecord } from '../wire/envelope.ts';
+import type { AuditEntry } from './audit.ts';
+import type { Endpoint } from './endpoint.ts';
+import type { EnvelopeRecord } from './event.ts';
+import type { Outcome, Timings } from './outcome.ts';
+import type { PgpKey, StateChange, Webhook, WebhookState } from './webhook.ts';
 
 /** Where deliveries go: a webhook with its endpoint and key. */
 export type DeliveryTarget = { readonly webhook: Webhook; readonly endpoint: Endpoint; readonly key: PgpKey | null };
@@ -221,3 +222,25 @@ export type SchedulerLimits = {
   readonly claimed: number;
   readonly claimedInAll: number;
 };
+
+type AttemptIdentity = Pick<
+  AttemptRecord,
+  'id' | 'webhookNumber' | 'kind' | 'batchId' | 'firstOffset' | 'lastOffset' | 'attemptNumber'
+>;
+
+/** The attempt as it is stored. */
+export function attemptRecord(identity: AttemptIdentity, { startedAt, outcome, requestHeaders }: Sent): AttemptRecord {
+  const { answer, timings } = outcome;
+  return {
+    ...identity,
+    startedAt,
+    requestHeaders,
+    responseStatus: answer?.status ?? null,
+    responseHeaders: answer?.headers ?? null,
+    responseBody: answer?.body ?? null,
+    errorClass: outcome.ok ? null : outcome.errorClass,
+    errorMessage: outcome.ok ? null : outcome.message,
+    responseProblem: answer?.problems?.join('; ') || null,
+    timings,
+  };
+}

@@ -1,22 +1,23 @@
 /** Puts together what the server, an embedding program and the commands share: everything but HTTP and the command line. */
+
 import type { Worker } from 'node:worker_threads';
-import { type Config, ConfigurationError, readSettingFile } from './config/config.ts';
-import { announcedCertificate } from './data/announcements.ts';
-import type { Data, FirstCredentials } from './data/data.ts';
-import { makeFirstCredentials } from './data/first-start.ts';
-import { openData } from './data/open.ts';
-import { createLargeBodies, type LargeBodies } from './delivery/large-bodies.ts';
-import { createLogWatch, type LogWatch } from './delivery/log-watch.ts';
-import { createErasures, type ErasureWork } from './events/erase.ts';
-import { writeUsage } from './housekeeping/usage.ts';
-import type { Clock } from './kernel/ids.ts';
-import type { Log } from './observe/log.ts';
-import type { Egress } from './outbound/egress.ts';
-import { readAuthorities } from './outbound/tls.ts';
-import { createTransport, type Transport } from './outbound/transport.ts';
+import { type Config, ConfigurationError, readSettingFile } from '../config/config.ts';
+import { announcedCertificate } from '../data/announcements.ts';
+import type { Data, FirstCredentials } from '../data/data.ts';
+import { makeFirstCredentials } from '../data/first-start.ts';
+import { openData } from '../data/open.ts';
+import { createLargeBodies, type LargeBodies } from '../delivery/large-bodies.ts';
+import { createLogWatch, type LogWatch } from '../delivery/log-watch.ts';
+import { createErasures, type ErasureWork } from '../events/erase.ts';
+import { writeUsage } from '../housekeeping/usage.ts';
+import type { Clock } from '../kernel/ids.ts';
+import type { Log } from '../kernel/log.ts';
+import type { Egress } from '../outbound/egress.ts';
+import { readAuthorities } from '../outbound/tls.ts';
+import { createTransport, type Transport } from '../outbound/transport.ts';
+import type { ThreadEvents } from '../store/sqlite/driver/thread-writer.ts';
+import type { ObserveAcknowledged } from '../webhooks/acknowledge.ts';
 import { createServices, type Services } from './services.ts';
-import type { ThreadEvents } from './store/sqlite/driver/thread-writer.ts';
-import type { ObserveAcknowledged } from './webhooks/acknowledge.ts';
 
 export type Composed = Omit<Data, 'firstCredentials' | 'firstStart'> & {
   readonly egress: Egress;

@@ -1,8 +1,22 @@
 /** What outcomes mean for the batch and for the webhook's health and state (contract §5). Pure, except for the ids it draws. */
 import type { Ids } from '../kernel/ids.ts';
 import { FAULT_PAUSE_MS, PROBE_FIRST_MS, PROBE_MAX_MS, PROBES_UNPACED } from '../kernel/limits/delivery.ts';
-import type { Outcome } from '../outbound/outcome.ts';
-import type { AuditEntry } from '../resources/audit.ts';
+import type { AuditEntry } from './audit.ts';
+import {
+  attemptRecord,
+  type Batch,
+  type BatchFate,
+  type Finished,
+  type Health,
+  type Job,
+  type Result,
+  type Sent,
+  type SettledBatch,
+  type Settlement,
+} from './batch.ts';
+import type { Outcome } from './outcome.ts';
+import { nextDelayMs, parseRetryAfter } from './retry.ts';
+import type { Progress, StateChange, Webhook, WebhookConfiguration } from './webhook.ts';
 import {
   giveUpReason,
   HEALTHY,
@@ -13,11 +27,7 @@ import {
   serviceStopEntry,
   stateChange,
   stoppedProgress,
-} from '../webhooks/lifecycle.ts';
-import type { Progress, StateChange, Webhook, WebhookConfiguration } from '../webhooks/webhook.ts';
-import type { Batch, BatchFate, Finished, Health, Job, Result, Sent, SettledBatch, Settlement } from './batch.ts';
-import { nextDelayMs, parseRetryAfter } from './retry.ts';
-import { attemptRecord } from './send.ts';
+} from './webhook-states.ts';
 
 export type Judgement = {
   /** Null for a heartbeat, which carries no records. */

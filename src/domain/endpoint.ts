@@ -1,6 +1,5 @@
 /** An endpoint, its credentials at an instant, and the result of its last verification. */
 import type { Secret } from '../kernel/secret.ts';
-import type { ClientCertificate } from '../outbound/tls.ts';
 
 /** The result of the last ownership challenge (contract §5). */
 export type Verification = {
@@ -96,3 +95,6 @@ export const OWN_SETTINGS =
 export function howToVerify(endpointId: string): string {
   return `verify it first: POST /endpoints/${endpointId}/verify, or sallyport endpoint verify ${endpointId}`;
 }
+
+/** The client certificate of an endpoint with mutual TLS, both parts in PEM. */
+export type ClientCertificate = { readonly certificate: string; readonly privateKey: string };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { canonicalPath, rawReserved } from '../../src/access/path.ts';
+import { canonicalPath, rawReserved } from '../../src/domain/path.ts';
 
 test('a canonical target is read unchanged, without its query', () => {
   for (const [target, path, segments] of [

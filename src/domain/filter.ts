@@ -3,9 +3,15 @@
  * typical one takes less than a microsecond; the bounds on its text, its conditions and its paths bound the work of any other, whatever the
  * event has (`npm run bench:filter` measures both).
  */
-import { FILTER_BYTES, FILTER_CONDITIONS, FILTER_DEPTH, FILTER_STEPS, JSON_DEPTH_MAX } from './limits/limits.ts';
-import { type FieldProblem, Refusal, refuseField } from './refusal.ts';
-import { isDeeperThan, isObject } from './validation.ts';
+import {
+  FILTER_BYTES,
+  FILTER_CONDITIONS,
+  FILTER_DEPTH,
+  FILTER_STEPS,
+  JSON_DEPTH_MAX,
+} from '../kernel/limits/limits.ts';
+import { type FieldProblem, Refusal, refuseField } from '../kernel/refusal.ts';
+import { isDeeperThan, isObject } from '../kernel/validation.ts';
 
 export type Filter = Readonly<Record<string, unknown>>;
 

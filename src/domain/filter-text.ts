@@ -1,6 +1,7 @@
 /** Says in words which events a filter lets pass, and why it stops one. Pure. */
+
+import { isObject } from '../kernel/validation.ts';
 import { compileFilter, type Filter, isCondition, type Judged, MISSING, valueAt } from './filter.ts';
-import { isObject } from './validation.ts';
 
 /** Such as `data.total is at least 100 and data.country is one of "DE", "FR"`. `filter` must be valid. */
 export function filterText(filter: Filter): string {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { compileFilter, type Filter, filterProblem, type Judged } from '../../src/kernel/filter.ts';
+import { compileFilter, type Filter, filterProblem, type Judged } from '../../src/domain/filter.ts';
 import { FILTER_BYTES, FILTER_CONDITIONS, FILTER_DEPTH, FILTER_STEPS } from '../../src/kernel/limits/limits.ts';
 import { anyEvent, anyFilter } from '../support/filters.ts';
 

@@ -3,12 +3,12 @@
  * event, and an audit entry if the service made the change.
  */
 
-import { makeEvent, type NewEvent, OPERATOR_ONLY } from '../events/event.ts';
 import type { Ids } from '../kernel/ids.ts';
 import { isoInstant } from '../kernel/schemas.ts';
-import type { ErrorClass } from '../outbound/outcome.ts';
-import { SERVICE } from '../resources/acting.ts';
-import type { AuditAction, AuditEntry } from '../resources/audit.ts';
+import { SERVICE } from './acting.ts';
+import type { AuditAction, AuditEntry } from './audit.ts';
+import { makeEvent, type NewEvent, OPERATOR_ONLY } from './event.ts';
+import type { ErrorClass } from './outcome.ts';
 import type { Progress, StateChange, Webhook, WebhookState } from './webhook.ts';
 
 export type LifecycleEvent = 'start' | 'stop' | 'succeeded' | 'failed' | 'gave_up';

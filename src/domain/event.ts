@@ -117,3 +117,15 @@ export function encryptionNeed(patterns: readonly string[], eventTypes: readonly
   }
   return null;
 }
+
+/** One event of the outbox; `dataJson` is its data as JSON text, which is sent unchanged. */
+export type EnvelopeRecord = {
+  readonly offset: number;
+  /** Epoch milliseconds of the event. */
+  readonly createdAt: number;
+  readonly correlationId: string;
+  readonly messageId: string;
+  readonly eventType: string;
+  readonly actorId: string | null;
+  readonly dataJson: string;
+};

@@ -12,7 +12,7 @@ import {
   readTheme,
   type Scheme,
   shadesOf,
-} from '../../src/customers/theme.ts';
+} from '../../src/domain/portal-theme.ts';
 import { readAsset } from '../../src/kernel/assets.ts';
 import type { Refusal } from '../../src/kernel/refusal.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { Judgement } from '../../src/delivery/judge.ts';
-import { failure } from '../../src/outbound/outcome.ts';
-import { DEAD_STREAK_LIMIT, FAILING_LIMIT_MS } from '../../src/webhooks/lifecycle.ts';
+import type { Judgement } from '../../src/domain/judge.ts';
+import { failure } from '../../src/domain/outcome.ts';
+import { DEAD_STREAK_LIMIT, FAILING_LIMIT_MS } from '../../src/domain/webhook-states.ts';
 import { answered, batchOf, ERROR_CLASSES, HEALTHY } from '../support/attempts.ts';
 import { judged } from '../support/judged.ts';
 import { NOW } from '../support/store.ts';

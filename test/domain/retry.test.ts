@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { nextDelayMs, parseRetryAfter } from '../../src/delivery/retry.ts';
+import { nextDelayMs, parseRetryAfter } from '../../src/domain/retry.ts';
 import { ATTEMPTS_DEFAULT, ATTEMPTS_MAX, RETRY_AFTER_MAX_MS } from '../../src/kernel/limits/limits.ts';
 
 const SECOND = 1000;

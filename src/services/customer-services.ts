@@ -6,6 +6,7 @@ import { createApplications } from '../access/applications.ts';
 import { insufficientPermission } from '../access/gate.ts';
 import { createInvitations } from '../access/invitations.ts';
 import { createUsers } from '../access/users.ts';
+import { createUsageReads } from '../customers/usage.ts';
 import type { LogWatch } from '../delivery/log-watch.ts';
 import { createTestOauth, type TestOauth } from '../delivery/oauth.ts';
 import { createReadRecords } from '../delivery/records.ts';
@@ -15,7 +16,6 @@ import { createEventTypes, type EventTypes } from '../events/event-types.ts';
 import { createPublish } from '../events/publish.ts';
 import type { AttemptFeed } from '../observe/attempt-feed.ts';
 import type { FigureKeeper } from '../observe/figures.ts';
-import type { ServiceDependencies, Services } from '../services.ts';
 import { customerStoreOf } from '../store/customer-store.ts';
 import type { Store } from '../store/store.ts';
 import { createDeliveries } from '../webhooks/deliveries.ts';
@@ -23,7 +23,7 @@ import { createEndpoints } from '../webhooks/endpoints.ts';
 import { createKeys } from '../webhooks/keys.ts';
 import { createChallenge } from '../webhooks/verification.ts';
 import { createWebhooks } from '../webhooks/webhooks.ts';
-import { createUsageReads } from './usage.ts';
+import type { ServiceDependencies, Services } from './services.ts';
 
 /** Everything that API and pages need of the service, for one customer. */
 export type CustomerServices = {

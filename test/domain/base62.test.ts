@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { base62Width, decodeBase62, encodeBase62, readUint32, writeUint32 } from '../../src/access/credential.ts';
+import { base62Width, decodeBase62, encodeBase62, readUint32, writeUint32 } from '../../src/domain/credential.ts';
 
 /** Size in bytes, its width, the largest number of that size, and the number after it, which no longer fits. */
 const SIZES = [

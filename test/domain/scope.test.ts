@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { grantScope, parseScope, SCOPE_NAME } from '../../src/access/credential.ts';
+import { grantScope, parseScope, SCOPE_NAME } from '../../src/domain/credential.ts';
 
 const ALL = { ok: true, names: [], all: true } as const;
 const part = fc.string({ unit: fc.constantFrom(...'abZ09._-/'), minLength: 1, maxLength: 12 });

@@ -9,7 +9,7 @@ import {
   mintCredential,
   mintToken,
   tokenRowKey,
-} from '../../src/access/credential.ts';
+} from '../../src/domain/credential.ts';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const PREFIXES: readonly CredentialPrefix[] = ['spc', 'sps', 'spi', 'spt'];
