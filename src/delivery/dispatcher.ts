@@ -2,7 +2,6 @@
  * Carries out the outbox: claims work, sends it, settles the outcomes, and claims the next work in the same commit. It keeps no state that
  * is not in the store, so a killed process loses nothing: the next start continues.
  */
-
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Finished, Job } from '../domain/batch.ts';
 import type { Webhook } from '../domain/webhook.ts';
@@ -30,7 +29,6 @@ import { DatabaseUnavailable, mayBeCommitted, StaleWrite, type UnavailableReason
 import type { Store } from '../store/store.ts';
 import { claimWork } from './claim.ts';
 import { createDeliver } from './deliver.ts';
-import { createHandOver } from './hand-over.ts';
 import type { LargeBodies } from './large-bodies.ts';
 import type { Membership } from './membership.ts';
 import { createScheduler, isSequential } from './scheduler.ts';
@@ -351,5 +349,52 @@ export function createLoop({ look, clock, log, pollMs, stopwatch = () => perform
     },
     isRunning: () => poll !== null,
     isAlive: () => poll !== null && (round === null || stopwatch() - lookedAt < LOOK_LIMIT_MS),
+  };
+}
+
+/** The webhooks that this instance is giving back. */
+export type HandOver = {
+  /** Ends work on these webhooks. */
+  begin(webhookNumbers: readonly number[]): void;
+  /** Nothing more of it may be claimed here. */
+  isLeaving(webhookNumber: number): boolean;
+  /** Some work on the webhook has ended. If none is left, it is given back. */
+  workEnded(webhookNumber: number): void;
+};
+
+export function createHandOver({
+  membership,
+  isBusy,
+  withdraw,
+  log,
+}: {
+  readonly membership: Membership | null;
+  /** Whether anything of the webhook is claimed or being claimed. */
+  readonly isBusy: (webhookNumber: number) => boolean;
+  /** Releases the claimed jobs of the webhook that have not started. */
+  readonly withdraw: (webhookNumber: number) => void;
+  readonly log: Log;
+}): HandOver {
+  const leaving = new Set<number>();
+  const workEnded = (webhookNumber: number): void => {
+    if (!leaving.has(webhookNumber)) return;
+    withdraw(webhookNumber);
+    if (isBusy(webhookNumber)) return;
+    membership
+      ?.handedOver(webhookNumber)
+      // It stays with this instance, and the next renewal tries again.
+      .catch((err: unknown) => log.warn({ webhookNumber, err }, 'a webhook could not be given back'))
+      .finally(() => leaving.delete(webhookNumber));
+  };
+  return {
+    begin: (webhookNumbers) => {
+      for (const webhookNumber of webhookNumbers) {
+        if (leaving.has(webhookNumber)) continue;
+        leaving.add(webhookNumber);
+        workEnded(webhookNumber);
+      }
+    },
+    isLeaving: (webhookNumber) => leaving.has(webhookNumber),
+    workEnded,
   };
 }

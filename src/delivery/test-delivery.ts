@@ -1,7 +1,8 @@
 /** `POST /webhooks/{id}/test` (contract §4): sends one `webhook.test` record or one sample now, outside the webhook's log. */
 
-import { type AttemptRecord, attemptRecord, type DeliveryTarget } from '../domain/batch.ts';
+import type { AttemptRecord, DeliveryTarget } from '../domain/batch.ts';
 import { type EventType, makeEvent, matchingTypes, OPERATOR_ONLY } from '../domain/event.ts';
+import { attemptRecord } from '../domain/judge.ts';
 import type { Webhook } from '../domain/webhook.ts';
 import { STATE_REASONS } from '../domain/webhook-states.ts';
 import { noSuchType } from '../events/event-types.ts';

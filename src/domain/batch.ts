@@ -222,25 +222,3 @@ export type SchedulerLimits = {
   readonly claimed: number;
   readonly claimedInAll: number;
 };
-
-type AttemptIdentity = Pick<
-  AttemptRecord,
-  'id' | 'webhookNumber' | 'kind' | 'batchId' | 'firstOffset' | 'lastOffset' | 'attemptNumber'
->;
-
-/** The attempt as it is stored. */
-export function attemptRecord(identity: AttemptIdentity, { startedAt, outcome, requestHeaders }: Sent): AttemptRecord {
-  const { answer, timings } = outcome;
-  return {
-    ...identity,
-    startedAt,
-    requestHeaders,
-    responseStatus: answer?.status ?? null,
-    responseHeaders: answer?.headers ?? null,
-    responseBody: answer?.body ?? null,
-    errorClass: outcome.ok ? null : outcome.errorClass,
-    errorMessage: outcome.ok ? null : outcome.message,
-    responseProblem: answer?.problems?.join('; ') || null,
-    timings,
-  };
-}

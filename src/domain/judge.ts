@@ -2,17 +2,17 @@
 import type { Ids } from '../kernel/ids.ts';
 import { FAULT_PAUSE_MS, PROBE_FIRST_MS, PROBE_MAX_MS, PROBES_UNPACED } from '../kernel/limits/delivery.ts';
 import type { AuditEntry } from './audit.ts';
-import {
-  attemptRecord,
-  type Batch,
-  type BatchFate,
-  type Finished,
-  type Health,
-  type Job,
-  type Result,
-  type Sent,
-  type SettledBatch,
-  type Settlement,
+import type {
+  AttemptRecord,
+  Batch,
+  BatchFate,
+  Finished,
+  Health,
+  Job,
+  Result,
+  Sent,
+  SettledBatch,
+  Settlement,
 } from './batch.ts';
 import type { Outcome } from './outcome.ts';
 import { nextDelayMs, parseRetryAfter } from './retry.ts';
@@ -323,4 +323,26 @@ function attemptOf({ webhookNumber, batch }: Job, sent: Sent, ids: Ids): Settled
     attemptNumber: batch?.attemptNumber ?? 1,
   } as const;
   return attemptRecord(identity, sent);
+}
+
+type AttemptIdentity = Pick<
+  AttemptRecord,
+  'id' | 'webhookNumber' | 'kind' | 'batchId' | 'firstOffset' | 'lastOffset' | 'attemptNumber'
+>;
+
+/** The attempt as it is stored. */
+export function attemptRecord(identity: AttemptIdentity, { startedAt, outcome, requestHeaders }: Sent): AttemptRecord {
+  const { answer, timings } = outcome;
+  return {
+    ...identity,
+    startedAt,
+    requestHeaders,
+    responseStatus: answer?.status ?? null,
+    responseHeaders: answer?.headers ?? null,
+    responseBody: answer?.body ?? null,
+    errorClass: outcome.ok ? null : outcome.errorClass,
+    errorMessage: outcome.ok ? null : outcome.message,
+    responseProblem: answer?.problems?.join('; ') || null,
+    timings,
+  };
 }

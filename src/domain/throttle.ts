@@ -1,7 +1,21 @@
-/** How many failed authentications a network and a client id may have in a minute (contract §2). */
+/**
+ * Protection against brute force (contract §2): counts failed authentications of the last minute by network. Ten failures of one client
+ * id block that client id, and a hundred of any block everyone, from that network only. SQLite keeps the failures in memory, PostgreSQL in
+ * a table (`store/postgres/failures.ts`).
+ *
+ * One log per network serves both bounds. Blocked attempts are not recorded, so a log holds at most a hundred failures, and a client id
+ * that is blocked does not use up the hundred of others.
+ */
 
 import { hash } from 'node:crypto';
-import { CLIENT_FAILURES_MAX, FAILURE_WINDOW_MS, NETWORK_FAILURES_MAX } from '../kernel/limits/limits.ts';
+import {
+  CLIENT_FAILURES_MAX,
+  FAILURE_WINDOW_MS,
+  FAILURES_REMEMBERED_MAX,
+  NETWORK_FAILURES_MAX,
+} from '../kernel/limits/limits.ts';
+import { createLru } from '../kernel/lru.ts';
+import { Refusal } from '../kernel/refusal.ts';
 
 /** `client` is a digest, since the client id of a request may be long. */
 export type Failure = { readonly at: number; readonly client: string };
@@ -30,4 +44,51 @@ export function recentOf(log: readonly Failure[], now: number): readonly Failure
 function untilBelow(max: number, failures: readonly Failure[], now: number): number {
   const leaving = failures.at(-max);
   return leaving === undefined ? 0 : Math.min(leaving.at + FAILURE_WINDOW_MS - now, FAILURE_WINDOW_MS);
+}
+
+/** Answers at once. */
+export type MemoryThrottle = {
+  blockedForMs(attempt: Attempt, now: number): number | null;
+  blockedHereForMs(attempt: Attempt, now: number): number | null;
+  countFailure(attempt: Attempt, now: number): number | null;
+};
+
+/** `remembered` bounds the failures in memory, of all networks together. */
+export function createThrottle(remembered: number = FAILURES_REMEMBERED_MAX): MemoryThrottle {
+  const logs = createLru<string, readonly Failure[]>({
+    max: Number.POSITIVE_INFINITY,
+    maxWeight: remembered,
+    weightOf: ({ length }) => length,
+  });
+
+  const blockedForMs = ({ network, clientId }: Attempt, now: number): number | null => {
+    const log = logs.get(network);
+    return log === undefined ? null : waitMsOf(log, clientDigest(clientId), now);
+  };
+
+  return {
+    blockedForMs,
+    blockedHereForMs: blockedForMs,
+    countFailure: (attempt, now) => {
+      const waitMs = blockedForMs(attempt, now);
+      if (waitMs !== null) return waitMs;
+      const { network, clientId } = attempt;
+      logs.set(network, [...recentOf(logs.get(network) ?? [], now), { at: now, client: clientDigest(clientId) }]);
+      return null;
+    },
+  };
+}
+
+/** An attempt to authenticate. `network` identifies one subscriber: an IPv4 address, or the /64 of an IPv6 address. */
+export type Attempt = {
+  readonly network: string;
+  /** As it was sent, even if no such client exists. */
+  readonly clientId: string;
+};
+
+/** Throws 429 with `Retry-After` unless `waitMs` is null. `says` gives the message. */
+export function refuseBlocked(waitMs: number | null, says: (seconds: number) => string): void {
+  if (waitMs === null) return;
+  const seconds = Math.ceil(waitMs / 1000);
+  throw new Refusal('too_many_requests', says(seconds), { headers: { 'Retry-After': String(seconds) } });
 }

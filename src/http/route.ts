@@ -123,11 +123,6 @@ export type Route = {
   refuse?(refusal: Refusal, request: IncomingMessage, errorId: string): Reply | Refusal | null;
 };
 
-/** What a request to this route counts as. Null: nothing. */
-export function meteredAs({ metered, access }: Route): Metered | null {
-  return metered ?? (access === 'guarded' ? 'call' : null);
-}
-
 /** A JSON body of the administration API. */
 export function jsonBody(schema: z.ZodType, more: Partial<BodyRule> = {}): BodyRule {
   return { maxBytes: ADMIN_REQUEST_BYTES, types: ['application/json'], schema, ...more };

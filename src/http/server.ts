@@ -44,7 +44,7 @@ import {
   versionNotSupported,
 } from './request.ts';
 import { RequestContext } from './request-context.ts';
-import { meteredAs, type Reply, type Route } from './route.ts';
+import type { Reply, Route } from './route.ts';
 import { createRouter, queryOf, refuseUnknownQuery } from './router.ts';
 
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
@@ -141,7 +141,7 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
     });
     const { status } = reply;
     const durationMs = performance.now() - startedAt;
-    const metered = route === null ? null : meteredAs(route);
+    const metered = route?.metered ?? (route?.access === 'guarded' ? 'call' : null);
     const answered = { route: route?.path ?? null, metered, method, status, refusal, seconds: durationMs / 1000 };
     for (const one of observe) one(answered);
     const clientId = caller?.clientId ?? context.clientId;

@@ -1,6 +1,7 @@
 /** The user's own account: password, passkeys, sessions and theme. */
+
 import type { Sessions } from '../access/sessions.ts';
-import { refuseBlocked } from '../access/throttle.ts';
+import { refuseBlocked } from '../domain/throttle.ts';
 import type { Passkey, Session, User } from '../domain/user.ts';
 import { type Html, html } from '../http/html.ts';
 import { CHOSEN_PASSWORD_MAX_LENGTH, CHOSEN_PASSWORD_MIN_LENGTH } from '../kernel/limits/limits.ts';

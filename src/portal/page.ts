@@ -7,7 +7,6 @@ import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import type { SessionWatch } from '../access/session-watch.ts';
 import type { Sessions } from '../access/sessions.ts';
-import type { Throttle } from '../access/throttle.ts';
 import type { Config } from '../config/config.ts';
 import type { Storage } from '../data/data.ts';
 import type { Dispatcher } from '../delivery/dispatcher.ts';
@@ -26,6 +25,7 @@ import type { FigureKeeper } from '../observe/figures.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { CustomerServices } from '../services/customer-services.ts';
 import type { Services } from '../services/services.ts';
+import type { Throttle } from '../store/failures.ts';
 import type { Store } from '../store/store.ts';
 import { mayAct, type OpenCall, type PageCall, type PageResult, type Redirect, type View } from './call.ts';
 import {

@@ -1,6 +1,8 @@
 /** Signing in, with a password or a passkey, and out. */
+
 import type { NewSession, Visitor } from '../access/sessions.ts';
-import { type Attempt, refuseBlocked } from '../access/throttle.ts';
+import type { Attempt } from '../domain/throttle.ts';
+import { refuseBlocked } from '../domain/throttle.ts';
 import { userNameKey } from '../domain/user-name.ts';
 import { type Html, html } from '../http/html.ts';
 import { networkOf } from '../http/request.ts';

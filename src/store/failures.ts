@@ -1,12 +1,6 @@
 /** Failed authentications of the last minute (contract §2 "Brute force"). In memory on SQLite, shared by all instances on PostgreSQL. */
+import type { Attempt } from '../domain/throttle.ts';
 import type { Answer } from './database.ts';
-
-/** An attempt to authenticate. `network` identifies one subscriber: an IPv4 address, or the /64 of an IPv6 address. */
-export type Attempt = {
-  readonly network: string;
-  /** As it was sent, even if no such client exists. */
-  readonly clientId: string;
-};
 
 /**
  * Call `blockedForMs` before checking the credentials. Afterwards call it again, or `blockedHereForMs`, or `countFailure`, and use the outcome

@@ -1,5 +1,6 @@
 /** The OAuth endpoints on a real socket and a real database, and functions to call them. */
 
+import { createThrottle } from '../../src/domain/throttle.ts';
 import { connect, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import type { User } from '../../src/domain/user.ts';
@@ -12,7 +13,6 @@ import { createClientAuthentication, tokenRoutes } from '../../src/http/routes/t
 import { createListener, createRequestHandler } from '../../src/http/server.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { parseCidr } from '../../src/outbound/ip-address.ts';
-import { createThrottle } from '../../src/store/memory-throttle.ts';
 import { makeApplication, makeUser, openTestServices, type TestServices } from './services.ts';
 
 export const TOKEN = '/services/api/oauth2/token';

@@ -1,5 +1,6 @@
 /** A listening server with every route of the API on real services, and its OpenAPI document. */
 
+import { createThrottle } from '../../src/domain/throttle.ts';
 import type { TestContext } from 'node:test';
 import { BUILT_IN_PRODUCTS, BUILT_IN_SCOPES } from '../../src/access/built-in.ts';
 import { createOauthTokens } from '../../src/delivery/oauth.ts';
@@ -24,7 +25,6 @@ import { createClientAuthentication, tokenRoutes } from '../../src/http/routes/t
 import { webhookRoutes } from '../../src/http/routes/webhooks.ts';
 import { createListener, createRequestHandler } from '../../src/http/server.ts';
 import { createLog } from '../../src/observe/log.ts';
-import { createThrottle } from '../../src/store/memory-throttle.ts';
 import { cleanUp } from './cleanup.ts';
 import { type ApiClient, createClient, succeeded } from './client.ts';
 import type { ApiDocument } from './openapi-document.ts';

@@ -2,16 +2,19 @@
  * The token endpoint (RFC 6749 §4.4, contract §2), and what the other OAuth endpoints share with it. They accept JSON and forms: a request
  * in JSON is answered with the error body, a form as RFC 6749 §5.2 requires.
  */
+
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
-import { type Attempt, refuseBlocked, type Throttle } from '../../access/throttle.ts';
 import type { ClientCredentials, Tokens } from '../../access/tokens.ts';
 import type { Client } from '../../domain/application.ts';
 import { credentialBytes } from '../../domain/credential.ts';
+import type { Attempt } from '../../domain/throttle.ts';
+import { refuseBlocked } from '../../domain/throttle.ts';
 import type { Clock } from '../../kernel/ids.ts';
 import { AUTHORIZATION_BYTES, TOKEN_REQUEST_BYTES } from '../../kernel/limits/limits.ts';
 import { Refusal, type RefusalCode, refuseField } from '../../kernel/refusal.ts';
 import { textProblem } from '../../kernel/validation.ts';
+import type { Throttle } from '../../store/failures.ts';
 import { decodeFormText } from '../body.ts';
 import { errorBodySchema } from '../error-body.ts';
 import { networkOf } from '../request.ts';

@@ -1,9 +1,9 @@
 /** Failed authentications on PostgreSQL (`authentication_failure`), which all instances share. */
-import { clientDigest, type Failure, waitMsOf } from '../../domain/throttle.ts';
+import { clientDigest, type Failure, waitMsOf, type Attempt } from '../../domain/throttle.ts';
 import { CLIENT_FAILURES_MAX, FAILURE_WINDOW_MS, NETWORK_FAILURES_MAX } from '../../kernel/limits/limits.ts';
 import { createLru } from '../../kernel/lru.ts';
 import type { Database, Row, Statement } from '../database.ts';
-import type { Attempt, FailurePurpose, FailureStore, Throttle } from '../failures.ts';
+import type { FailurePurpose, FailureStore, Throttle } from '../failures.ts';
 import { READS, together } from './together.ts';
 
 /** Each holds the locks of its networks until the transaction ends, which is not more than some milliseconds. */

@@ -1,10 +1,10 @@
 /** The store: one record of verbs per subject, each verb one transaction. Both databases run these; PostgreSQL replaces some. */
 
+import { createThrottle } from '../../domain/throttle.ts';
 import type { Ids } from '../../kernel/ids.ts';
 import type { Vault } from '../../kernel/vault.ts';
 import type { Database } from '../database.ts';
 import { createMemoryAllowances } from '../memory-allowances.ts';
-import { createThrottle } from '../memory-throttle.ts';
 import type { Store } from '../store.ts';
 import { applicationStore, applicationTable } from './access/applications.ts';
 import { keptReplyStore } from './access/kept-replies.ts';

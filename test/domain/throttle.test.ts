@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { Attempt, Throttle } from '../../src/access/throttle.ts';
+import type { Attempt } from '../../src/domain/throttle.ts';
+import { createThrottle } from '../../src/domain/throttle.ts';
 import { CLIENT_FAILURES_MAX, FAILURE_WINDOW_MS, NETWORK_FAILURES_MAX } from '../../src/kernel/limits/limits.ts';
-import { createThrottle } from '../../src/store/memory-throttle.ts';
+import type { Throttle } from '../../src/store/failures.ts';
 
 const NOW = 1_800_000_000_000;
 const mine: Attempt = { network: '192.0.2.1', clientId: 'mine' };
