@@ -1,4 +1,4 @@
-/** Reads the records of a webhook as a delivery carries them (contract §8 "Records"), for a receiver that lost some. */
+/** Reads the records of a webhook as a delivery carries them (contract §9), for a receiver that lost some. */
 import { z } from 'zod';
 import { createFairQueue } from '../kernel/fair-queue.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
@@ -47,7 +47,7 @@ export type ReadRecordsOf = (
   maySee?: () => Promise<unknown>,
 ) => Promise<RecordsBody>;
 
-/** What a program asks for; `wait` in seconds (contract §8 "Records"). */
+/** What a program asks for; `wait` in seconds (contract §9). */
 export const recordsInput = z.strictObject({
   after: z.int().min(-1).nullable().default(null),
   limit: z.int().min(1).max(RECORDS_MAX).default(RECORDS_DEFAULT),

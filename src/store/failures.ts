@@ -1,4 +1,4 @@
-/** Failed authentications of the last minute (contract §2 "Brute force"). In memory on SQLite, shared by all instances on PostgreSQL. */
+/** Failed authentications of the last minute (contract §2.6). In memory on SQLite, shared by all instances on PostgreSQL. */
 import type { Answer } from './database.ts';
 
 /** An attempt to authenticate. `network` identifies one subscriber: an IPv4 address, or the /64 of an IPv6 address. */

@@ -1,4 +1,4 @@
-/** `POST /webhooks/{id}/acknowledge` (contract §8 "Pull"): a reader has processed records of a webhook in mode `pull`. */
+/** `POST /webhooks/{id}/acknowledge` (contract §10): a reader has processed records of a webhook in mode `pull`. */
 import { z } from 'zod';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';

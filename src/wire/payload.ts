@@ -1,5 +1,5 @@
 /**
- * Makes a delivery (contract §5): its records as JSON ("Body"), compressed, then encrypted, with the headers that say so ("Encodings"), and
+ * Makes a delivery (contract §5.1): its records as JSON (§5.2), compressed, then encrypted, with the headers that say so (§5.4), and
  * its signature. The inverses are `envelope.ts`, `payload-decoding.ts` and `delivery-verification.ts`.
  */
 
