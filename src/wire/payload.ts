@@ -1,6 +1,6 @@
 /**
- * Makes a delivery (contract §5.1): its records as JSON (§5.2), compressed, then encrypted, with the headers that say so (§5.4), and
- * its signature. The inverses are `envelope.ts`, `payload-decoding.ts` and `delivery-verification.ts`.
+ * Makes a delivery (contract §5.2, §5.3, §5.4): its records as JSON, compressed, then encrypted, with the headers that say so, and its
+ * signature. The inverses are `envelope.ts`, `payload-decoding.ts` and `delivery-verification.ts`.
  */
 
 import { createHash, createHmac, createSecretKey, hash, type KeyObject, timingSafeEqual } from 'node:crypto';
