@@ -46,7 +46,7 @@ const threads = Object.values(THREAD_PROGRAMS).map((path) => `${path}.ts`);
 compile([...sources, `${MAIN}.ts`, ...threads], join(folder, CODE), 'es2024');
 makeCommand(join(folder, CODE, `${MAIN}.js`));
 const assets = Object.keys(ASSETS).flatMap(ownFile);
-for (const path of [...assets, 'LICENSE', 'CHANGELOG.md']) copy(path);
+for (const path of [...assets, 'LICENSE', 'CHANGELOG.md', 'SECURITY.md']) copy(path);
 writeFileSync(join(folder, 'README.md'), packageReadme());
 cpSync(join(root, 'docs'), join(folder, 'docs'), { recursive: true });
 unlinkMissing(folder);
@@ -62,7 +62,7 @@ writeJson(join(folder, 'package.json'), {
     './package.json': './package.json',
   },
   bin: { sallyport: `./${CODE}/${MAIN}.js` },
-  files: [CODE, ...assets.filter((path) => !path.startsWith('docs/')), 'docs', 'dist', 'CHANGELOG.md'],
+  files: [CODE, ...assets.filter((path) => !path.startsWith('docs/')), 'docs', 'dist', 'CHANGELOG.md', 'SECURITY.md'],
   ...PUBLISHED,
   engines,
   dependencies: { ...dependencies, [TYPES]: project.devDependencies[TYPES] },

@@ -17,7 +17,7 @@ const pagesIn = (folder: string): string[] =>
     .filter((name) => name.endsWith('.md'))
     .map((name) => `${folder}/${name}`);
 const howTos = pagesIn('docs/how-to');
-const names = ['README.md', 'CONTRIBUTING.md', ...pagesIn('docs'), ...howTos];
+const names = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...pagesIn('docs'), ...howTos];
 /** Pages beside code, with an index of their own. */
 const others = ['docs/decisions', 'docs/examples', 'docs/receivers', 'docs/reference'].flatMap(pagesIn);
 const pages = new Map([...names, ...others].map((name) => [name, read(name)]));
@@ -144,6 +144,19 @@ test('the index links every page of docs/', () => {
   const missing = names.filter((name) => name.startsWith('docs/') && !listed.has(name.slice('docs/'.length)));
   assert.deepEqual(missing, ['docs/README.md']);
   assert.ok(linksOf(readme).includes('docs/README.md'));
+});
+
+test('.node-version is the Node of the packages, and the pages for a first start say which Node is needed', () => {
+  const { optionalDependencies, engines } = JSON.parse(read('package.json'));
+  const versions = Object.entries<string>(optionalDependencies).filter(([name]) => name.startsWith('node-'));
+  assert.ok(versions.length > 0);
+  for (const [, version] of versions) assert.equal(version, read('.node-version').trim());
+  const [major] = read('.node-version').split('.');
+  for (const name of ['README.md', 'CONTRIBUTING.md', 'docs/start.md', 'docs/tutorial-portal.md']) {
+    const said = page(name).replaceAll(/\s+/g, ' ');
+    assert.ok(said.includes(`which installs Node ${major} into \`node_modules\``), name);
+    assert.ok(said.includes(`you need Node ${engines.node.slice(2)} or later`), name);
+  }
 });
 
 test('README.md has at most 90 lines', () => {

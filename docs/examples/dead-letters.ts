@@ -1,4 +1,4 @@
-/** A delivery whose attempts are used up is dead. It is kept and can be replayed. */
+/** A delivery whose attempts are used up is dead. It is kept and can be sent again. */
 import { createReceiver, nodeHandler } from 'sallyport/receiver';
 import { cleanUp, createQueue, readUntil, serveHttps, startSallyport, subscribe } from './set-up.ts';
 

@@ -1,4 +1,4 @@
-/** A person asks for erasure: the data of every event about that person is overwritten, and what has not been sent is discarded. */
+/** A person asks for erasure: the data of every event about that person is overwritten, and pending records are discarded. */
 import { cleanUp, readUntil, startSallyport, subscribe } from './set-up.ts';
 
 const { sallyport, call } = await startSallyport();

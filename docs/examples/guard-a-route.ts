@@ -1,4 +1,4 @@
-/** A program that embeds Sallyport guards a route of its own with a scope. */
+/** A program that embeds Sallyport guards one of its routes with a scope. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { callerOf } from 'sallyport';

@@ -1,4 +1,4 @@
-/** A customer lost the deliveries of a period. An operator replays them. */
+/** A customer lost the deliveries of a period. An operator sends them again. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { createReceiver, nodeHandler } from 'sallyport/receiver';
 import { cleanUp, createQueue, readUntil, serveHttps, startSallyport, subscribe } from './set-up.ts';

@@ -1,4 +1,4 @@
-/** Reads what customers used (contract §8 "Usage"), as JSON and as CSV. */
+/** Reads what customers used (contract §8.9), as JSON and as CSV. */
 import { z } from 'zod';
 import type { Customer } from '../domain/customer.ts';
 import { type CsvValue, csvLine } from '../kernel/csv.ts';

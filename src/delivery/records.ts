@@ -1,4 +1,4 @@
-/** Reads the records of a webhook as a delivery carries them (contract §8 "Records"), for a receiver that lost some. */
+/** Reads the records of a webhook as a delivery carries them (contract §9), for a receiver that lost some. */
 
 import { z } from 'zod';
 import type { EnvelopeRecord } from '../domain/event.ts';
@@ -48,7 +48,7 @@ export type ReadRecordsOf = (
   maySee?: () => Promise<unknown>,
 ) => Promise<RecordsBody>;
 
-/** What a program asks for; `wait` in seconds (contract §8 "Records"). */
+/** What a program asks for; `wait` in seconds (contract §9). */
 export const recordsInput = z.strictObject({
   after: z.int().min(-1).nullable().default(null),
   limit: z.int().min(1).max(RECORDS_MAX).default(RECORDS_DEFAULT),

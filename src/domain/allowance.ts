@@ -1,5 +1,5 @@
 /**
- * A token bucket for events a second (contract §8 "Limits"). It holds at most the events of one second, and is full at first. Amounts are
+ * A token bucket for events a second (contract §8.7). It holds at most the events of one second, and is full at first. Amounts are
  * thousandths of an event, so that a millisecond adds a whole number of them and nothing is rounded: in any period of `t` milliseconds, at
  * most `perSecond * (1 + t / 1000)` events pass.
  */

@@ -1,5 +1,5 @@
 /**
- * The formats of credentials and scopes (contract §2 "Formats").
+ * The formats of credentials and scopes (contract §2.5).
  *
  * Client ids, client secrets, invitations and access tokens are `<prefix>_<base62 of the bytes><checksum>`. Secret scanners find them by the prefix. The checksum is the CRC-32 of everything before it, in six base62 digits: mistyped and
  * truncated credentials are refused without a look-up. CRC-32 detects every error within 32 adjacent bits, so a change of up to four

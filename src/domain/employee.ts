@@ -1,4 +1,4 @@
-/** An employee (contract §3 "Employees"). */
+/** An employee (contract §3.4). */
 export type Employee = {
   readonly userId: string;
   readonly externalId: string | null;

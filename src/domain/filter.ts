@@ -1,5 +1,5 @@
 /**
- * Filters of webhooks (contract §8 "Filters"): which events of its types a webhook gets. Pure. A filter is compiled once into closures. A
+ * Filters of webhooks (contract §7): which events of its types a webhook gets. Pure. A filter is compiled once into closures. A
  * typical one takes less than a microsecond; the bounds on its text, its conditions and its paths bound the work of any other, whatever the
  * event has (`npm run bench:filter` measures both).
  */

@@ -2,7 +2,7 @@
  * Canonical paths, and the patterns of the API catalogue that match them (contract §3).
  *
  * The gate authorizes the path that it reads, and the server behind it serves the path that *it* reads. A target that the two could read
- * differently is refused here, before any rule is looked up (§3 "Forward auth": proxies forward `..` and `%2e%2e` unchanged).
+ * differently is refused here, before any rule is looked up (contract §3.5: proxies forward `..` and `%2e%2e` unchanged).
  *
  * In a canonical path every character has one spelling: raw if RFC 3986 allows that in a segment, else percent-encoded in upper case.
  * Only `! $ & ' ( ) * + , : = @` keep two, because `%40` and `@` are different paths (§2.2) and clients send both. `rawReserved` is for

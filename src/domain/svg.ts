@@ -1,5 +1,5 @@
 /**
- * Checks that an SVG picture can neither run nor load anything, by what is allowed (contract §8 "Look"): elements, style functions and
+ * Checks that an SVG picture can neither run nor load anything, by what is allowed (contract §8.16): elements, style functions and
  * namespaces that are not listed here are refused, whatever a future browser makes of them. Pure.
  */
 

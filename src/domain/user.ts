@@ -1,4 +1,4 @@
-/** Portal accounts (contract §3 "Users"), and how people sign in to them: sessions, passkeys, invitations. */
+/** Portal accounts (contract §3.3), and how people sign in to them: sessions, passkeys, invitations. */
 
 export type Role = 'administrator' | 'operator' | 'viewer' | 'service';
 

@@ -1,4 +1,4 @@
-/** The event catalogue (contract §8 "Catalogue"): the event types for people and programs that receive them, also as AsyncAPI 3. Pure. */
+/** The event catalogue (contract §11): the event types for people and programs that receive them, also as AsyncAPI 3. Pure. */
 import { z } from 'zod';
 import type { EventType } from '../domain/event.ts';
 import { VERSION } from '../kernel/version.ts';
@@ -54,7 +54,7 @@ type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
  * An AsyncAPI 3.0 document: one channel to the address of each receiver, with a message for every event type in each of the two forms
- * (contract §5 "Body").
+ * (contract §5.2).
  */
 export function asyncApiDocument(eventTypes: readonly EventType[]): JsonObject {
   const refs = (of: string): JsonObject[] => eventTypes.map(({ name }) => ({ $ref: `#/${of}/${name}` }));
@@ -109,7 +109,7 @@ function messageOf(eventType: EventType): JsonObject {
   };
 }
 
-/** The body of a request with one record (contract §5 "Body"). */
+/** The body of a request with one record (contract §5.2). */
 function payloadOf(eventType: EventType): JsonObject {
   const { name, deprecated } = eventType;
   const headers = object({

@@ -1,5 +1,5 @@
 /**
- * Replies that promise what they only read (contract §6 "Availability"). On PostgreSQL a change can be visible before a synchronous standby has
+ * Replies that promise what they only read (contract §6.5). On PostgreSQL a change can be visible before a synchronous standby has
  * it, and be lost with the primary. A reply that rests on such a change waits.
  */
 import { Refusal } from '../kernel/refusal.ts';

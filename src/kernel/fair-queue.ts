@@ -1,5 +1,5 @@
 /**
- * Shares one pool of the process between customers (contract §8 "Fair shares"): a bound for all together, a smaller one for each customer,
+ * Shares one pool of the process between customers (contract §8.8): a bound for all together, a smaller one for each customer,
  * and turns. Every pool that customers can fill is one of these.
  */
 import { Refusal } from './refusal.ts';

@@ -1,5 +1,5 @@
 /**
- * Work of customers on the event loop, in slices of a few milliseconds (contract §8 "Fair shares"). A turn of the event loop has at most one
+ * Work of customers on the event loop, in slices of a few milliseconds (contract §8.8). A turn of the event loop has at most one
  * slice, and the customers with waiting work get the slices in turns. So requests, timers and other customers wait for a slice, never for
  * the whole of anybody's work.
  */

@@ -1,4 +1,4 @@
-/** Counts what customers' webhooks deliver (contract §8 "Usage"). Published events and issued tokens are counted where they are made. */
+/** Counts what customers' webhooks deliver (contract §8.9). Published events and issued tokens are counted where they are made. */
 import type { ObserveOutcome } from '../delivery/settle.ts';
 import type { Clock } from '../kernel/ids.ts';
 import type { UsageStore } from '../store/usage.ts';

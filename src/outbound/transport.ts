@@ -51,7 +51,7 @@ export type TransportRequest = {
   readonly timeoutMs: number;
   readonly clientCertificate?: ClientCertificate | null | undefined;
   /**
-   * The status decides as soon as the head of the response is read, whatever happens to the body (contract §5 "Outcome"). The body then
+   * The status decides as soon as the head of the response is read, whatever happens to the body (contract §5.8). The body then
    * gets at most `BODY_AFTER_HEAD_MS`; the connection is closed unless the body is complete. If the receiver breaks off within the head,
    * the status decides unless it is 2xx.
    */

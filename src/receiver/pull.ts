@@ -1,4 +1,4 @@
-/** Reads the events of a webhook in mode `pull`, in order, and acknowledges them once they are processed (contract §8 "Pull"). */
+/** Reads the events of a webhook in mode `pull`, in order, and acknowledges them once they are processed (contract §10). */
 import { CATCH_UP_FAILURES } from '../kernel/limits/limits.ts';
 import { type CallOptions, CatchUpError, createCalls } from './calls.ts';
 import type { RecordOf } from './delivery.ts';

@@ -25,7 +25,7 @@ export type Refusal = { readonly code: RefusalCode; readonly description: string
 
 /**
  * The sender retries after any of these statuses. After a 413, or a second 4xx about the content, it splits the batch into two halves
- * (contract §5 "Outcome"). Therefore an error of the receiver is 500, and a request of unknown origin is 401.
+ * (contract §5.8). Therefore an error of the receiver is 500, and a request of unknown origin is 401.
  */
 export function statusOf({ code, verified }: Refusal): number {
   return STATUS[code] ?? (verified ? 400 : 401);

@@ -1,4 +1,4 @@
-/** Failed authentications of the last minute (contract §2 "Brute force"). In memory on SQLite, shared by all instances on PostgreSQL. */
+/** Failed authentications of the last minute (contract §2.6). In memory on SQLite, shared by all instances on PostgreSQL. */
 import type { Attempt } from '../domain/throttle.ts';
 import type { Answer } from './database.ts';
 

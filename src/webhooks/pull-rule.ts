@@ -1,5 +1,5 @@
 /**
- * A webhook in mode `pull` has no endpoint, and nothing is sent for it (contract §8 "Pull"). So settings of sending are refused instead of
+ * A webhook in mode `pull` has no endpoint, and nothing is sent for it (contract §10). So settings of sending are refused instead of
  * ignored. Pure.
  */
 import { isDeepStrictEqual } from 'node:util';

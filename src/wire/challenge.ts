@@ -1,5 +1,5 @@
 /**
- * The token challenge: an endpoint proves that it holds the secret (contract §5 "Token challenge"). This is the sender's side, which
+ * The token challenge: an endpoint proves that it holds the secret (contract §5.5). This is the sender's side, which
  * asks and compares. The receiver's side is `challenge-answer.ts`.
  */
 import { CHALLENGE_TOKEN_BYTES } from '../kernel/limits/limits.ts';

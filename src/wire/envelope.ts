@@ -1,4 +1,4 @@
-/** Reads the JSON body of a delivery: the records of one webhook in one attempt (contract §5 "Body"). The inverse is `payload.ts`. */
+/** Reads the JSON body of a delivery: the records of one webhook in one attempt (contract §5.2). The inverse is `payload.ts`. */
 import type { EnvelopeRecord } from '../domain/event.ts';
 import { type Failure, failure, type Verdict } from './verdict.ts';
 

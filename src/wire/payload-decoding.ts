@@ -1,5 +1,5 @@
 /**
- * Decodes a body as its headers say (contract §5 "Encodings"): decrypt, then decompress. The inverse of `payload.ts`, on any runtime with
+ * Decodes a body as its headers say (contract §5.4): decrypt, then decompress. The inverse of `payload.ts`, on any runtime with
  * `DecompressionStream`.
  */
 

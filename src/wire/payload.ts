@@ -1,6 +1,6 @@
 /**
- * Makes a delivery (contract §5): its records as JSON ("Body"), compressed, then encrypted, with the headers that say so ("Encodings"), and
- * its signature. The inverses are `envelope.ts`, `payload-decoding.ts` and `delivery-verification.ts`.
+ * Makes a delivery (contract §5.2, §5.3, §5.4): its records as JSON, compressed, then encrypted, with the headers that say so, and its
+ * signature. The inverses are `envelope.ts`, `payload-decoding.ts` and `delivery-verification.ts`.
  */
 
 import { createHash, createHmac, createSecretKey, hash, type KeyObject, timingSafeEqual } from 'node:crypto';

@@ -1,5 +1,5 @@
 /**
- * The receiver's side of PGP (contract §5 "Encodings"): decrypts what `encryptBinary` of pgp.ts encrypted, on any JavaScript runtime with
+ * The receiver's side of PGP (contract §5.4): decrypts what `encryptBinary` of pgp.ts encrypted, on any JavaScript runtime with
  * WebCrypto. The OpenPGP library is loaded at the first call.
  */
 import type { PrivateKey } from 'openpgp';

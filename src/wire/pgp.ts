@@ -1,5 +1,5 @@
 /**
- * The sender's side of PGP (contract §5 "Encodings"): checks a public key and encrypts for it. The receiver's side is pgp-decryption.ts. The
+ * The sender's side of PGP (contract §5.4): checks a public key and encrypts for it. The receiver's side is pgp-decryption.ts. The
  * OpenPGP library takes 40 ms and 20 MB to load, so it is loaded at the first call.
  */
 import type { AlgorithmInfo, Key, SignaturePacket, Subkey } from 'openpgp';

@@ -1,5 +1,5 @@
 /**
- * The layout of the HMAC signature (contract §5 "HMAC"): the text to sign, the bytes of the key, the `Authorization` header, and the date.
+ * The layout of the HMAC signature (contract §5.3): the text to sign, the bytes of the key, the `Authorization` header, and the date.
  * It hashes nothing and uses nothing of Node's, so it runs on any JavaScript runtime.
  */
 import { AUTHORIZATION_BYTES, SIGNED_HEADERS_MAX } from '../kernel/limits/limits.ts';

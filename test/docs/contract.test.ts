@@ -1,4 +1,4 @@
-/** Checks that the sections of the contract that the code cites exist. */
+/** Checks that the sections of the contract that code and pages cite exist. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,42 +7,59 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const contract = readFileSync(join(root, 'docs', 'contract.md'), 'utf8');
-/** Matches `§5`, and a subheading or leading bold words such as `Outcome` and `Brute force`. */
-const CITATION = /contract §(\d+)(?:\.?\s+"([^"]+)")?/g;
+/** The number of each heading, such as `5` and `5.8`, in the order of the page. */
+const sections = [...contract.matchAll(/^##+ (\S+) /gm)].map(([, number = '']) => number.replace(/\.$/, ''));
+/** `contract §5.8` and `contract §4, §5`. */
+const CITATION = /contract (§[\d.]*\d(?:(?:,| and) §[\d.]*\d)*)/gi;
 
-test('every section of the contract that the code cites exists', () => {
-  const missing = citations().filter(({ section, title }) => {
-    const text = sectionOf(section);
-    if (text === null) return true;
-    return title !== null && !text.includes(`\n### ${title}\n`) && !text.includes(`**${title}`);
+test('the sections of the contract are numbered without gaps', () => {
+  let [major, minor] = [0, 0];
+  const expected = sections.map((number) => {
+    if (number.includes('.')) minor += 1;
+    else [major, minor] = [major + 1, 0];
+    return minor === 0 ? `${major}` : `${major}.${minor}`;
   });
+  assert.ok(sections.length > 50);
+  assert.deepEqual(sections, expected);
+});
+
+test('every section of the contract that code, tests or pages cite exists', () => {
+  const missing = citations().filter(({ section }) => !sections.includes(section));
   assert.deepEqual(missing, []);
 });
 
-test('the code cites the contract', () => {
-  const cited = new Set(citations().map(({ section }) => section));
-  assert.deepEqual([...cited].sort(), ['1', '2', '3', '4', '5', '6', '8']);
+test('no citation names a section of the contract by its title', () => {
+  const byTitle = citedFiles().filter((file) => /§[\d.]+ "/.test(readFileSync(file, 'utf8')));
+  assert.deepEqual(byTitle, []);
 });
 
-function sectionOf(number: string): string | null {
-  const start = contract.indexOf(`\n## §${number} `);
-  if (start === -1) return null;
-  const end = contract.indexOf('\n## ', start + 1);
-  return contract.slice(start, end === -1 ? undefined : end);
+test('the contract refers to sections of its own that exist', () => {
+  const own = contract.replaceAll(/RFC \d+ §[\d.]*\d/g, '');
+  const missing = [...own.matchAll(/§([\d.]*\d)/g)].filter(([, number = '']) => !sections.includes(number));
+  assert.deepEqual(missing, []);
+});
+
+test('the code cites every part of the contract', () => {
+  const cited = new Set(citations().map(({ section }) => section.replace(/\..*/, '')));
+  assert.deepEqual(
+    sections.filter((number) => !number.includes('.') && !cited.has(number)),
+    [],
+  );
+});
+
+function citations(): { file: string; section: string }[] {
+  return citedFiles().flatMap((file) =>
+    [...readFileSync(file, 'utf8').matchAll(CITATION)].flatMap(([, list = '']) =>
+      [...list.matchAll(/[\d.]*\d/g)].map(([section]) => ({ file: file.slice(root.length), section })),
+    ),
+  );
 }
 
-function citations(): { file: string; section: string; title: string | null }[] {
-  const files = ['src', 'test', 'scripts', 'schema.sql'].flatMap((path) => filesBelow(join(root, path)));
-  return files
+function citedFiles(): string[] {
+  return ['src', 'test', 'scripts', 'docs', 'schema.sql', 'CONTRIBUTING.md']
+    .flatMap((path) => filesBelow(join(root, path)))
     .filter(
-      (file) => /\.(ts|mjs|js|sql)$/.test(file) && !file.includes('node_modules') && file !== import.meta.filename,
-    )
-    .flatMap((file) =>
-      [...readFileSync(file, 'utf8').matchAll(CITATION)].map(([, section = '', title]) => ({
-        file: file.slice(root.length),
-        section,
-        title: title ?? null,
-      })),
+      (file) => /\.(ts|mjs|js|sql|md)$/.test(file) && !file.includes('node_modules') && file !== import.meta.filename,
     );
 }
 

@@ -1,6 +1,6 @@
-import { createThrottle } from '../../src/domain/throttle.ts';
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import { createThrottle } from '../../src/domain/throttle.ts';
 import type { Call } from '../../src/http/route.ts';
 import { createClientAuthentication, parametersOf } from '../../src/http/routes/token.ts';
 import { CLIENT_FAILURES_MAX } from '../../src/kernel/limits/limits.ts';

@@ -105,7 +105,7 @@ describe('the package sallyport', () => {
       read.filter((path) => !project.packed.includes(path)),
       [],
     );
-    const known: readonly string[] = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json', ...read];
+    const known: readonly string[] = ['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'package.json', ...read];
     const others = project.packed.filter((path) => !known.includes(path));
     assert.deepEqual(
       others.filter(

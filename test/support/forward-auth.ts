@@ -1,4 +1,4 @@
-/** Tests that every proxy with forward auth must pass (contract §3 "Forward auth"). */
+/** Tests that every proxy with forward auth must pass (contract §3.5). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

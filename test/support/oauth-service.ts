@@ -1,8 +1,8 @@
 /** The OAuth endpoints on a real socket and a real database, and functions to call them. */
 
-import { createThrottle } from '../../src/domain/throttle.ts';
 import { connect, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
+import { createThrottle } from '../../src/domain/throttle.ts';
 import type { User } from '../../src/domain/user.ts';
 import { createRemoteAddress } from '../../src/http/request.ts';
 import { discoveryRoutes } from '../../src/http/routes/discovery.ts';

@@ -1,11 +1,11 @@
 /** A listening server with every route of the API on real services, and its OpenAPI document. */
 
-import { createThrottle } from '../../src/domain/throttle.ts';
 import type { TestContext } from 'node:test';
 import { BUILT_IN_PRODUCTS, BUILT_IN_SCOPES } from '../../src/access/built-in.ts';
 import { createOauthTokens } from '../../src/delivery/oauth.ts';
 import { createSend } from '../../src/delivery/send.ts';
 import { createTestDelivery } from '../../src/delivery/test-delivery.ts';
+import { createThrottle } from '../../src/domain/throttle.ts';
 import type { CheckedEvent } from '../../src/events/event-input.ts';
 import type { Publish } from '../../src/events/publish.ts';
 import { createOnce } from '../../src/http/once.ts';

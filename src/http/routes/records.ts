@@ -1,4 +1,4 @@
-/** `GET /webhooks/{id}/records` and `POST /webhooks/{id}/acknowledge` (contract §8 "Records", "Pull"). */
+/** `GET /webhooks/{id}/records` and `POST /webhooks/{id}/acknowledge` (contract §9, §10). */
 import { z } from 'zod';
 import type { Gate } from '../../access/gate.ts';
 import type { ReadRecordsOf } from '../../delivery/records.ts';

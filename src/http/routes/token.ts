@@ -169,7 +169,7 @@ type AuthenticationParts = {
   readonly clock: Clock;
 };
 
-/** Authentication behind the throttle (contract §2 "Brute force"). All routes share one, so that guesses at one count for all. */
+/** Authentication behind the throttle (contract §2.6). All routes share one, so that guesses at one count for all. */
 export function createClientAuthentication({ tokens, throttle, clock }: AuthenticationParts): ClientAuthentication {
   const authenticate = async (credentials: ClientCredentials, attempt: Attempt): Promise<Client> => {
     // Both are asked at once, since on PostgreSQL each is a query.

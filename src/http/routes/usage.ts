@@ -1,4 +1,4 @@
-/** What customers use, as JSON and as CSV (contract §8 "Usage"). A customer's applications see its own alone. */
+/** What customers use, as JSON and as CSV (contract §8.9). A customer's applications see its own alone. */
 import { z } from 'zod';
 import {
   customerUsageView,

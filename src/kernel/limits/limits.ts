@@ -270,7 +270,7 @@ export const CLOCK_BEHIND_MAX_MS = 60_000;
 /** Webhooks with their own series in the metrics; all others share one. */
 export const METRICS_WEBHOOKS_MAX = 200;
 
-/** Of the filter of a webhook: its JSON text, its conditions, and how deep filters stand in filters (contract §8 "Filters"). */
+/** Of the filter of a webhook: its JSON text, its conditions, and how deep filters stand in filters (contract §7). */
 export const FILTER_BYTES: number = 16 * 1024;
 export const FILTER_CONDITIONS = 50;
 export const FILTER_DEPTH = 8;

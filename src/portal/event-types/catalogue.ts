@@ -136,7 +136,7 @@ export function eventTypeSections(eventType: EventType): Html {
   })}`;
 }
 
-/** Contract §5 "Body". */
+/** Contract §5.2. */
 function recordOf(name: string, sample: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const correlationId = '0193a1f0-0000-7000-8000-000000000004';
   const messageId = '0193a1f0-0000-7000-8000-000000000003';

@@ -1,5 +1,5 @@
 /** Failed authentications on PostgreSQL (`authentication_failure`), which all instances share. */
-import { clientDigest, type Failure, waitMsOf, type Attempt } from '../../domain/throttle.ts';
+import { type Attempt, clientDigest, type Failure, waitMsOf } from '../../domain/throttle.ts';
 import { CLIENT_FAILURES_MAX, FAILURE_WINDOW_MS, NETWORK_FAILURES_MAX } from '../../kernel/limits/limits.ts';
 import { createLru } from '../../kernel/lru.ts';
 import type { Database, Row, Statement } from '../database.ts';

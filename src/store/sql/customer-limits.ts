@@ -1,4 +1,4 @@
-/** The limits of customers on what they have, enforced in the transaction that adds to it (contract §8 "Limits"). */
+/** The limits of customers on what they have, enforced in the transaction that adds to it (contract §8.7). */
 import { ENDPOINTS_LIMIT_DEFAULT, WEBHOOKS_LIMIT_DEFAULT } from '../../kernel/limits/customers.ts';
 import type { LimitedTable } from '../customers.ts';
 import type { Statement } from '../database.ts';

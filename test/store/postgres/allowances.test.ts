@@ -1,4 +1,4 @@
-/** Limits of events a second, which several instances on one PostgreSQL database share (contract §8 "Limits"). */
+/** Limits of events a second, which several instances on one PostgreSQL database share (contract §8.7). */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';

@@ -1,9 +1,9 @@
 /** Failed authentications and values of minutes, which several instances on one PostgreSQL database share (contract §2). */
 
-import { createThrottle, type Attempt } from '../../../src/domain/throttle.ts';
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { createChallenges } from '../../../src/access/passkeys.ts';
+import { type Attempt, createThrottle } from '../../../src/domain/throttle.ts';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
 import { CLIENT_FAILURES_MAX, FAILURE_WINDOW_MS, NETWORK_FAILURES_MAX } from '../../../src/kernel/limits/limits.ts';
 import { createVault, MASTER_KEY_BYTES } from '../../../src/kernel/vault.ts';
