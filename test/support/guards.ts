@@ -46,9 +46,7 @@ export function guardFolder(folder: string, texts: ReadonlyMap<string, string>):
 
 /** Replaces what differs between versions, machines and ports. */
 export function normalised(text: string): string {
-  return text
-    .replaceAll(VERSION, '{version}')
-    .replaceAll(/\b(https?:\/\/)(127\.0\.0\.1|localhost)(:|%3A)\d+/gi, '$1$2$3{port}');
+  return text.replaceAll(VERSION, '{version}').replaceAll(/\b(127\.0\.0\.1|localhost)(:|%3A)\d+/gi, '$1$2{port}');
 }
 
 /** JSON in which a value that fits on a line takes one. */
