@@ -2,9 +2,14 @@
 import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
 
-const { status } = spawnSync(process.execPath, ['scripts/test-suite.ts', 'test/guards'], {
-  cwd: resolve(import.meta.dirname, '..'),
-  stdio: 'inherit',
-  env: { ...process.env, GUARDS: 'write' },
-});
-process.exitCode = status ?? 1;
+for (const [tests, database] of [
+  ['test/guards', {}],
+  ['test/guards/statements.test.ts', { TEST_DATABASE: 'postgres' }],
+] as const) {
+  const { status } = spawnSync(process.execPath, ['scripts/test-suite.ts', tests], {
+    cwd: resolve(import.meta.dirname, '..'),
+    stdio: 'inherit',
+    env: { ...process.env, ...database, GUARDS: 'write' },
+  });
+  if (status !== 0) process.exit(status ?? 1);
+}
