@@ -53,6 +53,7 @@ const ON_BOTH = [
   'embedding.test.ts',
   'employees',
   'events',
+  'guards/statements.test.ts',
   'housekeeping',
   'http',
   'instances',

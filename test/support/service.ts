@@ -37,6 +37,8 @@ export type ServiceOptions = {
   readonly logLevel?: LogLevel;
   /** A program that runs the command appended to its arguments. Only for `spawnService`. */
   readonly through?: readonly [string, ...string[]];
+  /** The time at which its clock stands until the test advances it, from the first start on. Without it the clock runs. */
+  readonly now?: number;
   /** Additional settings. */
   readonly env?: Readonly<Record<string, string>>;
 };
@@ -76,9 +78,10 @@ export type ServiceProcess = TestService & {
 
 /** Starts the service in this process on a free port. It may send to this machine. */
 export async function startService(t: TestContext, options: ServiceOptions = {}): Promise<ServiceInProcess> {
-  const { dataDir, credentials } = options.after ?? (await freshFolder(t));
+  const { now } = options;
   let ahead = 0;
-  const clock = (): number => Date.now() + ahead;
+  const clock = (): number => (now ?? Date.now()) + ahead;
+  const { dataDir, credentials } = options.after ?? (await freshFolder(t, now === undefined ? undefined : clock));
   const log = createLogReader();
   const config = readConfig(environment(t, dataDir, options));
   const sallyport = await createSallyport(config, createLog(config.logLevel, { write: log.take }), { clock });
@@ -124,10 +127,11 @@ export async function changeBeside(
   await (await openBeside(t, service)).commit([{ sql, params }]);
 }
 
-/** Copies a data folder after its first start, which takes a third of a second and happens once per process. */
-async function freshFolder(t: TestContext): Promise<Pick<Service, 'dataDir' | 'credentials'>> {
-  firstStarted ??= makeFirstStart();
-  const { dataDir: original, credentials } = await firstStarted;
+/** Copies a data folder after its first start, which takes a third of a second and happens once per process, or once for each `clock`. */
+async function freshFolder(t: TestContext, clock?: () => number): Promise<Pick<Service, 'dataDir' | 'credentials'>> {
+  const started = clock === undefined ? (firstStarted ?? makeFirstStart()) : makeFirstStart(clock);
+  if (clock === undefined) firstStarted = started;
+  const { dataDir: original, credentials } = await started;
   const dataDir = join(temporaryFolder(t), 'data');
   cpSync(original, dataDir, { recursive: true });
   const template = databaseUrlOf(original);
@@ -142,14 +146,14 @@ async function emptyFolder(t: TestContext): Promise<string> {
   return dataDir;
 }
 
-async function makeFirstStart(): Promise<Pick<Service, 'dataDir' | 'credentials'>> {
+async function makeFirstStart(clock?: () => number): Promise<Pick<Service, 'dataDir' | 'credentials'>> {
   const dataDir = mkdtempSync(join(tmpdir(), 'sallyport-test-'));
   process.once('exit', () => rmSync(dataDir, { recursive: true, force: true }));
   if (onPostgres) databaseUrls.set(dataDir, await createDatabase());
   // Not through a pooler, whose connections stay open: only a database that nobody uses can be copied.
   const url = databaseUrlOf(dataDir);
   const config = readConfig({ SALLYPORT_DATA: dataDir, ...(url === null ? {} : { SALLYPORT_DATABASE_URL: url }) });
-  const sallyport = await createSallyport(config, createLog('silent'));
+  const sallyport = await createSallyport(config, createLog('silent'), clock === undefined ? {} : { clock });
   const credentials = sallyport.firstCredentials;
   assert.ok(credentials);
   await sallyport.credentialsShown();

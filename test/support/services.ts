@@ -13,7 +13,7 @@ import { createLog } from '../../src/observe/log.ts';
 import type { EgressPolicy } from '../../src/outbound/egress.ts';
 import { readingServices, type UntypedServices } from '../../src/program-services.ts';
 import { createServices, type Services } from '../../src/services/services.ts';
-import { openTestStore, type TestStore } from './store.ts';
+import { openTestStore, type TestStore, type TestStoreOptions } from './store.ts';
 import { egressOf, LOOPBACK, loopbackTransport } from './transport.ts';
 import { type PgpVectorName, pgpVector } from './vectors.ts';
 
@@ -31,9 +31,7 @@ export type TestServices = TestStore &
     wakes(): number;
   };
 
-export type TestServiceOptions = {
-  readonly now?: number;
-  readonly writerThread?: boolean;
+export type TestServiceOptions = TestStoreOptions & {
   readonly egress?: EgressPolicy;
   /** Additional authorities that the transport trusts, in PEM. */
   readonly caPem?: string;
