@@ -1,4 +1,4 @@
-/** The result of a benchmark: figures round by round, and goals. The same record is printed, stored and drawn. */
+/** The result of a benchmark: figures round by round, and goals. The same record is printed and stored. */
 import { median, ratios } from './statistics.ts';
 
 export type Unit = '/s' | 'ms' | 'µs' | 'MB' | '×';
@@ -18,14 +18,6 @@ export type Goal = {
   readonly unit: Unit | '%';
 };
 
-/**
- * Bars of the rows' first figure, or a line a row through its figures (in their order): as they are, or in proportion to the
- * first. `goal` is what no line may pass.
- */
-export type Chart =
-  | { readonly kind: 'bars' }
-  | { readonly kind: 'lines'; readonly isRelative: boolean; readonly goal: number };
-
 /** A part of the time in which a thread was busy, of 1. */
 export type Share = { readonly what: string; readonly share: number };
 
@@ -44,7 +36,6 @@ export type BenchResult = {
   readonly goals: readonly Goal[];
   /** Each names a missing part of the result, and why. */
   readonly notMeasured: readonly string[];
-  readonly chart: Chart;
   /** Of a measurement of its own, which is none of the rounds. Older results have none, and say nothing of it. */
   readonly profile?: readonly ThreadProfile[] | null;
   readonly seconds: number;
