@@ -10,7 +10,7 @@ import {
 } from '../../src/wire/payload.ts';
 import type { CustomHeader } from '../../src/wire/signature.ts';
 
-export type HeaderPair = readonly [name: string, value: string];
+type HeaderPair = readonly [name: string, value: string];
 
 /** A request as sent over the wire. */
 export type RawRequest = {

@@ -4,7 +4,7 @@ import { median, ratios } from './statistics.ts';
 export type Unit = '/s' | 'ms' | 'µs' | 'MB' | '×';
 
 /** A column: a figure of every row. */
-export type Figure = { readonly name: string; readonly unit: Unit };
+type Figure = { readonly name: string; readonly unit: Unit };
 
 /** A contender, or an operation. One value a round for each figure it has. */
 export type Row = { readonly name: string; readonly values: Readonly<Record<string, readonly number[]>> };

@@ -45,7 +45,7 @@ export type SentStatement = readonly [statement: number, expectChanges: number, 
 export type SentList = readonly SentStatement[];
 
 /** For each statement its changes, or its rows if it returned any; then the duration of the statements in milliseconds. */
-export type SentOutcome =
+type SentOutcome =
   | readonly [results: readonly (number | AttachmentPlace)[], statementsMs: number]
   | { readonly error: SentError };
 
