@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { baseEnvironment } from '../support/environment.ts';
 import { temporaryFolder } from '../support/service.ts';
 
 const scripts = join(import.meta.dirname, '..', '..', 'scripts');
-const { scripts: commands } = JSON.parse(readFileSync(join(scripts, '..', 'package.json'), 'utf8')) as {
-  scripts: Record<string, string>;
-};
+const { scripts: commands, devDependencies } = JSON.parse(
+  readFileSync(join(scripts, '..', 'package.json'), 'utf8'),
+) as Record<'scripts' | 'devDependencies', Record<string, string>>;
 
 test('npm start installs the packages of the service only, and npm test adds the others beside a running service', (t) => {
   const folder = temporaryFolder(t);
@@ -56,6 +56,30 @@ test('npm start installs the packages of the service only, and npm test adds the
   assert.equal(run(commands['test:slow'] ?? '', checkout), '--slow\n');
   assert.deepEqual([isInstalled('tested'), existsSync(read)], [true, true]);
 });
+
+test('a script that installs the packages of the service only imports no other package', () => {
+  const files = Object.values(commands).flatMap((command) => {
+    const [, words = ''] = command.split(' scripts/run.mjs ');
+    return words.includes('--development') ? [] : words.split(' ').filter((word) => /\.ts$/.test(word));
+  });
+  assert.ok(files.includes('src/main.ts') && files.length > 3, files.join());
+  for (const file of files) {
+    for (const imported of importedBy(join(scripts, '..', file), new Set())) {
+      const source = readFileSync(imported, 'utf8');
+      const wrong = Object.keys(devDependencies).filter((name) => source.includes(`from '${name}'`));
+      assert.deepEqual(wrong, [], `${file} imports ${imported}`);
+    }
+  }
+});
+
+/** The file, and all local files that it imports, directly or not. */
+function importedBy(file: string, found: Set<string>): Set<string> {
+  if (found.has(file) || !existsSync(file)) return found;
+  found.add(file);
+  for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(/\b(?:from |import |import\()'(\.[^']+)'/g))
+    importedBy(resolve(dirname(file), path), found);
+  return found;
+}
 
 function write(file: string, content: string): void {
   mkdirSync(dirname(file), { recursive: true });
