@@ -15,12 +15,12 @@ const installedFile = join(root, 'node_modules', '.package-lock.json');
 const installingFile = join(root, '.installing');
 const WAIT_STEP_MS = 250;
 
-/** Runs `npm ci` if packages are missing. With `development: false`, packages that only tests and checks use may be missing. */
+/** Installs missing packages. With `development: false`, packages that only tests and checks use may be missing, and are not installed. */
 export function installMissing({ development }) {
   if (isInstalled(development)) return;
   lock();
   try {
-    if (!isInstalled(development)) install();
+    if (!isInstalled(development)) install(development);
   } finally {
     rmSync(installingFile, { force: true });
   }
@@ -48,8 +48,12 @@ function isInstalled(development) {
     if (path === '') return true;
     const found = present[path];
     if (found !== undefined) return found.version === entry.version && found.integrity === entry.integrity;
-    return entry.optional === true || (!development && (entry.dev === true || entry.devOptional === true));
+    return entry.optional === true || (!development && isForDevelopment(entry));
   });
+}
+
+function isForDevelopment(entry) {
+  return entry.dev === true || entry.devOptional === true;
 }
 
 function readPackages(file) {
@@ -57,14 +61,21 @@ function readPackages(file) {
   return JSON.parse(readFileSync(file, 'utf8')).packages;
 }
 
-function install() {
+function install(development) {
   process.stderr.write('Installing the packages of package-lock.json\n');
-  const include = ['--include=dev', '--include=optional'];
+  const present = Object.values(readPackages(installedFile));
+  // `npm ci` would remove the files of a service that runs.
+  const command = present.length === 0 ? ['ci'] : ['install', '--no-save'];
+  const isDeveloped = development || present.some(isForDevelopment);
+  const include = [isDeveloped ? '--include=dev' : '--omit=dev', '--include=optional'];
   const quiet = ['--no-audit', '--no-fund', '--loglevel=error'];
   // npm's output goes to stderr, because stdout belongs to the command that runs next.
-  const { status, error } = spawnSync('npm', ['ci', ...include, ...quiet], { cwd: root, stdio: ['ignore', 2, 2] });
+  const { status, error } = spawnSync('npm', [...command, ...include, ...quiet], {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+  });
   if (error) throw new Error(`cannot run npm to install the packages: ${error.message}`);
-  if (status !== 0) throw new Error(`npm ci failed with status ${status}`);
+  if (status !== 0) throw new Error(`npm ${command[0]} failed with status ${status}`);
 }
 
 /** Locks the installation, because two at once would remove each other's files. The lock of a process that has ended is void. */

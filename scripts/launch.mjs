@@ -1,4 +1,4 @@
-/** Runs a .ts file with the project's Node in place of this process, as far as a parent process can. */
+/** Runs the project's Node in place of this process, as far as a parent process can. */
 
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
@@ -11,10 +11,10 @@ const NODE_FLAGS = ['--disable-warning=ExperimentalWarning'];
 export const RESTARTS = { max: 5, withinMs: 600_000, pauseMs: 1000, runningMs: 5000 };
 
 /**
- * Passes stdio, working directory and signals on, and ends as the child ends: same exit code, or same signal. With `restarts`, a child
+ * `args` are options of Node, a file and its arguments. Passes stdio, working directory and signals on, and ends as the child ends: same exit code, or same signal. With `restarts`, a child
  * that exits with code 1 is started again within these limits.
  */
-export function launch(file, args, { restarts = null } = {}) {
+export function launch(args, { restarts = null } = {}) {
   const restartedAt = [];
   let child = null;
   let pause = null;
@@ -43,7 +43,7 @@ export function launch(file, args, { restarts = null } = {}) {
   };
   const run = () => {
     const startedAt = performance.now();
-    child = spawn(projectNode(), [...NODE_FLAGS, file, ...args], { stdio: 'inherit' });
+    child = spawn(projectNode(), [...NODE_FLAGS, ...args], { stdio: 'inherit' });
     child.on('error', (error) => {
       process.stderr.write(`${error.message}\n`);
       process.exitCode = 1;

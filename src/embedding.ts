@@ -21,7 +21,7 @@ export type { Caller } from './access/gate.ts';
 
 /** A request of `node:http` or Express, or a request of Fastify, which contains one. */
 export type HostRequest = IncomingMessage | { readonly raw: IncomingMessage };
-export type HostResponse = ServerResponse | { readonly raw: ServerResponse; hijack(): unknown };
+type HostResponse = ServerResponse | { readonly raw: ServerResponse; hijack(): unknown };
 
 /**
  * For `app.use` of Express and `onRequest` of Fastify; with `node:http`, call it. Either answers the request, or leaves it untouched and

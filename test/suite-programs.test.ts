@@ -1,6 +1,7 @@
 /** What the test suite does on a machine that lacks programs (README, "Test"). */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 
@@ -10,7 +11,7 @@ const FILES = ['cli/completion', 'wire/pgp', 'portal/accessibility', 'store/post
 
 /** Runs the suite with an empty PATH, as on a machine without any of the programs. */
 function runSuite(env: Readonly<Record<string, string>>, files: readonly string[]) {
-  const args = ['--disable-warning=ExperimentalWarning', 'scripts/test-suite.ts', ...files];
+  const args = ['--disable-warning=ExperimentalWarning', 'scripts/suite.ts', ...files];
   return spawnSync(process.execPath, args, {
     cwd: root,
     encoding: 'utf8',
@@ -41,5 +42,12 @@ describe('the test suite on a machine without the programs that tests run', () =
     assert.equal(status, 1);
     assert.match(stdout, /^ℹ skipped 0$/m);
     assert.match(stdout, /spawnSync zsh ENOENT/);
+  });
+});
+
+describe('node --test', () => {
+  it('takes no program of scripts/ for a test', () => {
+    const taken = ['test.*', 'test-*', '*-test.*', '*_test.*', '*.test.*'];
+    assert.deepEqual(globSync(taken, { cwd: join(root, 'scripts') }), []);
   });
 });

@@ -21,7 +21,7 @@ export const USAGE = `usage: npm run bench -- [${NAMES.join('|')} …] [options]
 
 Without a name: all of them, in less than 15 minutes. \`report\` measures nothing and writes the report of what was measured last.
 
-  --write-report     write docs/benchmarks.md and its charts afterwards, of the newest result of every benchmark
+  --write-report     write docs/benchmarks.md afterwards, of the newest result of every benchmark
   --rounds <n>       how often everything is measured (5)
   --soak-minutes <n> how long the soak of \`memory\` takes (1)
   --folder <path>    where databases are put meanwhile, on a disk (/var/tmp)

@@ -1,6 +1,6 @@
 /** Calls the service's API and checks the status of each answer. */
 
-export type Answer<T> = { readonly status: number; readonly headers: Headers; readonly body: T };
+type Answer<T> = { readonly status: number; readonly headers: Headers; readonly body: T };
 
 export type Api = {
   readonly url: string;

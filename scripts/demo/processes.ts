@@ -17,7 +17,7 @@ export type Stage = {
   clear(): Promise<void>;
 };
 
-export type ServiceProcess = Client & {
+type ServiceProcess = Client & {
   readonly url: string;
   readonly pid: number;
   readonly adminUserName: string;

@@ -30,7 +30,7 @@ import type { Store } from '../store/store.ts';
 import { isScopeOfOperator } from './built-in.ts';
 import { requireRightsOfApplication } from './containment.ts';
 
-export const applicationInput = z
+const applicationInput = z
   .strictObject({
     customerId: customerIdInput,
     name: displayName,
@@ -91,7 +91,7 @@ export const regenerateInput = z
     revokeTokens: z.boolean().default(false).meta({ description: 'Refuses every token issued so far, too.' }),
   })
   .meta({ id: 'RegenerateSecretInput', description: 'What becomes of the replaced secret, and of tokens.' });
-export type RegenerateInput = z.output<typeof regenerateInput>;
+type RegenerateInput = z.output<typeof regenerateInput>;
 
 export const APPLICATION_LIST: ListRules = {
   name: 'applications',

@@ -26,7 +26,7 @@ import type { ShortLivedValues } from '../store/short-lived.ts';
 import type { Store } from '../store/store.ts';
 
 /** `origin` is the browser's, checked to be the portal's. `visitor` is the secret that its forms are bound to. */
-export type Place = { readonly origin: string; readonly visitor: string };
+type Place = { readonly origin: string; readonly visitor: string };
 
 export type Passkeys = {
   /** Whether passkeys work at this address. They need a host name, not an IP address. */

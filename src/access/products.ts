@@ -70,7 +70,7 @@ const rule = z.strictObject({
     .meta({ description: "What the user needs; absent: the permission with the scope's name." }),
 });
 
-export const productInput = z
+const productInput = z
   .strictObject({
     name: displayName,
     scopes: z.array(scope).max(SCOPES_PER_PRODUCT_MAX).default([]),
@@ -81,7 +81,7 @@ export const productInput = z
     description: 'An API with its scopes, and the rules that say which request needs which.',
   });
 export type ProductBody = BodyOf<typeof productInput>;
-export type ProductInput = z.output<typeof productInput>;
+type ProductInput = z.output<typeof productInput>;
 
 export const productView = z
   .object({

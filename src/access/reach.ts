@@ -11,7 +11,7 @@ export type Reach =
   | { readonly rule: null; readonly reason: string }
   | { readonly rule: RuleMatch; readonly applications: readonly Reacher[] };
 
-export type Reacher = Pick<ScopeHolder, 'id' | 'name' | 'clientId' | 'userName'> & {
+type Reacher = Pick<ScopeHolder, 'id' | 'name' | 'clientId' | 'userName'> & {
   /** Why the application cannot make the request although it holds the scope, or null. */
   readonly obstacle: string | null;
 };

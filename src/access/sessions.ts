@@ -53,7 +53,7 @@ export type Sessions = {
 };
 
 /** Proof that a user's password was entered: the hash that it matched. */
-export type Confirmed = { readonly passwordHash: string };
+type Confirmed = { readonly passwordHash: string };
 
 const TOKEN_BYTES = 32;
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;

@@ -14,10 +14,10 @@ import type { Store } from '../store/store.ts';
 import { findGrant } from './gate.ts';
 
 export type ClientCredentials = { readonly clientId: string; readonly clientSecret: string };
-export type IssuedToken = { readonly accessToken: string; readonly expiresInSeconds: number; readonly scope: string };
+type IssuedToken = { readonly accessToken: string; readonly expiresInSeconds: number; readonly scope: string };
 
 /** The members of RFC 7662 §2.2 that apply, and those of contract §2. */
-export type Introspection =
+type Introspection =
   | { readonly active: false }
   | {
       readonly active: true;

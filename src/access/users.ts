@@ -32,7 +32,7 @@ const constraints = z.strictObject({
   divisions: distinct(text(1, 100), 1000).optional(),
 });
 
-export const userInput = z
+const userInput = z
   .strictObject({
     customerId: customerIdInput,
     userName: word(100)
@@ -52,7 +52,7 @@ export const userInput = z
   })
   .meta({ id: 'UserInput', description: 'A portal account.' });
 export type UserBody = BodyOf<typeof userInput>;
-export type UserInput = z.output<typeof userInput>;
+type UserInput = z.output<typeof userInput>;
 
 export const userView = z
   .object({

@@ -118,32 +118,3 @@ export const GROUPS: readonly GroupEntry[] = [
     load: async () => (await import('./about.ts')).versionCommands,
   },
 ];
-
-const FORMER_NAMES: ReadonlyMap<string, string> = new Map([
-  ['event types', 'event-type list'],
-  ['event type-create', 'event-type create'],
-]);
-
-/** Arguments in their present form, for scripts that use a former one. */
-export function presentForm(words: readonly string[]): readonly string[] {
-  const [first, second, ...rest] = words;
-  const renamed = FORMER_NAMES.get(`${first} ${second}`);
-  if (renamed !== undefined) return [...renamed.split(' '), ...rest];
-  return first === 'event' && second === 'publish' && rest.some((word) => /^--type(=|$)/.test(word))
-    ? [first, second, ...publishOperands(rest)]
-    : words;
-}
-
-/** `--type <type> --data <json>` as operands. `--data` was the data of the event: no data folder has such a path. */
-function publishOperands(words: readonly string[]): string[] {
-  const found = { type: [] as string[], data: [] as string[] };
-  const others: string[] = [];
-  for (const [at, word] of words.entries()) {
-    const [, option, joined] = /^--(type|data)(?:=(.*))?$/s.exec(word) ?? [];
-    const [, separate] = /^--(type|data)$/.exec(words[at - 1] ?? '') ?? [];
-    if (option === 'type' || separate === 'type') found.type = [joined ?? word];
-    else if (option === 'data' || separate === 'data') found.data = [joined ?? word];
-    else others.push(word);
-  }
-  return [...found.type, ...found.data, ...others];
-}

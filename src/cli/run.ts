@@ -2,7 +2,7 @@
 import { standardError } from '../observe/log-destination.ts';
 import { type Command, type CommandGroup, type GroupEntry, parseInvocation } from './command.ts';
 import { didYouMean, UsageError } from './errors.ts';
-import { GROUPS, presentForm } from './groups.ts';
+import { GROUPS } from './groups.ts';
 import { commandHelp, groupHelp, overviewHelp } from './help.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -17,8 +17,7 @@ export async function run(words: readonly string[], terminal: Terminal): Promise
   }
 }
 
-async function dispatch(given: readonly string[], terminal: Terminal): Promise<number> {
-  const words = presentForm(given);
+async function dispatch(words: readonly string[], terminal: Terminal): Promise<number> {
   const [first, ...rest] = words;
   if (first === undefined) throw new UsageError('Missing command', '');
   if (first === '--help' || first === '-h' || (first === 'help' && rest.length === 0)) {

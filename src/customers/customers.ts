@@ -50,7 +50,7 @@ function limitsOf({ endpoints, webhooks, eventsPerSecond }: z.output<typeof limi
   };
 }
 
-export const customerInput = z
+const customerInput = z
   .strictObject({
     name: displayName,
     externalId: plainText(EXTERNAL_ID_MAX_LENGTH)
@@ -65,7 +65,7 @@ export const customerInput = z
   })
   .meta({ id: 'CustomerInput', description: 'Whoever you serve: the owner of endpoints, webhooks and applications.' });
 export type CustomerBody = BodyOf<typeof customerInput>;
-export type CustomerInput = z.output<typeof customerInput>;
+type CustomerInput = z.output<typeof customerInput>;
 
 export const customerView = z
   .object({

@@ -56,7 +56,7 @@ export const portalLinkInput = z
       }),
   })
   .meta({ id: 'PortalLinkInput', description: 'Who opens the portal of a customer, and for how long.' });
-export type PortalLinkInput = z.output<typeof portalLinkInput>;
+type PortalLinkInput = z.output<typeof portalLinkInput>;
 
 export const portalLinkView = z
   .object({

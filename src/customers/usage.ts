@@ -55,7 +55,7 @@ export type UsageQuery = Period & {
   readonly customerId: string | null;
 };
 
-export type UsagePage = { readonly items: readonly ListedUsageView[]; readonly nextCursor: string | null };
+type UsagePage = { readonly items: readonly ListedUsageView[]; readonly nextCursor: string | null };
 
 export type UsageReads = {
   /** Throws 404 for an unknown customer. Also takes `externalId:…`. */

@@ -31,7 +31,7 @@ import {
 import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
 import type { ThreadEvents } from '../store/sqlite/driver/thread-writer.ts';
 import type { Store } from '../store/store.ts';
-import { type Data, DataFolderError, masterKeyPath, masterKeyPrefix, type Storage } from './data.ts';
+import { type Data, DataFolderError, masterKeyPath, masterKeyPrefix, type Storage, withFirstStart } from './data.ts';
 import { createDownloads, removeDownload } from './download.ts';
 import { type FolderLock, LOCK_FILE, lockFolder } from './folder-lock.ts';
 import { makeMasterKey, readMasterKey } from './master-key.ts';
@@ -120,25 +120,13 @@ async function openStore(
     await installBuiltInProducts(store, clock());
     await installBuiltInEventTypes(store, clock());
   }
-  const firstStart = (await store.users.isEmpty()) || (await firstCredentials.get()) !== null;
   const close = async (): Promise<void> => {
     await db.close();
     lock?.release();
   };
+  const { dataDir } = config;
   const storage = storageOf(db, vault);
-  return {
-    dataDir: config.dataDir,
-    db,
-    storage,
-    store,
-    vault,
-    clock,
-    ids,
-    random,
-    firstCredentials,
-    firstStart,
-    close,
-  };
+  return withFirstStart({ dataDir, db, storage, store, vault, clock, ids, random, firstCredentials, close });
 }
 
 function storageOf(db: SqliteDatabase, vault: Vault): Storage {

@@ -23,6 +23,14 @@ export type Data = {
   close(): Promise<void>;
 };
 
+/** Adds to what was opened whether the first start is still to be finished. */
+export async function withFirstStart<Opened extends Omit<Data, 'firstStart'>>(
+  opened: Opened,
+): Promise<Opened & Pick<Data, 'firstStart'>> {
+  const { store, firstCredentials } = opened;
+  return { ...opened, firstStart: (await store.users.isEmpty()) || (await firstCredentials.get()) !== null };
+}
+
 /** What differs between the databases. Pages and commands ask for what they need from here, never for the kind of database. */
 export type Storage = {
   /** Where a thread opens the database for itself. */
@@ -59,7 +67,7 @@ export type Signals = {
   onWork(listener: () => void): void;
 };
 
-export type StorageFiles = {
+type StorageFiles = {
   /** Whether the files are no longer where they were opened; null if they are. */
   problem(): 'missing' | 'replaced' | null;
   /** Saves what was acknowledged if only the log is gone from its place. Resolves to whether it did. */

@@ -22,7 +22,15 @@ import { createPostgresStore } from '../store/postgres/store.ts';
 import { largestRowKey } from '../store/sql/row-keys.ts';
 import { firstCredentialStore } from '../store/sql/settings.ts';
 import type { Store } from '../store/store.ts';
-import { type Data, DataFolderError, masterKeyPath, masterKeyPrefix, type Signals, type Storage } from './data.ts';
+import {
+  type Data,
+  DataFolderError,
+  masterKeyPath,
+  masterKeyPrefix,
+  type Signals,
+  type Storage,
+  withFirstStart,
+} from './data.ts';
 import { makeMasterKey, readMasterKey } from './master-key.ts';
 import { MOVE_SETTING } from './move.ts';
 import { settleRotation } from './rotation.ts';
@@ -194,22 +202,10 @@ async function openStore(config: Config, db: PostgresDatabase, exclusive: boolea
     await repeatIfBeaten(() => installBuiltInProducts(store, clock()));
     await repeatIfBeaten(() => installBuiltInEventTypes(store, clock()));
   }
-  const firstStart = (await store.users.isEmpty()) || (await firstCredentials.get()) !== null;
   const close = async (): Promise<void> => db.close();
+  const { dataDir } = config;
   const storage = storageOf(config, db);
-  return {
-    dataDir: config.dataDir,
-    db,
-    storage,
-    store,
-    vault,
-    clock,
-    ids,
-    random,
-    firstCredentials,
-    firstStart,
-    close,
-  };
+  return withFirstStart({ dataDir, db, storage, store, vault, clock, ids, random, firstCredentials, close });
 }
 
 function storageOf(config: Config, db: PostgresDatabase): Storage {

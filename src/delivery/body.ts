@@ -40,7 +40,7 @@ export type BatchBodyRequest = BodyRequest & {
 };
 
 /** A stored record is damaged: the batch is not sent with it. */
-export type Unreadable = { readonly unreadable: string };
+type Unreadable = { readonly unreadable: string };
 
 /**
  * `subjects`: whom its records are about. `erased`: no record of it has a payload any more. `clear`: one of them may not go out in

@@ -20,7 +20,7 @@ export type Membership = {
   stop(): Promise<void>;
 };
 
-export type MembershipListener = {
+type MembershipListener = {
   /** Others may have taken what this instance held: whatever is under way no longer counts. */
   lost(): void;
   /** Ends work on these webhooks, which others should take, and calls `handedOver` for each. */

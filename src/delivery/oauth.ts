@@ -100,7 +100,7 @@ function refusedToken({ problem, outcome }: Extract<TokenReply, { ok: false }>):
   return failure('oauth_token', `${problem}: ${body === '' ? '(empty body)' : body}`, outcome);
 }
 
-export type TokenReply =
+type TokenReply =
   | {
       readonly ok: true;
       readonly token: string;

@@ -21,7 +21,7 @@ import { isExpired } from '../webhooks/keys.ts';
 import { makeBody, someMustBeEncrypted } from './body.ts';
 import type { LogWatch } from './log-watch.ts';
 
-export type RecordsQuery = {
+type RecordsQuery = {
   /** The offset of the last record that the reader has; -1: none. Null: in mode `pull` what is acknowledged, otherwise -1. */
   readonly after: number | null;
   readonly limit: number;

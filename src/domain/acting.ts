@@ -12,7 +12,7 @@ export type Acting = {
 };
 
 /** `unlimited` is for the holders of the data folder and the master key: the command line, an embedding program and the service. */
-export type Authority = 'unlimited' | Held;
+type Authority = 'unlimited' | Held;
 
 /** The rights of a caller: those of its user, and the scopes of its token. */
 export type Held = {

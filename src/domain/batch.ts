@@ -146,7 +146,7 @@ export type Result =
 
 export type Finished = { readonly job: Job; readonly result: Result };
 
-export type AttemptKind = 'delivery' | 'heartbeat' | 'test';
+type AttemptKind = 'delivery' | 'heartbeat' | 'test';
 
 export type AttemptRecord = {
   readonly id: string;

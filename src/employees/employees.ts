@@ -36,7 +36,7 @@ export const employeeInput = z
   })
   .meta({ id: 'EmployeeInput', description: 'An employee as the HR system tells it.' });
 export type EmployeeBody = BodyOf<typeof employeeInput>;
-export type EmployeeInput = z.output<typeof employeeInput>;
+type EmployeeInput = z.output<typeof employeeInput>;
 
 export const employeeView = z
   .object({

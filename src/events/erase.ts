@@ -33,7 +33,7 @@ export const eraseInput = z
     subject: reference.meta({ description: 'Whom it is about, as the events said; for employees the `userId`.' }),
   })
   .meta({ id: 'EraseInput', description: 'Whose data to erase.' });
-export type EraseInput = z.output<typeof eraseInput>;
+type EraseInput = z.output<typeof eraseInput>;
 
 const STATES = ['overwriting', 'removing_copies', 'finished'] as const;
 

@@ -26,7 +26,7 @@ import { type Administration, administer } from '../resources/administration.ts'
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import type { Store } from '../store/store.ts';
 
-export const eventTypeInput = z
+const eventTypeInput = z
   .strictObject({
     name: z.string().regex(EVENT_TYPE_NAME, 'must be of the form <category>.<name>, in lower case'),
     description: text(0, 1000).default(''),
@@ -60,7 +60,7 @@ export const eventTypePatch = eventTypeInput
   .omit({ name: true })
   .meta({ id: 'EventTypePatch', description: eventTypeInput.description });
 export type EventTypeBody = BodyOf<typeof eventTypeInput>;
-export type EventTypeInput = z.output<typeof eventTypeInput>;
+type EventTypeInput = z.output<typeof eventTypeInput>;
 
 export const eventTypeView = z
   .object({

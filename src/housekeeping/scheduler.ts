@@ -40,7 +40,7 @@ export type SchedulerOptions = {
   readonly pause?: Pause;
 };
 
-export type Pause = (ms: number, signal: AbortSignal) => Promise<void>;
+type Pause = (ms: number, signal: AbortSignal) => Promise<void>;
 
 type Run = { readonly job: Job; readonly step: Step; rows: number };
 

@@ -72,7 +72,7 @@ export type ReplyDescription = {
 };
 
 /** How callers of an open route authenticate, and the scope that they need. */
-export type OpenAuthentication = {
+type OpenAuthentication = {
   /** `none`: some calls need no authentication. */
   readonly by: readonly ('body' | 'basic' | 'bearer' | 'none')[];
   readonly scope?: string;

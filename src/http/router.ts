@@ -12,7 +12,7 @@ import { printable, textProblem } from '../kernel/validation.ts';
 import { decodeFormText } from './body.ts';
 import type { Route } from './route.ts';
 
-export type Routed = {
+type Routed = {
   readonly route: Route;
   readonly params: Readonly<Record<string, string>>;
   readonly segments: readonly string[];

@@ -90,20 +90,9 @@ function pathOf(place: Pick<Place, 'above' | 'name'>): PropertyKey[] {
 }
 
 /**
- * Applies a merge patch (RFC 7396) to `target`, the input that would create the record, and validates the result. Refuses unknown fields
- * even if the patch removes them: `{"nmae": null}` is a mistake too.
+ * Refuses a merge patch (RFC 7396) that is not an object, or names fields that are unknown or cannot change, even to remove them:
+ * `{"nmae": null}` is a mistake too.
  */
-export function validatePatch<T>(
-  schema: z.ZodType<T>,
-  target: unknown,
-  patch: unknown,
-  reserved: Readonly<Record<string, string>> = {},
-): T {
-  refusePatch(schema, patch, reserved);
-  return validate(schema, mergePatch(target, patch), reserved);
-}
-
-/** The part of `validatePatch` that needs no target: refuses a patch that is not an object or names fields that cannot change. */
 export function refusePatch(
   schema: z.ZodType,
   patch: unknown,

@@ -11,7 +11,7 @@ import { FEED_BUFFERED, FEED_OTHERS_EVERY_MS, FEED_SEEN_MAX, FEED_WEBHOOKS_EVERY
 import { createLru } from '../kernel/lru.ts';
 import type { LiveAttempt } from '../store/deliveries.ts';
 
-export type FeedItem = {
+type FeedItem = {
   readonly webhookId: string;
   readonly attempt: AttemptRecord;
   /** The outcome for the records; null for a heartbeat, a test, or an attempt of another instance. */

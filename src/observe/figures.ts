@@ -27,7 +27,7 @@ export const PERIODS: Readonly<Record<Period, { readonly spanSeconds: FigureSpan
   week: { spanSeconds: 3600, points: 168 },
 };
 
-export type Counts = Omit<Figures, 'latencies'> & {
+type Counts = Omit<Figures, 'latencies'> & {
   /** The median and the 95th percentile of attempts in milliseconds, to within a seventh; null without attempts. */
   readonly p50Ms: number | null;
   readonly p95Ms: number | null;

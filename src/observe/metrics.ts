@@ -1,14 +1,5 @@
 /** The metrics in Prometheus's text format: those of a service, and those of the process, which all its services share. */
-
-import {
-  Counter,
-  type CounterConfiguration,
-  collectDefaultMetrics,
-  Gauge,
-  Histogram,
-  type HistogramConfiguration,
-  Registry,
-} from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { ObserveSettled } from '../delivery/settle.ts';
 import type { SettledBatch } from '../domain/batch.ts';
 import type { ObserveStep } from '../housekeeping/scheduler.ts';
@@ -45,13 +36,13 @@ export function createMetrics({ queues, clock, instances = null }: Dependencies)
   const build = new Gauge({ ...GAUGES.build, registers });
   build.set({ version: VERSION }, 1);
 
-  const requests = counterTally(own, COUNTERS.requests);
-  const requestSeconds = histogramTally(own, HISTOGRAMS.requestSeconds);
-  const tokens = counterTally(own, COUNTERS.tokens);
-  const refusals = counterTally(own, COUNTERS.refusals);
+  const requests = new Counter({ ...COUNTERS.requests, registers });
+  const requestSeconds = new Histogram({ ...HISTOGRAMS.requestSeconds, registers });
+  const tokens = new Counter({ ...COUNTERS.tokens, registers });
+  const refusals = new Counter({ ...COUNTERS.refusals, registers });
   const deliveries = new Counter({ ...COUNTERS.deliveries, registers });
-  const attemptSeconds = histogramTally(own, HISTOGRAMS.attemptSeconds);
-  const attemptErrors = counterTally(own, COUNTERS.attemptErrors);
+  const attemptSeconds = new Histogram({ ...HISTOGRAMS.attemptSeconds, registers });
+  const attemptErrors = new Counter({ ...COUNTERS.attemptErrors, registers });
   const stepSeconds = new Histogram({ ...HISTOGRAMS.stepSeconds, registers });
   const housekeptRows = new Counter({ ...COUNTERS.housekeptRows, registers });
   const webhooks = new Gauge({ ...GAUGES.webhooks, registers });
@@ -113,11 +104,11 @@ export function createMetrics({ queues, clock, instances = null }: Dependencies)
     answeredRequests: () => answered,
     observeRequest: ({ method, route, metered, status, refusal, seconds }) => {
       answered += 1;
-      const path = route ?? 'unknown';
-      requests.add(path, METHODS.has(method) ? method : 'other', String(status));
-      requestSeconds.observe(seconds, path);
-      if (metered === 'token') tokens.add(refusal ?? 'issued');
-      else if (refusal !== null && GATE_REFUSALS.has(refusal)) refusals.add(refusal);
+      const labels = { route: route ?? 'unknown' };
+      requests.inc({ ...labels, method: METHODS.has(method) ? method : 'other', status });
+      requestSeconds.observe(labels, seconds);
+      if (metered === 'token') tokens.inc({ result: refusal ?? 'issued' });
+      else if (refusal !== null && GATE_REFUSALS.has(refusal)) refusals.inc({ reason: refusal });
     },
     observeSettled: (webhookId, { batch, fate, attempt }) => {
       if (batch !== null && fate !== null) {
@@ -127,8 +118,8 @@ export function createMetrics({ queues, clock, instances = null }: Dependencies)
       if (attempt === null) return;
       const { kind, errorClass, timings } = attempt;
       const outcome = errorClass === null ? 'delivered' : 'failed';
-      if (timings.totalMs !== null) attemptSeconds.observe(timings.totalMs / 1000, kind, outcome);
-      if (errorClass !== null) attemptErrors.add(errorClass);
+      if (timings.totalMs !== null) attemptSeconds.observe({ kind, outcome }, timings.totalMs / 1000);
+      if (errorClass !== null) attemptErrors.inc({ class: errorClass });
     },
     observeStep: (job, { rows, took }) => {
       housekeptRows.inc({ task: job }, rows);
@@ -196,110 +187,3 @@ const OUTCOMES: readonly NonNullable<SettledBatch['fate']>['kind'][] = [
   'dead',
   'discarded',
 ];
-
-// Counters and histograms for every request and attempt, which prom-client reads when it renders. prom-client's own look up labels by a
-// concatenated text: 2.6 µs for each request instead of 0.2.
-
-/** A cell for each combination of label values, in the order of `labelNames`. */
-type Cells<Cell> = {
-  at(...labels: readonly string[]): Cell;
-  all(): readonly { readonly labels: Readonly<Record<string, string>>; readonly cell: Cell }[];
-};
-
-type Node<Cell> = { readonly next: Map<string, Node<Cell>>; cell: Cell | null };
-
-function createCells<Cell>(labelNames: readonly string[], make: () => Cell): Cells<Cell> {
-  const newNode = (): Node<Cell> => ({ next: new Map(), cell: null });
-  const root = newNode();
-  const all: { readonly labels: Readonly<Record<string, string>>; readonly cell: Cell }[] = [];
-  return {
-    at: (...labels) => {
-      let node = root;
-      for (const label of labels) {
-        let next = node.next.get(label);
-        if (next === undefined) {
-          next = newNode();
-          node.next.set(label, next);
-        }
-        node = next;
-      }
-      if (node.cell === null) {
-        node.cell = make();
-        const named = Object.fromEntries(labelNames.map((name, at) => [name, labels[at] ?? '']));
-        all.push({ labels: named, cell: node.cell });
-      }
-      return node.cell;
-    },
-    all: () => all,
-  };
-}
-
-/** Takes labels in the order of `labelNames`. */
-export type CounterTally = { add(...labels: readonly string[]): void };
-
-export function counterTally(registry: Registry, settings: CounterConfiguration<string>): CounterTally {
-  const cells = createCells(settings.labelNames ?? [], () => ({ count: 0 }));
-  new Counter({
-    ...settings,
-    registers: [registry],
-    collect() {
-      this.reset();
-      for (const { labels, cell } of cells.all()) this.inc({ ...labels }, cell.count);
-    },
-  });
-  return {
-    add: (...labels) => {
-      cells.at(...labels).count += 1;
-    },
-  };
-}
-
-export type HistogramTally = { observe(value: number, ...labels: readonly string[]): void };
-
-type Distribution = { readonly counts: number[]; count: number; sum: number };
-
-/** `buckets` are inclusive upper bounds in ascending order. */
-export function histogramTally(
-  registry: Registry,
-  { name, help, labelNames = [], buckets = [] }: HistogramConfiguration<string>,
-): HistogramTally {
-  const cells = createCells<Distribution>(labelNames, () => ({ counts: buckets.map(() => 0), count: 0, sum: 0 }));
-  const samples = (): Sample[] =>
-    cells.all().flatMap(({ labels, cell }) => {
-      let count = 0;
-      const below = buckets.map((le, at): Sample => {
-        count += cell.counts[at] ?? 0;
-        return { metricName: `${name}_bucket`, labels: { le, ...labels }, value: count };
-      });
-      return [
-        ...below,
-        { metricName: `${name}_bucket`, labels: { le: '+Inf', ...labels }, value: cell.count },
-        { metricName: `${name}_sum`, labels, value: cell.sum },
-        { metricName: `${name}_count`, labels, value: cell.count },
-      ];
-    });
-  const metric = {
-    name,
-    help,
-    type: 'histogram',
-    aggregator: 'sum',
-    get: async () => ({ ...metric, values: samples() }),
-  };
-  // These are the members that a registry uses to render a metric.
-  registry.registerMetric(metric as unknown as Histogram);
-  return {
-    observe: (value, ...labels) => {
-      const cell = cells.at(...labels);
-      cell.sum += value;
-      cell.count += 1;
-      const at = buckets.findIndex((bound) => value <= bound);
-      if (at !== -1) cell.counts[at] = (cell.counts[at] ?? 0) + 1;
-    },
-  };
-}
-
-type Sample = {
-  readonly metricName: string;
-  readonly labels: Readonly<Record<string, string | number>>;
-  readonly value: number;
-};

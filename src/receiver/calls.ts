@@ -37,7 +37,7 @@ export class CatchUpError extends Error {
 }
 
 /** Records as the sender answers with them. `acknowledgedOffset` is there in mode `pull` alone. */
-export type Part<Events> = {
+type Part<Events> = {
   readonly records: readonly RecordOf<Events>[];
   readonly throughOffset: number;
   readonly newestOffset: number;

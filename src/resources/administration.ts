@@ -80,7 +80,7 @@ type Administered<Record, Body, Input> = Omit<Administration<Record, Body, Input
   patch(id: string, patch: MergePatch<Body>, acting: Acting, build?: Build<Record, Body, Input>): Promise<Record>;
 };
 
-export type Creation<Record> = {
+type Creation<Record> = {
   /** Adds what only the caller knows, such as the hash of a secret that it will show. */
   readonly complete?: (record: Record) => Record;
   readonly beside?: Beside<Record> | undefined;

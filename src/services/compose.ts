@@ -38,7 +38,7 @@ export type Composed = Omit<Data, 'firstCredentials' | 'firstStart'> & {
 };
 
 /** What use cases tell a server: the dispatcher's part, and what is counted. */
-export type WorkListener = {
+type WorkListener = {
   wake(): void;
   recall(subject: string): void;
   readonly acknowledged?: ObserveAcknowledged;

@@ -17,7 +17,7 @@ export type LimitedTable = 'endpoint' | 'webhook';
 export type Belongings = { readonly [Kind in 'users' | 'applications' | 'endpoints' | 'keys' | 'webhooks']: number };
 
 /** All given conditions must hold. `text` is a part of the name or of the external id, or the id. */
-export type CustomerSearch = { readonly text?: string; readonly active?: boolean };
+type CustomerSearch = { readonly text?: string; readonly active?: boolean };
 
 /** Customers (`customer`). */
 export type CustomerStore = Omit<ResourceStore<Customer>, 'update'> & {

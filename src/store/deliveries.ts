@@ -120,7 +120,7 @@ export type AttemptStore = {
 };
 
 /** The records of a batch, by their offsets, inclusive. */
-export type BatchPlace = { readonly webhookNumber: number; readonly first: number; readonly last: number };
+type BatchPlace = { readonly webhookNumber: number; readonly first: number; readonly last: number };
 
 /** An attempt and the id of its webhook. */
 export type LiveAttempt = { readonly webhookId: string; readonly attempt: AttemptRecord };

@@ -15,7 +15,7 @@ export type WebhookFilter = {
   readonly text?: string;
 };
 
-export type EndpointFilter = { readonly customerId?: string; readonly text?: string };
+type EndpointFilter = { readonly customerId?: string; readonly text?: string };
 
 /** The fields that a choice of endpoints shows, without secrets. */
 export type EndpointName = Pick<Endpoint, 'id' | 'name' | 'enabled' | 'tokenChallenge' | 'verified'>;
@@ -58,14 +58,14 @@ export type DirectoryStore = {
 };
 
 /** All given conditions must hold. `text` matches names and client ids, ignoring ASCII case. */
-export type ApplicationFilter = {
+type ApplicationFilter = {
   readonly customerId?: string;
   readonly text?: string;
   readonly userId?: string;
   readonly scope?: string;
 };
 
-export type UserFilter = {
+type UserFilter = {
   readonly customerId?: string;
   readonly text?: string;
   readonly role?: Role;

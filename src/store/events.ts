@@ -67,7 +67,7 @@ export type Erasure = {
   readonly finishedAt: number | null;
 };
 
-export type NewErasure = Pick<Erasure, 'id' | 'subject' | 'actor' | 'startedAt'>;
+type NewErasure = Pick<Erasure, 'id' | 'subject' | 'actor' | 'startedAt'>;
 
 /** Erasure of one person's data (`event`, `attempt`): overwritten in place, in steps, with nothing of it left in the file. */
 export type ErasureStore = {

@@ -1,7 +1,7 @@
 /** The state of the service for the overview and the metrics: what waits, what fails, what was given up. Reads only. */
 import type { WebhookState } from '../domain/webhook.ts';
 
-export type Named = { readonly id: string; readonly name: string };
+type Named = { readonly id: string; readonly name: string };
 
 /** A webhook with waiting records. */
 export type Waiting = Named & {

@@ -2,7 +2,7 @@
 import type { Answer } from './database.ts';
 
 /** When a value is written, and when it expires. */
-export type LifeSpan = { readonly now: number; readonly until: number };
+type LifeSpan = { readonly now: number; readonly until: number };
 
 export type ShortLivedValues = {
   /** Replaces an earlier value. */

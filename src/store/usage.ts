@@ -17,7 +17,7 @@ export type UsageOfDay = { readonly customerId: string | null; readonly day: str
 export type ListedUsage = UsageOfDay & { readonly name: string | null; readonly externalId: string | null };
 
 /** Both days are part of the period. `customerId`: of this customer, with null of the operator; undefined: of all. */
-export type UsagePeriod = {
+type UsagePeriod = {
   readonly since: string;
   readonly until: string;
   readonly customerId?: string | null | undefined;

@@ -12,7 +12,7 @@ export const acknowledgeInput = z
     throughOffset: z.int().min(0).meta({ description: 'The offset of the last record that the reader has processed.' }),
   })
   .meta({ id: 'AcknowledgeInput', description: 'Which records a reader has processed.' });
-export type AcknowledgeInput = z.output<typeof acknowledgeInput>;
+type AcknowledgeInput = z.output<typeof acknowledgeInput>;
 
 export const acknowledgedView = z
   .object({
@@ -21,7 +21,7 @@ export const acknowledgedView = z
     newestOffset: z.int().meta({ description: 'The newest record of the webhook.' }),
   })
   .meta({ id: 'Acknowledged', description: 'How far the records of the webhook are acknowledged.' });
-export type Acknowledged = z.infer<typeof acknowledgedView>;
+type Acknowledged = z.infer<typeof acknowledgedView>;
 
 /** Told about each acknowledgement that was written. `first` and `last` are offsets, inclusive. */
 export type ObserveAcknowledged = (

@@ -59,7 +59,7 @@ const oauthInput = z.strictObject({
   scopes: visible.nullable().default(null),
 });
 
-export const endpointInput = z
+const endpointInput = z
   .strictObject({
     customerId: customerIdInput,
     name: displayName,

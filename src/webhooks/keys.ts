@@ -18,7 +18,7 @@ const keyName = z
     'must be 1 to 100 letters, digits, spaces, dots, dashes, underscores, parentheses or @, beginning with a letter, a digit or (, without a space at its end',
   );
 
-export const keyInput = z
+const keyInput = z
   .strictObject({
     customerId: customerIdInput,
     name: keyName,
@@ -30,7 +30,7 @@ export const keyInput = z
   })
   .meta({ id: 'KeyInput', description: 'A PGP public key under a name that webhooks refer to.' });
 export type KeyBody = BodyOf<typeof keyInput>;
-export type KeyInput = z.output<typeof keyInput>;
+type KeyInput = z.output<typeof keyInput>;
 
 export const keyView = z
   .object({

@@ -35,12 +35,7 @@ export type Reception = {
   readonly toleranceSeconds?: number;
 };
 
-export type ContentFailureCode =
-  | 'missing_header'
-  | 'malformed_date'
-  | 'stale_date'
-  | 'future_date'
-  | 'malformed_content_hash';
+type ContentFailureCode = 'missing_header' | 'malformed_date' | 'stale_date' | 'future_date' | 'malformed_content_hash';
 
 export type HeadFailureCode =
   | ContentFailureCode

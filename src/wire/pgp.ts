@@ -11,7 +11,7 @@ import { keyExcess } from './pgp-bounds.ts';
 import { type Failure, failure, type Verdict } from './verdict.ts';
 
 /** The error of `encryptBinary` for a key that must not be used. `code` says why. */
-export type KeyError = Error & { readonly code: KeyFailureCode };
+type KeyError = Error & { readonly code: KeyFailureCode };
 
 /** Parsing a key takes up to 10 ms. */
 const publicKeys = createLru<string, Key>({ max: PGP_KEYS_CACHED });

@@ -1,9 +1,8 @@
-/** Reports of the benchmarks' results: the table in the terminal, the page of the documentation and its charts. */
+/** Reports of the benchmarks' results: the table in the terminal, and the page of the documentation. */
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { chartOf } from '../../scripts/bench/report/chart.ts';
 import { readNotes, reportPage } from '../../scripts/bench/report/page.ts';
 import { type Goal, isMet, largest, medianRatio } from '../../scripts/bench/report/result.ts';
 import { median, ratios } from '../../scripts/bench/report/statistics.ts';
@@ -96,14 +95,14 @@ describe('the page of the report', () => {
   const notes = readNotes('# Notes\n\nIntroduction.\n\n## token\n\nThe profile says **this**.\n\n## guard\n\nThat.\n');
 
   it('shows every goal with its measured value, and counts the goals that are met', () => {
-    const page = reportPage([storedOf(resultOf())], notes, 'benchmarks');
+    const page = reportPage([storedOf(resultOf())], notes);
     assert.match(page, /^1 of 2 are met\.$/m);
     assert.match(page, /^\| Issuing tokens \| rate, of bare \| at least 65% \| 60% \| missed \|$/m);
     assert.match(page, /^\| Issuing tokens \| p99, of bare \| at most 2× \| 1\.3× \| met \|$/m);
   });
 
   it('names the machine, the time and the versions', () => {
-    const page = reportPage([storedOf(resultOf())], notes, 'benchmarks');
+    const page = reportPage([storedOf(resultOf())], notes);
     assert.match(
       page,
       /^- 2 cores, A Processor, Debian 12, Linux 6\.1\.0: everything; finished 2026-11-21 05:00 to 2026-11-21 05:00 UTC$/m,
@@ -114,26 +113,23 @@ describe('the page of the report', () => {
   it('says which was measured where, when that was not on one machine', () => {
     const machine = { cores: 8, cpu: 'Another', memoryGiB: 24, system: 'Debian 12', kernel: '6.1.0' };
     const guard = storedOf(resultOf({ bench: 'guard', title: 'Guarding' }), { machine });
-    const page = reportPage([storedOf(resultOf()), guard], notes, 'benchmarks');
+    const page = reportPage([storedOf(resultOf()), guard], notes);
     assert.match(page, /^- 2 cores, .*: Issuing tokens; /m);
     assert.match(page, /^- 8 cores, Another, .*: Guarding; /m);
   });
 
   it('shows the note of a result below it, and its missing parts', () => {
     const delivery = resultOf({ bench: 'delivery', title: 'Delivering', notMeasured: ['BullMQ: it is not there'] });
-    const page = reportPage([storedOf(resultOf()), storedOf(delivery)], notes, 'benchmarks');
+    const page = reportPage([storedOf(resultOf()), storedOf(delivery)], notes);
     const [, token = '', delivering = ''] = /## Issuing tokens\n([\s\S]*)## Delivering\n([\s\S]*)/.exec(page) ?? [];
-    assert.match(
-      token,
-      /How it was done\.\n\n!\[Issuing tokens: rate of each\]\(benchmarks\/token\.svg\)\n\n\| {2}\| rate/,
-    );
+    assert.match(token, /How it was done\.\n\n\| {2}\| rate/);
     assert.match(token, /The profile says \*\*this\*\*\.\n\n$/);
     assert.doesNotMatch(page, /That\./);
     assert.match(delivering, /^Not measured: BullMQ: it is not there\.$/m);
   });
 
   it('has what each thread was busy with between the figures and the note', () => {
-    const page = reportPage([storedOf(resultOf({ profile: profileOfThreads() }))], notes, 'benchmarks');
+    const page = reportPage([storedOf(resultOf({ profile: profileOfThreads() }))], notes);
     const [, after = ''] = /^\| Sallyport \| .*\n\n([\s\S]*)$/m.exec(page) ?? [];
     assert.equal(
       after,
@@ -147,60 +143,13 @@ describe('the page of the report', () => {
 
   it('has no such table where nothing was profiled', () => {
     const [without, none] = [resultOf(), resultOf({ profile: null })].map((result) =>
-      reportPage([storedOf(result)], notes, 'benchmarks'),
+      reportPage([storedOf(result)], notes),
     );
     assert.equal(without, none);
     assert.doesNotMatch(none ?? '', /share \|/);
   });
 
-  it('is not made of nothing', () => assert.throws(() => reportPage([], notes, 'benchmarks'), /no results/));
-});
-
-describe('a chart', () => {
-  it('draws a bar with its spread for each row that was measured, in proportion', () => {
-    const rows = [...resultOf().rows, { name: '<none> & "all"', values: { rate: [0] } }, { name: 'gone', values: {} }];
-    const svg = chartOf(resultOf({ rows }));
-    const widths = [...svg.matchAll(/<rect class="(\w+)"[^>]* width="([\d.]+)"/g)].map(([, kind, width]) => [
-      kind,
-      Number(width),
-    ]);
-    assert.deepEqual(
-      widths.map(([kind]) => kind),
-      ['base', 'own', 'peer'],
-    );
-    const [[, bare = 0] = [], [, own = 0] = []] = widths as [string, number][];
-    assert.ok(Math.abs(own / bare - 30 / 45) < 0.01, `${own} of ${bare}`);
-    assert.match(svg, /&lt;none&gt; &amp; &quot;all&quot;/);
-    assert.match(svg, />45,000\/s</);
-    assert.doesNotMatch(svg, /gone/);
-  });
-
-  it('draws a line for each row, in proportion to its first figure where that is asked for, and the goal', () => {
-    const figures = ['10⁴', '10⁵'].map((name) => ({ name, unit: 'µs' }) as const);
-    const rows = [
-      { name: 'guard', values: { '10⁴': [10], '10⁵': [20] } },
-      { name: 'list', values: { '10⁴': [1000], '10⁵': [1000] } },
-    ];
-    const svg = chartOf(resultOf({ figures, rows, chart: { kind: 'lines', isRelative: true, goal: 1.25 } }));
-    const paths = [...svg.matchAll(/<path class="line"[^>]* d="([^"]+)"/g)].map(([, d = '']) => d);
-    const heights = paths.map((d) => [...d.matchAll(/[ML][\d.]+ ([\d.]+)/g)].map(([, y]) => Number(y)));
-    assert.equal(heights.length, 2);
-    assert.equal(heights[0]?.[0], heights[1]?.[0], 'both begin at 1');
-    assert.equal(heights[1]?.[0], heights[1]?.[1], 'what does not grow is level');
-    assert.ok((heights[0]?.[1] ?? 0) < (heights[0]?.[0] ?? 0), 'what grows goes up');
-    assert.match(svg, /goal: at most 1\.25×/);
-  });
-
-  it('has colours for a dark page too, and nothing but shapes and text', () => {
-    const svg = chartOf(resultOf());
-    assert.match(svg, /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg"/);
-    assert.match(svg, /prefers-color-scheme: dark/);
-    assert.doesNotMatch(svg, /<script|href|url\(/);
-  });
-
-  it('is not drawn of a result without figures', () => {
-    assert.throws(() => chartOf(resultOf({ figures: [] })), /has no figure/);
-  });
+  it('is not made of nothing', () => assert.throws(() => reportPage([], notes), /no results/));
 });
 
 describe('stored results', () => {
@@ -233,13 +182,13 @@ describe('stored results', () => {
     assert.throws(() => readResults(folder, ['token']), /token was measured with --quick/);
   });
 
-  it('become a page with a chart for each', (t) => {
+  it('become a page, which ends with the note on PostgreSQL', (t) => {
     const docs = temporaryFolder(t);
     const notes = join(docs, 'notes.md');
-    writeFileSync(notes, '## token\n\nA note.\n');
-    mkdirSync(join(docs, 'benchmarks'));
+    writeFileSync(notes, '## token\n\nA note.\n\n## postgresql\n\n### Rates\n\nAs many.\n');
     writeReport([storedOf(resultOf())], notes, docs);
-    assert.match(readFileSync(join(docs, 'benchmarks.md'), 'utf8'), /^# Benchmarks$[\s\S]*A note\.\n$/m);
-    assert.match(readFileSync(join(docs, 'benchmarks', 'token.svg'), 'utf8'), /<\/svg>\n$/);
+    const page = readFileSync(join(docs, 'benchmarks.md'), 'utf8');
+    assert.match(page, /^# Benchmarks$[\s\S]*A note\.\n\n## On PostgreSQL\n\n### Rates\n\nAs many\.\n$/m);
+    assert.deepEqual(readdirSync(docs).sort(), ['benchmarks.md', 'notes.md']);
   });
 });

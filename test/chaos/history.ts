@@ -18,7 +18,7 @@ export type Publish = {
   }[];
 };
 
-export type ArrivedRecord = {
+type ArrivedRecord = {
   readonly offset: number;
   readonly messageId: string;
   /** The idempotency key that the event carries in its data. */

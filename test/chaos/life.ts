@@ -7,7 +7,7 @@ const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 /** More of what one life wrote to standard error is not kept. */
 const LOG_MAX_LENGTH = 100_000;
 
-export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
+type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
 
 export type Program = {
   /** The first line on standard output, or null where the program ended before. */

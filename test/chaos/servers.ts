@@ -8,7 +8,7 @@ import { type Absence, addWaitedFor, DURABLE, untilConfirmed, waitForStandbys } 
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 
 /** How an instance reaches the database, as settings of Sallyport. */
-export type Way = Readonly<Record<string, string>>;
+type Way = Readonly<Record<string, string>>;
 
 export type Servers = {
   primary(): Cluster;

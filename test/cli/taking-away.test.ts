@@ -129,23 +129,3 @@ test('event-type: is created, listed, shown, changed and removed by name, unless
     'sallyport: there is no event type order.placed\n',
   );
 });
-
-test('former forms of commands still work', async (t) => {
-  const { json, run } = await initialised(t);
-  const made = await json(['event', 'type-create', '--name', 'order.placed']);
-  const publish = ['event', 'publish'];
-  for (const words of [
-    ['--type', 'order.placed', '--data', '{}', '--idempotency-key', 'a'],
-    ['--idempotency-key=a', '--data={}', '--type=order.placed'],
-    ['order.placed', '{}', '--idempotency-key', 'a'],
-  ]) {
-    const { accepted, duplicates } = await json<{ accepted: number; duplicates: number }>([...publish, ...words]);
-    assert.equal(accepted + duplicates, 1, words.join(' '));
-  }
-  assert.match((await run([...publish, '--type', 'order.placed'])).stderr, /Missing argument <data>/);
-  assert.deepEqual(await json(['event-type', 'show', 'order.placed']), made);
-  for (const words of [[], ['--json'], ['--limit', '1'], ['--help'], ['--nonsense']]) {
-    assert.deepEqual(await run(['event', 'types', ...words]), await run(['event-type', 'list', ...words]));
-  }
-  assert.deepEqual(await run(['help', 'event', 'type-create']), await run(['help', 'event-type', 'create']));
-});

@@ -81,7 +81,7 @@ test('npm start starts a service that failed again, but not for ever, and none t
   ] as const) {
     writeFileSync(starts, '');
     const restarts = JSON.stringify({ ...limits, runningMs });
-    const script = `import(${JSON.stringify(LAUNCH)}).then(({ launch }) => launch(process.argv[1], [process.argv[2]], { restarts: ${restarts} }))`;
+    const script = `import(${JSON.stringify(LAUNCH)}).then(({ launch }) => launch(process.argv.slice(1), { restarts: ${restarts} }))`;
     const child = spawn(process.execPath, ['-e', script, program, starts], { stdio: 'ignore' });
     const [code] = await once(child, 'exit');
     assert.deepEqual([code, readFileSync(starts, 'utf8')], [1, expected]);

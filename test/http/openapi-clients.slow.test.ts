@@ -28,7 +28,7 @@ describe('a generated client gets a token, lists webhooks, and creates an endpoi
     const { described, args } = await startSeeded(t);
     const folder = temporaryFolder(t);
     symlinkSync(modules, join(folder, 'node_modules'));
-    copyFileSync(join(tools, 'openapi-typescript/client.mts'), join(folder, 'client.mts'));
+    copyFileSync(join(tools, 'openapi-typescript/client.mts.txt'), join(folder, 'client.mts'));
     const node = (...command: string[]) => run(process.execPath, command, { cwd: folder });
     await node(join(modules, 'openapi-typescript/bin/cli.js'), described, '-o', 'sallyport.d.ts');
     const settings = [

@@ -24,7 +24,7 @@ const COMMANDS = [
 
 describe('the version of PostgreSQL', () => {
   it('may be 18: the store and the way to a delivery pass their tests', async (t) => {
-    const output = await runNestedTests(t, ['scripts/test-suite.ts', ...TESTS], {
+    const output = await runNestedTests(t, ['scripts/suite.ts', ...TESTS], {
       TEST_DATABASE: 'postgres',
       TEST_POSTGRES_PROGRAMS: programsOfVersion(t, 18),
     });

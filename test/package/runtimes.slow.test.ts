@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { runNestedTests } from '../support/nested.ts';
 
 test('the demo and the circle test pass on the oldest Node, the newest, and Deno with the permissions of its tasks', async (t) => {
-  const output = await runNestedTests(t, ['scripts/test-runtimes.ts', '--quick']);
+  const output = await runNestedTests(t, ['scripts/runtimes.ts', '--quick']);
   const passed = [...output.matchAll(/^(\w+) [\d.]+.*: the (demo|tests) passed/gm)].map(
     ([, runtime, what]) => `${runtime} ${what}`,
   );

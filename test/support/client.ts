@@ -41,7 +41,7 @@ export type ApiClient = {
   readonly as: (token: string | null) => ApiClient;
 };
 
-export type ApiRequest = { readonly body?: unknown; readonly headers?: Record<string, string> };
+type ApiRequest = { readonly body?: unknown; readonly headers?: Record<string, string> };
 
 export const EDGE = '/services/api/x/edge/v1';
 export const EMPLOYEES = '/services/api/x/users/v1/employees';

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 
 export type Schema = { readonly [keyword: string]: unknown };
 
-export type Example = { readonly $ref?: string; readonly value?: unknown };
+type Example = { readonly $ref?: string; readonly value?: unknown };
 
-export type Media = { readonly schema: Schema; readonly examples?: Readonly<Record<string, Example>> };
+type Media = { readonly schema: Schema; readonly examples?: Readonly<Record<string, Example>> };
 
 export type Content = Readonly<Record<string, Media>>;
 
-export type Header = { readonly description: string; readonly required?: boolean; readonly schema: Schema };
+type Header = { readonly description: string; readonly required?: boolean; readonly schema: Schema };
 
 export type Response = {
   readonly $ref?: string;
@@ -18,7 +18,7 @@ export type Response = {
   readonly content?: Content;
 };
 
-export type Parameter = {
+type Parameter = {
   readonly name: string;
   readonly in: 'path' | 'query' | 'header';
   readonly required?: boolean;

@@ -52,7 +52,7 @@ export type Service = {
   readonly log: LogReader;
 };
 
-export type TestService = Service & {
+type TestService = Service & {
   /** Stops it as SIGTERM would. It stops by itself when the test ends. */
   stop(): Promise<void>;
 };
@@ -68,7 +68,7 @@ export type ServiceInProcess = TestService & {
 };
 
 /** How a process ended. */
-export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
+type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
 
 export type ServiceProcess = TestService & {
   readonly exited: Promise<Exit>;

@@ -11,7 +11,7 @@ import {
   standardWebhookHeaders,
 } from '../../src/wire/payload.ts';
 
-export type HeaderPair = readonly [name: string, value: string];
+type HeaderPair = readonly [name: string, value: string];
 
 /** A request as sent over the wire. */
 export type RawRequest = {

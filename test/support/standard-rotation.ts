@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test';
 import { succeeded } from './client.ts';
 import { connect, makeEventType, publish, startJourney } from './journey.ts';
 
-export type StandardMessage = {
+type StandardMessage = {
   readonly secret: string;
   readonly body: string;
   readonly headers: Readonly<Record<string, string>>;

@@ -14,7 +14,7 @@ export type DeliveryVector = {
   readonly authorization: string;
 };
 
-export type ChallengeVector = {
+type ChallengeVector = {
   readonly name: string;
   readonly url: string;
   readonly secret: string;
@@ -24,7 +24,7 @@ export type ChallengeVector = {
 };
 
 /** `timestamp` is in epoch seconds, and `id` includes `msg_`. */
-export type StandardWebhookVector = {
+type StandardWebhookVector = {
   readonly secret: string;
   readonly id: string;
   readonly timestamp: number;

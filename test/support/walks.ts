@@ -1,11 +1,13 @@
 /**
  * Prints as JSON which files of src/ run for a token request, and which run for an event from `publish` until its delivery is settled. Run
- * it with `--import ran-files.mjs`. Each walk is repeated, and only files that run every time count: the others belong to timers.
+ * it with `--import ran-files.mjs`; without, as by `node --test`, it does nothing. Each walk is repeated, and only files that run every time count: the others belong to timers.
  */
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { cleanUp, requestToken, serveHttps, startSallyport, subscribe } from '../../docs/examples/set-up.ts';
+
+if (!('ranFiles' in globalThis)) process.exit();
 
 const WALKS = 8;
 /** The files through which an embedding program publishes. The walk begins after them. */

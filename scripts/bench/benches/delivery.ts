@@ -153,7 +153,7 @@ function describe(
     { name: 'rate', unit: '/s' },
     { name: 'cpu', unit: 'µs' },
   ] as const;
-  const shared = { figures, notMeasured, chart: { kind: 'bars' } } as const;
+  const shared = { figures, notMeasured } as const;
   const pick = (names: readonly string[]): Row[] => names.flatMap((name) => rows.filter((row) => row.name === name));
   const one = pick([BARE, SALLYPORT, ...PEERS]);
   // Two of the queues hand their jobs out singly: what they reach in batches is what they reach with one record a POST.

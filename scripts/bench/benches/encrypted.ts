@@ -116,6 +116,6 @@ function describe(rows: readonly Row[], bytes: number): Omit<BenchResult, 'secon
       { name: 'cpu', unit: 'ms' },
       { name: 'elapsed', unit: 'ms' },
     ],
-    ...{ rows, baseline: null, goals, notMeasured: [], chart: { kind: 'bars' } },
+    ...{ rows, baseline: null, goals, notMeasured: [] },
   };
 }

@@ -133,6 +133,6 @@ function describe(rows: readonly Row[]): Omit<BenchResult, 'seconds'> {
       { name: 'rate', unit: '/s' },
       { name: 'posts', unit: '/s' },
     ],
-    ...{ rows, baseline: IDLE, goals: [goal(DELIVERING), goal(ENCRYPTING)], notMeasured: [], chart: { kind: 'bars' } },
+    ...{ rows, baseline: IDLE, goals: [goal(DELIVERING), goal(ENCRYPTING)], notMeasured: [] },
   };
 }

@@ -124,7 +124,7 @@ function describe(
       `${minutesText(minutes)}, with the median of each sixth: ${SOAK_EVENTS.toLocaleString('en-GB')} events per second are published and delivered, and 16 connections request tokens and make guarded calls without pause.`,
     figures: Object.keys(values).map((name) => ({ name, unit: 'MB' })),
     rows: [{ name: 'resident', values }],
-    ...{ baseline: null, notMeasured: [], chart: { kind: 'lines', isRelative: false, goal: RESIDENT_MAX } },
+    ...{ baseline: null, notMeasured: [] },
     goals: [
       { text: 'at most, at any time', actual: most, bound: 'at most', limit: RESIDENT_MAX, unit: 'MB' },
       {

@@ -16,7 +16,7 @@ export const NODE_OAUTH = '@node-oauth/oauth2-server, Express';
 export const PEERS: readonly string[] = [OIDC_PROVIDER, NODE_OAUTH];
 
 /** The common parts of both results. */
-export type Compared = Pick<BenchResult, 'figures' | 'rows' | 'baseline' | 'notMeasured' | 'chart'>;
+export type Compared = Pick<BenchResult, 'figures' | 'rows' | 'baseline' | 'notMeasured'>;
 
 type Contest = {
   /** Stops the server afterwards in any case. */
@@ -44,7 +44,7 @@ export async function measureServers(
     });
     const contenders = targets.map(([name, target]) => ({ name, measure: () => figuresOf(target, seconds) }));
     const rows = await measureInRounds(contenders, rounds);
-    return { figures: FIGURES, rows, baseline: BARE, notMeasured: [], chart: { kind: 'bars' } };
+    return { figures: FIGURES, rows, baseline: BARE, notMeasured: [] };
   } finally {
     await Promise.all(servers.map((server) => server.stop()));
   }

@@ -1,5 +1,5 @@
 /** The report as a page of the documentation, made of stored results and of notes.md. */
-import { type BenchResult, isMet, type ThreadProfile } from './result.ts';
+import { isMet, type ThreadProfile } from './result.ts';
 import type { StoredResult } from './stored.ts';
 import { cellsOf, goalCells, profileCells } from './table.ts';
 
@@ -17,9 +17,15 @@ export function readNotes(text: string): Notes {
   );
 }
 
-/** `charts` is the folder of the charts as the page links to it. */
-export function reportPage(stored: readonly StoredResult[], notes: Notes, charts: string): string {
-  return `${[INTRODUCTION, environments(stored), goalTable(stored), ...stored.map((one) => section(one, notes, charts))].join('\n\n')}\n`;
+/** The note `postgresql` is a section of its own at the end: scripts/bench/cost.ts measures its figures, and stores none. */
+export function reportPage(stored: readonly StoredResult[], notes: Notes): string {
+  const onPostgres = notes.get('postgresql');
+  const sections = [
+    ...[INTRODUCTION, environments(stored), goalTable(stored)],
+    ...stored.map((one) => section(one, notes)),
+    ...(onPostgres === undefined ? [] : [`## On PostgreSQL\n\n${onPostgres}`]),
+  ];
+  return `${sections.join('\n\n')}\n`;
 }
 
 const INTRODUCTION = `<!-- Made by \`npm run bench -- --write-report\` of measured results and of scripts/bench/notes.md. Not to be edited. -->
@@ -64,14 +70,13 @@ function goalTable(stored: readonly StoredResult[]): string {
 /** All that there are, mostly. */
 const PROFILE_SHARES = 15;
 
-function section({ result }: StoredResult, notes: Notes, charts: string): string {
+function section({ result }: StoredResult, notes: Notes): string {
   const { head, body } = cellsOf(result);
   const note = notes.get(result.bench);
   const notMeasured = result.notMeasured.map((what) => `Not measured: ${what}.`);
   return [
     `## ${result.title}`,
     result.method,
-    `![${altText(result)}](${charts}/${result.bench}.svg)`,
     markdownTable(head, body),
     ...notMeasured,
     ...(result.profile ?? []).map(profileTable),
@@ -82,10 +87,6 @@ function section({ result }: StoredResult, notes: Notes, charts: string): string
 function profileTable(thread: ThreadProfile): string {
   const { head, body } = profileCells(thread, PROFILE_SHARES);
   return markdownTable(head, body);
-}
-
-function altText({ title, figures, chart }: BenchResult): string {
-  return chart.kind === 'bars' ? `${title}: ${figures[0]?.name ?? ''} of each` : `${title}: a line for each row below`;
 }
 
 function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -1,10 +1,10 @@
-/** The result of a benchmark: figures round by round, and goals. The same record is printed, stored and drawn. */
+/** The result of a benchmark: figures round by round, and goals. The same record is printed and stored. */
 import { median, ratios } from './statistics.ts';
 
 export type Unit = '/s' | 'ms' | 'µs' | 'MB' | '×';
 
 /** A column: a figure of every row. */
-export type Figure = { readonly name: string; readonly unit: Unit };
+type Figure = { readonly name: string; readonly unit: Unit };
 
 /** A contender, or an operation. One value a round for each figure it has. */
 export type Row = { readonly name: string; readonly values: Readonly<Record<string, readonly number[]>> };
@@ -17,14 +17,6 @@ export type Goal = {
   readonly limit: number;
   readonly unit: Unit | '%';
 };
-
-/**
- * Bars of the rows' first figure, or a line a row through its figures (in their order): as they are, or in proportion to the
- * first. `goal` is what no line may pass.
- */
-export type Chart =
-  | { readonly kind: 'bars' }
-  | { readonly kind: 'lines'; readonly isRelative: boolean; readonly goal: number };
 
 /** A part of the time in which a thread was busy, of 1. */
 export type Share = { readonly what: string; readonly share: number };
@@ -44,7 +36,6 @@ export type BenchResult = {
   readonly goals: readonly Goal[];
   /** Each names a missing part of the result, and why. */
   readonly notMeasured: readonly string[];
-  readonly chart: Chart;
   /** Of a measurement of its own, which is none of the rounds. Older results have none, and say nothing of it. */
   readonly profile?: readonly ThreadProfile[] | null;
   readonly seconds: number;

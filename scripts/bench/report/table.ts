@@ -11,7 +11,7 @@ export function formatNumber(value: number): string {
   return rounded.toLocaleString('en-GB', { maximumFractionDigits: Math.min(digits, 3) });
 }
 
-export function withUnit(value: number, unit: Unit | '%'): string {
+function withUnit(value: number, unit: Unit | '%'): string {
   const close = unit === '%' || unit === '×' || unit === '/s';
   return `${formatNumber(value)}${close ? '' : ' '}${unit}`;
 }

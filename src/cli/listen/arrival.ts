@@ -26,7 +26,7 @@ export type Arrival = {
   readonly found: Found;
 };
 
-export type Found = Opened<Record<string, unknown>> | { readonly refusal: Refusal };
+type Found = Opened<Record<string, unknown>> | { readonly refusal: Refusal };
 
 /** Reads and verifies requests. Verifies the headers of Standard Webhooks if a request has them. */
 export function createInspector(

@@ -81,7 +81,7 @@ const JSON_NAMES = {
   token: ['token'],
 } as const satisfies Record<string, readonly string[]>;
 
-export type ParameterName = keyof typeof JSON_NAMES;
+type ParameterName = keyof typeof JSON_NAMES;
 
 export type Parameters = {
   /** The value, or undefined if it is missing or empty (RFC 6749 §3.2). */

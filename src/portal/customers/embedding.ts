@@ -9,9 +9,6 @@ import { ACCENT_STYLES } from '../parts/brand.ts';
 /** Stays for good: a script that pages load with an integrity hash only changes together with its path. */
 export const EMBED_PATH = '/embed/v1.js';
 
-/** At most 2 KiB, as the contract says. */
-export const EMBED_BYTES_MAX = 2048;
-
 /** The value of `integrity` in a page that loads the script (Subresource Integrity). */
 export function embedIntegrity(): string {
   return `sha384-${createHash('sha384').update(readAsset('portal/embed.js')).digest('base64')}`;

@@ -16,7 +16,7 @@ const DELIVERY_STATES: readonly DeliveryState[] = ['pending', 'delivered', 'dead
 const NAMES = ['q', 'customer', 'webhook', 'state', 'type', 'response', 'period', 'since', 'until'] as const;
 
 /** The typed search, by its form. */
-export type Searched =
+type Searched =
   | { readonly kind: 'nothing' }
   /** The id of a delivery, an event, an attempt or a batch. */
   | { readonly kind: 'id'; readonly id: string }

@@ -24,7 +24,7 @@ export type FormState = {
 };
 
 /** A form whose record somebody changed before it was sent. */
-export type Overtaken = {
+type Overtaken = {
   /** Fields that differ, by their API names. */
   readonly differences: readonly FieldDifference[];
   /** Fields with typed secrets, which are not shown again. */

@@ -60,7 +60,7 @@ export function listResults({ path, query, results, nextCursor }: Omit<ListView,
   return html`${results}${nextCursor === undefined ? null : pager({ path, query, nextCursor, target: RESULTS })}`;
 }
 
-export type Column = {
+type Column = {
   readonly label: string;
   /** `main` names the row and leads a card; `number` is right-aligned; `actions` holds buttons and needs no visible heading. */
   readonly kind?: 'main' | 'text' | 'number' | 'actions' | undefined;

@@ -12,7 +12,7 @@ import {
 import { SCHEMA_VERSION } from './schema.ts';
 
 /** `index`: statements are slow without it. Without anything else they fail, or do wrong. */
-export type DefectKind = 'privilege' | 'table' | 'column' | 'function' | 'trigger' | 'unique index' | 'index';
+type DefectKind = 'privilege' | 'table' | 'column' | 'function' | 'trigger' | 'unique index' | 'index';
 
 export type Defect = {
   readonly kind: DefectKind;

@@ -12,10 +12,10 @@ import type { SqlValue, Statement } from '../../../src/store/database.ts';
 import { DatabaseUnavailable } from '../../../src/store/errors.ts';
 import { openSqlite, type SqliteDatabase } from '../../../src/store/sqlite/driver/sqlite.ts';
 import {
-  createPacking,
-  type PackedValue,
+  appendList,
+  receivedLists,
+  type SentStatement,
   type ThreadEvents,
-  unpackedValue,
 } from '../../../src/store/sqlite/driver/thread-writer.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { deferred } from '../../support/deferred.ts';
@@ -49,18 +49,23 @@ const value: fc.Arbitrary<SqlValue> = fc.oneof(
 );
 
 describe('values sent between the event loop and a thread', () => {
-  it('arrive unchanged, whatever other values are in the message', () => {
+  it('arrive unchanged in their lists, and bytes without the pool that they are a part of', () => {
+    const statement = fc.record({
+      number: fc.nat(),
+      expectChanges: fc.option(fc.nat(), { nil: undefined }),
+      values: fc.array(value),
+    });
     fc.assert(
-      fc.property(fc.array(value), (values) => {
-        const packing = createPacking();
-        const { json, attachments } = packing.end(values.map(packing.value));
-        const received = structuredClone(attachments);
-        const unpacked = (JSON.parse(json) as PackedValue[]).map((packed) => unpackedValue(packed, received));
+      fc.property(fc.array(fc.array(statement, { maxLength: 4 }), { maxLength: 4 }), (lists) => {
+        const sent: SqlValue[] = [];
+        for (const list of lists) appendList(sent, list);
+        const received = receivedLists(structuredClone(sent));
         const plain = (one: SqlValue): unknown => (one instanceof Uint8Array ? Buffer.from(one).toString('hex') : one);
-        assert.deepEqual(
-          unpacked.map(plain),
-          values.map((one) => plain(one)),
-        );
+        const plainLists = (all: readonly (readonly SentStatement[])[]) =>
+          all.map((list) => list.map((one) => ({ ...one, values: one.values.map(plain) })));
+        assert.deepEqual(plainLists(received), plainLists(lists));
+        for (const one of received.flat(2).flatMap(({ values }) => values))
+          if (one instanceof Uint8Array) assert.equal(one.buffer.byteLength, one.byteLength);
       }),
     );
   });

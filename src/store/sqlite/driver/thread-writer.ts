@@ -26,27 +26,40 @@ export type ThreadStart = { readonly path: string; readonly files: FileIdentitie
 export type CheckpointMode = 'PASSIVE' | 'TRUNCATE';
 
 export type ThreadRequest =
-  /** `lists` holds a `SentList[]`. `texts` are new statements: each gets the next number. */
-  | { readonly kind: 'lists'; readonly texts: readonly string[]; readonly lists: Packed }
+  /** `texts` are new statements: each gets the next number. */
+  | { readonly kind: 'lists'; readonly texts: readonly string[]; readonly lists: SentLists }
   | { readonly kind: 'checkpoint'; readonly mode: CheckpointMode }
   | { readonly kind: 'close' };
 
 export type ThreadReply =
   /** The thread has its connection. */
   | { readonly kind: 'ready' }
-  /** The outcomes of the next lists, in the order in which the lists were sent, as a `SentOutcome[]`. */
-  | { readonly kind: 'committed'; readonly outcomes: Packed; readonly commitMs: number; readonly log: LogState }
+  /** The outcomes of the next lists, in the order in which the lists were sent. */
+  | {
+      readonly kind: 'committed';
+      readonly outcomes: readonly SentOutcome[];
+      readonly commitMs: number;
+      readonly log: LogState;
+    }
   | { readonly kind: 'checkpointed'; readonly log: LogState }
   /** The checkpoint failed, for example on a full disk. What was committed stays in the log. */
   | { readonly kind: 'notCheckpointed'; readonly error: SentError };
 
-/** A statement's number, the number of rows it must change (-1: any), and its values. */
-export type SentStatement = readonly [statement: number, expectChanges: number, ...values: PackedValue[]];
-export type SentList = readonly SentStatement[];
+/**
+ * Lists of statements as one flat array: for each list the number of its statements; for each statement its number, the number of rows it
+ * must change (-1: any), the number of its values, and the values. A structured clone of nested arrays takes twice as long, and JSON three
+ * times.
+ */
+export type SentLists = readonly SqlValue[];
+export type SentStatement = {
+  readonly number: number;
+  readonly expectChanges: number | undefined;
+  readonly values: readonly SqlValue[];
+};
 
-/** For each statement its changes, or its rows if it returned any; then the duration of the statements in milliseconds. */
+/** The duration of the statements in milliseconds; then for each statement its changes, or its rows if it returned any. */
 export type SentOutcome =
-  | readonly [results: readonly (number | AttachmentPlace)[], statementsMs: number]
+  | readonly [statementsMs: number, ...results: (number | readonly Row[])[]]
   | { readonly error: SentError };
 
 /** A structured clone loses the class of an error. */
@@ -57,57 +70,31 @@ export type SentError =
   | { readonly type: 'sqlite'; readonly message: string; readonly code: string }
   | { readonly type: 'other'; readonly message: string };
 
-/**
- * JSON text and its attachments. Lists and outcomes travel as JSON text, which costs a third of a structured clone of the same lists
- * (benchmark "Issuing tokens"). Values that JSON cannot hold, and large ones that it would only copy, are attachments.
- */
-export type Packed = { readonly json: string; readonly attachments: readonly Attachment[] };
-export type Attachment = SqlValue | readonly Row[];
-type AttachmentPlace = readonly [place: number];
-
-/** A value within the JSON: itself, `[Base64]` of a few bytes, or `[place]` of an attachment. */
-export type PackedValue = string | number | null | readonly [string | number];
-
-export type Packing = {
-  value(value: SqlValue): PackedValue;
-  rows(rows: readonly Row[]): AttachmentPlace;
-  /** The finished message part: `content` as JSON, with the attachments gathered so far. */
-  end(content: unknown): Packed;
-};
-
-/** Longer values are faster as attachments. Long text is mostly JSON, in which every quote would be escaped. */
-const JSON_TEXT_MAX = 200;
-const JSON_BYTES_MAX = 100;
-/** An empty array gets its memory when that is first asked for, which takes 10 µs. Most responses to deliveries have no body. */
-const NO_BYTES: PackedValue = [''];
-
-export function createPacking(): Packing {
-  const attachments: Attachment[] = [];
-  const attach = (value: Attachment): AttachmentPlace => [attachments.push(value) - 1];
-  return {
-    value: (value) => {
-      switch (typeof value) {
-        case 'string':
-          return value.length > JSON_TEXT_MAX ? attach(value) : value;
-        case 'number':
-          return Number.isFinite(value) && !Object.is(value, -0) ? value : attach(value);
-        case 'object':
-          if (value === null) return null;
-          if (value.byteLength === 0) return NO_BYTES;
-          return value.byteLength > JSON_BYTES_MAX ? attach(withOwnBuffer(value)) : [base64(value)];
-        default:
-          return attach(value);
-      }
-    },
-    rows: attach,
-    end: (content) => ({ json: JSON.stringify(content), attachments }),
-  };
+/** Appends a list to lists that are sent. */
+export function appendList(lists: SqlValue[], statements: readonly SentStatement[]): void {
+  lists.push(statements.length);
+  for (const { number, expectChanges, values } of statements) {
+    lists.push(number, expectChanges ?? -1, values.length);
+    for (const value of values) lists.push(value instanceof Uint8Array ? withOwnBuffer(value) : value);
+  }
 }
 
-export function unpackedValue(value: PackedValue, attachments: readonly Attachment[]): SqlValue {
-  if (typeof value !== 'object' || value === null) return value;
-  const [held] = value;
-  return typeof held === 'number' ? (attachments[held] as SqlValue) : Buffer.from(held, 'base64');
+/** The statements of each list. */
+export function receivedLists(lists: SentLists): SentStatement[][] {
+  const received: SentStatement[][] = [];
+  let at = 0;
+  const next = (): number => Number(lists[at++]);
+  while (at < lists.length) {
+    received.push(
+      Array.from({ length: next() }, () => {
+        const [number, expected, count] = [next(), next(), next()];
+        at += count;
+        const expectChanges = expected === -1 ? undefined : expected;
+        return { number, expectChanges, values: lists.slice(at - count, at) };
+      }),
+    );
+  }
+  return received;
 }
 
 /** Copies bytes that are part of a larger buffer, such as a pool: the whole buffer would be sent. */
@@ -115,32 +102,19 @@ function withOwnBuffer(bytes: Uint8Array): Uint8Array {
   return bytes.byteLength === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes);
 }
 
-function base64(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+export function sentOutcome(outcome: ListOutcome): SentOutcome {
+  if (!outcome.ok) return { error: sentError(outcome.error) };
+  return [outcome.statementsMs, ...outcome.results.map(({ changes, rows }) => (rows.length === 0 ? changes : rows))];
 }
 
-export function sentOutcomes(outcomes: readonly ListOutcome[]): Packed {
-  const packing = createPacking();
-  const sent = outcomes.map((outcome): SentOutcome => {
-    if (!outcome.ok) return { error: sentError(outcome.error) };
-    const results = outcome.results.map(({ changes, rows }) => (rows.length === 0 ? changes : packing.rows(rows)));
-    return [results, outcome.statementsMs];
-  });
-  return packing.end(sent);
+function receivedOutcome(sent: SentOutcome): ListOutcome {
+  if ('error' in sent) return { ok: false, error: receivedError(sent.error) };
+  const [statementsMs, ...results] = sent;
+  return { ok: true, results: results.map(receivedResult), statementsMs };
 }
 
-function receivedOutcomes({ json, attachments }: Packed): ListOutcome[] {
-  return (JSON.parse(json) as SentOutcome[]).map((sent): ListOutcome => {
-    if ('error' in sent) return { ok: false, error: receivedError(sent.error) };
-    const [results, statementsMs] = sent;
-    return { ok: true, results: results.map((result) => receivedResult(result, attachments)), statementsMs };
-  });
-}
-
-function receivedResult(result: number | AttachmentPlace, attachments: readonly Attachment[]): StatementResult {
-  if (typeof result === 'number') return { changes: result, rows: NO_ROWS };
-  const rows = attachments[result[0]] as readonly Row[];
-  return { changes: rows.length, rows };
+function receivedResult(result: number | readonly Row[]): StatementResult {
+  return typeof result === 'number' ? { changes: result, rows: NO_ROWS } : { changes: result.length, rows: result };
 }
 
 const NO_ROWS: readonly Row[] = [];
@@ -312,9 +286,9 @@ function openThread(
     else if (reply.kind === 'notCheckpointed') checkpoints.shift()?.reject(receivedError(reply.error));
     else {
       onCommit(reply.log);
-      const outcomes = receivedOutcomes(reply.outcomes);
-      const answered = lists.splice(0, outcomes.length);
-      for (const [at, outcome] of outcomes.entries()) answerList(answered[at], outcome, reply.commitMs);
+      const answered = lists.splice(0, reply.outcomes.length);
+      for (const [at, sent] of reply.outcomes.entries())
+        answerList(answered[at], receivedOutcome(sent), reply.commitMs);
     }
     hold();
   });
@@ -325,18 +299,17 @@ function openThread(
     isReady: () => isReady,
     isIdle: () => lists.length === 0,
     commit: (handed) => {
-      const packing = createPacking();
-      const sent: SentList[] = [];
+      const sent: SqlValue[] = [];
       for (const list of handed) {
         try {
           if (refusal !== null) throw refusal;
-          sent.push(list.statements.map((statement) => numbering.sent(statement, packing)));
+          appendList(sent, list.statements.map(numbering.sent));
           lists.push(list);
         } catch (error) {
           list.reject(error);
         }
       }
-      if (sent.length > 0) send({ kind: 'lists', texts: numbering.newTexts(), lists: packing.end(sent) });
+      if (sent.length > 0) send({ kind: 'lists', texts: numbering.newTexts(), lists: sent });
     },
     checkpoint: (mode) =>
       new Promise((resolve, reject) => {
@@ -356,18 +329,18 @@ function openThread(
 }
 
 /** Sends statements by number: their texts are long, and the same few come again and again. */
-function createNumbering(): { sent(statement: Statement, packing: Packing): SentStatement; newTexts(): string[] } {
+function createNumbering(): { sent(statement: Statement): SentStatement; newTexts(): string[] } {
   const known = new Map<string, { readonly number: number; readonly names: readonly string[] }>();
   let unsent: string[] = [];
   return {
-    sent: ({ sql, params, expectChanges }, packing) => {
+    sent: ({ sql, params, expectChanges }) => {
       let entry = known.get(sql);
       if (entry === undefined) {
         entry = { number: known.size, names: parameterNames(sql) };
         known.set(sql, entry);
         unsent.push(sql);
       }
-      return [entry.number, expectChanges ?? -1, ...valuesOf(entry.names, params).map(packing.value)];
+      return { number: entry.number, expectChanges, values: valuesOf(entry.names, params) };
     },
     newTexts: () => {
       const texts = unsent;

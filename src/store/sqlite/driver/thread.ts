@@ -15,25 +15,19 @@ import {
   unavailableError,
 } from './connection.ts';
 import {
-  type Attachment,
   type CheckpointMode,
-  type SentList,
+  receivedLists,
   type SentStatement,
   sentError,
-  sentOutcomes,
+  sentOutcome,
   type ThreadReply,
   type ThreadRequest,
   type ThreadStart,
-  unpackedValue,
 } from './thread-writer.ts';
 import { type Bound, createCommitLists, type ListOutcome, type LogState } from './writer.ts';
 
-/** A list with the attachments of its message, and when it arrived by this thread's monotonic clock. */
-type ArrivedList = {
-  readonly statements: SentList;
-  readonly attachments: readonly Attachment[];
-  readonly arrivedAt: number;
-};
+/** A list, and when it arrived by this thread's monotonic clock. */
+type ArrivedList = { readonly statements: readonly SentStatement[]; readonly arrivedAt: number };
 
 type ArrivedRequest = { readonly request: ThreadRequest; readonly arrivedAt: number };
 
@@ -87,23 +81,20 @@ function createAnswer({ connection, files, reply }: AnswerParts): (requests: Arr
   const prepare = createStatements(connection);
   const texts: string[] = [];
   const prepared: PreparedStatement[] = [];
-  const commitLists = createCommitLists<ArrivedList>(connection, files, ({ statements, attachments }) =>
-    statements.map((statement) => bind(statement, attachments)),
-  );
+  const commitLists = createCommitLists<ArrivedList>(connection, files, ({ statements }) => statements.map(bind));
   const logState = connection.prepare('PRAGMA wal_checkpoint(NOOP)').raw();
   let waiting: ArrivedList[] = [];
 
   /** Compiles a statement at its first use, so that invalid SQL refuses only its own list. */
-  const bind = ([number, expectChanges, ...packed]: SentStatement, attachments: readonly Attachment[]): Bound => {
+  const bind = ({ number, expectChanges, values }: SentStatement): Bound => {
     prepared[number] ??= prepare(texts[number] ?? '');
-    const values = packed.map((value) => unpackedValue(value, attachments));
-    return { prepared: prepared[number], values, expectChanges: expectChanges === -1 ? undefined : expectChanges };
+    return { prepared: prepared[number], values, expectChanges };
   };
 
   /** Answers the first lists that wait. */
   const answerLists = (outcomes: readonly ListOutcome[], commitMs: number): void => {
     waiting = waiting.slice(outcomes.length);
-    reply({ kind: 'committed', outcomes: sentOutcomes(outcomes), commitMs, log: logNow() });
+    reply({ kind: 'committed', outcomes: outcomes.map(sentOutcome), commitMs, log: logNow() });
   };
 
   const refuse = (count: number, cause: unknown): void => {
@@ -157,8 +148,7 @@ function createAnswer({ connection, files, reply }: AnswerParts): (requests: Arr
       const { request, arrivedAt } = next;
       if (request.kind === 'lists') {
         texts.push(...request.texts);
-        const { json, attachments } = request.lists;
-        for (const statements of JSON.parse(json) as SentList[]) waiting.push({ statements, attachments, arrivedAt });
+        for (const statements of receivedLists(request.lists)) waiting.push({ statements, arrivedAt });
       } else {
         if (!commitWaiting()) return 'locked';
         if (request.kind === 'close') return 'closed';

@@ -36,7 +36,7 @@ export type ListOutcome =
   | { readonly ok: false; readonly error: unknown };
 
 /** The outcomes of the first lists of those handed over: as many as one commit takes. */
-export type Committed = { readonly outcomes: readonly ListOutcome[]; readonly commitMs: number };
+type Committed = { readonly outcomes: readonly ListOutcome[]; readonly commitMs: number };
 
 /**
  * Commits as many of `lists` as one commit takes, and returns their outcomes. An error of `bind` refuses its list. Throws if all of them

@@ -52,7 +52,7 @@ async function runDemo(runtime: Runtime, program: string): Promise<boolean> {
 
 async function runTests(runtime: Runtime, program: string): Promise<boolean> {
   if (runtime === 'deno') return testOnDeno(program, root, tests.flatMap(testFiles));
-  const args = ['--disable-warning=ExperimentalWarning', join(root, 'scripts', 'test-suite.ts'), ...tests];
+  const args = ['--disable-warning=ExperimentalWarning', join(root, 'scripts', 'suite.ts'), ...tests];
   return (await ending(spawn(program, args, { cwd: root, stdio: 'inherit' }))) === 0;
 }
 

@@ -227,7 +227,7 @@ function testJob(group: readonly string[], env: Readonly<Record<string, string>>
     args: [
       ...['--disable-warning=ExperimentalWarning', '--test', `${isolation}=none`, `--test-timeout=${TEST_TIMEOUT_MS}`],
       // Not with --import, because then every thread would load it too.
-      ...['--test-reporter=spec', join(root, 'scripts', 'test-deadline.ts'), ...group],
+      ...['--test-reporter=spec', join(root, 'scripts', 'deadline.ts'), ...group],
     ],
     env,
   };
