@@ -71,11 +71,12 @@ export const LOOP_RULES: readonly Rule[] = [
     name: /^(get|all|prepareRead|begin|end)$/,
   },
   { what: 'statements and rows', url: /^src\/store\// },
-  { what: 'delivery: claim, judge, settle', url: /^src\/delivery\// },
+  { what: 'delivery: claim, judge, settle', url: /^src\/(delivery\/|domain\/(batch|judge|retry|webhook-states)\.ts$)/ },
   { what: "the envelope's and the signature's text", url: /^src\/wire\// },
   { what: 'outbound: connections and attempts', url: /^src\/outbound\// },
   { what: 'http: routing, bodies, replies', url: /^src\/http\// },
-  { what: 'the gate and tokens', url: /^src\/access\// },
+  { what: 'the gate and tokens', url: /^src\/(access\/|domain\/(application|catalogue|credential|path|throttle|user)\.ts$)/ },
+  { what: null, url: /^src\/domain\// },
 ];
 
 /** What it does is what the event loop did before, and does with small ones. */
