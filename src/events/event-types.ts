@@ -137,6 +137,7 @@ export function createEventTypes({ store, clock, ids }: { store: Store; clock: C
         const schema = eventType?.dataSchema ?? null;
         if (eventType !== null && schema !== null) checks.push({ at, eventType, schema, data });
       }
+      if (checks.length === 0) return problems;
       const found = await slices(store.customerId, schemas.problemsOf(checks));
       for (const [n, problem] of found.entries()) problems[checks[n]?.at ?? 0] ??= problem;
       return problems;

@@ -13,8 +13,7 @@ const REPEATED = [404, 409, 412];
 
 /** Answers requests. `confirm` resolves once everything that could be read before is durable, and throws `Refusal`. */
 export function confirming(confirm: () => Answer<void>): (route: Route, call: Call) => Promise<Reply> {
-  return async (route, call) => {
-    if (route.method === 'GET' || route.promisesNothing === true) return route.respond(call);
+  const confirmed = async (route: Route, call: Call): Promise<Reply> => {
     try {
       const reply = await route.respond(call);
       if (!WRITTEN.includes(reply.status)) await confirm();
@@ -24,4 +23,6 @@ export function confirming(confirm: () => Answer<void>): (route: Route, call: Ca
       throw error;
     }
   };
+  return (route, call) =>
+    route.method === 'GET' || route.promisesNothing === true ? route.respond(call) : confirmed(route, call);
 }

@@ -44,7 +44,7 @@ import {
   versionNotSupported,
 } from './request.ts';
 import { RequestContext } from './request-context.ts';
-import type { Reply, Route } from './route.ts';
+import type { Call, Reply, Route } from './route.ts';
 import { createRouter, queryOf, refuseUnknownQuery } from './router.ts';
 
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
@@ -73,7 +73,8 @@ type Dependencies = {
 
 export function createRequestHandler(dependencies: Dependencies): RequestHandler {
   const { routes, routeFor, gate, clock, log, bodyTimeoutMs, observe = [], elsewhere, stopping } = dependencies;
-  const confirmed = dependencies.confirm === undefined ? null : confirming(dependencies.confirm);
+  const { confirm } = dependencies;
+  const respond = confirm === undefined ? (route: Route, call: Call) => route.respond(call) : confirming(confirm);
   const router = createRouter(routes);
   const { bodies = createBodies() } = dependencies;
   const sendLater = createSendLater(log);
@@ -93,11 +94,9 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
     }
     context.query = queryOf(target);
     refuseUnknownQuery(route, context.query, target);
-    const early = (await route.admit?.(request)) ?? null;
+    const early = route.admit === undefined ? null : await route.admit(request);
     if (early !== null) return early;
-    const respond = async (): Promise<Reply> =>
-      await (confirmed === null ? route.respond(context) : confirmed(route, context));
-    if (route.body === undefined) return await respond();
+    if (route.body === undefined) return await respond(route, context);
     let memory = null as BodyMemory | null;
     try {
       const { caller, remoteAddress } = context;
@@ -105,8 +104,10 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
       // A body counts for the customer or client that sends it, or for its network before it is authenticated.
       const owner = customerId ?? caller?.clientId ?? networkOf(remoteAddress);
       const memoryFor = (most: number): BodyMemory => (memory ??= bodyMemory(bodies, owner, most));
-      Object.assign(context, await readBody(request, route.body, memoryFor, { timeoutMs: bodyTimeoutMs, customerId }));
-      return await respond();
+      const read = await readBody(request, route.body, memoryFor, { timeoutMs: bodyTimeoutMs, customerId });
+      context.body = read.body;
+      context.mediaType = read.mediaType;
+      return await respond(route, context);
     } finally {
       memory?.close();
     }

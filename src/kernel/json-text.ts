@@ -42,20 +42,14 @@ export function opensAt(text: string, at: number): boolean {
   return sign === OPEN_OBJECT || sign === OPEN_LIST;
 }
 
-/** The list or object that begins there. If it does not end, it ends with the text. Every published event takes this: 1 µs for 1 KB. */
+/** The list or object that begins there. If it does not end, it ends with the text. */
 export function spanAt(text: string, begin: number): JsonSpan {
   const { length } = text;
   let [open, depth] = [0, 0];
   for (let at = begin; at < length; at += 1) {
     const sign = text.charCodeAt(at);
-    if (sign === QUOTE) {
-      // Without a call of `lastOfString`, which would take as long as all the rest.
-      for (at += 1; at < length; at += 1) {
-        const inside = text.charCodeAt(at);
-        if (inside === QUOTE) break;
-        if (inside === BACKSLASH) at += 1;
-      }
-    } else if (sign === OPEN_OBJECT || sign === OPEN_LIST) {
+    if (sign === QUOTE) at = lastOfString(text, at);
+    else if (sign === OPEN_OBJECT || sign === OPEN_LIST) {
       open += 1;
       if (open > depth) depth = open;
     } else if (sign === CLOSE_OBJECT || sign === CLOSE_LIST) {
@@ -94,14 +88,14 @@ export function compactJson(text: string): CompactJson {
 
 /** The place of the quote that ends the string that begins there. If none does, the last place of the text. */
 export function lastOfString(text: string, begin: number): number {
-  const { length } = text;
-  let at = begin + 1;
-  for (; at < length; at += 1) {
-    const sign = text.charCodeAt(at);
-    if (sign === QUOTE) return at;
-    if (sign === BACKSLASH) at += 1;
+  for (let at = text.indexOf('"', begin + 1); at !== -1; at = text.indexOf('"', at + 1)) {
+    let before = at - 1;
+    while (text.charCodeAt(before) === BACKSLASH) before -= 1;
+    // Each backslash escapes the character after it.
+    const isEscaped = (at - before) % 2 === 0;
+    if (!isEscaped) return at;
   }
-  return length - 1;
+  return text.length - 1;
 }
 
 /** The value of the string between the quotes at these places, with its escapes resolved. */

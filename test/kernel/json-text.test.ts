@@ -24,6 +24,14 @@ describe('JSON as text', () => {
     );
   });
 
+  it('ends a string at the first quote that no backslash escapes', () => {
+    for (const text of ['', 'a', '\\', '"', '\\"', '"\\', '\\\\', '\\\\"', '"}', '\\"}', 'a"b\\c"d\\']) {
+      const json = JSON.stringify({ [text]: text, b: [text] });
+      assert.deepEqual(spanAt(`${json}"}]`, 0), { begin: 0, end: json.length, depth: 2 }, json);
+    }
+    for (const open of ['{"a', '{"a\\"', '{"a\\\\\\"']) assert.equal(spanAt(open, 0).end, open.length, open);
+  });
+
   it('is indented as JSON.stringify does it', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 })), (value) => {

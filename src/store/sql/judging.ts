@@ -77,11 +77,11 @@ function reached(filtered: readonly Filtered[], audience: Audience): readonly Fi
 }
 
 /** Finds at least the filtered webhooks that would get these events. */
-export type FindFilters = (addressed: readonly Addressed[]) => Answer<readonly Filtered[]>;
+type FindFilters = (addressed: readonly Addressed[]) => Answer<readonly Filtered[]>;
 
-/** For one publisher at a time. */
-export function findFilters(db: Reads): FindFilters {
-  return async (addressed) => ((await db.get(ANY_FILTER, {})) === undefined ? [] : filteredWebhooks(db, addressed));
+/** Whether any webhook has a filter. */
+export async function hasFilters(db: Reads): Promise<boolean> {
+  return (await db.get(ANY_FILTER, {})) !== undefined;
 }
 
 /** Reads and compiles those filters that changed since they were compiled. Webhooks that lost their filter are left out. */
@@ -219,9 +219,8 @@ function excludedBy(verdicts: Verdicts, filtered: readonly Filtered[]): Readonly
 
 /** The same for the service's own events, which are few and small: at once. */
 async function judgedAtOnce(db: Reads, events: readonly NewEvent[]): Promise<readonly NewEvent[]> {
-  if (events.length === 0) return events;
-  const filtered = await findFilters(db)(events);
-  if (filtered.length === 0) return events;
+  if (events.length === 0 || !(await hasFilters(db))) return events;
+  const filtered = await filteredWebhooks(db, events);
   const excluded = inOnePiece(judging(events, await readFilters(db, filtered, async (work) => inOnePiece(work))));
   return events.map((event) => ({ ...event, excluded: excluded.get(event) ?? [] }));
 }
