@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { test } from 'node:test';
+import { programOf } from '../../scripts/runtimes/programs.ts';
 import { baseEnvironment } from '../support/environment.ts';
 import { temporaryFolder } from '../support/service.ts';
 
@@ -21,7 +22,7 @@ test('npm start installs the packages of the service only, and npm test adds the
   }
   for (const program of ['src/main.ts', 'scripts/suite.ts'])
     write(join(checkout, program), `console.log(process.argv.slice(2).join(' '));`);
-  const env = { ...baseEnvironment(), HOME: folder, PATH: `${dirname(process.execPath)}:${process.env.PATH}` };
+  const env = { ...baseEnvironment(), HOME: folder, PATH: `${dirname(programOf('node24').path)}:${process.env.PATH}` };
   const run = (command: string, cwd: string): string => {
     const { stdout, stderr, status } = spawnSync('sh', ['-c', command], { cwd, env, encoding: 'utf8' });
     assert.equal(status, 0, stderr);
