@@ -126,7 +126,9 @@ export function createLargeBodies(options: LargeBodiesOptions): LargeBodies {
     thread.on('message', (message: BodyAnswer | BodyThreadNotice) => {
       // Another thread has its questions.
       if (worker !== thread) return;
-      if (!('cannotGiveWay' in message)) return answered(thread, message);
+      if ('number' in message) return answered(thread, message);
+      // `node --watch` reports the files that a thread loads here too.
+      if (!('cannotGiveWay' in message)) return;
       if (!isToldOfPriority) onCannotGiveWay(message.cannotGiveWay);
       isToldOfPriority = true;
     });

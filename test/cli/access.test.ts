@@ -213,7 +213,7 @@ test('commands are audited as the command line, without secrets', async (t) => {
 test('names cannot contain terminal control characters in the output', async (t) => {
   const { run } = await initialised(t);
   const description = 'plain \u001b[2J\u202eesrever';
-  await run(['event', 'type-create', '--name', 'a.b', '--description', description]);
-  const { stdout } = await run(['event', 'types']);
+  await run(['event-type', 'create', '--name', 'a.b', '--description', description]);
+  const { stdout } = await run(['event-type', 'list']);
   assert(stdout.includes('plain \\u{1b}[2J\\u{202e}esrever'), stdout);
 });

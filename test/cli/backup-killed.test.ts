@@ -78,7 +78,7 @@ test('kill -9 in the middle of a restore leaves the old database, and the next o
     fill(folder, megabytes);
     await json(['backup', file]);
     // Not in the backup, so a completed restore would remove it.
-    await json(['event', 'type-create', '--name', `later.thing${megabytes}`]);
+    await json(['event-type', 'create', '--name', `later.thing${megabytes}`]);
     before = readFileSync(join(dataDir, 'sallyport.db'));
   };
   const isAsBefore = (): boolean => readFileSync(join(dataDir, 'sallyport.db')).equals(before);

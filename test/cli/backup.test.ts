@@ -27,7 +27,7 @@ async function refused(args: readonly string[], says: RegExp): Promise<void> {
 test('a backup during constant publishing is intact and contains everything acknowledged before', async (t) => {
   const folder = await initialised(t);
   const { json, dataDir } = folder;
-  await json(['event', 'type-create', '--name', 'order.placed']);
+  await json(['event-type', 'create', '--name', 'order.placed']);
   const endpoint = await json(['endpoint', 'create', '--name', 'x', '--url', 'https://a.example/']);
   await json(['webhook', 'create', '--name', 'x', '--endpoint', endpoint.id, '--event', 'order.*']);
   const { announcement } = await serve(t, dataDir);
@@ -88,7 +88,7 @@ test('a delivery in progress during the backup is sent again after the restore',
     return { status: 204 };
   });
   const endpoint = await json(creationOf(hook));
-  await json(['event', 'type-create', '--name', 'order.placed']);
+  await json(['event-type', 'create', '--name', 'order.placed']);
   const webhook = await json(['webhook', 'create', '--name', 'x', '--endpoint', endpoint.id, '--event', 'order.*']);
   await json(['webhook', 'start', webhook.id]);
   await json(['event', 'publish', 'order.placed', '{}']);
@@ -214,7 +214,7 @@ test('a restore keeps the old database next to the new one', async (t) => {
   const { json, dataDir } = folder;
   const file = beside(folder, 'backup.db');
   await json(['backup', file]);
-  await json(['event', 'type-create', '--name', 'later.thing']);
+  await json(['event-type', 'create', '--name', 'later.thing']);
   const { replaced } = await json<Backup>(['restore', file, '--force']);
   assert.match(String(replaced), /sallyport\.db\.replaced\.\d{8}T\d{6}Z$/);
   assert.equal(modeOf(String(replaced)), '600');

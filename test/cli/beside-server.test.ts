@@ -12,7 +12,7 @@ test('a running server delivers what commands publish; they show its attempts an
 
   const endpoint = receiver.endpoint('/hook');
   const created = await json(creationOf(endpoint));
-  await json(['event', 'type-create', '--name', 'order.placed']);
+  await json(['event-type', 'create', '--name', 'order.placed']);
   const base = ['webhook', 'create', '--name', 'Orders', '--endpoint', created.id, '--event', 'order.*'];
   const webhook = await json(base);
   await json(['webhook', 'start', webhook.id]);

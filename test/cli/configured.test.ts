@@ -87,7 +87,7 @@ test('webhook test: sends one request, shows the result, and fails if the receiv
 
 test('event erase: overwrites the events about one person and discards pending ones', async (t) => {
   const { json, failure } = await initialised(t);
-  await json(['event', 'type-create', '--name', 'order.placed']);
+  await json(['event-type', 'create', '--name', 'order.placed']);
   const endpoint = await json(SHOP);
   const webhook = await json([
     ...['webhook', 'create', '--name', 'x', '--endpoint', endpoint.id, '--event', 'order.placed'],

@@ -176,11 +176,11 @@ test('key: imports from a file or standard input, lists, and refuses unusable ke
 test('event, webhook, deliveries: from an event type to a pending delivery', async (t) => {
   const { run, json, failure } = await initialised(t);
   const typed = await json(
-    ['event', 'type-create', '--name', 'order.placed', '--description', 'Somebody ordered.', '--data-schema', '-'],
+    ['event-type', 'create', '--name', 'order.placed', '--description', 'Somebody ordered.', '--data-schema', '-'],
     '{"type":"object","required":["number"]}',
   );
   assert.deepEqual(typed.dataSchema, { type: 'object', required: ['number'] });
-  const types = await json<Page>(['event', 'types']);
+  const types = await json<Page>(['event-type', 'list']);
   assert.equal(types.items.length, 10);
 
   const endpoint = await json(['endpoint', 'create', '--name', 'Shop', '--url', 'https://shop.example/hook']);

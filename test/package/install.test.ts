@@ -1,9 +1,11 @@
 /** What the scripts of package.json install on a fresh checkout: `npm start` the packages of the service, `npm test` all. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { test } from 'node:test';
+import { programOf } from '../../scripts/runtimes/programs.ts';
 import { baseEnvironment } from '../support/environment.ts';
 import { temporaryFolder } from '../support/service.ts';
 
@@ -21,7 +23,7 @@ test('npm start installs the packages of the service only, and npm test adds the
   }
   for (const program of ['src/main.ts', 'scripts/suite.ts'])
     write(join(checkout, program), `console.log(process.argv.slice(2).join(' '));`);
-  const env = { ...baseEnvironment(), HOME: folder, PATH: `${dirname(process.execPath)}:${process.env.PATH}` };
+  const env = { ...baseEnvironment(), HOME: folder, PATH: `${dirname(programOf('node24').path)}:${process.env.PATH}` };
   const run = (command: string, cwd: string): string => {
     const { stdout, stderr, status } = spawnSync('sh', ['-c', command], { cwd, env, encoding: 'utf8' });
     assert.equal(status, 0, stderr);
@@ -55,6 +57,25 @@ test('npm start installs the packages of the service only, and npm test adds the
 
   assert.equal(run(commands['test:slow'] ?? '', checkout), '--slow\n');
   assert.deepEqual([isInstalled('tested'), existsSync(read)], [true, true]);
+});
+
+test('npm run dev serves, with threads of which node --watch reports the files too', async (t) => {
+  const command = `${commands.dev} --data ${temporaryFolder(t)} --port 0`;
+  const child = spawn('sh', ['-c', command], {
+    cwd: join(scripts, '..'),
+    env: baseEnvironment(),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  t.after(() => child.kill());
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+      if (/ listens on |Failed running/.test(output)) child.kill();
+    });
+  }
+  await once(child, 'close');
+  assert.match(output, / listens on http/);
 });
 
 test('a script that installs the packages of the service only imports no other package', () => {

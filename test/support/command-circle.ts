@@ -58,7 +58,7 @@ export async function testEndToEnd(t: TestContext, installed: InstalledCommand):
   const agreed = ['--secret', hook.secret, '--api-key', hook.apiKey];
   const endpoint = await json('endpoint', 'create', '--name', 'hr', '--url', hook.url, ...agreed);
   await json('key', 'import', keyFile, '--name', 'hr');
-  await json('event', 'type-create', '--name', 'order.placed');
+  await json('event-type', 'create', '--name', 'order.placed');
   const webhook = ['--name', 'hr', '--endpoint', endpoint.id, '--event', 'order.*', '--key', 'hr'];
   await json('webhook', 'start', (await json('webhook', 'create', ...webhook)).id);
 

@@ -284,7 +284,8 @@ function openThread(
     if (reply.kind === 'ready') isReady = true;
     else if (reply.kind === 'checkpointed') checkpoints.shift()?.resolve(reply.log);
     else if (reply.kind === 'notCheckpointed') checkpoints.shift()?.reject(receivedError(reply.error));
-    else {
+    // `node --watch` reports the files that a thread loads here too.
+    else if (reply.kind === 'committed') {
       onCommit(reply.log);
       const answered = lists.splice(0, reply.outcomes.length);
       for (const [at, sent] of reply.outcomes.entries())
