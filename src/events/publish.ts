@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { contentHash } from '../kernel/content-hash.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
+import { parsing } from '../kernel/json-parts.ts';
 import { parseExactly } from '../kernel/json-text.ts';
 import { IDEMPOTENCY_MS, JSON_DEPTH_MAX } from '../kernel/limits/limits.ts';
 import { type FieldProblem, PROBLEMS_MAX, Refusal, refuseFields } from '../kernel/refusal.ts';
@@ -19,7 +20,7 @@ import {
   limitedEvents,
   takeAllowances,
 } from './audience.ts';
-import { type Accepted, type Audience, makeEvent, type NewEvent } from './event.ts';
+import { type Accepted, type Audience, EMPLOYEE_CATEGORY, type EventDraft, makeEvent, type NewEvent } from './event.ts';
 import { type CheckedEvent, type Events, fieldOf } from './event-input.ts';
 import type { EventTypes } from './event-types.ts';
 
@@ -95,7 +96,7 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
   };
 }
 
-type Sound = { readonly at: number; readonly type: string; readonly data: unknown };
+type Sound = { readonly at: number; readonly type: string; readonly dataJson: string };
 type Making = {
   readonly events: NewEvent[];
   /** The events that the rules of their types judge. */
@@ -125,7 +126,10 @@ function* making(
       made.problems.push(audience ?? null);
       continue;
     }
-    const event = makeEvent({ ...draft, audience }, { ids, now });
+    // The data tells the subject.
+    const isParsed = draft.type.startsWith(EMPLOYEE_CATEGORY);
+    const data = isParsed ? ((yield* parsing(draft.dataJson)) as EventDraft['data']) : undefined;
+    const event = makeEvent({ ...draft, data, audience }, { ids, now });
     made.problems.push(null);
     made.sound.push({ at, ...draft });
     const key = idempotencyKey ?? null;
@@ -139,8 +143,10 @@ function* making(
 
 /** Hashes the event without its key. The order of members does not matter, and null equals absent. */
 function hashOf(event: Omit<CheckedEvent, 'idempotencyKey'>, audience: Audience): Uint8Array {
-  const { type, dataJson, isExact, subject, correlationId, actorId } = event;
-  const data = isExact ? event.data : parseExactly(dataJson);
+  const { type, dataJson, subject, correlationId, actorId } = event;
+  const parsed = JSON.parse(dataJson) as unknown;
+  // As most programs write it, with no digits that parsing would lose.
+  const data = JSON.stringify(parsed) === dataJson ? parsed : parseExactly(dataJson);
   return contentHash([type, data, subject ?? null, correlationId ?? null, actorId ?? null, audience]);
 }
 
