@@ -181,6 +181,7 @@ function createEventParts(bytes: Buffer): EventParts {
     },
     name: (from, to, hash, isEscaped) => {
       [first, last] = [from, to];
+      if (data !== null && data.bytes(from) > EVENT_DATA_BYTES) return;
       if (names.add(isEscaped ? hashOfName(JSON.parse(bytes.toString('utf8', from, to + 1)) as string) : hash))
         inside.mayRepeat = true;
     },

@@ -1,9 +1,8 @@
 /** Publishing (contract §4): all events are read and checked, then appended all or none, and durable before the reply. */
 import { z } from 'zod';
-import { contentHash } from '../kernel/content-hash.ts';
+import { hashing } from '../kernel/content-hash.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
-import { parsing } from '../kernel/json-parts.ts';
-import { parseExactly } from '../kernel/json-text.ts';
+import { parsing, parsingExactly } from '../kernel/json-parts.ts';
 import { IDEMPOTENCY_MS, JSON_DEPTH_MAX } from '../kernel/limits/limits.ts';
 import { type FieldProblem, PROBLEMS_MAX, Refusal, refuseFields } from '../kernel/refusal.ts';
 import { slices, type Work } from '../kernel/slices.ts';
@@ -134,7 +133,9 @@ function* making(
     made.sound.push({ at, ...draft });
     const key = idempotencyKey ?? null;
     const idempotency =
-      key === null ? null : { publisher, key, expiresAt: now + IDEMPOTENCY_MS, contentHash: hashOf(draft, audience) };
+      key === null
+        ? null
+        : { publisher, key, expiresAt: now + IDEMPOTENCY_MS, contentHash: yield* hashOf(draft, audience) };
     made.events.push({ ...event, idempotency });
     yield;
   }
@@ -142,12 +143,10 @@ function* making(
 }
 
 /** Hashes the event without its key. The order of members does not matter, and null equals absent. */
-function hashOf(event: Omit<CheckedEvent, 'idempotencyKey'>, audience: Audience): Uint8Array {
+function* hashOf(event: Omit<CheckedEvent, 'idempotencyKey'>, audience: Audience): Work<Uint8Array> {
   const { type, dataJson, subject, correlationId, actorId } = event;
-  const parsed = JSON.parse(dataJson) as unknown;
-  // As most programs write it, with no digits that parsing would lose.
-  const data = JSON.stringify(parsed) === dataJson ? parsed : parseExactly(dataJson);
-  return contentHash([type, data, subject ?? null, correlationId ?? null, actorId ?? null, audience]);
+  const data = yield* parsingExactly(dataJson);
+  return yield* hashing([type, data, subject ?? null, correlationId ?? null, actorId ?? null, audience]);
 }
 
 /** The places of events that share their key with an earlier event of the request but not its content. */

@@ -139,7 +139,10 @@ function readBytes(request: IncomingMessage, maxBytes: number, memory: BodyMemor
         memory.add(chunk);
       } catch (error) {
         refuse(error);
+        return;
       }
+      request.pause();
+      void memory.turn().then(() => request.resume());
     };
     const finish = (): void => {
       settle();

@@ -84,7 +84,13 @@ function discardRest(request: IncomingMessage, done: () => void): void {
   };
   const count = (chunk: Buffer): void => {
     bytes += chunk.length;
-    if (bytes > DISCARDED_BODY_BYTES) end();
+    if (bytes > DISCARDED_BODY_BYTES) {
+      end();
+      return;
+    }
+    // Otherwise all that the client sends would be read in one turn of the event loop.
+    request.pause();
+    setImmediate(() => request.resume());
   };
   const timer = setTimeout(end, DISCARDED_BODY_MS);
   request.on('data', count).once('end', end).once('close', end).resume();

@@ -1,5 +1,7 @@
 /** Parses JSON: small texts with `JSON.parse`, and large ones in parts, because `JSON.parse` cannot pause (`json-reader.ts`). */
+
 import { createJsonReader, type JsonParts, OPEN_LIST } from './json-reader.ts';
+import { exactNumber, parseExactly } from './json-text.ts';
 import { LARGE_JSON_BYTES } from './limits/limits.ts';
 import { Refusal } from './refusal.ts';
 import type { Work } from './slices.ts';
@@ -25,17 +27,29 @@ export function* parsing(json: string): Work<unknown> {
   return yield* parsingBytes(Buffer.from(json));
 }
 
+/** The same as `parseExactly` returns it: each number has its digits. */
+export function* parsingExactly(json: string): Work<unknown> {
+  if (json.length > LARGE_JSON_BYTES) return yield* building(Buffer.from(json), Number.POSITIVE_INFINITY, exactNumber);
+  const value = JSON.parse(json) as unknown;
+  // As most programs write it, with no digits that parsing would lose.
+  return JSON.stringify(value) === json ? value : parseExactly(json);
+}
+
 /** The value of a large text, with pauses. Throws 413 if it has more than `valuesMax` values, and 400 if it is not JSON. */
 export function* parsingBytes(bytes: Buffer, valuesMax: number = Number.POSITIVE_INFINITY): Work<unknown> {
-  const building = createBuilder(bytes);
-  const reader = createJsonReader(bytes, building);
+  return yield* building(bytes, valuesMax, Number);
+}
+
+function* building(bytes: Buffer, valuesMax: number, numberOf: (text: string) => unknown): Work<unknown> {
+  const builder = createBuilder(bytes, numberOf);
+  const reader = createJsonReader(bytes, builder);
   for (let isMore = true; isMore; ) {
     isMore = reader.next(READ_AT_ONCE);
-    if (building.values() > valuesMax)
+    if (builder.values() > valuesMax)
       throw new Refusal('content_too_large', `the body has more than ${valuesMax} values`);
     yield;
   }
-  return building.value();
+  return builder.value();
 }
 
 type Builder = JsonParts & {
@@ -47,7 +61,7 @@ type Builder = JsonParts & {
 
 type Container = unknown[] | Record<string, unknown>;
 
-function createBuilder(bytes: Buffer): Builder {
+function createBuilder(bytes: Buffer, numberOf: (text: string) => unknown): Builder {
   const open: Container[] = [];
   let inside: Container | null = null;
   let name = '';
@@ -81,11 +95,19 @@ function createBuilder(bytes: Buffer): Builder {
       name = textOf(first, last, isEscaped);
     },
     string: (first, last, isEscaped) => add(textOf(first, last, isEscaped)),
-    scalar: (begin, end) => add(JSON.parse(bytes.toString('latin1', begin, end))),
+    scalar: (begin, end) => {
+      const text = bytes.toString('latin1', begin, end);
+      add(LITERALS.has(text) ? LITERALS.get(text) : numberOf(text));
+    },
     space: () => {},
     values: () => values,
     value: () => whole,
   };
 }
 
+const LITERALS = new Map<string, boolean | null>([
+  ['true', true],
+  ['false', false],
+  ['null', null],
+]);
 const PLAIN = { enumerable: true, configurable: true, writable: true } as const;
