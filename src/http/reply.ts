@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { DISCARDED_BODY_BYTES, DISCARDED_BODY_MS } from '../kernel/limits/limits.ts';
 import type { Log } from '../observe/log.ts';
+import { readingTurns } from './body-memory.ts';
 import { hasBody } from './request.ts';
 import type { Reply } from './route.ts';
 
@@ -76,6 +77,7 @@ export function sendReply(request: IncomingMessage, response: ServerResponse, re
  * body before it reads the reply would never see the refusal.
  */
 function discardRest(request: IncomingMessage, done: () => void): void {
+  const address = request.socket.remoteAddress ?? '';
   let bytes = 0;
   const end = (): void => {
     clearTimeout(timer);
@@ -88,9 +90,8 @@ function discardRest(request: IncomingMessage, done: () => void): void {
       end();
       return;
     }
-    // Otherwise all that the client sends would be read in one turn of the event loop.
     request.pause();
-    setImmediate(() => request.resume());
+    void readingTurns(address, async () => void request.resume());
   };
   const timer = setTimeout(end, DISCARDED_BODY_MS);
   request.on('data', count).once('end', end).once('close', end).resume();
