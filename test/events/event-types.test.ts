@@ -161,7 +161,8 @@ describe('event types', () => {
     const s = await openTestServices(t);
     await makeEventType(s, 'order.placed', { dataSchema: { required: ['a'] } });
     const id = await idOf(s, 'order.placed');
-    const problemOf = async (data: unknown) => (await s.eventTypes.problemsOf([{ type: 'order.placed', data }]))[0];
+    const problemOf = async (data: unknown) =>
+      (await s.eventTypes.problemsOf([{ type: 'order.placed', dataJson: JSON.stringify(data) }]))[0];
     assert.ok((await problemOf({ b: 1 })) !== null);
     await s.eventTypes.patch(id, { dataSchema: { required: ['b'] } }, ACTOR);
     assert.equal(await problemOf({ b: 1 }), null);

@@ -45,7 +45,7 @@ describe('a large body', () => {
     const beside = await refusalOf(admin.post('events', { type: TYPE, data: {}, beside: data }), 400);
     assert.match(
       beside.description,
-      /^body has more than 8192 bytes of JSON: beside its data, an event has only short texts/,
+      /^body has more than 16384 bytes of JSON: beside its data, an event has only short texts/,
     );
   });
 

@@ -90,7 +90,7 @@ function routesOf(t: TestContext, services: TestServices, issuer: () => string):
 
 /** The route has read the events, and these services read their input themselves. */
 function publishing({ publish }: TestServices): Publish {
-  const inputOf = ({ dataJson: _json, isExact: _exact, ...event }: CheckedEvent): object => event;
+  const inputOf = ({ dataJson, ...event }: CheckedEvent): object => ({ ...event, data: JSON.parse(dataJson) });
   return (events, acting) => publish('type' in events ? inputOf(events) : { events: events.map(inputOf) }, acting);
 }
 

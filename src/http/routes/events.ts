@@ -69,7 +69,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       tag: 'events',
       operationId: 'publishEvents',
       summary: 'Publish one event or up to 1,000, all or none; durable before the reply',
-      body: jsonBody(z.union([eventInput, eventBatchInput]), { maxBytes: EVENT_REQUEST_BYTES, isText: true }),
+      body: jsonBody(z.union([eventInput, eventBatchInput]), { maxBytes: EVENT_REQUEST_BYTES, isBytes: true }),
       replies: {
         202: { description: 'Accepted', schema: acceptedView },
         409: { description: 'An idempotency key was used for other content; none of the events is kept' },
@@ -80,7 +80,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       },
       respond: async (call) => {
         const caller = callerOf(call);
-        const body = String(call.body);
+        const body = call.body as Buffer;
         const events = await slices(caller.customerId, readingEvents(body), body.length);
         return { status: 202, body: await publish(events, actingOf(caller)) };
       },

@@ -2,6 +2,7 @@
 import { type Audience, EVERYONE, type NewEvent, OPERATOR_ONLY } from '../../domain/event.ts';
 import { compileFilter, type Filter, type Judged } from '../../domain/filter.ts';
 import type { StateChange } from '../../domain/webhook.ts';
+import { parsing } from '../../kernel/json-parts.ts';
 import { FILTERS_CACHED, JUDGED_AGAIN_MS, JUDGEMENTS_MAX } from '../../kernel/limits/limits.ts';
 import { createLru, type Lru } from '../../kernel/lru.ts';
 import { inOnePiece, slices, type Work } from '../../kernel/slices.ts';
@@ -139,7 +140,7 @@ function* judging(
     const filtered = ofAudience.get(event.audience) ?? reached(all, event.audience);
     ofAudience.set(event.audience, filtered);
     if (filtered.length === 0) continue;
-    const seen: Judged = { type: event.type, subject: event.subject, data: JSON.parse(event.dataJson) };
+    const seen: Judged = { type: event.type, subject: event.subject, data: yield* parsing(event.dataJson) };
     const numbers: number[] = [];
     for (const one of filtered) {
       if (passes.get(one)?.(seen) === false) numbers.push(one.number);
