@@ -38,6 +38,9 @@ const KNOW_SQLITE = ['store', 'data', 'cli'];
 /** A thread opens its own connection. */
 const KNOW_SQLITE_TOO = ['delivery/large-bodies-thread.ts'];
 
+/** The layers of src/portal, from the bottom. The entities are in between: they import the first three, and each other without a circle. */
+const PORTAL_LAYERS = ['parts', 'frame', 'record', null, 'customer-frame'] as const;
+
 const ROOT_FILES_MAX = 6;
 const FOLDER_FILES_MAX = 30;
 const LINES_MAX = 400;
@@ -75,6 +78,19 @@ describe('the layout of src/', () => {
       return below.map((target) => `${room} imports ${target}`);
     });
     assert.deepEqual(upwards, []);
+  });
+
+  it('lets each layer of src/portal import only those below it: parts, frame, record, the entities, the frame of customers', () => {
+    const layerOf = (file: string): number => {
+      const [, folder = ''] = file.split('/');
+      const at = PORTAL_LAYERS.findIndex((layer) => layer === folder);
+      return at === -1 ? PORTAL_LAYERS.indexOf(null) : at;
+    };
+    const below = imports.filter(({ from, to }) => /^portal\/.+\//.test(from) && /^portal\//.test(to));
+    assert.ok(below.length > 500);
+    assert.deepEqual(below.filter(({ from, to }) => layerOf(to) > layerOf(from)).map(shown), []);
+    const beside = files.filter((file) => /^portal\/[^/]+$/.test(file));
+    assert.deepEqual(beside, ['portal/portal.ts']);
   });
 
   it('lets only the rooms that open the database file import the SQLite driver', () => {

@@ -5,45 +5,51 @@ import type { PageLook } from '../http/page.ts';
 import type { Route } from '../http/route.ts';
 import type { SignInInvited } from '../http/routes/invitations.ts';
 import { RESULTS_MAX } from '../kernel/limits/portal.ts';
-import { accountPages, sessionPages, themePages } from './account.ts';
-import { applicationPages } from './applications/pages.ts';
-import { createAssets } from './asset-routes.ts';
-import { auditPages } from './audit.ts';
-import { createCookies } from './cookies.ts';
-import { customerCataloguePages } from './customers/catalogue.ts';
-import { createPageDispatch, missingPages } from './customers/dispatch.ts';
-import { accentRoute, embedRoute } from './customers/embedding.ts';
-import { CUSTOMER_NAVIGATION, customerBody } from './customers/layout.ts';
-import { portalLinkPages } from './customers/links.ts';
-import { lookPages } from './customers/look.ts';
-import { customerPages as customersPages } from './customers/pages.ts';
-import { customerSignInPages } from './customers/sign-in.ts';
-import { ownUsagePages, usagePages } from './customers/usage.ts';
-import { deliveryDetailPages } from './deliveries/detail.ts';
-import { deliveryFailurePages } from './deliveries/failures.ts';
-import { deliveryListPages } from './deliveries/list.ts';
-import { deliveryLivePages } from './deliveries/live.ts';
-import { deliveryReplayPages } from './deliveries/replay.ts';
-import { documentationPages } from './documentation.ts';
-import { endpointPages } from './endpoints/pages.ts';
-import { cataloguePages } from './event-types/catalogue.ts';
-import { eventTypePages } from './event-types/pages.ts';
-import { publishPages } from './event-types/publish.ts';
-import { instancePages } from './instances.ts';
-import { keyPages } from './keys.ts';
-import { createLayout, navigationOf } from './layout.ts';
-import { overviewPages } from './overview.ts';
-import { createPages, type PageDependencies, type PageRoute, type Pages, type PortalDependencies } from './page.ts';
+import { accountPages, sessionPages, themePages } from './account/account-pages.ts';
+import { applicationPages } from './applications/application-pages.ts';
+import { auditPages } from './audit/audit-pages.ts';
+import { customerCataloguePages } from './customer-frame/catalogue-pages.ts';
+import { CUSTOMER_NAVIGATION, customerBody } from './customer-frame/customer-layout.ts';
+import { customerSignInPages } from './customer-frame/customer-sign-in.ts';
+import { accentRoute, embedRoute } from './customer-frame/embedding.ts';
+import { lookPages } from './customer-frame/look-pages.ts';
+import { createPageDispatch, missingPages } from './customer-frame/page-dispatch.ts';
+import { portalLinkPages } from './customer-frame/portal-link-pages.ts';
+import { customerPages as customersPages } from './customers/customer-pages.ts';
+import { ownUsagePages, usagePages } from './customers/usage-pages.ts';
+import { deliveryDetailPages } from './deliveries/delivery-detail.ts';
+import { deliveryListPages } from './deliveries/delivery-list.ts';
+import { deliveryFailurePages } from './deliveries/failure-pages.ts';
+import { deliveryLivePages } from './deliveries/live-pages.ts';
+import { deliveryReplayPages } from './deliveries/replay-pages.ts';
+import { documentationPages } from './documentation/documentation-pages.ts';
+import { endpointPages } from './endpoints/endpoint-pages.ts';
+import { cataloguePages } from './event-types/event-catalogue-pages.ts';
+import { eventTypePages } from './event-types/event-type-pages.ts';
+import { publishPages } from './event-types/publish-pages.ts';
+import { createAssets } from './frame/asset-routes.ts';
+import { createCookies } from './frame/cookies.ts';
+import { createLayout, navigationOf } from './frame/layout.ts';
+import {
+  createPages,
+  type PageDependencies,
+  type PageRoute,
+  type Pages,
+  type PortalDependencies,
+} from './frame/page.ts';
+import { resultPages } from './frame/result-pages.ts';
+import { createResults } from './frame/results.ts';
+import { instancePages } from './instances/instance-pages.ts';
+import { keyPages } from './keys/key-pages.ts';
+import { overviewPages } from './overview/overview-pages.ts';
 import { accentPath, brandMark, brandName } from './parts/brand.ts';
-import { productPages } from './products/pages.ts';
-import { testerPages } from './products/tester.ts';
-import { createResults } from './results.ts';
-import { resultPages } from './results-pages.ts';
-import { searchPages } from './search.ts';
-import { settingsPages } from './settings.ts';
-import { createSignInInvited, signInPages, signOutPages } from './sign-in.ts';
-import { userPages } from './users/pages.ts';
-import { webhookPages } from './webhooks/pages.ts';
+import { productPages } from './products/product-pages.ts';
+import { testerPages } from './products/tester-pages.ts';
+import { searchPages } from './search/search-pages.ts';
+import { settingsPages } from './settings/settings-pages.ts';
+import { createSignInInvited, signInPages, signOutPages } from './sign-in/sign-in-pages.ts';
+import { userPages } from './users/user-pages.ts';
+import { webhookPages } from './webhooks/webhook-pages.ts';
 
 export type Portal = {
   /** Pages, each with its role. */

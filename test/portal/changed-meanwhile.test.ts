@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { makeEvent, OPERATOR_ONLY } from '../../src/domain/event.ts';
 import { createIds, randomBytes } from '../../src/kernel/ids.ts';
 import { SEEN_FIELD } from '../../src/portal/parts/fields.ts';
-import { fieldDifferences } from '../../src/portal/record-form.ts';
+import { fieldDifferences } from '../../src/portal/record/record-form.ts';
 import { expiryStore } from '../../src/store/sql/expiry.ts';
 import { type ApiClient, succeeded } from '../support/client.ts';
 import { startDeliverPortal } from '../support/deliver-portal.ts';

@@ -1,6 +1,5 @@
 /** Whole forms: the summary of problems, groups of fields, and buttons; the page that asks before an action. */
 import { attributes, type Html, html } from '../../http/html.ts';
-import type { View } from '../call.ts';
 import { value } from './differences.ts';
 import { type FormState, idOf, SEEN_FIELD } from './fields.ts';
 import { type ButtonKind, linkButton, type PageHeader, pageHeader, submitButton } from './header.ts';
@@ -91,7 +90,10 @@ export type Confirmation = {
   readonly cancel: string;
 };
 
-export function confirmPage({ title, crumbs, text, form, fields, action, csrf, submit, cancel }: Confirmation): View {
+export function confirmPage({ title, crumbs, text, form, fields, action, csrf, submit, cancel }: Confirmation): {
+  readonly title: string;
+  readonly content: Html;
+} {
   const content = html`${pageHeader({ title, crumbs })}<div class="section confirm"><div class="section-body">${form === undefined ? null : overtakenNotice(form)}<div class="confirm-text">${text}</div><form method="post" action="${action}" class="form" data-once>${csrf}${form === undefined ? null : seenField(form)}${fields ?? null}<div class="buttons form-buttons">${submitButton({ label: submit, kind: 'danger' })}${linkButton({ href: cancel, label: 'Cancel' })}</div></form></div></div>`;
   return { title, content };
 }

@@ -1,7 +1,6 @@
 /** List pages: filters, tables, which become cards on a narrow screen, their empty states, and the pager. */
 import { attributes, type Html, type HtmlValue, html } from '../../http/html.ts';
 import { readPage, readPageQuery } from '../../http/paging.ts';
-import type { View } from '../call.ts';
 import { linkButton, type PageHeader, pageHeader, submitButton } from './header.ts';
 import { icon } from './mark.ts';
 
@@ -44,7 +43,8 @@ type ListView = Pick<PageHeader, 'lead' | 'actions'> & {
   readonly nextCursor?: string | null | undefined;
 };
 
-export function listView(list: ListView): View {
+/** The parts of a page with a list. The page's script replaces `partial`. */
+export function listView(list: ListView): { readonly title: string; readonly content: Html; readonly partial: Html } {
   const { title, lead, actions, path, query, filters = [], submit, above = null, layout, stream } = list;
   const live =
     stream === undefined ? null : attributes({ 'data-hx-sse:connect': stream, 'data-hx-swap': 'innerMorph' });

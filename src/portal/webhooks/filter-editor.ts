@@ -13,13 +13,13 @@ import type { Store } from '../../store/store.ts';
 import { type FilterPath, filterPaths } from '../../webhooks/filter-paths.ts';
 import { previewFilter } from '../../webhooks/filter-preview.ts';
 import { type FilterPreview, filterPreviewInput } from '../../webhooks/webhook-schema.ts';
-import type { FormField } from '../field-table.ts';
-import type { PageDependencies, PageRoute } from '../page.ts';
+import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { pageHeader } from '../parts/header.ts';
-import { jsonObject, placedProblem } from '../parts/json-field.ts';
 import { table } from '../parts/list.ts';
 import { badge, icon, notice } from '../parts/mark.ts';
 import { countOf, relativeTime, sentence } from '../parts/text.ts';
+import type { FormField } from '../record/field-table.ts';
+import { jsonObject, placedProblem } from '../record/json-field.ts';
 
 const NAME = 'filter';
 const PATHS = '/webhooks/new/filter-paths';
