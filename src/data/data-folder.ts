@@ -15,9 +15,10 @@ import type { Log } from '../kernel/log.ts';
 import { makePrivateFile, strangerText } from '../kernel/private-file.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { createVault, type Vault } from '../kernel/vault.ts';
-import { largestRowKey } from '../store/sql/row-keys.ts';
-import { firstCredentialStore } from '../store/sql/settings.ts';
-import { createStore } from '../store/sql/store.ts';
+import type { Store } from '../store/port/store.ts';
+import { largestRowKey } from '../store/shared/row-keys.ts';
+import { firstCredentialStore } from '../store/shared/settings.ts';
+import { createStore } from '../store/shared/store.ts';
 import { damages, damagesAtStart, lacksLog, RESTORE_ADVICE, tellsDamage } from '../store/sqlite/damage.ts';
 import {
   createSchema,
@@ -30,7 +31,6 @@ import {
 } from '../store/sqlite/driver/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
 import type { ThreadEvents } from '../store/sqlite/driver/thread-writer.ts';
-import type { Store } from '../store/store.ts';
 import { type Data, DataFolderError, masterKeyPath, masterKeyPrefix, type Storage, withFirstStart } from './data.ts';
 import { createDownloads, removeDownload } from './download.ts';
 import { type FolderLock, LOCK_FILE, lockFolder } from './folder-lock.ts';

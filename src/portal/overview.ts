@@ -12,8 +12,8 @@ import {
   QUEUES_SHOWN,
 } from '../kernel/limits/portal.ts';
 import type { Period, Series } from '../observe/figures.ts';
-import type { Expiry } from '../store/housekeeping.ts';
-import type { Ailing, Backlog, DeadLetters } from '../store/overview.ts';
+import type { Expiry } from '../store/port/housekeeping.ts';
+import type { Ailing, Backlog, DeadLetters } from '../store/port/overview.ts';
 import { liveContent } from './live-content.ts';
 import type { PageDependencies, PageRoute } from './page.ts';
 import { deliveriesChart, latencyChart, periodTabs, readPeriod, tokensChart } from './parts/chart.ts';

@@ -3,8 +3,8 @@ import { type Html, html } from '../http/html.ts';
 import type { Refusal } from '../kernel/refusal.ts';
 import type { Administration } from '../resources/administration.ts';
 import { defaultsOf, type InputReader } from '../resources/input.ts';
-import type { Uses } from '../store/directory.ts';
-import type { Store } from '../store/store.ts';
+import type { Uses } from '../store/port/directory.ts';
+import type { Store } from '../store/port/store.ts';
 import { attempted, type PageCall, type PageResult, redirectTo, type View } from './call.ts';
 import { OPERATOR, type Owner, ownerField, ownerOf, recordOwner } from './customers/owner.ts';
 import {

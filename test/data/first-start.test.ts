@@ -8,9 +8,9 @@ import type { FirstCredentials } from '../../src/data/data.ts';
 import { type FolderData, openFolder } from '../../src/data/data-folder.ts';
 import { makeFirstCredentials } from '../../src/data/first-start.ts';
 import { hashCredential } from '../../src/domain/credential.ts';
-import type { Database } from '../../src/store/database.ts';
-import { firstCredentialStore } from '../../src/store/sql/settings.ts';
-import { createStore } from '../../src/store/sql/store.ts';
+import type { Database } from '../../src/store/port/database.ts';
+import { firstCredentialStore } from '../../src/store/shared/settings.ts';
+import { createStore } from '../../src/store/shared/store.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { unusedFolder } from '../support/command.ts';
 

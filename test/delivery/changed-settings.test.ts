@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { startedProgress } from '../../src/domain/webhook-states.ts';
 import { secret } from '../../src/kernel/secret.ts';
-import { createStore } from '../../src/store/sql/store.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/port/store.ts';
+import { createStore } from '../../src/store/shared/store.ts';
 import { deferred } from '../support/deferred.ts';
 import {
   type Connected,

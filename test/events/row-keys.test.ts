@@ -5,7 +5,7 @@ import { createIds, randomBytes } from '../../src/kernel/ids.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { readingServices, type UntypedServices } from '../../src/program-services.ts';
 import { createServices } from '../../src/services/services.ts';
-import { createStore } from '../../src/store/sql/store.ts';
+import { createStore } from '../../src/store/shared/store.ts';
 import { logs } from '../support/events.ts';
 import {
   ACTOR,

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { deliveryAddress } from '../../src/kernel/ids.ts';
-import { noFigures } from '../../src/store/figures.ts';
-import type { StepResult } from '../../src/store/steps.ts';
+import { noFigures } from '../../src/store/port/figures.ts';
+import type { StepResult } from '../../src/store/port/steps.ts';
 import { attemptOf, claimNext, publishMany, run, settleBatch } from './batches.ts';
 import {
   ACTOR,

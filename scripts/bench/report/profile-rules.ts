@@ -75,7 +75,10 @@ export const LOOP_RULES: readonly Rule[] = [
   { what: "the envelope's and the signature's text", url: /^src\/wire\// },
   { what: 'outbound: connections and attempts', url: /^src\/outbound\// },
   { what: 'http: routing, bodies, replies', url: /^src\/http\// },
-  { what: 'the gate and tokens', url: /^src\/(access\/|domain\/(application|catalogue|credential|path|throttle|user)\.ts$)/ },
+  {
+    what: 'the gate and tokens',
+    url: /^src\/(access\/|domain\/(application|catalogue|credential|path|throttle|user)\.ts$)/,
+  },
   { what: null, url: /^src\/domain\// },
 ];
 

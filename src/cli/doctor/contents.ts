@@ -5,9 +5,9 @@ import { readMasterKey } from '../../data/master-key.ts';
 import { createIds, randomBytes, rowKeyTime } from '../../kernel/ids.ts';
 import { CLOCK_BEHIND_MAX_MS, PAGE_MAX } from '../../kernel/limits/limits.ts';
 import { createVault, MASTER_KEY_BYTES } from '../../kernel/vault.ts';
-import type { Database } from '../../store/database.ts';
-import { createStore } from '../../store/sql/store.ts';
-import type { Store } from '../../store/store.ts';
+import type { Database } from '../../store/port/database.ts';
+import type { Store } from '../../store/port/store.ts';
+import { createStore } from '../../store/shared/store.ts';
 import { type Finding, finding, findings, judgeExpiry, ok, problem, warning } from './finding.ts';
 
 /** Audit log, clock, secrets, keys and certificates. Only reads. */

@@ -2,9 +2,9 @@
 
 import type { Ids } from '../../kernel/ids.ts';
 import type { Vault } from '../../kernel/vault.ts';
-import { removalStore, retentionStore } from '../sql/retention.ts';
-import { createStore } from '../sql/store.ts';
-import type { Store } from '../store.ts';
+import type { Store } from '../port/store.ts';
+import { removalStore, retentionStore } from '../shared/retention.ts';
+import { createStore } from '../shared/store.ts';
 import { type PostgresAccessVersion, tokenStore, watchAccess } from './access.ts';
 import { allowanceStore } from './allowances.ts';
 import { refuseDefects } from './defects.ts';

@@ -14,7 +14,7 @@ import { standing } from '../../../src/portal/deliveries/detail.ts';
 import { readAsked } from '../../../src/portal/deliveries/filters.ts';
 import { attemptList, tail, tailEvents } from '../../../src/portal/deliveries/live.ts';
 import { attentionSection } from '../../../src/portal/overview.ts';
-import type { Ailing } from '../../../src/store/overview.ts';
+import type { Ailing } from '../../../src/store/port/overview.ts';
 import { batchOf, progressOf } from '../../support/attempts.ts';
 import { attemptOf } from '../../support/batches.ts';
 import { NOW } from '../../support/store.ts';
