@@ -33,6 +33,14 @@ const ROOMS: Readonly<Record<string, string>> = {
     'access config customers data delivery domain events http kernel observe resources services store webhooks wire',
   cli: 'access config customers data delivery domain events kernel observe outbound receiver resources services store webhooks wire',
 };
+/** The same for the rooms of the store, and for the file beside them. */
+const STORE: Readonly<Record<string, string>> = {
+  port: '',
+  'customer-store.ts': 'port',
+  shared: 'port',
+  sqlite: 'port shared',
+  postgres: 'port shared',
+};
 /** The rooms that know the database behind the store: they open, copy and examine its file. */
 const KNOW_SQLITE = ['store', 'data', 'cli'];
 /** A thread opens its own connection. */
@@ -65,6 +73,21 @@ describe('the layout of src/', () => {
       return !(ROOMS[room] ?? '').split(' ').includes(target);
     });
     assert.deepEqual(refused.map(shown), []);
+  });
+
+  it('keeps the two databases apart: the rooms of the store import only what their table allows', () => {
+    const used = new Set<string>();
+    const refused = imports.filter(({ from, to }) => {
+      const [room, target] = [storeRoomOf(from), storeRoomOf(to)];
+      if (room === null || target === null || room === target) return false;
+      used.add(`${room} ${target}`);
+      return !(STORE[room] ?? '').split(' ').includes(target);
+    });
+    assert.deepEqual(refused.map(shown), []);
+    const unused = Object.entries(STORE).flatMap(([room, targets]) =>
+      targets.split(' ').filter((target) => target !== '' && !used.has(`${room} ${target}`)),
+    );
+    assert.deepEqual(unused, []);
   });
 
   it('has no two rooms that import each other: each imports only rooms above it in the table', () => {
@@ -124,6 +147,11 @@ function shown({ from, to, typeOnly }: Import): string {
 /** Null for the files at the top of src/. */
 function roomOf(file: string): string | null {
   return file.includes('/') ? (file.split('/')[0] as string) : null;
+}
+
+/** `port` for a file in store/port/. Null outside the store. */
+function storeRoomOf(file: string): string | null {
+  return file.startsWith('store/') ? (file.split('/')[1] as string) : null;
 }
 
 /** Relative imports and re-exports, dynamic ones included. */

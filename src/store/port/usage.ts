@@ -64,48 +64,7 @@ export function addUsage(to: Usage, more: Partial<Usage>): void {
   for (const name of USAGE_COUNTS) to[name] += more[name] ?? 0;
 }
 
-export type UsageCounter = Pick<UsageStore, 'count'> & {
-  size(): number;
-  /** The next rows to write, which from now on do not change. */
-  first(limit: number): readonly UsageOfDay[];
-  /** Drops the first rows. */
-  forget(count: number): void;
-};
-
 export const DAY_MS = 86_400_000;
-
-/** Usage in memory: one row for each customer with usage since the last write, and for each day. */
-export function createUsageCounter(): UsageCounter {
-  let today = new Map<string | null, UsageOfDay>();
-  let day = '';
-  let dayEndsAt = 0;
-  const queue: UsageOfDay[] = [];
-  const takeOver = (): void => {
-    queue.push(...today.values());
-    today = new Map();
-  };
-  return {
-    count: (customerId: string | null, more: Partial<Usage>, now: number): void => {
-      if (now >= dayEndsAt || now < dayEndsAt - DAY_MS) {
-        takeOver();
-        day = dayOf(now);
-        dayEndsAt = (Math.floor(now / DAY_MS) + 1) * DAY_MS;
-      }
-      let row = today.get(customerId);
-      if (row === undefined) {
-        row = { customerId, day, usage: noUsage() };
-        today.set(customerId, row);
-      }
-      addUsage(row.usage, more);
-    },
-    size: (): number => queue.length + today.size,
-    first: (limit: number): readonly UsageOfDay[] => {
-      if (queue.length < limit) takeOver();
-      return queue.slice(0, limit);
-    },
-    forget: (count: number): void => void queue.splice(0, count),
-  };
-}
 
 /** The date in UTC, as 2026-11-21. */
 export function dayOf(at: number): string {

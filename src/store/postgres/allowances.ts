@@ -39,7 +39,7 @@ export function allowanceStore(db: Database): AllowanceStore {
       } catch (error) {
         // The customer was deleted: its limit is gone, and the events reach nobody.
         if (error instanceof ConstraintViolation && error.kind === 'foreign_key') return { ok: true };
-        if (!(error instanceof StaleWrite) || error.sql !== TAKE) throw error;
+        if (!(error instanceof StaleWrite)) throw error;
       }
       return longest(db, ordered);
     },

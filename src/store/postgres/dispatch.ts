@@ -73,7 +73,6 @@ export function deliveryStores(
   vault: Vault,
   leases: Leases,
 ): { readonly dispatch: DispatchStore; readonly settlements: SettlementStore } {
-  const dispatch = dispatchStore(db, vault);
   const settlements = settlementStore(db);
   const write = writeTurns(db);
   const clockLead = clockLeadStore(db);
@@ -92,7 +91,7 @@ export function deliveryStores(
   const records = listReader(db, RECORDS, STRETCHES, RECORD_READS);
   return {
     dispatch: {
-      ...dispatch,
+      ...dispatchStore(db),
       target,
       dueBatches: async (webhookNumber, now, most) =>
         (await due({ webhookNumber, now, most })).map(({ due_at: _, ...row }) => readRow<Batch>(row)),

@@ -7,7 +7,7 @@ import type { Filter } from '../port/resource.ts';
 import { publishStatements } from './events.ts';
 import { judgedEvent } from './judging.ts';
 import { filtered } from './resource.ts';
-import { flag, number, readOne, table, text, textOrNull } from './table.ts';
+import { flag, number, table, text, textOrNull } from './table.ts';
 
 export const EMPLOYEE = table<Employee>('employee', 'userId', {
   userId: text,
@@ -24,7 +24,6 @@ export const EMPLOYEE = table<Employee>('employee', 'userId', {
   updatedAt: number,
 });
 
-const GET = `SELECT ${EMPLOYEE.columns()} FROM employee WHERE user_id = @userId`;
 // Indexes: the primary key, the unique ones on user_name and external_id, or employee_division with a range for each division.
 const CONDITIONS = {
   divisions: 'division IN (SELECT wanted.value FROM texts(@divisions) AS wanted)',
@@ -36,9 +35,8 @@ const list = (filter: Filter): string => `
   WHERE user_id > @after${filtered(CONDITIONS, filter)} ORDER BY user_id LIMIT @limit`;
 const UNCHANGED = 'UPDATE employee SET updated_at = updated_at WHERE user_id = @userId AND updated_at = @updatedAt';
 
-export function employeeStore(db: Database): EmployeeStore {
+export function employeeStore(db: Database): Omit<EmployeeStore, 'get'> {
   return {
-    get: async (userId) => readOne(EMPLOYEE, await db.get(GET, { userId })),
     list: async ({ divisions, after, limit, filter = {} }) => {
       const all = { ...filter, ...(divisions !== null && { divisions: JSON.stringify(divisions) }) };
       return (await db.all(list(all), { ...all, after, limit })).map(EMPLOYEE.read);

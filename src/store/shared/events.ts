@@ -1,37 +1,18 @@
 /** Event types (`event_type`), and publishing: events, and their place in the logs of webhooks. */
-import { EVERYONE, type EventType, type Idempotency, type NewEvent } from '../../domain/event.ts';
+import { EVERYONE, type EventType, type NewEvent } from '../../domain/event.ts';
 import { firstRowKeyAt, rowKeyOf } from '../../kernel/ids.ts';
 import { LATEST_LOOKED_THROUGH, SAMPLES_LOOKED_THROUGH } from '../../kernel/limits/log.ts';
 import { slices } from '../../kernel/slices.ts';
 import type { Database, Statement } from '../port/database.ts';
-import { KeyConflict, StaleWrite } from '../port/errors.ts';
 import type { EventSample, EventStore, EventTypeStore, PastEvent } from '../port/events.ts';
-import { categoryPattern, findFilters, judge } from './judging.ts';
+import { categoryPattern } from './judging.ts';
 import { resourceStore } from './resource.ts';
-import { flag, json, number, readOne, readRow, resultsByStatement, table, text, textOrNull } from './table.ts';
+import { flag, json, number, readRow, table, text, textOrNull } from './table.ts';
 import { IS_RUNNABLE, wokenBy } from './wake.ts';
 
-// Takes the key if it is free or expired. Otherwise it stays with the earlier event.
-const TAKE_KEY = `
-  INSERT INTO idempotency (publisher, key, event_id, event_key, expires_at) VALUES (@publisher, @key, @eventId, @eventKey, @expiresAt)
-  ON CONFLICT (publisher, key) DO UPDATE
-  SET event_id = excluded.event_id, event_key = excluded.event_key, expires_at = excluded.expires_at
-  WHERE idempotency.expires_at <= @now`;
 const INSERT = `
   INSERT INTO event (key, id, type, data, subject, audience, correlation_id, actor_id, created_at)
   VALUES (@key, @id, @type, @data, @subject, @audience, @correlationId, @actorId, @createdAt)`;
-const INSERT_ONCE = `
-  INSERT INTO event (key, id, type, data, subject, audience, correlation_id, actor_id, created_at, content_hash)
-  SELECT @key, @id, @type, @data, @subject, @audience, @correlationId, @actorId, @createdAt, @contentHash
-  WHERE EXISTS (SELECT 1 FROM idempotency WHERE publisher = @publisher AND key = @idempotencyKey AND event_id = @id)`;
-// An erased event has no hash: repeating its key publishes nothing, whatever the content is.
-const IS_SAME = '(e.content_hash IS NULL OR e.content_hash = @contentHash)';
-const HOLDER = `
-  SELECT i.event_id FROM idempotency AS i LEFT JOIN event AS e ON e.key = i.event_key
-  WHERE i.publisher = @publisher AND i.key = @key AND ${IS_SAME}`;
-const OTHER_HOLDER = `
-  SELECT i.event_id FROM idempotency AS i LEFT JOIN event AS e ON e.key = i.event_key
-  WHERE i.publisher = @publisher AND i.key = @key AND i.expires_at > @now AND NOT ${IS_SAME}`;
 
 /** Whether customers get events of the type. A type that is not public reaches the operator's webhooks alone, whatever their patterns. */
 export const isForCustomers = (type: string): string =>
@@ -51,7 +32,7 @@ const passed = (subscribed: string): string =>
   `${subscribed} AND webhook_number NOT IN (SELECT x.value FROM numbers(@excluded) AS x)`;
 // An ordered webhook sends new records only after its pending batch is settled, and the settlement looks for more. Waking it here would
 // cost a look and a commit for each event.
-const WAKE_AT = `CASE WHEN ${IS_RUNNABLE} THEN
+export const WAKE_AT = `CASE WHEN ${IS_RUNNABLE} THEN
         CASE WHEN pending_records > 0 AND (SELECT ordered FROM webhook WHERE number = webhook_progress.webhook_number) THEN wake_at
           ELSE ${wokenBy('@createdAt')} END
       END`;
@@ -77,35 +58,19 @@ const APPENDING = {
   everyone: { all: appending(SUBSCRIBED_OF_ALL), passed: appending(passed(SUBSCRIBED_OF_ALL)) },
 } as const;
 
-// The same for all events of a request, with one write per log instead of one per event. The inserted events by key and id. For SQLite:
-// PostgreSQL publishes the requests of many at once (`postgres/publish.ts`), and takes the locks in order there.
-const FRESH = `
-  fresh AS MATERIALIZED (
-    SELECT e.key, e.type, e.audience, octet_length(e.data) AS data_bytes FROM tuples(@inserted) AS j CROSS JOIN event AS e
-    WHERE e.key = CAST(j.value ->> 0 AS BIGINT) AND e.id = j.value ->> 1),
-  wanted AS MATERIALIZED (
-    SELECT DISTINCT t.type, t.audience, t.records, s.webhook_number
-    FROM (SELECT type, audience, count(*) AS records FROM fresh GROUP BY type, audience) AS t
-    CROSS JOIN subscription AS s
-    WHERE s.pattern IN (t.type, substr(t.type, 1, strpos(t.type, '.')) || '*', '*') AND s.customer_id IN ('', ${reachedBy('t.type', 't.audience')})),
-  added AS MATERIALIZED (SELECT webhook_number, CAST(sum(records) AS BIGINT) AS records FROM wanted GROUP BY webhook_number)`;
-const ADVANCE_ALL = `
-  WITH ${FRESH}
-  UPDATE webhook_progress
-  SET next_offset = next_offset + added.records,
-      wake_at = ${WAKE_AT}
-  FROM added WHERE webhook_progress.webhook_number = added.webhook_number`;
-const FAN_OUT_ALL = `
-  WITH ${FRESH}
-  INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes)
-  SELECT w.webhook_number, p.next_offset - a.records + row_number() OVER (PARTITION BY w.webhook_number ORDER BY f.key) - 1, f.key,
-    f.data_bytes
-  FROM added AS a CROSS JOIN webhook_progress AS p CROSS JOIN wanted AS w CROSS JOIN fresh AS f
-  WHERE p.webhook_number = a.webhook_number AND w.webhook_number = a.webhook_number AND f.type = w.type
-    AND f.audience = w.audience`;
-
-/** Appends one judged event. Part of the transaction of the change that caused it (contract §3), or of a publish request. */
+/** Publishes one judged event in the transaction of the change that caused it (contract §3). Such an event has no idempotency key. */
 export function publishStatements(event: NewEvent): Statement[] {
+  return [insertStatement(event), ...appendStatements(event)];
+}
+
+export function insertStatement(event: NewEvent): Statement {
+  const { id, type, dataJson: data, subject, audience, correlationId, actorId, createdAt } = event;
+  const row = { key: rowKeyOf(id), id, type, data, subject, audience, correlationId, actorId, createdAt };
+  return { sql: INSERT, params: row };
+}
+
+/** Appends one inserted event to the logs of its webhooks. */
+export function appendStatements(event: NewEvent): Statement[] {
   const { id, type, audience, createdAt } = event;
   const isExcluding = event.excluded.length > 0;
   const excluded = isExcluding ? { excluded: JSON.stringify(event.excluded) } : {};
@@ -114,61 +79,9 @@ export function publishStatements(event: NewEvent): Statement[] {
   const wanted = { key: rowKeyOf(id), id, type, category: categoryPattern(type), ...reached, ...excluded };
   const { advance, fanOut } = APPENDING[isForAll ? 'everyone' : 'one'][isExcluding ? 'passed' : 'all'];
   return [
-    ...insertStatements(event),
     { sql: advance, params: { ...wanted, createdAt } },
     { sql: fanOut, params: wanted },
   ];
-}
-
-/** Appends several events in their order. Their keys ascend. */
-function publishAllStatements(events: readonly NewEvent[]): Statement[] {
-  const [first] = events;
-  const isSpecial = events.some(({ excluded, audience }) => excluded.length > 0 || audience === EVERYONE);
-  if (first === undefined || events.length === 1 || isSpecial) return events.flatMap(publishStatements);
-  const inserted = JSON.stringify(events.map(({ id }) => [rowKeyOf(id), id]));
-  return [
-    ...events.flatMap(insertStatements),
-    { sql: ADVANCE_ALL, params: { inserted, createdAt: first.createdAt } },
-    { sql: FAN_OUT_ALL, params: { inserted } },
-  ];
-}
-
-function insertStatements(event: NewEvent): Statement[] {
-  const { id, type, dataJson: data, subject, audience, correlationId, actorId, createdAt, idempotency } = event;
-  const row = { key: rowKeyOf(id), id, type, data, subject, audience, correlationId, actorId, createdAt };
-  if (idempotency === null) return [{ sql: INSERT, params: row }];
-  const { publisher, key: idempotencyKey, expiresAt, contentHash } = idempotency;
-  const taken = { publisher, key: idempotencyKey, eventId: id, eventKey: row.key, expiresAt, now: createdAt };
-  return [
-    { sql: TAKE_KEY, params: taken },
-    { sql: INSERT_ONCE, params: { ...row, contentHash, publisher, idempotencyKey } },
-  ];
-}
-
-export function eventStore(db: Database): EventStore {
-  return {
-    latest: latestEvents(db),
-    judge: (events) => judge(db, events, findFilters(db)),
-    publish: async (events) => {
-      const keyed = events.filter((event) => event.idempotency !== null);
-      const holders = keyed.map(({ idempotency }): Statement => {
-        const { publisher, key, contentHash } = idempotency as Idempotency;
-        return { sql: HOLDER, params: { publisher, key, contentHash }, expectChanges: 1 };
-      });
-      const list = [...publishAllStatements(events), ...holders];
-      const results = await db.commit(list).catch(async (error: unknown) => {
-        const conflicts = error instanceof StaleWrite && error.sql === HOLDER ? await conflictsOf(db, events) : [];
-        // No conflict means that the key has expired or its event was erased. The caller decides again.
-        throw conflicts.length === 0 ? error : new KeyConflict(conflicts);
-      });
-      const resultOf = resultsByStatement(list, results);
-      const heldBy = new Map(holders.map((holder, n) => [keyed[n]?.id, String(resultOf(holder).rows[0]?.event_id)]));
-      return events.map(({ id }) => {
-        const holder = heldBy.get(id) ?? id;
-        return { id: holder, duplicate: holder !== id };
-      });
-    },
-  };
 }
 
 /** Event `e` belongs to an erasure that has begun. Index: erasure_open. */
@@ -224,16 +137,6 @@ export function latestEvents(db: Database): EventStore['latest'] {
   };
 }
 
-async function conflictsOf(db: Database, events: readonly NewEvent[]): Promise<number[]> {
-  const found: number[] = [];
-  for (const [at, { idempotency, createdAt }] of events.entries()) {
-    if (idempotency === null) continue;
-    const { publisher, key, contentHash } = idempotency;
-    if ((await db.get(OTHER_HOLDER, { publisher, key, contentHash, now: createdAt })) !== undefined) found.push(at);
-  }
-  return found;
-}
-
 export const EVENT_TYPE = table<EventType>(
   'event_type',
   'id',
@@ -254,7 +157,6 @@ export const EVENT_TYPE = table<EventType>(
   { group: 'group_name' },
 );
 
-const GET_BY_NAME = `SELECT ${EVENT_TYPE.columns()} FROM event_type WHERE name = @name`;
 // Index: event_of_type.
 const IN_LOG = 'SELECT key FROM event WHERE type = @name AND erased_at IS NULL LIMIT 1';
 // Index: event_of_type, whose entries end in the key.
@@ -276,10 +178,9 @@ const VERSION = `
   SELECT count(*) AS types, max(updated_at) AS latest, CAST(sum(updated_at % 1000000007) AS BIGINT) AS checksum FROM event_type`;
 const FORGET_BUILT_IN = 'DELETE FROM event_type WHERE built_in';
 
-export function eventTypeStore(db: Database): EventTypeStore {
+export function eventTypeStore(db: Database): Omit<EventTypeStore, 'getByName'> {
   return {
     ...resourceStore(db, 'event_type', EVENT_TYPE, { list: { filters: { public: "public = (@public = 'true')" } } }),
-    getByName: async (name) => readOne(EVENT_TYPE, await db.get(GET_BY_NAME, { name })),
     isInLog: async (name) => (await db.get(IN_LOG, { name })) !== undefined,
     latestSample: async (name, maxBytes) => {
       const row = await db.get(SAMPLE, { name, maxBytes });

@@ -5,20 +5,10 @@
 
 import { firstRowKeyAt, rowKeyTime } from '../../kernel/ids.ts';
 import { STEP_PAYLOAD_BYTES } from '../../kernel/limits/housekeeping.ts';
-import { BATCH_RECORDS_MAX } from '../../kernel/limits/limits.ts';
 import type { Database, Statement } from '../port/database.ts';
 import { StaleWrite } from '../port/errors.ts';
-import type {
-  PartitionsByAge,
-  RecordSweep,
-  RemovalStore,
-  RetentionStore,
-  RowsByAge,
-  SweepStep,
-  Unread,
-} from '../port/housekeeping.ts';
+import type { RecordSweep, RemovalStore, RetentionStore, SweepStep, Unread } from '../port/housekeeping.ts';
 import { measured, type StepResult } from '../port/steps.ts';
-import { purgeTokens } from './access/tokens.ts';
 
 // Reads the log in its order. An index by age would cost a write for every settled batch.
 const BATCHES = `
@@ -43,30 +33,9 @@ const DELETE_BATCHES = `
 const SHORTEN_BATCH = `
   UPDATE batch SET first_offset = @last + 1
   WHERE webhook_number = @webhookNumber AND first_offset BETWEEN @first AND @last AND last_offset > @last AND state <> 'pending'`;
-// Index: outbox_event.
-const DELETE_EVENTS = `
-  DELETE FROM event
-  WHERE key IN (SELECT event_key FROM outbox WHERE webhook_number = @webhookNumber AND record_offset BETWEEN @first AND @last)
-    AND NOT EXISTS (SELECT 1 FROM outbox AS o WHERE o.event_key = event.key AND o.webhook_number <> @webhookNumber)`;
 const DELETE_RECORDS =
   'DELETE FROM outbox WHERE webhook_number = @webhookNumber AND record_offset BETWEEN @first AND @last';
-// Index: attempt_record. An attempt may begin before the stretch and end after it. It is deleted with its last record.
-const ATTEMPTS_OF = `
-  SELECT key FROM attempt AS a
-  WHERE webhook_number = @webhookNumber AND first_offset > @first - ${BATCH_RECORDS_MAX} AND first_offset <= @last AND last_offset >= @first
-    AND NOT EXISTS (SELECT 1 FROM outbox WHERE webhook_number = @webhookNumber AND record_offset BETWEEN a.first_offset AND @first - 1)
-    AND NOT EXISTS (SELECT 1 FROM outbox WHERE webhook_number = @webhookNumber AND record_offset BETWEEN @last + 1 AND a.last_offset)
-  LIMIT @limit`;
-const DELETE_ATTEMPTS_OF = `DELETE FROM attempt WHERE key IN (${ATTEMPTS_OF})`;
 const NEXT_WEBHOOK = 'SELECT min(webhook_number) AS number FROM webhook_progress WHERE webhook_number > @after';
-const OLD_ATTEMPTS =
-  'DELETE FROM attempt WHERE key IN (SELECT key FROM attempt WHERE key < @before ORDER BY key LIMIT @limit)';
-const OLD_EVENTS = `
-  SELECT key, coalesce(octet_length(data), 0) AS bytes, EXISTS (SELECT 1 FROM outbox AS o WHERE o.event_key = event.key) AS wanted
-  FROM event WHERE key > @after AND key < @before ORDER BY key LIMIT @limit`;
-const DELETE_UNWANTED = `
-  DELETE FROM event
-  WHERE key IN (SELECT old.value FROM numbers(@keys) AS old) AND NOT EXISTS (SELECT 1 FROM outbox AS o WHERE o.event_key = event.key)`;
 // Index: erasure_finished.
 const OLD_ERASURES = `
   DELETE FROM erasure WHERE id IN (SELECT id FROM erasure WHERE finished_at < @before LIMIT @limit)`;
@@ -78,53 +47,31 @@ const OLD_REPLIES = `
   DELETE FROM kept_reply WHERE (application_id, key) IN (
     SELECT application_id, key FROM kept_reply WHERE expires_at <= @now ORDER BY expires_at LIMIT @limit)`;
 
-/**
- * `byAge` replaces the deletion of single events, attempts and tokens. A record then leaves its event and its attempts to it.
- */
-export function retentionStore(database: Database, byAge: PartitionsByAge | null = null): RetentionStore {
-  const ofRecords = byAge === null ? ALL_OF_RECORD : ONLY_RECORD;
-  const remove: Remove = (sql, params, limit) =>
-    measured(database, async (db) => {
-      const [deleted] = await db.commit([{ sql, params: { ...params, limit } }]);
-      const rows = deleted?.changes ?? 0;
-      return { done: rows < limit, rows };
-    });
+/** Each database has its own `byAge` and `shortLived`. */
+export function retentionStore(database: Database, of: OfRecord): Omit<RetentionStore, 'byAge' | 'shortLived'> {
+  const remove = remover(database);
   return {
     nextWebhook: async (after) => {
       const row = await database.get(NEXT_WEBHOOK, { after });
       return row?.number == null ? null : Number(row.number);
     },
-    records: (sweep, limit) => measured(database, (db) => sweepRecords(db, sweep, limit, ofRecords)),
-    byAge: byAge ?? rowsByAge(database, remove),
+    records: (sweep, limit) => measured(database, (db) => sweepRecords(db, sweep, limit, of)),
     idempotencyKeys: (now, limit) => remove(OLD_KEYS, { now }, limit),
     erasures: (before, limit) => remove(OLD_ERASURES, { before }, limit),
     keptReplies: (now, limit) => remove(OLD_REPLIES, { now }, limit),
-    shortLived: null,
   };
 }
 
 type Remove = (sql: string, params: Readonly<Record<string, number>>, limit: number) => Promise<StepResult>;
 
-function rowsByAge(database: Database, remove: Remove): RowsByAge {
-  return {
-    kind: 'rows',
-    attempts: (before, limit) => remove(OLD_ATTEMPTS, { before: firstRowKeyAt(before) }, limit),
-    unwantedEvents: ({ after, before }, limit) =>
-      measured(database, async (db) => {
-        const seen = await db.all(OLD_EVENTS, { after, before: firstRowKeyAt(before), limit });
-        const within = seen.slice(0, withinBytes(seen.map(({ wanted, bytes }) => (wanted === 1 ? 0 : Number(bytes)))));
-        const keys = within.filter(({ wanted }) => wanted === 0).map(({ key }) => Number(key));
-        const [deleted] =
-          keys.length === 0 ? [] : await db.commit([{ sql: DELETE_UNWANTED, params: { keys: JSON.stringify(keys) } }]);
-        const done = within.length < limit && within.length === seen.length;
-        return { done, next: done ? null : Number(within.at(-1)?.key), rows: deleted?.changes ?? 0 };
-      }),
-    tokens: (range, limit) =>
-      measured(database, async (db) => {
-        const { next, purged } = await purgeTokens(db, range, limit);
-        return { done: next === null, next, rows: purged };
-      }),
-  };
+/** Returns the function that runs a statement which deletes up to `@limit` rows. */
+export function remover(database: Database): Remove {
+  return (sql, params, limit) =>
+    measured(database, async (db) => {
+      const [deleted] = await db.commit([{ sql, params: { ...params, limit } }]);
+      const rows = deleted?.changes ?? 0;
+      return { done: rows < limit, rows };
+    });
 }
 
 const REMOVED = 'SELECT min(number) AS number FROM removed_webhook';
@@ -137,9 +84,7 @@ const REMOVED_BATCHES = `
       SELECT first_offset FROM batch WHERE webhook_number = @webhookNumber ORDER BY first_offset LIMIT @limit) AS oldest)`;
 const FORGET_NUMBER = 'DELETE FROM removed_webhook WHERE number = @webhookNumber';
 
-/** `byAge`: as for `retentionStore`. */
-export function removalStore(database: Database, byAge: PartitionsByAge | null = null): RemovalStore {
-  const ofRecords = byAge === null ? ALL_OF_RECORD : ONLY_RECORD;
+export function removalStore(database: Database, of: OfRecord): RemovalStore {
   return {
     step: (limit) =>
       measured(database, async (db) => {
@@ -154,7 +99,7 @@ export function removalStore(database: Database, byAge: PartitionsByAge | null =
         const within = records.slice(0, withinBytes(records.map(({ bytes }) => Number(bytes))));
         const [first, last] = [Number(within[0]?.record_offset), Number(within.at(-1)?.record_offset)];
         const forget: Statement = { sql: FORGET_NUMBER, params: { webhookNumber } };
-        await db.commit(within.length === 0 ? [forget] : recordStatements({ webhookNumber, first, last }, ofRecords));
+        await db.commit(within.length === 0 ? [forget] : recordStatements({ webhookNumber, first, last }, of));
         return { done: false, rows: within.length };
       }),
   };
@@ -229,12 +174,13 @@ async function deleteStretch(
   const sizes = await db.all(SIZES, { webhookNumber, first, last: batches.at(-1)?.last ?? 0, limit });
   const last = Number(sizes[withinBytes(sizes.map(({ bytes }) => Number(bytes))) - 1]?.record_offset ?? first);
   const stretch = { webhookNumber, first, last };
-  const attempts = of.attempts ? (await db.all(ATTEMPTS_OF, { ...stretch, limit })).length : 0;
-  const deleteAttempts: Statement = { sql: DELETE_ATTEMPTS_OF, params: { ...stretch, limit } };
+  const attempts = of.attempts === null ? 0 : (await db.all(of.attempts.find, { ...stretch, limit })).length;
+  const deleteAttempts: Statement[] =
+    of.attempts === null || attempts === 0 ? [] : [{ sql: of.attempts.remove, params: { ...stretch, limit } }];
   try {
     if (attempts === limit) {
       // The attempts fill this step. A later one deletes the records.
-      await db.commit([deleteAttempts]);
+      await db.commit(deleteAttempts);
       return { done: false, next: first, rows: attempts };
     }
     const whole = batches.filter((batch) => batch.last <= last).length;
@@ -243,7 +189,7 @@ async function deleteStretch(
       // Any other number of rows means that a replay came first: the records are needed again.
       { sql: DELETE_BATCHES, params: stretch, expectChanges: whole },
       { sql: SHORTEN_BATCH, params: stretch, expectChanges: cut },
-      ...(attempts === 0 ? [] : [deleteAttempts]),
+      ...deleteAttempts,
       ...recordStatements(stretch, of),
     ]);
     return { done: false, next: last + 1, rows: last - first + 1 };
@@ -253,18 +199,21 @@ async function deleteStretch(
   }
 }
 
-/** Which rows are deleted together with a record. */
-type OfRecord = { readonly events: boolean; readonly attempts: boolean };
-const ALL_OF_RECORD: OfRecord = { events: true, attempts: true };
-const ONLY_RECORD: OfRecord = { events: false, attempts: false };
+/** The statements that delete other rows together with the records of a stretch. Null: those rows are deleted by their age alone. */
+export type OfRecord = {
+  /** The events that are in no other log. */
+  readonly events: string | null;
+  /** Finds and removes up to `@limit` attempts that carried no other record. */
+  readonly attempts: { readonly find: string; readonly remove: string } | null;
+};
 
 /** Deletes records, and the events that are in no other log. */
 function recordStatements(params: { readonly webhookNumber: number } & Stretch, of: OfRecord): Statement[] {
-  return [...(of.events ? [{ sql: DELETE_EVENTS, params }] : []), { sql: DELETE_RECORDS, params }];
+  return [...(of.events === null ? [] : [{ sql: of.events, params }]), { sql: DELETE_RECORDS, params }];
 }
 
 /** How many of the first sizes fit in one step; at least one. */
-function withinBytes(sizes: readonly number[]): number {
+export function withinBytes(sizes: readonly number[]): number {
   let sum = 0;
   const beyond = sizes.findIndex((size, at) => {
     sum += size;

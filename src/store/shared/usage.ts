@@ -1,10 +1,10 @@
 /** What customers use (`customer_usage`). */
+
 import type { Database, Row, Statement } from '../port/database.ts';
 import { mayBeCommitted } from '../port/errors.ts';
 import { measured, type StepResult } from '../port/steps.ts';
 import {
   addUsage,
-  createUsageCounter,
   type ListedUsage,
   noUsage,
   USAGE_COUNTS,
@@ -13,6 +13,7 @@ import {
   type UsageStore,
 } from '../port/usage.ts';
 import { customer, OPERATOR } from './table.ts';
+import { createUsageCounter } from './usage-counter.ts';
 
 const COUNTS = USAGE_COUNTS.join(', ');
 const ADD = `

@@ -1,20 +1,13 @@
 /** Access tokens (`access_token`), the last use of applications (`application_use`), and whether grants may have changed. */
 
-import { setImmediate as atTurnsEnd } from 'node:timers';
 import type { TokenGrant } from '../../../domain/application.ts';
 import type { Constraints, Role } from '../../../domain/user.ts';
-import { firstRowKeyAt, rowKeyTime } from '../../../kernel/ids.ts';
+import { rowKeyTime } from '../../../kernel/ids.ts';
 import type { ApplicationUseStore, TokenStore } from '../../port/access.ts';
 import type { Answer, Database, Row } from '../../port/database.ts';
 import { measured } from '../../port/steps.ts';
 import { customer, OPERATOR } from '../table.ts';
 
-const INSERT = `
-  INSERT INTO access_token (key, hash, application_id, scope, expires_at)
-  SELECT @key, @hash, a.id, @scope, @expiresAt
-  FROM application AS a JOIN user_account AS u ON u.id = a.user_id JOIN customer AS c ON c.id = a.customer_id
-  WHERE a.id = @applicationId AND a.active AND u.active AND c.active AND a.tokens_revoked_through = @tokensRevokedThrough
-  ON CONFLICT (key) DO NOTHING`;
 /** Selects the grants of tokens, for `readGrant`. `tokens` is a FROM with their rows as `t`. */
 export const grantsOf = (tokens: string): string => `
   SELECT t.key, t.hash, t.application_id, t.scope, t.expires_at, a.client_id, a.active AS application_active, a.scopes,
@@ -23,7 +16,6 @@ export const grantsOf = (tokens: string): string => `
   JOIN application AS a ON a.id = t.application_id
   JOIN user_account AS u ON u.id = a.user_id
   JOIN customer AS c ON c.id = a.customer_id`;
-const GET = `${grantsOf('access_token AS t')} WHERE t.key = @key`;
 // Scans the primary key from its new end: no index on the application, which would cost a write for every token.
 const IN_FORCE = `
   SELECT count(*) AS seen,
@@ -31,22 +23,10 @@ const IN_FORCE = `
     max(key) FILTER (WHERE application_id = @id AND key > @tokensRevokedThrough AND expires_at > @now) AS newest
   FROM (SELECT key, application_id, expires_at FROM access_token ORDER BY key DESC LIMIT @limit) AS newest`;
 const REVOKE = 'DELETE FROM access_token WHERE key = @key AND application_id = @applicationId';
-// Scans the primary key from its old end. An index on expiry would cost a write for every issued token.
-const PURGE = `
-  DELETE FROM access_token WHERE key IN (
-    SELECT key FROM access_token WHERE key > @after ORDER BY key LIMIT @limit) AND expires_at <= @now`;
-const NEXT = `
-  SELECT max(key) AS last, count(*) AS seen, count(*) FILTER (WHERE expires_at <= @now) AS expired
-  FROM (SELECT key, expires_at FROM access_token WHERE key > @after ORDER BY key LIMIT @limit) AS oldest`;
 
-export function tokenStore(db: Database, access: Pick<AccessVersion, 'current'>): TokenStore {
+export function tokenStore(db: Database, access: Pick<AccessVersion, 'current'>): Omit<TokenStore, 'issue' | 'find'> {
   return {
     version: access.current,
-    issue: async (token) => void (await db.commit([{ sql: INSERT, params: token, expectChanges: 1 }])),
-    find: async (key) => {
-      const row = await db.get(GET, { key });
-      return row === undefined ? null : readGrant(row);
-    },
     inForce: async ({ id, tokensRevokedThrough }, now, limit) => {
       const row = await db.get(IN_FORCE, { id, tokensRevokedThrough, now, limit });
       const newest = row?.newest ?? null;
@@ -58,22 +38,6 @@ export function tokenStore(db: Database, access: Pick<AccessVersion, 'current'>)
     },
     revoke: async (key, applicationId) => void (await db.commit([{ sql: REVOKE, params: { key, applicationId } }])),
   };
-}
-
-/**
- * One step of the purge of expired tokens: examines up to `limit` rows after `after` and deletes the expired ones.
- * Returns where the next step begins, or null at the end of the table.
- */
-export async function purgeTokens(
-  db: Database,
-  { after, now }: { readonly after: number; readonly now: number },
-  limit: number,
-): Promise<{ readonly next: number | null; readonly purged: number }> {
-  const seen = await db.get(NEXT, { after, limit, now });
-  if (seen === undefined || seen.seen === 0) return { next: null, purged: 0 };
-  const [result] = seen.expired === 0 ? [] : await db.commit([{ sql: PURGE, params: { after, limit, now } }]);
-  const atEnd = Number(seen.seen) < limit || Number(seen.last) >= firstRowKeyAt(now);
-  return { next: atEnd ? null : Number(seen.last), purged: result?.changes ?? 0 };
 }
 
 export function readGrant(row: Row): TokenGrant {
@@ -111,66 +75,12 @@ function stillHeld(scope: string, held: readonly string[]): string {
 export type AccessVersion = {
   /**
    * Returns a new number after any write to the data of a token's grant or the end of a session, by any process. A write of this process
-   * is visible before its caller learns that it is durable. SQLite answers at once: writes of other processes are checked once per turn
-   * of the event loop, and every millisecond in a long turn. PostgreSQL answers with one query for all calls of a turn.
+   * is visible before its caller learns that it is durable.
    */
   current(): Answer<number>;
   /** Calls back after each such write that this process learns of. Returns the function that ends the subscription. */
   subscribe(onChanged: () => void): () => void;
 };
-
-/** Costs 2 µs. */
-const VERSION = 'SELECT value FROM access_version';
-const ASKED_EVERY_MS = 1;
-
-/** For SQLite, which reads at once. */
-export function watchAccess(db: Database): AccessVersion {
-  const subscribers = new Set<() => void>();
-  let version = 0;
-  let told = 0;
-  let written: unknown;
-  let askedAt = Number.NEGATIVE_INFINITY;
-  let askedAfter = 0;
-  let isTurnsEndAwaited = false;
-
-  const current = (): number => {
-    const now = performance.now();
-    const commits = db.commits();
-    if (commits === askedAfter && now - askedAt < ASKED_EVERY_MS) return version;
-    askedAt = now;
-    askedAfter = commits;
-    if (!isTurnsEndAwaited) {
-      isTurnsEndAwaited = true;
-      atTurnsEnd(() => {
-        isTurnsEndAwaited = false;
-        askedAt = Number.NEGATIVE_INFINITY;
-      });
-    }
-    // Costs another read transaction, about 2 µs per millisecond, if something was read earlier in this turn.
-    db.readAnew();
-    const row = db.get(VERSION, {}) as { readonly value: unknown };
-    if (row.value !== written) version += 1;
-    written = row.value;
-    return version;
-  };
-
-  const tell = (): void => {
-    if (subscribers.size === 0 || current() === told) return;
-    told = version;
-    for (const onChanged of subscribers) onChanged();
-  };
-  let isListening = false;
-
-  return {
-    current,
-    subscribe: (onChanged) => {
-      if (!isListening) db.onCommit(tell);
-      isListening = true;
-      subscribers.add(onChanged);
-      return () => void subscribers.delete(onChanged);
-    },
-  };
-}
 
 // The application may have been deleted. A later use that another process wrote stays. Ordered, so that two processes that write the same
 // applications cannot deadlock.

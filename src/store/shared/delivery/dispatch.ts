@@ -7,18 +7,12 @@ import { createLru } from '../../../kernel/lru.ts';
 import type { Vault } from '../../../kernel/vault.ts';
 import type { Answer, Database, Row, Statement } from '../../port/database.ts';
 import { type DispatchStore, NEVER, type ReadRecords, type UnsureClaims } from '../../port/dispatch.ts';
-import { clockLeadStore } from '../clock-lead.ts';
 import { customer, readOne, readRow } from '../table.ts';
-import { IS_RUNNABLE, WAKE, wokenBy } from '../wake.ts';
+import { IS_RUNNABLE, WAKE } from '../wake.ts';
 import { endpointTable } from '../webhooks/endpoints.ts';
 import { PGP_KEY } from '../webhooks/keys.ts';
 import { PROGRESS, WEBHOOK } from '../webhooks/webhooks.ts';
-import { finishResuming } from './resume.ts';
 
-// Served by webhook_progress_wake: stopped and idle webhooks are never read.
-const DUE_WEBHOOKS = `
-  SELECT webhook_number FROM webhook_progress WHERE wake_at <= @now ORDER BY wake_at LIMIT @limit`;
-const NEXT_WAKE = 'SELECT min(wake_at) AS wake_at FROM webhook_progress WHERE wake_at IS NOT NULL';
 const STOPPED_AMONG = `
   SELECT asked.value AS number FROM numbers(@webhookNumbers) AS asked
   WHERE NOT EXISTS (
@@ -31,11 +25,6 @@ const BYTES = `data_bytes + ${RECORD_OVERHEAD_BYTES}`;
 export const BATCH = `webhook_number, id, first_offset, last_offset, attempt_count + 1 AS attempt_number, content_refusals, (
     SELECT coalesce(sum(${BYTES}), 0) FROM outbox
     WHERE outbox.webhook_number = batch.webhook_number AND record_offset BETWEEN first_offset AND last_offset) AS bytes`;
-// Served by batch_due.
-const DUE_BATCHES = `
-  SELECT ${BATCH} FROM batch
-  WHERE webhook_number = @webhookNumber AND state = 'pending' AND next_attempt_at <= @now
-  ORDER BY next_attempt_at LIMIT @limit`;
 // A replay of an ordered webhook makes many batches pending. Without INDEXED BY, SQLite would scan the primary key past every settled batch.
 const FIRST_PENDING = `
   SELECT ${BATCH}, next_attempt_at AS due_at FROM batch INDEXED BY batch_pending
@@ -43,10 +32,6 @@ const FIRST_PENDING = `
     AND first_offset NOT IN (SELECT settling.value FROM numbers(@settling) AS settling) ORDER BY first_offset LIMIT 1`;
 /** The columns of a `WaitingRecord` from `outbox`. */
 export const WAITING_RECORD = `record_offset AS "offset", ${BYTES} AS bytes`;
-const WAITING = `
-  SELECT ${WAITING_RECORD}
-  FROM outbox WHERE webhook_number = @webhookNumber AND record_offset >= @cursor
-  ORDER BY record_offset LIMIT @limit`;
 const CLAIM_RETRY = `
   UPDATE batch SET lease_owner = @owner, next_attempt_at = @leaseExpiresAt, attempt_count = @attemptNumber, updated_at = @now
   WHERE webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id
@@ -71,16 +56,10 @@ const MOVE_CURSOR = `
           @idleAt)) END), ${NEVER}) END
   WHERE webhook_number = @webhookNumber AND cursor_offset = @cursorBefore AND ${IS_RUNNABLE}`;
 const POSTPONE = 'UPDATE webhook_progress SET wake_at = @at WHERE webhook_number = @webhookNumber AND wake_at < @at';
-// Served by batch_leased, so that a start does not scan every waiting batch.
-const RELEASE_ALL = `
-  UPDATE batch SET lease_owner = NULL, next_attempt_at = least(next_attempt_at, @now)
-  WHERE lease_owner IS NOT NULL`;
 const RELEASE_UNSURE = `
   UPDATE batch SET lease_owner = NULL, next_attempt_at = least(next_attempt_at, @now), attempt_count = attempt_count - 1
   WHERE webhook_number = @webhookNumber AND state = 'pending' AND lease_owner = @owner
     AND first_offset NOT IN (SELECT kept.value FROM numbers(@kept) AS kept)`;
-const WAKE_ALL = `UPDATE webhook_progress SET wake_at = ${wokenBy('@now')} WHERE ${IS_RUNNABLE}`;
-
 export function releaseStatements({ webhookNumber, owner, kept, now }: UnsureClaims): Statement[] {
   return [
     { sql: RELEASE_UNSURE, params: { webhookNumber, owner, kept: JSON.stringify(kept), now } },
@@ -88,45 +67,23 @@ export function releaseStatements({ webhookNumber, owner, kept, now }: UnsureCla
   ];
 }
 
-export function dispatchStore(db: Database, vault: Vault): DispatchStore {
+/** The reads and claims that both databases do in the same way. */
+export function dispatchStore(
+  db: Database,
+): Pick<DispatchStore, 'stoppedAmong' | 'firstPending' | 'wake' | 'postpone'> {
   return {
-    dueWebhooks: async (now, limit) =>
-      (await db.all(DUE_WEBHOOKS, { now, limit })).map((row) => Number(row.webhook_number)),
-    nextWakeAt: async () => {
-      const row = await db.get(NEXT_WAKE, {});
-      return row?.wake_at == null ? null : Number(row.wake_at);
-    },
     stoppedAmong: async (webhookNumbers) =>
       (await db.all(STOPPED_AMONG, { webhookNumbers: JSON.stringify(webhookNumbers) })).map((row) =>
         Number(row.number),
       ),
-    target: targetReader(db, vault, (webhookNumber) => db.get(CURRENT, { webhookNumber })),
-    dueBatches: async (webhookNumber, now, limit) =>
-      (await db.all(DUE_BATCHES, { webhookNumber, now, limit })).map((row) => readRow<Batch>(row)),
     firstPending: async (webhookNumber, settling) => {
       const row = await db.get(FIRST_PENDING, { webhookNumber, settling: JSON.stringify(settling) });
       if (row === undefined) return null;
       const { dueAt, ...batch } = readRow<Batch & { readonly dueAt: number }>(row);
       return { batch, dueAt };
     },
-    waiting: async (webhookNumber, cursor, limit) =>
-      (await db.all(WAITING, { webhookNumber, cursor, limit })).map((row) => readRow(row)),
-    records: recordReader(db),
-    claim: async (claim) => void (await db.commit(claimStatements(claim))),
-    releaseUnsure: async (claims) => void (await db.commit(releaseStatements(claims))),
     wake: async (webhookNumber, at) => void (await db.commit([{ sql: WAKE, params: { webhookNumber, at } }])),
     postpone: async (webhookNumber, at) => void (await db.commit([{ sql: POSTPONE, params: { webhookNumber, at } }])),
-    releaseAll: async (now) => {
-      // First, while the leases still keep other processes from claiming.
-      const clockLead = clockLeadStore(db);
-      await clockLead.resume(now);
-      await clockLead.take(now);
-      await finishResuming(db, now);
-      await db.commit([
-        { sql: RELEASE_ALL, params: { now } },
-        { sql: WAKE_ALL, params: { now } },
-      ]);
-    },
   };
 }
 
@@ -190,7 +147,6 @@ export function currentTarget(condition: string): string {
   WHERE ${condition}`;
 }
 
-const CURRENT = currentTarget('w.number = @webhookNumber');
 const CONFIGURATION = `SELECT ${WEBHOOK.columns()} FROM webhook WHERE number = @webhookNumber`;
 const KEY = `SELECT ${PGP_KEY.columns()} FROM pgp_key WHERE customer_id = @customerId AND name = @name`;
 

@@ -2,7 +2,6 @@
 import type { Filter } from '../../../domain/filter.ts';
 import type {
   CustomHeader,
-  PastState,
   Progress,
   StateChange,
   Webhook,
@@ -13,7 +12,7 @@ import type {
 import { webhookNumbersIn } from '../../../kernel/ids.ts';
 import { DEPENDENTS_NAMED } from '../../../kernel/limits/limits.ts';
 import type { Database, Row, SqlValue, Statement } from '../../port/database.ts';
-import type { NewWebhook, StateHistoryStore, WebhookStore } from '../../port/webhooks.ts';
+import type { NewWebhook, WebhookStore } from '../../port/webhooks.ts';
 import { auditStatement } from '../audit.ts';
 import { limitStatements } from '../customer-limits.ts';
 import { resume, resumeStatement } from '../delivery/resume.ts';
@@ -27,7 +26,6 @@ import {
   number,
   numberOrNull,
   oneOf,
-  readRow,
   type Table,
   table,
   text,
@@ -224,18 +222,4 @@ function changeOf(
 
 export function readWebhook(row: Row): Webhook {
   return { ...WEBHOOK.read(row), progress: PROGRESS.read(row) };
-}
-
-// Index: event_of_webhook, which matches these two expressions literally.
-const OF_WEBHOOK = `
-  SELECT data ->> 'state' AS state, data ->> 'previousState' AS previous_state, data ->> 'reason' AS reason, created_at AS at
-  FROM event INDEXED BY event_of_webhook
-  WHERE type GLOB 'webhook.*' AND data ->> 'webhookId' = @webhookId AND data ->> 'state' IS NOT NULL
-  ORDER BY key DESC LIMIT @limit`;
-
-export function stateHistoryStore(db: Database): StateHistoryStore {
-  return {
-    ofWebhook: async (webhookId, limit) =>
-      (await db.all(OF_WEBHOOK, { webhookId, limit })).map((row) => readRow<PastState>(row)),
-  };
 }
