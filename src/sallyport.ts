@@ -53,7 +53,7 @@ import { type ProgramServices, readingServices, refusingUnfitTexts } from './pro
 import { type Composed, type ComposeOptions, compose } from './services/compose.ts';
 import { type CustomerServices, createCustomerServices } from './services/customer-services.ts';
 import type { Services } from './services/services.ts';
-import type { NewInstance } from './store/instances.ts';
+import type { NewInstance } from './store/port/instances.ts';
 
 export { actingOf } from './access/callers.ts';
 export { type Config, ConfigurationError, defaultConfig, type Options, readConfig } from './config/config.ts';

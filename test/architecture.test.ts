@@ -33,6 +33,14 @@ const ROOMS: Readonly<Record<string, string>> = {
     'access config customers data delivery domain events http kernel observe resources services store webhooks wire',
   cli: 'access config customers data delivery domain events kernel observe outbound receiver resources services store webhooks wire',
 };
+/** The same for the rooms of the store, and for the file beside them. */
+const STORE: Readonly<Record<string, string>> = {
+  port: '',
+  'customer-store.ts': 'port',
+  shared: 'port',
+  sqlite: 'port shared',
+  postgres: 'port shared',
+};
 /** The rooms that know the database behind the store: they open, copy and examine its file. */
 const KNOW_SQLITE = ['store', 'data', 'cli'];
 /** A thread opens its own connection. */
@@ -70,6 +78,21 @@ describe('the layout of src/', () => {
     assert.deepEqual(refused.map(shown), []);
   });
 
+  it('keeps the two databases apart: the rooms of the store import only what their table allows', () => {
+    const used = new Set<string>();
+    const refused = imports.filter(({ from, to }) => {
+      const [room, target] = [storeRoomOf(from), storeRoomOf(to)];
+      if (room === null || target === null || room === target) return false;
+      used.add(`${room} ${target}`);
+      return !(STORE[room] ?? '').split(' ').includes(target);
+    });
+    assert.deepEqual(refused.map(shown), []);
+    const unused = Object.entries(STORE).flatMap(([room, targets]) =>
+      targets.split(' ').filter((target) => target !== '' && !used.has(`${room} ${target}`)),
+    );
+    assert.deepEqual(unused, []);
+  });
+
   it('has no two rooms that import each other: each imports only rooms above it in the table', () => {
     const above = new Set<string>();
     const upwards = Object.entries(ROOMS).flatMap(([room, targets]) => {
@@ -83,7 +106,7 @@ describe('the layout of src/', () => {
   it('lets each layer of src/portal import only those below it: parts, frame, record, the entities, the frame of customers', () => {
     const layerOf = (file: string): number => {
       const [, folder = ''] = file.split('/');
-      const at = PORTAL_LAYERS.findIndex((layer) => layer === folder);
+      const at = (PORTAL_LAYERS as readonly (string | null)[]).indexOf(folder);
       return at === -1 ? PORTAL_LAYERS.indexOf(null) : at;
     };
     const below = imports.filter(({ from, to }) => /^portal\/.+\//.test(from) && /^portal\//.test(to));
@@ -140,6 +163,11 @@ function shown({ from, to, typeOnly }: Import): string {
 /** Null for the files at the top of src/. */
 function roomOf(file: string): string | null {
   return file.includes('/') ? (file.split('/')[0] as string) : null;
+}
+
+/** `port` for a file in store/port/. Null outside the store. */
+function storeRoomOf(file: string): string | null {
+  return file.startsWith('store/') ? (file.split('/')[1] as string) : null;
 }
 
 /** Relative imports and re-exports, dynamic ones included. */

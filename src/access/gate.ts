@@ -10,7 +10,7 @@ import { hashCredential, tokenRowKey } from '../domain/credential.ts';
 import type { Clock } from '../kernel/ids.ts';
 import { AUTHORIZATION_BYTES } from '../kernel/limits/limits.ts';
 import { type FieldProblem, PROBLEMS_MAX, Refusal } from '../kernel/refusal.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store/port/store.ts';
 import { type Caller, createCallers } from './callers.ts';
 
 export type { Caller } from './callers.ts';

@@ -26,7 +26,7 @@ import { nextTurn } from '../kernel/turns.ts';
 import { fieldName } from '../kernel/validation.ts';
 import { type Administration, administer } from '../resources/administration.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store/port/store.ts';
 
 const eventTypeInput = z
   .strictObject({

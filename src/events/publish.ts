@@ -16,8 +16,8 @@ import { IDEMPOTENCY_MS, JSON_DEPTH_MAX } from '../kernel/limits/limits.ts';
 import { type FieldProblem, PROBLEMS_MAX, Refusal, refuseFields } from '../kernel/refusal.ts';
 import { slices, type Work } from '../kernel/slices.ts';
 import { fieldName } from '../kernel/validation.ts';
-import { KeyConflict, retryStale } from '../store/errors.ts';
-import type { Store } from '../store/store.ts';
+import { KeyConflict, retryStale } from '../store/port/errors.ts';
+import type { Store } from '../store/port/store.ts';
 import {
   audiencesOf,
   countEvents,

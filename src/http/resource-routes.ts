@@ -5,7 +5,7 @@ import type { Acting } from '../domain/acting.ts';
 import { page } from '../kernel/schemas.ts';
 import type { InputReader, MergePatch } from '../resources/input.ts';
 import { cursorBehind, type ListRules } from '../resources/list-rules.ts';
-import type { After, Beside, Filter } from '../store/resource.ts';
+import type { After, Beside, Filter } from '../store/port/resource.ts';
 import { actingOn, changed, ETAG, IF_MATCH, IF_NONE_MATCH, NOT_MODIFIED, read, type Shown } from './conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from './once.ts';
 import { listQuery, PAGE_QUERY, pageReply, readListQuery } from './paging.ts';

@@ -1,6 +1,6 @@
 /** The limits of customers on how much they have (contract §8.7), whoever creates it for them. */
 import { Refusal } from '../kernel/refusal.ts';
-import type { CustomerStore } from '../store/customers.ts';
+import type { CustomerStore } from '../store/port/customers.ts';
 
 /** What is limited, as fields of `limits`. */
 export type Limited = 'endpoints' | 'webhooks';

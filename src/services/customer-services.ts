@@ -17,7 +17,7 @@ import { createPublish } from '../events/publish.ts';
 import type { AttemptFeed } from '../observe/attempt-feed.ts';
 import type { FigureKeeper } from '../observe/figures.ts';
 import { customerStoreOf } from '../store/customer-store.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store/port/store.ts';
 import { createDeliveries } from '../webhooks/deliveries.ts';
 import { createEndpoints } from '../webhooks/endpoints.ts';
 import { createKeys } from '../webhooks/keys.ts';

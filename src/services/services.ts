@@ -21,7 +21,7 @@ import type { Log } from '../kernel/log.ts';
 import type { Vault } from '../kernel/vault.ts';
 import type { Egress } from '../outbound/egress.ts';
 import type { Transport } from '../outbound/transport.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store/port/store.ts';
 import type { ObserveAcknowledged } from '../webhooks/acknowledge.ts';
 import { createDeliveries, type Deliveries } from '../webhooks/deliveries.ts';
 import { createEndpoints, type Endpoints } from '../webhooks/endpoints.ts';

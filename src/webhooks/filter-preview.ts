@@ -13,8 +13,8 @@ import {
 import { Refusal } from '../kernel/refusal.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import { slices, type Work } from '../kernel/slices.ts';
-import type { PastEvent } from '../store/events.ts';
-import type { Store } from '../store/store.ts';
+import type { PastEvent } from '../store/port/events.ts';
+import type { Store } from '../store/port/store.ts';
 import type { FilterPreview, FilterPreviewInput } from './webhook-schema.ts';
 
 /**

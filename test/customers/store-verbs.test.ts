@@ -8,8 +8,8 @@ import { describe, it, type TestContext } from 'node:test';
 import type { AuditEntry } from '../../src/domain/audit.ts';
 import { type DeliveryAddress, deliveryAddress } from '../../src/kernel/ids.ts';
 import { customerStoreOf } from '../../src/store/customer-store.ts';
-import type { Statement } from '../../src/store/database.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Statement } from '../../src/store/port/database.ts';
+import type { Store } from '../../src/store/port/store.ts';
 import { claimNext, publishMany, run, settleBatch } from '../support/batches.ts';
 import { unknownLike } from '../support/customers.ts';
 import {

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { cutBatches, idleAt, stopReason, withinAllowance } from '../../src/delivery/claim.ts';
 import type { DeliveryTarget } from '../../src/domain/batch.ts';
 import { BATCH_BYTES } from '../../src/kernel/limits/limits.ts';
-import { NEVER } from '../../src/store/dispatch.ts';
+import { NEVER } from '../../src/store/port/dispatch.ts';
 import { batchOf, progressOf } from '../support/attempts.ts';
 import { NOW } from '../support/store.ts';
 

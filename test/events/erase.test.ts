@@ -7,7 +7,7 @@ import { DATABASE_FILE } from '../../src/data/data-folder.ts';
 import type { DeliveryState } from '../../src/domain/webhook.ts';
 import { createErasures, type ErasedView } from '../../src/events/erase.ts';
 import { createLog } from '../../src/observe/log.ts';
-import { ATTEMPT_COLUMNS, EVENT_COLUMNS } from '../../src/store/sql/erasure.ts';
+import { ATTEMPT_COLUMNS, EVENT_COLUMNS } from '../../src/store/shared/erasure.ts';
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { attemptOf, checkLog, claimNext, publishMany, run, settleBatch } from '../support/batches.ts';
 import { cleanUp } from '../support/cleanup.ts';

@@ -200,6 +200,7 @@ SELECT max(sent_at) AS at FROM webhook_progress;
 SELECT min(number) AS number FROM removed_webhook;
 SELECT min(wake_at) AS wake_at FROM webhook_progress WHERE wake_at IS NOT NULL;
 SELECT min(webhook_number) AS number FROM webhook_progress WHERE webhook_number > @after;
+SELECT number, customer_id, updated_at FROM webhook WHERE number IN ( SELECT s.webhook_number FROM texts(@patterns) AS p CROSS JOIN subscription AS s INDEXED BY subscription_filtered WHERE s.pattern = p.value AND s.filtered AND s.customer_id IN (SELECT a.value FROM texts(@audiences) AS a));
 SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1;
 SELECT number, id FROM webhook WHERE customer_id = @customerId ORDER BY id DESC;
 SELECT number, id, at, actor, action, target, customer_id, changes FROM audit WHERE id = @id;
@@ -207,6 +208,7 @@ SELECT number, id, at, actor, action, target, customer_id, changes FROM audit WH
 SELECT number, id, at, actor, action, target, customer_id, changes FROM audit WHERE number BETWEEN @from AND @through AND customer_id = @customerId AND customer_id <> '' AND action = @exactAction AND target = @exactTarget ORDER BY number DESC LIMIT @limit;
 SELECT number, id, at, actor, action, target, customer_id, changes FROM audit WHERE number BETWEEN @from AND @through ORDER BY number DESC LIMIT @limit;
 SELECT number, id, at, actor, action, target, customer_id, changes, previous_hash, hash FROM audit WHERE number > @after ORDER BY number LIMIT 2000;
+SELECT number, updated_at, filter FROM webhook WHERE number IN (SELECT n.value FROM numbers(@numbers) AS n);
 SELECT o.event_key, o.webhook_number, o.record_offset FROM batch AS b INDEXED BY batch_dead CROSS JOIN outbox AS o WHERE o.webhook_number = b.webhook_number AND o.record_offset BETWEEN greatest(b.first_offset, @from) AND least(b.last_offset, @below - 1) AND b.webhook_number = @webhookNumber AND b.state = 'dead' AND b.first_offset > @from - 1000 AND b.first_offset < @below ORDER BY b.first_offset DESC, o.record_offset DESC LIMIT @limit;
 SELECT o.event_key, o.webhook_number, o.record_offset FROM batch AS b INDEXED BY batch_pending CROSS JOIN outbox AS o WHERE o.webhook_number = b.webhook_number AND o.record_offset BETWEEN greatest(b.first_offset, @from) AND least(b.last_offset, @below - 1) AND b.webhook_number = @webhookNumber AND b.state = 'pending' AND b.first_offset > @from - 1000 AND b.first_offset < @below ORDER BY b.first_offset DESC, o.record_offset DESC LIMIT @limit;
 SELECT o.record_offset AS "offset", e.created_at AS "createdAt", e.correlation_id AS "correlationId", e.id AS "messageId", e.type AS "eventType", EXISTS (SELECT 1 FROM event_type AS t WHERE t.name = e.type AND t.encryption_required) AS "encryptionRequired", e.actor_id AS "actorId", e.subject, CASE WHEN e.subject IS NOT NULL AND EXISTS (SELECT 1 FROM erasure AS r INDEXED BY erasure_open WHERE r.subject = e.subject AND r.through_key >= e.key AND r.finished_at IS NULL) THEN NULL ELSE e.data END AS "dataJson" FROM outbox AS o CROSS JOIN event AS e WHERE e.key = o.event_key AND o.webhook_number = @webhookNumber AND o.record_offset BETWEEN @first AND @last ORDER BY o.record_offset;

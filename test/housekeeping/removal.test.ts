@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { StaleWrite } from '../../src/store/errors.ts';
+import { StaleWrite } from '../../src/store/port/errors.ts';
 import { attemptOf, checkLog, claimNext, publishMany, run, settleBatch, settleNext } from '../support/batches.ts';
 import { newEvent, subscribe } from '../support/events.ts';
 import { count, housekeepingFor } from '../support/housekeeping.ts';

@@ -5,7 +5,7 @@ import { makeEvent, OPERATOR_ONLY } from '../../src/domain/event.ts';
 import { createIds, randomBytes } from '../../src/kernel/ids.ts';
 import { SEEN_FIELD } from '../../src/portal/parts/fields.ts';
 import { fieldDifferences } from '../../src/portal/record/record-form.ts';
-import { expiryStore } from '../../src/store/sql/expiry.ts';
+import { expiryStore } from '../../src/store/shared/expiry.ts';
 import { type ApiClient, succeeded } from '../support/client.ts';
 import { startDeliverPortal } from '../support/deliver-portal.ts';
 import { makeEventType, sharedCertificates, unique } from '../support/journey.ts';

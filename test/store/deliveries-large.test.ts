@@ -7,10 +7,10 @@ import {
   DELIVERIES_EXAMINED_MAX,
   FAILURES_EXAMINED_MAX,
 } from '../../src/kernel/limits/log.ts';
-import type { Row } from '../../src/store/database.ts';
-import type { DeliveryFilter } from '../../src/store/deliveries.ts';
-import { deliveryStore } from '../../src/store/sql/delivery/deliveries.ts';
-import { replayStore } from '../../src/store/sql/delivery/replays.ts';
+import type { Row } from '../../src/store/port/database.ts';
+import type { DeliveryFilter } from '../../src/store/port/deliveries.ts';
+import { deliveryStore } from '../../src/store/shared/delivery/deliveries.ts';
+import { replayStore } from '../../src/store/shared/delivery/replays.ts';
 import { sqliteText } from '../../src/store/sqlite/driver/dialect.ts';
 import { at, ERASED, EVENTS, eventId, type LargeLog, openLargeLog, RARE, SECOND_MS } from '../support/large-log.ts';
 

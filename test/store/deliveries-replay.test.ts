@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { DeliveryState } from '../../src/domain/webhook.ts';
 import { deliveryId } from '../../src/kernel/ids.ts';
-import type { ReplayableState } from '../../src/store/deliveries.ts';
+import type { ReplayableState } from '../../src/store/port/deliveries.ts';
 import { newEvent, subscribe } from '../support/events.ts';
 import { execute, NOW, openTestStore, type TestStore } from '../support/store.ts';
 

@@ -1,7 +1,7 @@
 /** The lists and the overview of the portal in the store. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import type { WebhookFilter } from '../../src/store/directory.ts';
+import type { WebhookFilter } from '../../src/store/port/directory.ts';
 import { claimNext, publishMany, run, settleBatch, settleNext } from '../support/batches.ts';
 import { subscribe } from '../support/events.ts';
 import { ACTOR, makeEndpoint, makeEventType, makeKey, makeWebhook, openTestServices } from '../support/services.ts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { NewEvent } from '../../src/domain/event.ts';
-import { ConstraintViolation } from '../../src/store/errors.ts';
-import { publishStatements } from '../../src/store/sql/events.ts';
+import { ConstraintViolation } from '../../src/store/port/errors.ts';
+import { publishStatements } from '../../src/store/shared/events.ts';
 import { idempotency, logs, newEvent, subscribe } from '../support/events.ts';
 import { execute, leavingNothing, openTestStore } from '../support/store.ts';
 

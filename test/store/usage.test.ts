@@ -3,10 +3,10 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { usageJob } from '../../src/housekeeping/usage.ts';
 import { USAGE_KEPT_DAYS } from '../../src/kernel/limits/customers.ts';
-import type { Database } from '../../src/store/database.ts';
-import { DatabaseUnavailable } from '../../src/store/errors.ts';
-import { usageStore } from '../../src/store/sql/usage.ts';
-import { addUsage, dayOf, noUsage, type Usage, type UsageStore } from '../../src/store/usage.ts';
+import type { Database } from '../../src/store/port/database.ts';
+import { DatabaseUnavailable } from '../../src/store/port/errors.ts';
+import { addUsage, dayOf, noUsage, type Usage, type UsageStore } from '../../src/store/port/usage.ts';
+import { usageStore } from '../../src/store/shared/usage.ts';
 import { NOW, openTestStore } from '../support/store.ts';
 
 const DAY_MS = 86_400_000;

@@ -17,7 +17,7 @@ import type { LogLevel } from '../../src/kernel/log.ts';
 import { createLog } from '../../src/observe/log.ts';
 import type { ProgramServices } from '../../src/program-services.ts';
 import { createSallyport } from '../../src/sallyport.ts';
-import type { Database, Parameters } from '../../src/store/database.ts';
+import type { Database, Parameters } from '../../src/store/port/database.ts';
 import { openPostgres } from '../../src/store/postgres/driver/postgres.ts';
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { cleanUp } from './cleanup.ts';

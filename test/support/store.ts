@@ -12,12 +12,13 @@ import type { AuditEntry } from '../../src/domain/audit.ts';
 import { installBuiltInEventTypes } from '../../src/events/built-in.ts';
 import { type Clock, createIds, type Ids, randomBytes } from '../../src/kernel/ids.ts';
 import { createVault, MASTER_KEY_BYTES, type Vault } from '../../src/kernel/vault.ts';
-import type { Database, DatabaseSource, Row } from '../../src/store/database.ts';
+import type { Database, DatabaseSource, Row } from '../../src/store/port/database.ts';
+import type { Store } from '../../src/store/port/store.ts';
+import type { PostgresDatabase } from '../../src/store/postgres/driver/postgres.ts';
 import { createPostgresStore } from '../../src/store/postgres/store.ts';
-import { createStore } from '../../src/store/sql/store.ts';
 import { createSchema } from '../../src/store/sqlite/driver/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../../src/store/sqlite/driver/sqlite.ts';
-import type { Store } from '../../src/store/store.ts';
+import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import { cleanUp } from './cleanup.ts';
 import { openTestPostgres } from './postgres.ts';
 import { type OnStatement, recorded } from './statements.ts';
@@ -122,6 +123,13 @@ export async function openTestStore(
   };
 }
 
+/** A second store on a database of `openTestStore`, as another process has it. */
+export function storeOn(database: Database, vault: Vault, ids: Ids): Store {
+  return onPostgres
+    ? createPostgresStore(database as PostgresDatabase, vault, ids)
+    : createSqliteStore(database, vault, ids);
+}
+
 /** Throws once a test uses it. */
 const NEEDS_SQLITE: SqliteDatabase = new Proxy({} as SqliteDatabase, {
   get: () => {
@@ -142,7 +150,7 @@ function openSqliteStore(t: TestContext, writerThread: boolean, vault: Vault, id
   const opened = openTestDatabase(t, { writerThread });
   const { path } = opened;
   const database = watched(opened.database);
-  return { path, database, sqlite: database, store: createStore(database, vault, ids) };
+  return { path, database, sqlite: database, store: createSqliteStore(database, vault, ids) };
 }
 
 async function openPostgresStore(

@@ -1,6 +1,6 @@
 /** The checks of `sallyport doctor` on tables: what is missing, locked or damaged, and what the role may not do. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Database } from '../../store/database.ts';
+import type { Database } from '../../store/port/database.ts';
 import { readTables, settingsOfRole, tableLocks } from '../../store/postgres/condition.ts';
 import { type Defect, namesOf, schemaDefects } from '../../store/postgres/defects.ts';
 import { isSetBySallyport } from '../../store/postgres/driver/settings.ts';

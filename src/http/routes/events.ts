@@ -12,8 +12,8 @@ import { slices } from '../../kernel/slices.ts';
 import { validate } from '../../kernel/validation.ts';
 import { CUSTOMER_FILTER, type Filters, textFilter } from '../../resources/list-rules.ts';
 import type { Services } from '../../services/services.ts';
-import type { AuditFilter, AuditRecord } from '../../store/audit.ts';
-import type { Store } from '../../store/store.ts';
+import type { AuditFilter, AuditRecord } from '../../store/port/audit.ts';
+import type { Store } from '../../store/port/store.ts';
 import {
   type DeliverySearch,
   deliveryView,

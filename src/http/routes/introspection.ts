@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { type Caller, type Gate, requireScope } from '../../access/gate.ts';
 import type { Tokens } from '../../access/tokens.ts';
-import type { UserStore } from '../../store/access.ts';
+import type { UserStore } from '../../store/port/access.ts';
 import type { Call, Route } from '../route.ts';
 import {
   type ClientAuthentication,

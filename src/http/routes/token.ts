@@ -14,7 +14,7 @@ import type { Clock } from '../../kernel/ids.ts';
 import { AUTHORIZATION_BYTES, TOKEN_REQUEST_BYTES } from '../../kernel/limits/limits.ts';
 import { Refusal, type RefusalCode, refuseField } from '../../kernel/refusal.ts';
 import { textProblem } from '../../kernel/validation.ts';
-import type { Throttle } from '../../store/failures.ts';
+import type { Throttle } from '../../store/port/failures.ts';
 import { decodeFormText } from '../body.ts';
 import { errorBodySchema } from '../error-body.ts';
 import { networkOf } from '../request.ts';

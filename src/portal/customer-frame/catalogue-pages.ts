@@ -3,7 +3,7 @@
 import type { EventType } from '../../domain/event.ts';
 import { eventCatalogue } from '../../events/catalogue.ts';
 import { type Html, html } from '../../http/html.ts';
-import { NO_USES, type Uses } from '../../store/directory.ts';
+import { NO_USES, type Uses } from '../../store/port/directory.ts';
 import { eventTypeSections } from '../event-types/event-catalogue-pages.ts';
 import { eventTypeBadges, sendSamplePage } from '../event-types/event-type-pages.ts';
 import { type PageCall, pathId, type View } from '../frame/call.ts';

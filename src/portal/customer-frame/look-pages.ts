@@ -5,7 +5,7 @@ import { accentNote, NO_THEME, type PortalTheme, readTheme, shadesOf } from '../
 import { type Html, html } from '../../http/html.ts';
 import { THEME_LOGO_BYTES } from '../../kernel/limits/customers.ts';
 import { refuseChanged } from '../../resources/entity-tag.ts';
-import { retryStale } from '../../store/errors.ts';
+import { retryStale } from '../../store/port/errors.ts';
 import { type PageCall, redirectTo, type View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { brandMark } from '../parts/brand.ts';

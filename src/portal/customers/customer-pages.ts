@@ -4,7 +4,7 @@ import { customerReader } from '../../customers/customers.ts';
 import type { Customer } from '../../domain/customer.ts';
 import { html } from '../../http/html.ts';
 import { ENDPOINTS_LIMIT_DEFAULT, METADATA_PAIRS_MAX, WEBHOOKS_LIMIT_DEFAULT } from '../../kernel/limits/customers.ts';
-import type { Belongings } from '../../store/customers.ts';
+import type { Belongings } from '../../store/port/customers.ts';
 import { attempted, pathId, redirectTo, type View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readChoice, readText } from '../frame/query.ts';

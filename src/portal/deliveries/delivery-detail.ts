@@ -7,7 +7,7 @@ import { isRunnable } from '../../domain/webhook-states.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { indentedJson } from '../../kernel/json-text.ts';
 import { ATTEMPTS_SHOWN } from '../../kernel/limits/limits.ts';
-import type { DeliveryContent } from '../../store/deliveries.ts';
+import type { DeliveryContent } from '../../store/port/deliveries.ts';
 import { isReplayable } from '../../webhooks/deliveries.ts';
 import { encodeEnvelope } from '../../wire/payload.ts';
 import { attempted, type PageCall, pathId } from '../frame/call.ts';

@@ -6,7 +6,7 @@ import { type Html, html } from '../../http/html.ts';
 import { readPageQuery } from '../../http/paging.ts';
 import { deliveryAddress } from '../../kernel/ids.ts';
 import { DELIVERIES_EXAMINED_MAX } from '../../kernel/limits/log.ts';
-import type { DeliveryPage, LastAttempt } from '../../store/deliveries.ts';
+import type { DeliveryPage, LastAttempt } from '../../store/port/deliveries.ts';
 import { isReplayable } from '../../webhooks/deliveries.ts';
 import { ownPath, type PageCall, type PageResult, redirectTo, refusedTo } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';

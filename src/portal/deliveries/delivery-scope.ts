@@ -4,7 +4,7 @@ import type { Webhook } from '../../domain/webhook.ts';
 import type { Html } from '../../http/html.ts';
 import { CHOICES_MAX } from '../../kernel/limits/portal.ts';
 import type { AttemptFeed } from '../../observe/attempt-feed.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store } from '../../store/port/store.ts';
 import type { PageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { newForm, selectField } from '../parts/fields.ts';

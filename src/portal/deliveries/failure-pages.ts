@@ -4,7 +4,7 @@ import { adviceFor, type ErrorClass } from '../../domain/outcome.ts';
 import { type Html, html } from '../../http/html.ts';
 import { FAILURES_EXAMINED_MAX } from '../../kernel/limits/log.ts';
 import { FAILURES_EVERY_MS } from '../../kernel/limits/portal.ts';
-import type { FailureGroup, Failures } from '../../store/deliveries.ts';
+import type { FailureGroup, Failures } from '../../store/port/deliveries.ts';
 import type { PageCall } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';

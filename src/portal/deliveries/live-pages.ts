@@ -3,7 +3,7 @@ import type { AttemptRecord } from '../../domain/batch.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { TAIL_BEGINS_WITH, TAIL_EVERY_MS, TAIL_SHOWN } from '../../kernel/limits/portal.ts';
 import type { AttemptFeed, FeedPiece } from '../../observe/attempt-feed.ts';
-import type { AttemptOutcome } from '../../store/deliveries.ts';
+import type { AttemptOutcome } from '../../store/port/deliveries.ts';
 import { pause, type StreamEvent } from '../frame/event-stream.ts';
 import { inLiveTurn } from '../frame/live-content.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';

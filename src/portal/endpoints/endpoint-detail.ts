@@ -3,7 +3,7 @@ import type { OauthTest } from '../../delivery/oauth.ts';
 import { currentApiKey, type Endpoint, signingSecretCreatedAt } from '../../domain/endpoint.ts';
 import { type Html, html } from '../../http/html.ts';
 import { EXPIRY_WARNING_MS } from '../../kernel/limits/limits.ts';
-import { type EndpointWebhook, NO_USES, type Uses } from '../../store/directory.ts';
+import { type EndpointWebhook, NO_USES, type Uses } from '../../store/port/directory.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import { codeBlock, copyable, definitionList } from '../parts/details.ts';
 import { actionButton, buttonRow, linkButton, pageHeader, section, submitButton } from '../parts/header.ts';

@@ -2,7 +2,7 @@
 import type { OauthTest } from '../../delivery/oauth.ts';
 import type { Endpoint } from '../../domain/endpoint.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
-import { NO_USES, type Uses } from '../../store/directory.ts';
+import { NO_USES, type Uses } from '../../store/port/directory.ts';
 import { endpointReader, viewEndpoint } from '../../webhooks/endpoint-schema.ts';
 import { attempted, type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';

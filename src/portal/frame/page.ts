@@ -25,8 +25,8 @@ import type { FigureKeeper } from '../../observe/figures.ts';
 import type { Metrics } from '../../observe/metrics.ts';
 import type { CustomerServices } from '../../services/customer-services.ts';
 import type { Services } from '../../services/services.ts';
-import type { Throttle } from '../../store/failures.ts';
-import type { Store } from '../../store/store.ts';
+import type { Throttle } from '../../store/port/failures.ts';
+import type { Store } from '../../store/port/store.ts';
 import { mayAct, type OpenCall, type PageCall, type PageResult, type Redirect, type View } from './call.ts';
 import {
   type Cookies,

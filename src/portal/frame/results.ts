@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Html, storedHtml } from '../../http/html.ts';
 import type { Clock } from '../../kernel/ids.ts';
 import { RESULT_LOOK_MS, RESULT_MS, RESULT_WORK_MS } from '../../kernel/limits/portal.ts';
-import type { ShortLivedValues } from '../../store/short-lived.ts';
+import type { ShortLivedValues } from '../../store/port/short-lived.ts';
 import type { Showing } from '../parts/details.ts';
 import { isVisit } from './browser.ts';
 import { type OpenCall, type PageCall, pathId, type Redirect, redirectTo, type View } from './call.ts';

@@ -12,8 +12,8 @@ import {
   QUEUES_SHOWN,
 } from '../../kernel/limits/portal.ts';
 import type { Period, Series } from '../../observe/figures.ts';
-import type { Expiry } from '../../store/housekeeping.ts';
-import type { Ailing, Backlog, DeadLetters } from '../../store/overview.ts';
+import type { Expiry } from '../../store/port/housekeeping.ts';
+import type { Ailing, Backlog, DeadLetters } from '../../store/port/overview.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readPeriod } from '../frame/query.ts';

@@ -5,7 +5,7 @@ import { type Html, html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { CUSTOMERS_SUGGESTED } from '../../kernel/limits/customers.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store } from '../../store/port/store.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';

@@ -2,7 +2,7 @@
 import { type Html, html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { SEARCH_PER_KIND, SEARCH_TEXT_MAX_LENGTH } from '../../kernel/limits/portal.ts';
-import type { Found, FoundKind } from '../../store/search.ts';
+import type { Found, FoundKind } from '../../store/port/search.ts';
 import { navigationOf } from '../frame/layout.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';

@@ -2,7 +2,7 @@
 import type { PortalRole } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import { PAGE_MAX } from '../../kernel/limits/limits.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store } from '../../store/port/store.ts';
 import { mayAct } from '../frame/call.ts';
 import { linkButton, section } from '../parts/header.ts';
 import { icon } from '../parts/mark.ts';

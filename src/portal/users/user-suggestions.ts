@@ -2,7 +2,7 @@
 import type { User } from '../../domain/user.ts';
 import { html } from '../../http/html.ts';
 import { USERS_SUGGESTED } from '../../kernel/limits/portal.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store } from '../../store/port/store.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { type Suggestion, suggestionOptions } from '../parts/fields.ts';

@@ -4,7 +4,7 @@ import { isAllowed, requireRightsOfUser } from '../../access/containment.ts';
 import type { Application } from '../../domain/application.ts';
 import type { Role, User } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
-import type { UserListing } from '../../store/directory.ts';
+import type { UserListing } from '../../store/port/directory.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readChoice } from '../frame/query.ts';

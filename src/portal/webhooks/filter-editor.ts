@@ -9,7 +9,7 @@ import { attributes, type Html, html } from '../../http/html.ts';
 import { SAMPLE_BYTES } from '../../kernel/limits/portal.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { isObject, validate } from '../../kernel/validation.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store } from '../../store/port/store.ts';
 import { type FilterPath, filterPaths } from '../../webhooks/filter-paths.ts';
 import { previewFilter } from '../../webhooks/filter-preview.ts';
 import { type FilterPreview, filterPreviewInput } from '../../webhooks/webhook-schema.ts';

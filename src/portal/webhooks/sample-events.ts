@@ -3,7 +3,7 @@ import { type EventType, matchingTypes } from '../../domain/event.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { TEST_MARGIN_MS } from '../../kernel/limits/portal.ts';
-import type { Use } from '../../store/directory.ts';
+import type { Use } from '../../store/port/directory.ts';
 import { newForm, selectField } from '../parts/fields.ts';
 import { section, submitButton } from '../parts/header.ts';
 

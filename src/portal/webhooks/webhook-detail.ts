@@ -6,7 +6,7 @@ import { FAILING_LIMIT_MS, isRunnable } from '../../domain/webhook-states.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { TEST_MARGIN_MS } from '../../kernel/limits/portal.ts';
 import { type Day, successRate } from '../../observe/figures.ts';
-import type { WebhookListing } from '../../store/directory.ts';
+import type { WebhookListing } from '../../store/port/directory.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { PageCall } from '../frame/call.ts';
 import { copyable, definitionList, figures } from '../parts/details.ts';

@@ -8,7 +8,7 @@ import {
   BATCH_RECORDS_MAX,
   CUSTOM_HEADERS_MAX,
 } from '../../kernel/limits/limits.ts';
-import type { EndpointName } from '../../store/directory.ts';
+import type { EndpointName } from '../../store/port/directory.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import { type FormState, idOf, problemLine, textField } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';

@@ -3,7 +3,7 @@
 import type { WebhookState } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Day } from '../../observe/figures.ts';
-import type { WebhookListing } from '../../store/directory.ts';
+import type { WebhookListing } from '../../store/port/directory.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';

@@ -4,7 +4,7 @@ import type { Webhook } from '../../domain/webhook.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { CHOICES_MAX, DEAD_COUNTED_BATCHES, STATES_READ, STATES_SHOWN } from '../../kernel/limits/portal.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import type { WebhookListing } from '../../store/directory.ts';
+import type { WebhookListing } from '../../store/port/directory.ts';
 import { webhookReader } from '../../webhooks/webhook-schema.ts';
 import { attempted, type PageCall, pathId, type Redirect, redirectTo, refusedTo } from '../frame/call.ts';
 import { type LiveReading, liveContent } from '../frame/live-content.ts';

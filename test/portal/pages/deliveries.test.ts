@@ -14,7 +14,7 @@ import { standing } from '../../../src/portal/deliveries/delivery-detail.ts';
 import { readAsked } from '../../../src/portal/deliveries/delivery-filters.ts';
 import { attemptList, tail, tailEvents } from '../../../src/portal/deliveries/live-pages.ts';
 import { attentionSection } from '../../../src/portal/overview/overview-pages.ts';
-import type { Ailing } from '../../../src/store/overview.ts';
+import type { Ailing } from '../../../src/store/port/overview.ts';
 import { batchOf, progressOf } from '../../support/attempts.ts';
 import { attemptOf } from '../../support/batches.ts';
 import { NOW } from '../../support/store.ts';

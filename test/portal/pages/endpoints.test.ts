@@ -5,7 +5,7 @@ import type { WebhookState } from '../../../src/domain/webhook.ts';
 import { challengeAdvice, withoutCode } from '../../../src/portal/endpoints/challenge-section.ts';
 import { endpointSentence, endpointWarnings } from '../../../src/portal/endpoints/endpoint-detail.ts';
 import { firstExample, markedPart, receiverCode } from '../../../src/portal/endpoints/receiver-pages.ts';
-import type { EndpointWebhook } from '../../../src/store/directory.ts';
+import type { EndpointWebhook } from '../../../src/store/port/directory.ts';
 import { makeEndpoint, openTestServices } from '../../support/services.ts';
 
 describe('the advice for a challenge', () => {

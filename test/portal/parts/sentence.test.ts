@@ -5,7 +5,7 @@ import { refusalView } from '../../../src/portal/frame/refusal-page.ts';
 import { refusedForm } from '../../../src/portal/parts/fields.ts';
 import { errorSummary } from '../../../src/portal/parts/form.ts';
 import { sentence } from '../../../src/portal/parts/text.ts';
-import { DatabaseUnavailable, mayBeCommitted, UNAVAILABLE_REASONS } from '../../../src/store/errors.ts';
+import { DatabaseUnavailable, mayBeCommitted, UNAVAILABLE_REASONS } from '../../../src/store/port/errors.ts';
 
 describe('a reason as a sentence', () => {
   for (const [text, made] of [
