@@ -126,13 +126,26 @@ export function customerView(call: PageCall, page: CustomerPage): View {
   const { customer, groups, counts } = page;
   const { id, name, externalId, active } = customer;
   const manages = call.may('administrator');
-  const content = html`${pageHeader({
-    title: name,
-    crumbs: [{ href: '/customers', label: 'Customers' }],
-    badges: [stateBadge(active ? 'active' : 'inactive')],
-    lead: externalId === null ? undefined : html`<code>${externalId}</code>`,
-    actions: manages ? actions(call, customer) : [],
-  })}${active ? null : SUSPENDED}${health(page)}${attentionSection({ ailing: page.ailing, expiring: [], now: call.now })}<div class="columns">${groups.map((group) => groupSection(call, id, group, counts[group.kind]))}${account(customer)}</div>${usageSection(page.usage, `/customers/${id}/usage`)}${deliverySection(id, page.deliveries, call.now)}${auditSection(id, page)}${manages ? removal(id, counts) : null}`;
+  const content = html`
+    ${pageHeader({
+      title: name,
+      crumbs: [{ href: '/customers', label: 'Customers' }],
+      badges: [stateBadge(active ? 'active' : 'inactive')],
+      lead: externalId === null ? undefined : html`<code>${externalId}</code>`,
+      actions: manages ? actions(call, customer) : [],
+    })}
+    ${active ? null : SUSPENDED}
+    ${health(page)}
+    ${attentionSection({ ailing: page.ailing, expiring: [], now: call.now })}
+    <div class="columns">
+      ${groups.map((group) => groupSection(call, id, group, counts[group.kind]))}
+      ${account(customer)}
+    </div>
+    ${usageSection(page.usage, `/customers/${id}/usage`)}
+    ${deliverySection(id, page.deliveries, call.now)}
+    ${auditSection(id, page)}
+    ${manages ? removal(id, counts) : null}
+  `;
   return { title: name, content };
 }
 

@@ -92,7 +92,16 @@ function resultList(text: string | null, hits: readonly Hit[]): Html {
   if (hits.length === 0) return html`<p class="search-note" role="status">Nothing found for “${text}”.</p>`;
   const items = hits.map(
     (hit) =>
-      html`<li><a href="${hit.href}">${icon(hit.icon)}<span class="search-name">${hit.label}</span><span class="search-kind">${hit.kind}</span>${hit.detail === null || hit.detail === '' ? null : html`<span class="search-detail">${hit.detail}</span>`}</a></li>`,
+      html`
+        <li>
+          <a href="${hit.href}">
+            ${icon(hit.icon)}
+            <span class="search-name">${hit.label}</span>
+            <span class="search-kind">${hit.kind}</span>
+            ${hit.detail === null || hit.detail === '' ? null : html`<span class="search-detail">${hit.detail}</span>`}
+          </a>
+        </li>
+      `,
   );
   return html`<ul class="search-hits" data-searched="${text}">${items}</ul>`;
 }
