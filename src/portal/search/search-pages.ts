@@ -1,9 +1,10 @@
 /** `/search`: everything by name or id, for the dialog that Ctrl K opens. Without the script it is a page. */
+
 import { type Html, html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { SEARCH_PER_KIND, SEARCH_TEXT_MAX_LENGTH } from '../../kernel/limits/portal.ts';
 import type { Found, FoundKind } from '../../store/search.ts';
-import { navigationOf } from '../frame/layout.ts';
+import { navigationOf } from '../frame/navigation.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { newForm, textField } from '../parts/fields.ts';
