@@ -1,4 +1,5 @@
 /** The administration portal: the list of all pages. */
+
 import { createSessionWatch } from '../access/session-watch.ts';
 import { NO_THEME, type PortalTheme } from '../domain/portal-theme.ts';
 import type { PageLook } from '../http/page.ts';
@@ -9,7 +10,7 @@ import { accountPages, sessionPages, themePages } from './account/account-pages.
 import { applicationPages } from './applications/application-pages.ts';
 import { auditPages } from './audit/audit-pages.ts';
 import { customerCataloguePages } from './customer-frame/catalogue-pages.ts';
-import { CUSTOMER_NAVIGATION, customerBody } from './customer-frame/customer-layout.ts';
+import { CUSTOMER_NAVIGATION, customerFrame } from './customer-frame/customer-layout.ts';
 import { customerSignInPages } from './customer-frame/customer-sign-in.ts';
 import { accentRoute, embedRoute } from './customer-frame/embedding.ts';
 import { lookPages } from './customer-frame/look-pages.ts';
@@ -29,7 +30,8 @@ import { eventTypePages } from './event-types/event-type-pages.ts';
 import { publishPages } from './event-types/publish-pages.ts';
 import { createAssets } from './frame/asset-routes.ts';
 import { createCookies } from './frame/cookies.ts';
-import { createLayout, navigationOf } from './frame/layout.ts';
+import { createLayout } from './frame/layout.ts';
+import { navigationOf } from './frame/navigation.ts';
 import {
   createPages,
   type PageDependencies,
@@ -146,7 +148,7 @@ export function createPortal(dependencies: PortalDependencies): Portal {
     const paths = new Set<string>();
     const hasPage = (path: string): boolean => paths.has(path);
     const navigation = () => (customerId === null ? navigationOf(hasPage) : CUSTOMER_NAVIGATION);
-    const layout = createLayout(assets.urls, navigation, ...(customerId === null ? [] : [customerBody]));
+    const layout = createLayout(assets.urls, navigation, ...(customerId === null ? [] : [customerFrame]));
     const around = { sessions, sessionWatch, clock, random, layout, cookies, publicHost, frameAncestors, theme };
     const pages = createPages({ customerId, offered, ...around });
     const made =

@@ -1,4 +1,5 @@
 /** The small rules of the portal, by table. */
+
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { describe, it } from 'node:test';
@@ -17,7 +18,7 @@ import {
 } from '../../src/portal/frame/cookies.ts';
 import { forgeryProblem, formToken, seal, unseal } from '../../src/portal/frame/forgery.ts';
 import { accepts } from '../../src/portal/frame/headers.ts';
-import { isCurrent, navigationOf } from '../../src/portal/frame/layout.ts';
+import { isCurrent, navigationOf } from '../../src/portal/frame/navigation.ts';
 import { readChoice, readInstant, readText } from '../../src/portal/frame/query.ts';
 import { differences } from '../../src/portal/parts/differences.ts';
 import { newForm, refusedForm } from '../../src/portal/parts/fields.ts';

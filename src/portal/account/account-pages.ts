@@ -117,11 +117,14 @@ function accountOf({ user: { id, userName, displayName } }: PageCall): Pick<User
 
 /** Shown in place of an account for a session that began with a portal link. */
 function linkView({ role, session }: PageCall): View {
-  const content = html`${pageHeader({ title: 'Your session' })}${definitionList([
-    ['Opened by', 'a portal link'],
-    ['Role', role, ROLES[role]],
-    ['Ends', time(session.expiresAt)],
-  ])}`;
+  const content = html`
+    ${pageHeader({ title: 'Your session' })}
+    ${definitionList([
+      ['Opened by', 'a portal link'],
+      ['Role', role, ROLES[role]],
+      ['Ends', time(session.expiresAt)],
+    ])}
+  `;
   return { title: 'Your session', content };
 }
 
@@ -193,23 +196,29 @@ type AccountState = {
 
 function accountView(call: PageCall, forms: AccountForms, state: AccountState): View {
   const { user, role, csrf } = call;
-  const content = html`${pageHeader({ title: 'Your account' })}
-${section({
-  title: 'Who you are',
-  content: definitionList([
-    ['User name', user.userName],
-    ['Name', user.displayName],
-    ['Role', role, ROLES[role]],
-  ]),
-})}
-${section({ title: 'Password', lead: 'Changing it signs you out everywhere else.', content: passwordForm(csrf, forms.password) })}
-${section({ title: 'Passkeys', lead: PASSKEY_LEAD, content: passkeySection(call, forms.passkey, state) })}
-${section({
-  title: 'Where you are signed in',
-  lead: 'A session ends after half an hour without a request, and after twelve hours in any case.',
-  actions: [actionButton({ action: '/account/sign-out-everywhere', csrf, label: 'Sign out everywhere' })],
-  content: sessionTable(call, state.sessions),
-})}`;
+  const content = html`
+    ${pageHeader({ title: 'Your account' })}
+    ${section({
+      title: 'Who you are',
+      content: definitionList([
+        ['User name', user.userName],
+        ['Name', user.displayName],
+        ['Role', role, ROLES[role]],
+      ]),
+    })}
+    ${section({
+      title: 'Password',
+      lead: 'Changing it signs you out everywhere else.',
+      content: passwordForm(csrf, forms.password),
+    })}
+    ${section({ title: 'Passkeys', lead: PASSKEY_LEAD, content: passkeySection(call, forms.passkey, state) })}
+    ${section({
+      title: 'Where you are signed in',
+      lead: 'A session ends after half an hour without a request, and after twelve hours in any case.',
+      actions: [actionButton({ action: '/account/sign-out-everywhere', csrf, label: 'Sign out everywhere' })],
+      content: sessionTable(call, state.sessions),
+    })}
+  `;
   return { title: 'Your account', content };
 }
 
@@ -260,12 +269,45 @@ function passkeySection({ csrf, now }: PageCall, state: FormState, { passkeys, t
 /** Shown by the script, since passkeys need JavaScript. */
 function passkeyForm(csrf: Html, state: FormState): Html {
   const labels = { name: 'Name', ownPassword: 'Your password' };
-  return html`<p class="quiet" data-passkey-excuse>Adding one takes a browser with JavaScript.</p><form method="post" action="/account/passkeys" class="form" novalidate data-passkey="register" data-options="/account/passkeys/options" hidden>${csrf}<input type="hidden" name="response" value="">${errorSummary(state, labels, 'The passkey is not added')}<p class="problem" data-passkey-problem role="alert" hidden></p>${textField(state, { name: 'name', label: 'Name', hint: 'To tell it from others: the device that keeps it, such as Laptop.', isRequired: true })}${textField(state, { name: 'ownPassword', label: 'Your password', type: 'password', autocomplete: 'current-password', isRequired: true })}<div class="buttons form-buttons">${submitButton({ label: 'Add a passkey', icon: 'key', kind: 'plain' })}</div></form>`;
+  return html`
+    <p class="quiet" data-passkey-excuse>Adding one takes a browser with JavaScript.</p>
+    <form
+      method="post"
+      action="/account/passkeys"
+      class="form"
+      novalidate
+      data-passkey="register"
+      data-options="/account/passkeys/options"
+      hidden
+    >
+      ${csrf}
+      <input type="hidden" name="response" value="">
+      ${errorSummary(state, labels, 'The passkey is not added')}
+      <p class="problem" data-passkey-problem role="alert" hidden></p>
+      ${textField(state, {
+        name: 'name',
+        label: 'Name',
+        hint: 'To tell it from others: the device that keeps it, such as Laptop.',
+        isRequired: true,
+      })}
+      ${textField(state, {
+        name: 'ownPassword',
+        label: 'Your password',
+        type: 'password',
+        autocomplete: 'current-password',
+        isRequired: true,
+      })}
+      <div class="buttons form-buttons">${submitButton({ label: 'Add a passkey', icon: 'key', kind: 'plain' })}</div>
+    </form>
+  `;
 }
 
 const NEEDS_HOST_NAME = notice({
   tone: 'info',
-  text: html`Passkeys belong to a host name, and this address is a number. Open the portal by a name, such as <code>localhost</code>, to add one.`,
+  text: html`
+    Passkeys belong to a host name, and this address is a number. Open the portal by a name, such as
+    <code>localhost</code>, to add one.
+  `,
 });
 
 function sessionTable({ session, csrf, now }: PageCall, sessions: readonly Session[]): Html {

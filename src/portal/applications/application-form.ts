@@ -114,11 +114,11 @@ export function applicationLayout({
           html`<div class="with-existing">${field('userId')}</div>`,
         ])
       : null;
-  return html`${group('Application', null, 'name', ...(isNew ? [] : ['userId']), 'accessTokenValiditySeconds')}${actsAs}${group(
-    'Scopes',
-    'What the program may do. Choose only what it needs.',
-    'scopes',
-  )}`;
+  return html`
+    ${group('Application', null, 'name', ...(isNew ? [] : ['userId']), 'accessTokenValiditySeconds')}
+    ${actsAs}
+    ${group('Scopes', 'What the program may do. Choose only what it needs.', 'scopes')}
+  `;
 }
 
 /** The API refuses a user id; the form has a user name. */

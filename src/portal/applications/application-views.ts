@@ -72,11 +72,18 @@ function applicationTable(
       const { id, name, clientId, userId, scopes, lastUsedAt } = application;
       const more = scopes.length - SHOWN_SCOPES;
       return [
-        html`<a href="${PATH}/${id}">${name}</a><span class="cell-hint">${copyable(clientId, 'client id', `${clientId.slice(0, 12)}…`)}</span>${ownerIn(application.customerId)}`,
+        html`
+          <a href="${PATH}/${id}">${name}</a>
+          <span class="cell-hint">${copyable(clientId, 'client id', `${clientId.slice(0, 12)}…`)}</span>
+          ${ownerIn(application.customerId)}
+        `,
         html`<a href="/users/${userId}" class="plain-link">${userName}</a>`,
         scopes.length === 0
           ? html`<span class="quiet">none</span>`
-          : html`${tags(scopes.slice(0, SHOWN_SCOPES))}${more > 0 ? html`<span class="cell-hint">and ${more} more</span>` : null}`,
+          : html`
+            ${tags(scopes.slice(0, SHOWN_SCOPES))}
+            ${more > 0 ? html`<span class="cell-hint">and ${more} more</span>` : null}
+          `,
         relativeTime(lastUsedAt, call.now),
         html`<span class="badges">${applicationBadges(call.now, { ...application, userActive })}</span>`,
       ];
@@ -98,7 +105,11 @@ function applicationBadges(
     active && !userActive ? badge('caution', 'user inactive') : stateBadge(active ? 'active' : 'inactive'),
     ...(overlaps
       ? [
-          html`${badge('info', 'two secrets', 'clock')} <span class="cell-hint">the old one expires ${relativeTime(previousSecretExpiresAt, now)}</span>`,
+          html`
+            ${badge('info', 'two secrets', 'clock')}
+            ${' '}
+            <span class="cell-hint">the old one expires ${relativeTime(previousSecretExpiresAt, now)}</span>
+          `,
         ]
       : []),
   ];
@@ -107,7 +118,12 @@ function applicationBadges(
 function firstApplication(call: PageCall): Html {
   return emptyState({
     title: 'Register your first application',
-    text: html`<p>Register an application for each program. It exchanges a client id and a secret for access tokens, and calls your API with them.</p>`,
+    text: html`
+      <p>
+        Register an application for each program. It exchanges a client id and a secret for access tokens, and calls
+        your API with them.
+      </p>
+    `,
     action: call.may('administrator') ? newButton() : html`<p class="quiet">An administrator can register one.</p>`,
   });
 }
@@ -131,21 +147,29 @@ export function applicationView(call: PageCall, application: Application, { user
   const verb = active ? 'deactivate' : 'activate';
   const label = active ? 'Deactivate' : 'Activate';
   const action = { action: `/applications/${id}/${verb}`, csrf: call.csrf, label, longLabel: `${label} ${name}` };
-  const content = html`${pageHeader({
-    title: name,
-    crumbs: [{ href: '/applications', label: 'Applications' }],
-    badges: applicationBadges(call.now, { ...application, userActive }),
-    actions: mayChange
-      ? [actionButton(action), linkButton({ href: `/applications/${id}/edit`, label: 'Change', icon: 'edit' })]
-      : [],
-  })}${call.may('administrator') && !mayChange ? notice({ tone: 'info', text: BEYOND }) : null}${
-    active && !userActive
-      ? notice({
-          tone: 'caution',
-          text: 'Its user is inactive, so it gets no tokens, and its tokens are refused.',
-        })
-      : null
-  }${credentials(call, application, tokens, mayChange)}${identity(application, user)}${scopeSection(application, user, products)}${mayChange ? removal(application) : null}`;
+  const content = html`
+    ${pageHeader({
+      title: name,
+      crumbs: [{ href: '/applications', label: 'Applications' }],
+      badges: applicationBadges(call.now, { ...application, userActive }),
+      actions: mayChange
+        ? [actionButton(action), linkButton({ href: `/applications/${id}/edit`, label: 'Change', icon: 'edit' })]
+        : [],
+    })}
+    ${call.may('administrator') && !mayChange ? notice({ tone: 'info', text: BEYOND }) : null}
+    ${
+      active && !userActive
+        ? notice({
+            tone: 'caution',
+            text: 'Its user is inactive, so it gets no tokens, and its tokens are refused.',
+          })
+        : null
+    }
+    ${credentials(call, application, tokens, mayChange)}
+    ${identity(application, user)}
+    ${scopeSection(application, user, products)}
+    ${mayChange ? removal(application) : null}
+  `;
   return { title: name, content };
 }
 
@@ -182,7 +206,9 @@ function credentials(call: PageCall, application: Application, tokens: TokensInF
 
 function tokensText({ count, newestAt, isWhole }: TokensInForce, now: number): Html {
   if (newestAt === null) return html`<span class="quiet">${isWhole ? 'none' : 'none among the newest'}</span>`;
-  return html`${isWhole ? '' : 'at least '}${countOf(count, 'token')}, the newest issued ${relativeTime(newestAt, now)}`;
+  return html`
+    ${isWhole ? '' : 'at least '}${countOf(count, 'token')}, the newest issued ${relativeTime(newestAt, now)}
+  `;
 }
 
 function identity({ id, createdAt, updatedAt }: Application, user: User | null): Html {
@@ -215,7 +241,10 @@ function scopeSection({ id, scopes }: Application, user: User | null, products: 
     const rules = product?.rules.filter((rule) => rule.scope === scope) ?? [];
     const lacks = [...new Set(rules.map(({ permission = scope }) => permission))].filter((name) => !may.has(name));
     return [
-      html`<code>${scope}</code><span class="cell-hint">${product?.scopes.find(({ name }) => name === scope)?.description ?? ''}</span>`,
+      html`
+        <code>${scope}</code>
+        <span class="cell-hint">${product?.scopes.find(({ name }) => name === scope)?.description ?? ''}</span>
+      `,
       product === undefined ? null : html`<a href="/products/${product.id}" class="plain-link">${product.name}</a>`,
       product === undefined ? null : opens(product, scope),
       lacks.length === 0

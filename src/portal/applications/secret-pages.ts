@@ -57,19 +57,26 @@ function shownResult({ application, clientSecret }: WithSecret, publicUrl: strin
   return resultOf(
     title,
     (showing) =>
-      html`${pageHeader({
-        title,
-        crumbs: crumbsTo(application),
-        lead: 'Give both to the operator of the program. Only a hash of the secret is stored, so it cannot be shown again, only replaced.',
-        actions: [linkButton({ href: `/applications/${id}`, label: `Go to ${name}`, kind: 'primary' })],
-      })}${section({
-        title: 'Credentials',
-        content: html`${definitionList([['Client id', copyable(clientId, 'client id')]])}${secretBox(secret, showing)}`,
-      })}${section({
-        title: 'Get a token',
-        lead: 'The program requests a token, uses it until it expires, and requests the next one.',
-        content: codePanels('Get a token', tokenExamples(url, clientId, scopes)),
-      })}`,
+      html`
+        ${pageHeader({
+          title,
+          crumbs: crumbsTo(application),
+          lead: 'Give both to the operator of the program. Only a hash of the secret is stored, so it cannot be shown again, only replaced.',
+          actions: [linkButton({ href: `/applications/${id}`, label: `Go to ${name}`, kind: 'primary' })],
+        })}
+        ${section({
+          title: 'Credentials',
+          content: html`
+            ${definitionList([['Client id', copyable(clientId, 'client id')]])}
+            ${secretBox(secret, showing)}
+          `,
+        })}
+        ${section({
+          title: 'Get a token',
+          lead: 'The program requests a token, uses it until it expires, and requests the next one.',
+          content: codePanels('Get a token', tokenExamples(url, clientId, scopes)),
+        })}
+      `,
   );
 }
 
@@ -124,19 +131,29 @@ function askView({ csrf }: PageCall, application: Application, state: FormState)
   const { id, name, previousSecretExpiresAt } = application;
   const path = `/applications/${id}`;
   const title = `New secret for ${name}`;
-  const content: Html = html`${pageHeader({
-    title,
-    crumbs: crumbsTo(application),
-    lead: `The new secret works immediately.${previousSecretExpiresAt === null ? '' : ' At most two secrets are valid at a time, so the previous one expires now.'}`,
-  })}${form({
-    action: `${path}/regenerate-secret`,
-    csrf,
-    form: state,
-    content: html`${radioGroup(state, { name: 'overlapSeconds', label: 'When the old secret expires', choices: OVERLAPS })}${checkbox(state, { name: 'revokeTokens', label: 'Revoke all tokens too', hint: 'All tokens issued so far are refused from the next call on.' })}`,
-    submit: 'Create a new secret',
-    cancel: path,
-    labels: { overlapSeconds: 'When the old secret expires' },
-  })}`;
+  const content: Html = html`
+    ${pageHeader({
+      title,
+      crumbs: crumbsTo(application),
+      lead: `The new secret works immediately.${previousSecretExpiresAt === null ? '' : ' At most two secrets are valid at a time, so the previous one expires now.'}`,
+    })}
+    ${form({
+      action: `${path}/regenerate-secret`,
+      csrf,
+      form: state,
+      content: html`
+        ${radioGroup(state, { name: 'overlapSeconds', label: 'When the old secret expires', choices: OVERLAPS })}
+        ${checkbox(state, {
+          name: 'revokeTokens',
+          label: 'Revoke all tokens too',
+          hint: 'All tokens issued so far are refused from the next call on.',
+        })}
+      `,
+      submit: 'Create a new secret',
+      cancel: path,
+      labels: { overlapSeconds: 'When the old secret expires' },
+    })}
+  `;
   return { title, content };
 }
 

@@ -30,13 +30,16 @@ export function customerCataloguePages(dependencies: PageDependencies): PageRout
       const shown = all.filter(({ name, description }) => fits(text, name, description));
       const uses = await usesOf(shown.map(({ name }) => name));
       const groups = [...Map.groupBy(shown, ({ group }) => group)];
-      const results = html`${groups.map(([group, types]) =>
-        section({
-          title: group ?? (groups.length === 1 ? 'Events' : 'Others'),
-          isPlain: true,
-          content: groupTable(group ?? 'Events', types, uses),
-        }),
-      )}${shown.length > 0 ? null : all.length === 0 ? NOTHING_YET : nothingFound(PATH, 'event types')}`;
+      const results = html`
+        ${groups.map(([group, types]) =>
+          section({
+            title: group ?? (groups.length === 1 ? 'Events' : 'Others'),
+            isPlain: true,
+            content: groupTable(group ?? 'Events', types, uses),
+          }),
+        )}
+        ${shown.length > 0 ? null : all.length === 0 ? NOTHING_YET : nothingFound(PATH, 'event types')}
+      `;
       return listView({
         title: TITLE,
         lead: 'What happens here that you can be told of. A webhook subscribes to one type, to a category, or to all.',
@@ -70,7 +73,10 @@ function groupTable(caption: string, types: readonly EventType[], uses: Readonly
     caption,
     columns: [{ label: 'Event', kind: 'main' }, { label: 'Rules' }, { label: 'Your webhooks that receive it' }],
     rows: types.map((eventType) => [
-      html`<a href="${PATH}/${eventType.id}"><code>${eventType.name}</code></a>${eventType.description === '' ? null : html`<span class="cell-hint">${eventType.description}</span>`}`,
+      html`
+        <a href="${PATH}/${eventType.id}"><code>${eventType.name}</code></a>
+        ${eventType.description === '' ? null : html`<span class="cell-hint">${eventType.description}</span>`}
+      `,
       html`<span class="badges">${eventTypeBadges({ ...eventType, builtIn: false })}</span>`,
       usesList(uses.get(eventType.name) ?? NO_USES, '/webhooks'),
     ]),
@@ -86,21 +92,30 @@ function eventTypeView(call: PageCall, eventType: EventType, uses: Uses): View {
     kind: 'primary',
     icon: 'plus',
   });
-  const content = html`${pageHeader({
-    title: name,
-    crumbs: [{ href: PATH, label: TITLE }],
-    badges: eventTypeBadges({ ...eventType, builtIn: false }),
-    lead: description === '' ? undefined : description,
-    actions: call.may('administrator') ? [subscribe] : [],
-  })}${section({
-    title: 'Your use',
-    content: definitionList([
-      ['Webhooks', usesList(uses, '/webhooks', 'None of your webhooks receives it.')],
-      ...(eventType.deprecated ? ([['Deprecated', 'It is still sent. Do not build on it any more.']] as const) : []),
-      ...(eventType.encryptionRequired
-        ? ([['Encryption', 'A webhook that receives it needs one of your PGP keys.']] as const)
-        : []),
-    ]),
-  })}${eventType.sample !== null && uses.first.length > 0 && call.may('operator') ? sendSampleSection(call.csrf, eventType, uses.first) : null}${eventTypeSections(eventType)}`;
+  const content = html`
+    ${pageHeader({
+      title: name,
+      crumbs: [{ href: PATH, label: TITLE }],
+      badges: eventTypeBadges({ ...eventType, builtIn: false }),
+      lead: description === '' ? undefined : description,
+      actions: call.may('administrator') ? [subscribe] : [],
+    })}
+    ${section({
+      title: 'Your use',
+      content: definitionList([
+        ['Webhooks', usesList(uses, '/webhooks', 'None of your webhooks receives it.')],
+        ...(eventType.deprecated ? ([['Deprecated', 'It is still sent. Do not build on it any more.']] as const) : []),
+        ...(eventType.encryptionRequired
+          ? ([['Encryption', 'A webhook that receives it needs one of your PGP keys.']] as const)
+          : []),
+      ]),
+    })}
+    ${
+      eventType.sample !== null && uses.first.length > 0 && call.may('operator')
+        ? sendSampleSection(call.csrf, eventType, uses.first)
+        : null
+    }
+    ${eventTypeSections(eventType)}
+  `;
   return { title: name, content };
 }

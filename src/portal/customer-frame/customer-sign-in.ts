@@ -43,9 +43,19 @@ function sessionEndedPage({ pages }: PageDependencies): PageRoute {
       const form =
         isFramed || visit === null
           ? null
-          : html`<p class="quiet">Do you have an account of your own here?</p><p>${linkButton({ href: `${SIGN_IN_PATH}/${visit.customerId}`, label: 'Sign in' })}</p>`;
+          : html`
+            <p class="quiet">Do you have an account of your own here?</p>
+            <p>${linkButton({ href: `${SIGN_IN_PATH}/${visit.customerId}`, label: 'Sign in' })}</p>
+          `;
       const title = keepsCookies ? 'Your session has ended' : 'This browser cannot show the portal here';
-      const content = html`<div class="sign-in" data-session-ended>${isFramed || brand === null ? null : html`<span class="brand">${brandMark(brand)}</span>`}<h1>${title}</h1><p>${text}</p>${form}</div>`;
+      const content = html`
+        <div class="sign-in" data-session-ended>
+          ${isFramed || brand === null ? null : html`<span class="brand">${brandMark(brand)}</span>`}
+          <h1>${title}</h1>
+          <p>${text}</p>
+          ${form}
+        </div>
+      `;
       return { title, content, partial: content };
     },
   });

@@ -93,11 +93,16 @@ function lookView({ config, publicUrl }: PageDependencies, call: PageCall, theme
         labels: titlesOf(LOOK_FIELDS),
       })
     : null;
-  const content = html`${pageHeader({
-    title,
-    crumbs: [{ href: '/settings', label: 'Settings' }],
-    lead: 'What your customers see around their endpoints and webhooks. Nothing in it speaks of Sallyport.',
-  })}${current(theme)}${editor}${framing(config.portalFrameAncestors, publicUrl())}`;
+  const content = html`
+    ${pageHeader({
+      title,
+      crumbs: [{ href: '/settings', label: 'Settings' }],
+      lead: 'What your customers see around their endpoints and webhooks. Nothing in it speaks of Sallyport.',
+    })}
+    ${current(theme)}
+    ${editor}
+    ${framing(config.portalFrameAncestors, publicUrl())}
+  `;
   return { title, content };
 }
 
@@ -106,8 +111,10 @@ function current(theme: PortalTheme): Html {
   const note = accent === null ? null : accentNote(accent);
   return section({
     title: 'As it is',
-    content: html`<p class="brand look-brand">${brandMark(theme)}</p>${note === null ? null : notice({ tone: 'info', text: note })}${definitionList(
-      [
+    content: html`
+      <p class="brand look-brand">${brandMark(theme)}</p>
+      ${note === null ? null : notice({ tone: 'info', text: note })}
+      ${definitionList([
         ['Accent', accent === null ? 'the portal’s own' : html`<code>${accent}</code>`],
         ...(accent === null
           ? []
@@ -115,8 +122,8 @@ function current(theme: PortalTheme): Html {
               ['On light', html`<code>${shadesOf(accent, 'light').accent}</code>`],
               ['On dark', html`<code>${shadesOf(accent, 'dark').accent}</code>`],
             ] as const)),
-      ],
-    )}`,
+      ])}
+    `,
   });
 }
 
@@ -129,7 +136,13 @@ function framing(ancestors: readonly string[], publicUrl: string | null): Html {
 </script>`;
   return section({
     title: 'In a frame of your product',
-    lead: html`${ancestors.length === 0 ? html`No page may show it in a frame yet. Name the origins in <code>SALLYPORT_PORTAL_FRAME_ANCESTORS</code>.` : html`These origins may show it: ${ancestors.map((one, at) => html`${at === 0 ? '' : ', '}<code>${one}</code>`)}.`}`,
+    lead: html`${
+      ancestors.length === 0
+        ? html`No page may show it in a frame yet. Name the origins in <code>SALLYPORT_PORTAL_FRAME_ANCESTORS</code>.`
+        : html`
+          These origins may show it: ${ancestors.map((one, at) => html`${at === 0 ? '' : ', '}<code>${one}</code>`)}.
+        `
+    }`,
     content: codeBlock({ code, label: 'In your page, with a portal link that your server has just made' }),
   });
 }

@@ -60,6 +60,12 @@ function unusableView({ brand, isFramed }: OpenCall): View {
   const title = 'This link cannot be used';
   const mark = isFramed || brand === null ? null : html`<span class="brand">${brandMark(brand)}</span>`;
   const again = isFramed ? 'Load the page around this one again.' : 'Open the portal again from where you came from.';
-  const content = html`<div class="sign-in" data-session-ended>${mark}<h1>${title}</h1><p>A link opens the portal once, and for a short time. ${again}</p></div>`;
+  const content = html`
+    <div class="sign-in" data-session-ended>
+      ${mark}
+      <h1>${title}</h1>
+      <p>A link opens the portal once, and for a short time. ${again}</p>
+    </div>
+  `;
   return { title, content, status: 404 };
 }

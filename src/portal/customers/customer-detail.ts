@@ -50,7 +50,7 @@ export async function readCustomerPage(
   const { store, figures: kept, services } = ofCustomer(id);
   const [counts, groups, series, backlog, dead, ailing, deliveries, audit, usage] = await Promise.all([
     all.customers.belongings([id]),
-    readGroups(store),
+    readGroups(store, clock()),
     kept.series('day', 0),
     store.overview.backlog(id, QUEUES_SHOWN),
     store.overview.dead(id),
@@ -72,7 +72,7 @@ export async function readCustomerPage(
   };
 }
 
-async function readGroups(store: Store): Promise<Group[]> {
+async function readGroups(store: Store, now: number): Promise<Group[]> {
   const [endpoints, webhooks, applications, users, keys] = await Promise.all([
     store.directory.endpoints({}, null, SHOWN),
     store.directory.webhooks({}, null, SHOWN),
@@ -116,7 +116,7 @@ async function readGroups(store: Store): Promise<Group[]> {
       ...{ kind: 'keys', title: 'Keys' },
       items: keys.map(({ id, name, algorithm, expiresAt }) => ({
         ...{ href: `/keys/${id}`, name, note: algorithm },
-        state: expiresAt !== null && expiresAt <= Date.now() ? 'expired' : 'valid',
+        state: expiresAt !== null && expiresAt <= now ? 'expired' : 'valid',
       })),
     },
   ];
@@ -126,13 +126,26 @@ export function customerView(call: PageCall, page: CustomerPage): View {
   const { customer, groups, counts } = page;
   const { id, name, externalId, active } = customer;
   const manages = call.may('administrator');
-  const content = html`${pageHeader({
-    title: name,
-    crumbs: [{ href: '/customers', label: 'Customers' }],
-    badges: [stateBadge(active ? 'active' : 'inactive')],
-    lead: externalId === null ? undefined : html`<code>${externalId}</code>`,
-    actions: manages ? actions(call, customer) : [],
-  })}${active ? null : SUSPENDED}${health(page)}${attentionSection({ ailing: page.ailing, expiring: [], now: call.now })}<div class="columns">${groups.map((group) => groupSection(call, id, group, counts[group.kind]))}${account(customer)}</div>${usageSection(page.usage, `/customers/${id}/usage`)}${deliverySection(id, page.deliveries, call.now)}${auditSection(id, page)}${manages ? removal(id, counts) : null}`;
+  const content = html`
+    ${pageHeader({
+      title: name,
+      crumbs: [{ href: '/customers', label: 'Customers' }],
+      badges: [stateBadge(active ? 'active' : 'inactive')],
+      lead: externalId === null ? undefined : html`<code>${externalId}</code>`,
+      actions: manages ? actions(call, customer) : [],
+    })}
+    ${active ? null : SUSPENDED}
+    ${health(page)}
+    ${attentionSection({ ailing: page.ailing, expiring: [], now: call.now })}
+    <div class="columns">
+      ${groups.map((group) => groupSection(call, id, group, counts[group.kind]))}
+      ${account(customer)}
+    </div>
+    ${usageSection(page.usage, `/customers/${id}/usage`)}
+    ${deliverySection(id, page.deliveries, call.now)}
+    ${auditSection(id, page)}
+    ${manages ? removal(id, counts) : null}
+  `;
   return { title: name, content };
 }
 

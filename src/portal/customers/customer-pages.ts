@@ -42,7 +42,17 @@ export function customerPages(dependencies: PageDependencies): PageRoute[] {
       choices: async () => null,
       fields: () => CUSTOMER_FIELDS,
       layout: ({ group, field }) =>
-        html`${group('The customer', null, 'name', 'externalId')}${field('metadata')}${group('Limits', `Without a number, it can have ${ENDPOINTS_LIMIT_DEFAULT} endpoints, ${WEBHOOKS_LIMIT_DEFAULT} webhooks and any number of events. Nothing that is there already is taken away.`, 'limits.endpoints', 'limits.webhooks', 'limits.eventsPerSecond')}`,
+        html`
+          ${group('The customer', null, 'name', 'externalId')}
+          ${field('metadata')}
+          ${group(
+            'Limits',
+            `Without a number, it can have ${ENDPOINTS_LIMIT_DEFAULT} endpoints, ${WEBHOOKS_LIMIT_DEFAULT} webhooks and any number of events. Nothing that is there already is taken away.`,
+            'limits.endpoints',
+            'limits.webhooks',
+            'limits.eventsPerSecond',
+          )}
+        `,
       adjust: (body, before) => (before === null ? body : objectPatches(body, before, ['metadata'])),
       creation: {
         title: 'Add a customer',
@@ -90,7 +100,27 @@ function suspendPages({ pages, services: { customers }, store }: PageDependencie
         return confirmPage({
           title: `Suspend the customer ${name}?`,
           crumbs: [LIST, { href: path, label: name }],
-          text: html`<div class="prose"><p>From the next moment on:</p><ul><li>its webhooks stop (${count.webhooks}) and keep what waits, also for events that are published meanwhile;</li><li>its applications get no tokens, and their tokens are refused (${count.applications});</li><li>its people are signed out and cannot sign in (${count.users}), and its portal links and invitations cannot be opened.</li></ul><p>Nothing that it has set up is deleted. When you activate it again, its webhooks go on where they stopped. Sessions, links, invitations and tokens have ended for good: its people sign in again, and its applications get new tokens.</p></div>`,
+          text: html`
+            <div class="prose">
+              <p>From the next moment on:</p>
+              <ul>
+                <li>
+                  its webhooks stop (${count.webhooks}) and keep what waits, also for events that are published
+                  meanwhile;
+                </li>
+                <li>its applications get no tokens, and their tokens are refused (${count.applications});</li>
+                <li>
+                  its people are signed out and cannot sign in (${count.users}), and its portal links and invitations
+                  cannot be opened.
+                </li>
+              </ul>
+              <p>
+                Nothing that it has set up is deleted. When you activate it again, its webhooks go on where they
+                stopped. Sessions, links, invitations and tokens have ended for good: its people sign in again, and
+                its applications get new tokens.
+              </p>
+            </div>
+          `,
           ...{ form, csrf, action: `${path}/suspend`, submit: 'Suspend the customer', cancel: path },
         });
       },
@@ -189,7 +219,10 @@ function customerListPage({ pages, store }: PageDependencies): PageRoute {
         rows: items.map(({ id, name, externalId, active, createdAt }) => {
           const { endpoints, webhooks, applications, users } = counts.get(id) ?? NOTHING;
           return [
-            html`<a href="${LIST.href}/${id}">${name}</a>${externalId === null ? null : html`<span class="cell-hint"><code>${externalId}</code></span>`}`,
+            html`
+              <a href="${LIST.href}/${id}">${name}</a>
+              ${externalId === null ? null : html`<span class="cell-hint"><code>${externalId}</code></span>`}
+            `,
             html`<span class="badges">${stateBadge(active ? 'active' : 'inactive')}</span>`,
             ...[endpoints, webhooks, applications, users].map((count) =>
               count === 0 ? html`<span class="quiet">0</span>` : countText(count),
@@ -201,7 +234,12 @@ function customerListPage({ pages, store }: PageDependencies): PageRoute {
           ? nothingFound(LIST.href, 'customers')
           : emptyState({
               title: 'Add your first customer',
-              text: html`<p>A customer manages its own endpoints, webhooks and applications in a portal, and sees nothing of others. You let it in with a link from your own product, or in a frame there.</p>`,
+              text: html`
+                <p>
+                  A customer manages its own endpoints, webhooks and applications in a portal, and sees nothing of
+                  others. You let it in with a link from your own product, or in a frame there.
+                </p>
+              `,
               action: call.may('administrator')
                 ? addButton()
                 : html`<p class="quiet">An administrator can add one.</p>`,

@@ -101,7 +101,11 @@ function linkForm({ csrf }: PageCall, customer: Customer, state: FormState): Vie
     crumbs: crumbsTo(customer),
     lead: `Whoever opens it is in the portal of ${customer.name}, without a password. Your product makes such links with POST /customers/{id}/portal-links.`,
     ...{ csrf, state, action: `${path}/portal-link`, submit: 'Make the link', cancel: path },
-    content: html`${field('role')}${fieldGroup('Times', null, [field('expiresInSeconds'), field('sessionSeconds')])}${fieldGroup('Way back', null, [field('returnUrl')])}`,
+    content: html`
+      ${field('role')}
+      ${fieldGroup('Times', null, [field('expiresInSeconds'), field('sessionSeconds')])}
+      ${fieldGroup('Way back', null, [field('returnUrl')])}
+    `,
     titles: titlesOf(LINK_FIELDS),
   });
 }
@@ -122,14 +126,20 @@ function madeResult(
   return resultOf(
     title,
     (showing) =>
-      html`${pageHeader({
-        title,
-        crumbs: crumbsTo(customer),
-        actions: [linkButton({ href: path, label: `Back to ${customer.name}`, kind: 'primary' })],
-      })}${section({
-        title: 'The link',
-        content: html`${secretBox(secret, showing)}${notice({ tone: 'info', text: html`It works once and expires ${relativeTime(expiresAt, now)}.` })}`,
-      })}`,
+      html`
+        ${pageHeader({
+          title,
+          crumbs: crumbsTo(customer),
+          actions: [linkButton({ href: path, label: `Back to ${customer.name}`, kind: 'primary' })],
+        })}
+        ${section({
+          title: 'The link',
+          content: html`
+            ${secretBox(secret, showing)}
+            ${notice({ tone: 'info', text: html`It works once and expires ${relativeTime(expiresAt, now)}.` })}
+          `,
+        })}
+      `,
   );
 }
 
@@ -161,12 +171,31 @@ function openView({ csrf }: PageCall, customer: Customer): View {
   const { id, name } = customer;
   const title = `Open the portal as ${name}?`;
   const path = `/customers/${id}`;
-  const content = html`${pageHeader({ title, crumbs: crumbsTo(customer) })}<div class="section confirm"><div class="section-body">${notice(
-    {
-      tone: 'caution',
-      title: 'It replaces your session in this browser.',
-      text: html`You act as an administrator of ${name}, and are signed out here. To keep your session, <a href="${path}/portal-link">make a portal link</a> and open it in a private window.`,
-    },
-  )}<p>The audit log of both records that you opened it, and what you change. Signing out leads back to this customer’s page, where you sign in again.</p><form method="post" action="${path}/open" target="_blank" class="form">${csrf}<div class="buttons form-buttons">${submitButton({ label: 'Open in a new window', icon: 'leave' })}${linkButton({ href: path, label: 'Cancel' })}</div></form></div></div>`;
+  const content = html`
+    ${pageHeader({ title, crumbs: crumbsTo(customer) })}
+    <div class="section confirm">
+      <div class="section-body">
+        ${notice({
+          tone: 'caution',
+          title: 'It replaces your session in this browser.',
+          text: html`
+            You act as an administrator of ${name}, and are signed out here. To keep your session,
+            <a href="${path}/portal-link">make a portal link</a> and open it in a private window.
+          `,
+        })}
+        <p>
+          The audit log of both records that you opened it, and what you change. Signing out leads back to this
+          customer’s page, where you sign in again.
+        </p>
+        <form method="post" action="${path}/open" target="_blank" class="form">
+          ${csrf}
+          <div class="buttons form-buttons">
+            ${submitButton({ label: 'Open in a new window', icon: 'leave' })}
+            ${linkButton({ href: path, label: 'Cancel' })}
+          </div>
+        </form>
+      </div>
+    </div>
+  `;
   return { title, content };
 }

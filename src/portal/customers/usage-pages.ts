@@ -73,12 +73,18 @@ type Place = {
 };
 
 function oneView({ query, now }: PageCall, used: CustomerUsageView, { title, path, crumbs }: Place): View {
-  const content = html`${pageHeader({
-    title,
-    lead: 'Days begin and end in UTC.',
-    crumbs,
-    actions: [csvButton(path, used)],
-  })}${periodTabs(path, query, used, now)}${usageFigures(used.total)}${limitsSection(used)}${daysSection(used)}`;
+  const content = html`
+    ${pageHeader({
+      title,
+      lead: 'Days begin and end in UTC.',
+      crumbs,
+      actions: [csvButton(path, used)],
+    })}
+    ${periodTabs(path, query, used, now)}
+    ${usageFigures(used.total)}
+    ${limitsSection(used)}
+    ${daysSection(used)}
+  `;
   return { title, content };
 }
 
@@ -87,11 +93,15 @@ async function allView(usage: UsageReads, { query, now }: PageCall): Promise<Vie
   const asked = { cursor: query.get('cursor'), limit: PAGE_DEFAULT };
   const { items, nextCursor } = await usage.list({ ...period, by: 'customer', customerId: null }, asked);
   const results = listResults({ path: PATH, query, nextCursor, results: customersTable(items, period) });
-  const content = html`${pageHeader({
-    title: 'Usage',
-    lead: 'What each customer used in the period. Days begin and end in UTC.',
-    actions: [csvButton(PATH, period)],
-  })}${periodTabs(PATH, query, period, now)}<div id="results" class="results">${results}</div>`;
+  const content = html`
+    ${pageHeader({
+      title: 'Usage',
+      lead: 'What each customer used in the period. Days begin and end in UTC.',
+      actions: [csvButton(PATH, period)],
+    })}
+    ${periodTabs(PATH, query, period, now)}
+    <div id="results" class="results">${results}</div>
+  `;
   return { title: 'Usage', content };
 }
 
@@ -170,12 +180,15 @@ function daysSection(used: CustomerUsageView): Html {
   return section({
     title: 'By day',
     isPlain: true,
-    content: html`${rows.length === 0 ? null : html`${bars(used, 'events')}${bars(used, 'deliveries')}`}${table({
-      caption: 'Usage by day',
-      columns: [{ label: 'Day', kind: 'main' }, ...COLUMNS],
-      rows: rows.map((item) => [html`<time datetime="${item.day}">${item.day}</time>`, ...counts(item)]),
-      empty: emptyState({ title: 'Nothing was used', text: 'Days with usage are listed here.' }),
-    })}`,
+    content: html`
+      ${rows.length === 0 ? null : html`${bars(used, 'events')}${bars(used, 'deliveries')}`}
+      ${table({
+        caption: 'Usage by day',
+        columns: [{ label: 'Day', kind: 'main' }, ...COLUMNS],
+        rows: rows.map((item) => [html`<time datetime="${item.day}">${item.day}</time>`, ...counts(item)]),
+        empty: emptyState({ title: 'Nothing was used', text: 'Days with usage are listed here.' }),
+      })}
+    `,
   });
 }
 
@@ -193,7 +206,10 @@ function customerCell({ customerId, customerName, customerExternalId }: ListedUs
   if (customerId === null) return html`You<span class="cell-hint">what no customer owns</span>`;
   const hint = customerExternalId ?? customerId;
   if (customerName === null) return html`A deleted customer<span class="cell-hint">${hint}</span>`;
-  return html`<a href="/customers/${customerId}/usage?${query}">${customerName}</a><span class="cell-hint">${hint}</span>`;
+  return html`
+    <a href="/customers/${customerId}/usage?${query}">${customerName}</a>
+    <span class="cell-hint">${hint}</span>
+  `;
 }
 
 const BAR_WIDTH = 10;
@@ -208,10 +224,21 @@ function bars(
   const most = Math.max(...items.map((item) => item[name]));
   const drawn = items.map((item, at) => {
     const height = Math.round((item[name] / most) * BARS_HEIGHT);
-    return html`<rect x="${at * BAR_WIDTH + 1}" y="${BARS_HEIGHT - height}" width="${BAR_WIDTH - 2}" height="${height}"><title>${item.day}: ${countText(item[name])}</title></rect>`;
+    return html`
+      <rect x="${at * BAR_WIDTH + 1}" y="${BARS_HEIGHT - height}" width="${BAR_WIDTH - 2}" height="${height}">
+        <title>${item.day}: ${countText(item[name])}</title>
+      </rect>
+    `;
   });
   const label = `${LABELS[name]} by day, at most ${countText(most)}`;
-  return html`<figure class="usage-bars"><figcaption>${label}</figcaption><svg viewBox="0 0 ${items.length * BAR_WIDTH} ${BARS_HEIGHT}" preserveAspectRatio="none" aria-hidden="true">${drawn}</svg></figure>`;
+  return html`
+    <figure class="usage-bars">
+      <figcaption>${label}</figcaption>
+      <svg viewBox="0 0 ${items.length * BAR_WIDTH} ${BARS_HEIGHT}" preserveAspectRatio="none" aria-hidden="true">
+        ${drawn}
+      </svg>
+    </figure>
+  `;
 }
 
 /** Links to the same page with another period. */

@@ -15,7 +15,13 @@ export function attemptMoment(attempt: AttemptRecord, url: string | null, isUnfo
     at: startedAt,
     tone: errorClass === null ? 'positive' : 'negative',
     title: html`Attempt ${attemptNumber} ${outcomeBadge(attempt)}`,
-    text: html`${errorClass === null ? null : failure(attempt, errorClass as ErrorClass)}<details class="attempt"${isUnfolded ? html` open` : null}><summary>${summaryOf(attempt)}</summary>${attemptDetails(attempt, url)}</details>`,
+    text: html`
+      ${errorClass === null ? null : failure(attempt, errorClass as ErrorClass)}
+      <details class="attempt"${isUnfolded ? html` open` : null}>
+        <summary>${summaryOf(attempt)}</summary>
+        ${attemptDetails(attempt, url)}
+      </details>
+    `,
   };
 }
 
@@ -34,7 +40,14 @@ function failure({ errorMessage, responseStatus, responseHeaders }: AttemptRecor
   const isRedirect = responseStatus !== null && responseStatus >= 300 && responseStatus < 400;
   const location = isRedirect ? responseHeaders?.location : undefined;
   const target = location === undefined ? null : html` The redirect leads to <code>${location}</code>.`;
-  return html`<p><strong>${sentence(errorMessage ?? errorClass)}</strong> ${adviceFor(errorClass, responseStatus, errorMessage)}${target}</p>`;
+  return html`
+    <p>
+      <strong>${sentence(errorMessage ?? errorClass)}</strong>
+      ${' '}
+      ${adviceFor(errorClass, responseStatus, errorMessage)}
+      ${target}
+    </p>
+  `;
 }
 
 function summaryOf({ firstOffset, lastOffset, timings: { totalMs } }: AttemptRecord): Html {
@@ -52,7 +65,17 @@ export function attemptDetails(attempt: AttemptRecord, url: string | null): Html
     responseProblem === null
       ? null
       : html`<p class="quiet">The status counts, but something is wrong with the response: ${responseProblem}.</p>`;
-  return html`<div class="stack">${drawn}${problem}${errorClass === null ? null : html`<p class="quiet">Error class <code>${errorClass}</code></p>`}<div class="columns">${codeBlock({ code: requestText(attempt, url), label: 'Request headers (secrets masked)', isWrapped: true })}${responseBlock(attempt)}</div></div>`;
+  return html`
+    <div class="stack">
+      ${drawn}
+      ${problem}
+      ${errorClass === null ? null : html`<p class="quiet">Error class <code>${errorClass}</code></p>`}
+      <div class="columns">
+        ${codeBlock({ code: requestText(attempt, url), label: 'Request headers (secrets masked)', isWrapped: true })}
+        ${responseBlock(attempt)}
+      </div>
+    </div>
+  `;
 }
 
 function requestText({ requestHeaders }: AttemptRecord, url: string | null): string {
@@ -103,7 +126,12 @@ export function waterfall(timings: Timings, errorClass: string | null = null): H
   // The rest: waiting for a free connection, and reading the body.
   const rest = total - known;
   if (steps.length > 0 && rest > total / 50) rows.push(bar({ name: 'Other', kind: 'rest', ms: rest }, from, total));
-  return html`<div class="waterfall"><ol>${rows}</ol><p class="waterfall-total"><span>Total</span><span>${spanText(totalMs ?? known)}</span></p></div>`;
+  return html`
+    <div class="waterfall">
+      <ol>${rows}</ol>
+      <p class="waterfall-total"><span>Total</span><span>${spanText(totalMs ?? known)}</span></p>
+    </div>
+  `;
 }
 
 function stepsOf(timings: Timings, hasTlsFailed: boolean): Step[] {
@@ -118,5 +146,14 @@ function bar({ name, kind, ms }: Step, from: number, total: number): Html {
   const x = Math.round((from / total) * 1000);
   const width = Math.max(Math.round((ms / total) * 1000), 4);
   const rect = attributes({ x: Math.min(x, 996), y: 0, width, height: 10, class: `waterfall-${kind}` });
-  return html`<li><span>${name}</span><svg viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true" focusable="false"><rect class="waterfall-track" width="1000" height="10"/><rect${rect}/></svg><span>${spanText(ms)}</span></li>`;
+  return html`
+    <li>
+      <span>${name}</span>
+      <svg viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true" focusable="false">
+        <rect class="waterfall-track" width="1000" height="10"/>
+        <rect${rect}/>
+      </svg>
+      <span>${spanText(ms)}</span>
+    </li>
+  `;
 }

@@ -96,27 +96,49 @@ function storyView(call: PageCall, story: Story): Html {
   const { delivery, attempts, content, webhook, endpoint } = story;
   const { id, eventType, webhookName, webhookId, state } = delivery;
   const moments = momentsOf(story, call.now);
-  return html`${pageHeader({
-    title: eventType,
-    crumbs: [{ href: PATH, label: 'Deliveries' }],
-    badges: [stateBadge(state)],
-    lead: html`<p>Event #${delivery.offset} of <a href="/webhooks/${webhookId}">${webhookName}</a>, published ${relativeTime(delivery.createdAt, call.now)}.</p>`,
-    actions: [
-      call.may('operator') && isReplayable(delivery)
-        ? actionButton({
-            action: `${PATH}/${id}/replay`,
-            csrf: call.csrf,
-            label: 'Send again',
-            icon: 'replay',
-            kind: 'primary',
-          })
-        : null,
-    ],
-  })}${standing(story, call.now)}<div class="columns columns-wide-first story">${section({
-    title: 'Timeline',
-    id: 'story',
-    content: html`${attempts.length === ATTEMPTS_SHOWN ? html`<p class="quiet">These are the last ${ATTEMPTS_SHOWN} attempts.</p>` : null}${timeline(moments)}`,
-  })}<div class="stack story-side">${payloadSection(delivery, content, webhook)}${facts(delivery, content, attempts, endpoint)}</div></div>`;
+  return html`
+    ${pageHeader({
+      title: eventType,
+      crumbs: [{ href: PATH, label: 'Deliveries' }],
+      badges: [stateBadge(state)],
+      lead: html`
+        <p>
+          Event #${delivery.offset} of <a href="/webhooks/${webhookId}">${webhookName}</a>, published
+          ${relativeTime(delivery.createdAt, call.now)}.
+        </p>
+      `,
+      actions: [
+        call.may('operator') && isReplayable(delivery)
+          ? actionButton({
+              action: `${PATH}/${id}/replay`,
+              csrf: call.csrf,
+              label: 'Send again',
+              icon: 'replay',
+              kind: 'primary',
+            })
+          : null,
+      ],
+    })}
+    ${standing(story, call.now)}
+    <div class="columns columns-wide-first story">
+      ${section({
+        title: 'Timeline',
+        id: 'story',
+        content: html`
+          ${
+            attempts.length === ATTEMPTS_SHOWN
+              ? html`<p class="quiet">These are the last ${ATTEMPTS_SHOWN} attempts.</p>`
+              : null
+          }
+          ${timeline(moments)}
+        `,
+      })}
+      <div class="stack story-side">
+        ${payloadSection(delivery, content, webhook)}
+        ${facts(delivery, content, attempts, endpoint)}
+      </div>
+    </div>
+  `;
 }
 
 function momentsOf({ delivery, attempts, endpoint, content }: Story, now: number): Moment[] {
@@ -199,7 +221,10 @@ export function standing({ delivery, attempts, webhook }: Standing, now: number)
       return notice({
         tone: 'negative',
         title: `Given up after ${attemptCount === 1 ? 'one attempt' : `${attemptCount} attempts`}.`,
-        text: html`${problem === null ? null : html`<p>${problem}</p>`}<p>It is kept. Fix the cause, then send it again.</p>`,
+        text: html`
+          ${problem === null ? null : html`<p>${problem}</p>`}
+          <p>It is kept. Fix the cause, then send it again.</p>
+        `,
       });
     case 'discarded':
       return notice({ tone: 'neutral', title: 'Not sent.', text: 'Its data was erased before it was delivered.' });
@@ -249,7 +274,9 @@ function nextStep(delivery: Delivery, { progress: { state } }: Standing['webhook
 function payloadSection(delivery: Delivery, content: DeliveryContent, webhook: Webhook): Html {
   const { dataJson, erasedAt } = content;
   if (dataJson === null) {
-    const text = html`<p>The data about this person was erased on ${time(erasedAt)}. Attempts that were still due are not made.</p>`;
+    const text = html`
+      <p>The data about this person was erased on ${time(erasedAt)}. Attempts that were still due are not made.</p>
+    `;
     return section({
       title: 'Payload',
       id: 'payload-erased',

@@ -154,13 +154,32 @@ function deliveryTable(call: PageCall, asked: Asked, { items, attempts, next, ow
   });
   if (!mayReplay || !items.some(isReplayable)) return shown;
   const back = withQuery(DELIVERIES_PATH, call.query, {});
-  return html`<form method="post" action="${DELIVERIES_PATH}/replay-selected" class="results selection" data-selection data-once>${call.csrf}<input type="hidden" name="back" value="${back}">${shown}<div class="selection-bar"><label class="selection-all" hidden><input type="checkbox" data-select-all-boxes> All on this page</label>${submitButton({ label: 'Send selected again', kind: 'plain', icon: 'replay' })}<span class="quiet" data-selected role="status"></span></div></form>`;
+  return html`
+    <form
+      method="post"
+      action="${DELIVERIES_PATH}/replay-selected"
+      class="results selection"
+      data-selection
+      data-once
+    >
+      ${call.csrf}
+      <input type="hidden" name="back" value="${back}">
+      ${shown}
+      <div class="selection-bar">
+        <label class="selection-all" hidden><input type="checkbox" data-select-all-boxes> All on this page</label>
+        ${submitButton({ label: 'Send selected again', kind: 'plain', icon: 'replay' })}
+        <span class="quiet" data-selected role="status"></span>
+      </div>
+    </form>
+  `;
 }
 
 function selection(delivery: Delivery): Html | null {
   if (!isReplayable(delivery)) return null;
   const { id, eventType, offset } = delivery;
-  return html`<input type="checkbox" id="select-${id}" name="id" value="${id}" aria-label="Select ${eventType} #${offset}">`;
+  return html`
+    <input type="checkbox" id="select-${id}" name="id" value="${id}" aria-label="Select ${eventType} #${offset}">
+  `;
 }
 
 function row(delivery: Delivery, attempt: LastAttempt | null, { now, query }: PageCall, owner: Html | null): Html[] {
@@ -168,8 +187,20 @@ function row(delivery: Delivery, attempt: LastAttempt | null, { now, query }: Pa
   const ofWebhook = withQuery(DELIVERIES_PATH, query, { webhook: webhookId, cursor: null });
   const ofSubject = withQuery(DELIVERIES_PATH, new URLSearchParams(), { q: subject });
   return [
-    html`<a href="${DELIVERIES_PATH}/${id}">${eventType}</a>${subject === null ? null : html`<span class="cell-hint">about <a class="plain-link" href="${ofSubject}">${subject}</a></span>`}`,
-    html`<a class="plain-link" href="${ofWebhook}">${webhookName}</a> <span class="cell-hint">#${offset}</span>${owner}`,
+    html`
+      <a href="${DELIVERIES_PATH}/${id}">${eventType}</a>
+      ${
+        subject === null
+          ? null
+          : html`<span class="cell-hint">about <a class="plain-link" href="${ofSubject}">${subject}</a></span>`
+      }
+    `,
+    html`
+      <a class="plain-link" href="${ofWebhook}">${webhookName}</a>
+      ${' '}
+      <span class="cell-hint">#${offset}</span>
+      ${owner}
+    `,
     html`${stateBadge(state)}<span class="cell-hint">${progressOf(delivery, now)}</span>`,
     attempt === null ? html`<span class="quiet">–</span>` : responseCell(attempt),
     time(createdAt),
@@ -181,7 +212,10 @@ function responseCell(attempt: LastAttempt): Html {
   const { errorClass, errorMessage, responseStatus } = attempt;
   const isStatus = errorClass === 'http_status' && responseStatus !== null;
   const reason = errorClass === null ? null : isStatus ? STATUS_CODES[responseStatus] : errorMessage;
-  return html`${outcomeBadge(attempt)}${reason === null || reason === undefined ? null : html`<span class="cell-hint">${reason}</span>`}`;
+  return html`
+    ${outcomeBadge(attempt)}
+    ${reason === null || reason === undefined ? null : html`<span class="cell-hint">${reason}</span>`}
+  `;
 }
 
 function isDue({ nextAttemptAt }: Delivery, now: number): boolean {
@@ -213,7 +247,11 @@ function nothing({ searched }: Asked): Html {
 
 const NOTHING_YET = emptyState({
   title: 'No deliveries yet',
-  text: html`A published event becomes one delivery for each webhook that is subscribed to its type. Publish an event with <code>sallyport event publish</code> or <code>POST /services/api/x/edge/v1/events</code>, or send a test event from the page of a webhook.`,
+  text: html`
+    A published event becomes one delivery for each webhook that is subscribed to its type. Publish an event with
+    <code>sallyport event publish</code> or <code>POST /services/api/x/edge/v1/events</code>, or send a test event
+    from the page of a webhook.
+  `,
 });
 const GO_ON = emptyState({
   title: 'Nothing found so far',

@@ -69,7 +69,12 @@ function resultsOf(call: PageCall, { groups, isWhole }: Failures) {
   });
   const note = isWhole
     ? null
-    : html`<p class="quiet">Only the newest ${countText(FAILURES_EXAMINED_MAX)} failing batches were counted. Choose a webhook to count more of its failures.</p>`;
+    : html`
+      <p class="quiet">
+        Only the newest ${countText(FAILURES_EXAMINED_MAX)} failing batches were counted. Choose a webhook to count
+        more of its failures.
+      </p>
+    `;
   return { path: PATH, query: call.query, results: html`${shown}${note}` };
 }
 
@@ -85,7 +90,10 @@ function row({ webhookId, webhookName, cause, dead, retrying, firstAt, lastAt }:
     html`<a href="/webhooks/${webhookId}">${webhookName}</a>`,
     listed('dead', dead),
     listed('pending', retrying),
-    html`${relativeTime(firstAt, now)}${firstAt === lastAt ? null : html`<span class="cell-hint failure-last">last ${relativeTime(lastAt, now)}</span>`}`,
+    html`
+      ${relativeTime(firstAt, now)}
+      ${firstAt === lastAt ? null : html`<span class="cell-hint failure-last">last ${relativeTime(lastAt, now)}</span>`}
+    `,
     ...(call.may('operator') ? [dead === 0 ? html`` : replayLink(webhookId, webhookName, cause)] : []),
   ];
 }

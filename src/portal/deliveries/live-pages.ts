@@ -87,7 +87,16 @@ export type Tail = {
 /** A live list that can be paused. Without the script it stays as it was when the page was loaded. */
 export function tail({ attempts, webhookOf, stream }: Tail): Html {
   const live = attributes({ 'data-hx-sse:connect': stream, 'data-hx-swap': 'afterbegin' });
-  return html`<div class="tail-box" data-tail="${TAIL_SHOWN}"><div class="tail-head"><span class="tail-live quiet" data-tail-live hidden></span><button type="button" class="button button-plain" data-tail-pause aria-pressed="false" hidden>Pause</button><span class="quiet" data-tail-still>Reload the page to see newer attempts.</span></div>${attemptList(attempts, webhookOf, true, live)}</div>`;
+  return html`
+    <div class="tail-box" data-tail="${TAIL_SHOWN}">
+      <div class="tail-head">
+        <span class="tail-live quiet" data-tail-live hidden></span>
+        <button type="button" class="button button-plain" data-tail-pause aria-pressed="false" hidden>Pause</button>
+        <span class="quiet" data-tail-still>Reload the page to see newer attempts.</span>
+      </div>
+      ${attemptList(attempts, webhookOf, true, live)}
+    </div>
+  `;
 }
 
 /** Attempts, newest first. `isOfAll` shows the webhook of each. */
@@ -98,7 +107,12 @@ export function attemptList(
   live: Html | null = null,
 ): Html {
   const rows = attempts.map((attempt) => row(attempt, webhookOf(attempt), isOfAll));
-  return html`<ol class="tail" tabindex="0" aria-label="Attempts, newest first"${live}>${rows}<li class="tail-empty">No attempts yet. New ones appear here.</li></ol>`;
+  return html`
+    <ol class="tail" tabindex="0" aria-label="Attempts, newest first"${live}>
+      ${rows}
+      <li class="tail-empty">No attempts yet. New ones appear here.</li>
+    </ol>
+  `;
 }
 
 /** The attempts that a live list shows. */
@@ -134,7 +148,11 @@ async function pieceRows(
   const note =
     left === 0
       ? null
-      : html`<li class="tail-note">${countOf(left, 'earlier attempt')} ${left === 1 ? 'is' : 'are'} not shown. They came too fast.</li>`;
+      : html`
+        <li class="tail-note">
+          ${countOf(left, 'earlier attempt')}${' '}${left === 1 ? 'is' : 'are'} not shown. They came too fast.
+        </li>
+      `;
   return html`${rows}${note}`;
 }
 
@@ -142,7 +160,18 @@ function row(attempt: AttemptRecord, webhook: TailWebhook | null, isOfAll: boole
   const { id, startedAt, timings, errorClass, errorMessage } = attempt;
   const name = webhook === null ? null : html`<a class="plain-link" href="/webhooks/${webhook.id}">${webhook.name}</a>`;
   const took = timings.totalMs === null ? null : spanText(timings.totalMs);
-  return html`<li id="attempt-${id}" class="${isNew ? 'tail-row is-new' : 'tail-row'}"><span class="tail-when">${time(startedAt)}</span><span>${outcomeBadge(attempt)}</span><span class="tail-what">${isOfAll ? html`<strong>${name}</strong> ` : null}${what(attempt, webhook)}${errorClass === null ? null : html`<span class="cell-hint">${errorMessage}</span>`}</span><span class="tail-took">${took}</span></li>`;
+  return html`
+    <li id="attempt-${id}" class="${isNew ? 'tail-row is-new' : 'tail-row'}">
+      <span class="tail-when">${time(startedAt)}</span>
+      <span>${outcomeBadge(attempt)}</span>
+      <span class="tail-what">
+        ${isOfAll ? html`<strong>${name}</strong> ` : null}
+        ${what(attempt, webhook)}
+        ${errorClass === null ? null : html`<span class="cell-hint">${errorMessage}</span>`}
+      </span>
+      <span class="tail-took">${took}</span>
+    </li>
+  `;
 }
 
 /** The records that it carried, with a link. */

@@ -35,11 +35,15 @@ export function deliveryReplayPages({ pages, services, store }: PageDependencies
     const count = asked === null ? null : await services.deliveries.countReplay(asked.webhookId, asked.input);
     const choices = webhookChoices(await store.webhooks.list('', CHOICES_MAX), 'Choose one');
     const name = choices.find(({ value }) => value === asked?.webhookId)?.label ?? '';
-    const content = html`${pageHeader({
-      title: 'Send many again',
-      lead: LEAD,
-      crumbs: [{ href: DELIVERIES_PATH, label: 'Deliveries' }],
-    })}${whichSection(state, choices)}${count === null ? null : countSection(call, fields, count, name)}`;
+    const content = html`
+      ${pageHeader({
+        title: 'Send many again',
+        lead: LEAD,
+        crumbs: [{ href: DELIVERIES_PATH, label: 'Deliveries' }],
+      })}
+      ${whichSection(state, choices)}
+      ${count === null ? null : countSection(call, fields, count, name)}
+    `;
     return { title: 'Send many again', content };
   };
   return [
@@ -113,7 +117,13 @@ function whichSection(state: FormState, choices: Choices): Html {
   ];
   return section({
     title: 'Which deliveries',
-    content: html`<form method="get" action="${PATH}" class="form" novalidate data-leave-out-empty>${errorSummary(state, LABELS, 'Check the selection')}<div class="fields fields-pairs">${fields}</div><div class="buttons form-buttons">${submitButton({ label: 'Count', kind: 'plain' })}</div></form>`,
+    content: html`
+      <form method="get" action="${PATH}" class="form" novalidate data-leave-out-empty>
+        ${errorSummary(state, LABELS, 'Check the selection')}
+        <div class="fields fields-pairs">${fields}</div>
+        <div class="buttons form-buttons">${submitButton({ label: 'Count', kind: 'plain' })}</div>
+      </form>
+    `,
   });
 }
 
@@ -134,6 +144,15 @@ function countSection({ csrf }: PageCall, fields: URLSearchParams, count: number
     title: `${found} of ${name}${cause === null ? '' : ` failed with ${causeText(cause)}`}`,
     lead: 'They are due at once. The settings of the webhook apply: its order, its rate, and that it runs.',
     id: 'count',
-    content: html`<form method="post" action="${PATH}" class="form" data-once>${csrf}${hidden}<div class="buttons form-buttons">${submitButton({ label: `Send ${found} again`, kind: 'primary', icon: 'replay' })}${linkButton({ href: DELIVERIES_PATH, label: 'Cancel' })}</div></form>`,
+    content: html`
+      <form method="post" action="${PATH}" class="form" data-once>
+        ${csrf}
+        ${hidden}
+        <div class="buttons form-buttons">
+          ${submitButton({ label: `Send ${found} again`, kind: 'primary', icon: 'replay' })}
+          ${linkButton({ href: DELIVERIES_PATH, label: 'Cancel' })}
+        </div>
+      </form>
+    `,
   });
 }

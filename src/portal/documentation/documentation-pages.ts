@@ -130,7 +130,10 @@ async function documentView({ read, has }: Library, file: string): Promise<View>
   const { lexer } = await import('marked');
   const tokens = lexer(read(file).toString('utf8'));
   const download = file === INDEX ? receiverNotice() : null;
-  const content = html`${searchForm('')}<article class="doc">${markdown(tokens, resolverOf(file, has))}${download}</article>`;
+  const content = html`
+    ${searchForm('')}
+    <article class="doc">${markdown(tokens, resolverOf(file, has))}${download}</article>
+  `;
   return { title: titleOf(sectionsOf(tokens), file), content };
 }
 
@@ -150,12 +153,34 @@ function resolverOf(file: string, has: (file: string) => boolean): Resolve {
 
 function receiverNotice(): Html {
   if (receiverPackage() === null)
-    return html`<p>In a checkout, <code>npm run build:receiver</code> makes the npm package of the receiver. It can then be downloaded here.</p>`;
-  return html`<p>For your customers, the receiver as an npm package, with its test vectors: <a href="${`${ROOT}/${RECEIVER_PACKAGE}`}" download>${RECEIVER_PACKAGE}</a></p>`;
+    return html`
+      <p>
+        In a checkout, <code>npm run build:receiver</code> makes the npm package of the receiver. It can then be
+        downloaded here.
+      </p>
+    `;
+  return html`
+    <p>
+      For your customers, the receiver as an npm package, with its test vectors:
+      <a href="${`${ROOT}/${RECEIVER_PACKAGE}`}" download>${RECEIVER_PACKAGE}</a>
+    </p>
+  `;
 }
 
 function searchForm(words: string): Html {
-  return html`<form action="${ROOT}/search" class="doc-search" role="search"><input type="search" name="q" value="${words}" maxlength="200" placeholder="Search the documentation" aria-label="Search the documentation"><button class="button button-plain">${icon('search')}<span>Search</span></button></form>`;
+  return html`
+    <form action="${ROOT}/search" class="doc-search" role="search">
+      <input
+        type="search"
+        name="q"
+        value="${words}"
+        maxlength="200"
+        placeholder="Search the documentation"
+        aria-label="Search the documentation"
+      >
+      <button class="button button-plain">${icon('search')}<span>Search</span></button>
+    </form>
+  `;
 }
 
 function searchView(words: string, results: readonly Found[]): View {

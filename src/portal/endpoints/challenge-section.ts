@@ -23,7 +23,15 @@ export function challengeSection(call: PageCall, endpoint: Endpoint): Html {
     ],
     content:
       lastVerification === null
-        ? html`<p class="quiet">${endpoint.tokenChallenge ? 'No challenge was sent yet.' : 'Verification is optional for this endpoint. No challenge was sent yet.'}</p>`
+        ? html`
+          <p class="quiet">
+            ${
+              endpoint.tokenChallenge
+                ? 'No challenge was sent yet.'
+                : 'Verification is optional for this endpoint. No challenge was sent yet.'
+            }
+          </p>
+        `
         : verificationView(endpoint, lastVerification),
   });
 }
@@ -57,19 +65,25 @@ function exchangeView({ id, url }: Endpoint, { exchange, responseStatus, respons
   const token = exchange?.token ?? '…';
   const came = exchange?.came ?? null;
   const isSigned = verified || (came !== null && came === exchange?.wanted);
-  return html`<div class="exchange">${column('Sent', [
-    line(`POST ${target}`),
-    line('content-type: application/json'),
-    line('x-api-key: (the API key)'),
-    line(`${challengeHeader}: ${token}`),
-    line(''),
-    line(challengeBody(id)),
-  ])}${column('Expected', [
-    line('200'),
-    line(`${challengeHeader}: ${exchange?.wanted ?? '(the signature)'}`),
-    note('Base64 HMAC-SHA256 with the secret, of'),
-    line(`POST${target}${token}`),
-  ])}${column('Received', cameLines({ responseStatus, responseBody, came, isSigned }))}</div>`;
+  return html`
+    <div class="exchange">
+      ${column('Sent', [
+        line(`POST ${target}`),
+        line('content-type: application/json'),
+        line('x-api-key: (the API key)'),
+        line(`${challengeHeader}: ${token}`),
+        line(''),
+        line(challengeBody(id)),
+      ])}
+      ${column('Expected', [
+        line('200'),
+        line(`${challengeHeader}: ${exchange?.wanted ?? '(the signature)'}`),
+        note('Base64 HMAC-SHA256 with the secret, of'),
+        line(`POST${target}${token}`),
+      ])}
+      ${column('Received', cameLines({ responseStatus, responseBody, came, isSigned }))}
+    </div>
+  `;
 }
 
 type Came = {
@@ -90,7 +104,12 @@ function cameLines({ responseStatus, responseBody, came, isSigned }: Came): Html
 }
 
 function column(title: string, lines: readonly Html[]): Html {
-  return html`<div class="exchange-side"><h3>${title}</h3><div class="exchange-lines" tabindex="0" role="group" aria-label="${title}">${lines}</div></div>`;
+  return html`
+    <div class="exchange-side">
+      <h3>${title}</h3>
+      <div class="exchange-lines" tabindex="0" role="group" aria-label="${title}">${lines}</div>
+    </div>
+  `;
 }
 
 function line(text: string): Html {
@@ -103,7 +122,12 @@ function note(text: string): Html {
 
 /** A line of the response. Screen readers hear whether it is as expected. */
 function compared(text: string, isRight: boolean): Html {
-  return html`<p class="exchange-line ${isRight ? 'line-right' : 'line-wrong'}"><span class="visually-hidden">${isRight ? 'as expected: ' : 'not as expected: '}</span>${text}</p>`;
+  return html`
+    <p class="exchange-line ${isRight ? 'line-right' : 'line-wrong'}">
+      <span class="visually-hidden">${isRight ? 'as expected: ' : 'not as expected: '}</span>
+      ${text}
+    </p>
+  `;
 }
 
 /** Advice for the error of a challenge, by its code or status. */

@@ -50,7 +50,11 @@ export async function readActivity(
 /** `The receiver answered 503. 3 minutes ago`, or nothing. */
 export function lastError({ failure }: EndpointActivity, now: number): Html | null {
   if (failure === null) return null;
-  return html`${sentence(failure.errorMessage ?? failure.errorClass)} <span class="cell-hint">${relativeTime(failure.at, now)}</span>`;
+  return html`
+    ${sentence(failure.errorMessage ?? failure.errorClass)}
+    ${' '}
+    <span class="cell-hint">${relativeTime(failure.at, now)}</span>
+  `;
 }
 
 /** The figures on the page of an endpoint; null if no webhook sends there. */
@@ -81,7 +85,11 @@ export function activitySection(activity: EndpointActivity, now: number): Html |
         hint:
           failure === null
             ? 'None in the recent attempts'
-            : html`${sentence(failure.errorMessage ?? failure.errorClass)} ${isLast ? adviceForMessage(failure.errorClass, failure.errorMessage) : null}`,
+            : html`
+              ${sentence(failure.errorMessage ?? failure.errorClass)}
+              ${' '}
+              ${isLast ? adviceForMessage(failure.errorClass, failure.errorMessage) : null}
+            `,
       },
     ]),
   });

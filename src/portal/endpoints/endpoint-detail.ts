@@ -23,17 +23,26 @@ export function endpointView(
 ): View {
   const { id, name, url } = endpoint;
   const warnings = endpointWarnings(endpoint, activity.webhooks, call.now);
-  const content = html`${pageHeader({
-    title: name,
-    crumbs: [{ href: '/endpoints', label: 'Endpoints' }],
-    badges: endpointBadges(endpoint),
-    lead: html`<p>${copyable(url, 'address')}</p><p>${endpointSentence(endpoint)}</p>`,
-    actions: [
-      call.may('administrator') ? switchButton(call, endpoint) : null,
-      call.may('administrator') ? linkButton({ href: `/endpoints/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
-      linkButton({ href: `/endpoints/${id}/receiver`, label: 'Receiver set-up' }),
-    ],
-  })}${warningNotice(warnings.filter(({ about }) => about !== 'challenge'))}${activitySection(activity, call.now)}${challengeSection(call, endpoint)}${credentials(call, endpoint)}${tokenRegion(call, endpoint, tested)}${webhooks(call, endpoint, uses)}${call.may('administrator') ? removal(endpoint) : null}`;
+  const content = html`
+    ${pageHeader({
+      title: name,
+      crumbs: [{ href: '/endpoints', label: 'Endpoints' }],
+      badges: endpointBadges(endpoint),
+      lead: html`<p>${copyable(url, 'address')}</p><p>${endpointSentence(endpoint)}</p>`,
+      actions: [
+        call.may('administrator') ? switchButton(call, endpoint) : null,
+        call.may('administrator') ? linkButton({ href: `/endpoints/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
+        linkButton({ href: `/endpoints/${id}/receiver`, label: 'Receiver set-up' }),
+      ],
+    })}
+    ${warningNotice(warnings.filter(({ about }) => about !== 'challenge'))}
+    ${activitySection(activity, call.now)}
+    ${challengeSection(call, endpoint)}
+    ${credentials(call, endpoint)}
+    ${tokenRegion(call, endpoint, tested)}
+    ${webhooks(call, endpoint, uses)}
+    ${call.may('administrator') ? removal(endpoint) : null}
+  `;
   return { title: name, content };
 }
 
@@ -74,7 +83,10 @@ function credentials(call: PageCall, endpoint: Endpoint): Html {
     content: definitionList([
       [
         'Secret',
-        html`created ${relativeTime(signingSecretCreatedAt(endpoint, call.now), call.now)} <span class="quiet">(stored encrypted, never shown again)</span>`,
+        html`
+          created ${relativeTime(signingSecretCreatedAt(endpoint, call.now), call.now)}${' '}
+          <span class="quiet">(stored encrypted, never shown again)</span>
+        `,
         endpoint.oauthTokenUrl === null
           ? 'Signs every request.'
           : 'Used for challenges only: requests carry a bearer token instead of a signature.',
@@ -98,7 +110,10 @@ function credentials(call: PageCall, endpoint: Endpoint): Html {
         : [
             [
               'Next API key',
-              html`${copyable(nextApiKey.reveal(), 'next API key')} from ${time(keyWaits)} on (${relativeTime(keyWaits, call.now)})`,
+              html`
+                ${copyable(nextApiKey.reveal(), 'next API key')} from ${time(keyWaits)} on
+                (${relativeTime(keyWaits, call.now)})
+              `,
               'Until then the receiver should accept both.',
             ] as const,
           ]),
@@ -178,24 +193,46 @@ export function oauthSection(call: PageCall, endpoint: Endpoint, result: OauthTe
     title: 'OAuth',
     lead: 'Requests carry a bearer token from this server instead of a signature.',
     actions: [call.may('operator') ? testButton(call, endpoint) : null],
-    content: html`<div class="stack">${result === null ? null : resultView(result)}${definitionList([
-      ['Token URL', copyable(tokenUrl, 'token URL')],
-      ['Client id', copyable(clientId, 'client id')],
-      ['Client secret', html`<span class="quiet">stored encrypted, never shown</span>`],
-      ['Scopes', endpoint.oauthScopes === null ? null : html`<code>${endpoint.oauthScopes}</code>`],
-      [
-        'Token lifetime',
-        `${endpoint.oauthTokenExpirationMinutes ?? 60} minutes`,
-        'Used if the server does not return expires_in.',
-      ],
-    ])}</div>`,
+    content: html`
+      <div class="stack">
+        ${result === null ? null : resultView(result)}
+        ${definitionList([
+          ['Token URL', copyable(tokenUrl, 'token URL')],
+          ['Client id', copyable(clientId, 'client id')],
+          ['Client secret', html`<span class="quiet">stored encrypted, never shown</span>`],
+          ['Scopes', endpoint.oauthScopes === null ? null : html`<code>${endpoint.oauthScopes}</code>`],
+          [
+            'Token lifetime',
+            `${endpoint.oauthTokenExpirationMinutes ?? 60} minutes`,
+            'Used if the server does not return expires_in.',
+          ],
+        ])}
+      </div>
+    `,
   });
 }
 
 /** The script replaces only this section. */
 function testButton({ csrf }: PageCall, { id, name }: Endpoint): Html {
   const action = `/endpoints/${id}/test-oauth`;
-  return html`<form method="post" action="${action}" class="inline-form" data-hx-post="${action}" data-hx-target="#oauth" data-hx-swap="outerHTML">${csrf}${submitButton({ label: 'Request a token', longLabel: `Request a token with the settings of ${name}`, kind: 'plain', icon: 'send' })}</form>`;
+  return html`
+    <form
+      method="post"
+      action="${action}"
+      class="inline-form"
+      data-hx-post="${action}"
+      data-hx-target="#oauth"
+      data-hx-swap="outerHTML"
+    >
+      ${csrf}
+      ${submitButton({
+        label: 'Request a token',
+        longLabel: `Request a token with the settings of ${name}`,
+        kind: 'plain',
+        icon: 'send',
+      })}
+    </form>
+  `;
 }
 
 function resultView(result: OauthTest): Html {
@@ -211,7 +248,8 @@ function resultView(result: OauthTest): Html {
   const answer =
     result.responseStatus === null
       ? null
-      : html`${definitionList([
+      : html`
+        ${definitionList([
           ['Requested', time(at)],
           [
             'Status',
@@ -220,7 +258,13 @@ function resultView(result: OauthTest): Html {
           ['token_type', code(result.tokenType)],
           ['expires_in', code(result.expiresIn)],
           ['scope', code(result.scope)],
-        ])}${codeBlock({ code: result.responseBody === '' ? '(empty)' : (result.responseBody ?? ''), label: 'Response body, tokens masked', isWrapped: true })}`;
+        ])}
+        ${codeBlock({
+          code: result.responseBody === '' ? '(empty)' : (result.responseBody ?? ''),
+          label: 'Response body, tokens masked',
+          isWrapped: true,
+        })}
+      `;
   return html`<div class="stack" role="status">${verdict}${answer}</div>`;
 }
 
@@ -292,7 +336,10 @@ function troubleText(state: 'failed' | 'failing', troubled: readonly EndpointWeb
   const more = troubled.length - TROUBLED_NAMED;
   const verb = state === 'failed' ? 'stopped because deliveries failed' : 'failing';
   const since = first?.failingSinceAt ?? null;
-  return html`${links}${more > 0 ? ` and ${more} more` : ''} ${troubled.length === 1 ? 'is' : 'are'} ${verb}${since === null ? '' : html` since ${relativeTime(since, now)}`}.`;
+  return html`
+    ${links}${more > 0 ? ` and ${more} more` : ''}${' '}${troubled.length === 1 ? 'is' : 'are'}${' '}${verb}
+    ${since === null ? '' : html` since ${relativeTime(since, now)}`}.
+  `;
 }
 
 /** The instant if it is in the future, or null. */

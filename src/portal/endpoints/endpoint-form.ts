@@ -137,11 +137,21 @@ export function endpointLayout({ state, before, group, more, within }: FormLayou
   /** Collapsed unless the settings are in use or have a problem. */
   const optional = (name: string, title: string): Html => {
     const open = state.isChecked(`${name}.use`) || state.problem(name) !== null;
-    return html`<details class="more-fields" id="${idOf(name)}"${attributes({ open })}><summary>${title}</summary><div class="fields">${within(name)}</div></details>`;
+    return html`
+      <details class="more-fields" id="${idOf(name)}"${attributes({ open })}>
+        <summary>${title}</summary>
+        <div class="fields">${within(name)}</div>
+      </details>
+    `;
   };
-  return html`${group('Receiver', null, 'name', 'url')}${group('Verification', null, 'tokenChallenge')}${
-    before === null ? more('Use an existing secret or API key', 'secret', 'apiKey') : null
-  }${more('Compression', 'contentEncoding')}${optional('oauth', 'OAuth: a bearer token instead of the signature')}${optional('clientCertificate', 'Client certificate: for mutual TLS')}`;
+  return html`
+    ${group('Receiver', null, 'name', 'url')}
+    ${group('Verification', null, 'tokenChallenge')}
+    ${before === null ? more('Use an existing secret or API key', 'secret', 'apiKey') : null}
+    ${more('Compression', 'contentEncoding')}
+    ${optional('oauth', 'OAuth: a bearer token instead of the signature')}
+    ${optional('clientCertificate', 'Client certificate: for mutual TLS')}
+  `;
 }
 
 /** The endpoint as its form shows it. `use` tells whether it has these settings. */

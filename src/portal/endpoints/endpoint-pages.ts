@@ -208,7 +208,12 @@ function endpointTable(
       const { id, name, url } = endpoint;
       const activity = activityOf(id);
       return [
-        html`<a href="${PATH}/${id}">${name}</a><span class="cell-hint">${url}</span>${ownerIn(endpoint.customerId)}${warningLines(endpointWarnings(endpoint, activity.webhooks, call.now))}`,
+        html`
+          <a href="${PATH}/${id}">${name}</a>
+          <span class="cell-hint">${url}</span>
+          ${ownerIn(endpoint.customerId)}
+          ${warningLines(endpointWarnings(endpoint, activity.webhooks, call.now))}
+        `,
         html`<span class="badges">${endpointBadges(endpoint)}</span>`,
         healthCell(activity.day),
         activity.deliveredAt === null
@@ -229,7 +234,17 @@ function warningLines(warnings: readonly Warning[]): Html[] {
 function firstEndpoint(call: PageCall): Html {
   return emptyState({
     title: 'Add your first endpoint',
-    text: html`<p>An endpoint is an HTTPS address that receives events. It has a secret, which signs every request, and an API key, so that the receiver knows who sent it.</p><ol class="steps"><li><strong>Create the endpoint</strong>, and give its secret to the receiver.</li><li><strong>Verify ownership</strong> with one button.</li><li><strong>Create a webhook</strong>: choose the events to send.</li></ol>`,
+    text: html`
+      <p>
+        An endpoint is an HTTPS address that receives events. It has a secret, which signs every request, and an API
+        key, so that the receiver knows who sent it.
+      </p>
+      <ol class="steps">
+        <li><strong>Create the endpoint</strong>, and give its secret to the receiver.</li>
+        <li><strong>Verify ownership</strong> with one button.</li>
+        <li><strong>Create a webhook</strong>: choose the events to send.</li>
+      </ol>
+    `,
     action: call.may('administrator') ? newButton() : html`<p class="quiet">An administrator can create one.</p>`,
   });
 }

@@ -23,7 +23,11 @@ export function receiverPage({ pages, services: { endpoints } }: PageDependencie
     ];
     return {
       title,
-      content: html`${pageHeader({ title, crumbs })}${handOver(endpoint, { title: 'For the receiver', apiKey: apiKeyOf(call, endpoint), secret: null })}${codeSection(endpoint)}`,
+      content: html`
+        ${pageHeader({ title, crumbs })}
+        ${handOver(endpoint, { title: 'For the receiver', apiKey: apiKeyOf(call, endpoint), secret: null })}
+        ${codeSection(endpoint)}
+      `,
     };
   });
 }
@@ -49,7 +53,11 @@ export function createdResult(call: PageCall, endpoint: Endpoint, isMade: boolea
         icon: 'next',
       }),
     ],
-    content: html`<p class="hint">${enabled ? 'Send a test event afterwards.' : 'You can create it now. It starts once ownership is verified.'}</p>`,
+    content: html`
+      <p class="hint">
+        ${enabled ? 'Send a test event afterwards.' : 'You can create it now. It starts once ownership is verified.'}
+      </p>
+    `,
   });
   const verify = verifyStep(call, endpoint, isMade);
   return resultOf(title, (showing) => {
@@ -95,7 +103,10 @@ function verifyStep(call: PageCall, endpoint: Endpoint, isMade: boolean): Html {
           title: 'The endpoint is disabled until ownership is verified.',
           text: isMade
             ? 'Wait until the receiver has the secret, then press “Verify now”.'
-            : html`The first challenge failed. <a href="/endpoints/${id}#challenge">See the response</a>, then press “Verify now”.`,
+            : html`
+              The first challenge failed. <a href="/endpoints/${id}#challenge">See the response</a>, then press
+              “Verify now”.
+            `,
         });
   return section({
     title: '2. Verify ownership',
@@ -116,18 +127,25 @@ function handOver(endpoint: Endpoint, { title, apiKey, secret }: HandedOver): Ht
   return section({
     title,
     lead: 'The receiver needs these values. Pass the secret on separately, and never by email.',
-    content: html`<div class="stack">${secret}${definitionList([
-      ['Address', copyable(endpoint.url, 'address'), 'POST requests are sent here, over HTTPS.'],
-      ['API key', apiKey, 'Sent in X-Api-Key with every request: it tells who calls.'],
-      ...(secret === null ? [['Secret', html`<span class="quiet">shown once, at its creation</span>`] as const] : []),
-      [
-        'Authentication',
-        endpoint.oauthTokenUrl !== null
-          ? 'A bearer token from the OAuth server of the receiver, in Authorization.'
-          : 'An HMAC-SHA256 signature in Authorization, over the path, the date, the hash of the body and custom headers.',
-      ],
-      ['Response', 'Any 2xx status, as soon as the records are stored. Any other response is retried.'],
-    ])}</div>`,
+    content: html`
+      <div class="stack">
+        ${secret}
+        ${definitionList([
+          ['Address', copyable(endpoint.url, 'address'), 'POST requests are sent here, over HTTPS.'],
+          ['API key', apiKey, 'Sent in X-Api-Key with every request: it tells who calls.'],
+          ...(secret === null
+            ? [['Secret', html`<span class="quiet">shown once, at its creation</span>`] as const]
+            : []),
+          [
+            'Authentication',
+            endpoint.oauthTokenUrl !== null
+              ? 'A bearer token from the OAuth server of the receiver, in Authorization.'
+              : 'An HMAC-SHA256 signature in Authorization, over the path, the date, the hash of the body and custom headers.',
+          ],
+          ['Response', 'Any 2xx status, as soon as the records are stored. Any other response is retried.'],
+        ])}
+      </div>
+    `,
   });
 }
 
@@ -138,7 +156,12 @@ function codeSection({ oauthTokenUrl }: Endpoint): Html | null {
 function verifyingCode(): Html {
   return section({
     title: 'Code for the receiver',
-    lead: html`For TypeScript and JavaScript, the package <code>sallyport-receiver</code> does everything. For other languages this is the verification; complete programs, which also answer challenges, decrypt and decompress, are in <code>docs/receivers/</code>. <a href="/docs/receiver-reference.md">The reference for receivers</a> has every rule.`,
+    lead: html`
+      For TypeScript and JavaScript, the package <code>sallyport-receiver</code> does everything. For other languages
+      this is the verification; complete programs, which also answer challenges, decrypt and decompress, are in
+      <code>docs/receivers/</code>. <a href="/docs/receiver-reference.md">The reference for receivers</a> has every
+      rule.
+    `,
     content: codePanels('Verify a delivery', receiverCode()),
   });
 }

@@ -146,7 +146,10 @@ function rotationView({ csrf, now }: PageCall, endpoint: Endpoint, credential: C
             text: html`It would be used from ${time(waits)} on. The one that you create here replaces it.`,
           }),
     action: `/endpoints/${id}/${action}`,
-    content: html`${fieldGroup('When', null, Object.values(when))}${moreFields('Use an existing one', state, [field], [given ?? null])}`,
+    content: html`
+      ${fieldGroup('When', null, Object.values(when))}
+      ${moreFields('Use an existing one', state, [field], [given ?? null])}
+    `,
     submit: `Create the new ${noun}`,
     cancel: `/endpoints/${id}`,
   });
@@ -181,7 +184,9 @@ function newSecretResult({ now }: PageCall, { id, name, nextSecretAt }: Endpoint
       : notice({
           tone: 'info',
           title: 'The new secret is scheduled.',
-          text: html`The old secret signs until ${time(waits)}, the new one from then on. Give it to the receiver before then.`,
+          text: html`
+            The old secret signs until ${time(waits)}, the new one from then on. Give it to the receiver before then.
+          `,
         });
   const box = (value: string, showing: Showing): Html =>
     section({

@@ -72,7 +72,14 @@ function fits(text: string | null, ...fields: readonly string[]): boolean {
 
 function line(eventType: EventType): Html {
   const { name, description } = eventType;
-  return html`<li><a href="${pathOf(name)}"><code>${name}</code></a> <span class="badges">${badges(eventType)}</span>${description === '' ? null : html`<span class="cell-hint">${description}</span>`}</li>`;
+  return html`
+    <li>
+      <a href="${pathOf(name)}"><code>${name}</code></a>
+      ${' '}
+      <span class="badges">${badges(eventType)}</span>
+      ${description === '' ? null : html`<span class="cell-hint">${description}</span>`}
+    </li>
+  `;
 }
 
 function pathOf(name: string): string {
@@ -88,14 +95,35 @@ function badges({ deprecated, encryptionRequired }: EventType): Html[] {
 
 const DOWNLOADS = section({
   title: 'For tools',
-  content: html`<ul class="catalogue-list"><li><a href="/services/api/asyncapi.json">AsyncAPI 3</a><span class="cell-hint">For code generators and documentation tools.</span></li><li><a href="/services/api/event-catalogue.d.ts">TypeScript types</a><span class="cell-hint">A type for the data of each event type, and <code>Events</code> for <code>createReceiver&lt;Events&gt;</code>.</span></li><li><a href="/services/api/event-catalogue">JSON</a><span class="cell-hint">Everything on these pages.</span></li></ul>`,
+  content: html`
+    <ul class="catalogue-list">
+      <li>
+        <a href="/services/api/asyncapi.json">AsyncAPI 3</a>
+        <span class="cell-hint">For code generators and documentation tools.</span>
+      </li>
+      <li>
+        <a href="/services/api/event-catalogue.d.ts">TypeScript types</a>
+        <span class="cell-hint">
+          A type for the data of each event type, and <code>Events</code> for
+          <code>createReceiver&lt;Events&gt;</code>.
+        </span>
+      </li>
+      <li>
+        <a href="/services/api/event-catalogue">JSON</a>
+        <span class="cell-hint">Everything on these pages.</span>
+      </li>
+    </ul>
+  `,
 });
 
 /** Read at the first use. */
 function receiving(): Html {
   return section({
     title: 'Receive events',
-    lead: html`Every delivery is signed. For TypeScript and JavaScript the package <code>sallyport-receiver</code> does everything. For other languages this is the verification.`,
+    lead: html`
+      Every delivery is signed. For TypeScript and JavaScript the package <code>sallyport-receiver</code> does
+      everything. For other languages this is the verification.
+    `,
     content: codePanels('Verify a delivery', receiverCode()),
   });
 }
@@ -107,33 +135,60 @@ function entry(eventType: EventType): Html {
     ...(deprecated ? ['It is deprecated: do not subscribe to it any more. Events of it are still delivered.'] : []),
     ...(encryptionRequired ? ['Its events are always encrypted: the webhook needs a key.'] : []),
   ];
-  return html`${pageHeader({
-    title: name,
-    crumbs: [{ href: CATALOGUE_PATH, label: 'Event catalogue' }],
-    badges: badges(eventType),
-    lead: html`${description === '' ? null : html`<p>${description}</p>`}${facts.map((fact) => html`<p>${fact}</p>`)}`,
-  })}${eventTypeSections(eventType)}`;
+  return html`
+    ${pageHeader({
+      title: name,
+      crumbs: [{ href: CATALOGUE_PATH, label: 'Event catalogue' }],
+      badges: badges(eventType),
+      lead: html`
+        ${description === '' ? null : html`<p>${description}</p>`}
+        ${facts.map((fact) => html`<p>${fact}</p>`)}
+      `,
+    })}
+    ${eventTypeSections(eventType)}
+  `;
 }
 
 /** What a receiver of an event type needs: sample, type and code. */
 export function eventTypeSections(eventType: EventType): Html {
   const { name, sample, dataSchema } = eventType;
   const json = (value: unknown): string => JSON.stringify(value, null, 2);
-  return html`${section({
-    title: 'Sample',
-    lead: 'The data of an example.',
-    content:
-      sample === null
-        ? html`<p class="quiet">There is no sample.</p>`
-        : html`<div class="stack">${codeBlock({ code: json(sample), label: 'Data' })}${codeBlock({ code: json(recordOf(name, sample)), label: 'A record of a delivery' })}</div>`,
-  })}${section({
-    title: 'Type',
-    content: html`<div class="stack">${codeBlock({ code: typeDeclarations(eventType).trim(), label: 'TypeScript' })}${dataSchema === null ? html`<p class="quiet">It has no schema, so nothing is promised about its data.</p>` : codeBlock({ code: json(dataSchema), label: 'JSON Schema' })}</div>`,
-  })}${section({
-    title: 'Receive it',
-    lead: html`With the package <code>sallyport-receiver</code>. <a href="${CATALOGUE_PATH}">The catalogue</a> has the verification for other languages.`,
-    content: codePanels(`Receive ${name}`, handlers(eventType)),
-  })}`;
+  return html`
+    ${section({
+      title: 'Sample',
+      lead: 'The data of an example.',
+      content:
+        sample === null
+          ? html`<p class="quiet">There is no sample.</p>`
+          : html`
+            <div class="stack">
+              ${codeBlock({ code: json(sample), label: 'Data' })}
+              ${codeBlock({ code: json(recordOf(name, sample)), label: 'A record of a delivery' })}
+            </div>
+          `,
+    })}
+    ${section({
+      title: 'Type',
+      content: html`
+        <div class="stack">
+          ${codeBlock({ code: typeDeclarations(eventType).trim(), label: 'TypeScript' })}
+          ${
+            dataSchema === null
+              ? html`<p class="quiet">It has no schema, so nothing is promised about its data.</p>`
+              : codeBlock({ code: json(dataSchema), label: 'JSON Schema' })
+          }
+        </div>
+      `,
+    })}
+    ${section({
+      title: 'Receive it',
+      lead: html`
+        With the package <code>sallyport-receiver</code>. <a href="${CATALOGUE_PATH}">The catalogue</a> has the
+        verification for other languages.
+      `,
+      content: codePanels(`Receive ${name}`, handlers(eventType)),
+    })}
+  `;
 }
 
 /** Contract §5.2. */

@@ -44,14 +44,11 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
       choices: async () => null,
       fields: eventTypeFields,
       layout: ({ group }) =>
-        html`${group('Event type', null, 'name', 'description')}${group('Rules', null, 'encryptionRequired', 'dataSchema')}${group(
-          'Event catalogue',
-          'What receivers see.',
-          'group',
-          'sample',
-          'deprecated',
-          'public',
-        )}`,
+        html`
+          ${group('Event type', null, 'name', 'description')}
+          ${group('Rules', null, 'encryptionRequired', 'dataSchema')}
+          ${group('Event catalogue', 'What receivers see.', 'group', 'sample', 'deprecated', 'public')}
+        `,
       adjust: (body, before) => (before === null ? body : objectPatches(body, before, ['dataSchema', 'sample'])),
       shown: (eventType) => {
         if (eventType.builtIn)
@@ -122,51 +119,58 @@ type Shown = {
 function eventTypeView(call: PageCall, { eventType, uses, sample, volume }: Shown): View {
   const { id, name, description, builtIn, dataSchema, createdAt, updatedAt } = eventType;
   const manages = call.may('administrator') && !builtIn;
-  const content = html`${pageHeader({
-    title: name,
-    crumbs: [LIST],
-    badges: eventTypeBadges(eventType),
-    lead: description === '' ? undefined : description,
-    actions: [
-      ...(manages
-        ? [
-            linkButton({ href: `/event-types/${id}/delete`, label: 'Delete', icon: 'trash' }),
-            linkButton({ href: `/event-types/${id}/edit`, label: 'Change', icon: 'edit' }),
-          ]
-        : []),
-      call.may('operator') && !name.startsWith(STATUS_CATEGORY)
-        ? linkButton({ href: `${PUBLISH_PATH}?type=${name}`, label: 'Publish an event', icon: 'send' })
-        : null,
-    ],
-  })}${section({
-    title: 'Use',
-    content: definitionList([
-      ['Last 24 hours', volumeText(volume)],
-      [
-        'Webhooks',
-        usesList(uses, '/webhooks', 'None yet: published events are not sent.'),
-        'Including webhooks with its category or with all events.',
+  const content = html`
+    ${pageHeader({
+      title: name,
+      crumbs: [LIST],
+      badges: eventTypeBadges(eventType),
+      lead: description === '' ? undefined : description,
+      actions: [
+        ...(manages
+          ? [
+              linkButton({ href: `/event-types/${id}/delete`, label: 'Delete', icon: 'trash' }),
+              linkButton({ href: `/event-types/${id}/edit`, label: 'Change', icon: 'edit' }),
+            ]
+          : []),
+        call.may('operator') && !name.startsWith(STATUS_CATEGORY)
+          ? linkButton({ href: `${PUBLISH_PATH}?type=${name}`, label: 'Publish an event', icon: 'send' })
+          : null,
       ],
-      [
-        'Event catalogue',
-        eventType.public
-          ? html`<a href="${CATALOGUE_PATH}/${name}">its page for receivers</a>`
-          : 'internal: only callers with a token see it',
-      ],
-      ...(builtIn ? [] : [['Created', time(createdAt)] as const, ['Changed', time(updatedAt)] as const]),
-    ]),
-  })}${sampleSection(call, eventType, sample)}${
-    call.may('operator') && eventType.sample !== null && uses.count > 0
-      ? sendSampleSection(call.csrf, eventType, uses.first)
-      : null
-  }${name.startsWith(STATUS_CATEGORY) ? null : publishing(eventType)}${
-    dataSchema === null
-      ? null
-      : section({
-          title: 'Schema of its data',
-          content: codeBlock({ code: JSON.stringify(dataSchema, null, 2), label: 'JSON Schema' }),
-        })
-  }`;
+    })}
+    ${section({
+      title: 'Use',
+      content: definitionList([
+        ['Last 24 hours', volumeText(volume)],
+        [
+          'Webhooks',
+          usesList(uses, '/webhooks', 'None yet: published events are not sent.'),
+          'Including webhooks with its category or with all events.',
+        ],
+        [
+          'Event catalogue',
+          eventType.public
+            ? html`<a href="${CATALOGUE_PATH}/${name}">its page for receivers</a>`
+            : 'internal: only callers with a token see it',
+        ],
+        ...(builtIn ? [] : [['Created', time(createdAt)] as const, ['Changed', time(updatedAt)] as const]),
+      ]),
+    })}
+    ${sampleSection(call, eventType, sample)}
+    ${
+      call.may('operator') && eventType.sample !== null && uses.count > 0
+        ? sendSampleSection(call.csrf, eventType, uses.first)
+        : null
+    }
+    ${name.startsWith(STATUS_CATEGORY) ? null : publishing(eventType)}
+    ${
+      dataSchema === null
+        ? null
+        : section({
+            title: 'Schema of its data',
+            content: codeBlock({ code: JSON.stringify(dataSchema, null, 2), label: 'JSON Schema' }),
+          })
+    }
+  `;
   return { title: name, content };
 }
 
@@ -199,7 +203,12 @@ function publishing({ name, builtIn }: EventType): Html {
   ]);
   return section({
     title: builtIn ? 'Receive it' : 'Publish and receive it',
-    content: html`<div class="stack">${builtIn ? null : ways}${codeBlock({ code: arrives, label: 'In each record at the receiver' })}</div>`,
+    content: html`
+      <div class="stack">
+        ${builtIn ? null : ways}
+        ${codeBlock({ code: arrives, label: 'In each record at the receiver' })}
+      </div>
+    `,
   });
 }
 
@@ -221,16 +230,20 @@ function eventTypeListPage({ pages, store }: PageDependencies): PageRoute {
     const builtIn = shown.filter((eventType) => eventType.builtIn);
     const hasOwn = all.some((eventType) => !eventType.builtIn);
     const tableOf = (caption: string, types: readonly EventType[]): Html => listTable(caption, types, uses, volumes);
-    const results = html`${own.length === 0 ? null : tableOf('Your event types', own)}${
-      builtIn.length === 0
-        ? null
-        : folded({
-            title: 'Built-in event types',
-            note: 'employees, and the webhooks themselves',
-            content: tableOf('Built-in event types', builtIn),
-            isOpen: !hasOwn || (text !== null && own.length === 0),
-          })
-    }${shown.length === 0 ? nothingFound(PATH, 'event types') : null}`;
+    const results = html`
+      ${own.length === 0 ? null : tableOf('Your event types', own)}
+      ${
+        builtIn.length === 0
+          ? null
+          : folded({
+              title: 'Built-in event types',
+              note: 'employees, and the webhooks themselves',
+              content: tableOf('Built-in event types', builtIn),
+              isOpen: !hasOwn || (text !== null && own.length === 0),
+            })
+      }
+      ${shown.length === 0 ? nothingFound(PATH, 'event types') : null}
+    `;
     return listView({
       title: 'Event types',
       lead: 'The kinds of events that you publish. Webhooks subscribe to one, to a category, or to all.',
@@ -278,7 +291,10 @@ function listTable(
       const { id, name, description } = eventType;
       const volume = volumes.get(name) ?? 0;
       return [
-        html`<a href="${PATH}/${id}"><code>${name}</code></a>${description === '' ? null : html`<span class="cell-hint">${description}</span>`}`,
+        html`
+          <a href="${PATH}/${id}"><code>${name}</code></a>
+          ${description === '' ? null : html`<span class="cell-hint">${description}</span>`}
+        `,
         html`<span class="badges">${eventTypeBadges({ ...eventType, builtIn: false })}</span>`,
         volume === 0
           ? html`<span class="quiet">0</span>`
@@ -304,7 +320,12 @@ export function eventTypeBadges(eventType: EventType): Html[] {
 function firstEventType(call: PageCall): Html {
   return emptyState({
     title: 'Create your first event type',
-    text: html`<p>Name it <code>category.name</code>, for example <code>order.created</code>. A webhook can subscribe to it, or to all of <code>order.*</code>. Its page has the commands that publish it.</p>`,
+    text: html`
+      <p>
+        Name it <code>category.name</code>, for example <code>order.created</code>. A webhook can subscribe to it, or
+        to all of <code>order.*</code>. Its page has the commands that publish it.
+      </p>
+    `,
     action: call.may('administrator') ? newButton() : null,
   });
 }

@@ -103,23 +103,50 @@ function publishView({ csrf }: PageCall, all: readonly EventType[], chosen: Even
       label: description === '' ? name : `${name}: ${description}`,
     })),
   ];
-  const choice = html`<form method="get" action="${PUBLISH_PATH}" class="form"><div class="field-group"><div class="fields">${selectField(
-    newForm({ type: chosen?.name ?? '' }),
-    { name: 'type', label: 'Event type', isRequired: true, choices },
-  )}<div class="buttons">${submitButton({ label: chosen === null ? 'Choose' : 'Choose another', kind: chosen === null ? 'primary' : 'plain' })}</div></div></div></form>`;
+  const choice = html`
+    <form method="get" action="${PUBLISH_PATH}" class="form">
+      <div class="field-group">
+        <div class="fields">
+          ${selectField(newForm({ type: chosen?.name ?? '' }), {
+            name: 'type',
+            label: 'Event type',
+            isRequired: true,
+            choices,
+          })}
+          <div class="buttons">
+            ${submitButton({
+              label: chosen === null ? 'Choose' : 'Choose another',
+              kind: chosen === null ? 'primary' : 'plain',
+            })}
+          </div>
+        </div>
+      </div>
+    </form>
+  `;
   if (chosen === null) return { title, content: html`${header}${unknownType(state)}${choice}` };
-  const hidden = html`<input type="hidden" name="type" value="${chosen.name}"><input type="hidden" name="idempotencyKey" value="${state.value('idempotencyKey')}">`;
+  const hidden = html`
+    <input type="hidden" name="type" value="${chosen.name}">
+    <input type="hidden" name="idempotencyKey" value="${state.value('idempotencyKey')}">
+  `;
   const encryption = chosen.encryptionRequired
     ? notice({ tone: 'info', text: 'Events of this type are delivered encrypted. What you enter is not shown again.' })
     : null;
   const fields = Object.entries(FIELDS).map(([name, field]) => field.draw(state, name));
-  const content = html`${hidden}${encryption}${fieldGroup(chosen.name, chosen.description === '' ? null : chosen.description, fields)}`;
+  const content = html`
+    ${hidden}
+    ${encryption}
+    ${fieldGroup(chosen.name, chosen.description === '' ? null : chosen.description, fields)}
+  `;
   return {
     title,
-    content: html`${header}${choice}${form({
-      ...{ action: PUBLISH_PATH, csrf, form: state, content, submit: 'Publish the event' },
-      ...{ cancel: `/event-types/${chosen.id}`, labels: titlesOf(FIELDS), title: 'That could not be published' },
-    })}`,
+    content: html`
+      ${header}
+      ${choice}
+      ${form({
+        ...{ action: PUBLISH_PATH, csrf, form: state, content, submit: 'Publish the event' },
+        ...{ cancel: `/event-types/${chosen.id}`, labels: titlesOf(FIELDS), title: 'That could not be published' },
+      })}
+    `,
   };
 }
 
@@ -143,40 +170,49 @@ function eventView({ may }: PageCall, id: string, items: readonly Delivery[]): V
     ]),
     empty: emptyState({
       title: 'No webhook got it',
-      text: html`<p>No webhook subscribed to its type when it was published, or their filters stopped it. The form of a webhook tells which of the latest events its filter lets pass, and why.</p>`,
+      text: html`
+        <p>
+          No webhook subscribed to its type when it was published, or their filters stopped it. The form of a webhook
+          tells which of the latest events its filter lets pass, and why.
+        </p>
+      `,
     }),
   });
   return {
     title,
-    content: html`${pageHeader({
-      title,
-      crumbs: [{ href: '/deliveries', label: 'Deliveries' }],
-      actions: [
-        may('operator')
-          ? linkButton({
-              href: first === undefined ? PUBLISH_PATH : `${PUBLISH_PATH}?type=${first.eventType}`,
-              label: 'Publish another',
-              icon: 'send',
-            })
-          : null,
-      ],
-    })}${section({
-      title: 'Event',
-      content: definitionList([
-        ['Event id', copyable(id), 'messageId in every record of it.'],
-        ['Type', first === undefined ? null : html`<code>${first.eventType}</code>`],
-        ['Published', time(first?.createdAt ?? null)],
-      ]),
-    })}${section({
-      title:
-        items.length > DELIVERIES_SHOWN
-          ? `The first ${countOf(DELIVERIES_SHOWN, 'delivery', undefined, 'deliveries')}`
-          : 'Deliveries',
-      actions:
-        first === undefined
-          ? []
-          : [linkButton({ href: `/deliveries?q=${id}`, label: 'Follow them live', icon: 'play', kind: 'quiet' })],
-      content: deliveries,
-    })}`,
+    content: html`
+      ${pageHeader({
+        title,
+        crumbs: [{ href: '/deliveries', label: 'Deliveries' }],
+        actions: [
+          may('operator')
+            ? linkButton({
+                href: first === undefined ? PUBLISH_PATH : `${PUBLISH_PATH}?type=${first.eventType}`,
+                label: 'Publish another',
+                icon: 'send',
+              })
+            : null,
+        ],
+      })}
+      ${section({
+        title: 'Event',
+        content: definitionList([
+          ['Event id', copyable(id), 'messageId in every record of it.'],
+          ['Type', first === undefined ? null : html`<code>${first.eventType}</code>`],
+          ['Published', time(first?.createdAt ?? null)],
+        ]),
+      })}
+      ${section({
+        title:
+          items.length > DELIVERIES_SHOWN
+            ? `The first ${countOf(DELIVERIES_SHOWN, 'delivery', undefined, 'deliveries')}`
+            : 'Deliveries',
+        actions:
+          first === undefined
+            ? []
+            : [linkButton({ href: `/deliveries?q=${id}`, label: 'Follow them live', icon: 'play', kind: 'quiet' })],
+        content: deliveries,
+      })}
+    `,
   };
 }

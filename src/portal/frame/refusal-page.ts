@@ -23,13 +23,19 @@ export function refusalView(refusal: Refusal, errorId: string, isSignedIn: boole
   const back = isSignedIn
     ? linkButton({ href: '/', label: 'Overview' })
     : linkButton({ href: '/sign-in', label: 'Sign in' });
-  const content = html`<div class="refusal">
-<p class="refusal-status">${refusal.status}</p>
-<h1>${title}</h1>
-<p>${text}</p>
-${refusal.status >= 500 ? html`<p class="quiet">The log of the service says more under <code>${errorId}</code>.</p>` : null}
-<p>${back}</p>
-</div>`;
+  const content = html`
+    <div class="refusal">
+      <p class="refusal-status">${refusal.status}</p>
+      <h1>${title}</h1>
+      <p>${text}</p>
+      ${
+        refusal.status >= 500
+          ? html`<p class="quiet">The log of the service says more under <code>${errorId}</code>.</p>`
+          : null
+      }
+      <p>${back}</p>
+    </div>
+  `;
   return { title, content, partial: content };
 }
 

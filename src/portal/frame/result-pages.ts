@@ -21,8 +21,11 @@ const TITLE = 'No longer shown';
 const GONE = {
   title: TITLE,
   status: 404,
-  content: html`${pageHeader({ title: TITLE })}${notice({
-    tone: 'info',
-    text: 'A secret is shown once, and only to the session that created it. If nobody copied it, create a new one.',
-  })}`,
+  content: html`
+    ${pageHeader({ title: TITLE })}
+    ${notice({
+      tone: 'info',
+      text: 'A secret is shown once, and only to the session that created it. If nobody copied it, create a new one.',
+    })}
+  `,
 };

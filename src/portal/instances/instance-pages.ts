@@ -25,19 +25,25 @@ async function instancesView(instances: InstanceStore, now: number): Promise<Vie
   const [all, database] = await Promise.all([instances.list(), instances.database()]);
   const alive = all.filter((one) => one.alive);
   const held = alive.reduce((sum, { webhooks }) => sum + webhooks, 0);
-  const content = html`${pageHeader({
-    title: 'Instances',
-    lead: 'Every instance serves all requests. Each webhook is sent by one of them at a time.',
-    actions: [linkButton({ href: PATH, label: 'Read again', icon: 'replay' })],
-  })}${warnings(database, now)}${figures([
-    { label: 'Alive', value: countText(alive.length), tone: alive.length > 1 ? 'positive' : 'neutral' },
-    { label: 'Webhooks held', value: countText(held), hint: 'each by one instance; idle ones by none' },
-    {
-      label: 'Round trip to the database',
-      value: spanOf(database.roundTripMs),
-      hint: 'from the instance that shows this page',
-    },
-  ])}${section({ title: 'Instances', isPlain: true, content: instanceTable(all, now) })}${databaseSection(database, now)}`;
+  const content = html`
+    ${pageHeader({
+      title: 'Instances',
+      lead: 'Every instance serves all requests. Each webhook is sent by one of them at a time.',
+      actions: [linkButton({ href: PATH, label: 'Read again', icon: 'replay' })],
+    })}
+    ${warnings(database, now)}
+    ${figures([
+      { label: 'Alive', value: countText(alive.length), tone: alive.length > 1 ? 'positive' : 'neutral' },
+      { label: 'Webhooks held', value: countText(held), hint: 'each by one instance; idle ones by none' },
+      {
+        label: 'Round trip to the database',
+        value: spanOf(database.roundTripMs),
+        hint: 'from the instance that shows this page',
+      },
+    ])}
+    ${section({ title: 'Instances', isPlain: true, content: instanceTable(all, now) })}
+    ${databaseSection(database, now)}
+  `;
   return { title: 'Instances', content };
 }
 
@@ -73,7 +79,13 @@ function databaseSection(database: DatabaseStatus, now: number): Html {
   const { standbys, isSynchronous, clockAheadMs, oldestSnapshotMs, partitionsEndAt } = database;
   const shown = standbys.map(
     ({ name, state, isSynchronous: waits, lagMs }) =>
-      html`<li>${name} ${state === null ? null : stateBadge(state)} ${waits ? 'commits wait for it' : 'commits do not wait for it'}, ${lagMs === null ? 'lag unknown' : `${spanOf(lagMs)} behind`}</li>`,
+      html`
+        <li>
+          ${name}${' '}${state === null ? null : stateBadge(state)}${' '}
+          ${waits ? 'commits wait for it' : 'commits do not wait for it'},
+          ${lagMs === null ? 'lag unknown' : `${spanOf(lagMs)} behind`}
+        </li>
+      `,
   );
   return section({
     title: 'Database',

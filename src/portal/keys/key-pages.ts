@@ -109,29 +109,34 @@ function listOf({ name, customerId }: Pick<PgpKey, 'name' | 'customerId'>): stri
 function keyView(call: PageCall, key: PgpKey, uses: Uses | null): View {
   const { id, name, fingerprint, algorithm, expiresAt, publicKey, createdAt } = key;
   const manages = call.may('administrator');
-  const content = html`${pageHeader({
-    title: name,
-    crumbs: [LIST],
-    lead: 'A PGP public key. Compare its fingerprint with the owner over another channel.',
-    actions: manages
-      ? [
-          linkButton({ href: `/keys/${id}/delete`, label: 'Delete', icon: 'trash' }),
-          linkButton({ href: `/keys/${id}/edit`, label: 'Change', icon: 'edit' }),
-        ]
-      : [],
-  })}${expiryNotice(expiresAt, call.now, uses)}${section({
-    title: 'The key',
-    content: definitionList([
-      [
-        'Fingerprint',
-        html`<span class="fingerprint">${copyable(fingerprint, 'fingerprint', grouped(fingerprint))}</span>`,
-      ],
-      ['Algorithm', html`<code>${algorithm}</code>`],
-      ['Expires', expiresAt === null ? 'never' : html`${time(expiresAt)} (${relativeTime(expiresAt, call.now)})`],
-      ['Webhooks', uses === null ? html`<span class="quiet">none uses it</span>` : usesList(uses, listOf(key))],
-      ['Imported', time(createdAt)],
-    ]),
-  })}${codeBlock({ code: publicKey, label: 'Public key, in ASCII armor' })}`;
+  const content = html`
+    ${pageHeader({
+      title: name,
+      crumbs: [LIST],
+      lead: 'A PGP public key. Compare its fingerprint with the owner over another channel.',
+      actions: manages
+        ? [
+            linkButton({ href: `/keys/${id}/delete`, label: 'Delete', icon: 'trash' }),
+            linkButton({ href: `/keys/${id}/edit`, label: 'Change', icon: 'edit' }),
+          ]
+        : [],
+    })}
+    ${expiryNotice(expiresAt, call.now, uses)}
+    ${section({
+      title: 'The key',
+      content: definitionList([
+        [
+          'Fingerprint',
+          html`<span class="fingerprint">${copyable(fingerprint, 'fingerprint', grouped(fingerprint))}</span>`,
+        ],
+        ['Algorithm', html`<code>${algorithm}</code>`],
+        ['Expires', expiresAt === null ? 'never' : html`${time(expiresAt)} (${relativeTime(expiresAt, call.now)})`],
+        ['Webhooks', uses === null ? html`<span class="quiet">none uses it</span>` : usesList(uses, listOf(key))],
+        ['Imported', time(createdAt)],
+      ]),
+    })}
+    ${codeBlock({ code: publicKey, label: 'Public key, in ASCII armor' })}
+  `;
   return { title: name, content };
 }
 
@@ -230,7 +235,16 @@ function expiryCell(expiresAt: number | null, now: number): Html {
 function firstKey(call: PageCall): Html {
   return emptyState({
     title: 'Import your first key',
-    text: html`<p>Employee events, and event types that require encryption, are sent only encrypted. The owner of the receiver creates a PGP key pair. Import its public key here, and choose it in a webhook.</p><p>The owner creates it with <code>gpg --quick-generate-key</code> and exports it with <code>gpg --armor --export</code>.</p>`,
+    text: html`
+      <p>
+        Employee events, and event types that require encryption, are sent only encrypted. The owner of the receiver
+        creates a PGP key pair. Import its public key here, and choose it in a webhook.
+      </p>
+      <p>
+        The owner creates it with <code>gpg --quick-generate-key</code> and exports it with
+        <code>gpg --armor --export</code>.
+      </p>
+    `,
     action: call.may('administrator') ? importButton() : html`<p class="quiet">An administrator can import one.</p>`,
   });
 }
@@ -257,10 +271,27 @@ function expiryTimeline(expiries: readonly Expiry[], now: number): Html {
     const { kind, id, name, expiresAt } = expiry;
     const href = kind === 'key' ? `/keys/${id}` : `/endpoints/${id}#credentials`;
     const what = kind === 'key' ? 'key' : 'client certificate of';
-    return html`<li class="expiry expiry-${expiryTone(expiresAt, now)}"><span class="expiry-name"><span class="expiry-kind">${icon(kind === 'key' ? 'key' : 'endpoint')}<span class="visually-hidden">${what} </span></span><a href="${href}">${name}</a></span>${bar(expiresAt, now)}<span class="expiry-when">${expiresAt <= now ? 'expired ' : ''}${relativeTime(expiresAt, now)}</span></li>`;
+    return html`
+      <li class="expiry expiry-${expiryTone(expiresAt, now)}">
+        <span class="expiry-name">
+          <span class="expiry-kind">
+            ${icon(kind === 'key' ? 'key' : 'endpoint')}
+            <span class="visually-hidden">${what} </span>
+          </span>
+          <a href="${href}">${name}</a>
+        </span>
+        ${bar(expiresAt, now)}
+        <span class="expiry-when">${expiresAt <= now ? 'expired ' : ''}${relativeTime(expiresAt, now)}</span>
+      </li>
+    `;
   });
   const marks = MARKS.map((mark) => html`<span>${mark}</span>`);
-  return html`<div class="expiries"><div class="expiry-marks" aria-hidden="true"><p class="expiry-scale">${marks}</p></div><ol>${rows}</ol></div>`;
+  return html`
+    <div class="expiries">
+      <div class="expiry-marks" aria-hidden="true"><p class="expiry-scale">${marks}</p></div>
+      <ol>${rows}</ol>
+    </div>
+  `;
 }
 
 const WIDTH = 400;
@@ -274,5 +305,18 @@ function bar(expiresAt: number, now: number): Html {
     return html`<line class="expiry-mark" x1="${x}" y1="0" x2="${x}" y2="${HEIGHT}"/>`;
   });
   const warned = Math.round((WARNED_MS / SPAN_MS) * WIDTH);
-  return html`<svg class="expiry-bar" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true" focusable="false"><rect class="expiry-track" width="${WIDTH}" height="${HEIGHT}"/><rect class="expiry-left" width="${length}" height="${HEIGHT}"/>${marks}<line class="expiry-warned" x1="${warned}" y1="0" x2="${warned}" y2="${HEIGHT}"/></svg>`;
+  return html`
+    <svg
+      class="expiry-bar"
+      viewBox="0 0 ${WIDTH} ${HEIGHT}"
+      preserveAspectRatio="none"
+      aria-hidden="true"
+      focusable="false"
+    >
+      <rect class="expiry-track" width="${WIDTH}" height="${HEIGHT}"/>
+      <rect class="expiry-left" width="${length}" height="${HEIGHT}"/>
+      ${marks}
+      <line class="expiry-warned" x1="${warned}" y1="0" x2="${warned}" y2="${HEIGHT}"/>
+    </svg>
+  `;
 }

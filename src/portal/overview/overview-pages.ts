@@ -36,7 +36,14 @@ export function overviewPages(dependencies: PageDependencies): PageRoute[] {
       const period = readPeriod(call.query);
       const [steps, overview] = await Promise.all([readSetUp(store), read(period)]);
       const lead = store.customerId === null ? LEAD : CUSTOMERS_LEAD;
-      const content = html`${pageHeader({ title: 'Overview', lead })}${isSetUp(steps) ? null : setUpChecklist(steps, call.role, hasPage)}${periodTabs(PATH, call.query, period)}<div id="live" class="page-part" data-hx-sse:connect="${LIVE}?period=${period}" data-hx-swap="innerMorph">${overviewContent(overview)}</div>`;
+      const content = html`
+        ${pageHeader({ title: 'Overview', lead })}
+        ${isSetUp(steps) ? null : setUpChecklist(steps, call.role, hasPage)}
+        ${periodTabs(PATH, call.query, period)}
+        <div id="live" class="page-part" data-hx-sse:connect="${LIVE}?period=${period}" data-hx-swap="innerMorph">
+          ${overviewContent(overview)}
+        </div>
+      `;
       return { title: 'Overview', content, hasCharts: true };
     }),
     pages.stream(LIVE, ({ query, signal }) => {
@@ -67,7 +74,32 @@ function overviewContent(overview: Overview): Html {
 
 function madeContent(overview: Overview): Html {
   const { series, at, hasTokens } = overview;
-  return html`${headFigures(overview)}${attentionSection({ ...overview, now: at })}${section({ title: 'Deliveries per minute', lead: 'Records by the outcome of their attempt.', content: deliveriesChart(series, at) })}<div class="${hasTokens ? 'columns' : 'page-part'}">${section({ title: 'Response time', lead: 'Of attempts with records, including the wait for a connection.', content: latencyChart(series) })}${hasTokens ? section({ title: 'Tokens per minute', lead: 'Requested by applications.', content: tokensChart(series, at) }) : null}</div>${queues(overview)}`;
+  return html`
+    ${headFigures(overview)}
+    ${attentionSection({ ...overview, now: at })}
+    ${section({
+      title: 'Deliveries per minute',
+      lead: 'Records by the outcome of their attempt.',
+      content: deliveriesChart(series, at),
+    })}
+    <div class="${hasTokens ? 'columns' : 'page-part'}">
+      ${section({
+        title: 'Response time',
+        lead: 'Of attempts with records, including the wait for a connection.',
+        content: latencyChart(series),
+      })}
+      ${
+        hasTokens
+          ? section({
+              title: 'Tokens per minute',
+              lead: 'Requested by applications.',
+              content: tokensChart(series, at),
+            })
+          : null
+      }
+    </div>
+    ${queues(overview)}
+  `;
 }
 
 function headFigures({ series, backlog, dead, at, hasTokens }: Overview): Html {
@@ -150,7 +182,10 @@ export function attentionSection({ ailing, expiring, now }: Attention): Html {
           tone: 'positive',
           text: 'Every started webhook delivers, and no key or certificate expires soon.',
         })
-      : html`${ailing.length === 0 ? null : ailingTable(ailing, now)}${expiring.length === 0 ? null : expiringTable(expiring, now)}`;
+      : html`
+        ${ailing.length === 0 ? null : ailingTable(ailing, now)}
+        ${expiring.length === 0 ? null : expiringTable(expiring, now)}
+      `;
   return section({ title: 'Problems', id: 'attention', content, isPlain: count > 0 });
 }
 
@@ -165,7 +200,10 @@ function ailingTable(ailing: readonly Ailing[], now: number): Html {
       { label: 'Waiting', kind: 'number' },
     ],
     rows: ailing.map((webhook) => [
-      html`<a href="/webhooks/${webhook.id}">${webhook.name}</a><span class="cell-hint">to ${webhook.endpointName}</span>`,
+      html`
+        <a href="/webhooks/${webhook.id}">${webhook.name}</a>
+        <span class="cell-hint">to ${webhook.endpointName}</span>
+      `,
       stateBadge(webhook.state),
       problemOf(webhook),
       relativeTime(webhook.since, now),
@@ -182,11 +220,19 @@ function problemOf({ id, name, state, reason, detail }: Ailing): Html {
   const failures =
     state === 'stopped'
       ? null
-      : html`<span class="cell-hint"><a href="/deliveries/failures?webhook=${id}" aria-label="Failures by cause: ${name}">Failures by cause</a></span>`;
+      : html`
+        <span class="cell-hint">
+          <a href="/deliveries/failures?webhook=${id}" aria-label="Failures by cause: ${name}">Failures by cause</a>
+        </span>
+      `;
   if (reason === null) return html`<span class="quiet">–</span>${failures}`;
   const known = STATE_REASONS[reason as StopReason] as string | undefined;
   if (known !== undefined) return html`${known}${failures}`;
-  return html`${sentence(detail ?? reason)}<span class="cell-hint">${adviceForMessage(reason, detail)}</span>${failures}`;
+  return html`
+    ${sentence(detail ?? reason)}
+    <span class="cell-hint">${adviceForMessage(reason, detail)}</span>
+    ${failures}
+  `;
 }
 
 function expiringTable(expiring: readonly Expiry[], now: number): Html {
@@ -199,7 +245,11 @@ function expiringTable(expiring: readonly Expiry[], now: number): Html {
       return [
         html`<a href="/${path}/${id}">${name}</a>`,
         KINDS[kind],
-        html`${badge(isOver ? 'negative' : 'caution', isOver ? 'ended' : 'ends', 'clock')} ${relativeTime(expiresAt, now)}`,
+        html`
+          ${badge(isOver ? 'negative' : 'caution', isOver ? 'ended' : 'ends', 'clock')}
+          ${' '}
+          ${relativeTime(expiresAt, now)}
+        `,
         CONSEQUENCES[kind],
       ];
     }),

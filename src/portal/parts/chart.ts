@@ -127,5 +127,7 @@ function chart({ title, times, series, isStacked = false, format = String, unit 
     'aria-hidden': 'true',
     'data-hx-morph-skip-children': '',
   });
-  return html`<div class="chart"><div${area}></div><details><summary>${title} as a table</summary>${numbers}</details></div>`;
+  return html`
+    <div class="chart"><div${area}></div><details><summary>${title} as a table</summary>${numbers}</details></div>
+  `;
 }

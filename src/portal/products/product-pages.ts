@@ -64,19 +64,23 @@ export function productPages(dependencies: PageDependencies): PageRoute[] {
 function listView(call: PageCall, products: readonly ApiProduct[]): View {
   const own = products.filter((product) => !product.builtIn);
   const builtIn = products.filter((product) => product.builtIn);
-  const content = html`${pageHeader({
-    title: 'API products',
-    lead: 'The APIs that accept tokens. Each has scopes, and rules that say which request needs which scope. A request that no rule matches is refused.',
-    actions: [
-      linkButton({ href: '/tester', label: 'Who could call this?' }),
-      call.may('administrator') && own.length > 0 ? addButton() : null,
-    ],
-  })}${productTable('Your API products', own, firstProduct(call))}${folded({
-    title: 'Built-in products',
-    note: 'the APIs of Sallyport itself',
-    isOpen: own.length === 0,
-    content: productTable('Built-in API products', builtIn, html``),
-  })}`;
+  const content = html`
+    ${pageHeader({
+      title: 'API products',
+      lead: 'The APIs that accept tokens. Each has scopes, and rules that say which request needs which scope. A request that no rule matches is refused.',
+      actions: [
+        linkButton({ href: '/tester', label: 'Who could call this?' }),
+        call.may('administrator') && own.length > 0 ? addButton() : null,
+      ],
+    })}
+    ${productTable('Your API products', own, firstProduct(call))}
+    ${folded({
+      title: 'Built-in products',
+      note: 'the APIs of Sallyport itself',
+      isOpen: own.length === 0,
+      content: productTable('Built-in API products', builtIn, html``),
+    })}
+  `;
   return { title: 'API products', content };
 }
 
@@ -102,7 +106,10 @@ function productTable(caption: string, products: readonly ApiProduct[], empty: H
 function scopeNames(scopes: ApiProduct['scopes']): Html {
   if (scopes.length === 0) return html`<span class="quiet">none</span>`;
   const more = scopes.length - SCOPES_SHOWN;
-  return html`${tags(scopes.slice(0, SCOPES_SHOWN).map(({ name }) => name))}${more > 0 ? html` <span class="quiet">+${more}</span>` : null}`;
+  return html`
+    ${tags(scopes.slice(0, SCOPES_SHOWN).map(({ name }) => name))}
+    ${more > 0 ? html` <span class="quiet">+${more}</span>` : null}
+  `;
 }
 
 const SCOPES_SHOWN = 4;
@@ -123,33 +130,40 @@ function addButton(): Html {
 function productView(call: PageCall, product: ApiProduct, holders: readonly Application[]): View {
   const { id, name, builtIn, createdAt, updatedAt } = product;
   const isMine = call.may('administrator') && !builtIn;
-  const content = html`${pageHeader({
-    title: name,
-    crumbs: [{ href: '/products', label: 'API products' }],
-    badges: builtIn ? [builtInBadge()] : [],
-    lead: builtIn ? 'Part of Sallyport. It cannot be changed.' : undefined,
-    actions: [
-      linkButton({ href: '/tester', label: 'Who could call this?' }),
-      isMine ? linkButton({ href: `/products/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
-    ],
-  })}${scopeSection(product)}${ruleSection(product)}${holderSection(holders)}${section({
-    title: 'The product',
-    content: definitionList([
-      ['Product id', copyable(id)],
-      ['Added', time(createdAt)],
-      ['Changed', time(updatedAt)],
-    ]),
-  })}${
-    isMine
-      ? section({
-          title: 'Delete',
-          lead: 'Possible only while no application has one of its scopes.',
-          content: buttonRow([
-            linkButton({ href: `/products/${id}/delete`, label: 'Delete the product', icon: 'trash' }),
-          ]),
-        })
-      : null
-  }`;
+  const content = html`
+    ${pageHeader({
+      title: name,
+      crumbs: [{ href: '/products', label: 'API products' }],
+      badges: builtIn ? [builtInBadge()] : [],
+      lead: builtIn ? 'Part of Sallyport. It cannot be changed.' : undefined,
+      actions: [
+        linkButton({ href: '/tester', label: 'Who could call this?' }),
+        isMine ? linkButton({ href: `/products/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
+      ],
+    })}
+    ${scopeSection(product)}
+    ${ruleSection(product)}
+    ${holderSection(holders)}
+    ${section({
+      title: 'The product',
+      content: definitionList([
+        ['Product id', copyable(id)],
+        ['Added', time(createdAt)],
+        ['Changed', time(updatedAt)],
+      ]),
+    })}
+    ${
+      isMine
+        ? section({
+            title: 'Delete',
+            lead: 'Possible only while no application has one of its scopes.',
+            content: buttonRow([
+              linkButton({ href: `/products/${id}/delete`, label: 'Delete the product', icon: 'trash' }),
+            ]),
+          })
+        : null
+    }
+  `;
   return { title: name, content };
 }
 
@@ -165,7 +179,11 @@ function scopeSection(product: ApiProduct): Html {
       caption: 'Scopes',
       columns: [{ label: 'Scope', kind: 'main' }, { label: 'Requests' }, { label: 'Applications' }],
       rows: product.scopes.map(({ name, description, offered }) => [
-        html`<code>${name}</code>${offered === true ? html` ${badge('info', 'offered to customers', 'customer')}` : null}<span class="cell-hint">${description}</span>`,
+        html`
+          <code>${name}</code>
+          ${offered === true ? html` ${badge('info', 'offered to customers', 'customer')}` : null}
+          <span class="cell-hint">${description}</span>
+        `,
         opens(product, name),
         html`<a href="/applications?scope=${encodeURIComponent(name)}">with this scope</a>`,
       ]),
@@ -220,7 +238,11 @@ function holderSection(holders: readonly Application[]): Html {
 
 const RULE_ROWS = rows({
   label: 'Rules',
-  hint: html`The scope that each request needs. <code>{id}</code> matches one path segment; <code>{rest*}</code> at the end matches the rest. If several rules match, the one with the longest literal beginning wins. The user needs the permission with the name of the scope, unless the rule names another one.`,
+  hint: html`
+    The scope that each request needs. <code>{id}</code> matches one path segment; <code>{rest*}</code> at the end
+    matches the rest. If several rules match, the one with the longest literal beginning wins. The user needs the
+    permission with the name of the scope, unless the rule names another one.
+  `,
   fields: [
     { name: 'methods', label: 'Methods', placeholder: 'GET, PATCH' },
     { name: 'path', label: 'Path', placeholder: '/shop/orders/{id}' },
@@ -237,7 +259,10 @@ const readRules = (...sent: Parameters<FormField['read']>): Row[] => RULE_ROWS.r
 
 const SCOPE_ROWS = rows({
   label: 'Scopes',
-  hint: html`What a program may do, for example <code>orders:view</code>, with a description for people. Administrators of customers can give their own applications the scopes that are offered.`,
+  hint: html`
+    What a program may do, for example <code>orders:view</code>, with a description for people. Administrators of
+    customers can give their own applications the scopes that are offered.
+  `,
   fields: [
     { name: 'name', label: 'Scope', placeholder: 'orders:view' },
     { name: 'description', label: 'What it allows', placeholder: 'See orders.' },

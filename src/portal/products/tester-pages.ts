@@ -53,7 +53,12 @@ function testerView({ method, path, query, reach }: Question): View {
 function explanation(): Html {
   return emptyState({
     title: 'Ask about a request',
-    text: html`<p>A call passes when a rule of the API catalogue names its method and path, the token has the scope of that rule, and the user that the application acts as has its permission.</p>`,
+    text: html`
+      <p>
+        A call passes when a rule of the API catalogue names its method and path, the token has the scope of that
+        rule, and the user that the application acts as has its permission.
+      </p>
+    `,
   });
 }
 
@@ -68,27 +73,32 @@ function answer(reach: Reach): Html {
   const { pattern, productName, scope, permission, params } = reach.rule;
   const passing = reach.applications.filter(({ obstacle }) => obstacle === null).length;
   const parameters = Object.entries(params).map(([name, value]) => html`<code>${name}</code> = <code>${value}</code> `);
-  return html`${section({
-    title: passing === 0 ? 'Nobody now' : passing === 1 ? 'One application' : `${passing} applications`,
-    content: definitionList([
-      ['Rule', html`<code>${pattern}</code>`, `of the API product ${productName}`],
-      ['Scope of the token', html`<code>${scope}</code>`],
-      ['Permission of the user', html`<code>${permission}</code>`],
-      ['In the path', parameters.length === 0 ? null : html`${parameters}`],
-    ]),
-  })}${table({
-    caption: 'Applications that hold the scope',
-    columns: [{ label: 'Application', kind: 'main' }, { label: 'Acts as' }, { label: 'May it?' }],
-    rows: reach.applications.map(({ id, name, clientId, userName, obstacle }) => [
-      html`<a href="/applications/${id}">${name}</a><span class="cell-hint"><code>${clientId}</code></span>`,
-      userName,
-      obstacle === null
-        ? badge('positive', 'yes', 'check')
-        : html`${badge('negative', 'no')} <span class="cell-hint">${obstacle}</span>`,
-    ]),
-    empty: emptyState({
-      title: 'No application holds the scope',
-      text: html`<p>Give <code>${scope}</code> to an application, and its permission to the user that it acts as.</p>`,
-    }),
-  })}`;
+  return html`
+    ${section({
+      title: passing === 0 ? 'Nobody now' : passing === 1 ? 'One application' : `${passing} applications`,
+      content: definitionList([
+        ['Rule', html`<code>${pattern}</code>`, `of the API product ${productName}`],
+        ['Scope of the token', html`<code>${scope}</code>`],
+        ['Permission of the user', html`<code>${permission}</code>`],
+        ['In the path', parameters.length === 0 ? null : html`${parameters}`],
+      ]),
+    })}
+    ${table({
+      caption: 'Applications that hold the scope',
+      columns: [{ label: 'Application', kind: 'main' }, { label: 'Acts as' }, { label: 'May it?' }],
+      rows: reach.applications.map(({ id, name, clientId, userName, obstacle }) => [
+        html`<a href="/applications/${id}">${name}</a><span class="cell-hint"><code>${clientId}</code></span>`,
+        userName,
+        obstacle === null
+          ? badge('positive', 'yes', 'check')
+          : html`${badge('negative', 'no')} <span class="cell-hint">${obstacle}</span>`,
+      ]),
+      empty: emptyState({
+        title: 'No application holds the scope',
+        text: html`
+          <p>Give <code>${scope}</code> to an application, and its permission to the user that it acts as.</p>
+        `,
+      }),
+    })}
+  `;
 }

@@ -2,6 +2,7 @@
  * One table of fields an entity: it renders the form, fills it from a record, reads the sent form, and names the fields in messages.
  * Fields are named by their place in the API (`retry.maxAttempts`), so that a refusal finds its field.
  */
+
 import type { Html } from '../../http/html.ts';
 import { isObject } from '../../kernel/validation.ts';
 import {
@@ -10,16 +11,14 @@ import {
   type Field,
   type FormState,
   newForm,
-  type RowField,
   radioGroup,
-  readRows,
-  repeatableRows,
   selectField,
   type TextField,
   textArea,
   textField,
   type Values,
 } from '../parts/fields.ts';
+import { type RowField, readRows, repeatableRows } from '../parts/row-fields.ts';
 
 export type FormField = {
   /** Names the field in messages. */

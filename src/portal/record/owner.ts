@@ -44,10 +44,13 @@ export function recordOwner(owners: Owners | undefined, record: unknown): Owner 
 
 /** In the form of a new record: says whose it will be. */
 export function ownerField({ id, name }: Owner): Html {
-  return html`<input type="hidden" name="customerId" value="${id}">${notice({
-    tone: 'info',
-    text: html`For the customer <a href="/customers/${id}">${name}</a>, who sees and manages it too.`,
-  })}`;
+  return html`
+    <input type="hidden" name="customerId" value="${id}">
+    ${notice({
+      tone: 'info',
+      text: html`For the customer <a href="/customers/${id}">${name}</a>, who sees and manages it too.`,
+    })}
+  `;
 }
 
 export type OwnerFilter = {
@@ -104,7 +107,12 @@ export async function ownerNames(
     const name = customerId === null ? undefined : names.get(customerId);
     return name === undefined
       ? null
-      : html`<span class="cell-hint cell-owner">${icon('customer')}<a class="plain-link" href="/customers/${customerId}">${name}</a></span>`;
+      : html`
+        <span class="cell-hint cell-owner">
+          ${icon('customer')}
+          <a class="plain-link" href="/customers/${customerId}">${name}</a>
+        </span>
+      `;
   };
 }
 

@@ -106,15 +106,18 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
       ...{ title: texts.title, lead: texts.lead, csrf: call.csrf, state, submit: texts.submit, cancel: path },
       crumbs: before === null ? [list] : [list, { href: path, label: nameOf(before) }],
       action: before === null ? `${list.href}/new` : `${path}/edit`,
-      content: html`${isNewOfCustomer ? ownerField(owner) : null}${entity.layout({
-        ...{ state, before, choices, field },
-        within: (name) =>
-          Object.keys(table)
-            .filter((one) => one.startsWith(`${name}.`))
-            .map(field),
-        group: (title, lead, ...names) => fieldGroup(title, lead, names.map(field)),
-        more: (title, ...names) => moreFields(title, state, names, names.map(field)),
-      })}`,
+      content: html`
+        ${isNewOfCustomer ? ownerField(owner) : null}
+        ${entity.layout({
+          ...{ state, before, choices, field },
+          within: (name) =>
+            Object.keys(table)
+              .filter((one) => one.startsWith(`${name}.`))
+              .map(field),
+          group: (title, lead, ...names) => fieldGroup(title, lead, names.map(field)),
+          more: (title, ...names) => moreFields(title, state, names, names.map(field)),
+        })}
+      `,
       titles: { ...titlesOf(table), ...entity.titles?.(state) },
     });
   };
@@ -189,7 +192,11 @@ export function formView({
   const { title } = header;
   return {
     title,
-    content: html`${pageHeader(header)}${above}${form({ action, csrf, form: state, content, submit, cancel, labels: titles })}`,
+    content: html`
+      ${pageHeader(header)}
+      ${above}
+      ${form({ action, csrf, form: state, content, submit, cancel, labels: titles })}
+    `,
   };
 }
 
@@ -262,10 +269,14 @@ function stillUsedView({
   readonly back: string;
 }): View {
   const who = uses.count === 1 ? 'A webhook uses it' : `${uses.count} webhooks use it`;
-  const content = html`${pageHeader({ title, crumbs })}${notice({
-    tone: 'caution',
-    title: `${who}, so it stays.`,
-    text: html`<p>${remedy}</p>${usesList(uses, all)}`,
-  })}<p>${linkButton({ href: back, label: 'Back', icon: 'previous' })}</p>`;
+  const content = html`
+    ${pageHeader({ title, crumbs })}
+    ${notice({
+      tone: 'caution',
+      title: `${who}, so it stays.`,
+      text: html`<p>${remedy}</p>${usesList(uses, all)}`,
+    })}
+    <p>${linkButton({ href: back, label: 'Back', icon: 'previous' })}</p>
+  `;
   return { title, content };
 }

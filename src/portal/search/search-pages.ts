@@ -1,9 +1,10 @@
 /** `/search`: everything by name or id, for the dialog that Ctrl K opens. Without the script it is a page. */
+
 import { type Html, html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { SEARCH_PER_KIND, SEARCH_TEXT_MAX_LENGTH } from '../../kernel/limits/portal.ts';
 import type { Found, FoundKind } from '../../store/port/search.ts';
-import { navigationOf } from '../frame/layout.ts';
+import { navigationOf } from '../frame/navigation.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { newForm, textField } from '../parts/fields.ts';
@@ -92,7 +93,16 @@ function resultList(text: string | null, hits: readonly Hit[]): Html {
   if (hits.length === 0) return html`<p class="search-note" role="status">Nothing found for “${text}”.</p>`;
   const items = hits.map(
     (hit) =>
-      html`<li><a href="${hit.href}">${icon(hit.icon)}<span class="search-name">${hit.label}</span><span class="search-kind">${hit.kind}</span>${hit.detail === null || hit.detail === '' ? null : html`<span class="search-detail">${hit.detail}</span>`}</a></li>`,
+      html`
+        <li>
+          <a href="${hit.href}">
+            ${icon(hit.icon)}
+            <span class="search-name">${hit.label}</span>
+            <span class="search-kind">${hit.kind}</span>
+            ${hit.detail === null || hit.detail === '' ? null : html`<span class="search-detail">${hit.detail}</span>`}
+          </a>
+        </li>
+      `,
   );
   return html`<ul class="search-hits" data-searched="${text}">${items}</ul>`;
 }

@@ -144,9 +144,32 @@ export function setUpChecklist(
     const kind = isDone ? 'step-done' : step === next ? 'step-next' : 'step-open';
     const isOffered = !isDone && hasPage(link.href) && mayAct(role, 'administrator');
     const button = linkButton({ ...link, kind: step === next ? 'primary' : 'plain' });
-    return html`<li class="${kind}"><span class="step-mark" aria-hidden="true">${isDone ? icon('check') : at + 1}</span><div><p class="step-title">${title}${isDone ? html`<span class="visually-hidden"> (done)</span>` : isOptional ? html` <span class="optional">optional</span>` : null}</p><p class="step-text">${text}</p></div>${isOffered ? button : html`<span></span>`}</li>`;
+    return html`
+      <li class="${kind}">
+        <span class="step-mark" aria-hidden="true">${isDone ? icon('check') : at + 1}</span>
+        <div>
+          <p class="step-title">
+            ${title}
+            ${
+              isDone
+                ? html`<span class="visually-hidden"> (done)</span>`
+                : isOptional
+                  ? html` <span class="optional">optional</span>`
+                  : null
+            }
+          </p>
+          <p class="step-text">${text}</p>
+        </div>
+        ${isOffered ? button : html`<span></span>`}
+      </li>
+    `;
   });
-  const content = html`<progress class="progress" value="${done}" max="${steps.length}" aria-label="Steps done">${done} of ${steps.length}</progress><ol class="checklist">${items}</ol>`;
+  const content = html`
+    <progress class="progress" value="${done}" max="${steps.length}" aria-label="Steps done">
+      ${done} of ${steps.length}
+    </progress>
+    <ol class="checklist">${items}</ol>
+  `;
   const lead = isSetUp(steps)
     ? 'Everything that it takes is done.'
     : 'From nothing to the first delivered webhook. Each step can be done later, or again.';

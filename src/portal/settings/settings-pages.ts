@@ -75,12 +75,19 @@ function settingsView(
     const rest = names.filter((name) => !changed.includes(name));
     return rest.length === 0 ? null : html`<h3>${title}</h3>${settingTable(config, title, rest)}`;
   });
-  const content = html`${pageHeader({ title: 'Settings', lead: 'Flags of the command or environment variables set them. Restart the server after a change.' })}${
-    changed.length === 0
-      ? null
-      : section({ title: 'Changed', isPlain: true, content: settingTable(config, 'Changed settings', changed) })
-  }${section({ title: given === null ? 'All settings' : 'Defaults', isPlain: true, content: html`${groups}` })}${hasDownloads ? backup(call) : null}${section(
-    {
+  const content = html`
+    ${pageHeader({
+      title: 'Settings',
+      lead: 'Flags of the command or environment variables set them. Restart the server after a change.',
+    })}
+    ${
+      changed.length === 0
+        ? null
+        : section({ title: 'Changed', isPlain: true, content: settingTable(config, 'Changed settings', changed) })
+    }
+    ${section({ title: given === null ? 'All settings' : 'Defaults', isPlain: true, content: html`${groups}` })}
+    ${hasDownloads ? backup(call) : null}
+    ${section({
       title: 'Versions and use',
       content: definitionList([
         ['Sallyport', VERSION],
@@ -91,8 +98,8 @@ function settingsView(
         ['Memory', sizeText(process.memoryUsage.rss())],
         ['Database', databaseText(facts)],
       ]),
-    },
-  )}`;
+    })}
+  `;
   return { title: 'Settings', content };
 }
 
@@ -124,11 +131,17 @@ function backup(call: PageCall): Html | null {
   if (!call.may('administrator')) return null;
   return section({
     title: 'Backup',
-    lead: html`A consistent copy of the database in one file, without the master key that decrypts its secrets. It contains personal data: give it only to people whom you trust with all of it. Use <code>sallyport backup</code> for scheduled backups.`,
+    lead: html`
+      A consistent copy of the database in one file, without the master key that decrypts its secrets. It contains
+      personal data: give it only to people whom you trust with all of it. Use <code>sallyport backup</code> for
+      scheduled backups.
+    `,
     actions: [
       actionButton({ action: '/settings/backup', csrf: call.csrf, label: 'Download a backup', icon: 'download' }),
     ],
-    content: html`<p class="hint">Restore it with <code>sallyport restore</code>, which checks the whole file first.</p>`,
+    content: html`
+      <p class="hint">Restore it with <code>sallyport restore</code>, which checks the whole file first.</p>
+    `,
   });
 }
 

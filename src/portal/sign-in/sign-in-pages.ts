@@ -222,12 +222,15 @@ type Circumstances = {
 function signInView(call: OpenCall, state: FormState, { path, isSecure, takesPasskeys }: Circumstances): View {
   const { brand } = call;
   const wasSignedIn = call.cookieOf(SESSION_COOKIE) !== null && state.problems.length === 0;
-  const content = html`<div class="sign-in"><span class="brand">${brand === null ? html`${icon('gate')}<span>Sallyport</span>` : brandMark(brand)}</span>
-<h1>Sign in</h1>
-${wasSignedIn ? notice({ tone: 'info', text: 'Your session is over. Sign in again to go on.' }) : null}
-${isSecure ? passwordForm(call, state, path) : brand === null ? NEEDS_HTTPS : NEEDS_HTTPS_HERE}
-${isSecure && takesPasskeys ? passkeyForm(call, state, path) : null}
-</div>`;
+  const content = html`
+    <div class="sign-in">
+      <span class="brand">${brand === null ? html`${icon('gate')}<span>Sallyport</span>` : brandMark(brand)}</span>
+      <h1>Sign in</h1>
+      ${wasSignedIn ? notice({ tone: 'info', text: 'Your session is over. Sign in again to go on.' }) : null}
+      ${isSecure ? passwordForm(call, state, path) : brand === null ? NEEDS_HTTPS : NEEDS_HTTPS_HERE}
+      ${isSecure && takesPasskeys ? passkeyForm(call, state, path) : null}
+    </div>
+  `;
   return { title: 'Sign in', content };
 }
 
@@ -238,21 +241,54 @@ function passwordForm(call: OpenCall, state: FormState, path: string): Html {
     form: state,
     submit: 'Sign in',
     title: 'You are not signed in',
-    content: html`<input type="hidden" name="next" value="${state.value('next')}">
-${textField(state, { name: 'userName', label: 'User name', isRequired: true, autocomplete: 'username' })}
-${textField(state, { name: 'password', label: 'Password', type: 'password', isRequired: true, autocomplete: 'current-password' })}`,
+    content: html`
+      <input type="hidden" name="next" value="${state.value('next')}">
+      ${textField(state, { name: 'userName', label: 'User name', isRequired: true, autocomplete: 'username' })}
+      ${textField(state, {
+        name: 'password',
+        label: 'Password',
+        type: 'password',
+        isRequired: true,
+        autocomplete: 'current-password',
+      })}
+    `,
   });
 }
 
 /** Shown by the script, since passkeys need JavaScript. */
 function passkeyForm(call: OpenCall, state: FormState, path: string): Html {
-  return html`<form method="post" action="${path}/passkey" class="form passkey-form" data-passkey="sign-in" data-options="${path}/passkey/options" hidden>${call.csrf}<input type="hidden" name="next" value="${state.value('next')}"><input type="hidden" name="response" value=""><p class="or"><span>or</span></p><p class="problem" data-passkey-problem role="alert" hidden></p><div class="buttons form-buttons">${submitButton({ label: 'Sign in with a passkey', kind: 'plain', icon: 'key' })}</div></form>`;
+  return html`
+    <form
+      method="post"
+      action="${path}/passkey"
+      class="form passkey-form"
+      data-passkey="sign-in"
+      data-options="${path}/passkey/options"
+      hidden
+    >
+      ${call.csrf}
+      <input type="hidden" name="next" value="${state.value('next')}">
+      <input type="hidden" name="response" value="">
+      <p class="or"><span>or</span></p>
+      <p class="problem" data-passkey-problem role="alert" hidden></p>
+      <div class="buttons form-buttons">
+        ${submitButton({ label: 'Sign in with a passkey', kind: 'plain', icon: 'key' })}
+      </div>
+    </form>
+  `;
 }
 
 const NEEDS_HTTPS = notice({
   tone: 'caution',
   title: 'Signing in needs HTTPS',
-  text: html`<p>This page came over plain HTTP, where anybody on the way can read a password, so browsers do not keep the cookie that signing in needs. Open it by <code>https://</code>: with a proxy in front that does TLS, or with <code>SALLYPORT_TLS_CERT_FILE</code> and <code>SALLYPORT_TLS_KEY_FILE</code>. On the machine itself <code>http://localhost</code> will do.</p>`,
+  text: html`
+    <p>
+      This page came over plain HTTP, where anybody on the way can read a password, so browsers do not keep the cookie
+      that signing in needs. Open it by <code>https://</code>: with a proxy in front that does TLS, or with
+      <code>SALLYPORT_TLS_CERT_FILE</code> and <code>SALLYPORT_TLS_KEY_FILE</code>. On the machine itself
+      <code>http://localhost</code> will do.
+    </p>
+  `,
 });
 
 /** Settings of the service are no matter of its customers. */

@@ -40,20 +40,23 @@ export function userFields(_before: User | null, products: readonly ApiProduct[]
 const DIVISIONS: FormField = {
   title: 'Divisions',
   draw: (state) =>
-    html`${radioGroup(state, {
-      name: 'reach',
-      label: 'Divisions',
-      choices: [
-        { value: 'all', label: 'All divisions' },
-        { value: 'some', label: 'Only these' },
-      ],
-      isCompact: true,
-    })}${textArea(state, {
-      name: 'divisions',
-      label: 'Divisions, one per line',
-      rows: 3,
-      hint: 'For “Only these”. If empty, the user sees no employees.',
-    })}`,
+    html`
+      ${radioGroup(state, {
+        name: 'reach',
+        label: 'Divisions',
+        choices: [
+          { value: 'all', label: 'All divisions' },
+          { value: 'some', label: 'Only these' },
+        ],
+        isCompact: true,
+      })}
+      ${textArea(state, {
+        name: 'divisions',
+        label: 'Divisions, one per line',
+        rows: 3,
+        hint: 'For “Only these”. If empty, the user sees no employees.',
+      })}
+    `,
   read: (sent) => {
     const lines = (sent.get('divisions') ?? '').split('\n').map((line) => line.trim());
     return sent.get('reach') === 'some' ? { divisions: lines.filter((line) => line !== '') } : undefined;

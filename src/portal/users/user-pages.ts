@@ -60,11 +60,20 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
         return store.customerId === null && constraints !== undefined ? { ...fields, constraints } : fields;
       },
       layout: ({ field, group }) =>
-        html`${group('User', null, 'userName', 'displayName', 'email')}${field('role')}${group(
-          'Permissions of its applications',
-          'Applications that act as this user may do these, within their scopes. They allow nothing in the portal.',
-          'permissions',
-        )}${store.customerId === null ? group('Divisions', 'The employees API, and other APIs with divisions, show only these.', 'constraints') : null}`,
+        html`
+          ${group('User', null, 'userName', 'displayName', 'email')}
+          ${field('role')}
+          ${group(
+            'Permissions of its applications',
+            'Applications that act as this user may do these, within their scopes. They allow nothing in the portal.',
+            'permissions',
+          )}
+          ${
+            store.customerId === null
+              ? group('Divisions', 'The employees API, and other APIs with divisions, show only these.', 'constraints')
+              : null
+          }
+        `,
       titles: () => ({ morePermissions: 'Further permissions' }),
       refused: refusedUserForm,
       adjust: (body, before, { user }) => {
@@ -164,13 +173,25 @@ function invitedResult({ now }: PageCall, { id, userName, link, expiresAt }: Inv
   return resultOf(
     title,
     (showing) =>
-      html`${pageHeader({
-        title,
-        crumbs: [LIST, { href: `/users/${id}`, label: userName }],
-        actions: [linkButton({ href: `/users/${id}`, label: `Back to ${userName}`, kind: 'primary' })],
-      })}${section({
-        title: 'The link',
-        content: html`${secretBox(secret, showing)}${notice({ tone: 'info', text: html`It works once and expires ${relativeTime(expiresAt, now)}. Earlier invitations for this account no longer work.` })}`,
-      })}`,
+      html`
+        ${pageHeader({
+          title,
+          crumbs: [LIST, { href: `/users/${id}`, label: userName }],
+          actions: [linkButton({ href: `/users/${id}`, label: `Back to ${userName}`, kind: 'primary' })],
+        })}
+        ${section({
+          title: 'The link',
+          content: html`
+            ${secretBox(secret, showing)}
+            ${notice({
+              tone: 'info',
+              text: html`
+                It works once and expires ${relativeTime(expiresAt, now)}. Earlier invitations for this account no
+                longer work.
+              `,
+            })}
+          `,
+        })}
+      `,
   );
 }

@@ -84,7 +84,12 @@ function userTable(
       { label: 'State' },
     ],
     rows: listed.map(({ user, applications }) => [
-      html`<a href="${PATH}/${user.id}">${user.userName}</a>${user.id === me.id ? html` ${badge('info', 'you')}` : null}<span class="cell-hint">${user.displayName ?? user.email ?? ''}</span>${ownerIn(user.customerId)}`,
+      html`
+        <a href="${PATH}/${user.id}">${user.userName}</a>
+        ${user.id === me.id ? html` ${badge('info', 'you')}` : null}
+        <span class="cell-hint">${user.displayName ?? user.email ?? ''}</span>
+        ${ownerIn(user.customerId)}
+      `,
       ROLE_TEXTS[user.role].label,
       user.permissions.length,
       applications === 0 ? 0 : html`<a href="/applications?user=${user.id}" class="plain-link">${applications}</a>`,
@@ -113,15 +118,23 @@ export function userView(call: PageCall, user: User, applications: readonly Appl
     label,
     longLabel: `${label} ${userName}`,
   });
-  const content = html`${pageHeader({
-    title: userName,
-    crumbs: [{ href: '/users', label: 'Users' }],
-    badges: userBadges(user),
-    lead: user.displayName ?? undefined,
-    actions: mayChange
-      ? [isMe ? null : switchButton, linkButton({ href: `/users/${id}/edit`, label: 'Change', icon: 'edit' })]
-      : [],
-  })}${call.may('administrator') && !mayChange ? notice({ tone: 'info', text: BEYOND }) : null}${portalAccess(call, user, sessions, mayChange)}${account(user)}${permissions(user)}${applicationSection(call, user, applications)}${mayChange && !isMe ? removal(user) : null}`;
+  const content = html`
+    ${pageHeader({
+      title: userName,
+      crumbs: [{ href: '/users', label: 'Users' }],
+      badges: userBadges(user),
+      lead: user.displayName ?? undefined,
+      actions: mayChange
+        ? [isMe ? null : switchButton, linkButton({ href: `/users/${id}/edit`, label: 'Change', icon: 'edit' })]
+        : [],
+    })}
+    ${call.may('administrator') && !mayChange ? notice({ tone: 'info', text: BEYOND }) : null}
+    ${portalAccess(call, user, sessions, mayChange)}
+    ${account(user)}
+    ${permissions(user)}
+    ${applicationSection(call, user, applications)}
+    ${mayChange && !isMe ? removal(user) : null}
+  `;
   return { title: userName, content };
 }
 

@@ -13,12 +13,17 @@ export function readerSection({ id, encryptionKeyName }: Webhook, publicUrl: str
     title: 'Read its events',
     id: 'reader',
     lead: 'A reader needs an application with the scope records:read. It fetches records in order, and acknowledges those that it has processed.',
-    content: html`${definitionList([
-      ['Address', copyable(address, 'address'), 'Waits up to 30 seconds for the next record with ?wait=30.'],
-    ])}<div id="reader-code" data-hx-morph-skip>${codePanels('Read events', [
-      { label: 'JavaScript', code: javaScript(url, id, encryptionKeyName) },
-      { label: 'curl', code: curl(address) },
-    ])}</div>`,
+    content: html`
+      ${definitionList([
+        ['Address', copyable(address, 'address'), 'Waits up to 30 seconds for the next record with ?wait=30.'],
+      ])}
+      <div id="reader-code" data-hx-morph-skip>
+        ${codePanels('Read events', [
+          { label: 'JavaScript', code: javaScript(url, id, encryptionKeyName) },
+          { label: 'curl', code: curl(address) },
+        ])}
+      </div>
+    `,
   });
 }
 

@@ -33,11 +33,21 @@ export function samplesSection(
     choices: choices.map(({ name }) => ({ value: name, label: name })),
   });
   // A live update leaves the choice as it is.
-  return html`<div id="samples" data-hx-morph-skip>${section({
-    title: 'Send a sample',
-    lead: LEAD,
-    content: html`<form method="post" action="${action}" class="filters"${swap}>${csrf}<div class="filter-fields">${select}</div><div class="buttons">${SEND}</div></form>`,
-  })}</div>`;
+  return html`
+    <div id="samples" data-hx-morph-skip>
+      ${section({
+        title: 'Send a sample',
+        lead: LEAD,
+        content: html`
+          <form method="post" action="${action}" class="filters"${swap}>
+            ${csrf}
+            <div class="filter-fields">${select}</div>
+            <div class="buttons">${SEND}</div>
+          </form>
+        `,
+      })}
+    </div>
+  `;
 }
 
 /** For the page of an event type: the webhooks that get it. */
@@ -49,7 +59,13 @@ export function sendSampleSection(csrf: Html, { id }: Pick<EventType, 'id'>, web
   return section({
     title: 'Send this sample',
     lead: LEAD,
-    content: html`<form method="post" action="/event-types/${id}/send-sample" class="filters">${csrf}<div class="filter-fields">${select}</div><div class="buttons">${SEND}</div></form>`,
+    content: html`
+      <form method="post" action="/event-types/${id}/send-sample" class="filters">
+        ${csrf}
+        <div class="filter-fields">${select}</div>
+        <div class="buttons">${SEND}</div>
+      </form>
+    `,
   });
 }
 

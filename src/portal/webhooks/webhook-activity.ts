@@ -39,7 +39,13 @@ export function activitySections(
     title: 'Throughput',
     id: 'throughput',
     lead: mode === 'pull' ? readSummary(series) : summary(series),
-    content: html`${periodTabs(`/webhooks/${id}`, query, series.period)}<div class="columns"><div class="stack"><h3>Deliveries per minute</h3>${deliveriesChart(series, now)}</div>${mode === 'pull' ? null : html`<div class="stack"><h3>Response time</h3>${latencyChart(series)}</div>`}</div>`,
+    content: html`
+      ${periodTabs(`/webhooks/${id}`, query, series.period)}
+      <div class="columns">
+        <div class="stack"><h3>Deliveries per minute</h3>${deliveriesChart(series, now)}</div>
+        ${mode === 'pull' ? null : html`<div class="stack"><h3>Response time</h3>${latencyChart(series)}</div>`}
+      </div>
+    `,
   });
   if (mode === 'pull') return throughput;
   const last = section({
@@ -49,7 +55,10 @@ export function activitySections(
     actions: [
       linkButton({ href: `/deliveries/watch?webhook=${id}`, label: 'Watch live', icon: 'play', kind: 'quiet' }),
     ],
-    content: html`${progress.state === 'failing' ? null : lastFailure(id, attempts)}${attemptList(attempts, () => ({ id, name }), false)}`,
+    content: html`
+      ${progress.state === 'failing' ? null : lastFailure(id, attempts)}
+      ${attemptList(attempts, () => ({ id, name }), false)}
+    `,
   });
   return html`${throughput}${last}`;
 }
@@ -59,7 +68,15 @@ function lastFailure(id: string, attempts: readonly AttemptRecord[]): Html | nul
   const attempt = attempts.find(({ kind }) => kind !== 'test');
   if (attempt === undefined || attempt.errorClass === null) return null;
   const { errorClass, errorMessage, responseStatus } = attempt;
-  return html`<p><strong>${sentence(errorMessage ?? errorClass)}</strong> ${adviceFor(errorClass as ErrorClass, responseStatus, errorMessage)} <a href="/deliveries/failures?webhook=${id}">Failures by cause</a></p>`;
+  return html`
+    <p>
+      <strong>${sentence(errorMessage ?? errorClass)}</strong>
+      ${' '}
+      ${adviceFor(errorClass as ErrorClass, responseStatus, errorMessage)}
+      ${' '}
+      <a href="/deliveries/failures?webhook=${id}">Failures by cause</a>
+    </p>
+  `;
 }
 
 function summary({ period, total }: Series): string {

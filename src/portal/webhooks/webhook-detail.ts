@@ -68,9 +68,21 @@ export function statusRegion(call: PageCall, { listing, figures: counted, hasPag
       : notice({
           tone: 'caution',
           title: 'Its endpoint is not enabled.',
-          text: html`<p>The webhook cannot start or send a test event until you verify or enable <a href="/endpoints/${endpointId}">${endpointName}</a>.</p>`,
+          text: html`
+            <p>
+              The webhook cannot start or send a test event until you verify or enable
+              <a href="/endpoints/${endpointId}">${endpointName}</a>.
+            </p>
+          `,
         });
-  return html`<div id="status" class="status">${failsBriefly(progress, counted.day, call.now) ? null : stateNotice(webhook, call.now)}${cannotStart}${webhookFigures(call, listing, counted, hasPage('/deliveries'))}${deadSection(call, webhook, counted.dead, hasPage)}</div>`;
+  return html`
+    <div id="status" class="status">
+      ${failsBriefly(progress, counted.day, call.now) ? null : stateNotice(webhook, call.now)}
+      ${cannotStart}
+      ${webhookFigures(call, listing, counted, hasPage('/deliveries'))}
+      ${deadSection(call, webhook, counted.dead, hasPage)}
+    </div>
+  `;
 }
 
 /** The script inserts the result into the page. Without it, the page reloads with the result. */
@@ -84,7 +96,17 @@ function testButton({ csrf }: PageCall, webhook: Webhook): Html {
     // The receiver may take as long as for any delivery, at most two minutes and 20 seconds.
     'data-hx-config': `timeout:${attemptMs({ webhook }) + TEST_MARGIN_MS}`,
   });
-  return html`<form method="post" action="${action}" class="inline-form"${swap}>${csrf}${submitButton({ label: 'Send a test event', longLabel: `Send a test event through ${name}`, kind: 'plain', icon: 'send' })}</form>`;
+  return html`
+    <form method="post" action="${action}" class="inline-form"${swap}>
+      ${csrf}
+      ${submitButton({
+        label: 'Send a test event',
+        longLabel: `Send a test event through ${name}`,
+        kind: 'plain',
+        icon: 'send',
+      })}
+    </form>
+  `;
 }
 
 function startOrStop({ csrf }: PageCall, { id, name, progress }: Webhook): Html {
@@ -189,7 +211,12 @@ function deadSection(
         ? linkButton({ href: `/deliveries/replay?webhook=${id}&state=dead`, label: 'Replay them', icon: 'replay' })
         : null,
     ],
-    content: html`<p class="quiet">Dead records used up their attempts. They are kept, and you can replay them once the receiver works again. Each keeps its message id, so the receiver can drop duplicates.</p>`,
+    content: html`
+      <p class="quiet">
+        Dead records used up their attempts. They are kept, and you can replay them once the receiver works again.
+        Each keeps its message id, so the receiver can drop duplicates.
+      </p>
+    `,
   });
 }
 
@@ -270,7 +297,19 @@ export function stateNotice(webhook: Webhook, now: number): Html | null {
     return notice({
       tone: 'caution',
       title: reasonSentence(stateReason),
-      text: html`<p>${stateDescription ?? ''}</p>${givenUpAt === null ? null : html`<p>Every attempt has failed since ${time(failingSinceAt)}. Waiting records are retried. If no attempt succeeds, the webhook stops ${relativeTime(givenUpAt, now)}.</p>`}`,
+      text: html`
+        <p>${stateDescription ?? ''}</p>
+        ${
+          givenUpAt === null
+            ? null
+            : html`
+              <p>
+                Every attempt has failed since ${time(failingSinceAt)}. Waiting records are retried. If no attempt
+                succeeds, the webhook stops ${relativeTime(givenUpAt, now)}.
+              </p>
+            `
+        }
+      `,
     });
   }
   if (state === 'failed') {

@@ -182,14 +182,20 @@ export function webhookLayout({ state, before, choices, field, more }: FormLayou
   const { eventTypes } = choices;
   const hasKey = state.value('encryptionKeyName') !== '';
   const isPulled = before?.mode === 'pull';
-  return html`${fieldGroup('1. Destination', null, [
-    field('name'),
-    field('mode'),
-    isPulled ? null : html`<div class="push-only">${field('endpointId')}</div>`,
-  ])}${field('eventTypes')}${more('Only some of these events', 'filter')}${fieldGroup('3. Encryption', null, [
-    ruleBox(encryptionRule(patternsOf(state.fields), hasKey, eventTypes)),
-    field('encryptionKeyName'),
-  ])}${isPulled ? null : sendingLayout(more, field)}`;
+  return html`
+    ${fieldGroup('1. Destination', null, [
+      field('name'),
+      field('mode'),
+      isPulled ? null : html`<div class="push-only">${field('endpointId')}</div>`,
+    ])}
+    ${field('eventTypes')}
+    ${more('Only some of these events', 'filter')}
+    ${fieldGroup('3. Encryption', null, [
+      ruleBox(encryptionRule(patternsOf(state.fields), hasKey, eventTypes)),
+      field('encryptionKeyName'),
+    ])}
+    ${isPulled ? null : sendingLayout(more, field)}
+  `;
 }
 
 /** What only mode `push` has. The style hides it once *Pull* is chosen. */
@@ -197,13 +203,21 @@ function sendingLayout(
   more: FormLayout<Webhook, WebhookChoices>['more'],
   field: FormLayout<Webhook, WebhookChoices>['field'],
 ): Html {
-  return html`<div class="push-only"><div class="more"><h2 class="more-title">4. Delivery</h2><p class="hint">The defaults suit most webhooks.</p></div>${more(
-    'Order, batches and rate',
-    ...['ordered', 'maxBatchRecords', 'maxRecordsPerSecond'],
-  )}${more(
-    'Retries, time-out and heartbeat',
-    ...['retry.policy', 'retry.maxAttempts', 'timeoutSeconds', 'heartbeatSeconds'],
-  )}${more('Custom headers and Standard Webhooks', 'customHeaders', 'standardWebhooks')}${field('start')}</div>`;
+  return html`
+    <div class="push-only">
+      <div class="more">
+        <h2 class="more-title">4. Delivery</h2>
+        <p class="hint">The defaults suit most webhooks.</p>
+      </div>
+      ${more('Order, batches and rate', ...['ordered', 'maxBatchRecords', 'maxRecordsPerSecond'])}
+      ${more(
+        'Retries, time-out and heartbeat',
+        ...['retry.policy', 'retry.maxAttempts', 'timeoutSeconds', 'heartbeatSeconds'],
+      )}
+      ${more('Custom headers and Standard Webhooks', 'customHeaders', 'standardWebhooks')}
+      ${field('start')}
+    </div>
+  `;
 }
 
 /** The settings without the state, which may change while a person fills in the form. */
@@ -253,7 +267,15 @@ function eventsStep(form: FormState, eventTypes: readonly EventType[]): Html {
       ...{ id, name: NAME, type: 'checkbox', value, checked: chosen.has(value) },
       'aria-describedby': hint === null ? null : `${id}-hint`,
     });
-    return html`<div class="choice"><input${input}><div><label for="${id}">${label}</label>${hint === null ? null : html`<p class="hint" id="${id}-hint">${hint}</p>`}</div></div>`;
+    return html`
+      <div class="choice">
+        <input${input}>
+        <div>
+          <label for="${id}">${label}</label>
+          ${hint === null ? null : html`<p class="hint" id="${id}-hint">${hint}</p>`}
+        </div>
+      </div>
+    `;
   };
   const categories = [...byCategory(eventTypes)].sort(ownFirst);
   const groups = categories.map(([category, types]) => {
@@ -272,7 +294,12 @@ function eventsStep(form: FormState, eventTypes: readonly EventType[]): Html {
     const boxes = html`${all}<div class="category-types">${each}</div>`;
     if (`${category}.` !== STATUS_CATEGORY) return html`<div class="category">${boxes}</div>`;
     const isChosen = [...chosen].some((pattern) => pattern.startsWith(STATUS_CATEGORY));
-    return html`<details class="category"${attributes({ open: isChosen })}><summary>Events about webhooks themselves, for monitoring</summary>${boxes}</details>`;
+    return html`
+      <details class="category"${attributes({ open: isChosen })}>
+        <summary>Events about webhooks themselves, for monitoring</summary>
+        ${boxes}
+      </details>
+    `;
   });
   const problem = form.problem(NAME);
   const described = attributes({
@@ -280,7 +307,23 @@ function eventsStep(form: FormState, eventTypes: readonly EventType[]): Html {
     'aria-describedby': problem === null ? null : `${idOf(NAME)}-problem`,
   });
   return fieldGroup('2. Which events', 'The webhook receives events that are published from its creation on.', [
-    html`<fieldset class="field field-wide" data-events${described}><legend class="visually-hidden">Events</legend>${problemLine(NAME, 'Events', problem)}${FILTER}<div class="categories">${groups}<div class="category">${box('*', html`<code>*</code>`, 'All events, future types included. Needs a key, because employee events are included.')}</div></div></fieldset>`,
+    html`
+      <fieldset class="field field-wide" data-events${described}>
+        <legend class="visually-hidden">Events</legend>
+        ${problemLine(NAME, 'Events', problem)}
+        ${FILTER}
+        <div class="categories">
+          ${groups}
+          <div class="category">
+            ${box(
+              '*',
+              html`<code>*</code>`,
+              'All events, future types included. Needs a key, because employee events are included.',
+            )}
+          </div>
+        </div>
+      </fieldset>
+    `,
     textField(form, {
       name: MORE,
       label: 'Other categories',
@@ -292,7 +335,13 @@ function eventsStep(form: FormState, eventTypes: readonly EventType[]): Html {
 }
 
 /** The script shows it, and does the filtering. */
-const FILTER = html`<label class="event-filter" hidden><span class="visually-hidden">Filter the events</span><input type="search" data-event-filter placeholder="Filter by name or description" autocomplete="off"></label><p class="hint" data-no-events role="status" hidden>No event fits the filter.</p>`;
+const FILTER = html`
+  <label class="event-filter" hidden>
+    <span class="visually-hidden">Filter the events</span>
+    <input type="search" data-event-filter placeholder="Filter by name or description" autocomplete="off">
+  </label>
+  <p class="hint" data-no-events role="status" hidden>No event fits the filter.</p>
+`;
 
 function byCategory(eventTypes: readonly EventType[]): ReadonlyMap<string, readonly EventType[]> {
   return Map.groupBy(eventTypes, ({ name }) => categoryOf(name));
@@ -320,7 +369,9 @@ function ruleBox(rule: Html): Html {
 export function encryptionRule(patterns: readonly string[], hasKey: boolean, eventTypes: readonly EventType[]): Html {
   const need = encryptionNeed(patterns, eventTypes);
   if (need === null) {
-    return html`<p class="hint">Employee events, event types marked “encrypted only” and <code>*</code> need a key.</p>`;
+    return html`
+      <p class="hint">Employee events, event types marked “encrypted only” and <code>*</code> need a key.</p>
+    `;
   }
   return hasKey
     ? notice({ tone: 'positive', text: `${capital(need)} must be encrypted. They will be.` })

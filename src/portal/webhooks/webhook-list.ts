@@ -76,15 +76,23 @@ export function webhookListPage({ pages, store, figures, hasPage }: PageDependen
   async function firstWebhook(call: PageCall): Promise<Html> {
     const steps = await readSetUp(store);
     const isGuided = !isSetUp(steps) && call.may('administrator');
-    return html`${emptyState({
-      title: 'Nothing is sent yet',
-      text: html`<p>A webhook subscribes an endpoint to events: to event types, to a whole category, or to all. Each event is retried until the receiver accepts it.</p>`,
-      action: isGuided
-        ? null
-        : call.may('administrator')
-          ? newButton()
-          : html`<p class="quiet">An administrator can create one.</p>`,
-    })}${isGuided ? setUpChecklist(steps, call.role, hasPage) : null}`;
+    return html`
+      ${emptyState({
+        title: 'Nothing is sent yet',
+        text: html`
+          <p>
+            A webhook subscribes an endpoint to events: to event types, to a whole category, or to all. Each event is
+            retried until the receiver accepts it.
+          </p>
+        `,
+        action: isGuided
+          ? null
+          : call.may('administrator')
+            ? newButton()
+            : html`<p class="quiet">An administrator can create one.</p>`,
+      })}
+      ${isGuided ? setUpChecklist(steps, call.role, hasPage) : null}
+    `;
   }
 }
 
@@ -111,8 +119,21 @@ function webhookTable(call: PageCall, listings: readonly WebhookListing[], { day
       const day = days.get(progress.webhookNumber);
       const isBrief = failsBriefly(progress, day, call.now);
       return [
-        html`<a href="${PATH}/${id}">${name}</a><span class="cell-hint">${endpointId === null ? 'read by its reader (pull)' : html`to <a href="/endpoints/${endpointId}" class="plain-link">${endpointName}</a>`}</span>${ownerIn(webhook.customerId)}`,
-        html`${stateBadge(isBrief ? 'running' : progress.state)}${isBrief ? html`<span class="cell-hint">some attempts fail</span>` : reasonHint(listing)}`,
+        html`
+          <a href="${PATH}/${id}">${name}</a>
+          <span class="cell-hint">
+            ${
+              endpointId === null
+                ? 'read by its reader (pull)'
+                : html`to <a href="/endpoints/${endpointId}" class="plain-link">${endpointName}</a>`
+            }
+          </span>
+          ${ownerIn(webhook.customerId)}
+        `,
+        html`
+          ${stateBadge(isBrief ? 'running' : progress.state)}
+          ${isBrief ? html`<span class="cell-hint">some attempts fail</span>` : reasonHint(listing)}
+        `,
         healthCell(day),
         typesCell(webhook.eventTypes),
         pendingRecords === 0 ? html`<span class="quiet">0</span>` : countText(pendingRecords),
@@ -148,7 +169,9 @@ const REASONS: Readonly<Record<string, string>> = {
 function typesCell(patterns: readonly string[]): Html {
   const more = patterns.length - TYPES_SHOWN;
   const first = patterns.slice(0, TYPES_SHOWN).map(tag);
-  return html`<span class="tags">${first}${more > 0 ? html`<span class="quiet">+${countText(more)}</span>` : null}</span>`;
+  return html`
+    <span class="tags">${first}${more > 0 ? html`<span class="quiet">+${countText(more)}</span>` : null}</span>
+  `;
 }
 
 function newButton(query = ''): Html {

@@ -222,7 +222,19 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
     const attempts = activity.attempts.map((attempt) => attempt.id);
     const version = JSON.stringify([listing, figures, activity.series, attempts, history, key?.id]);
     const content = (): Html =>
-      html`${webhookHeader(call, status)}${testRegion(test)}${statusRegion(call, status)}${webhook.mode === 'pull' ? readerSection(webhook, publicUrl()) : null}${activitySections(call, webhook, activity)}${samples}<div class="columns">${settingsSection(listing, key)}${historySection(incidents.slice(0, STATES_SHOWN), isWhole, createdAt, audit)}</div>${call.may('administrator') ? removalSection(webhook) : null}`;
+      html`
+        ${webhookHeader(call, status)}
+        ${testRegion(test)}
+        ${statusRegion(call, status)}
+        ${webhook.mode === 'pull' ? readerSection(webhook, publicUrl()) : null}
+        ${activitySections(call, webhook, activity)}
+        ${samples}
+        <div class="columns">
+          ${settingsSection(listing, key)}
+          ${historySection(incidents.slice(0, STATES_SHOWN), isWhole, createdAt, audit)}
+        </div>
+        ${call.may('administrator') ? removalSection(webhook) : null}
+      `;
     return { version, content };
   }
 
@@ -236,7 +248,37 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
     const { pendingRecords, webhook } = listing;
     const deadText = deadCount(dead);
     if (webhook.mode === 'pull')
-      return html`<div class="prose"><p>This cannot be undone. The log of the webhook is deleted, with ${countOf(pendingRecords, 'unread record', 'no unread records')}.</p><p>Its key, the event types, the same events at other webhooks, and the audit log stay. To keep everything and let nobody read it, stop the webhook instead.</p></div>`;
-    return html`<div class="prose"><p>This cannot be undone. The log of the webhook is deleted:</p><ul><li>${pendingRecords === 0 ? 'no waiting records' : `${countOf(pendingRecords, 'waiting record')}, which will not be sent`},</li><li>${dead.records === 0 ? 'no dead records' : `${deadText} that cannot be replayed any more`},</li><li>the list of its deliveries with all attempts.</li></ul><p>Its endpoint, its key, the event types, the same events at other webhooks, and the audit log stay. To keep everything and send nothing, stop the webhook instead.</p></div>`;
+      return html`
+        <div class="prose">
+          <p>
+            This cannot be undone. The log of the webhook is deleted, with
+            ${countOf(pendingRecords, 'unread record', 'no unread records')}.
+          </p>
+          <p>
+            Its key, the event types, the same events at other webhooks, and the audit log stay. To keep everything
+            and let nobody read it, stop the webhook instead.
+          </p>
+        </div>
+      `;
+    return html`
+      <div class="prose">
+        <p>This cannot be undone. The log of the webhook is deleted:</p>
+        <ul>
+          <li>
+            ${
+              pendingRecords === 0
+                ? 'no waiting records'
+                : `${countOf(pendingRecords, 'waiting record')}, which will not be sent`
+            },
+          </li>
+          <li>${dead.records === 0 ? 'no dead records' : `${deadText} that cannot be replayed any more`},</li>
+          <li>the list of its deliveries with all attempts.</li>
+        </ul>
+        <p>
+          Its endpoint, its key, the event types, the same events at other webhooks, and the audit log stay. To keep
+          everything and send nothing, stop the webhook instead.
+        </p>
+      </div>
+    `;
   }
 }
