@@ -10,7 +10,7 @@ import { Refusal } from '../kernel/refusal.ts';
 import { browserName, originOf } from './browser.ts';
 import { ownPath, type PageCall, redirectTo, type View } from './call.ts';
 import { clearCookie, SESSION_COOKIE, setThemeCookie } from './cookies.ts';
-import type { PageDependencies, PageRoute } from './page.ts';
+import type { PageRoute, SharedPageDependencies } from './page.ts';
 import { definitionList } from './parts/details.ts';
 import { type FormState, newForm, refusedForm, textField } from './parts/fields.ts';
 import { confirmPage, errorSummary, form } from './parts/form.ts';
@@ -23,7 +23,7 @@ import { tooOften } from './sign-in.ts';
 
 const NOBODY_TYPED: AccountForms = { password: newForm(), passkey: newForm() };
 
-export function accountPages(dependencies: PageDependencies): PageRoute[] {
+export function accountPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, services } = dependencies;
   const { sessions, passkeys } = services;
   const placeOf = ({ request, visitor }: PageCall) => ({ origin: originOf(request), visitor });
@@ -42,8 +42,9 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
     refusedForm(call.form, refusal);
 
   return [
-    pages.view('/account', (call) => (call.user.id === null ? Promise.resolve(linkView(call)) : show(call))),
+    pages.view('/account', 'both', (call) => (call.user.id === null ? Promise.resolve(linkView(call)) : show(call))),
     pages.page({
+      for: 'both',
       method: 'POST',
       path: '/account/password',
       role: 'viewer',
@@ -59,6 +60,7 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
       invalid: (call, refusal) => show(call, { password: refused(call, refusal) }),
     }),
     pages.page({
+      for: 'both',
       method: 'POST',
       path: '/account/passkeys/options',
       role: 'viewer',
@@ -72,6 +74,7 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
       invalid: (call, refusal) => show(call, { passkey: refused(call, refusal) }),
     }),
     pages.page({
+      for: 'both',
       method: 'POST',
       path: '/account/passkeys',
       role: 'viewer',
@@ -86,7 +89,7 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
       },
       invalid: (call, refusal) => show(call, { passkey: refused(call, refusal) }),
     }),
-    pages.view('/account/passkeys/{id}/remove', async (call) => {
+    pages.view('/account/passkeys/{id}/remove', 'both', async (call) => {
       const { params, csrf } = call;
       const passkey = (await passkeys.ofUser(accountOf(call).id)).find(({ id }) => id === params.id);
       if (passkey === undefined) throw new Refusal('not_found', 'there is no such passkey');
@@ -98,6 +101,7 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
       });
     }),
     pages.page({
+      for: 'both',
       method: 'POST',
       path: '/account/passkeys/{id}/remove',
       role: 'viewer',
@@ -126,7 +130,7 @@ function linkView({ role, session }: PageCall): View {
 }
 
 /** Bounds guesses of the password from an unattended browser. */
-function throttledConfirm({ throttle, clock, services: { sessions } }: PageDependencies): Sessions['confirm'] {
+function throttledConfirm({ throttle, clock, services: { sessions } }: SharedPageDependencies): Sessions['confirm'] {
   return async (userId, password, field) => {
     const attempt = { network: 'account', clientId: userId };
     refuseBlocked(await throttle.blockedForMs(attempt, clock()), tooOften);
@@ -143,9 +147,10 @@ function throttledConfirm({ throttle, clock, services: { sessions } }: PageDepen
   };
 }
 
-export function sessionPages({ pages, services: { sessions } }: PageDependencies): PageRoute[] {
+export function sessionPages({ pages, services: { sessions } }: SharedPageDependencies): PageRoute<'both'>[] {
   return [
     pages.page({
+      for: 'both',
       method: 'POST',
       path: '/account/sessions/{id}/end',
       role: 'viewer',
@@ -155,6 +160,7 @@ export function sessionPages({ pages, services: { sessions } }: PageDependencies
       },
     }),
     pages.page({
+      for: 'both',
       method: 'POST',
       path: '/account/sign-out-everywhere',
       role: 'viewer',
@@ -168,7 +174,7 @@ export function sessionPages({ pages, services: { sessions } }: PageDependencies
   ];
 }
 
-export function themePages({ pages }: PageDependencies): PageRoute[] {
+export function themePages({ pages }: SharedPageDependencies): PageRoute<'anyone'>[] {
   return [
     pages.openPage({
       method: 'POST',

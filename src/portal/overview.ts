@@ -15,7 +15,7 @@ import type { Period, Series } from '../observe/figures.ts';
 import type { Expiry } from '../store/housekeeping.ts';
 import type { Ailing, Backlog, DeadLetters } from '../store/overview.ts';
 import { liveContent } from './live-content.ts';
-import type { PageDependencies, PageRoute } from './page.ts';
+import type { PageRoute, SharedPageDependencies } from './page.ts';
 import { deliveriesChart, latencyChart, periodTabs, readPeriod, tokensChart } from './parts/chart.ts';
 import { figures } from './parts/details.ts';
 import { pageHeader, section } from './parts/header.ts';
@@ -27,18 +27,18 @@ import { isSetUp, readSetUp, setUpChecklist } from './set-up.ts';
 const PATH = '/';
 const LIVE = '/overview/live';
 
-export function overviewPages(dependencies: PageDependencies): PageRoute[] {
+export function overviewPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, store, feed, hasPage } = dependencies;
   const read = overviewReader(dependencies);
   return [
-    pages.view(PATH, async (call) => {
+    pages.view(PATH, 'both', async (call) => {
       const period = readPeriod(call.query);
       const [steps, overview] = await Promise.all([readSetUp(store), read(period)]);
       const lead = store.customerId === null ? LEAD : CUSTOMERS_LEAD;
       const content = html`${pageHeader({ title: 'Overview', lead })}${isSetUp(steps) ? null : setUpChecklist(steps, call.role, hasPage)}${periodTabs(PATH, call.query, period)}<div id="live" class="page-part" data-hx-sse:connect="${LIVE}?period=${period}" data-hx-swap="innerMorph">${overviewContent(overview)}</div>`;
       return { title: 'Overview', content, hasCharts: true };
     }),
-    pages.stream(LIVE, ({ query, signal }) => {
+    pages.stream(LIVE, 'both', ({ query, signal }) => {
       const period = readPeriod(query);
       const readLive = async () => {
         const overview = await read(period);
@@ -230,7 +230,7 @@ function overviewReader({
   store,
   figures,
   clock,
-}: Pick<PageDependencies, 'store' | 'figures' | 'clock'>): ReadOverview {
+}: Pick<SharedPageDependencies, 'store' | 'figures' | 'clock'>): ReadOverview {
   const kept = new Map<Period, { readonly at: number; readonly reading: Promise<Overview> }>();
   const read = async (period: Period, at: number): Promise<Overview> => {
     const [series, backlog, dead, ailing, expiries] = await Promise.all([

@@ -2,7 +2,7 @@
 import { createSessionWatch } from '../access/session-watch.ts';
 import { NO_THEME, type PortalTheme } from '../domain/portal-theme.ts';
 import type { PageLook } from '../http/page.ts';
-import type { Route } from '../http/route.ts';
+import type { Route, ServedTo } from '../http/route.ts';
 import type { SignInInvited } from '../http/routes/invitations.ts';
 import { RESULTS_MAX } from '../kernel/limits/portal.ts';
 import { accountPages, sessionPages, themePages } from './account.ts';
@@ -11,7 +11,7 @@ import { createAssets } from './asset-routes.ts';
 import { auditPages } from './audit.ts';
 import { createCookies } from './cookies.ts';
 import { customerCataloguePages } from './customers/catalogue.ts';
-import { createPageDispatch, missingPages } from './customers/dispatch.ts';
+import { type CustomerPage, createPageDispatch, missingPages } from './customers/dispatch.ts';
 import { accentRoute, embedRoute } from './customers/embedding.ts';
 import { CUSTOMER_NAVIGATION, customerBody } from './customers/layout.ts';
 import { portalLinkPages } from './customers/links.ts';
@@ -27,13 +27,20 @@ import { deliveryReplayPages } from './deliveries/replay.ts';
 import { documentationPages } from './documentation.ts';
 import { endpointPages } from './endpoints/pages.ts';
 import { cataloguePages } from './event-types/catalogue.ts';
-import { eventTypePages } from './event-types/pages.ts';
+import { eventTypePages, sendSamplePage } from './event-types/pages.ts';
 import { publishPages } from './event-types/publish.ts';
 import { instancePages } from './instances.ts';
 import { keyPages } from './keys.ts';
 import { createLayout, navigationOf } from './layout.ts';
 import { overviewPages } from './overview.ts';
-import { createPages, type PageDependencies, type PageRoute, type Pages, type PortalDependencies } from './page.ts';
+import {
+  createPages,
+  type PageDependencies,
+  type PageRoute,
+  type Pages,
+  type PortalDependencies,
+  type SharedPageDependencies,
+} from './page.ts';
 import { accentPath, brandMark, brandName } from './parts/brand.ts';
 import { productPages } from './products/pages.ts';
 import { testerPages } from './products/tester.ts';
@@ -46,8 +53,9 @@ import { userPages } from './users/pages.ts';
 import { webhookPages } from './webhooks/pages.ts';
 
 export type Portal = {
-  /** Pages, each with its role. */
+  /** Pages, each with its role. A session of a customer gets that of `pagesOfCustomer`. */
   readonly pages: readonly PageRoute[];
+  readonly pagesOfCustomer: (customerId: string) => readonly CustomerPage[];
   /** The path of the stylesheet, for pages outside the portal. */
   readonly stylesheet: string;
   /** Scripts and styles. */
@@ -60,7 +68,7 @@ export type Portal = {
 };
 
 /** The pages of the operator. One line for each entity. */
-function allPages(dependencies: PageDependencies): PageRoute[] {
+function allPages(dependencies: PageDependencies<ServedTo>): PageRoute<Exclude<ServedTo, 'customers'>>[] {
   return [
     ...signInPages(dependencies),
     ...portalLinkPages(dependencies),
@@ -81,9 +89,8 @@ function allPages(dependencies: PageDependencies): PageRoute[] {
 }
 
 /** The pages of a customer, over its part of the service. */
-function customerPages(dependencies: PageDependencies): PageRoute[] {
+function customerPages(dependencies: SharedPageDependencies<ServedTo>): CustomerPage[] {
   return [
-    ...signOutPages(dependencies),
     ...sharedPages(dependencies),
     ...customerCataloguePages(dependencies),
     ...ownUsagePages(dependencies),
@@ -92,8 +99,9 @@ function customerPages(dependencies: PageDependencies): PageRoute[] {
 }
 
 /** The pages of both. */
-function sharedPages(dependencies: PageDependencies): PageRoute[] {
+function sharedPages(dependencies: SharedPageDependencies): PageRoute<'both' | 'anyone'>[] {
   return [
+    ...signOutPages(dependencies),
     ...accountPages(dependencies),
     ...sessionPages(dependencies),
     ...themePages(dependencies),
@@ -111,11 +119,12 @@ function sharedPages(dependencies: PageDependencies): PageRoute[] {
     ...auditPages(dependencies),
     ...searchPages(dependencies),
     ...resultPages(dependencies),
+    sendSamplePage(dependencies),
   ];
 }
 
 export function createPortal(dependencies: PortalDependencies): Portal {
-  const { services, store, clock, random, publicUrl, offered } = dependencies;
+  const { services, store, clock, random, throttle, publicUrl, offered } = dependencies;
   const { sessions } = services;
   const assets = createAssets();
   const publicHost = (): string | null => {
@@ -135,35 +144,37 @@ export function createPortal(dependencies: PortalDependencies): Portal {
     return { name: brandName(brand), mark: brandMark(brand), accentStyle: accent === null ? null : accentPath(accent) };
   };
   const frameAncestors = dependencies.config.portalFrameAncestors;
-  /** The pages of the operator, or of a customer. */
-  const pagesOf = (customerId: string | null) => {
+  /** What the pages of the operator, or of a customer, have around them, and the registration of their paths. */
+  const surroundingsOf = (customerId: string | null) => {
     const paths = new Set<string>();
     const hasPage = (path: string): boolean => paths.has(path);
     const navigation = () => (customerId === null ? navigationOf(hasPage) : CUSTOMER_NAVIGATION);
     const layout = createLayout(assets.urls, navigation, ...(customerId === null ? [] : [customerBody]));
     const around = { sessions, sessionWatch, clock, random, layout, cookies, publicHost, frameAncestors, theme };
     const pages = createPages({ customerId, offered, ...around });
-    const made =
-      customerId === null
-        ? allPages({ ...dependencies, pages, cookies, results, hasPage })
-        : customerPages({ ...dependencies, ...dependencies.ofCustomer(customerId), pages, cookies, results, hasPage });
-    for (const { method, path } of made) if (method === 'GET') paths.add(path);
-    return { routes: made, elsewhere: pages.elsewhere };
+    const register = <Page extends PageRoute>(made: Page[]): Page[] => {
+      for (const { method, path } of made) if (method === 'GET') paths.add(path);
+      return made;
+    };
+    return { pages, cookies, results, hasPage, register };
   };
-  const { routes: registered, elsewhere } = pagesOf(null);
-  const served = createPageDispatch({
-    cookies,
-    sessions,
-    registered,
-    routesOf: (customerId) => pagesOf(customerId).routes,
-  });
+  const { register, ...around } = surroundingsOf(null);
+  const registered = register(allPages({ ...dependencies, ...around }));
+  const pagesOfCustomer = (customerId: string): CustomerPage[] => {
+    const { register, ...around } = surroundingsOf(customerId);
+    return register(
+      customerPages({ ...dependencies.ofCustomer(customerId), offered, clock, throttle, publicUrl, ...around }),
+    );
+  };
+  const served = createPageDispatch({ cookies, sessions, registered, routesOf: pagesOfCustomer });
   const signInInvited = createSignInInvited({ ...dependencies, cookies });
   return {
     pages: served,
+    pagesOfCustomer,
     stylesheet: assets.urls.style,
     assets: [...assets.routes, accentRoute(), embedRoute()],
     customersLook,
-    elsewhere,
+    elsewhere: around.pages.elsewhere,
     signInInvited,
   };
 }

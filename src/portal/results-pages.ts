@@ -1,13 +1,14 @@
 /** `/results/{id}`: the result of a form, as long as it is kept, and its secret once. */
 import { html } from '../http/html.ts';
-import type { PageDependencies, PageRoute } from './page.ts';
+import type { PageRoute, SharedPageDependencies } from './page.ts';
 import { pageHeader } from './parts/header.ts';
 import { notice } from './parts/mark.ts';
 import { RESULTS_PATH } from './results.ts';
 
-export function resultPages({ pages, results }: PageDependencies): PageRoute[] {
+export function resultPages({ pages, results }: SharedPageDependencies): PageRoute<'both'>[] {
   return [
     pages.page({
+      for: 'both',
       method: 'GET',
       path: `${RESULTS_PATH}/{id}`,
       role: 'administrator',

@@ -4,7 +4,7 @@ import { isUuidV7 } from '../kernel/ids.ts';
 import { SEARCH_PER_KIND, SEARCH_TEXT_MAX_LENGTH } from '../kernel/limits/portal.ts';
 import type { Found, FoundKind } from '../store/search.ts';
 import { navigationOf } from './layout.ts';
-import type { PageDependencies, PageRoute } from './page.ts';
+import type { PageRoute, SharedPageDependencies } from './page.ts';
 import { newForm, textField } from './parts/fields.ts';
 import { listView } from './parts/list.ts';
 import { type IconName, icon } from './parts/mark.ts';
@@ -15,9 +15,9 @@ const PATH = '/search';
 const DIALOG = 'dialog';
 
 /** Every role sees everything, so all get the same results, except for fields of forms. Links to pages that do not exist are omitted. */
-export function searchPages({ pages, store, hasPage }: PageDependencies): PageRoute[] {
+export function searchPages({ pages, store, hasPage }: SharedPageDependencies): PageRoute<'both'>[] {
   return [
-    pages.view(PATH, async ({ query, may }) => {
+    pages.view(PATH, 'both', async ({ query, may }) => {
       const text = readText(query, 'q')?.slice(0, SEARCH_TEXT_MAX_LENGTH) ?? null;
       const hits = text === null ? [] : [...placesOf(text, hasPage, may('administrator')), ...(await found(text))];
       const results = resultList(text, hits);

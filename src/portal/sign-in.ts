@@ -22,7 +22,7 @@ import {
   writeFlash,
 } from './cookies.ts';
 import { PAGE_HEADERS } from './headers.ts';
-import type { PageDependencies, PageRoute } from './page.ts';
+import type { PageDependencies, PageRoute, SharedPageDependencies } from './page.ts';
 import { brandMark } from './parts/brand.ts';
 import { type FormState, newForm, refusedForm, textField } from './parts/fields.ts';
 import { form } from './parts/form.ts';
@@ -31,11 +31,8 @@ import { icon, notice } from './parts/mark.ts';
 import { SESSION_ENDED_PATH, SIGN_IN_PATH } from './request-context.ts';
 
 /** The form of the operator's users. */
-export function signInPages(dependencies: PageDependencies): PageRoute[] {
-  return [
-    ...signInForms(dependencies, { path: SIGN_IN_PATH, customerIdOf: () => null }),
-    ...signOutPages(dependencies),
-  ];
+export function signInPages(dependencies: PageDependencies): PageRoute<'anyone'>[] {
+  return signInForms(dependencies, { path: SIGN_IN_PATH, customerIdOf: () => null });
 }
 
 export type SignInForm = {
@@ -45,7 +42,7 @@ export type SignInForm = {
 };
 
 /** A form at `path`, for users of the operator or of one customer. Passkeys of others are refused like unknown ones. */
-export function signInForms(dependencies: PageDependencies, { path, customerIdOf }: SignInForm): PageRoute[] {
+export function signInForms(dependencies: PageDependencies, { path, customerIdOf }: SignInForm): PageRoute<'anyone'>[] {
   const { pages, services, publicUrl } = dependencies;
   const { sessions, passkeys } = services;
   const isForCustomers = path !== SIGN_IN_PATH;
@@ -66,7 +63,7 @@ export function signInForms(dependencies: PageDependencies, { path, customerIdOf
     if (call.session !== null) await sessions.signOut(call.session);
     return { redirect: ownPath(call.form.get('next')), cookies: signedInCookies(begun, call.cookieOf) };
   };
-  const open = (definition: Omit<Parameters<typeof pages.openPage>[0], 'isForCustomers'>): PageRoute =>
+  const open = (definition: Omit<Parameters<typeof pages.openPage>[0], 'isForCustomers'>): PageRoute<'anyone'> =>
     pages.openPage({ ...definition, isForCustomers });
 
   return [
@@ -120,9 +117,10 @@ export function signInForms(dependencies: PageDependencies, { path, customerIdOf
   ];
 }
 
-export function signOutPages({ pages, cookies, services: { sessions } }: PageDependencies): PageRoute[] {
+export function signOutPages({ pages, cookies, services: { sessions } }: SharedPageDependencies): PageRoute<'both'>[] {
   return [
     pages.page({
+      for: 'both',
       method: 'POST',
       path: '/sign-out',
       role: 'viewer',

@@ -10,7 +10,7 @@ import { TOKEN_VALIDITY_MAX_SECONDS, TOKEN_VALIDITY_MIN_SECONDS } from '../../ke
 import { Refusal, refuseField } from '../../kernel/refusal.ts';
 import type { PageCall } from '../call.ts';
 import { type Body, type FieldTable, type FormField, number, oneOf, text } from '../field-table.ts';
-import type { PageDependencies } from '../page.ts';
+import type { SharedPageDependencies } from '../page.ts';
 import { scopeChoices } from '../parts/catalogue-choices.ts';
 import { type FormState, refusedForm } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
@@ -143,7 +143,7 @@ export function requireScopes(body: Body, before: Application | null): void {
 /** Stands for the account of a new application until there is one. */
 export const ACCOUNT_TO_COME = '00000000-0000-7000-8000-000000000000';
 
-type Dependencies = Pick<PageDependencies, 'services' | 'store'>;
+type Dependencies = Pick<SharedPageDependencies, 'services' | 'store'>;
 
 /**
  * Registers the application. A new service account is deleted again if the application is refused. In a customer's portal the application

@@ -7,7 +7,7 @@ import { TOKENS_COUNTED } from '../../kernel/limits/portal.ts';
 import { checkAll, refuseField } from '../../kernel/refusal.ts';
 import { attempted, pathId } from '../call.ts';
 import { OPERATOR, productsForCustomers, withOwner } from '../customers/owner.ts';
-import type { PageDependencies, PageRoute } from '../page.ts';
+import type { PageRoute, SharedPageDependencies } from '../page.ts';
 import { confirmPage } from '../parts/form.ts';
 import { withQuery } from '../parts/list.ts';
 import { recordForm } from '../record-form.ts';
@@ -27,10 +27,11 @@ import { applicationListPage, applicationView } from './views.ts';
 
 const LIST = { href: '/applications', label: 'Applications' };
 
-export function applicationPages(dependencies: PageDependencies): PageRoute[] {
+export function applicationPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, results, services, store, publicUrl, offered } = dependencies;
   const { applications } = services;
   const entity = {
+    for: 'both' as const,
     list: LIST,
     noun: 'application',
     nameOf: ({ name }: Application) => name,
@@ -40,8 +41,9 @@ export function applicationPages(dependencies: PageDependencies): PageRoute[] {
   const userIdOf = async (customerId: string | null, userName: string): Promise<string> =>
     (await store.users.getByName(customerId, userName))?.id ?? userName;
 
-  const switching = (verb: 'activate' | 'deactivate', done: string): PageRoute =>
+  const switching = (verb: 'activate' | 'deactivate', done: string): PageRoute<'both'> =>
     pages.page({
+      for: 'both',
       method: 'POST',
       path: `/applications/{id}/${verb}`,
       role: 'administrator',
@@ -111,7 +113,7 @@ export function applicationPages(dependencies: PageDependencies): PageRoute[] {
       change: { lead: 'Removing a scope takes effect immediately, also for tokens that already have it.' },
     }),
     ...secretPages(dependencies),
-    pages.view('/applications/{id}', async (call) => {
+    pages.view('/applications/{id}', 'both', async (call) => {
       const application = await applications.get(pathId(call));
       const [user, products, tokens] = await Promise.all([
         store.users.get(application.userId),
@@ -124,6 +126,7 @@ export function applicationPages(dependencies: PageDependencies): PageRoute[] {
     switching('deactivate', 'The application is inactive: it gets no tokens, and its tokens are refused.'),
     ...pages.form(
       '/applications/{id}/revoke-tokens',
+      'both',
       recordForm({
         administration: applications,
         view: ({ csrf }, { id, name }, form) => {

@@ -9,7 +9,7 @@ import { refuseField } from '../../kernel/refusal.ts';
 import { validate } from '../../kernel/validation.ts';
 import type { PageCall, View } from '../call.ts';
 import { numberOf } from '../field-table.ts';
-import type { PageDependencies, PageRoute } from '../page.ts';
+import type { PageRoute, SharedPageDependencies } from '../page.ts';
 import { codePanels, copyable, definitionList, secretBox } from '../parts/details.ts';
 import { checkbox, type FormState, radioGroup } from '../parts/fields.ts';
 import { form } from '../parts/form.ts';
@@ -17,9 +17,15 @@ import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { recordForm } from '../record-form.ts';
 import { type Result, resultOf } from '../results.ts';
 
-export function secretPages({ pages, results, services: { applications }, publicUrl }: PageDependencies): PageRoute[] {
+export function secretPages({
+  pages,
+  results,
+  services: { applications },
+  publicUrl,
+}: SharedPageDependencies): PageRoute<'both'>[] {
   return pages.form(
     '/applications/{id}/regenerate-secret',
+    'both',
     recordForm({
       administration: applications,
       view: askView,

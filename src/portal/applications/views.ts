@@ -9,7 +9,7 @@ import type { TokensInForce } from '../../store/access.ts';
 import type { ApplicationListing } from '../../store/directory.ts';
 import type { PageCall, View } from '../call.ts';
 import { ownerFilter, ownerNames } from '../customers/owner.ts';
-import type { PageDependencies, PageRoute } from '../page.ts';
+import type { PageRoute, SharedPageDependencies } from '../page.ts';
 import { opens } from '../parts/catalogue-choices.ts';
 import { copyable, definitionList } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
@@ -21,8 +21,8 @@ import { countOf, relativeTime, spanText, time } from '../parts/text.ts';
 const PATH = '/applications';
 const SHOWN_SCOPES = 3;
 
-export function applicationListPage({ pages, store }: PageDependencies): PageRoute {
-  return pages.view(PATH, async (call) => {
+export function applicationListPage({ pages, store }: SharedPageDependencies): PageRoute<'both'> {
+  return pages.view(PATH, 'both', async (call) => {
     const { query } = call;
     const [text, scope, userId] = ['q', 'scope', 'user'].map((name) => query.get(name)?.trim() ?? '');
     const owner = await ownerFilter(store, query);

@@ -6,8 +6,8 @@ import { type Html, html } from '../../http/html.ts';
 import { NO_USES, type Uses } from '../../store/directory.ts';
 import { type PageCall, pathId, type View } from '../call.ts';
 import { eventTypeSections } from '../event-types/catalogue.ts';
-import { eventTypeBadges, sendSamplePage } from '../event-types/pages.ts';
-import type { PageDependencies, PageRoute } from '../page.ts';
+import { eventTypeBadges } from '../event-types/pages.ts';
+import type { PageRoute, SharedPageDependencies } from '../page.ts';
 import { definitionList } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
@@ -19,11 +19,11 @@ import { sendSampleSection } from '../webhooks/samples.ts';
 const PATH = '/event-types';
 const TITLE = 'Event catalogue';
 
-export function customerCataloguePages(dependencies: PageDependencies): PageRoute[] {
+export function customerCataloguePages(dependencies: SharedPageDependencies<'customers'>): PageRoute<'customers'>[] {
   const { pages, services, store } = dependencies;
   const usesOf = (names: readonly string[]) => store.uses.ofEventTypes(names, store.customerId);
   return [
-    pages.view(PATH, async (call) => {
+    pages.view(PATH, 'customers', async (call) => {
       const { query } = call;
       const text = readText(query, 'q');
       const all = eventCatalogue(await store.eventTypes.all(), 'public');
@@ -45,12 +45,11 @@ export function customerCataloguePages(dependencies: PageDependencies): PageRout
         results,
       });
     }),
-    pages.view(`${PATH}/{id}`, async (call) => {
+    pages.view(`${PATH}/{id}`, 'customers', async (call) => {
       const eventType = await services.eventTypes.get(pathId(call));
       const uses = (await usesOf([eventType.name])).get(eventType.name) ?? NO_USES;
       return eventTypeView(call, eventType, uses);
     }),
-    sendSamplePage(dependencies),
   ];
 }
 

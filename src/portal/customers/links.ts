@@ -10,7 +10,7 @@ import type { PageDependencies, PageRoute } from '../page.ts';
 import { brandMark } from '../parts/brand.ts';
 import { visitorOf } from '../sign-in.ts';
 
-export function portalLinkPages({ pages, services }: PageDependencies): PageRoute[] {
+export function portalLinkPages({ pages, services }: PageDependencies): PageRoute<'anyone'>[] {
   return [
     pages.openPage({
       method: 'GET',

@@ -6,7 +6,7 @@ import { ENDPOINT_WEBHOOKS_READ } from '../../kernel/limits/portal.ts';
 import { type Day, successRate, sumOfDays } from '../../observe/figures.ts';
 import type { LastOutcomes } from '../../store/deliveries.ts';
 import type { EndpointWebhook } from '../../store/directory.ts';
-import type { PageDependencies } from '../page.ts';
+import type { SharedPageDependencies } from '../page.ts';
 import { figures } from '../parts/details.ts';
 import { section } from '../parts/header.ts';
 import { attemptsText, rateTone } from '../parts/health.ts';
@@ -21,7 +21,7 @@ export type EndpointActivity = LastOutcomes & {
 
 /** The activity of each endpoint by its id. Of more than `ENDPOINT_WEBHOOKS_READ` webhooks, the oldest ones are read. */
 export async function readActivity(
-  { store, figures: kept, clock }: Pick<PageDependencies, 'store' | 'figures' | 'clock'>,
+  { store, figures: kept, clock }: Pick<SharedPageDependencies, 'store' | 'figures' | 'clock'>,
   endpointIds: readonly string[],
 ): Promise<(endpointId: string) => EndpointActivity> {
   const all = await store.directory.webhooksOf(endpointIds, ENDPOINT_WEBHOOKS_READ);

@@ -4,7 +4,7 @@ import { currentApiKey, type Endpoint } from '../../domain/endpoint.ts';
 import { type Html, html } from '../../http/html.ts';
 import { type AssetName, readAsset } from '../../kernel/assets.ts';
 import { type PageCall, pathId } from '../call.ts';
-import type { PageDependencies, PageRoute } from '../page.ts';
+import type { PageRoute, SharedPageDependencies } from '../page.ts';
 import { codePanels, copyable, definitionList, secretBox } from '../parts/details.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
@@ -13,8 +13,8 @@ import { verifyButton } from './challenge.ts';
 import { newWebhookOf } from './detail.ts';
 
 /** `/endpoints/{id}/receiver`: the same values later, without the secret. */
-export function receiverPage({ pages, services: { endpoints } }: PageDependencies): PageRoute {
-  return pages.view('/endpoints/{id}/receiver', async (call) => {
+export function receiverPage({ pages, services: { endpoints } }: SharedPageDependencies): PageRoute<'both'> {
+  return pages.view('/endpoints/{id}/receiver', 'both', async (call) => {
     const endpoint = await endpoints.get(pathId(call));
     const title = 'Receiver set-up';
     const crumbs = [

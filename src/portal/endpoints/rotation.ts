@@ -16,7 +16,7 @@ import {
   titlesOf,
   withoutSecrets,
 } from '../field-table.ts';
-import type { PageDefinition, PageDependencies, PageRoute } from '../page.ts';
+import type { PageDefinition, PageRoute, SharedPageDependencies } from '../page.ts';
 import { type Showing, secretBox } from '../parts/details.ts';
 import { type FormState, refusedForm } from '../parts/fields.ts';
 import { fieldGroup, moreFields } from '../parts/form.ts';
@@ -30,7 +30,12 @@ import { waitsUntil } from './detail.ts';
 import { endpointSettings } from './form.ts';
 import { secretRenewal } from './receiver.ts';
 
-export function rotationPages({ pages, results, services: { endpoints }, clock }: PageDependencies): PageRoute[] {
+export function rotationPages({
+  pages,
+  results,
+  services: { endpoints },
+  clock,
+}: SharedPageDependencies): PageRoute<'both'>[] {
   const secretDone: PageDefinition<PageCall>['respond'] = (call) =>
     results.once(call, async () => {
       const body = readForm(rotationFields(SECRET), call.form);
@@ -58,6 +63,7 @@ export function rotationPages({ pages, results, services: { endpoints }, clock }
   ).flatMap(([credential, respond]) => {
     return pages.form(
       `/endpoints/{id}/${credential.action}`,
+      'both',
       recordForm({
         administration: endpoints,
         settings: (endpoint) => endpointSettings(endpoint, clock()),

@@ -4,7 +4,7 @@ import { html } from '../../http/html.ts';
 import { USERS_SUGGESTED } from '../../kernel/limits/portal.ts';
 import type { Store } from '../../store/store.ts';
 import { OPERATOR } from '../customers/owner.ts';
-import type { PageDependencies, PageRoute } from '../page.ts';
+import type { PageRoute, SharedPageDependencies } from '../page.ts';
 import { type Suggestion, suggestionOptions } from '../parts/fields.ts';
 import { pageHeader } from '../parts/header.ts';
 import { readText } from '../query.ts';
@@ -22,8 +22,9 @@ export function userSuggestions(users: readonly User[]): Suggestion[] {
   }));
 }
 
-export function userSuggestionPage({ pages, store }: PageDependencies): PageRoute {
+export function userSuggestionPage({ pages, store }: SharedPageDependencies): PageRoute<'both'> {
   return pages.page({
+    for: 'both',
     method: 'GET',
     path: '/users/suggestions',
     role: 'administrator',

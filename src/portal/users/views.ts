@@ -7,7 +7,7 @@ import { type Html, html } from '../../http/html.ts';
 import type { UserListing } from '../../store/directory.ts';
 import type { PageCall, View } from '../call.ts';
 import { ownerFilter, ownerNames } from '../customers/owner.ts';
-import type { PageDependencies, PageRoute } from '../page.ts';
+import type { PageRoute, SharedPageDependencies } from '../page.ts';
 import { copyable, definitionList } from '../parts/details.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
 import { actionButton, buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
@@ -30,8 +30,8 @@ export const ROLE_TEXTS: Readonly<Record<Role, { readonly label: string; readonl
 };
 const ROLES = Object.keys(ROLE_TEXTS) as Role[];
 
-export function userListPage({ pages, store }: PageDependencies): PageRoute {
-  return pages.view(PATH, async (call) => {
+export function userListPage({ pages, store }: SharedPageDependencies): PageRoute<'both'> {
+  return pages.view(PATH, 'both', async (call) => {
     const { query } = call;
     const text = query.get('q')?.trim() ?? '';
     const role = readChoice(query, 'role', ROLES);

@@ -8,7 +8,7 @@ import type { Series } from '../../observe/figures.ts';
 import type { PageCall } from '../call.ts';
 import { attemptDetails } from '../deliveries/attempt.ts';
 import { attemptList } from '../deliveries/live.ts';
-import type { PageDependencies } from '../page.ts';
+import type { SharedPageDependencies } from '../page.ts';
 import { deliveriesChart, latencyChart, periodTabs, readPeriod } from '../parts/chart.ts';
 import { linkButton, section } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
@@ -17,7 +17,7 @@ import { countOf, countText, percentilesText, sentence, shareText, spanText, tim
 export type Activity = { readonly series: Series; readonly attempts: readonly AttemptRecord[] };
 
 export async function readActivity(
-  { figures, store }: Pick<PageDependencies, 'figures' | 'store'>,
+  { figures, store }: Pick<SharedPageDependencies, 'figures' | 'store'>,
   query: URLSearchParams,
   { progress: { webhookNumber } }: Webhook,
 ): Promise<Activity> {

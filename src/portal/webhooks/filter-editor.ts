@@ -14,7 +14,7 @@ import { type FilterPath, filterPaths } from '../../webhooks/filter-paths.ts';
 import { previewFilter } from '../../webhooks/filter-preview.ts';
 import { type FilterPreview, filterPreviewInput } from '../../webhooks/webhook-schema.ts';
 import type { FormField } from '../field-table.ts';
-import type { PageDependencies, PageRoute } from '../page.ts';
+import type { PageRoute, SharedPageDependencies } from '../page.ts';
 import { pageHeader } from '../parts/header.ts';
 import { jsonObject, placedProblem } from '../parts/json-field.ts';
 import { table } from '../parts/list.ts';
@@ -106,11 +106,12 @@ function subscribed(patterns: readonly string[], eventTypes: readonly EventType[
 const LATEST_READ = 20;
 
 export function filterPages(
-  { pages, store }: Pick<PageDependencies, 'pages' | 'store'>,
+  { pages, store }: Pick<SharedPageDependencies, 'pages' | 'store'>,
   patternsOf: (sent: URLSearchParams) => string[],
-): PageRoute[] {
+): PageRoute<'both'>[] {
   return [
     pages.page({
+      for: 'both',
       method: 'GET',
       path: PATHS,
       role: 'administrator',
@@ -122,6 +123,7 @@ export function filterPages(
       },
     }),
     pages.page({
+      for: 'both',
       method: 'POST',
       path: PREVIEW,
       role: 'administrator',

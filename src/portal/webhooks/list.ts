@@ -7,7 +7,7 @@ import type { WebhookListing } from '../../store/directory.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { PageCall } from '../call.ts';
 import { ownerFilter, ownerNames } from '../customers/owner.ts';
-import type { PageDependencies, PageRoute } from '../page.ts';
+import type { PageRoute, SharedPageDependencies } from '../page.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
 import { linkButton } from '../parts/header.ts';
 import { healthCell } from '../parts/health.ts';
@@ -24,8 +24,8 @@ const TYPES_SHOWN = 3;
 
 type Filter = { state: WebhookState | null; endpointId: string | null; keyName: string | null; text: string | null };
 
-export function webhookListPage({ pages, store, figures, hasPage }: PageDependencies): PageRoute {
-  return pages.view(PATH, async (call) => {
+export function webhookListPage({ pages, store, figures, hasPage }: SharedPageDependencies): PageRoute<'both'> {
+  return pages.view(PATH, 'both', async (call) => {
     const { query } = call;
     const asked: Filter = {
       state: readChoice(query, 'state', STATES),

@@ -9,7 +9,7 @@ import { webhookReader } from '../../webhooks/webhook-schema.ts';
 import { attempted, type PageCall, pathId, type Redirect, redirectTo, refusedTo } from '../call.ts';
 import { withOwner } from '../customers/owner.ts';
 import { type LiveReading, liveContent } from '../live-content.ts';
-import type { PageDependencies, PageRoute } from '../page.ts';
+import type { PageRoute, SharedPageDependencies } from '../page.ts';
 import { linkButton, pageHeader } from '../parts/header.ts';
 import { objectPatches } from '../parts/json-field.ts';
 import { withQuery } from '../parts/list.ts';
@@ -32,7 +32,7 @@ import { webhookListPage } from './list.ts';
 import { readerSection } from './reader.ts';
 import { samplesSection } from './samples.ts';
 
-export function webhookPages(dependencies: PageDependencies): PageRoute[] {
+export function webhookPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, services, store, clock, feed, testDelivery, hasPage, publicUrl } = dependencies;
   const { webhooks, endpoints, keys } = services;
 
@@ -42,8 +42,9 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
     return listing;
   };
 
-  const switching = (verb: 'start' | 'stop'): PageRoute =>
+  const switching = (verb: 'start' | 'stop'): PageRoute<'both'> =>
     pages.page({
+      for: 'both',
       method: 'POST',
       path: `/webhooks/{id}/${verb}`,
       role: 'operator',
@@ -72,6 +73,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
   };
 
   const entity = {
+    for: 'both' as const,
     list: { href: '/webhooks', label: 'Webhooks' },
     noun: 'webhook',
     nameOf: ({ name }: Webhook) => name,
@@ -121,6 +123,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
       },
     }),
     pages.page({
+      for: 'both',
       method: 'GET',
       path: '/webhooks/new/rule',
       role: 'administrator',
@@ -132,7 +135,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
       },
     }),
     ...filterPages(dependencies, patternsOf),
-    pages.view('/webhooks/{id}', async (call) => {
+    pages.view('/webhooks/{id}', 'both', async (call) => {
       const listing = await found(call);
       const attempt = await testOf(call, listing);
       const test = attempt === null ? null : testSection(attempt, await urlOf(listing.webhook));
@@ -146,7 +149,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
         hasCharts: true,
       });
     }),
-    pages.stream('/webhooks/{id}/live', async (call) => {
+    pages.stream('/webhooks/{id}/live', 'both', async (call) => {
       const { id } = (await found(call)).webhook;
       return liveContent(feed, id, call.signal, async () =>
         readPage({ ...call, now: clock() }, await found(call), null),
@@ -155,6 +158,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
     switching('start'),
     switching('stop'),
     pages.page({
+      for: 'both',
       method: 'POST',
       path: '/webhooks/{id}/test',
       role: 'operator',
