@@ -14,6 +14,7 @@ import { makeApplication, makeUser, openTestServices, type TestServices, tokenOf
 import { onSqlite } from './support/store.ts';
 
 const ROUTE: Route = {
+  for: 'anyone',
   method: 'GET',
   path: '/ours/{id}',
   access: 'open',

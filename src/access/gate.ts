@@ -113,6 +113,16 @@ export function requireScope(
   }
 }
 
+/** Throws 401 for a caller of a customer, whatever scopes it holds: the route serves only the operator. */
+export function requireOperator({ customerId }: Pick<Caller, 'customerId'>): void {
+  if (customerId !== null) throw operatorOnly();
+}
+
+/** Refuses a caller of a customer. */
+export function operatorOnly(): Refusal {
+  return insufficientPermission('this is only for applications of the operator');
+}
+
 /** Refuses a request that no rule of the catalogue matches. */
 export function insufficientScope(description: string): Refusal {
   return unauthorized('insufficient_scope', description, {});

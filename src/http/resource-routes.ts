@@ -9,47 +9,60 @@ import type { After, Beside, Filter } from '../store/port/resource.ts';
 import { actingOn, changed, ETAG, IF_MATCH, IF_NONE_MATCH, NOT_MODIFIED, read, type Shown } from './conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from './once.ts';
 import { listQuery, PAGE_QUERY, pageReply, readListQuery } from './paging.ts';
-import { type Call, callerOf, jsonBody, patchBody, type Reply, type Route } from './route.ts';
+import { type Call, callerOf, jsonBody, patchBody, type Reply, type Route, type ServedTo } from './route.ts';
 
 export const EDGE = '/services/api/x/edge/v1';
 
-export type ResourceRoutes<Record extends { readonly id: string }, Made, Body, Input> = {
+type Resource<For extends ServedTo, Record> = {
+  readonly for: For;
   /** For the path and the tag: `applications`. */
   readonly path: string;
   /** Singular, for summaries: `application`. */
   readonly noun: string;
+  readonly view: z.ZodType;
+  show(record: Record): { readonly id: string };
+};
+
+type ReadRoutes<For extends ServedTo, Record> = Resource<For, Record> & {
+  readonly administration: {
+    get(id: string): Promise<Record>;
+    list(after: After, limit: number, filter?: Filter): Promise<Record[]>;
+  };
+  /** Filters and orders. Without them, the list is in order of creation. */
+  readonly list?: ListRules;
+};
+
+type ChangeRoutes<For extends ServedTo, Record, Made, Body, Input> = Resource<For, Record> & {
   readonly reader: InputReader<Body, Input>;
   /** The schema of a patch, where that may not name every field. */
   readonly patchInput?: z.ZodType;
-  readonly view: z.ZodType;
   /** The reply to `POST`, if it contains a secret. Default: `view`. */
   readonly createdView?: z.ZodType;
   readonly administration: {
     create(input: Input, acting: Acting, more: { readonly beside: Beside<Made> }): Promise<Made>;
-    get(id: string): Promise<Record>;
-    list(after: After, limit: number, filter?: Filter): Promise<Record[]>;
     patch(id: string, patch: MergePatch<Body>, acting: Acting): Promise<Record>;
     remove(id: string, acting: Acting): Promise<void>;
   };
   /** Other replies of `POST` and `PATCH`. */
   readonly changeReplies?: Route['replies'];
-  show(record: Record): { readonly id: string };
   /** The reply to `POST`. */
   showMade(made: Made): Shown & { readonly shown: { readonly id: string } };
   readonly once: Once;
-  /** Filters and orders. Without them, the list is in order of creation. */
-  readonly list?: ListRules;
 };
 
-export function resourceRoutes<Record extends { readonly id: string }, Made, Body, Input>(
-  resource: ResourceRoutes<Record, Made, Body, Input>,
-): Route[] {
-  const { path, noun, reader, patchInput = reader.schema, view, createdView = view, changeReplies } = resource;
-  const { administration, show, showMade, once, list } = resource;
+export function resourceRoutes<For extends ServedTo, Record extends { readonly id: string }, Made, Body, Input>(
+  resource: ReadRoutes<For, Record> & ChangeRoutes<For, Record, Made, Body, Input>,
+): Route<For>[] {
+  return [...readRoutes(resource), ...changeRoutes(resource)];
+}
+
+/** List and read. */
+export function readRoutes<For extends ServedTo, Record extends { readonly id: string }>(
+  resource: ReadRoutes<For, Record>,
+): Route<For>[] {
+  const { path, noun, view, administration, show, list } = resource;
+  const shared = { for: resource.for, access: 'guarded', tag: path } as const;
   const collection = `${EDGE}/${path}`;
-  const item = `${collection}/{id}`;
-  const shared = { access: 'guarded', tag: path } as const;
-  const name = pascalCase(noun);
   return [
     {
       ...shared,
@@ -72,6 +85,30 @@ export function resourceRoutes<Record extends { readonly id: string }, Made, Bod
     },
     {
       ...shared,
+      method: 'GET',
+      path: `${collection}/{id}`,
+      operationId: `get${pascalCase(noun)}`,
+      summary: `Read ${article(noun)}`,
+      headers: IF_NONE_MATCH,
+      replies: { 200: { description: `The ${noun}`, schema: view, headers: ETAG }, ...NOT_MODIFIED },
+      respond: async (call) => read(call, show(await administration.get(idOf(call)))),
+    },
+  ];
+}
+
+/** Create, change and delete. */
+export function changeRoutes<For extends ServedTo, Record extends { readonly id: string }, Made, Body, Input>(
+  resource: ChangeRoutes<For, Record, Made, Body, Input>,
+): Route<For>[] {
+  const { path, noun, reader, patchInput = reader.schema, view, createdView = view, changeReplies } = resource;
+  const { administration, show, showMade, once } = resource;
+  const collection = `${EDGE}/${path}`;
+  const item = `${collection}/{id}`;
+  const shared = { for: resource.for, access: 'guarded', tag: path } as const;
+  const name = pascalCase(noun);
+  return [
+    {
+      ...shared,
       method: 'POST',
       path: collection,
       operationId: `create${name}`,
@@ -85,16 +122,6 @@ export function resourceRoutes<Record extends { readonly id: string }, Made, Bod
           (made) => created(collection, showMade(made)),
           (beside) => administration.create(reader.create(call.body), actingOf(callerOf(call)), { beside }),
         ),
-    },
-    {
-      ...shared,
-      method: 'GET',
-      path: item,
-      operationId: `get${name}`,
-      summary: `Read ${article(noun)}`,
-      headers: IF_NONE_MATCH,
-      replies: { 200: { description: `The ${noun}`, schema: view, headers: ETAG }, ...NOT_MODIFIED },
-      respond: async (call) => read(call, show(await administration.get(idOf(call)))),
     },
     {
       ...shared,
@@ -127,14 +154,14 @@ export function resourceRoutes<Record extends { readonly id: string }, Made, Bod
 }
 
 /** `POST {collection}/{id}/{verb}`. `If-Match` is checked through `acting` if the resource itself changes, else with `requireMatch`. */
-export function actionRoute(
+export function actionRoute<For extends ServedTo>(
   path: string,
   verb: string,
   summary: string,
-  more: Pick<Route, 'operationId' | 'description' | 'headers' | 'body' | 'replies' | 'promisesNothing'> & {
+  more: Pick<Route<For>, 'for' | 'operationId' | 'description' | 'headers' | 'body' | 'replies' | 'promisesNothing'> & {
     respond(call: Call, id: string, acting: Acting): Promise<Reply>;
   },
-): Route {
+): Route<For> {
   const { respond, headers, ...described } = more;
   return {
     ...described,

@@ -81,7 +81,15 @@ type OpenAuthentication = {
 /** A header or query parameter. `schema` is for OpenAPI. */
 export type Parameter = { readonly schema: z.ZodType; readonly description: string };
 
-export type Route = {
+/**
+ * Whom a route or a page serves. `operator`: only the operator. `both`: customers too, each with a route that is made over its part of the
+ * service. `customers`: only customers, at an address where the operator has another page or none. `anyone`: it shows nothing of anybody, or
+ * looks itself at who asks.
+ */
+export type ServedTo = 'operator' | 'both' | 'customers' | 'anyone';
+
+export type Route<For extends ServedTo = ServedTo> = {
+  readonly for: For;
   readonly method: Method;
   /** As in the API catalogue: `{name}` matches one segment. */
   readonly path: string;

@@ -51,6 +51,21 @@ export type Services = {
   readonly readRecords: ReadRecordsOf;
 };
 
+/**
+ * The use cases of the routes and pages that serve customers too. For a customer they are made over its part of the store
+ * (`customer-services.ts`). None of them reaches others: there are no customers, portal links, API products, employees, tokens or erasures,
+ * and event types can only be read.
+ */
+export type SharedServices = Pick<
+  Services,
+  'usage' | 'users' | 'applications' | 'publish' | 'endpoints' | 'keys' | 'webhooks' | 'deliveries' | 'readRecords'
+> & {
+  readonly invitations: Pick<Invitations, 'invite'>;
+  readonly eventTypes: Pick<EventTypes, 'get' | 'list'>;
+  readonly sessions: Pick<Sessions, 'ofUser' | 'signOut' | 'end' | 'endAll' | 'confirm' | 'changePassword'>;
+  readonly passkeys: Pick<Passkeys, 'isPossible' | 'ofUser' | 'beginRegistration' | 'register' | 'remove'>;
+};
+
 export type ServiceDependencies = {
   readonly store: Store;
   readonly clock: Clock;

@@ -153,9 +153,11 @@ async function openWorld(t: TestContext): Promise<World> {
     return createCustomerServices(parts as unknown as Parameters<typeof createCustomerServices>[0], id);
   };
   const [a, b] = [await customer('a'), await customer('b')];
+  /** `readingServices` reads all of them. Those that customers do not have are not called. */
+  const full = ({ services }: CustomerServices): Services => ({ ...s, ...services }) as unknown as Services;
   const sides = {
-    a: sideOf(readingServices(a.services), a.store.customerId),
-    b: sideOf(readingServices(b.services), b.store.customerId),
+    a: sideOf(readingServices(full(a)), a.store.customerId),
+    b: sideOf(readingServices(full(b)), b.store.customerId),
     operator: sideOf(s, null),
   };
   return { s, figures, sides, own: a };

@@ -33,6 +33,7 @@ async function listening(
   { observe, bodies = createBodies(), ...rest }: Pick<Route, 'admit' | 'respond'> & Partial<Route> & Served,
 ): Promise<{ port: number }> {
   const route: Route = {
+    for: 'anyone',
     ...{ method: 'POST', path: '/body', access: 'open', tag: 'test', summary: 'Reads a body', replies: {} },
     body: { maxBytes: 100_000, types: ['application/json'], schema: z.unknown() },
     ...rest,

@@ -20,6 +20,7 @@ type Streaming = {
 
 async function startStreaming(t: TestContext, source: (call: Call) => AsyncIterable<string>): Promise<Streaming> {
   const route: Route = {
+    for: 'anyone',
     method: 'GET',
     path: '/stream',
     access: 'open',

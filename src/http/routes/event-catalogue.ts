@@ -33,6 +33,7 @@ export function eventCatalogueRoutes({ eventTypes, gate }: Dependencies): Route[
     const made = new Map<'all' | 'public', Rendered & { readonly version: string }>();
     return {
       ...about,
+      for: 'anyone',
       method: 'GET',
       access: 'open',
       authentication: { by: ['none', 'bearer'], scope: 'webhooks:view' },

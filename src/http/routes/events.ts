@@ -1,5 +1,4 @@
 /** Events, deliveries and the audit log (contract §4). */
-
 import { z } from 'zod';
 import { actingOf } from '../../access/callers.ts';
 import type { DeliveryState } from '../../domain/webhook.ts';
@@ -11,7 +10,7 @@ import { customerIdView, id, instant, isoInstant, moment, NOT_A_MOMENT, page } f
 import { slices } from '../../kernel/slices.ts';
 import { validate } from '../../kernel/validation.ts';
 import { CUSTOMER_FILTER, type Filters, textFilter } from '../../resources/list-rules.ts';
-import type { Services } from '../../services/services.ts';
+import type { SharedServices } from '../../services/services.ts';
 import type { AuditFilter, AuditRecord } from '../../store/port/audit.ts';
 import type { Store } from '../../store/port/store.ts';
 import {
@@ -27,7 +26,7 @@ import { actionRoute, EDGE, idOf, ok } from '../resource-routes.ts';
 import { callerOf, emptyInput, jsonBody, type Route } from '../route.ts';
 
 type Dependencies = {
-  readonly services: Pick<Services, 'publish' | 'deliveries'>;
+  readonly services: Pick<SharedServices, 'publish' | 'deliveries'>;
   readonly store: Pick<Store, 'audit'>;
 };
 
@@ -56,13 +55,14 @@ const auditView = z
   })
   .meta({ id: 'AuditEntry', description: 'Who changed what; secrets are masked.' });
 
-export function eventRoutes({ services: { publish, deliveries }, store: { audit } }: Dependencies): Route[] {
+export function eventRoutes({ services: { publish, deliveries }, store: { audit } }: Dependencies): Route<'both'>[] {
   const showDelivery = async (id: string): Promise<object> => {
     const { delivery, attempts } = await deliveries.get(id);
     return { ...viewDelivery(delivery), attempts: attempts.map(viewAttempt) };
   };
   return [
     {
+      for: 'both',
       method: 'POST',
       path: `${EDGE}/events`,
       access: 'guarded',
@@ -86,6 +86,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       },
     },
     {
+      for: 'both',
       method: 'GET',
       path: `${EDGE}/deliveries`,
       access: 'guarded',
@@ -111,6 +112,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       },
     },
     {
+      for: 'both',
       method: 'GET',
       path: `${EDGE}/deliveries/{id}`,
       access: 'guarded',
@@ -122,6 +124,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       respond: async (call) => read(call, await showDelivery(idOf(call))),
     },
     actionRoute('deliveries', 'replay', 'Send a delivered or dead delivery again', {
+      for: 'both',
       operationId: 'replayDelivery',
       body: jsonBody(emptyInput, { optional: true }),
       replies: { 200: { description: 'The delivery as it is now', schema: deliveryView } },
@@ -132,6 +135,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       },
     }),
     {
+      for: 'both',
       method: 'GET',
       path: `${EDGE}/audit`,
       access: 'guarded',
@@ -152,6 +156,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       },
     },
     {
+      for: 'both',
       method: 'GET',
       path: `${EDGE}/audit/{id}`,
       access: 'guarded',

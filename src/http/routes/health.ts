@@ -33,7 +33,7 @@ export function healthRoutes({
   stopwatch = () => performance.now(),
   writeMs = READY_WRITE_MS,
 }: Dependencies): Route[] {
-  const shared = { method: 'GET', access: 'open', tag: 'operation' } as const;
+  const shared = { for: 'anyone', method: 'GET', access: 'open', tag: 'operation' } as const;
   const write = async (): Promise<Refusal | null> => {
     try {
       await store.settings.proveWritable(clock());

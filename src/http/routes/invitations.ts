@@ -50,8 +50,9 @@ type InviteDependencies = {
 };
 
 /** The guarded route that makes an invitation. */
-export function inviteRoute({ invitations, once, publicUrl }: InviteDependencies): Route {
+export function inviteRoute({ invitations, once, publicUrl }: InviteDependencies): Route<'both'> {
   return actionRoute('users', 'invite', 'Make a one-time link by which the user sets a password', {
+    for: 'both',
     operationId: 'inviteUser',
     headers: IDEMPOTENCY_KEY,
     body: jsonBody(emptyInput, { optional: true }),
@@ -83,7 +84,8 @@ export function invitationRoutes(dependencies: Dependencies): Route[] {
   };
   const lookOf = async ({ customerId }: User): Promise<PageLook | null> =>
     customerId === null ? null : customersLook();
-  const page: Pick<Route, 'path' | 'access' | 'tag' | 'refuse'> = {
+  const page: Pick<Route, 'for' | 'path' | 'access' | 'tag' | 'refuse'> = {
+    for: 'anyone',
     path: `${INVITATIONS_PATH}/{token}`,
     access: 'open',
     tag: 'invitations',

@@ -33,7 +33,10 @@ export const oauthErrorSchema = z
 /** The body of a refusal: the first for JSON, the second for a form. */
 const oauthRefusal: z.ZodType = z.union([errorBodySchema, oauthErrorSchema]);
 
-type OauthRoute = Pick<Route, 'path' | 'operationId' | 'authentication' | 'summary' | 'body' | 'replies' | 'respond'> &
+type OauthRoute = Pick<
+  Route,
+  'for' | 'path' | 'operationId' | 'authentication' | 'summary' | 'body' | 'replies' | 'respond'
+> &
   Partial<Pick<Route, 'refuse' | 'promisesNothing' | 'metered'>>;
 
 /**
@@ -354,6 +357,7 @@ type Dependencies = { readonly tokens: Pick<Tokens, 'issue'>; readonly authentic
 export function tokenRoutes({ tokens, authentication }: Dependencies): Route[] {
   return [
     oauthRoute({
+      for: 'anyone',
       path: TOKEN_PATH,
       metered: 'token',
       // It answers only what it wrote.

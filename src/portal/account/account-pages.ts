@@ -1,5 +1,4 @@
 /** The user's own account: password, passkeys, sessions and theme. */
-
 import type { Sessions } from '../../access/sessions.ts';
 import { refuseBlocked } from '../../domain/throttle.ts';
 import type { Passkey, Session, User } from '../../domain/user.ts';
@@ -10,7 +9,7 @@ import { Refusal } from '../../kernel/refusal.ts';
 import { browserName, originOf } from '../frame/browser.ts';
 import { ownPath, type PageCall, redirectTo, type View } from '../frame/call.ts';
 import { clearCookie, SESSION_COOKIE, setThemeCookie } from '../frame/cookies.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { SIGN_IN_PATH } from '../frame/request-context.ts';
 import { definitionList } from '../parts/details.ts';
 import { type FormState, newForm, refusedForm, textField } from '../parts/fields.ts';
@@ -23,7 +22,7 @@ import { tooOften } from '../sign-in/sign-in-pages.ts';
 
 const NOBODY_TYPED: AccountForms = { password: newForm(), passkey: newForm() };
 
-export function accountPages(dependencies: PageDependencies): PageRoute[] {
+export function accountPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, services } = dependencies;
   const { sessions, passkeys } = services;
   const placeOf = ({ request, visitor }: PageCall) => ({ origin: originOf(request), visitor });
@@ -42,8 +41,9 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
     refusedForm(call.form, refusal);
 
   return [
-    pages.view('/account', (call) => (call.user.id === null ? Promise.resolve(linkView(call)) : show(call))),
+    pages.view('/account', 'both', (call) => (call.user.id === null ? Promise.resolve(linkView(call)) : show(call))),
     pages.page({
+      for: 'both',
       method: 'POST',
       path: '/account/password',
       role: 'viewer',
@@ -59,6 +59,7 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
       invalid: (call, refusal) => show(call, { password: refused(call, refusal) }),
     }),
     pages.page({
+      for: 'both',
       method: 'POST',
       path: '/account/passkeys/options',
       role: 'viewer',
@@ -72,6 +73,7 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
       invalid: (call, refusal) => show(call, { passkey: refused(call, refusal) }),
     }),
     pages.page({
+      for: 'both',
       method: 'POST',
       path: '/account/passkeys',
       role: 'viewer',
@@ -86,7 +88,7 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
       },
       invalid: (call, refusal) => show(call, { passkey: refused(call, refusal) }),
     }),
-    pages.view('/account/passkeys/{id}/remove', async (call) => {
+    pages.view('/account/passkeys/{id}/remove', 'both', async (call) => {
       const { params, csrf } = call;
       const passkey = (await passkeys.ofUser(accountOf(call).id)).find(({ id }) => id === params.id);
       if (passkey === undefined) throw new Refusal('not_found', 'there is no such passkey');
@@ -98,6 +100,7 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
       });
     }),
     pages.page({
+      for: 'both',
       method: 'POST',
       path: '/account/passkeys/{id}/remove',
       role: 'viewer',
@@ -129,7 +132,7 @@ function linkView({ role, session }: PageCall): View {
 }
 
 /** Bounds guesses of the password from an unattended browser. */
-function throttledConfirm({ throttle, clock, services: { sessions } }: PageDependencies): Sessions['confirm'] {
+function throttledConfirm({ throttle, clock, services: { sessions } }: SharedPageDependencies): Sessions['confirm'] {
   return async (userId, password, field) => {
     const attempt = { network: 'account', clientId: userId };
     refuseBlocked(await throttle.blockedForMs(attempt, clock()), tooOften);
@@ -146,9 +149,10 @@ function throttledConfirm({ throttle, clock, services: { sessions } }: PageDepen
   };
 }
 
-export function sessionPages({ pages, services: { sessions } }: PageDependencies): PageRoute[] {
+export function sessionPages({ pages, services: { sessions } }: SharedPageDependencies): PageRoute<'both'>[] {
   return [
     pages.page({
+      for: 'both',
       method: 'POST',
       path: '/account/sessions/{id}/end',
       role: 'viewer',
@@ -158,6 +162,7 @@ export function sessionPages({ pages, services: { sessions } }: PageDependencies
       },
     }),
     pages.page({
+      for: 'both',
       method: 'POST',
       path: '/account/sign-out-everywhere',
       role: 'viewer',
@@ -171,7 +176,7 @@ export function sessionPages({ pages, services: { sessions } }: PageDependencies
   ];
 }
 
-export function themePages({ pages }: PageDependencies): PageRoute[] {
+export function themePages({ pages }: SharedPageDependencies): PageRoute<'anyone'>[] {
   return [
     pages.openPage({
       method: 'POST',

@@ -1,5 +1,4 @@
 /** The fields of an application, and its registration with an existing user or a new service account. */
-
 import type { ApplicationInput, WithSecret } from '../../access/applications.ts';
 import { type Users, userReader } from '../../access/users.ts';
 import type { Application } from '../../domain/application.ts';
@@ -9,7 +8,7 @@ import { type Html, html } from '../../http/html.ts';
 import { TOKEN_VALIDITY_MAX_SECONDS, TOKEN_VALIDITY_MIN_SECONDS } from '../../kernel/limits/limits.ts';
 import { Refusal, refuseField } from '../../kernel/refusal.ts';
 import type { PageCall } from '../frame/call.ts';
-import type { PageDependencies } from '../frame/page.ts';
+import type { SharedPageDependencies } from '../frame/page.ts';
 import { scopeChoices } from '../parts/catalogue-choices.ts';
 import { type FormState, refusedForm } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
@@ -143,7 +142,7 @@ export function requireScopes(body: Body, before: Application | null): void {
 /** Stands for the account of a new application until there is one. */
 export const ACCOUNT_TO_COME = '00000000-0000-7000-8000-000000000000';
 
-type Dependencies = Pick<PageDependencies, 'services' | 'store'>;
+type Dependencies = Pick<SharedPageDependencies, 'services' | 'store'>;
 
 /**
  * Registers the application. A new service account is deleted again if the application is refused. In a customer's portal the application

@@ -1,12 +1,11 @@
 /** The pages of applications: the programs that get tokens, with their credentials and tokens. */
-
 import { applicationReader } from '../../access/applications.ts';
 import type { Application } from '../../domain/application.ts';
 import { TOKEN_VALIDITY_DEFAULT_SECONDS } from '../../kernel/limits/limits.ts';
 import { TOKENS_COUNTED } from '../../kernel/limits/portal.ts';
 import { checkAll, refuseField } from '../../kernel/refusal.ts';
 import { attempted, pathId } from '../frame/call.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { confirmPage } from '../parts/form.ts';
 import { withQuery } from '../parts/list.ts';
 import { OPERATOR, productsForCustomers, withOwner } from '../record/owner.ts';
@@ -27,10 +26,11 @@ import { registeredResult, secretPages } from './secret-pages.ts';
 
 const LIST = { href: '/applications', label: 'Applications' };
 
-export function applicationPages(dependencies: PageDependencies): PageRoute[] {
+export function applicationPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, results, services, store, publicUrl, offered } = dependencies;
   const { applications } = services;
   const entity = {
+    for: 'both' as const,
     list: LIST,
     noun: 'application',
     nameOf: ({ name }: Application) => name,
@@ -40,8 +40,9 @@ export function applicationPages(dependencies: PageDependencies): PageRoute[] {
   const userIdOf = async (customerId: string | null, userName: string): Promise<string> =>
     (await store.users.getByName(customerId, userName))?.id ?? userName;
 
-  const switching = (verb: 'activate' | 'deactivate', done: string): PageRoute =>
+  const switching = (verb: 'activate' | 'deactivate', done: string): PageRoute<'both'> =>
     pages.page({
+      for: 'both',
       method: 'POST',
       path: `/applications/{id}/${verb}`,
       role: 'administrator',
@@ -111,7 +112,7 @@ export function applicationPages(dependencies: PageDependencies): PageRoute[] {
       change: { lead: 'Removing a scope takes effect immediately, also for tokens that already have it.' },
     }),
     ...secretPages(dependencies),
-    pages.view('/applications/{id}', async (call) => {
+    pages.view('/applications/{id}', 'both', async (call) => {
       const application = await applications.get(pathId(call));
       const [user, products, tokens] = await Promise.all([
         store.users.get(application.userId),
@@ -124,6 +125,7 @@ export function applicationPages(dependencies: PageDependencies): PageRoute[] {
     switching('deactivate', 'The application is inactive: it gets no tokens, and its tokens are refused.'),
     ...pages.form(
       '/applications/{id}/revoke-tokens',
+      'both',
       recordForm({
         administration: applications,
         view: ({ csrf }, { id, name }, form) => {

@@ -1,5 +1,4 @@
 /** `/applications` and `/applications/{id}`: the programs that can get tokens, each with its scopes, its user and its credentials. */
-
 import { isAllowed, requireRightsOfApplication } from '../../access/containment.ts';
 import type { Application } from '../../domain/application.ts';
 import type { ApiProduct } from '../../domain/catalogue.ts';
@@ -8,7 +7,7 @@ import { type Html, html } from '../../http/html.ts';
 import type { TokensInForce } from '../../store/port/access.ts';
 import type { ApplicationListing } from '../../store/port/directory.ts';
 import type { PageCall, View } from '../frame/call.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { opens } from '../parts/catalogue-choices.ts';
 import { copyable, definitionList } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
@@ -21,8 +20,8 @@ import { ownerFilter, ownerNames } from '../record/owner.ts';
 const PATH = '/applications';
 const SHOWN_SCOPES = 3;
 
-export function applicationListPage({ pages, store }: PageDependencies): PageRoute {
-  return pages.view(PATH, async (call) => {
+export function applicationListPage({ pages, store }: SharedPageDependencies): PageRoute<'both'> {
+  return pages.view(PATH, 'both', async (call) => {
     const { query } = call;
     const [text, scope, userId] = ['q', 'scope', 'user'].map((name) => query.get(name)?.trim() ?? '');
     const owner = await ownerFilter(store, query);

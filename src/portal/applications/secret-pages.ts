@@ -1,5 +1,4 @@
 /** Client secrets: shown once when an application is registered and when its secret is replaced. */
-
 import { regenerateInput, type WithSecret } from '../../access/applications.ts';
 import type { Application } from '../../domain/application.ts';
 import { type Html, html } from '../../http/html.ts';
@@ -8,7 +7,7 @@ import { SECRET_OVERLAP_MAX_SECONDS } from '../../kernel/limits/limits.ts';
 import { refuseField } from '../../kernel/refusal.ts';
 import { validate } from '../../kernel/validation.ts';
 import type { PageCall, View } from '../frame/call.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
 import { codePanels, copyable, definitionList, secretBox } from '../parts/details.ts';
 import { checkbox, type FormState, radioGroup } from '../parts/fields.ts';
@@ -17,9 +16,15 @@ import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { numberOf } from '../record/field-table.ts';
 import { recordForm } from '../record/record-form.ts';
 
-export function secretPages({ pages, results, services: { applications }, publicUrl }: PageDependencies): PageRoute[] {
+export function secretPages({
+  pages,
+  results,
+  services: { applications },
+  publicUrl,
+}: SharedPageDependencies): PageRoute<'both'>[] {
   return pages.form(
     '/applications/{id}/regenerate-secret',
+    'both',
     recordForm({
       administration: applications,
       view: askView,

@@ -1,12 +1,11 @@
 /** The audit log: who changed what, and how. */
-
 import type { AuditAction } from '../../domain/audit.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { isObject } from '../../kernel/validation.ts';
 import { type AuditFilter, type AuditRecord, OPERATOR_ACTOR } from '../../store/port/audit.ts';
 import type { Store } from '../../store/port/store.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readInstant } from '../frame/query.ts';
 import { operatorName } from '../parts/brand.ts';
 import { copyable } from '../parts/details.ts';
@@ -20,9 +19,9 @@ const PATH = '/audit';
 const NAMES = ['actor', 'action', 'target', 'since', 'until'] as const;
 const FILTERS = [...NAMES, 'customer'] as const;
 
-export function auditPages({ pages, store, hasPage }: PageDependencies): PageRoute[] {
+export function auditPages({ pages, store, hasPage }: SharedPageDependencies): PageRoute<'both'>[] {
   return [
-    pages.view(PATH, async ({ query, brand }) => {
+    pages.view(PATH, 'both', async ({ query, brand }) => {
       const owner = await ownerFilter(store, query);
       const filter = { ...(await readFilter(query, store)), ...owner.filter };
       const { items, nextCursor } = await readListed(
@@ -50,7 +49,7 @@ export function auditPages({ pages, store, hasPage }: PageDependencies): PageRou
 }
 
 /** The actor may be a user name. `since` and `until` are in UTC. */
-async function readFilter(query: URLSearchParams, store: PageDependencies['store']): Promise<AuditFilter> {
+async function readFilter(query: URLSearchParams, store: SharedPageDependencies['store']): Promise<AuditFilter> {
   const [actor, action, target] = [query.get('actor')?.trim(), query.get('action'), query.get('target')?.trim()];
   const since = readInstant(query, 'since');
   const until = readInstant(query, 'until');

@@ -1,13 +1,12 @@
 /** The event catalogue in a customer's portal: the public event types by group, each with its sample, its schema and what arrives. */
-
 import type { EventType } from '../../domain/event.ts';
 import { eventCatalogue } from '../../events/catalogue.ts';
 import { type Html, html } from '../../http/html.ts';
 import { NO_USES, type Uses } from '../../store/port/directory.ts';
 import { eventTypeSections } from '../event-types/event-catalogue-pages.ts';
-import { eventTypeBadges, sendSamplePage } from '../event-types/event-type-pages.ts';
+import { eventTypeBadges } from '../event-types/event-type-pages.ts';
 import { type PageCall, pathId, type View } from '../frame/call.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { definitionList } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
@@ -19,11 +18,11 @@ import { sendSampleSection } from '../webhooks/sample-events.ts';
 const PATH = '/event-types';
 const TITLE = 'Event catalogue';
 
-export function customerCataloguePages(dependencies: PageDependencies): PageRoute[] {
+export function customerCataloguePages(dependencies: SharedPageDependencies<'customers'>): PageRoute<'customers'>[] {
   const { pages, services, store } = dependencies;
   const usesOf = (names: readonly string[]) => store.uses.ofEventTypes(names, store.customerId);
   return [
-    pages.view(PATH, async (call) => {
+    pages.view(PATH, 'customers', async (call) => {
       const { query } = call;
       const text = readText(query, 'q');
       const all = eventCatalogue(await store.eventTypes.all(), 'public');
@@ -48,12 +47,11 @@ export function customerCataloguePages(dependencies: PageDependencies): PageRout
         results,
       });
     }),
-    pages.view(`${PATH}/{id}`, async (call) => {
+    pages.view(`${PATH}/{id}`, 'customers', async (call) => {
       const eventType = await services.eventTypes.get(pathId(call));
       const uses = (await usesOf([eventType.name])).get(eventType.name) ?? NO_USES;
       return eventTypeView(call, eventType, uses);
     }),
-    sendSamplePage(dependencies),
   ];
 }
 

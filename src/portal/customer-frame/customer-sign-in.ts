@@ -11,7 +11,7 @@ import { signInForms } from '../sign-in/sign-in-pages.ts';
 /** Stands for every id that no customer can have, so that the form tells nothing about ids. */
 const UNKNOWN = 'unknown';
 
-export function customerSignInPages(dependencies: PageDependencies): PageRoute[] {
+export function customerSignInPages(dependencies: PageDependencies): PageRoute<'anyone'>[] {
   return [
     ...signInForms(dependencies, {
       path: `${SIGN_IN_PATH}/{customerId}`,
@@ -25,7 +25,7 @@ export function customerSignInPages(dependencies: PageDependencies): PageRoute[]
 }
 
 /** The script tells the page around a frame that the session has ended. */
-function sessionEndedPage({ pages }: PageDependencies): PageRoute {
+function sessionEndedPage({ pages }: PageDependencies): PageRoute<'anyone'> {
   return pages.openPage({
     method: 'GET',
     path: SESSION_ENDED_PATH,

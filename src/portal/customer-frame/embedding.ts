@@ -48,5 +48,15 @@ export function accentRoute(): Route {
 }
 
 function asset(path: string, respond: Route['respond']): Route {
-  return { method: 'GET', path, access: 'open', tag: 'portal', summary: path, freeQuery: true, replies: {}, respond };
+  return {
+    for: 'anyone',
+    method: 'GET',
+    path,
+    access: 'open',
+    tag: 'portal',
+    summary: path,
+    freeQuery: true,
+    replies: {},
+    respond,
+  };
 }

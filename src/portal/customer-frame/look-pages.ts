@@ -20,7 +20,7 @@ import { EMBED_PATH, embedIntegrity } from './embedding.ts';
 
 const PATH = '/settings/customers-portal';
 
-export function lookPages(dependencies: PageDependencies): PageRoute[] {
+export function lookPages(dependencies: PageDependencies): PageRoute<'operator'>[] {
   const { pages, store, ids, clock } = dependencies;
   const current = async (): Promise<PortalTheme> => (await store.settings.portalTheme()) ?? NO_THEME;
   const look = recordForm<PortalTheme>({
@@ -46,7 +46,10 @@ export function lookPages(dependencies: PageDependencies): PageRoute[] {
     compared: (fields) => Object.fromEntries(Object.keys(LOOK_FIELDS).map((name) => [name, fields.get(name)])),
   });
   const { show, ...sent } = look;
-  return [pages.view(PATH, show), pages.page({ ...sent, method: 'POST', path: PATH, role: 'administrator' })];
+  return [
+    pages.view(PATH, 'operator', show),
+    pages.page({ for: 'operator', ...sent, method: 'POST', path: PATH, role: 'administrator' }),
+  ];
 }
 
 /** The log keeps that the logo changed, and not every logo. */

@@ -5,9 +5,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { Sessions } from '../../access/sessions.ts';
 import { nameOf, routesByName } from '../../http/customer-routes.ts';
+import type { ServedTo } from '../../http/route.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { type Cookies, SESSION_COOKIE } from '../frame/cookies.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+
+/** A page over the part of the service of one customer. */
+export type CustomerPage = PageRoute<Exclude<ServedTo, 'operator'>>;
 
 type Dependencies = {
   readonly cookies: Cookies;
@@ -15,7 +19,7 @@ type Dependencies = {
   /** The pages of the operator. */
   readonly registered: readonly PageRoute[];
   /** The pages of a customer. */
-  readonly routesOf: (customerId: string) => readonly PageRoute[];
+  readonly routesOf: (customerId: string) => readonly CustomerPage[];
 };
 
 export function createPageDispatch({ cookies, sessions, registered, routesOf }: Dependencies): PageRoute[] {
@@ -29,9 +33,10 @@ export function createPageDispatch({ cookies, sessions, registered, routesOf }: 
     if (session === null || session.customerId === null) return route;
     const routes = ofCustomer(session.customerId);
     const own = routes.get(nameOf(route));
-    // Open pages, such as the sign-in, belong to nobody.
-    if (own === undefined && route.role === null) return route;
-    const served = own ?? routes.get(nameOf(MISSING)) ?? route;
+    // Such as the sign-in.
+    if (own === undefined && route.for === 'anyone') return route;
+    const served = own ?? routes.get(nameOf(MISSING));
+    if (served === undefined) throw new Refusal('not_found', 'there is no such page');
     serving.set(request, served);
     return served;
   };
@@ -55,9 +60,9 @@ export function createPageDispatch({ cookies, sessions, registered, routesOf }: 
 const MISSING = { method: 'GET', path: '/missing' } as const;
 
 /** Answers for pages that only the operator has. In the layout of the customer, so it is a page of the customer's portal. */
-export function missingPages({ pages }: PageDependencies): PageRoute[] {
+export function missingPages({ pages }: SharedPageDependencies<'customers'>): PageRoute<'customers'>[] {
   return [
-    pages.view(MISSING.path, async () => {
+    pages.view(MISSING.path, 'customers', async () => {
       throw new Refusal('not_found', 'there is no such page');
     }),
   ];

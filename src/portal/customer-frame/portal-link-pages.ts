@@ -17,7 +17,7 @@ import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { brandMark } from '../parts/brand.ts';
 import { visitorOf } from '../sign-in/sign-in-pages.ts';
 
-export function portalLinkPages({ pages, services }: PageDependencies): PageRoute[] {
+export function portalLinkPages({ pages, services }: PageDependencies): PageRoute<'anyone'>[] {
   return [
     pages.openPage({
       method: 'GET',

@@ -24,10 +24,11 @@ import { customerLinkPages } from './portal-link-forms.ts';
 
 const LIST = { href: '/customers', label: 'Customers' };
 
-export function customerPages(dependencies: PageDependencies): PageRoute[] {
+export function customerPages(dependencies: PageDependencies): PageRoute<'operator'>[] {
   const { pages, services } = dependencies;
   const { customers } = services;
   const entity = {
+    for: 'operator' as const,
     list: LIST,
     noun: 'customer',
     nameOf: ({ name }: Customer) => name,
@@ -65,13 +66,14 @@ export function customerPages(dependencies: PageDependencies): PageRoute[] {
       },
       change: {},
     }),
-    pages.view('/customers/{id}', async (call) => {
+    pages.view('/customers/{id}', 'operator', async (call) => {
       const customer = await customers.get(pathId(call));
       return customerView(call, await readCustomerPage(dependencies, customer));
     }),
     ...customerLinkPages(dependencies),
     ...suspendPages(dependencies),
     pages.page({
+      for: 'operator',
       method: 'POST',
       path: '/customers/{id}/activate',
       role: 'administrator',
@@ -89,9 +91,10 @@ export function customerPages(dependencies: PageDependencies): PageRoute[] {
 }
 
 /** Asks first, because it stops everything of a customer at once. */
-function suspendPages({ pages, services: { customers }, store }: PageDependencies): PageRoute[] {
+function suspendPages({ pages, services: { customers }, store }: PageDependencies): PageRoute<'operator'>[] {
   return pages.form(
     '/customers/{id}/suspend',
+    'operator',
     recordForm<Customer>({
       administration: customers,
       view: async ({ csrf }, { id, name }, form): Promise<View> => {
@@ -174,8 +177,8 @@ const CUSTOMER_FIELDS: FieldTable = {
 
 const STATES = ['active', 'inactive'] as const;
 
-function customerListPage({ pages, store }: PageDependencies): PageRoute {
-  return pages.view(LIST.href, async (call) => {
+function customerListPage({ pages, store }: PageDependencies): PageRoute<'operator'> {
+  return pages.view(LIST.href, 'operator', async (call) => {
     const { query } = call;
     const wanted = readText(query, 'q');
     const state = readChoice(query, 'state', STATES);

@@ -25,15 +25,15 @@ import { relativeTime } from '../parts/text.ts';
 import { fillForm, number, oneOf, readForm, text, titlesOf } from '../record/field-table.ts';
 import { formView } from '../record/record-pages.ts';
 
-export function customerLinkPages(dependencies: PageDependencies): PageRoute[] {
+export function customerLinkPages(dependencies: PageDependencies): PageRoute<'operator'>[] {
   return [...linkFormPages(dependencies), ...openPages(dependencies)];
 }
 
-function linkFormPages({ pages, results, services, publicUrl }: PageDependencies): PageRoute[] {
+function linkFormPages({ pages, results, services, publicUrl }: PageDependencies): PageRoute<'operator'>[] {
   const { customers, portalLinks } = services;
   const show = async (call: PageCall, state: FormState): Promise<View> =>
     linkForm(call, await customers.get(pathId(call)), state);
-  return pages.form('/customers/{id}/portal-link', {
+  return pages.form('/customers/{id}/portal-link', 'operator', {
     show: (call) => show(call, fillForm(LINK_FIELDS, LINK_DEFAULTS)),
     respond: async (call) => {
       const customer = await customers.get(pathId(call));
@@ -146,9 +146,9 @@ function madeResult(
 /** Long enough for the redirect that opens it. */
 const OPENED_SECONDS = PORTAL_LINK_MIN_SECONDS;
 
-function openPages({ pages, services, publicUrl }: PageDependencies): PageRoute[] {
+function openPages({ pages, services, publicUrl }: PageDependencies): PageRoute<'operator'>[] {
   const { customers, portalLinks } = services;
-  return pages.form('/customers/{id}/open', {
+  return pages.form('/customers/{id}/open', 'operator', {
     show: async (call) => openView(call, await customers.get(pathId(call))),
     respond: async (call) => {
       const { id } = await customers.get(pathId(call));

@@ -11,7 +11,7 @@ import { csvReply } from '../../http/routes/usage.ts';
 import { PAGE_DEFAULT } from '../../kernel/limits/limits.ts';
 import { DAY_MS, dayOf, USAGE_COUNTS, type Usage } from '../../store/port/usage.ts';
 import { type PageCall, pathId, type Raw, type View } from '../frame/call.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import type { PageDependencies, PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { definitionList, figures } from '../parts/details.ts';
 import { linkButton, pageHeader, section, tabs } from '../parts/header.ts';
 import { emptyState, listResults, table, withQuery } from '../parts/list.ts';
@@ -21,15 +21,19 @@ import { countText, sizeText } from '../parts/text.ts';
 const PATH = '/usage';
 
 /** `/usage` with the sums of all customers, and `/customers/{id}/usage` of one. */
-export function usagePages({ pages, services: { usage, customers }, hasPage }: PageDependencies): PageRoute[] {
+export function usagePages({
+  pages,
+  services: { usage, customers },
+  hasPage,
+}: PageDependencies): PageRoute<'operator'>[] {
   const of = '/customers/{id}/usage';
   return [
-    pages.view(PATH, (call) => allView(usage, call)),
-    pages.view(`${PATH}.csv`, async ({ query, now }) => {
+    pages.view(PATH, 'operator', (call) => allView(usage, call)),
+    pages.view(`${PATH}.csv`, 'operator', async ({ query, now }) => {
       const period = readUsagePeriod(query, now);
       return download(await usage.csv({ ...period, by: 'day', customerId: null }), period);
     }),
-    pages.view(of, async (call) => {
+    pages.view(of, 'operator', async (call) => {
       const { id, name } = await customers.get(pathId(call));
       const used = await usage.ofCustomer(id, readUsagePeriod(call.query, call.now));
       const crumbs = hasPage('/customers/{id}')
@@ -40,20 +44,24 @@ export function usagePages({ pages, services: { usage, customers }, hasPage }: P
         : [{ href: PATH, label: 'Usage' }];
       return oneView(call, used, { title: `Usage of ${name}`, path: `/customers/${id}/usage`, crumbs });
     }),
-    pages.view(`${of}.csv`, (call) => downloadOne(usage, pathId(call), call)),
+    pages.view(`${of}.csv`, 'operator', (call) => downloadOne(usage, pathId(call), call)),
   ];
 }
 
 /** `/usage` in the portal of a customer. */
-export function ownUsagePages({ pages, store, services: { usage } }: PageDependencies): PageRoute[] {
+export function ownUsagePages({
+  pages,
+  store,
+  services: { usage },
+}: SharedPageDependencies<'customers'>): PageRoute<'customers'>[] {
   const own = store.customerId ?? '';
   return [
-    pages.view(PATH, async (call) =>
+    pages.view(PATH, 'customers', async (call) =>
       oneView(call, await usage.ofCustomer(own, readUsagePeriod(call.query, call.now)), {
         ...{ title: 'Usage', path: PATH, crumbs: [] },
       }),
     ),
-    pages.view(`${PATH}.csv`, (call) => downloadOne(usage, own, call)),
+    pages.view(`${PATH}.csv`, 'customers', (call) => downloadOne(usage, own, call)),
   ];
 }
 

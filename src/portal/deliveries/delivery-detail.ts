@@ -12,7 +12,7 @@ import { isReplayable } from '../../webhooks/deliveries.ts';
 import { encodeEnvelope } from '../../wire/payload.ts';
 import { attempted, type PageCall, pathId } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { codePanels, copyable, definitionList, type Moment, timeline } from '../parts/details.ts';
 import { actionButton, linkButton, pageHeader, section } from '../parts/header.ts';
 import { notice, stateBadge } from '../parts/mark.ts';
@@ -29,7 +29,7 @@ type Story = {
   readonly endpoint: Endpoint | null;
 };
 
-export function deliveryDetailPages({ pages, services, feed, clock }: PageDependencies): PageRoute[] {
+export function deliveryDetailPages({ pages, services, feed, clock }: SharedPageDependencies): PageRoute<'both'>[] {
   const { deliveries, webhooks, endpoints } = services;
   const read = async (id: string): Promise<Story> => {
     const { delivery, attempts } = await deliveries.get(id);
@@ -45,14 +45,14 @@ export function deliveryDetailPages({ pages, services, feed, clock }: PageDepend
     };
   };
   return [
-    pages.view(`${PATH}/{id}`, async (call) => {
+    pages.view(`${PATH}/{id}`, 'both', async (call) => {
       const story = await read(pathId(call));
       const { id, eventType, offset } = story.delivery;
       const live = attributes({ 'data-hx-sse:connect': `${PATH}/${id}/live`, 'data-hx-swap': 'innerMorph' });
       const content = html`<div id="delivery" class="page-part"${live}>${storyView(call, story)}</div>`;
       return { title: `${eventType} #${offset}`, content };
     }),
-    pages.stream(`${PATH}/{id}/live`, async (call) => {
+    pages.stream(`${PATH}/{id}/live`, 'both', async (call) => {
       const id = pathId(call);
       const { delivery } = await read(id);
       return liveContent(feed, delivery.webhookId, call.signal, async () => {
@@ -62,6 +62,7 @@ export function deliveryDetailPages({ pages, services, feed, clock }: PageDepend
       });
     }),
     pages.page({
+      for: 'both',
       method: 'POST',
       path: `${PATH}/{id}/replay`,
       role: 'operator',

@@ -10,7 +10,7 @@ import type { DeliveryPage, LastAttempt } from '../../store/port/deliveries.ts';
 import { isReplayable } from '../../webhooks/deliveries.ts';
 import { ownPath, type PageCall, type PageResult, redirectTo, refusedTo } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { linkButton, submitButton, tabs } from '../parts/header.ts';
 import { emptyState, listResults, listView, nothingFound, table, withQuery } from '../parts/list.ts';
 import { notice, stateBadge } from '../parts/mark.ts';
@@ -26,7 +26,7 @@ type Listed = DeliveryPage & {
   readonly ownerIn: Awaited<ReturnType<typeof ownerNames>>;
 };
 
-export function deliveryListPages(dependencies: PageDependencies): PageRoute[] {
+export function deliveryListPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, services, store, feed, clock } = dependencies;
   const read = async ({ filter }: Asked, query: URLSearchParams, { ofCustomer }: DeliveryScope): Promise<Listed> => {
     const { cursor, limit } = readPageQuery(query);
@@ -37,7 +37,7 @@ export function deliveryListPages(dependencies: PageDependencies): PageRoute[] {
     return { ...page, attempts, ownerIn };
   };
   return [
-    pages.view(DELIVERIES_PATH, async (call) => {
+    pages.view(DELIVERIES_PATH, 'both', async (call) => {
       const asked = readAsked(call.query, call.now);
       const place = asked.searched.kind === 'id' ? await placeOf(dependencies, asked.searched.id) : null;
       if (place !== null) return redirectTo(place);
@@ -50,7 +50,7 @@ export function deliveryListPages(dependencies: PageDependencies): PageRoute[] {
         ...resultsOf(call, asked, await read(asked, call.query, scope)),
       });
     }),
-    pages.stream(STREAM, async (call) => {
+    pages.stream(STREAM, 'both', async (call) => {
       const { query } = call;
       const webhookId = readAsked(query, call.now).filter.webhookId ?? null;
       // A refusal comes before the stream.
@@ -64,6 +64,7 @@ export function deliveryListPages(dependencies: PageDependencies): PageRoute[] {
       });
     }),
     pages.page({
+      for: 'both',
       method: 'POST',
       path: `${DELIVERIES_PATH}/replay-selected`,
       role: 'operator',
@@ -97,7 +98,7 @@ export function deliveryTabs(current: 'list' | 'failures' | 'live'): Html {
 }
 
 /** The page for an id of a delivery, an attempt or a batch; null for other ids, such as an event's. */
-async function placeOf({ store }: PageDependencies, id: string): Promise<string | null> {
+async function placeOf({ store }: SharedPageDependencies, id: string): Promise<string | null> {
   const address = deliveryAddress(id);
   if (address !== null && (await store.deliveries.get(address)) !== null) return `${DELIVERIES_PATH}/${id}`;
   const attempt = await store.attempts.get(id);

@@ -1,11 +1,10 @@
 /** Whose deliveries a page shows: the filters by webhook and by customer, which all pages of deliveries have. */
-
 import type { Webhook } from '../../domain/webhook.ts';
 import type { Html } from '../../http/html.ts';
 import { CHOICES_MAX } from '../../kernel/limits/portal.ts';
 import type { AttemptFeed } from '../../observe/attempt-feed.ts';
 import type { Store } from '../../store/port/store.ts';
-import type { PageDependencies } from '../frame/page.ts';
+import type { SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { newForm, selectField } from '../parts/fields.ts';
 import { type OwnerFilter, ownerFilter } from '../record/owner.ts';
@@ -22,7 +21,7 @@ export type DeliveryScope = {
 
 /** Reads both filters. Throws 404 for an unknown webhook. */
 export async function readScope(
-  { services, store }: Pick<PageDependencies, 'services' | 'store'>,
+  { services, store }: Pick<SharedPageDependencies, 'services' | 'store'>,
   query: URLSearchParams,
 ): Promise<DeliveryScope> {
   const id = readText(query, 'webhook');
@@ -56,7 +55,7 @@ export async function scopeFields(store: Store, { owner, webhook }: DeliveryScop
 }
 
 /** The feed of the attempts to deliver to the customer of the filter. */
-export function ownFeed({ feed, ...parts }: PageDependencies, query: URLSearchParams): AttemptFeed {
+export function ownFeed({ feed, ...parts }: SharedPageDependencies, query: URLSearchParams): AttemptFeed {
   if (readText(query, 'customer') === null || parts.store.customerId !== null) return feed;
   return feed.within(async () => new Set((await readScope(parts, query)).ofCustomer?.values()));
 }

@@ -7,7 +7,7 @@ import { FAILURES_EVERY_MS } from '../../kernel/limits/portal.ts';
 import type { FailureGroup, Failures } from '../../store/port/deliveries.ts';
 import type { PageCall } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { linkButton } from '../parts/header.ts';
 import { emptyState, listResults, listView, table, withQuery } from '../parts/list.ts';
@@ -19,12 +19,12 @@ import { readScope, scopeFields } from './delivery-scope.ts';
 const PATH = `${DELIVERIES_PATH}/failures`;
 const STREAM = `${PATH}/changes`;
 
-export function deliveryFailurePages(dependencies: PageDependencies): PageRoute[] {
+export function deliveryFailurePages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, store, feed, clock } = dependencies;
   const read = async (query: URLSearchParams): Promise<Failures> =>
     store.deliveries.failures((await readScope(dependencies, query)).numbers);
   return [
-    pages.view(PATH, async (call) => {
+    pages.view(PATH, 'both', async (call) => {
       const { query } = call;
       const scope = await readScope(dependencies, query);
       const { fields } = await scopeFields(store, scope);
@@ -35,7 +35,7 @@ export function deliveryFailurePages(dependencies: PageDependencies): PageRoute[
         ...resultsOf(call, await store.deliveries.failures(scope.numbers)),
       });
     }),
-    pages.stream(STREAM, async (call) => {
+    pages.stream(STREAM, 'both', async (call) => {
       const webhookId = readText(call.query, 'webhook');
       // A refusal comes before the stream.
       await readScope(dependencies, call.query);

@@ -6,7 +6,7 @@ import type { AttemptFeed, FeedPiece } from '../../observe/attempt-feed.ts';
 import type { AttemptOutcome } from '../../store/port/deliveries.ts';
 import { pause, type StreamEvent } from '../frame/event-stream.ts';
 import { inLiveTurn } from '../frame/live-content.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readChoice, readText } from '../frame/query.ts';
 import { newForm, selectField } from '../parts/fields.ts';
 import { listView, withQuery } from '../parts/list.ts';
@@ -18,11 +18,11 @@ import { ownFeed, readScope, scopeFields } from './delivery-scope.ts';
 const PATH = `${DELIVERIES_PATH}/watch`;
 const STREAM = `${DELIVERIES_PATH}/live`;
 
-export function deliveryLivePages(dependencies: PageDependencies): PageRoute[] {
+export function deliveryLivePages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, store } = dependencies;
   const webhookOf = async (id: string): Promise<TailWebhook | null> => store.webhooks.get(id);
   return [
-    pages.view(PATH, async ({ query }) => {
+    pages.view(PATH, 'both', async ({ query }) => {
       const outcome = readOutcome(query);
       const scope = await readScope(dependencies, query);
       const { fields, webhooks } = await scopeFields(store, scope);
@@ -45,7 +45,7 @@ export function deliveryLivePages(dependencies: PageDependencies): PageRoute[] {
         ...{ filters, layout: 'live-tail', results },
       });
     }),
-    pages.stream(STREAM, async ({ query, signal }) => {
+    pages.stream(STREAM, 'both', async ({ query, signal }) => {
       const id = readText(query, 'webhook');
       // A refusal comes before the stream.
       await readScope(dependencies, query);

@@ -5,7 +5,7 @@ import { type Refusal, refuseBackwards, refuseField } from '../../kernel/refusal
 import { isoInstant } from '../../kernel/schemas.ts';
 import type { ReplayRequest } from '../../webhooks/deliveries.ts';
 import { type PageCall, type PageResult, redirectTo, type View } from '../frame/call.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readChoice, readInstant, readText } from '../frame/query.ts';
 import { type FormState, newForm, refusedForm, selectField, textField } from '../parts/fields.ts';
 import { errorSummary } from '../parts/form.ts';
@@ -25,7 +25,7 @@ type AskedReplay = {
   readonly input: ReplayRequest;
 };
 
-export function deliveryReplayPages({ pages, services, store }: PageDependencies): PageRoute[] {
+export function deliveryReplayPages({ pages, services, store }: SharedPageDependencies): PageRoute<'both'>[] {
   const view = async (call: PageCall, fields: URLSearchParams, refusal: Refusal | null): Promise<View> => {
     const state =
       refusal === null
@@ -48,6 +48,7 @@ export function deliveryReplayPages({ pages, services, store }: PageDependencies
   };
   return [
     pages.page({
+      for: 'both',
       method: 'GET',
       path: PATH,
       role: 'operator',
@@ -55,6 +56,7 @@ export function deliveryReplayPages({ pages, services, store }: PageDependencies
       invalid: (call, refusal) => view(call, call.query, refusal),
     }),
     pages.page({
+      for: 'both',
       method: 'POST',
       path: PATH,
       role: 'operator',

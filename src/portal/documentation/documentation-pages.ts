@@ -18,15 +18,15 @@ const WORDS_MAX = 8;
 
 const TYPES: Readonly<Record<string, string>> = { png: 'image/png', svg: 'image/svg+xml', tgz: 'application/gzip' };
 
-export function documentationPages({ pages }: PageDependencies): PageRoute[] {
+export function documentationPages({ pages }: PageDependencies): PageRoute<'operator'>[] {
   const library = createLibrary();
   return [
-    pages.view(ROOT, () => documentView(library, INDEX)),
-    pages.view(`${ROOT}/search`, async ({ query }) => {
+    pages.view(ROOT, 'operator', () => documentView(library, INDEX)),
+    pages.view(`${ROOT}/search`, 'operator', async ({ query }) => {
       const words = (query.get('q') ?? '').trim();
       return searchView(words, words === '' ? [] : await library.search(words));
     }),
-    pages.view(`${ROOT}/{page*}`, async ({ params }) => {
+    pages.view(`${ROOT}/{page*}`, 'operator', async ({ params }) => {
       const file = params.page ?? '';
       if (!library.has(file)) throw new Refusal('not_found', `the documentation has no page ${file}`);
       if (file.endsWith('.md')) return documentView(library, file);

@@ -1,12 +1,11 @@
 /** The deliveries to endpoints in the last 24 hours, over all webhooks that send there. */
-
 import { adviceForMessage } from '../../domain/outcome.ts';
 import { type Html, html } from '../../http/html.ts';
 import { ENDPOINT_WEBHOOKS_READ } from '../../kernel/limits/portal.ts';
 import { type Day, successRate, sumOfDays } from '../../observe/figures.ts';
 import type { LastOutcomes } from '../../store/port/deliveries.ts';
 import type { EndpointWebhook } from '../../store/port/directory.ts';
-import type { PageDependencies } from '../frame/page.ts';
+import type { SharedPageDependencies } from '../frame/page.ts';
 import { figures } from '../parts/details.ts';
 import { section } from '../parts/header.ts';
 import { attemptsText, rateTone } from '../parts/health.ts';
@@ -21,7 +20,7 @@ export type EndpointActivity = LastOutcomes & {
 
 /** The activity of each endpoint by its id. Of more than `ENDPOINT_WEBHOOKS_READ` webhooks, the oldest ones are read. */
 export async function readActivity(
-  { store, figures: kept, clock }: Pick<PageDependencies, 'store' | 'figures' | 'clock'>,
+  { store, figures: kept, clock }: Pick<SharedPageDependencies, 'store' | 'figures' | 'clock'>,
   endpointIds: readonly string[],
 ): Promise<(endpointId: string) => EndpointActivity> {
   const all = await store.directory.webhooksOf(endpointIds, ENDPOINT_WEBHOOKS_READ);

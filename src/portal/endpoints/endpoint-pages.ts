@@ -6,7 +6,7 @@ import { NO_USES, type Uses } from '../../store/port/directory.ts';
 import { endpointReader, viewEndpoint } from '../../webhooks/endpoint-schema.ts';
 import { attempted, type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { linkButton } from '../parts/header.ts';
@@ -22,7 +22,7 @@ import { endpointFields, endpointLayout, endpointSettings, shownEndpoint, usedSe
 import { createdResult, receiverPage } from './receiver-pages.ts';
 import { rotationPages } from './rotation-pages.ts';
 
-export function endpointPages(dependencies: PageDependencies): PageRoute[] {
+export function endpointPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, results, services, store, clock, feed, testOauth } = dependencies;
   const { endpoints } = services;
   const usesOf = async (id: string) => (await store.uses.ofEndpoints([id])).get(id) ?? null;
@@ -32,8 +32,9 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
     return endpointView(call, endpoint, uses, activityOf(id), tested);
   };
 
-  const enabling = (verb: 'enable' | 'disable'): PageRoute =>
+  const enabling = (verb: 'enable' | 'disable'): PageRoute<'both'> =>
     pages.page({
+      for: 'both',
       method: 'POST',
       path: `/endpoints/{id}/${verb}`,
       role: 'administrator',
@@ -45,6 +46,7 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
     });
 
   const entity = {
+    for: 'both' as const,
     list: { href: '/endpoints', label: 'Endpoints' },
     noun: 'endpoint',
     nameOf: ({ name }: Endpoint) => name,
@@ -83,7 +85,7 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
     }),
     receiverPage(dependencies),
     ...rotationPages(dependencies),
-    pages.view('/endpoints/{id}', async (call) => {
+    pages.view('/endpoints/{id}', 'both', async (call) => {
       const endpoint = await endpoints.get(pathId(call));
       const { title, content } = await viewOf(call, endpoint, null);
       const live = attributes({
@@ -95,7 +97,7 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
         content: html`<div id="endpoint" class="page-part"${live}>${content}</div>`,
       });
     }),
-    pages.stream('/endpoints/{id}/live', async (call) => {
+    pages.stream('/endpoints/{id}/live', 'both', async (call) => {
       const { id } = await endpoints.get(pathId(call));
       return liveContent(feed, null, call.signal, async () => {
         const now = clock();
@@ -107,6 +109,7 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
       });
     }),
     pages.page({
+      for: 'both',
       method: 'POST',
       path: '/endpoints/{id}/verify',
       role: 'operator',
@@ -116,6 +119,7 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
       },
     }),
     pages.page({
+      for: 'both',
       method: 'POST',
       path: '/endpoints/{id}/test-oauth',
       role: 'operator',
@@ -149,9 +153,9 @@ function verdictOf({ name, lastVerification, enabled }: Endpoint) {
 
 const PATH = '/endpoints';
 
-function endpointListPage(dependencies: PageDependencies): PageRoute {
+function endpointListPage(dependencies: SharedPageDependencies): PageRoute<'both'> {
   const { pages, store } = dependencies;
-  return pages.view(PATH, async (call) => {
+  return pages.view(PATH, 'both', async (call) => {
     const { query } = call;
     const text = readText(query, 'q');
     const owner = await ownerFilter(store, query);

@@ -1,10 +1,9 @@
 /** The set-up of a receiver: address, API key, secret, and code that verifies deliveries. */
-
 import { currentApiKey, type Endpoint } from '../../domain/endpoint.ts';
 import { type Html, html } from '../../http/html.ts';
 import { type AssetName, readAsset } from '../../kernel/assets.ts';
 import { type PageCall, pathId } from '../frame/call.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
 import { codePanels, copyable, definitionList, secretBox } from '../parts/details.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
@@ -13,8 +12,8 @@ import { verifyButton } from './challenge-section.ts';
 import { newWebhookOf } from './endpoint-detail.ts';
 
 /** `/endpoints/{id}/receiver`: the same values later, without the secret. */
-export function receiverPage({ pages, services: { endpoints } }: PageDependencies): PageRoute {
-  return pages.view('/endpoints/{id}/receiver', async (call) => {
+export function receiverPage({ pages, services: { endpoints } }: SharedPageDependencies): PageRoute<'both'> {
+  return pages.view('/endpoints/{id}/receiver', 'both', async (call) => {
     const endpoint = await endpoints.get(pathId(call));
     const title = 'Receiver set-up';
     const crumbs = [

@@ -1,11 +1,10 @@
 /** Rotating the secret or the API key of an endpoint, at once or later, so that the receiver can accept both until then. */
-
 import type { Endpoint } from '../../domain/endpoint.ts';
 import { type Html, html } from '../../http/html.ts';
 import { validate } from '../../kernel/validation.ts';
 import { rotateApiKeyInput, rotateInput } from '../../webhooks/endpoint-schema.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
-import type { PageDefinition, PageDependencies, PageRoute } from '../frame/page.ts';
+import type { PageDefinition, PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
 import { type Showing, secretBox } from '../parts/details.ts';
 import { type FormState, refusedForm } from '../parts/fields.ts';
@@ -30,7 +29,12 @@ import { waitsUntil } from './endpoint-detail.ts';
 import { endpointSettings } from './endpoint-form.ts';
 import { secretRenewal } from './receiver-pages.ts';
 
-export function rotationPages({ pages, results, services: { endpoints }, clock }: PageDependencies): PageRoute[] {
+export function rotationPages({
+  pages,
+  results,
+  services: { endpoints },
+  clock,
+}: SharedPageDependencies): PageRoute<'both'>[] {
   const secretDone: PageDefinition<PageCall>['respond'] = (call) =>
     results.once(call, async () => {
       const body = readForm(rotationFields(SECRET), call.form);
@@ -58,6 +62,7 @@ export function rotationPages({ pages, results, services: { endpoints }, clock }
   ).flatMap(([credential, respond]) => {
     return pages.form(
       `/endpoints/{id}/${credential.action}`,
+      'both',
       recordForm({
         administration: endpoints,
         settings: (endpoint) => endpointSettings(endpoint, clock()),

@@ -9,7 +9,7 @@ import { NO_USES, type Uses } from '../../store/port/directory.ts';
 import type { EventSample } from '../../store/port/events.ts';
 import { eventTypeKey } from '../../wire/envelope.ts';
 import { type PageCall, pathId, redirectTo, refusedTo, type View } from '../frame/call.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import type { PageDependencies, PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { codeBlock, codePanels, definitionList } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
@@ -26,11 +26,12 @@ import { PUBLISH_PATH } from './publish-pages.ts';
 
 const LIST = { href: '/event-types', label: 'Event types' };
 
-export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
+export function eventTypePages(dependencies: PageDependencies): PageRoute<'operator'>[] {
   const { pages, services, store } = dependencies;
   const { eventTypes } = services;
   const found = (call: PageCall): Promise<EventType> => eventTypes.get(pathId(call));
   const entity = {
+    for: 'operator' as const,
     list: LIST,
     noun: 'event type',
     nameOf: ({ name }: EventType) => name,
@@ -68,7 +69,7 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
       },
       change: {},
     }),
-    pages.view('/event-types/{id}', async (call) => {
+    pages.view('/event-types/{id}', 'operator', async (call) => {
       const eventType = await found(call);
       const uses = (await store.uses.ofEventTypes([eventType.name], store.customerId)).get(eventType.name) ?? NO_USES;
       const { name } = eventType;
@@ -78,7 +79,6 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
       ]);
       return eventTypeView(call, { eventType, uses, sample, volume: volumes.get(name) ?? 0 });
     }),
-    sendSamplePage(dependencies),
     ...removalPages(pages, entity, {
       text: () => 'Events of this type can no longer be published. Published events stay and are still delivered.',
       // Only webhooks that name the type prevent its deletion. A category works without it.
@@ -92,8 +92,13 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
 }
 
 /** Sends the sample through a webhook: the store finds only webhooks of whoever the portal serves. */
-export function sendSamplePage({ pages, services: { eventTypes }, testDelivery }: PageDependencies): PageRoute {
+export function sendSamplePage({
+  pages,
+  services: { eventTypes },
+  testDelivery,
+}: SharedPageDependencies): PageRoute<'both'> {
   return pages.page({
+    for: 'both',
     method: 'POST',
     path: '/event-types/{id}/send-sample',
     role: 'operator',
@@ -215,8 +220,8 @@ function publishing({ name, builtIn }: EventType): Html {
 const PATH = '/event-types';
 
 /** All on one page, because there are few. The company's own types come first. */
-function eventTypeListPage({ pages, store }: PageDependencies): PageRoute {
-  return pages.view(PATH, async (call) => {
+function eventTypeListPage({ pages, store }: PageDependencies): PageRoute<'operator'> {
+  return pages.view(PATH, 'operator', async (call) => {
     const { query, now } = call;
     const text = readText(query, 'q');
     const all = await store.eventTypes.all();

@@ -23,7 +23,7 @@ import { jsonObject } from '../record/json-field.ts';
 
 export const PUBLISH_PATH = '/publish';
 
-export function publishPages({ pages, store, services, ids }: PageDependencies): PageRoute[] {
+export function publishPages({ pages, store, services, ids }: PageDependencies): PageRoute<'operator'>[] {
   const view = async (call: PageCall, type: string, state: FormState): Promise<View> => {
     const publishable = (await store.eventTypes.all()).filter(({ name }) => !name.startsWith(STATUS_CATEGORY));
     const chosen = publishable.find(({ name }) => name === type) ?? null;
@@ -31,6 +31,7 @@ export function publishPages({ pages, store, services, ids }: PageDependencies):
   };
   return [
     pages.page({
+      for: 'operator',
       method: 'GET',
       path: PUBLISH_PATH,
       role: 'operator',
@@ -44,6 +45,7 @@ export function publishPages({ pages, store, services, ids }: PageDependencies):
       },
     }),
     pages.page({
+      for: 'operator',
       method: 'POST',
       path: PUBLISH_PATH,
       role: 'operator',
@@ -59,7 +61,7 @@ export function publishPages({ pages, store, services, ids }: PageDependencies):
       },
       invalid: async (call, refusal) => view(call, call.form.get('type') ?? '', refusedForm(call.form, refusal)),
     }),
-    pages.view('/events/{id}', async (call) => {
+    pages.view('/events/{id}', 'operator', async (call) => {
       const { items } = await services.deliveries.list({ eventId: pathId(call) }, null, DELIVERIES_SHOWN + 1);
       return eventView(call, pathId(call), items);
     }),

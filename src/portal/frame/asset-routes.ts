@@ -79,6 +79,7 @@ function partText(name: AssetName): string {
 function assetRoute(path: string, { type }: Bundle, text: string): Route {
   const packed = createPacking(text);
   return {
+    for: 'anyone',
     method: 'GET',
     path,
     access: 'open',

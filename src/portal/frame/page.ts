@@ -2,7 +2,6 @@
  * Every request to a page goes through here: session, role, form token, the work of the page, and the layout around its content.
  * A refusal becomes a page of its own, or the form again with the problems beside its fields.
  */
-
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import type { SessionWatch } from '../../access/session-watch.ts';
@@ -14,7 +13,7 @@ import type { TestOauth } from '../../delivery/oauth.ts';
 import type { TestDelivery } from '../../delivery/test-delivery.ts';
 import type { PortalTheme } from '../../domain/portal-theme.ts';
 import type { PortalRole, SignedIn } from '../../domain/user.ts';
-import type { Method, Reply, Route } from '../../http/route.ts';
+import type { Method, Reply, Route, ServedTo } from '../../http/route.ts';
 import type { Clock, Ids, Random } from '../../kernel/ids.ts';
 import { ADMIN_REQUEST_BYTES } from '../../kernel/limits/limits.ts';
 import type { Log } from '../../kernel/log.ts';
@@ -81,29 +80,43 @@ export type FormDefinition = Pick<PageDefinition<PageCall>, 'respond' | 'invalid
   show(call: PageCall): Promise<PageResult>;
 };
 
-export type Pages = {
+/**
+ * Makes pages. Each page says whom it serves. `Whom` is what a file may choose from: a file with the operator's services makes no page
+ * that customers have too.
+ */
+export type Pages<Whom extends ServedTo = ServedTo> = {
   /** A page for signed-in users with at least this role. */
-  page(definition: PageDefinition<PageCall> & { readonly role: PortalRole }): PageRoute;
+  readonly page: <For extends Whom>(
+    definition: PageDefinition<PageCall> & { readonly for: For; readonly role: PortalRole },
+  ) => PageRoute<For>;
   /** A page for every signed-in user. */
-  view(path: string, respond: (call: PageCall) => Promise<PageResult>): PageRoute;
+  readonly view: <For extends Whom>(
+    path: string,
+    whom: For,
+    respond: (call: PageCall) => Promise<PageResult>,
+  ) => PageRoute<For>;
   /**
    * Live updates for every signed-in user; without a session, the event `signed-out`. The page's script reconnects by itself and would
    * take any other reply for a stream that just ended.
    */
-  stream(
+  readonly stream: <For extends Whom>(
     path: string,
+    whom: For,
     source: (call: PageCall) => AsyncIterable<StreamEvent> | Promise<AsyncIterable<StreamEvent>>,
-  ): PageRoute;
+  ) => PageRoute<For>;
   /** A form for administrators. It is sent to the path that shows it. */
-  form(path: string, definition: FormDefinition): PageRoute[];
-  /** A public page. */
-  openPage(definition: PageDefinition<OpenCall>): PageRoute;
+  readonly form: <For extends Whom>(path: string, whom: For, definition: FormDefinition) => PageRoute<For>[];
+  /** A public page, for anyone. */
+  readonly openPage: (definition: PageDefinition<OpenCall>) => PageRoute<'anyone'>;
   /** Shows refusals of unknown paths as pages to browsers. */
   readonly elsewhere: Pick<Route, 'refuse'>;
 };
 
 /** The role of a page, and whether the script requests it; tests read both. */
-export type PageRoute = Route & { readonly role: PortalRole | null; readonly isBackground: boolean };
+export type PageRoute<For extends ServedTo = ServedTo> = Route<For> & {
+  readonly role: PortalRole | null;
+  readonly isBackground: boolean;
+};
 
 type Dependencies = {
   /** The customer whose portal it is; null: the operator's. Sessions of others count as none. */
@@ -230,12 +243,13 @@ export function createPages(dependencies: Dependencies): Pages {
     return { ...reply, headers: { ...refusal.headers, ...reply.headers } };
   };
 
-  const route = <C extends OpenCall>(
-    definition: PageDefinition<C>,
+  const route = <C extends OpenCall, For extends ServedTo>(
+    definition: PageDefinition<C> & { readonly for: For },
     role: PortalRole | null,
     enter: (session: SignedIn | null) => ((call: OpenCall) => C) | null,
-  ): PageRoute => {
+  ): PageRoute<For> => {
     const {
+      for: whom,
       method,
       path,
       maxBytes = ADMIN_REQUEST_BYTES,
@@ -248,6 +262,7 @@ export function createPages(dependencies: Dependencies): Pages {
     } = definition;
     const place = { isBackground, isForCustomers, isFramable };
     return {
+      for: whom,
       ...{ method: method satisfies Method, path, role, isBackground },
       ...{ access: 'open', tag: 'portal', summary: path },
       freeQuery: true,
@@ -289,7 +304,10 @@ export function createPages(dependencies: Dependencies): Pages {
     };
   };
 
-  const page: Pages['page'] = ({ role, ...definition }) =>
+  const page = <For extends ServedTo>({
+    role,
+    ...definition
+  }: PageDefinition<PageCall> & { readonly for: For; readonly role: PortalRole }): PageRoute<For> =>
     route(definition, role, (session) => {
       if (session === null) return null;
       if (!mayAct(session.role, role)) throw new PageRefusal('role', `this takes the role ${role}`);
@@ -298,9 +316,10 @@ export function createPages(dependencies: Dependencies): Pages {
 
   return {
     page,
-    view: (path, respond) => page({ method: 'GET', path, role: 'viewer', respond }),
-    stream: (path, source) =>
+    view: (path, whom, respond) => page({ for: whom, method: 'GET', path, role: 'viewer', respond }),
+    stream: (path, whom, source) =>
       page({
+        for: whom,
         method: 'GET',
         path,
         role: 'viewer',
@@ -312,11 +331,11 @@ export function createPages(dependencies: Dependencies): Pages {
           return { reply: eventStream(call, ended, await source(call)) };
         },
       }),
-    form: (path, { show, ...sent }) => [
-      page({ method: 'GET', path, role: 'administrator', respond: show }),
-      page({ method: 'POST', path, role: 'administrator', ...sent }),
+    form: (path, whom, { show, ...sent }) => [
+      page({ for: whom, method: 'GET', path, role: 'administrator', respond: show }),
+      page({ for: whom, method: 'POST', path, role: 'administrator', ...sent }),
     ],
-    openPage: (definition) => route(definition, null, () => (call) => call),
+    openPage: (definition) => route({ for: 'anyone', ...definition }, null, () => (call) => call),
     elsewhere: {
       refuse: (refusal, request, errorId) => (wantsPage(request) ? refuse(refusal, request, errorId) : refusal),
     },
@@ -361,11 +380,18 @@ export type PortalDependencies = {
   readonly publicUrl: () => string | null;
 };
 
-/** The dependencies of every file with pages. */
-export type PageDependencies = PortalDependencies & {
-  readonly pages: Pages;
+type Surroundings<Whom extends ServedTo> = {
+  readonly pages: Pages<Whom>;
   readonly cookies: Cookies;
   readonly results: Results;
   /** Whether the portal has a page at this path, as registered (`/endpoints/{id}`). Links to other paths are omitted. */
   hasPage(path: string): boolean;
 };
+
+/** The dependencies of files with pages of the operator. */
+export type PageDependencies<Whom extends ServedTo = 'operator'> = PortalDependencies & Surroundings<Whom>;
+
+/** The dependencies of files with pages that customers have too, over the part of the service of the operator or of one customer. */
+export type SharedPageDependencies<Whom extends ServedTo = 'both'> = CustomerServices &
+  Pick<PortalDependencies, 'offered' | 'clock' | 'throttle' | 'publicUrl'> &
+  Surroundings<Whom>;

@@ -2,12 +2,13 @@
 import { html } from '../../http/html.ts';
 import { pageHeader } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
-import type { PageDependencies, PageRoute } from './page.ts';
+import type { PageRoute, SharedPageDependencies } from './page.ts';
 import { RESULTS_PATH } from './results.ts';
 
-export function resultPages({ pages, results }: PageDependencies): PageRoute[] {
+export function resultPages({ pages, results }: SharedPageDependencies): PageRoute<'both'>[] {
   return [
     pages.page({
+      for: 'both',
       method: 'GET',
       path: `${RESULTS_PATH}/{id}`,
       role: 'administrator',

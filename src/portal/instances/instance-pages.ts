@@ -15,10 +15,10 @@ const PATH = '/instances';
 const SNAPSHOT_OLD_MS = 5 * 60_000;
 const PARTITIONS_SOON_MS = 7 * 86_400_000;
 
-export function instancePages({ pages, store }: PageDependencies): PageRoute[] {
+export function instancePages({ pages, store }: PageDependencies): PageRoute<'operator'>[] {
   const { instances } = store;
   if (instances === null) return [];
-  return [pages.view(PATH, ({ now }) => instancesView(instances, now))];
+  return [pages.view(PATH, 'operator', ({ now }) => instancesView(instances, now))];
 }
 
 async function instancesView(instances: InstanceStore, now: number): Promise<View> {

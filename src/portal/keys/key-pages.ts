@@ -1,5 +1,4 @@
 /** The pages of PGP keys: the list with a chart of expiries, one key, importing, changing and deleting. */
-
 import type { PgpKey } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import { EXPIRY_WARNING_DAYS } from '../../kernel/limits/housekeeping.ts';
@@ -8,7 +7,7 @@ import { NO_USES, type Uses } from '../../store/port/directory.ts';
 import type { Expiry } from '../../store/port/housekeeping.ts';
 import { keyReader, viewKey } from '../../webhooks/keys.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { codeBlock, copyable, definitionList } from '../parts/details.ts';
 import { refusedForm } from '../parts/fields.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
@@ -21,12 +20,13 @@ import { recordPages, removalPages, usesList } from '../record/record-pages.ts';
 
 const LIST = { href: '/keys', label: 'Keys' };
 
-export function keyPages(dependencies: PageDependencies): PageRoute[] {
+export function keyPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, services, store, clock } = dependencies;
   const { keys } = services;
   const found = (call: PageCall): Promise<PgpKey> => keys.get(pathId(call));
   const usesOf = async (id: string): Promise<Uses | null> => (await store.uses.ofKeys([id])).get(id) ?? null;
   const entity = {
+    for: 'both' as const,
     list: LIST,
     noun: 'key',
     nameOf: ({ name }: PgpKey) => name,
@@ -55,7 +55,7 @@ export function keyPages(dependencies: PageDependencies): PageRoute[] {
       },
       change: { done: ({ name }) => `The key ${name} is saved.` },
     }),
-    pages.view('/keys/{id}', async (call) => {
+    pages.view('/keys/{id}', 'both', async (call) => {
       const key = await found(call);
       return withOwner(store, key, keyView(call, key, await usesOf(key.id)));
     }),
@@ -158,8 +158,8 @@ function expiryNotice(expiresAt: number | null, now: number, uses: Uses | null):
 
 const PATH = '/keys';
 
-function keyListPage({ pages, services: { keys }, store }: PageDependencies): PageRoute {
-  return pages.view(PATH, async (call) => {
+function keyListPage({ pages, services: { keys }, store }: SharedPageDependencies): PageRoute<'both'> {
+  return pages.view(PATH, 'both', async (call) => {
     const { query, now } = call;
     const owner = await ownerFilter(store, query);
     const { items, cursor, nextCursor } = await readListed(

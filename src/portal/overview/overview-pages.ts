@@ -1,5 +1,4 @@
 /** The overview: the state of the service, live and over time, what needs attention, and the first steps for new users. */
-
 import { adviceForMessage } from '../../domain/outcome.ts';
 import { STATE_REASONS, type StopReason } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
@@ -15,7 +14,7 @@ import type { Period, Series } from '../../observe/figures.ts';
 import type { Expiry } from '../../store/port/housekeeping.ts';
 import type { Ailing, Backlog, DeadLetters } from '../../store/port/overview.ts';
 import { liveContent } from '../frame/live-content.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readPeriod } from '../frame/query.ts';
 import { deliveriesChart, latencyChart, periodTabs, tokensChart } from '../parts/chart.ts';
 import { figures } from '../parts/details.ts';
@@ -28,11 +27,11 @@ import { isSetUp, readSetUp, setUpChecklist } from '../set-up/set-up-checklist.t
 const PATH = '/';
 const LIVE = '/overview/live';
 
-export function overviewPages(dependencies: PageDependencies): PageRoute[] {
+export function overviewPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, store, feed, hasPage } = dependencies;
   const read = overviewReader(dependencies);
   return [
-    pages.view(PATH, async (call) => {
+    pages.view(PATH, 'both', async (call) => {
       const period = readPeriod(call.query);
       const [steps, overview] = await Promise.all([readSetUp(store), read(period)]);
       const lead = store.customerId === null ? LEAD : CUSTOMERS_LEAD;
@@ -46,7 +45,7 @@ export function overviewPages(dependencies: PageDependencies): PageRoute[] {
       `;
       return { title: 'Overview', content, hasCharts: true };
     }),
-    pages.stream(LIVE, ({ query, signal }) => {
+    pages.stream(LIVE, 'both', ({ query, signal }) => {
       const period = readPeriod(query);
       const readLive = async () => {
         const overview = await read(period);
@@ -281,7 +280,7 @@ function overviewReader({
   store,
   figures,
   clock,
-}: Pick<PageDependencies, 'store' | 'figures' | 'clock'>): ReadOverview {
+}: Pick<SharedPageDependencies, 'store' | 'figures' | 'clock'>): ReadOverview {
   const kept = new Map<Period, { readonly at: number; readonly reading: Promise<Overview> }>();
   const read = async (period: Period, at: number): Promise<Overview> => {
     const [series, backlog, dead, ailing, expiries] = await Promise.all([

@@ -20,17 +20,18 @@ import { recordPages, removalPages } from '../record/record-pages.ts';
 const LIST = { href: '/products', label: 'API products' };
 const LEAD = 'The rules apply to every request, to Sallyport itself and behind your proxy.';
 
-export function productPages(dependencies: PageDependencies): PageRoute[] {
+export function productPages(dependencies: PageDependencies): PageRoute<'operator'>[] {
   const { pages, services, store } = dependencies;
   const { products } = services;
   const entity = {
+    for: 'operator' as const,
     list: LIST,
     noun: 'product',
     nameOf: ({ name }: ApiProduct) => name,
     administration: products,
   };
   return [
-    pages.view(LIST.href, async (call) => listView(call, await store.products.all())),
+    pages.view(LIST.href, 'operator', async (call) => listView(call, await store.products.all())),
     ...recordPages(pages, {
       ...entity,
       reader: productReader,
@@ -49,7 +50,7 @@ export function productPages(dependencies: PageDependencies): PageRoute[] {
       },
       change: { lead: LEAD, done: ({ name }) => `${name} is saved. The rules apply immediately.` },
     }),
-    pages.view('/products/{id}', async (call) => {
+    pages.view('/products/{id}', 'operator', async (call) => {
       const product = await products.get(pathId(call));
       const scopes = product.scopes.map(({ name }) => name);
       return productView(call, product, scopes.length === 0 ? [] : await store.applications.holding(scopes));

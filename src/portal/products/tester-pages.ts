@@ -13,9 +13,9 @@ import { badge, notice } from '../parts/mark.ts';
 const PATH = '/tester';
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'];
 
-export function testerPages({ pages, services: { products }, store }: PageDependencies): PageRoute[] {
+export function testerPages({ pages, services: { products }, store }: PageDependencies): PageRoute<'operator'>[] {
   return [
-    pages.view(PATH, async ({ query }) => {
+    pages.view(PATH, 'operator', async ({ query }) => {
       const method = query.get('method') ?? 'GET';
       const path = readText(query, 'path');
       const reach = path === null ? null : await reachOf({ catalogue: products.compiled(), store }, method, path);

@@ -119,8 +119,8 @@ export async function ownerNames(
 const SUGGESTIONS = '/customers/suggestions';
 
 /** Customers whose name contains the typed text, for the filters of lists. A name that several have is told apart by its external id. */
-export function customerSuggestionPage({ pages, store }: PageDependencies): PageRoute {
-  return pages.view(SUGGESTIONS, async ({ query }) => {
+export function customerSuggestionPage({ pages, store }: PageDependencies): PageRoute<'operator'> {
+  return pages.view(SUGGESTIONS, 'operator', async ({ query }) => {
     const text = readText(query, CUSTOMER);
     const found = await store.customers.search(text === null ? {} : { text }, null, CUSTOMERS_SUGGESTED);
     const title = 'Customers found';

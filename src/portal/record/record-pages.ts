@@ -1,5 +1,6 @@
 /** The forms of every entity: create, change and delete a record. The entity provides its table of fields, its layout and its texts. */
 import { type Html, html } from '../../http/html.ts';
+import type { ServedTo } from '../../http/route.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { Administration } from '../../resources/administration.ts';
 import { defaultsOf, type InputReader } from '../../resources/input.ts';
@@ -25,7 +26,8 @@ import { OPERATOR, type Owner, ownerField, ownerOf, recordOwner } from './owner.
 import { recordForm } from './record-form.ts';
 
 /** An entity of the portal. `Choices`: the options in its forms, for example the endpoints of a new webhook. */
-type Entity<Rec, Body, Input> = {
+type Entity<Rec, Body, Input, For extends ServedTo> = {
+  readonly for: For;
   /** The page with the list. Records have their pages below its path. */
   readonly list: { readonly href: string; readonly label: string };
   /** Singular: `key`. */
@@ -36,7 +38,7 @@ type Entity<Rec, Body, Input> = {
   settings?(record: Rec): unknown;
 };
 
-export type EntityForms<Rec, Body, Input, Choices> = Entity<Rec, Body, Input> & {
+export type EntityForms<Rec, Body, Input, Choices, For extends ServedTo> = Entity<Rec, Body, Input, For> & {
   readonly reader: InputReader<Body, Input>;
   /** Given if records belong to a customer or to the operator: a new one belongs to the customer of `?customer=`. */
   readonly owners?: Pick<Store, 'customerId' | 'customers'>;
@@ -86,10 +88,10 @@ export type FormLayout<Rec, Choices> = {
 type FormTexts = { readonly title: string; readonly lead?: string; readonly submit: string };
 
 /** `{list}/new` and `{list}/{id}/edit`. */
-export function recordPages<Rec extends { readonly id: string }, Body, Input, Choices>(
-  pages: Pages,
-  entity: EntityForms<Rec, Body, Input, Choices>,
-): PageRoute[] {
+export function recordPages<Rec extends { readonly id: string }, Body, Input, Choices, For extends ServedTo>(
+  pages: Pages<For>,
+  entity: EntityForms<Rec, Body, Input, Choices, For>,
+): PageRoute<For>[] {
   const { list, nameOf, administration, reader, creation, change, fields, adjust = (body) => body } = entity;
   const { shown = administration.shown, owners } = entity;
 
@@ -129,7 +131,7 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
     entity.refused?.(typed, refusal) ?? refusedForm(withoutSecrets(table, typed), refusal);
 
   return [
-    ...pages.form(`${list.href}/new`, {
+    ...pages.form(`${list.href}/new`, entity.for, {
       show: async (call) => {
         const owner = await ownerOf(owners, call, null);
         const choices = await entity.choices(owner?.id ?? owners?.customerId ?? OPERATOR);
@@ -148,6 +150,7 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
     }),
     ...pages.form(
       `${list.href}/{id}/edit`,
+      entity.for,
       recordForm<Rec>({
         administration,
         ...(entity.settings !== undefined && { settings: entity.settings }),
@@ -210,13 +213,14 @@ export type Removal<Rec> = {
 };
 
 /** `{list}/{id}/delete`: asks first, then deletes. */
-export function removalPages<Rec extends { readonly id: string }>(
-  pages: Pages,
-  { list, noun, nameOf, administration, settings }: Entity<Rec, never, never>,
+export function removalPages<Rec extends { readonly id: string }, For extends ServedTo>(
+  pages: Pages<For>,
+  { for: whom, list, noun, nameOf, administration, settings }: Entity<Rec, never, never, For>,
   { text, uses, used }: Removal<Rec>,
-): PageRoute[] {
+): PageRoute<For>[] {
   return pages.form(
     `${list.href}/{id}/delete`,
+    whom,
     recordForm<Rec>({
       administration,
       ...(settings !== undefined && { settings }),

@@ -1,11 +1,10 @@
 /** `/search`: everything by name or id, for the dialog that Ctrl K opens. Without the script it is a page. */
-
 import { type Html, html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { SEARCH_PER_KIND, SEARCH_TEXT_MAX_LENGTH } from '../../kernel/limits/portal.ts';
 import type { Found, FoundKind } from '../../store/port/search.ts';
 import { navigationOf } from '../frame/navigation.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { listView } from '../parts/list.ts';
@@ -16,9 +15,9 @@ const PATH = '/search';
 const DIALOG = 'dialog';
 
 /** Every role sees everything, so all get the same results, except for fields of forms. Links to pages that do not exist are omitted. */
-export function searchPages({ pages, store, hasPage }: PageDependencies): PageRoute[] {
+export function searchPages({ pages, store, hasPage }: SharedPageDependencies): PageRoute<'both'>[] {
   return [
-    pages.view(PATH, async ({ query, may }) => {
+    pages.view(PATH, 'both', async ({ query, may }) => {
       const text = readText(query, 'q')?.slice(0, SEARCH_TEXT_MAX_LENGTH) ?? null;
       const hits = text === null ? [] : [...placesOf(text, hasPage, may('administrator')), ...(await found(text))];
       const results = resultList(text, hits);

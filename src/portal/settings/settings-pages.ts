@@ -13,19 +13,23 @@ import { actionButton, pageHeader, section } from '../parts/header.ts';
 import { table } from '../parts/list.ts';
 import { sizeText, spanText } from '../parts/text.ts';
 
-export function settingsPages(dependencies: PageDependencies): PageRoute[] {
+export function settingsPages(dependencies: PageDependencies): PageRoute<'operator'>[] {
   const { pages, config, storage } = dependencies;
   const { downloads } = storage;
   return [
-    pages.view('/settings', async (call) =>
+    pages.view('/settings', 'operator', async (call) =>
       settingsView(call, config, { facts: await storage.facts(), hasDownloads: downloads !== null }),
     ),
     ...(downloads === null ? [] : [downloadPage(dependencies, downloads)]),
   ];
 }
 
-function downloadPage({ pages, store, ids, clock, log }: PageDependencies, downloads: Downloads): PageRoute {
+function downloadPage(
+  { pages, store, ids, clock, log }: PageDependencies,
+  downloads: Downloads,
+): PageRoute<'operator'> {
   return pages.page({
+    for: 'operator',
     method: 'POST',
     path: '/settings/backup',
     role: 'administrator',

@@ -1,8 +1,6 @@
 /** Signing in, with a password or a passkey, and out. */
-
 import type { NewSession, Visitor } from '../../access/sessions.ts';
-import type { Attempt } from '../../domain/throttle.ts';
-import { refuseBlocked } from '../../domain/throttle.ts';
+import { type Attempt, refuseBlocked } from '../../domain/throttle.ts';
 import { userNameKey } from '../../domain/user-name.ts';
 import { type Html, html } from '../../http/html.ts';
 import { networkOf } from '../../http/request.ts';
@@ -22,7 +20,7 @@ import {
   writeFlash,
 } from '../frame/cookies.ts';
 import { PAGE_HEADERS } from '../frame/headers.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import type { PageDependencies, PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { SESSION_ENDED_PATH, SIGN_IN_PATH } from '../frame/request-context.ts';
 import { brandMark } from '../parts/brand.ts';
 import { type FormState, newForm, refusedForm, textField } from '../parts/fields.ts';
@@ -31,11 +29,8 @@ import { submitButton } from '../parts/header.ts';
 import { icon, notice } from '../parts/mark.ts';
 
 /** The form of the operator's users. */
-export function signInPages(dependencies: PageDependencies): PageRoute[] {
-  return [
-    ...signInForms(dependencies, { path: SIGN_IN_PATH, customerIdOf: () => null }),
-    ...signOutPages(dependencies),
-  ];
+export function signInPages(dependencies: PageDependencies): PageRoute<'anyone'>[] {
+  return signInForms(dependencies, { path: SIGN_IN_PATH, customerIdOf: () => null });
 }
 
 export type SignInForm = {
@@ -45,7 +40,7 @@ export type SignInForm = {
 };
 
 /** A form at `path`, for users of the operator or of one customer. Passkeys of others are refused like unknown ones. */
-export function signInForms(dependencies: PageDependencies, { path, customerIdOf }: SignInForm): PageRoute[] {
+export function signInForms(dependencies: PageDependencies, { path, customerIdOf }: SignInForm): PageRoute<'anyone'>[] {
   const { pages, services, publicUrl } = dependencies;
   const { sessions, passkeys } = services;
   const isForCustomers = path !== SIGN_IN_PATH;
@@ -66,7 +61,7 @@ export function signInForms(dependencies: PageDependencies, { path, customerIdOf
     if (call.session !== null) await sessions.signOut(call.session);
     return { redirect: ownPath(call.form.get('next')), cookies: signedInCookies(begun, call.cookieOf) };
   };
-  const open = (definition: Omit<Parameters<typeof pages.openPage>[0], 'isForCustomers'>): PageRoute =>
+  const open = (definition: Omit<Parameters<typeof pages.openPage>[0], 'isForCustomers'>): PageRoute<'anyone'> =>
     pages.openPage({ ...definition, isForCustomers });
 
   return [
@@ -120,9 +115,10 @@ export function signInForms(dependencies: PageDependencies, { path, customerIdOf
   ];
 }
 
-export function signOutPages({ pages, cookies, services: { sessions } }: PageDependencies): PageRoute[] {
+export function signOutPages({ pages, cookies, services: { sessions } }: SharedPageDependencies): PageRoute<'both'>[] {
   return [
     pages.page({
+      for: 'both',
       method: 'POST',
       path: '/sign-out',
       role: 'viewer',

@@ -5,7 +5,7 @@ import type { User } from '../../domain/user.ts';
 import { html } from '../../http/html.ts';
 import { Refusal, refuseField } from '../../kernel/refusal.ts';
 import { attempted, type PageCall, pathId, redirectTo, refusedTo } from '../frame/call.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
 import { secretBox } from '../parts/details.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
@@ -19,12 +19,13 @@ import { userListPage, userView } from './user-views.ts';
 
 const LIST = { href: '/users', label: 'Users' };
 
-export function userPages(dependencies: PageDependencies): PageRoute[] {
+export function userPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, results, services, store, publicUrl, offered } = dependencies;
   const { users, invitations, sessions } = services;
 
-  const switching = (verb: 'activate' | 'deactivate', done: string): PageRoute =>
+  const switching = (verb: 'activate' | 'deactivate', done: string): PageRoute<'both'> =>
     pages.page({
+      for: 'both',
       method: 'POST',
       path: `/users/{id}/${verb}`,
       role: 'administrator',
@@ -36,6 +37,7 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
     });
 
   const entity = {
+    for: 'both' as const,
     list: LIST,
     noun: 'user',
     nameOf: ({ userName }: User) => userName,
@@ -95,7 +97,7 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
       },
       change: { lead: 'Rights that you remove end with the next request, in the portal and for its applications.' },
     }),
-    pages.view('/users/{id}', async (call) => {
+    pages.view('/users/{id}', 'both', async (call) => {
       const user = await users.get(pathId(call));
       const [applications, open] = await Promise.all([store.applications.ofUser(user.id), sessions.ofUser(user.id)]);
       return withOwner(store, user, userView(call, user, applications, open.length));
@@ -106,6 +108,7 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
     ),
     switching('deactivate', 'The account is signed out, and its applications are refused from the next call on.'),
     pages.page({
+      for: 'both',
       method: 'POST',
       path: '/users/{id}/invite',
       role: 'administrator',
@@ -126,6 +129,7 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
       },
     }),
     pages.page({
+      for: 'both',
       method: 'POST',
       path: '/users/{id}/sign-out',
       role: 'administrator',

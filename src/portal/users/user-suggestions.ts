@@ -3,7 +3,7 @@ import type { User } from '../../domain/user.ts';
 import { html } from '../../http/html.ts';
 import { USERS_SUGGESTED } from '../../kernel/limits/portal.ts';
 import type { Store } from '../../store/port/store.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { type Suggestion, suggestionOptions } from '../parts/fields.ts';
 import { pageHeader } from '../parts/header.ts';
@@ -22,8 +22,9 @@ export function userSuggestions(users: readonly User[]): Suggestion[] {
   }));
 }
 
-export function userSuggestionPage({ pages, store }: PageDependencies): PageRoute {
+export function userSuggestionPage({ pages, store }: SharedPageDependencies): PageRoute<'both'> {
   return pages.page({
+    for: 'both',
     method: 'GET',
     path: '/users/suggestions',
     role: 'administrator',

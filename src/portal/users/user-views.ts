@@ -1,12 +1,11 @@
 /** `/users` and `/users/{id}`: people who sign in, and accounts that applications act as. */
-
 import { isAllowed, requireRightsOfUser } from '../../access/containment.ts';
 import type { Application } from '../../domain/application.ts';
 import type { Role, User } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { UserListing } from '../../store/port/directory.ts';
 import type { PageCall, View } from '../frame/call.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readChoice } from '../frame/query.ts';
 import { copyable, definitionList } from '../parts/details.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
@@ -30,8 +29,8 @@ export const ROLE_TEXTS: Readonly<Record<Role, { readonly label: string; readonl
 };
 const ROLES = Object.keys(ROLE_TEXTS) as Role[];
 
-export function userListPage({ pages, store }: PageDependencies): PageRoute {
-  return pages.view(PATH, async (call) => {
+export function userListPage({ pages, store }: SharedPageDependencies): PageRoute<'both'> {
+  return pages.view(PATH, 'both', async (call) => {
     const { query } = call;
     const text = query.get('q')?.trim() ?? '';
     const role = readChoice(query, 'role', ROLES);

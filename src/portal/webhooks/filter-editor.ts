@@ -13,7 +13,7 @@ import type { Store } from '../../store/port/store.ts';
 import { type FilterPath, filterPaths } from '../../webhooks/filter-paths.ts';
 import { previewFilter } from '../../webhooks/filter-preview.ts';
 import { type FilterPreview, filterPreviewInput } from '../../webhooks/webhook-schema.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { pageHeader } from '../parts/header.ts';
 import { table } from '../parts/list.ts';
 import { badge, icon, notice } from '../parts/mark.ts';
@@ -140,11 +140,12 @@ function subscribed(patterns: readonly string[], eventTypes: readonly EventType[
 const LATEST_READ = 20;
 
 export function filterPages(
-  { pages, store }: Pick<PageDependencies, 'pages' | 'store'>,
+  { pages, store }: Pick<SharedPageDependencies, 'pages' | 'store'>,
   patternsOf: (sent: URLSearchParams) => string[],
-): PageRoute[] {
+): PageRoute<'both'>[] {
   return [
     pages.page({
+      for: 'both',
       method: 'GET',
       path: PATHS,
       role: 'administrator',
@@ -156,6 +157,7 @@ export function filterPages(
       },
     }),
     pages.page({
+      for: 'both',
       method: 'POST',
       path: PREVIEW,
       role: 'administrator',

@@ -8,7 +8,7 @@ import type { Series } from '../../observe/figures.ts';
 import { attemptDetails } from '../deliveries/attempt-details.ts';
 import { attemptList } from '../deliveries/live-pages.ts';
 import type { PageCall } from '../frame/call.ts';
-import type { PageDependencies } from '../frame/page.ts';
+import type { SharedPageDependencies } from '../frame/page.ts';
 import { readPeriod } from '../frame/query.ts';
 import { deliveriesChart, latencyChart, periodTabs } from '../parts/chart.ts';
 import { linkButton, section } from '../parts/header.ts';
@@ -18,7 +18,7 @@ import { countOf, countText, percentilesText, sentence, shareText, spanText, tim
 export type Activity = { readonly series: Series; readonly attempts: readonly AttemptRecord[] };
 
 export async function readActivity(
-  { figures, store }: Pick<PageDependencies, 'figures' | 'store'>,
+  { figures, store }: Pick<SharedPageDependencies, 'figures' | 'store'>,
   query: URLSearchParams,
   { progress: { webhookNumber } }: Webhook,
 ): Promise<Activity> {

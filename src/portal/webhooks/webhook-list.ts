@@ -1,12 +1,11 @@
 /** `/webhooks`: the list of webhooks with their states. */
-
 import type { WebhookState } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Day } from '../../observe/figures.ts';
 import type { WebhookListing } from '../../store/port/directory.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { PageCall } from '../frame/call.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readChoice, readText } from '../frame/query.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
 import { linkButton } from '../parts/header.ts';
@@ -24,8 +23,8 @@ const TYPES_SHOWN = 3;
 
 type Filter = { state: WebhookState | null; endpointId: string | null; keyName: string | null; text: string | null };
 
-export function webhookListPage({ pages, store, figures, hasPage }: PageDependencies): PageRoute {
-  return pages.view(PATH, async (call) => {
+export function webhookListPage({ pages, store, figures, hasPage }: SharedPageDependencies): PageRoute<'both'> {
+  return pages.view(PATH, 'both', async (call) => {
     const { query } = call;
     const asked: Filter = {
       state: readChoice(query, 'state', STATES),

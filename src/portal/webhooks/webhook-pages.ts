@@ -8,7 +8,7 @@ import type { WebhookListing } from '../../store/port/directory.ts';
 import { webhookReader } from '../../webhooks/webhook-schema.ts';
 import { attempted, type PageCall, pathId, type Redirect, redirectTo, refusedTo } from '../frame/call.ts';
 import { type LiveReading, liveContent } from '../frame/live-content.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { linkButton, pageHeader } from '../parts/header.ts';
 import { withQuery } from '../parts/list.ts';
 import { countOf, sentence } from '../parts/text.ts';
@@ -39,7 +39,7 @@ import {
 import { historySection, incidentsOf } from './webhook-history.ts';
 import { webhookListPage } from './webhook-list.ts';
 
-export function webhookPages(dependencies: PageDependencies): PageRoute[] {
+export function webhookPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, services, store, clock, feed, testDelivery, hasPage, publicUrl } = dependencies;
   const { webhooks, endpoints, keys } = services;
 
@@ -49,8 +49,9 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
     return listing;
   };
 
-  const switching = (verb: 'start' | 'stop'): PageRoute =>
+  const switching = (verb: 'start' | 'stop'): PageRoute<'both'> =>
     pages.page({
+      for: 'both',
       method: 'POST',
       path: `/webhooks/{id}/${verb}`,
       role: 'operator',
@@ -79,6 +80,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
   };
 
   const entity = {
+    for: 'both' as const,
     list: { href: '/webhooks', label: 'Webhooks' },
     noun: 'webhook',
     nameOf: ({ name }: Webhook) => name,
@@ -128,6 +130,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
       },
     }),
     pages.page({
+      for: 'both',
       method: 'GET',
       path: '/webhooks/new/rule',
       role: 'administrator',
@@ -139,7 +142,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
       },
     }),
     ...filterPages(dependencies, patternsOf),
-    pages.view('/webhooks/{id}', async (call) => {
+    pages.view('/webhooks/{id}', 'both', async (call) => {
       const listing = await found(call);
       const attempt = await testOf(call, listing);
       const test = attempt === null ? null : testSection(attempt, await urlOf(listing.webhook));
@@ -153,7 +156,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
         hasCharts: true,
       });
     }),
-    pages.stream('/webhooks/{id}/live', async (call) => {
+    pages.stream('/webhooks/{id}/live', 'both', async (call) => {
       const { id } = (await found(call)).webhook;
       return liveContent(feed, id, call.signal, async () =>
         readPage({ ...call, now: clock() }, await found(call), null),
@@ -162,6 +165,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
     switching('start'),
     switching('stop'),
     pages.page({
+      for: 'both',
       method: 'POST',
       path: '/webhooks/{id}/test',
       role: 'operator',
