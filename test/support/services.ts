@@ -13,7 +13,7 @@ import type { Acting } from '../../src/resources/acting.ts';
 import { createServices, type Services } from '../../src/services.ts';
 import type { Endpoint } from '../../src/webhooks/endpoint.ts';
 import type { PgpKey, Webhook } from '../../src/webhooks/webhook.ts';
-import { openTestStore, type TestStore } from './store.ts';
+import { openTestStore, type TestStore, type TestStoreOptions } from './store.ts';
 import { egressOf, LOOPBACK, loopbackTransport } from './transport.ts';
 import { type PgpVectorName, pgpVector } from './vectors.ts';
 
@@ -31,9 +31,7 @@ export type TestServices = TestStore &
     wakes(): number;
   };
 
-export type TestServiceOptions = {
-  readonly now?: number;
-  readonly writerThread?: boolean;
+export type TestServiceOptions = TestStoreOptions & {
   readonly egress?: EgressPolicy;
   /** Additional authorities that the transport trusts, in PEM. */
   readonly caPem?: string;

@@ -20,6 +20,7 @@ import { openSqlite, type SqliteDatabase } from '../../src/store/sqlite/driver/s
 import type { Store } from '../../src/store/store.ts';
 import { cleanUp } from './cleanup.ts';
 import { openTestPostgres } from './postgres.ts';
+import { type OnStatement, recorded } from './statements.ts';
 import { FAILING_TEST } from './thread-events.ts';
 import './password-cost.ts';
 
@@ -71,19 +72,28 @@ export function openTestDatabase(
   return { path, database };
 }
 
+export type TestStoreOptions = {
+  readonly now?: number;
+  readonly writerThread?: boolean;
+  /** Gets the text of every statement that the store runs. */
+  readonly onStatement?: OnStatement;
+};
+
 /** Makes a store with a random master key and the built-in products and event types. On PostgreSQL it has joined the instances. */
 export async function openTestStore(
   t: TestContext,
-  { now = NOW, writerThread = false }: { readonly now?: number; readonly writerThread?: boolean } = {},
+  { now = NOW, writerThread = false, onStatement }: TestStoreOptions = {},
 ): Promise<TestStore> {
   let at = now;
   const clock = (): number => at;
   // Without random bits in their ids, webhooks are numbered from 1 in the order of their creation.
   const ids = createIds(clock, (size) => (size === 8 ? new Uint8Array(8) : randomBytes(size)));
   const vault = createVault(randomBytes(MASTER_KEY_BYTES), randomBytes);
+  const watched = <D extends Database>(database: D): D =>
+    onStatement === undefined ? database : recorded(database, onStatement);
   const opened = onPostgres
-    ? await openPostgresStore(t, now, vault, ids)
-    : openSqliteStore(t, writerThread, vault, ids);
+    ? await openPostgresStore(t, now, vault, ids, watched)
+    : openSqliteStore(t, writerThread, vault, ids, watched);
   const { path, database, store } = opened;
   await installBuiltInProducts(store, now);
   await installBuiltInEventTypes(store, now);
@@ -126,13 +136,24 @@ type Opened = {
   readonly store: Store;
 };
 
-function openSqliteStore(t: TestContext, writerThread: boolean, vault: Vault, ids: Ids): Opened {
-  const { path, database } = openTestDatabase(t, { writerThread });
+type Watched = <D extends Database>(database: D) => D;
+
+function openSqliteStore(t: TestContext, writerThread: boolean, vault: Vault, ids: Ids, watched: Watched): Opened {
+  const opened = openTestDatabase(t, { writerThread });
+  const { path } = opened;
+  const database = watched(opened.database);
   return { path, database, sqlite: database, store: createStore(database, vault, ids) };
 }
 
-async function openPostgresStore(t: TestContext, now: number, vault: Vault, ids: Ids): Promise<Opened> {
-  const { url, database } = await openTestPostgres(t, now);
+async function openPostgresStore(
+  t: TestContext,
+  now: number,
+  vault: Vault,
+  ids: Ids,
+  watched: Watched,
+): Promise<Opened> {
+  const { url, ...opened } = await openTestPostgres(t, now);
+  const database = watched(opened.database);
   const store = createPostgresStore(database, vault, ids);
   // The lease outlasts every test.
   await store.instances?.join({ name: 'test', version: '0', address: null }, 3_600_000);
