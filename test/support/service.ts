@@ -33,6 +33,8 @@ export type ServiceOptions = {
   readonly ca?: string;
   /** The default is `debug`, at which every attempt is logged. */
   readonly logLevel?: LogLevel;
+  /** Commits in a thread, as `serve` does. Only for `startService`, which otherwise saves the start of one. */
+  readonly writerThread?: boolean;
   /** A program that runs the command appended to its arguments. Only for `spawnService`. */
   readonly through?: readonly [string, ...string[]];
   /** Additional settings. */
@@ -79,7 +81,10 @@ export async function startService(t: TestContext, options: ServiceOptions = {})
   const clock = (): number => Date.now() + ahead;
   const log = createLogReader();
   const config = readConfig(environment(t, dataDir, options));
-  const sallyport = await createSallyport(config, createLog(config.logLevel, { write: log.take }), { clock });
+  const sallyport = await createSallyport(config, createLog(config.logLevel, { write: log.take }), {
+    clock,
+    ...(options.writerThread === true ? {} : { databaseThread: null }),
+  });
   const stop = once(() => sallyport.stop());
   cleanUp(t, stop);
   const { url } = await sallyport.start();
@@ -147,7 +152,7 @@ async function makeFirstStart(): Promise<Pick<Service, 'dataDir' | 'credentials'
   // Not through a pooler, whose connections stay open: only a database that nobody uses can be copied.
   const url = databaseUrlOf(dataDir);
   const config = readConfig({ SALLYPORT_DATA: dataDir, ...(url === null ? {} : { SALLYPORT_DATABASE_URL: url }) });
-  const sallyport = await createSallyport(config, createLog('silent'));
+  const sallyport = await createSallyport(config, createLog('silent'), { databaseThread: null });
   const credentials = sallyport.firstCredentials;
   assert.ok(credentials);
   await sallyport.credentialsShown();
