@@ -9,7 +9,10 @@ import { createVault, MASTER_KEY_BYTES } from '../../src/kernel/vault.ts';
 import { SERVICE } from '../../src/resources/acting.ts';
 import { createMemoryValues } from '../../src/store/sql/short-lived.ts';
 import { refused } from '../support/refusals.ts';
+import { repeats } from '../support/repeats.ts';
 import { makeUser, openTestServices, type TestServices } from '../support/services.ts';
+
+repeats('postgres');
 
 const PLACE = { origin: 'https://edge.example', visitor: 'visitor' };
 

@@ -14,7 +14,10 @@ import {
   takeRecords,
   until,
 } from '../support/dispatching.ts';
+import { repeats } from '../support/repeats.ts';
 import { ACTOR } from '../support/services.ts';
+
+repeats('postgres');
 
 const DAY_MS = 86_400_000;
 

@@ -6,7 +6,10 @@ import { createIds, randomBytes } from '../../src/kernel/ids.ts';
 import { failure, type Outcome } from '../../src/outbound/outcome.ts';
 import type { Progress, Webhook } from '../../src/webhooks/webhook.ts';
 import { answered, batchOf, progressOf } from '../support/attempts.ts';
+import { repeats } from '../support/repeats.ts';
 import { NOW } from '../support/store.ts';
+
+repeats('postgres');
 
 const ids = createIds(() => NOW, randomBytes);
 /** Where the webhook sends to. */

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
 import { isIdle, openDispatching, until } from '../support/dispatching.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { execute } from '../support/store.ts';
+
+repeatsInSlowTier('postgres');
 
 /** When each record of a webhook was sent, by the test's clock, which advances by `stepMs` each time everything due was sent. */
 async function sendTimes(t: TestContext, webhook: Readonly<Record<string, unknown>>, stepMs: number, count: number) {

@@ -14,6 +14,10 @@ import {
   startWebhook,
 } from '../support/journey.ts';
 import type { Delivery } from '../support/receiver.ts';
+import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
+
+repeats('postgres');
+repeatsInSlowTier('pgbouncer');
 
 const TYPE = 'order.placed';
 const HOUR_MS = 3_600_000;

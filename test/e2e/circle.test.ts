@@ -17,7 +17,11 @@ import {
   registerApplication,
   startJourney,
 } from '../support/journey.ts';
+import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
 import { type Gnupg, startGnupg } from '../wire/gnupg.ts';
+
+repeats('postgres');
+repeatsInSlowTier('pgbouncer');
 
 const ADA = {
   userName: 'ada',

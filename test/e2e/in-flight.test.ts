@@ -16,6 +16,9 @@ import {
 } from '../support/journey.ts';
 import { type PgpKeyPair, pgpKeyPair } from '../support/pgp-keys.ts';
 import type { ReceivingEndpoint } from '../support/receiver.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
+
+repeatsInSlowTier('postgres');
 
 const TYPE = 'order.placed';
 const KEY = 'payroll';

@@ -2,6 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { refusalOf, succeeded } from '../support/client.ts';
 import { connect, deliveriesOf, deliveryOf, makeEventType, only, publish, startJourney } from '../support/journey.ts';
+import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
+
+repeats('postgres');
+repeatsInSlowTier('pgbouncer');
 
 const TYPE = 'order.placed';
 

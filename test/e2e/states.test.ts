@@ -15,6 +15,10 @@ import {
   stopWebhook,
 } from '../support/journey.ts';
 import type { ReceivingEndpoint } from '../support/receiver.ts';
+import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
+
+repeats('postgres');
+repeatsInSlowTier('pgbouncer');
 
 const TYPE = 'order.placed';
 const HOUR_MS = 3_600_000;

@@ -8,8 +8,11 @@ import { SESSION_COOKIE, VISITOR_COOKIE } from '../../src/portal/cookies.ts';
 import { formToken } from '../../src/portal/forgery.ts';
 import { COMMAND_LINE } from '../../src/resources/acting.ts';
 import { type PortalReply, request } from '../support/portal-requests.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { type ServiceInProcess, startService } from '../support/service.ts';
 import { tryAtOnce } from '../support/side-by-side.ts';
+
+repeatsInSlowTier('postgres');
 
 const PASSWORD = 'seventeen badgers at dawn';
 const VISIT = 'A'.repeat(43);
