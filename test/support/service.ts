@@ -19,7 +19,7 @@ import type { Database, Parameters } from '../../src/store/database.ts';
 import { openPostgres } from '../../src/store/postgres/driver/postgres.ts';
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { cleanUp } from './cleanup.ts';
-import { type ApiClient, createClient, tokenFor } from './client.ts';
+import { type ApiClient, createClient, isWholeService, tokenFor } from './client.ts';
 import { baseEnvironment } from './environment.ts';
 import { createLogReader, type LogReader } from './log-reader.ts';
 import { createDatabase, newDatabase, throughPooler } from './postgres.ts';
@@ -88,6 +88,7 @@ export async function startService(t: TestContext, options: ServiceOptions = {})
   const stop = once(() => sallyport.stop());
   cleanUp(t, stop);
   const { url } = await sallyport.start();
+  isWholeService(t, url);
   const signIn = async (): Promise<ApiClient> => createClient(url, await tokenFor(url, credentials));
   const advance = (ms: number): void => {
     ahead += ms;
@@ -182,6 +183,7 @@ export async function spawnService(t: TestContext, options: ServiceOptions = {})
   const { url, clientId } = JSON.parse(announced) as { url: string; clientId?: string };
   const credentials = clientId === undefined ? options.after?.credentials : (JSON.parse(announced) as FirstCredentials);
   assert.ok(credentials, 'a data folder that is not new needs its credentials');
+  isWholeService(t, url);
   const admin = createClient(url, await tokenFor(url, credentials));
   const kill = (signal: NodeJS.Signals): void => void child.kill(signal);
   const stop = once(async () => {
