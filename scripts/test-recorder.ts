@@ -1,6 +1,6 @@
 /**
  * Loaded before all tests. If `TEST_STATEMENTS` names a file, every store of this process notes its statements, and the process appends them
- * as a line of JSON when it ends. scripts/test-statements.ts compares the databases.
+ * as lines of JSON when it ends. scripts/test-statements.ts compares the databases.
  */
 import { appendFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
@@ -18,7 +18,6 @@ if (path !== undefined) {
   });
   const { ranStatements } = await import('../test/support/recorded-store.ts');
   process.once('exit', () => {
-    const database = process.env.TEST_DATABASE === undefined ? 'SQLite' : 'PostgreSQL';
-    appendFileSync(path, `${JSON.stringify(ranStatements(database))}\n`);
+    for (const ran of ranStatements()) appendFileSync(path, `${JSON.stringify(ran)}\n`);
   });
 }

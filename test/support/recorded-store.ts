@@ -8,65 +8,87 @@ import { createStore as createShared } from '../../src/store/sql/store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { oneLine, recorded } from './statements.ts';
 
-/** Of one process. A verb is written `users.insert`. */
+type DatabaseName = 'SQLite' | 'PostgreSQL';
+
+/** What the stores of one process did on one database. A verb is written `users.insert`. */
 export type RanStatements = {
-  readonly database: 'SQLite' | 'PostgreSQL';
+  readonly database: DatabaseName;
   /** Each text and the verbs that ran it; the verb is empty outside of all. */
   readonly texts: Readonly<Record<string, readonly string[]>>;
   readonly called: readonly string[];
-  readonly verbs: readonly string[];
   /** The verbs that PostgreSQL does in its own way. */
   readonly replaced: readonly string[];
 };
 
 type Verb = (...values: never[]) => unknown;
-
-const texts = new Map<string, Set<string>>();
-const called = new Set<string>();
-const verbs = new Set<string>();
-const replaced = new Set<string>();
-const current = new AsyncLocalStorage<string>();
-const watched = new WeakSet<Verb>();
-
-const note = (sql: string): void => {
-  const verb = current.getStore() ?? '';
-  const text = oneLine(sql);
-  const known = texts.get(text);
-  if (known === undefined) texts.set(text, new Set([verb]));
-  else known.add(verb);
+type Notes = {
+  readonly texts: Map<string, Set<string>>;
+  readonly called: Set<string>;
+  readonly replaced: Set<string>;
 };
 
-export const createStore: typeof createShared = (db, vault, ids, ...access) =>
-  watching(createShared(recorded(db, note), vault, ids, ...access));
+const notes: Record<DatabaseName, Notes> = { SQLite: noNotes(), PostgreSQL: noNotes() };
+const current = new AsyncLocalStorage<string>();
+const watched = new WeakSet<Verb>();
+/** The database of the store that is being made: a store of PostgreSQL begins with the shared one. */
+let making: DatabaseName = 'SQLite';
 
-export const createPostgresStore: typeof createPostgres = (db, vault, ids, ...access) =>
-  watching(createPostgres(recorded(db, note), vault, ids, ...access), (verb) => replaced.add(verb));
+function noNotes(): Notes {
+  return { texts: new Map(), called: new Set(), replaced: new Set() };
+}
+
+function noting(database: DatabaseName): (sql: string) => void {
+  const { texts } = notes[database];
+  return (sql) => {
+    const text = oneLine(sql);
+    const by = texts.get(text) ?? new Set();
+    texts.set(text, by.add(current.getStore() ?? ''));
+  };
+}
+
+export const createStore: typeof createShared = (db, vault, ids, ...access) =>
+  watching(createShared(recorded(db, noting(making)), vault, ids, ...access), making);
+
+export const createPostgresStore: typeof createPostgres = (db, vault, ids, ...access) => {
+  making = 'PostgreSQL';
+  try {
+    const { replaced } = notes.PostgreSQL;
+    const store = createPostgres(recorded(db, noting('PostgreSQL')), vault, ids, ...access);
+    return watching(store, 'PostgreSQL', (verb) => replaced.add(verb));
+  } finally {
+    making = 'SQLite';
+  }
+};
 
 /** The same store. `onOther` gets the verbs that are not of a store watched before. */
-function watching(store: Store, onOther: (verb: string) => void = () => {}): Store {
-  const parts = Object.entries(store).map(([name, part]) => [name, watchedPart(name, part, onOther)]);
-  return Object.fromEntries(parts) as Store;
-}
-
-function watchedPart(name: string, part: unknown, onOther: (verb: string) => void): unknown {
-  if (part === null || typeof part !== 'object') return part;
-  const members = Object.entries(part).map(([member, value]: [string, unknown]) => {
-    if (typeof value !== 'function') return [member, value];
-    const verb = `${name}.${member}`;
-    verbs.add(verb);
-    if (watched.has(value as Verb)) return [member, value];
-    onOther(verb);
+function watching(store: Store, database: DatabaseName, onOther: (verb: string) => void = () => {}): Store {
+  const { called } = notes[database];
+  const watchedMember = (name: string, value: unknown): unknown => {
+    if (isRecord(value)) {
+      const members = Object.entries(value);
+      return Object.fromEntries(members.map(([member, one]) => [member, watchedMember(`${name}.${member}`, one)]));
+    }
+    if (typeof value !== 'function' || watched.has(value as Verb)) return value;
+    onOther(name);
     const run: Verb = (...values) => {
-      called.add(verb);
-      return current.run(verb, () => (value as Verb)(...values));
+      called.add(name);
+      return current.run(name, () => (value as Verb)(...values));
     };
     watched.add(run);
-    return [member, run];
-  });
-  return Object.fromEntries(members);
+    return run;
+  };
+  return Object.fromEntries(Object.entries(store).map(([name, part]) => [name, watchedMember(name, part)])) as Store;
 }
 
-export function ranStatements(database: RanStatements['database']): RanStatements {
-  const shown = Object.fromEntries([...texts].map(([text, by]) => [text, [...by]]));
-  return { database, texts: shown, called: [...called], verbs: [...verbs], replaced: [...replaced] };
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+}
+
+export function ranStatements(): RanStatements[] {
+  return Object.entries(notes).map(([database, { texts, called, replaced }]) => ({
+    database: database as DatabaseName,
+    texts: Object.fromEntries([...texts].map(([text, by]) => [text, [...by]])),
+    called: [...called],
+    replaced: [...replaced],
+  }));
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { logs } from '../support/events.ts';
 import { refused } from '../support/refusals.ts';
-import { repeatsInSlowTier } from '../support/repeats.ts';
+import { repeats } from '../support/repeats.ts';
 import {
   ACTOR,
   makeCaller,
@@ -12,7 +12,7 @@ import {
   type TestServices,
 } from '../support/services.ts';
 
-repeatsInSlowTier('postgres');
+repeats('postgres');
 
 const LARGE = { 'data.total': { $gte: 100 } };
 
