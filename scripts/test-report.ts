@@ -23,7 +23,9 @@ export function readTimes(path: string): Times[] {
 export function timesReport(times: readonly Times[]): string {
   const entries = times.flatMap(({ database, loading, files }) => [
     { name: LOADING, database, seconds: loading },
-    ...Object.entries(files).map(([file, seconds]) => ({ name: relative(tests, file), database, seconds })),
+    ...Object.entries(files)
+      .filter(([file]) => file.startsWith(tests))
+      .map(([file, seconds]) => ({ name: relative(tests, file), database, seconds })),
   ]);
   const sum = (some: typeof entries): string => some.reduce((total, { seconds }) => total + seconds, 0).toFixed(0);
   const folders = Map.groupBy(entries, ({ name, database }) => `${database} ${name.split('/')[0]}`);
