@@ -232,7 +232,7 @@ function createDataSchemas(): DataSchemas {
         throw refuseField('dataSchema.$schema', `must be ${[...DIALECTS.keys()].join(' or ')}`);
       let inTime: boolean;
       try {
-        inTime = endsWithin(SCHEMA_COMPILE_MS, () => void compile(schema));
+        inTime = endsInTries(SCHEMA_COMPILE_MS, () => void compile(schema));
       } catch (error) {
         const why = error instanceof Error ? error.message.slice(0, 300) : '';
         throw refuseField('dataSchema', `is not a JSON Schema: ${why}`);
@@ -241,7 +241,7 @@ function createDataSchemas(): DataSchemas {
     },
     problemOf: (schema, data) => {
       let problem: FieldProblem | null = tooSlow(SCHEMA_CHECK_MS);
-      endsWithin(SCHEMA_CHECK_MS, () => {
+      endsInTries(SCHEMA_CHECK_MS, () => {
         problem = dataProblem(compile(schema), data);
       });
       return problem;
@@ -279,6 +279,19 @@ function createDataSchemas(): DataSchemas {
       return problems;
     },
   };
+}
+
+/**
+ * Like `endsWithin`, but tries again if the processor was busy elsewhere for more than half of the time: the limit is of time that passes, and
+ * only work may be refused for being slow.
+ */
+function endsInTries(limitMs: number, work: () => void): boolean {
+  for (let tries = 1; ; tries += 1) {
+    const before = process.cpuUsage();
+    if (endsWithin(limitMs, work)) return true;
+    const { user, system } = process.cpuUsage(before);
+    if (tries === SCHEMA_TRIES || (user + system) / 1000 > limitMs / 2) return false;
+  }
 }
 
 function tooSlow(limitMs: number): FieldProblem {

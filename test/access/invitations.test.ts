@@ -10,8 +10,11 @@ import type { Refusal } from '../../src/kernel/refusal.ts';
 import { isoInstant } from '../../src/kernel/schemas.ts';
 import type { InvitationStore } from '../../src/store/port/access.ts';
 import { refused } from '../support/refusals.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeUser, openTestServices, type TestServices } from '../support/services.ts';
 import { leavingNothing } from '../support/store.ts';
+
+repeatsInSlowTier('postgres');
 
 const PASSWORD = 'seventeen badgers at dawn';
 const same = (password: string) => ({ password, passwordAgain: password });

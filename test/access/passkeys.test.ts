@@ -9,7 +9,10 @@ import { CHALLENGE_MS, PASSKEYS_PER_USER_MAX, PASSWORDS_WAITING_PER_OWNER } from
 import { createVault, MASTER_KEY_BYTES } from '../../src/kernel/vault.ts';
 import { createMemoryValues } from '../../src/store/sqlite/short-lived.ts';
 import { refused } from '../support/refusals.ts';
+import { repeats } from '../support/repeats.ts';
 import { makeUser, openTestServices, type TestServices } from '../support/services.ts';
+
+repeats('postgres');
 
 const PLACE = { origin: 'https://edge.example', visitor: 'visitor' };
 

@@ -8,8 +8,11 @@ import { randomBytes, rowKeyTime } from '../../src/kernel/ids.ts';
 import { ConstraintViolation } from '../../src/store/port/errors.ts';
 import type { Store } from '../../src/store/port/store.ts';
 import { refused } from '../support/refusals.ts';
+import { repeats } from '../support/repeats.ts';
 import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices, tokenOf } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
+
+repeats('postgres');
 
 const SCOPES = ['employees:create', 'employees:edit', 'employees:view'];
 

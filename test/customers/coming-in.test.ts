@@ -7,7 +7,10 @@ import { errorOf, refusalOf, succeeded, TOKEN, tokenFor } from '../support/clien
 import { created, makeCustomer, ORDERS, openLink, sessionOf, type TestCustomer } from '../support/customers.ts';
 import { deliveriesOf, makeEventType, readWebhook, startJourney } from '../support/journey.ts';
 import { request } from '../support/portal-requests.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { type ServiceInProcess, startService } from '../support/service.ts';
+
+repeatsInSlowTier('postgres');
 
 type Link = { readonly url: string; readonly expiresAt: string };
 

@@ -8,7 +8,10 @@ import { readCsv } from '../support/csv.ts';
 import { onInstances, startInstances } from '../support/instances.ts';
 import { connect, type Journey, makeEventType, startJourney, unique } from '../support/journey.ts';
 import type { Delivery } from '../support/receiver.ts';
+import { repeats } from '../support/repeats.ts';
 import { type Service, startService } from '../support/service.ts';
+
+repeats('postgres');
 
 const TYPE = 'order.placed';
 const DAY_MS = 86_400_000;

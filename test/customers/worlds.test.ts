@@ -14,10 +14,13 @@ import { readingServices, type UntypedServices } from '../../src/program-service
 import { type CustomerServices, createCustomerServices } from '../../src/services/customer-services.ts';
 import type { Services } from '../../src/services/services.ts';
 import { claimNext, settleBatch } from '../support/batches.ts';
+import { repeats } from '../support/repeats.ts';
 import { actingAs, makeEventType, openTestServices, type TestServices } from '../support/services.ts';
 import { onPostgres } from '../support/store.ts';
 import { egressOf, LOOPBACK, loopbackTransport } from '../support/transport.ts';
 import { pgpVector } from '../support/vectors.ts';
+
+repeats('postgres');
 
 type Owner = 'a' | 'b' | 'operator';
 type Command = { readonly by: Owner; readonly what: Verb; readonly name: number; readonly pick: number };

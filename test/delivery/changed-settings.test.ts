@@ -13,8 +13,11 @@ import {
   takeRecords,
   until,
 } from '../support/dispatching.ts';
+import { repeats } from '../support/repeats.ts';
 import { ACTOR } from '../support/services.ts';
 import { storeOn } from '../support/store.ts';
+
+repeats('postgres');
 
 const DAY_MS = 86_400_000;
 

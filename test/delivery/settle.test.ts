@@ -17,8 +17,11 @@ import {
   takeRecords,
   until,
 } from '../support/dispatching.ts';
+import { repeats } from '../support/repeats.ts';
 import { ACTOR } from '../support/services.ts';
 import { execute } from '../support/store.ts';
+
+repeats('postgres');
 
 /** The store with its settlements in the hands of the test: `settle` is asked in place of the real one. */
 function withSettle(

@@ -27,8 +27,11 @@ import {
   stopWebhook,
 } from '../support/journey.ts';
 import { refused } from '../support/refusals.ts';
+import { repeats } from '../support/repeats.ts';
 import { ACTOR, openTestServices } from '../support/services.ts';
 import { leavingNothing, onPostgres, openTestStore, type TestStore } from '../support/store.ts';
+
+repeats('postgres');
 
 const SECRET = 'Jane-Doe-of-Elm-Street';
 /** Long enough for any erasure here to finish. */

@@ -4,8 +4,11 @@ import { BUILT_IN_EVENT_TYPES, installBuiltInEventTypes } from '../../src/events
 import { viewEventType } from '../../src/events/event-types.ts';
 import { EVENT_SAMPLE_BYTES } from '../../src/kernel/limits/limits.ts';
 import { refused } from '../support/refusals.ts';
+import { repeats } from '../support/repeats.ts';
 import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';
 import { execute, leavingNothing, NOW } from '../support/store.ts';
+
+repeats('postgres');
 
 const idOf = async ({ store }: TestServices, name: string): Promise<string> =>
   (await store.eventTypes.getByName(name))?.id ?? '';

@@ -5,7 +5,10 @@ import type { AcceptedView } from '../../src/events/publish.ts';
 import { EVENTS_PER_REQUEST, JSON_VALUES_MAX } from '../../src/kernel/limits/limits.ts';
 import { refusalOf, succeeded } from '../support/client.ts';
 import { makeEventType } from '../support/journey.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { startService } from '../support/service.ts';
+
+repeatsInSlowTier('postgres');
 
 const TYPE = 'order.placed';
 

@@ -12,8 +12,12 @@ import { createClient, EMPLOYEES, TOKEN, tokenFor } from '../support/client.ts';
 import { onInstances, startInstances } from '../support/instances.ts';
 import { connect, makeEventType, startJourney } from '../support/journey.ts';
 import { newSession, request } from '../support/portal-requests.ts';
+import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
 import { type ServiceInProcess, startService } from '../support/service.ts';
 import { ACTOR } from '../support/services.ts';
+
+repeats('postgres');
+repeatsInSlowTier('pgbouncer');
 
 const PASSWORD = 'correct horse battery staple';
 

@@ -10,7 +10,10 @@ import { cleanUp } from '../support/cleanup.ts';
 import { succeeded } from '../support/client.ts';
 import { connect, makeEventType, startJourney } from '../support/journey.ts';
 import { newSession, request } from '../support/portal-requests.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { changeBeside, type ServiceInProcess } from '../support/service.ts';
+
+repeatsInSlowTier('postgres');
 
 const TYPE = 'order.created';
 const PASSWORD = 'seventeen badgers at dawn';

@@ -10,7 +10,10 @@ import { makeCustomer, sessionOf } from '../support/customers.ts';
 import { MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
 import { deliveriesOf, makeEndpoint, makeEventType, makeWebhook, publish } from '../support/journey.ts';
 import { newSession, request } from '../support/portal-requests.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { startService } from '../support/service.ts';
+
+repeatsInSlowTier('postgres');
 
 describe('the search', () => {
   it('opens by Ctrl K, finds by name and id, and is used by keyboard alone', async (t) => {

@@ -11,8 +11,12 @@ import { ConstraintViolation, StaleWrite } from '../../src/store/port/errors.ts'
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { purgeTokens } from '../../src/store/sqlite/retention.ts';
 import { tokensOf } from '../support/issued.ts';
+import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices } from '../support/services.ts';
 import { leavingNothing, NOW, onSqlite, openTestStore } from '../support/store.ts';
+
+repeats('postgres');
+repeatsInSlowTier('pgbouncer');
 
 const user = (id: string, more: Partial<User> = {}): User => ({
   customerId: null,

@@ -13,7 +13,10 @@ import { attemptStatement } from '../../src/store/shared/delivery/settlement.ts'
 import { batchOf } from '../support/attempts.ts';
 import { attemptOf } from '../support/batches.ts';
 import { newEvent, subscribe } from '../support/events.ts';
+import { repeats } from '../support/repeats.ts';
 import { execute, leavingNothing, NOW, openTestStore, type TestStore } from '../support/store.ts';
+
+repeats('postgres');
 
 const MINUTE_MS = 60_000;
 

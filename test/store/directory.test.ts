@@ -4,8 +4,12 @@ import { describe, it, type TestContext } from 'node:test';
 import type { WebhookFilter } from '../../src/store/port/directory.ts';
 import { claimNext, publishMany, run, settleBatch, settleNext } from '../support/batches.ts';
 import { subscribe } from '../support/events.ts';
+import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeEndpoint, makeEventType, makeKey, makeWebhook, openTestServices } from '../support/services.ts';
 import { NOW, onSqlite, openTestStore, type TestStore } from '../support/store.ts';
+
+repeats('postgres');
+repeatsInSlowTier('pgbouncer');
 
 async function openDirectory(t: TestContext) {
   const s = await openTestServices(t);

@@ -12,9 +12,13 @@ import { claimNext } from '../support/batches.ts';
 import { openDispatching } from '../support/dispatching.ts';
 import { logs, newEvent, subscribe } from '../support/events.ts';
 import { pgpKeyPair } from '../support/pgp-keys.ts';
+import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeEndpoint, makeKey, openTestServices } from '../support/services.ts';
 import { leavingNothing, NOW, openTestStore, type TestStore } from '../support/store.ts';
 import { makeCertificates } from '../support/tls.ts';
+
+repeats('postgres');
+repeatsInSlowTier('pgbouncer');
 
 async function made(s: TestStore, eventTypes: readonly string[]): Promise<Webhook> {
   const number = await subscribe(s, eventTypes);
