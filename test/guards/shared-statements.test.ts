@@ -14,7 +14,7 @@ const ran = (database: string): readonly string[] =>
   readFileSync(new URL(`statements-of-${database}.sql`, import.meta.url), 'utf8').split('\n');
 
 it('both databases run the statements of store/shared', () => {
-  const [onSqlite, onPostgres] = [ran('sqlite'), ran('postgresql')];
+  const [ofSqlite, ofPostgres] = [ran('sqlite'), ran('postgresql')];
   let seen = 0;
   const ofOne = readdirSync(SHARED, { recursive: true, encoding: 'utf8' }).flatMap((file) => {
     if (!file.endsWith('.ts')) return [];
@@ -22,7 +22,7 @@ it('both databases run the statements of store/shared', () => {
     return [...source.matchAll(BEGINNING)].flatMap(([, text = '']) => {
       const beginning = oneLine(text);
       if (beginning.length < TELLING_CHARACTERS) return [];
-      const [sqlite, postgres] = [onSqlite, onPostgres].map((texts) => texts.some((one) => one.startsWith(beginning)));
+      const [sqlite, postgres] = [ofSqlite, ofPostgres].map((texts) => texts.some((one) => one.startsWith(beginning)));
       if (sqlite && postgres) seen += 1;
       return sqlite === postgres ? [] : [`${file} (${sqlite ? 'SQLite' : 'PostgreSQL'}): ${beginning}`];
     });
