@@ -6,13 +6,14 @@
 import type { AttemptRecord, Batch, BatchFate, Claim, SettledBatch, Settlement } from '../../domain/batch.ts';
 import { rowKeyOf } from '../../kernel/ids.ts';
 import { ERASURE_UNDER_WAY_MS } from '../../kernel/limits/housekeeping.ts';
-import type { Database, Statement } from '../port/database.ts';
+import type { Statement } from '../port/database.ts';
 import { NEVER } from '../port/dispatch.ts';
 import { ConstraintViolation, StaleWrite } from '../port/errors.ts';
 import { settledRecords } from '../shared/delivery/settlement.ts';
 import { ATTEMPT_COLUMNS, carriedErased } from '../shared/erasure.ts';
 import { IS_RUNNABLE, wokenBy } from '../shared/wake.ts';
 import { rowsOf } from './arrays.ts';
+import type { PostgresDatabase } from './driver/postgres.ts';
 import type { Hold } from './instances.ts';
 import { together } from './together.ts';
 
@@ -31,7 +32,7 @@ export function isPlain({ changes, audit, batches }: Settlement): boolean {
 }
 
 /** Returns the function that writes claims and settlements. It rejects as the verbs do, each for itself. */
-export function writeTurns(db: Database): (work: TurnWork) => Promise<void> {
+export function writeTurns(db: PostgresDatabase): (work: TurnWork) => Promise<void> {
   const write = together<TurnWork, Error | null>(
     async (works) => {
       const outcomes: (Error | null)[] = [];
@@ -61,7 +62,7 @@ function setsOf(works: readonly TurnWork[]): TurnWork[][] {
   return sets;
 }
 
-async function writeSet(db: Database, works: readonly TurnWork[]): Promise<(Error | null)[]> {
+async function writeSet(db: PostgresDatabase, works: readonly TurnWork[]): Promise<(Error | null)[]> {
   try {
     // An unknown outcome would keep the batches claimed until their leases end.
     await db.commit(statementsOf(works), undefined, true);

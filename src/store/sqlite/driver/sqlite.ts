@@ -22,11 +22,14 @@ import {
   portError,
   valuesOf,
 } from './connection.ts';
-import { overwriteLeftovers } from './leftovers.ts';
 import { createThreadWriter, type ThreadEvents } from './thread-writer.ts';
 import { createCommitLists, createInlineWriter, type WaitingList } from './writer.ts';
 
 export type SqliteDatabase = Database & {
+  /** Makes the next read see all commits so far. Without it, the reads of one turn of the event loop may share a snapshot. */
+  endSnapshot(): void;
+  /** Removes old versions of rows from the write-ahead log. False if another process may still read them. */
+  forgetOverwritten(): Promise<boolean>;
   /** The connection itself, for what only SQLite has: backup, integrity check, pragmas. */
   readonly connection: Connection;
   /** Whether the database's files are no longer where they were opened; null if they are. */
@@ -158,7 +161,7 @@ export function openSqlite(path: string, { readOnly = false, writerThread }: Sql
       }
     },
     all,
-    readAnew: snapshot.end,
+    endSnapshot: snapshot.end,
     commits: () => commits,
     onCommit: (listener) => void listeners.push(listener),
     commit: (statements: readonly Statement[], onWritten?: (took: WriteTime) => void) =>
@@ -167,7 +170,6 @@ export function openSqlite(path: string, { readOnly = false, writerThread }: Sql
       }),
     // Nothing can be read before it is on the disk.
     confirm: () => {},
-    overwriteCopies: (layout, keys, erasing) => overwriteLeftovers({ all }, layout, keys, erasing),
     forgetOverwritten: emptyLog,
     filesProblem: () => (files === null ? null : filesProblem(path, files)),
     saveLog: async () => files !== null && isLogAloneMissing(path, files) && emptyLog(),
