@@ -14,6 +14,7 @@ import type { TestOauth } from '../delivery/oauth.ts';
 import type { TestDelivery } from '../delivery/test-delivery.ts';
 import type { PortalTheme } from '../domain/portal-theme.ts';
 import type { PortalRole, SignedIn } from '../domain/user.ts';
+import { answerable } from '../http/error-body.ts';
 import type { Method, Reply, Route } from '../http/route.ts';
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
 import { ADMIN_REQUEST_BYTES } from '../kernel/limits/limits.ts';
@@ -283,7 +284,7 @@ export function createPages(dependencies: Dependencies): Pages {
           const again = (await invalid?.(full, error)) ?? null;
           if (again === null) throw error;
           const reply = await answer(again, request, context, error.status);
-          return { ...reply, headers: { ...error.headers, ...reply.headers } };
+          return { ...reply, headers: { ...answerable(error).headers, ...reply.headers } };
         }
       },
     };

@@ -23,7 +23,7 @@ import { ensurePartitions } from '../partitions.ts';
 import { together } from '../together.ts';
 import { vacuumErased } from '../vacuum.ts';
 import { type Connection, createConnection } from './connection.ts';
-import { isLost, isStaleSession, lacksPartition, portError } from './errors.ts';
+import { isLost, isStaleSession, lacksPartition, portError, unavailable } from './errors.ts';
 import { createListener, type OnMessage } from './listen.ts';
 import { WAIT_FOR_STANDBY } from './outcome.ts';
 import { createRoute, type Route } from './route.ts';
@@ -255,7 +255,7 @@ function createWrites(
       isOver || (!isPatient && now - askedAt > Math.min(commitMs, POSTGRES_QUEUE_MS));
     const late = waiting.filter(isLate);
     if (late.length > 0) waiting.splice(0, waiting.length, ...waiting.filter((list) => !isLate(list)));
-    for (const list of late) settled(list, () => list.reject(new DatabaseUnavailable('waiting')));
+    for (const list of late) settled(list, () => list.reject(unavailable('waiting')));
     for (const list of underWay) {
       if (list.isGivenUp || list.committingAt === null) continue;
       if (!isOver && (list.isPatient || now - list.committingAt <= commitMs)) continue;
