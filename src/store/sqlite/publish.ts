@@ -5,9 +5,10 @@ import { rowKeyOf } from '../../kernel/ids.ts';
 import type { Database, Statement } from '../port/database.ts';
 import { KeyConflict, StaleWrite } from '../port/errors.ts';
 import type { EventStore } from '../port/events.ts';
-import { appendStatements, insertStatement, latestEvents, reachedBy, WAKE_AT } from '../shared/events.ts';
+import { appendStatements, insertStatement, latestEvents, reachedBy } from '../shared/events.ts';
 import { findFilters, judge } from '../shared/judging.ts';
 import { resultsByStatement } from '../shared/table.ts';
+import { wakeAfterAppend } from '../shared/wake.ts';
 
 // Takes the key if it is free or expired. Otherwise it stays with the earlier event.
 const TAKE_KEY = `
@@ -48,7 +49,7 @@ const ADVANCE_ALL = `
   WITH ${FRESH}
   UPDATE webhook_progress
   SET next_offset = next_offset + added.records,
-      wake_at = ${WAKE_AT}
+      wake_at = ${wakeAfterAppend('@createdAt')}
   FROM added WHERE webhook_progress.webhook_number = added.webhook_number`;
 
 const FAN_OUT_ALL = `
