@@ -8,14 +8,14 @@
  * - It takes a filter, to which the customer is added.
  * - It writes a record, which must be the customer's own.
  */
-import { type AuditEntry, type Change } from '../domain/audit.ts';
-import { type EventType, type NewEvent } from '../domain/event.ts';
-import { type AuditFilter, type AuditRecord, OPERATOR_ACTOR } from './port/audit.ts';
-import { type OwnedTable } from './port/customers.ts';
-import { type Statement } from './port/database.ts';
-import { type After, type Filter } from './port/resource.ts';
-import { type Store } from './port/store.ts';
+import type { AuditEntry, Change } from '../domain/audit.ts';
+import type { EventType, NewEvent } from '../domain/event.ts';
 import { confined, type OwnVerbs, type StorePart } from './confinement.ts';
+import { type AuditFilter, type AuditRecord, OPERATOR_ACTOR } from './port/audit.ts';
+import type { OwnedTable } from './port/customers.ts';
+import type { Statement } from './port/database.ts';
+import type { After, Filter } from './port/resource.ts';
+import type { Store } from './port/store.ts';
 
 type Owned = { readonly id: string; readonly customerId: string | null };
 type Verbs<Read, Written> = {

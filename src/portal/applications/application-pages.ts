@@ -4,10 +4,11 @@ import type { Application } from '../../domain/application.ts';
 import { TOKEN_VALIDITY_DEFAULT_SECONDS } from '../../kernel/limits/limits.ts';
 import { TOKENS_COUNTED } from '../../kernel/limits/portal.ts';
 import { checkAll, refuseField } from '../../kernel/refusal.ts';
-import { attempted, pathId } from '../frame/call.ts';
+import { attempted, type PageCall, pathId } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { confirmPage } from '../parts/form.ts';
 import { withQuery } from '../parts/list.ts';
+import type { Body } from '../record/field-table.ts';
 import { OPERATOR, productsForCustomers, withOwner } from '../record/owner.ts';
 import { recordForm } from '../record/record-form.ts';
 import { recordPages, removalPages } from '../record/record-pages.ts';
@@ -27,19 +28,119 @@ import { registeredResult, secretPages } from './secret-pages.ts';
 const LIST = { href: '/applications', label: 'Applications' };
 
 export function applicationPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
-  const { pages, results, services, store, publicUrl, offered } = dependencies;
-  const { applications } = services;
-  const entity = {
+  const { pages } = dependencies;
+  return [
+    applicationListPage(dependencies),
+    ...applicationForms(dependencies),
+    ...secretPages(dependencies),
+    applicationPage(dependencies),
+    ...applicationActions(dependencies),
+    ...removalPages(pages, entityOf(dependencies), {
+      text: () =>
+        'Its credentials and tokens stop working immediately. This cannot be undone. The audit log keeps its entries. To keep the application for later, deactivate it instead.',
+    }),
+  ];
+}
+
+function entityOf({ services }: SharedPageDependencies) {
+  return {
     for: 'both' as const,
     list: LIST,
     noun: 'application',
     nameOf: ({ name }: Application) => name,
-    administration: applications,
+    administration: services.applications,
   };
-  /** Text that is not a user name is passed on, so that it is refused together with all other problems. */
-  const userIdOf = async (customerId: string | null, userName: string): Promise<string> =>
-    (await store.users.getByName(customerId, userName))?.id ?? userName;
+}
 
+function applicationForms(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
+  const { pages, results, services, store, publicUrl, offered } = dependencies;
+  return recordPages(pages, {
+    ...entityOf(dependencies),
+    reader: applicationReader,
+    owners: store,
+    choices: async (owner) => {
+      const [users, products] = await Promise.all([suggestedUsers(store, null, owner), store.products.all()]);
+      const isOfCustomer = store.customerId !== null;
+      return {
+        users,
+        products: owner === OPERATOR ? products : productsForCustomers(products, isOfCustomer ? offered() : null),
+        suggestFrom: isOfCustomer ? null : withQuery('/users/suggestions', new URLSearchParams(), { customer: owner }),
+      };
+    },
+    fields: applicationFields,
+    layout: applicationLayout,
+    refused: refusedApplicationForm,
+    shown: async (application) => ({
+      ...application,
+      userId: (await services.users.get(application.userId)).userName,
+    }),
+    adjust: (body, before, call) => adjusted(dependencies, body, before, call),
+    creation: {
+      title: 'Register an application',
+      lead: 'The next page shows its client id and secret, with code that requests a token.',
+      submit: 'Register the application',
+      start: () => ({ accessTokenValiditySeconds: TOKEN_VALIDITY_DEFAULT_SECONDS }),
+      respond: (call, input) =>
+        results.once(call, async () => {
+          const made = await registerApplication(dependencies, call, input);
+          return registeredResult(made, publicUrl());
+        }),
+    },
+    change: { lead: 'Removing a scope takes effect immediately, also for tokens that already have it.' },
+  });
+}
+
+/** The body as the use case takes it, with the account that the application acts as. Every problem is refused together. */
+async function adjusted(
+  dependencies: SharedPageDependencies,
+  { actsAs, accountName, ...body }: Body,
+  before: Application | null,
+  call: PageCall,
+): Promise<Body> {
+  const { store } = dependencies;
+  const { form } = call;
+  const isOfCustomer = store.customerId !== null;
+  const isChosen = before !== null || actsAs === 'existing';
+  const owner = before === null ? form.get('customerId') : before.customerId;
+  const isToCome = actsAs === 'new' || (isOfCustomer && before === null);
+  const userId = isToCome ? ACCOUNT_TO_COME : isChosen ? await userIdOf(dependencies, owner, String(body.userId)) : '';
+  const made = isOfCustomer && before !== null ? body : { ...body, userId };
+  const validate = () => (before === null ? applicationReader.create(made) : applicationReader.patch(made));
+  await checkAll([
+    () => void validate(),
+    () => {
+      if (!isOfCustomer && userId === '') throw refuseField('userId', 'must be the name of a user');
+    },
+    () => requireScopes(body, before),
+  ]);
+  if (before !== null && Array.isArray(body.scopes))
+    await widenServiceAccount(dependencies, call, before, body.scopes as readonly string[]);
+  return made;
+}
+
+/** Text that is not a user name is passed on, so that it is refused together with all other problems. */
+async function userIdOf(
+  { store }: SharedPageDependencies,
+  customerId: string | null,
+  userName: string,
+): Promise<string> {
+  return (await store.users.getByName(customerId, userName))?.id ?? userName;
+}
+
+function applicationPage({ pages, services, store }: SharedPageDependencies): PageRoute<'both'> {
+  return pages.view('/applications/{id}', 'both', async (call) => {
+    const application = await services.applications.get(pathId(call));
+    const [user, products, tokens] = await Promise.all([
+      store.users.get(application.userId),
+      store.products.all(),
+      store.tokens.inForce(application, call.now, TOKENS_COUNTED),
+    ]);
+    return withOwner(store, application, applicationView(call, application, { user, products, tokens }));
+  });
+}
+
+function applicationActions({ pages, services }: SharedPageDependencies): PageRoute<'both'>[] {
+  const { applications } = services;
   const switching = (verb: 'activate' | 'deactivate', done: string): PageRoute<'both'> =>
     pages.page({
       for: 'both',
@@ -52,75 +153,7 @@ export function applicationPages(dependencies: SharedPageDependencies): PageRout
         return attempted(`/applications/${id}`, done, () => applications.patch(id, { active }, call.acting));
       },
     });
-
   return [
-    applicationListPage(dependencies),
-    ...recordPages(pages, {
-      ...entity,
-      reader: applicationReader,
-      owners: store,
-      choices: async (owner) => {
-        const [users, products] = await Promise.all([suggestedUsers(store, null, owner), store.products.all()]);
-        const isOfCustomer = store.customerId !== null;
-        return {
-          users,
-          products: owner === OPERATOR ? products : productsForCustomers(products, isOfCustomer ? offered() : null),
-          suggestFrom: isOfCustomer
-            ? null
-            : withQuery('/users/suggestions', new URLSearchParams(), { customer: owner }),
-        };
-      },
-      fields: applicationFields,
-      layout: applicationLayout,
-      refused: refusedApplicationForm,
-      shown: async (application) => ({
-        ...application,
-        userId: (await services.users.get(application.userId)).userName,
-      }),
-      adjust: async ({ actsAs, accountName, ...body }, before, call) => {
-        const { form } = call;
-        const isOfCustomer = store.customerId !== null;
-        const isChosen = before !== null || actsAs === 'existing';
-        const owner = before === null ? form.get('customerId') : before.customerId;
-        const isToCome = actsAs === 'new' || (isOfCustomer && before === null);
-        const userId = isToCome ? ACCOUNT_TO_COME : isChosen ? await userIdOf(owner, String(body.userId)) : '';
-        const adjusted = isOfCustomer && before !== null ? body : { ...body, userId };
-        const validate = () =>
-          before === null ? applicationReader.create(adjusted) : applicationReader.patch(adjusted);
-        await checkAll([
-          () => void validate(),
-          () => {
-            if (!isOfCustomer && userId === '') throw refuseField('userId', 'must be the name of a user');
-          },
-          () => requireScopes(body, before),
-        ]);
-        if (before !== null && Array.isArray(body.scopes))
-          await widenServiceAccount(dependencies, call, before, body.scopes as readonly string[]);
-        return adjusted;
-      },
-      creation: {
-        title: 'Register an application',
-        lead: 'The next page shows its client id and secret, with code that requests a token.',
-        submit: 'Register the application',
-        start: () => ({ accessTokenValiditySeconds: TOKEN_VALIDITY_DEFAULT_SECONDS }),
-        respond: (call, input) =>
-          results.once(call, async () => {
-            const made = await registerApplication(dependencies, call, input);
-            return registeredResult(made, publicUrl());
-          }),
-      },
-      change: { lead: 'Removing a scope takes effect immediately, also for tokens that already have it.' },
-    }),
-    ...secretPages(dependencies),
-    pages.view('/applications/{id}', 'both', async (call) => {
-      const application = await applications.get(pathId(call));
-      const [user, products, tokens] = await Promise.all([
-        store.users.get(application.userId),
-        store.products.all(),
-        store.tokens.inForce(application, call.now, TOKENS_COUNTED),
-      ]);
-      return withOwner(store, application, applicationView(call, application, { user, products, tokens }));
-    }),
     switching('activate', 'The application is active and can request tokens. Earlier tokens stay revoked.'),
     switching('deactivate', 'The application is inactive: it gets no tokens, and its tokens are refused.'),
     ...pages.form(
@@ -143,9 +176,5 @@ export function applicationPages(dependencies: SharedPageDependencies): PageRout
         },
       }),
     ),
-    ...removalPages(pages, entity, {
-      text: () =>
-        'Its credentials and tokens stop working immediately. This cannot be undone. The audit log keeps its entries. To keep the application for later, deactivate it instead.',
-    }),
   ];
 }

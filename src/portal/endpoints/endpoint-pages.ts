@@ -23,71 +23,67 @@ import { createdResult, receiverPage } from './receiver-pages.ts';
 import { rotationPages } from './rotation-pages.ts';
 
 export function endpointPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
-  const { pages, results, services, store, clock, feed, testOauth } = dependencies;
-  const { endpoints } = services;
-  const usesOf = async (id: string) => (await store.uses.ofEndpoints([id])).get(id) ?? null;
-  const viewOf = async (call: PageCall, endpoint: Endpoint, tested: OauthTest | null): Promise<View> => {
-    const { id } = endpoint;
-    const [uses, activityOf] = await Promise.all([usesOf(id), readActivity(dependencies, [id])]);
-    return endpointView(call, endpoint, uses, activityOf(id), tested);
-  };
+  return [
+    endpointListPage(dependencies),
+    ...endpointForms(dependencies),
+    receiverPage(dependencies),
+    ...rotationPages(dependencies),
+    ...endpointPage(dependencies),
+    ...endpointActions(dependencies),
+    ...endpointRemoval(dependencies),
+  ];
+}
 
-  const enabling = (verb: 'enable' | 'disable'): PageRoute<'both'> =>
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: `/endpoints/{id}/${verb}`,
-      role: 'administrator',
-      respond: async (call) => {
-        const path = `/endpoints/${pathId(call)}`;
-        const done = verb === 'enable' ? 'The endpoint is enabled.' : 'The endpoint is disabled: nothing is sent here.';
-        return attempted(path, done, () => endpoints.patch(pathId(call), { enabled: verb === 'enable' }, call.acting));
-      },
-    });
-
-  const entity = {
+function entityOf({ services, clock }: SharedPageDependencies) {
+  return {
     for: 'both' as const,
     list: { href: '/endpoints', label: 'Endpoints' },
     noun: 'endpoint',
     nameOf: ({ name }: Endpoint) => name,
-    administration: endpoints,
+    administration: services.endpoints,
     settings: (endpoint: Endpoint) => endpointSettings(endpoint, clock()),
   };
+}
 
+function endpointForms(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
+  const { pages, results, services, store, clock } = dependencies;
+  return recordPages(pages, {
+    ...entityOf(dependencies),
+    reader: endpointReader,
+    owners: store,
+    choices: async () => null,
+    fields: endpointFields,
+    layout: endpointLayout,
+    adjust: (body, before) => usedSettings(body, before === null),
+    shown: (endpoint) => shownEndpoint(viewEndpoint(endpoint, clock())),
+    creation: {
+      title: 'New endpoint',
+      lead: 'The next page shows the secret, the API key and code for the receiver. Then you verify ownership and create a webhook.',
+      submit: 'Create the endpoint',
+      respond: (call, input) =>
+        results.once(call, async () => {
+          const endpoint = await services.endpoints.create(input, call.acting);
+          return createdResult(call, endpoint, input.secret === undefined);
+        }),
+    },
+    change: {
+      lead: 'Waiting deliveries use the new settings. To change the API key or the secret, rotate it.',
+      done: ({ name, url, verified, tokenChallenge }, before) =>
+        tokenChallenge && !verified && (url !== before.url || !before.tokenChallenge)
+          ? `${name} is saved. It failed the challenge and stays disabled until ownership is verified.`
+          : `${name} is saved.`,
+    },
+  });
+}
+
+/** One endpoint, live. */
+function endpointPage(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
+  const { pages, services, store, clock, feed } = dependencies;
+  const { endpoints } = services;
   return [
-    endpointListPage(dependencies),
-    ...recordPages(pages, {
-      ...entity,
-      reader: endpointReader,
-      owners: store,
-      choices: async () => null,
-      fields: endpointFields,
-      layout: endpointLayout,
-      adjust: (body, before) => usedSettings(body, before === null),
-      shown: (endpoint) => shownEndpoint(viewEndpoint(endpoint, clock())),
-      creation: {
-        title: 'New endpoint',
-        lead: 'The next page shows the secret, the API key and code for the receiver. Then you verify ownership and create a webhook.',
-        submit: 'Create the endpoint',
-        respond: (call, input) =>
-          results.once(call, async () => {
-            const endpoint = await endpoints.create(input, call.acting);
-            return createdResult(call, endpoint, input.secret === undefined);
-          }),
-      },
-      change: {
-        lead: 'Waiting deliveries use the new settings. To change the API key or the secret, rotate it.',
-        done: ({ name, url, verified, tokenChallenge }, before) =>
-          tokenChallenge && !verified && (url !== before.url || !before.tokenChallenge)
-            ? `${name} is saved. It failed the challenge and stays disabled until ownership is verified.`
-            : `${name} is saved.`,
-      },
-    }),
-    receiverPage(dependencies),
-    ...rotationPages(dependencies),
     pages.view('/endpoints/{id}', 'both', async (call) => {
       const endpoint = await endpoints.get(pathId(call));
-      const { title, content } = await viewOf(call, endpoint, null);
+      const { title, content } = await viewOf(dependencies, call, endpoint, null);
       const live = attributes({
         'data-hx-sse:connect': `/endpoints/${endpoint.id}/live`,
         'data-hx-swap': 'innerMorph',
@@ -102,12 +98,31 @@ export function endpointPages(dependencies: SharedPageDependencies): PageRoute<'
       return liveContent(feed, null, call.signal, async () => {
         const now = clock();
         const endpoint = await endpoints.get(id);
-        const [uses, activityOf] = await Promise.all([usesOf(id), readActivity(dependencies, [id])]);
+        const [uses, activityOf] = await Promise.all([usesOf(dependencies, id), readActivity(dependencies, [id])]);
         const activity = activityOf(id);
         const version = JSON.stringify([viewEndpoint(endpoint, now), endpoint.lastVerification, uses, activity]);
         return { version, content: () => endpointView({ ...call, now }, endpoint, uses, activity, null).content };
       });
     }),
+  ];
+}
+
+function endpointActions(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
+  const { pages, services, testOauth } = dependencies;
+  const { endpoints } = services;
+  const enabling = (verb: 'enable' | 'disable'): PageRoute<'both'> =>
+    pages.page({
+      for: 'both',
+      method: 'POST',
+      path: `/endpoints/{id}/${verb}`,
+      role: 'administrator',
+      respond: async (call) => {
+        const path = `/endpoints/${pathId(call)}`;
+        const done = verb === 'enable' ? 'The endpoint is enabled.' : 'The endpoint is disabled: nothing is sent here.';
+        return attempted(path, done, () => endpoints.patch(pathId(call), { enabled: verb === 'enable' }, call.acting));
+      },
+    });
+  return [
     pages.page({
       for: 'both',
       method: 'POST',
@@ -126,22 +141,40 @@ export function endpointPages(dependencies: SharedPageDependencies): PageRoute<'
       respond: async (call) => {
         const result = await testOauth(pathId(call));
         const endpoint = await endpoints.get(pathId(call));
-        const view = await viewOf(call, endpoint, result);
+        const view = await viewOf(dependencies, call, endpoint, result);
         return { ...view, partial: oauthSection(call, endpoint, result) ?? html`` };
       },
     }),
     enabling('enable'),
     enabling('disable'),
-    ...removalPages(pages, entity, {
-      text: () =>
-        'Its address, API key, secret and settings are deleted. This cannot be undone. The audit log keeps its entries.',
-      uses: ({ id }) => usesOf(id),
-      used: {
-        all: ({ id }) => `/webhooks?endpoint=${id}`,
-        remedy: 'Delete these webhooks first, or change their endpoint.',
-      },
-    }),
   ];
+}
+
+function endpointRemoval(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
+  return removalPages(dependencies.pages, entityOf(dependencies), {
+    text: () =>
+      'Its address, API key, secret and settings are deleted. This cannot be undone. The audit log keeps its entries.',
+    uses: ({ id }) => usesOf(dependencies, id),
+    used: {
+      all: ({ id }) => `/webhooks?endpoint=${id}`,
+      remedy: 'Delete these webhooks first, or change their endpoint.',
+    },
+  });
+}
+
+async function usesOf({ store }: SharedPageDependencies, id: string): Promise<Uses | null> {
+  return (await store.uses.ofEndpoints([id])).get(id) ?? null;
+}
+
+async function viewOf(
+  dependencies: SharedPageDependencies,
+  call: PageCall,
+  endpoint: Endpoint,
+  tested: OauthTest | null,
+): Promise<View> {
+  const { id } = endpoint;
+  const [uses, activityOf] = await Promise.all([usesOf(dependencies, id), readActivity(dependencies, [id])]);
+  return endpointView(call, endpoint, uses, activityOf(id), tested);
 }
 
 function verdictOf({ name, lastVerification, enabled }: Endpoint) {

@@ -2,40 +2,49 @@
  * Every request to a page goes through here: session, role, form token, the work of the page, and the layout around its content.
  * A refusal becomes a page of its own, or the form again with the problems beside its fields.
  */
-import { type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
-import { type SessionWatch } from '../../access/session-watch.ts';
-import { type Sessions } from '../../access/sessions.ts';
-import { type Config } from '../../config/config.ts';
-import { type Storage } from '../../data/data.ts';
-import { type Dispatcher } from '../../delivery/dispatcher.ts';
-import { type TestOauth } from '../../delivery/oauth.ts';
-import { type TestDelivery } from '../../delivery/test-delivery.ts';
-import { type PortalTheme } from '../../domain/portal-theme.ts';
-import { type PortalRole, type SignedIn } from '../../domain/user.ts';
-import { type Method, type Reply, type Route, type ServedTo } from '../../http/route.ts';
-import { type Clock, type Ids, type Random } from '../../kernel/ids.ts';
+import type { SessionWatch } from '../../access/session-watch.ts';
+import type { Sessions } from '../../access/sessions.ts';
+import type { Config } from '../../config/config.ts';
+import type { Storage } from '../../data/data.ts';
+import type { Dispatcher } from '../../delivery/dispatcher.ts';
+import type { TestOauth } from '../../delivery/oauth.ts';
+import type { TestDelivery } from '../../delivery/test-delivery.ts';
+import type { PortalTheme } from '../../domain/portal-theme.ts';
+import type { PortalRole, SignedIn } from '../../domain/user.ts';
+import { answerable } from '../../http/error-body.ts';
+import type { Method, Reply, Route, ServedTo } from '../../http/route.ts';
+import type { Clock, Ids, Random } from '../../kernel/ids.ts';
 import { ADMIN_REQUEST_BYTES } from '../../kernel/limits/limits.ts';
-import { type Log } from '../../kernel/log.ts';
+import type { Log } from '../../kernel/log.ts';
 import { originOf } from '../../kernel/origin.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import { type AttemptFeed } from '../../observe/attempt-feed.ts';
-import { type FigureKeeper } from '../../observe/figures.ts';
-import { type Metrics } from '../../observe/metrics.ts';
-import { type CustomerServices } from '../../services/customer-services.ts';
-import { type Services } from '../../services/services.ts';
-import { type Throttle } from '../../store/port/failures.ts';
-import { type Store } from '../../store/port/store.ts';
-import { mayAct, type OpenCall, type PageCall, type PageResult, type Redirect, type View } from './call.ts';
-import { type Cookies, clearedFlash, FLASH_COOKIE, readFlash, SESSION_COOKIE, setCookie, VISITOR_COOKIE, writeFlash } from './cookies.ts';
+import type { AttemptFeed } from '../../observe/attempt-feed.ts';
+import type { FigureKeeper } from '../../observe/figures.ts';
+import type { Metrics } from '../../observe/metrics.ts';
+import type { CustomerServices } from '../../services/customer-services.ts';
+import type { Services } from '../../services/services.ts';
+import type { Throttle } from '../../store/port/failures.ts';
+import type { Store } from '../../store/port/store.ts';
+import { mayAct, type OpenCall, type PageCall, type PageResult } from './call.ts';
+import { type Cookies, SESSION_COOKIE, VISITOR_COOKIE } from './cookies.ts';
 import { enterLive, eventStream, type StreamEvent, signedOutStream } from './event-stream.ts';
 import { FORGERY_FIELD, forgeryProblem } from './forgery.ts';
-import { PAGE_HEADERS, packed, pageHeaders } from './headers.ts';
-import { type Layout } from './layout.ts';
+import type { Layout } from './layout.ts';
 import { PageRefusal, refusalView } from './refusal-page.ts';
-import { type Circumstances, openCallOf, pageCallOf, type RequestContext, requestContextOf, signInFirst, VISITOR_COOKIE_VALUE, wantsPage } from './request-context.ts';
-import { type Results } from './results.ts';
-import { answerable } from '../../http/error-body.ts';
+import { createReplies } from './replies.ts';
+import {
+  type Circumstances,
+  openCallOf,
+  pageCallOf,
+  type RequestContext,
+  requestContextOf,
+  signInFirst,
+  VISITOR_COOKIE_VALUE,
+  wantsPage,
+} from './request-context.ts';
+import type { Results } from './results.ts';
 
 export type PageDefinition<C> = {
   readonly method: 'GET' | 'POST';
@@ -122,22 +131,22 @@ type Dependencies = {
 
 type Place = Pick<PageDefinition<never>, 'isBackground' | 'isForCustomers' | 'isFramable'>;
 
-export function createPages(dependencies: Dependencies): Pages {
-  const {
-    customerId,
-    offered,
-    sessions,
-    sessionWatch,
-    clock,
-    random,
-    layout,
-    cookies,
-    publicHost,
-    frameAncestors,
-    theme,
-  } = dependencies;
-  /** The contexts of requests, so that a later refusal gets the same layout. */
-  const recognised = new WeakMap<IncomingMessage, RequestContext>();
+type Recognition = {
+  /** The context of a request. Reads the session. */
+  recognise(request: IncomingMessage, place: Place): Promise<RequestContext>;
+  /** The context of a request that was recognised before, so that a later refusal gets the same layout. */
+  recognised(request: IncomingMessage): RequestContext | undefined;
+};
+
+function createRecognition({
+  customerId,
+  sessions,
+  random,
+  cookies,
+  frameAncestors,
+  theme,
+}: Dependencies): Recognition {
+  const contexts = new WeakMap<IncomingMessage, RequestContext>();
 
   const recognise = async (request: IncomingMessage, place: Place): Promise<RequestContext> => {
     const cookieOf = cookies.of(request);
@@ -156,112 +165,89 @@ export function createPages(dependencies: Dependencies): Pages {
       isNew,
       {
         brand: isCustomers ? await theme() : null,
-        ...{ cookieOf, frameAncestors },
+        cookieOf,
+        frameAncestors,
         openings: {
           ancestors: isFramable ? frameAncestors : [],
           formTarget: returnUrl === null ? null : originOf(new URL(returnUrl)),
         },
       },
     );
-    recognised.set(request, made);
+    contexts.set(request, made);
     return made;
   };
 
-  const answer = async (
-    result: PageResult,
-    request: IncomingMessage,
-    context: RequestContext,
-    status: number,
-  ): Promise<Reply> => {
-    if ('reply' in result) return result.reply;
-    if ('redirect' in result) return redirect(result, request, context);
-    return packed(request, show(result, request, context, status), customerId);
-  };
+  return { recognise, recognised: (request) => contexts.get(request) };
+}
 
-  /** Cookies of a portal in a frame are kept apart for the page around it. */
-  const placedHeader = (
-    set: readonly string[],
-    request: IncomingMessage,
-    { frameAncestors: around }: RequestContext,
-  ) => (set.length === 0 ? {} : { 'Set-Cookie': cookies.placed(set, request, around.length > 0) });
+type Enter<C> = (session: SignedIn | null) => ((call: OpenCall) => C) | null;
 
-  /** The page's script cannot follow a redirect to another page, so a header tells it to. */
-  const redirect = (
-    { redirect: to, flash, cookies: more = [] }: Redirect,
-    request: IncomingMessage,
-    context: RequestContext,
-  ): Reply => {
-    const { cookie, isPartial } = context;
-    // Escapes characters that an id in the path may contain.
-    const { pathname, search, hash } = new URL(to, 'http://own.invalid');
-    const path = pathname + search + hash;
-    const set = [...more, ...(flash === undefined ? [] : [writeFlash(cookie, flash)])];
-    const headers = { ...PAGE_HEADERS, ...placedHeader(set, request, context) };
-    return isPartial
-      ? { status: 200, headers: { ...headers, 'HX-Redirect': path }, body: '' }
-      : { status: 303, headers: { ...headers, Location: path }, body: '' };
-  };
+type Routes = {
+  /** `enter` makes the call of a session; null if the visitor has to sign in first. */
+  route<C extends OpenCall, For extends ServedTo>(
+    definition: PageDefinition<C> & { readonly for: For },
+    role: PortalRole | null,
+    enter: Enter<C>,
+  ): PageRoute<For>;
+  readonly refuse: NonNullable<Route['refuse']>;
+};
 
-  const show = (view: View, request: IncomingMessage, context: RequestContext, status: number): Reply => {
-    const common = pageHeaders(request, context.openings);
-    if (context.isPartial && view.partial !== undefined) {
-      return { status: view.status ?? status, headers: common, body: view.partial.markup };
-    }
-    const sealed = context.cookieOf(FLASH_COOKIE);
-    const set = [
-      ...(context.isNew && context.session === null ? [setCookie(VISITOR_COOKIE, context.cookie)] : []),
-      ...(sealed === null ? [] : [clearedFlash()]),
-    ];
-    const flash = readFlash(sealed, context.cookie);
-    const headers = { ...common, ...placedHeader(set, request, context) };
-    return { status: view.status ?? status, headers, body: layout(view, { ...context, flash }) };
-  };
+function createRoutes(dependencies: Dependencies): Routes {
+  const { clock, cookies, publicHost } = dependencies;
+  const { recognise, recognised } = createRecognition(dependencies);
+  const { answer, redirect, show } = createReplies(dependencies);
 
-  const refuse: NonNullable<Route['refuse']> = (refusal, request, errorId) => {
+  const refuse: Routes['refuse'] = (refusal, request, errorId) => {
     const context =
-      recognised.get(request) ??
-      requestContextOf(request, null, '', false, { ...UNKNOWN, cookieOf: cookies.of(request) });
+      recognised(request) ?? requestContextOf(request, null, '', false, { ...UNKNOWN, cookieOf: cookies.of(request) });
     const isSignedIn = context.session !== null || context.cookieOf(SESSION_COOKIE) !== null;
     const reply = show(refusalView(refusal, errorId, isSignedIn), request, context, refusal.status);
     return { ...reply, headers: { ...refusal.headers, ...reply.headers } };
   };
 
-  const route = <C extends OpenCall, For extends ServedTo>(
-    definition: PageDefinition<C> & { readonly for: For },
-    role: PortalRole | null,
-    enter: (session: SignedIn | null) => ((call: OpenCall) => C) | null,
-  ): PageRoute<For> => {
-    const {
-      for: whom,
-      method,
-      path,
-      maxBytes = ADMIN_REQUEST_BYTES,
-      isBackground = false,
-      signedOut,
-      respond,
-      invalid,
-      isForCustomers = false,
-      isFramable = false,
-    } = definition;
-    const place = { isBackground, isForCustomers, isFramable };
+  /** The reply of the page, or its form again with the problems. */
+  const replyOf = async <C extends OpenCall>(
+    { respond, invalid }: PageDefinition<C>,
+    call: C,
+    context: RequestContext,
+  ): Promise<Reply> => {
+    try {
+      return await answer(await respond(call), call.request, context, 200);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      const again = (await invalid?.(call, error)) ?? null;
+      if (again === null) throw error;
+      const reply = await answer(again, call.request, context, error.status);
+      return { ...reply, headers: { ...answerable(error).headers, ...reply.headers } };
+    }
+  };
+
+  const route: Routes['route'] = (definition, role, enter) => {
+    const { for: whom, method, path, maxBytes = ADMIN_REQUEST_BYTES, isBackground = false, signedOut } = definition;
+    const isForm = method === 'POST';
     return {
       for: whom,
-      ...{ method: method satisfies Method, path, role, isBackground },
-      ...{ access: 'open', tag: 'portal', summary: path },
+      method: method satisfies Method,
+      path,
+      role,
+      isBackground,
+      access: 'open',
+      tag: 'portal',
+      summary: path,
       freeQuery: true,
       replies: {},
-      ...(method === 'POST' && { body: { ...FORM, maxBytes } }),
+      ...(isForm && { body: { ...FORM, maxBytes } }),
       refuse,
-      ...(method === 'POST' && {
+      ...(isForm && {
         admit: async (request) => {
-          const context = await recognise(request, place);
+          const context = await recognise(request, definition);
           return enter(context.session) === null ? redirect(signInFirst(request, context), request, context) : null;
         },
       }),
       respond: async (call) => {
         const { request } = call;
         // Again for a form: the session may have ended while its body arrived.
-        const context = await recognise(request, place);
+        const context = await recognise(request, definition);
         const callOf = enter(context.session);
         if (callOf === null) {
           if (context.isPartial && signedOut !== undefined) return signedOut();
@@ -269,28 +255,27 @@ export function createPages(dependencies: Dependencies): Pages {
         }
         const open = openCallOf(call, context, clock());
         const full = callOf(open);
-        if (method === 'POST') {
-          if (context.isNew) throw new PageRefusal('no cookie', 'the browser did not bring the cookie');
-          const problem = forgeryProblem(request, open.form.get(FORGERY_FIELD), context.cookie, publicHost());
-          if (problem !== null) throw new PageRefusal('form', problem);
-        }
-        try {
-          return await answer(await respond(full), request, context, 200);
-        } catch (error) {
-          if (!(error instanceof Refusal)) throw error;
-          const again = (await invalid?.(full, error)) ?? null;
-          if (again === null) throw error;
-          const reply = await answer(again, request, context, error.status);
-          return { ...reply, headers: { ...answerable(error).headers, ...reply.headers } };
-        }
+        if (isForm) checkForm(open, context, publicHost());
+        return replyOf(definition, full, context);
       },
     };
   };
 
-  const page = <For extends ServedTo>({
-    role,
-    ...definition
-  }: PageDefinition<PageCall> & { readonly for: For; readonly role: PortalRole }): PageRoute<For> =>
+  return { route, refuse };
+}
+
+/** Throws unless the form was made for this browser. */
+function checkForm({ request, form }: OpenCall, { isNew, cookie }: RequestContext, publicHost: string | null): void {
+  if (isNew) throw new PageRefusal('no cookie', 'the browser did not bring the cookie');
+  const problem = forgeryProblem(request, form.get(FORGERY_FIELD), cookie, publicHost);
+  if (problem !== null) throw new PageRefusal('form', problem);
+}
+
+export function createPages(dependencies: Dependencies): Pages {
+  const { customerId, offered, sessionWatch } = dependencies;
+  const { route, refuse } = createRoutes(dependencies);
+
+  const page: Pages['page'] = ({ role, ...definition }) =>
     route(definition, role, (session) => {
       if (session === null) return null;
       if (!mayAct(session.role, role)) throw new PageRefusal('role', `this takes the role ${role}`);

@@ -1,5 +1,6 @@
 /** The fields of a webhook, its events, and the rule that some events must be encrypted. */
-import { type EventType, encryptionNeed, STATUS_CATEGORY } from '../../domain/event.ts';
+
+import { type EventType, encryptionNeed } from '../../domain/event.ts';
 import type { PgpKey, Webhook } from '../../domain/webhook.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import {
@@ -10,22 +11,13 @@ import {
 } from '../../kernel/limits/limits.ts';
 import type { EndpointName } from '../../store/port/directory.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
-import { type FormState, idOf, problemLine, textField } from '../parts/fields.ts';
+import type { SharedPageDependencies } from '../frame/page.ts';
 import { fieldGroup } from '../parts/form.ts';
 import { notice } from '../parts/mark.ts';
-import {
-  type Body,
-  type FieldTable,
-  type FormField,
-  number,
-  oneOf,
-  rows,
-  select,
-  text,
-  tick,
-} from '../record/field-table.ts';
+import { type Body, type FieldTable, number, oneOf, rows, select, text, tick } from '../record/field-table.ts';
 import type { FormLayout } from '../record/record-pages.ts';
 import { filterField } from './filter-editor.ts';
+import { eventsField, MORE, NAME, patternsOf } from './webhook-events.ts';
 
 /** The choices of the form. */
 export type WebhookChoices = {
@@ -220,138 +212,22 @@ function sendingLayout(
   `;
 }
 
+/** The pages of every record ask for this. */
+export function webhookEntity({ services }: Pick<SharedPageDependencies, 'services'>) {
+  return {
+    for: 'both' as const,
+    list: { href: '/webhooks', label: 'Webhooks' },
+    noun: 'webhook',
+    nameOf: ({ name }: Webhook) => name,
+    administration: services.webhooks,
+    settings: webhookSettings,
+  };
+}
+
 /** The settings without the state, which may change while a person fills in the form. */
-export function webhookSettings(webhook: Webhook): unknown {
+function webhookSettings(webhook: Webhook): unknown {
   const { state, stateReason, stateDescription, stateChangedAt, sessionId, ...settings } = viewWebhook(webhook);
   return settings;
-}
-
-const NAME = 'eventTypes';
-const MORE = 'morePatterns';
-
-/** Known patterns are check boxes. Others are typed in a text field. */
-function eventsField(eventTypes: readonly EventType[]): FormField {
-  const offered = new Set(['*', ...eventTypes.flatMap(({ name }) => [name, `${categoryOf(name)}.*`])]);
-  return {
-    title: 'Events',
-    draw: (state) => eventsStep(state, eventTypes),
-    read: patternsOf,
-    fill: (value) => {
-      const patterns = (value ?? []) as readonly string[];
-      return {
-        [NAME]: patterns.filter((pattern) => offered.has(pattern)),
-        [MORE]: patterns.filter((pattern) => !offered.has(pattern)).join(' '),
-      };
-    },
-  };
-}
-
-/** The checked and the typed patterns, each once. */
-export function patternsOf(sent: URLSearchParams): string[] {
-  const typed = (sent.get(MORE) ?? '').split(/[\s,]+/).filter((pattern) => pattern !== '');
-  return [...new Set([...sent.getAll(NAME), ...typed])];
-}
-
-function categoryOf(name: string): string {
-  return name.slice(0, name.indexOf('.'));
-}
-
-/** Check boxes by category, the whole category above its types. Patterns without a box are in the text field below. */
-function eventsStep(form: FormState, eventTypes: readonly EventType[]): Html {
-  const chosen = new Set(form.values(NAME));
-  let boxes = 0;
-  const box = (value: string, label: string | Html, hint: string | null): Html => {
-    boxes += 1;
-    const id = `${idOf(NAME)}-${boxes}`;
-    const input = attributes({
-      ...{ id, name: NAME, type: 'checkbox', value, checked: chosen.has(value) },
-      'aria-describedby': hint === null ? null : `${id}-hint`,
-    });
-    return html`
-      <div class="choice">
-        <input${input}>
-        <div>
-          <label for="${id}">${label}</label>
-          ${hint === null ? null : html`<p class="hint" id="${id}-hint">${hint}</p>`}
-        </div>
-      </div>
-    `;
-  };
-  const categories = [...byCategory(eventTypes)].sort(ownFirst);
-  const groups = categories.map(([category, types]) => {
-    const all = box(
-      `${category}.*`,
-      html`<code>${category}.*</code>`,
-      `All events of ${category}, future types included.`,
-    );
-    const each = types.map(({ name, description, encryptionRequired }) =>
-      box(
-        name,
-        html`<code>${name}</code>`,
-        `${description}${encryptionRequired ? ' Encrypted only.' : ''}`.trim() || null,
-      ),
-    );
-    const boxes = html`${all}<div class="category-types">${each}</div>`;
-    if (`${category}.` !== STATUS_CATEGORY) return html`<div class="category">${boxes}</div>`;
-    const isChosen = [...chosen].some((pattern) => pattern.startsWith(STATUS_CATEGORY));
-    return html`
-      <details class="category"${attributes({ open: isChosen })}>
-        <summary>Events about webhooks themselves, for monitoring</summary>
-        ${boxes}
-      </details>
-    `;
-  });
-  const problem = form.problem(NAME);
-  const described = attributes({
-    id: idOf(NAME),
-    'aria-describedby': problem === null ? null : `${idOf(NAME)}-problem`,
-  });
-  return fieldGroup('2. Which events', 'The webhook receives events that are published from its creation on.', [
-    html`
-      <fieldset class="field field-wide" data-events${described}>
-        <legend class="visually-hidden">Events</legend>
-        ${problemLine(NAME, 'Events', problem)}
-        ${FILTER}
-        <div class="categories">
-          ${groups}
-          <div class="category">
-            ${box(
-              '*',
-              html`<code>*</code>`,
-              'All events, future types included. Needs a key, because employee events are included.',
-            )}
-          </div>
-        </div>
-      </fieldset>
-    `,
-    textField(form, {
-      name: MORE,
-      label: 'Other categories',
-      isCode: true,
-      placeholder: 'stock.* invoice.*',
-      hint: 'Categories without a type yet, separated by spaces.',
-    }),
-  ]);
-}
-
-/** The script shows it, and does the filtering. */
-const FILTER = html`
-  <label class="event-filter" hidden>
-    <span class="visually-hidden">Filter the events</span>
-    <input type="search" data-event-filter placeholder="Filter by name or description" autocomplete="off">
-  </label>
-  <p class="hint" data-no-events role="status" hidden>No event fits the filter.</p>
-`;
-
-function byCategory(eventTypes: readonly EventType[]): ReadonlyMap<string, readonly EventType[]> {
-  return Map.groupBy(eventTypes, ({ name }) => categoryOf(name));
-}
-
-/** Custom categories first, then the built-in ones. */
-function ownFirst(a: readonly [string, readonly EventType[]], b: readonly [string, readonly EventType[]]): number {
-  const builtIn = ([, types]: readonly [string, readonly EventType[]]): number =>
-    Number(types.every((type) => type.builtIn));
-  return builtIn(a) - builtIn(b) || (a[0] < b[0] ? -1 : 1);
 }
 
 /** The script reloads the rule after each change. The server checks it anyway. */

@@ -1,9 +1,9 @@
 /** Publishing on SQLite (`event`, `outbox`, `idempotency`): one transaction for each request, which the driver commits together with others. */
 import { EVERYONE, type Idempotency, type NewEvent } from '../../domain/event.ts';
 import { rowKeyOf } from '../../kernel/ids.ts';
-import { type Database, type Statement } from '../port/database.ts';
+import type { Database, Statement } from '../port/database.ts';
 import { KeyConflict, StaleWrite } from '../port/errors.ts';
-import { type EventStore } from '../port/events.ts';
+import type { EventStore } from '../port/events.ts';
 import { appendStatements, insertStatement, latestEvents, reachedBy } from '../shared/events.ts';
 import { filteredWebhooks, hasFilters, judge } from '../shared/judging.ts';
 import { resultsByStatement } from '../shared/table.ts';

@@ -1,0 +1,43 @@
+/** The actions on the page of a webhook: start, stop, and send a test event. */
+import { attempted, pathId, redirectTo, refusedTo } from '../frame/call.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { testRegion, testSection } from './webhook-activity.ts';
+import { endpointUrlOf } from './webhook-reading.ts';
+
+export function webhookActions(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
+  const { pages, services, testDelivery } = dependencies;
+  const { webhooks } = services;
+  const switching = (verb: 'start' | 'stop'): PageRoute<'both'> =>
+    pages.page({
+      for: 'both',
+      method: 'POST',
+      path: `/webhooks/{id}/${verb}`,
+      role: 'operator',
+      respond: async (call) => {
+        const done = verb === 'start' ? 'The webhook is started.' : 'The webhook is stopped. New records wait.';
+        return attempted(`/webhooks/${pathId(call)}`, done, () => webhooks[verb](pathId(call), call.acting));
+      },
+    });
+  return [
+    switching('start'),
+    switching('stop'),
+    pages.page({
+      for: 'both',
+      method: 'POST',
+      path: '/webhooks/{id}/test',
+      role: 'operator',
+      respond: async (call) => {
+        const path = `/webhooks/${pathId(call)}`;
+        const attempt = await testDelivery(pathId(call), call.user.id, call.form.get('eventType') ?? undefined);
+        if (!call.isPartial) return redirectTo(`${path}?test=${attempt.id}#test`);
+        const url = await endpointUrlOf(dependencies, await webhooks.get(pathId(call)));
+        const partial = testRegion(testSection(attempt, url));
+        return { title: 'Test event', content: partial, partial };
+      },
+      invalid: async (call, refusal) =>
+        refusal.code === 'not_found'
+          ? null
+          : refusedTo(`/webhooks/${pathId(call)}`, refusal.inPortal ?? refusal.message),
+    }),
+  ];
+}

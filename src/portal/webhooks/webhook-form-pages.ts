@@ -1,0 +1,92 @@
+/** The forms of a webhook: create and change it. */
+
+import type { Webhook } from '../../domain/webhook.ts';
+import { html } from '../../http/html.ts';
+import { CHOICES_MAX } from '../../kernel/limits/portal.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import { webhookReader } from '../../webhooks/webhook-schema.ts';
+import { type PageCall, type Redirect, redirectTo } from '../frame/call.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { pageHeader } from '../parts/header.ts';
+import { sentence } from '../parts/text.ts';
+import { objectPatches } from '../record/json-field.ts';
+import { recordPages } from '../record/record-pages.ts';
+import { shownTypes } from './filter-editor.ts';
+import { patternsOf } from './webhook-events.ts';
+import { encryptionRule, webhookEntity, webhookFields, webhookLayout, withoutEndpoint } from './webhook-form.ts';
+
+export function webhookFormPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
+  const { pages, services, store, clock } = dependencies;
+  const { webhooks, keys } = services;
+  return [
+    ...recordPages(pages, {
+      ...webhookEntity(dependencies),
+      reader: webhookReader,
+      owners: store,
+      choices: async (owner) => {
+        const [offered, eventTypes, allKeys] = await Promise.all([
+          store.directory.endpointNames(owner, CHOICES_MAX),
+          store.eventTypes.all(),
+          keys.list('', CHOICES_MAX, { customerId: owner }),
+        ]);
+        const shown = shownTypes(eventTypes, store.customerId);
+        return { endpoints: offered, eventTypes: shown, keys: allKeys, now: clock() };
+      },
+      fields: webhookFields,
+      layout: webhookLayout,
+      adjust: (body, before) => withoutEndpoint(objectPatches(body, before, ['filter'])),
+      creation: {
+        title: 'New webhook',
+        submit: 'Create the webhook',
+        start: async ({ query }, { endpoints: offered }) => ({
+          // With one endpoint there is nothing to choose.
+          endpointId: query.get('endpoint') ?? (offered.length === 1 ? offered[0]?.id : '') ?? '',
+          eventTypes: query.getAll('event'),
+          start: true,
+        }),
+        respond: async (call, input) => {
+          const webhook = await webhooks.create(input, call.acting);
+          if (webhook.mode === 'push' && call.form.has('start')) return started(dependencies, call, webhook);
+          const next =
+            webhook.mode === 'pull' ? 'Its reader can fetch events now.' : 'Start it when the receiver is ready.';
+          return redirectTo(`/webhooks/${webhook.id}`, `${webhook.name} is created. ${next}`);
+        },
+      },
+      change: {
+        lead: 'Waiting records use the new settings. Events published before a subscription are not sent.',
+      },
+    }),
+    encryptionRulePage(dependencies),
+  ];
+}
+
+/** What must be encrypted with the chosen events: the script asks for it while people choose. */
+function encryptionRulePage({ pages, store }: SharedPageDependencies): PageRoute<'both'> {
+  return pages.page({
+    for: 'both',
+    method: 'GET',
+    path: '/webhooks/new/rule',
+    role: 'administrator',
+    respond: async ({ query }) => {
+      const hasKey = (query.get('encryptionKeyName') ?? '') !== '';
+      const partial = encryptionRule(patternsOf(query), hasKey, await store.eventTypes.all());
+      const title = 'What must be encrypted';
+      return { title, content: html`${pageHeader({ title })}${partial}`, partial };
+    },
+  });
+}
+
+/** The webhook stays if it cannot start. Its page says why. */
+async function started({ services }: SharedPageDependencies, call: PageCall, { id, name }: Webhook): Promise<Redirect> {
+  const path = `/webhooks/${id}`;
+  try {
+    await services.webhooks.start(id, call.acting);
+    return redirectTo(path, `${name} is created and started.`);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const isStopped = error.repeat !== 'after a look';
+    const reason = sentence(error.inPortal ?? error.message);
+    const text = `${name} is created${isStopped ? ', and not started' : ''}. ${reason}`;
+    return { redirect: path, flash: { tone: 'negative', text } };
+  }
+}

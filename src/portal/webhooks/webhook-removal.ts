@@ -1,0 +1,56 @@
+/** The page that asks before a webhook is deleted. */
+import { type Html, html } from '../../http/html.ts';
+import type { WebhookListing } from '../../store/port/directory.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { countOf } from '../parts/text.ts';
+import { removalPages } from '../record/record-pages.ts';
+import { type DeadRecords, deadCount } from './webhook-detail.ts';
+import { webhookEntity } from './webhook-form.ts';
+import { deadRecordsOf, listingOf } from './webhook-reading.ts';
+
+export function webhookRemovalPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
+  return removalPages(dependencies.pages, webhookEntity(dependencies), {
+    text: async (call) => {
+      const listing = await listingOf(dependencies, call);
+      return lossText(listing, await deadRecordsOf(dependencies, listing));
+    },
+  });
+}
+
+/** What is deleted with the webhook. */
+function lossText({ pendingRecords, webhook }: WebhookListing, dead: DeadRecords): Html {
+  const deadText = deadCount(dead);
+  if (webhook.mode === 'pull')
+    return html`
+      <div class="prose">
+        <p>
+          This cannot be undone. The log of the webhook is deleted, with
+          ${countOf(pendingRecords, 'unread record', 'no unread records')}.
+        </p>
+        <p>
+          Its key, the event types, the same events at other webhooks, and the audit log stay. To keep everything and
+          let nobody read it, stop the webhook instead.
+        </p>
+      </div>
+    `;
+  return html`
+    <div class="prose">
+      <p>This cannot be undone. The log of the webhook is deleted:</p>
+      <ul>
+        <li>
+          ${
+            pendingRecords === 0
+              ? 'no waiting records'
+              : `${countOf(pendingRecords, 'waiting record')}, which will not be sent`
+          },
+        </li>
+        <li>${dead.records === 0 ? 'no dead records' : `${deadText} that cannot be replayed any more`},</li>
+        <li>the list of its deliveries with all attempts.</li>
+      </ul>
+      <p>
+        Its endpoint, its key, the event types, the same events at other webhooks, and the audit log stay. To keep
+        everything and send nothing, stop the webhook instead.
+      </p>
+    </div>
+  `;
+}
