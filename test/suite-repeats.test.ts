@@ -50,7 +50,7 @@ describe('the calls that say where a file repeats', () => {
 
 describe('the comparison of the databases', () => {
   const run = (database: RanStatements['database'], more: Partial<RanStatements>): RanStatements => ({
-    ...{ database, texts: {}, called: [], replaced: [] },
+    ...{ database, texts: {}, called: [], replaced: [], verbs: ['users.get', 'users.list'] },
     ...more,
   });
   const sqlite = run('SQLite', { texts: { 'SELECT a FROM t WHERE b = @b ORDER BY a DESC': ['users.list'] } });
@@ -70,6 +70,11 @@ describe('the comparison of the databases', () => {
     assert.deepEqual(notOnPostgres([sqlite, run('PostgreSQL', { replaced })]), []);
     const shared = run('SQLite', { texts: { 'SELECT 1': ['users.list', 'users.get'] } });
     assert.equal(notOnPostgres([shared, run('PostgreSQL', { replaced })]).length, 1);
+  });
+
+  it('accepts what PostgreSQL has no verb for, but not a run without any store', () => {
+    assert.deepEqual(notOnPostgres([sqlite, run('PostgreSQL', { verbs: ['users.get'] })]), []);
+    assert.deepEqual(notOnPostgres([sqlite, run('PostgreSQL', { verbs: [] })]), ['any store']);
   });
 
   it('names a verb that was called on SQLite only', () => {

@@ -16,6 +16,8 @@ export type RanStatements = {
   /** Each text and the verbs that ran it; the verb is empty outside of all. */
   readonly texts: Readonly<Record<string, readonly string[]>>;
   readonly called: readonly string[];
+  /** All that a store of PostgreSQL has. One of SQLite has some more, which remove rows one by one. */
+  readonly verbs: readonly string[];
   /** The verbs that are PostgreSQL's own. */
   readonly replaced: readonly string[];
 };
@@ -24,6 +26,7 @@ type Verb = (...values: never[]) => unknown;
 type Notes = {
   readonly texts: Map<string, Set<string>>;
   readonly called: Set<string>;
+  readonly verbs: Set<string>;
   readonly replaced: Set<string>;
 };
 
@@ -34,7 +37,7 @@ const watched = new WeakSet<Verb>();
 let making: DatabaseName = 'SQLite';
 
 function noNotes(): Notes {
-  return { texts: new Map(), called: new Set(), replaced: new Set() };
+  return { texts: new Map(), called: new Set(), verbs: new Set(), replaced: new Set() };
 }
 
 function noting(database: DatabaseName): (sql: string) => void {
@@ -47,30 +50,38 @@ function noting(database: DatabaseName): (sql: string) => void {
 }
 
 export const createSharedStore: typeof createShared = (db, vault, ids, access) =>
-  watching(createShared(recorded(db, noting(making)), vault, ids, access), making);
+  watching(createShared(recorded(db, noting(making)), vault, ids, access), making, () => {});
 
 export const createSqliteStore: typeof createSqlite = (db, vault, ids) => {
   making = 'SQLite';
-  return watching(createSqlite(recorded(db, noting('SQLite')), vault, ids), 'SQLite');
+  return watching(createSqlite(recorded(db, noting('SQLite')), vault, ids), 'SQLite', () => {});
 };
 
 export const createPostgresStore: typeof createPostgres = (db, vault, ids, ...access) => {
   making = 'PostgreSQL';
-  const { replaced } = notes.PostgreSQL;
   const store = createPostgres(recorded(db, noting('PostgreSQL')), vault, ids, ...access);
-  return watching(store, 'PostgreSQL', (verb) => replaced.add(verb));
+  const { replaced, verbs } = notes.PostgreSQL;
+  return watching(store, 'PostgreSQL', (verb, isOwn) => {
+    verbs.add(verb);
+    if (isOwn) replaced.add(verb);
+  });
 };
 
-/** The same store. `onOther` gets the verbs that are not of a store watched before. */
-function watching<S extends object>(store: S, database: DatabaseName, onOther: (verb: string) => void = () => {}): S {
+/** The same store. `onVerb` gets each verb, and whether it is not of a store watched before. */
+function watching<S extends object>(
+  store: S,
+  database: DatabaseName,
+  onVerb: (verb: string, isOwn: boolean) => void,
+): S {
   const { called } = notes[database];
   const watchedMember = (name: string, value: unknown): unknown => {
     if (isRecord(value)) {
       const members = Object.entries(value);
       return Object.fromEntries(members.map(([member, one]) => [member, watchedMember(`${name}.${member}`, one)]));
     }
-    if (typeof value !== 'function' || watched.has(value as Verb)) return value;
-    onOther(name);
+    if (typeof value !== 'function') return value;
+    onVerb(name, !watched.has(value as Verb));
+    if (watched.has(value as Verb)) return value;
     const run: Verb = (...values) => {
       called.add(name);
       return current.run(name, () => (value as Verb)(...values));
@@ -86,10 +97,11 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 export function ranStatements(): RanStatements[] {
-  return Object.entries(notes).map(([database, { texts, called, replaced }]) => ({
+  return Object.entries(notes).map(([database, { texts, called, verbs, replaced }]) => ({
     database: database as DatabaseName,
     texts: Object.fromEntries([...texts].map(([text, by]) => [text, [...by]])),
     called: [...called],
+    verbs: [...verbs],
     replaced: [...replaced],
   }));
 }
