@@ -11,7 +11,7 @@ import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { emailAddress, id, instant, isoInstant, plainText } from '../kernel/schemas.ts';
 import { refusingDuplicates } from '../resources/administration.ts';
 import { refuseOtherTag, versionTags } from '../resources/entity-tag.ts';
-import { type BodyOf, inputReader } from '../resources/input.ts';
+import { inputReader } from '../resources/input.ts';
 import { retryStale } from '../store/errors.ts';
 import type { Beside, Filter } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
@@ -35,7 +35,6 @@ export const employeeInput = z
     active: z.boolean().default(true),
   })
   .meta({ id: 'EmployeeInput', description: 'An employee as the HR system tells it.' });
-export type EmployeeBody = BodyOf<typeof employeeInput>;
 type EmployeeInput = z.output<typeof employeeInput>;
 
 export const employeeView = z
