@@ -3,7 +3,7 @@
  */
 import { APPLICATION_LIST, applicationReader, regenerateInput, viewApplication } from '../access/applications.ts';
 import { insufficientPermission } from '../access/gate.ts';
-import { invitationUrl } from '../access/invitations.ts';
+import { type Invitations, invitationUrl } from '../access/invitations.ts';
 import { productReader, viewProduct } from '../access/products.ts';
 import { USER_LIST, userReader, viewUser } from '../access/users.ts';
 import { CUSTOMER_LIST, customerReader, viewCustomer } from '../customers/customers.ts';
@@ -15,7 +15,7 @@ import type { Application } from '../domain/application.ts';
 import type { Endpoint } from '../domain/endpoint.ts';
 import { eraseInput } from '../events/erase.ts';
 import { readEvents } from '../events/event-input.ts';
-import { eventTypeReader, viewEventType } from '../events/event-types.ts';
+import { type EventTypes, eventTypeReader, viewEventType } from '../events/event-types.ts';
 import { eventsText } from '../events/publish.ts';
 import type { Clock } from '../kernel/ids.ts';
 import { refuseField } from '../kernel/refusal.ts';
@@ -49,21 +49,14 @@ import type { Page } from './records.ts';
 /** The use cases that act on what the caller can reach: all, or the resources of its customer. */
 type OwnServices = Pick<
   Services,
-  | 'users'
-  | 'invitations'
-  | 'applications'
-  | 'eventTypes'
-  | 'endpoints'
-  | 'keys'
-  | 'webhooks'
-  | 'deliveries'
-  | 'usage'
-  | 'publish'
-  | 'readRecords'
->;
+  'users' | 'applications' | 'endpoints' | 'keys' | 'webhooks' | 'deliveries' | 'usage' | 'publish' | 'readRecords'
+> & {
+  readonly invitations: Pick<Invitations, 'invite'>;
+  readonly eventTypes: Pick<EventTypes, 'get' | 'list'>;
+};
 
 /** The use cases that reach further than one customer. */
-type OperatorServices = Pick<Services, 'customers' | 'portalLinks' | 'products' | 'erasures'>;
+type OperatorServices = Pick<Services, 'customers' | 'portalLinks' | 'products' | 'eventTypes' | 'erasures'>;
 
 export type ProgramDependencies = {
   readonly own: OwnServices;
@@ -81,15 +74,9 @@ export function createProgram(dependencies: ProgramDependencies): Program {
     ...operatorPart(dependencies),
     ...accessPart(dependencies),
     ...webhookPart(dependencies),
-    eventTypes: resource(own.eventTypes, {
-      reader: eventTypeReader,
-      list: { name: 'event-types', filters: {}, sorts: {} },
-      view: viewEventType,
-      acting,
-    }),
     keys: resource(own.keys, {
       reader: keyReader,
-      list: { name: 'keys', filters: {}, sorts: {} },
+      list: inOrderOfCreation('keys'),
       view: (key) => viewKey(key, clock()),
       acting,
     }),
@@ -97,17 +84,27 @@ export function createProgram(dependencies: ProgramDependencies): Program {
   };
 }
 
-type OperatorPart = Pick<Program, 'customers' | 'products' | 'erasures'>;
+type OperatorPart = Pick<Program, 'customers' | 'products' | 'eventTypes' | 'erasures'>;
 
 function operatorPart(dependencies: ProgramDependencies): OperatorPart {
   const { own, operator, acting, clock, publicUrl } = dependencies;
   const usage: Program['customers']['usage'] = async (customer, period) =>
     own.usage.ofCustomer(readId(customer), readUsagePeriod(queryOf(period), clock()));
+  const eventTypeParts = {
+    reader: eventTypeReader,
+    list: inOrderOfCreation('event-types'),
+    view: viewEventType,
+    acting,
+  };
   if (operator === null) {
-    const refused = { ...REFUSED, createPortalLink: refuseCustomer, usage };
-    return { customers: refused, products: REFUSED, erasures: { create: refuseCustomer, get: refuseCustomer } };
+    return {
+      customers: { ...REFUSED, createPortalLink: refuseCustomer, usage },
+      products: REFUSED,
+      eventTypes: { ...REFUSED, ...reading(own.eventTypes, eventTypeParts) },
+      erasures: { create: refuseCustomer, get: refuseCustomer },
+    };
   }
-  const { customers, portalLinks, products, erasures } = operator;
+  const { customers, portalLinks, products, eventTypes, erasures } = operator;
   return {
     customers: {
       ...resource(customers, { reader: customerReader, list: CUSTOMER_LIST, view: viewCustomer, acting }),
@@ -121,10 +118,11 @@ function operatorPart(dependencies: ProgramDependencies): OperatorPart {
     },
     products: resource(products, {
       reader: productReader,
-      list: { name: 'products', filters: {}, sorts: {} },
+      list: inOrderOfCreation('products'),
       view: viewProduct,
       acting,
     }),
+    eventTypes: resource(eventTypes, eventTypeParts),
     erasures: {
       create: async (input) => erasures.erase(validate(eraseInput, input), acting),
       get: async (id) => erasures.get(readId(id)),
@@ -240,17 +238,32 @@ function resource<Rec extends { readonly id: string }, Body, Input, View>(
 /** The same without `create`. */
 function changing<Rec extends { readonly id: string }, Body, Input, View>(
   use: Pick<Administration<Rec, Body, Input>, 'get' | 'list' | 'patch' | 'remove'>,
-  { reader, list, view, acting }: Parts<Rec, Body, Input, View>,
+  parts: Parts<Rec, Body, Input, View>,
 ): Omit<Unread<View>, 'create'> {
+  const { reader, view, acting } = parts;
+  return {
+    ...reading(use, parts),
+    update: async (id, patch) => view(await use.patch(readId(id), reader.patch(patch), acting)),
+    delete: async (id) => use.remove(readId(id), acting),
+  };
+}
+
+function reading<Rec extends { readonly id: string }, View>(
+  use: Pick<Administration<Rec>, 'get' | 'list'>,
+  { list, view }: Pick<Parts<Rec, never, never, View>, 'list' | 'view'>,
+): Pick<Unread<View>, 'get' | 'list'> {
   return {
     get: async (id) => view(await use.get(readId(id))),
     list: async (query) => {
       const { items, nextCursor } = await readPage(query, list, use.list);
       return { items: items.map(view), nextCursor };
     },
-    update: async (id, patch) => view(await use.patch(readId(id), reader.patch(patch), acting)),
-    delete: async (id) => use.remove(readId(id), acting),
   };
+}
+
+/** The list of a resource without filters and other orders. */
+function inOrderOfCreation(name: string): ListRules {
+  return { name, filters: {}, sorts: {} };
 }
 
 /** A period as the query of the API has it. */
