@@ -21,7 +21,8 @@ export type { Caller } from './access/gate.ts';
 
 /** A request of `node:http` or Express, or a request of Fastify, which contains one. */
 export type HostRequest = IncomingMessage | { readonly raw: IncomingMessage };
-type HostResponse = ServerResponse | { readonly raw: ServerResponse; hijack(): unknown };
+/** A response of `node:http` or Express, or a reply of Fastify. */
+export type HostResponse = ServerResponse | { readonly raw: ServerResponse; hijack(): unknown };
 
 /**
  * For `app.use` of Express and `onRequest` of Fastify; with `node:http`, call it. Either answers the request, or leaves it untouched and
@@ -40,6 +41,11 @@ export type Embedding = {
    * passed on. Throws a `TypeError` if `scope` is not a scope name.
    */
   guard(scope: string, permission?: string): Middleware;
+  /**
+   * The caller of an `Authorization` header, for servers that a guard does not fit. Rejects with a `Refusal` (401) where a guard answers it,
+   * and with a `TypeError` if `scope` is not a scope name.
+   */
+  authenticate(authorization: string | undefined, scope: string, permission?: string): Promise<Caller>;
 };
 
 type Dependencies = {
@@ -66,8 +72,8 @@ export function createEmbedding(dependencies: Dependencies): Embedding {
     }
   };
 
-  const admit = async (request: IncomingMessage, scope: string, permission: string): Promise<Caller> => {
-    const caller = await gate.authenticate(request.headersDistinct.authorization ?? []);
+  const admit = async (authorization: readonly string[], scope: string, permission: string): Promise<Caller> => {
+    const caller = await gate.authenticate(authorization);
     requireScope(caller, { scope, permission });
     return caller;
   };
@@ -85,7 +91,7 @@ export function createEmbedding(dependencies: Dependencies): Embedding {
       });
     },
     guard: (scope, permission = scope) => {
-      if (!SCOPE_NAME.test(scope)) throw new TypeError(`${scope} is not a scope name, as <resource>:<action>`);
+      refuseScopeName(scope);
       return (hostRequest, hostResponse, next) => {
         const request = rawRequest(hostRequest);
         const enter = (caller: Caller): void => {
@@ -95,10 +101,19 @@ export function createEmbedding(dependencies: Dependencies): Embedding {
         const refuse = (error: unknown): void =>
           answerRefusal(request, takeResponse(hostResponse), error, dependencies);
         // An error that the program throws in `next` is not a refusal, so it is not caught here.
-        void during(() => admit(request, scope, permission)).then(enter, refuse);
+        const authorization = request.headersDistinct.authorization ?? [];
+        void during(() => admit(authorization, scope, permission)).then(enter, refuse);
       };
     },
+    authenticate: async (authorization, scope, permission = scope) => {
+      refuseScopeName(scope);
+      return during(() => admit(authorization === undefined ? [] : [authorization], scope, permission));
+    },
   };
+}
+
+function refuseScopeName(scope: string): void {
+  if (!SCOPE_NAME.test(scope)) throw new TypeError(`${scope} is not a scope name, as <resource>:<action>`);
 }
 
 /** The caller of a request that a `guard` passed on. Throws for any other request. */

@@ -28,6 +28,7 @@ const ROOMS: Readonly<Record<string, string>> = {
   observe: 'delivery domain housekeeping kernel store',
   services:
     'access config customers data delivery employees events housekeeping kernel observe outbound store webhooks',
+  program: 'access customers delivery domain events kernel observe resources services store webhooks',
   http: 'access config customers delivery domain employees events housekeeping kernel observe outbound resources services store webhooks',
   portal:
     'access config customers data delivery domain events http kernel observe resources services store webhooks wire',

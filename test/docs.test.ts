@@ -163,14 +163,6 @@ test('README.md has at most 90 lines', () => {
   assert.ok(readme.split('\n').length <= 90);
 });
 
-describe('embedding.md', () => {
-  it('names every option', () => {
-    const [, listed = ''] = /The options have the names([\s\S]*?)\. Options/.exec(page('docs/embedding.md')) ?? [];
-    const named = [...listed.matchAll(/`(\w+)`/g)].map(([, name]) => name);
-    assert.deepEqual(named.toSorted(), Object.keys(SETTINGS).toSorted());
-  });
-});
-
 describe('architecture.md', () => {
   const text = page('docs/architecture.md');
 

@@ -1,16 +1,13 @@
 /** Tests a start that fails. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { defaultConfig } from '../src/config/config.ts';
-import { createLog } from '../src/observe/log.ts';
 import { createSallyport } from '../src/sallyport.ts';
 import { cleanUp } from './support/cleanup.ts';
 import { unusedFolder } from './support/command.ts';
 
 it('releases its data folder if a file of the portal is missing', async (t) => {
-  const config = { ...defaultConfig(), dataDir: unusedFolder(t) };
-  const log = createLog('silent');
-  const first = await createSallyport(config, log);
+  const options = { dataDir: unusedFolder(t), logLevel: 'silent' } as const;
+  const first = await createSallyport(options);
   await first.stop();
   // A binary that has its threads but no other files.
   const thread = new URL('../src/store/sqlite/driver/thread.ts', import.meta.url).href;
@@ -20,9 +17,9 @@ it('releases its data folder if a file of the portal is missing', async (t) => {
   const found = process.getBuiltinModule.bind(process);
   const restore = replaceBuiltins((id) => (id === 'node:sea' ? missing : found(id)));
   cleanUp(t, restore);
-  await assert.rejects(createSallyport(config, log), { message: 'there is no portal/tokens.css' });
+  await assert.rejects(createSallyport(options), { message: 'there is no portal/tokens.css' });
   restore();
-  const next = await createSallyport(config, log);
+  const next = await createSallyport(options);
   await next.stop();
 });
 

@@ -10,11 +10,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { Pool } from 'undici';
-import { readConfig } from '../../src/config/config.ts';
 import { DATABASE_FILE } from '../../src/data/data-folder.ts';
-import type { Acting } from '../../src/domain/acting.ts';
 import { DELIVERIES_IN_FLIGHT_PER_ENDPOINT } from '../../src/kernel/limits/delivery.ts';
-import { createLog } from '../../src/observe/log.ts';
 import { createSallyport, type Sallyport } from '../../src/sallyport.ts';
 import { makeCertificates } from '../../test/support/tls.ts';
 import { type Receiver, startReceiver } from './receiver-process.ts';
@@ -22,7 +19,6 @@ import { type Receiver, startReceiver } from './receiver-process.ts';
 const ROUNDS = Number(process.argv[2] ?? 5);
 const ONLY = process.argv[3] ?? '';
 const EVENT_BYTES = 1024;
-const ACTOR: Acting = { actor: 'application:bench', authority: 'unlimited' };
 const PER_ENDPOINT = DELIVERIES_IN_FLIGHT_PER_ENDPOINT;
 
 type Mode = {
@@ -89,7 +85,7 @@ async function carriedOut({ endpoints, batchRecords, records }: Mode, receiver: 
     const before = await receiver.received();
     await sallyport.startDelivery();
     const measured = measure();
-    for (const id of webhookIds) await sallyport.services.webhooks.start(id, ACTOR);
+    for (const id of webhookIds) await sallyport.webhooks.start(id);
     while (Number(left.pluck().get()) > 0) await new Promise((resolve) => setTimeout(resolve, 10));
     const rate = measured(records / batchRecords);
     const requests = (await receiver.received()).requests - before.requests;
@@ -113,26 +109,21 @@ async function carriedOut({ endpoints, batchRecords, records }: Mode, receiver: 
 function openSallyport(folder: string): Promise<Sallyport> {
   const caFile = join(folder, 'ca.pem');
   writeFileSync(caFile, certificates.ca);
-  const config = readConfig({
-    SALLYPORT_DATA: folder,
-    SALLYPORT_CA_FILE: caFile,
-    SALLYPORT_EGRESS_ALLOW: '127.0.0.0/8,::1',
-  });
-  return createSallyport(config, createLog('warn'));
+  return createSallyport({ dataDir: folder, caFile, egressAllow: '127.0.0.0/8,::1', logLevel: 'warn' });
 }
 
 async function makeWebhooks(
-  { services: { eventTypes, endpoints, webhooks } }: Sallyport,
+  { eventTypes, endpoints, webhooks }: Sallyport,
   { origin }: Receiver,
   count: number,
   maxBatchRecords: number,
 ): Promise<string[]> {
-  await eventTypes.create({ name: 'bench.event' }, ACTOR);
+  await eventTypes.create({ name: 'bench.event' });
   const ids: string[] = [];
   for (let i = 0; i < count; i += 1) {
-    const { id: endpointId } = await endpoints.create({ name: `receiver ${i}`, url: `${origin}/hook` }, ACTOR);
+    const { id: endpointId } = await endpoints.create({ name: `receiver ${i}`, url: `${origin}/hook` });
     const name = `webhook ${i}`;
-    const { id } = await webhooks.create({ name, endpointId, eventTypes: ['bench.event'], maxBatchRecords }, ACTOR);
+    const { id } = await webhooks.create({ name, endpointId, eventTypes: ['bench.event'], maxBatchRecords });
     ids.push(id);
   }
   return ids;

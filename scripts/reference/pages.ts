@@ -3,8 +3,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GROUPS } from '../../src/cli/groups.ts';
-import { defaultConfig } from '../../src/config/config.ts';
-import { createLog } from '../../src/observe/log.ts';
 import { createSallyport } from '../../src/sallyport.ts';
 import { commandLinePage } from './command-line.ts';
 import { type ApiDocument, httpApiPage } from './http-api.ts';
@@ -23,8 +21,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
 async function servedDocument(): Promise<ApiDocument> {
   const parent = mkdtempSync(join(tmpdir(), 'sallyport-reference-'));
   try {
-    const config = { ...defaultConfig(), dataDir: join(parent, 'data'), port: 0 };
-    const sallyport = await createSallyport(config, createLog('silent'));
+    const sallyport = await createSallyport({ dataDir: join(parent, 'data'), port: 0, logLevel: 'silent' });
     try {
       const { url } = await sallyport.start();
       const response = await fetch(`${url}/services/api/openapi.json`);

@@ -8,7 +8,7 @@ import { DRAIN_MS } from '../kernel/limits/limits.ts';
 import type { Log } from '../kernel/log.ts';
 import { VERSION } from '../kernel/version.ts';
 import { standardError } from '../observe/log-destination.ts';
-import type { Sallyport } from '../sallyport.ts';
+import type { Sallyport } from '../open.ts';
 import type { CommandGroup, Invocation } from './command.ts';
 import { CommandError } from './errors.ts';
 import { firstSignal, leaveAtOnce } from './exit.ts';
@@ -34,8 +34,8 @@ export const serveCommands: CommandGroup = [
       const signalled = firstSignal(() => renew());
       const config = await invocation.config();
       const databaseThread = await databaseThreadOf(config);
-      const { createSallyport } = await import('../sallyport.ts');
-      const sallyport = await createSallyport(config, await terminalLog(invocation, config), { databaseThread });
+      const { openSallyport } = await import('../open.ts');
+      const { sallyport } = await openSallyport(config, { log: await logOf(invocation, config), databaseThread });
       let failure: unknown;
       try {
         const where = await sallyport.start();
@@ -64,10 +64,10 @@ async function databaseThreadOf({ databaseUrl }: Config): Promise<Worker | undef
   return startDatabaseThread();
 }
 
-/** The log for a person at a terminal: without requests, unless a level is set. Undefined without a terminal. */
-async function terminalLog({ terminal, text }: Invocation, { logLevel }: Config): Promise<Log | undefined> {
-  if (!terminal.isErrorInteractive) return undefined;
+/** JSON lines. For a person at a terminal, text without requests unless a level is set. */
+async function logOf({ terminal, text }: Invocation, { logLevel }: Config): Promise<Log> {
   const [{ createLog }, { humanLog }] = await Promise.all([import('../observe/log.ts'), import('./terminal.ts')]);
+  if (!terminal.isErrorInteractive) return createLog(logLevel);
   const isSet = text('log-level') !== undefined || (terminal.env.SALLYPORT_LOG_LEVEL ?? '') !== '';
   return createLog(isSet ? logLevel : 'warn', humanLog(standardError));
 }

@@ -78,7 +78,7 @@ function refuseHalfTls(config: Config): void {
 
 /** The settings of an embedding program. All are optional, and lists of addresses and the URL of the proxy may be text. */
 export type Options = {
-  readonly [Name in SettingName]?:
+  readonly [Name in keyof Config]?:
     | Config[Name]
     | (Config[Name] extends readonly Cidr[] ? string | readonly (string | Cidr)[] : never)
     | (Config[Name] extends readonly string[] ? string : never)
@@ -88,15 +88,16 @@ export type Options = {
 
 /**
  * The configuration for `options`, with defaults; does not read the environment. Returns a result of `readConfig` unchanged. Throws
- * `ConfigurationError` with the name of the option for an invalid value or an unknown option.
+ * `ConfigurationError` with the name of the option for an invalid value or an unknown option. `others`: options that are no settings.
  */
-export function completeConfig(options: Options): Config {
+export function completeConfig(options: Options, others: readonly string[] = []): Config {
   if (options === null || typeof options !== 'object')
     throw new ConfigurationError("the options must be an object, such as {dataDir: './data'}");
   if (given.has(options as Config)) return options as Config;
-  const unknown = Object.keys(options).find((name) => !(SETTING_NAMES as readonly string[]).includes(name));
+  const known: readonly string[] = [...SETTING_NAMES, ...others];
+  const unknown = Object.keys(options).find((name) => !known.includes(name));
   if (unknown !== undefined)
-    throw new ConfigurationError(`${unknown} is not an option; the options are: ${SETTING_NAMES.join(', ')}`);
+    throw new ConfigurationError(`${unknown} is not an option; the options are: ${known.join(', ')}`);
   const config = Object.fromEntries(SETTING_NAMES.map((name) => [name, readOption(name, options[name])])) as Config;
   refuseHalfTls(config);
   return config;

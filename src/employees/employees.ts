@@ -1,5 +1,4 @@
 /** Employees (contract §3): each change queues its event in the same transaction. */
-
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { type Caller, insufficientPermission } from '../access/gate.ts';
@@ -11,7 +10,7 @@ import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { emailAddress, id, instant, isoInstant, plainText } from '../kernel/schemas.ts';
 import { refusingDuplicates } from '../resources/administration.ts';
 import { refuseOtherTag, versionTags } from '../resources/entity-tag.ts';
-import { type BodyOf, inputReader } from '../resources/input.ts';
+import { inputReader } from '../resources/input.ts';
 import { retryStale } from '../store/port/errors.ts';
 import type { Beside, Filter } from '../store/port/resource.ts';
 import type { Store } from '../store/port/store.ts';
@@ -35,7 +34,6 @@ export const employeeInput = z
     active: z.boolean().default(true),
   })
   .meta({ id: 'EmployeeInput', description: 'An employee as the HR system tells it.' });
-export type EmployeeBody = BodyOf<typeof employeeInput>;
 type EmployeeInput = z.output<typeof employeeInput>;
 
 export const employeeView = z

@@ -53,19 +53,13 @@ export function once<T>(work: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** Wraps all functions, also in nested objects, in `during`, except those named in `inMemory`. */
-export function refusedAfterStop<T extends object>(
-  during: Lifetime['during'],
-  parts: T,
-  inMemory: ReadonlySet<string>,
-): T {
+/** Wraps all functions, also in nested objects, in `during`. All of them return promises. */
+export function refusedAfterStop<T extends object>(during: Lifetime['during'], parts: T): T {
   return new Proxy(parts, {
     get(target, name, receiver) {
       const part: unknown = Reflect.get(target, name, receiver);
-      if (typeof part === 'function') {
-        return inMemory.has(String(name)) ? part : (...args: unknown[]) => during(() => part(...args));
-      }
-      return part !== null && typeof part === 'object' ? refusedAfterStop(during, part, inMemory) : part;
+      if (typeof part === 'function') return (...args: unknown[]) => during(() => part(...args));
+      return part !== null && typeof part === 'object' ? refusedAfterStop(during, part) : part;
     },
   });
 }

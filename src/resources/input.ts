@@ -5,13 +5,13 @@
 import { z } from 'zod';
 import { mergePatch, refuseDeep, refusePatch, validate } from '../kernel/validation.ts';
 
-/** What a merge patch (RFC 7396) of `Body` may hold. Null removes a value, which only an optional field allows. */
+/** What a merge patch (RFC 7396) of `Body` may hold. Null removes a value, which an optional field and a member of a record allow. */
 export type MergePatch<Body> = unknown extends Body
   ? unknown
   : Body extends readonly unknown[]
     ? Body
     : Body extends object
-      ? { readonly [Field in keyof Body]?: PatchValue<Body[Field]> }
+      ? { readonly [Field in keyof Body]?: PatchValue<Body[Field]> | (string extends Field ? null : never) }
       : Body;
 type PatchValue<Value> = undefined extends Value ? MergePatch<Exclude<Value, undefined>> | null : MergePatch<Value>;
 

@@ -2,6 +2,7 @@
  * Two customers and the operator do things at random. Whatever one customer reads then equals what it reads in a world in which the other
  * never did anything: every list with every filter and order, details, deliveries, attempts, records, audit log, figures, search, overview.
  */
+
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
 import fc from 'fast-check';
@@ -10,10 +11,10 @@ import { Refusal } from '../../src/kernel/refusal.ts';
 import { createAttemptFeed } from '../../src/observe/attempt-feed.ts';
 import { createFigures, type FigureKeeper } from '../../src/observe/figures.ts';
 import { createLog } from '../../src/observe/log.ts';
-import { readingServices, type UntypedServices } from '../../src/program-services.ts';
 import { type CustomerServices, createCustomerServices } from '../../src/services/customer-services.ts';
 import type { Services } from '../../src/services/services.ts';
 import { claimNext, settleBatch } from '../support/batches.ts';
+import { readingServices, type UntypedServices } from '../support/reading-services.ts';
 import { repeats } from '../support/repeats.ts';
 import { actingAs, makeEventType, openTestServices, type TestServices } from '../support/services.ts';
 import { onPostgres } from '../support/store.ts';

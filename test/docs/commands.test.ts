@@ -69,6 +69,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'npm test': 'runs this test',
   'npm run build:binary': 'test/binary.slow.test.ts',
   'npm run build:receiver': 'test/receiver/package.test.ts',
+  'npm install ./vendor/sallyport': 'test/package/sallyport.slow.test.ts, from its tarball',
   'npm install ./sallyport': 'test/receiver/package.test.ts, test/package/sallyport.slow.test.ts, from their tarballs',
   'export SALLYPORT_DATA': 'test/e2e/embedding-*.test.ts',
   'npx sallyport ': 'test/e2e/embedding-*.test.ts',

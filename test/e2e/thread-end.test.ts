@@ -6,10 +6,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import type { Worker } from 'node:worker_threads';
-import { readConfig } from '../../src/config/config.ts';
 import { Refusal } from '../../src/kernel/refusal.ts';
-import { createLog } from '../../src/observe/log.ts';
-import { createSallyport, EMBEDDING_PROGRAM } from '../../src/sallyport.ts';
+import { createSallyport } from '../../src/sallyport.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { refusalOf, succeeded } from '../support/client.ts';
 import { makeEventType, publish } from '../support/journey.ts';
@@ -45,24 +43,24 @@ onSqlite(
 );
 
 test('an embedding program is notified, and may create another Sallyport on the folder after stopping this one', async (t) => {
-  const config = readConfig({ SALLYPORT_DATA: join(temporaryFolder(t), 'data') });
+  const options = { dataDir: join(temporaryFolder(t), 'data'), logLevel: 'silent' } as const;
   const threads: Worker[] = [];
   const note = (thread: Worker): void => void threads.push(thread);
   process.on('worker', note);
   cleanUp(t, () => process.off('worker', note));
-  const first = await createSallyport(config, createLog('silent'));
+  const first = await createSallyport(options);
   cleanUp(t, () => first.stop());
   await first.startDelivery();
   await threads[0]?.terminate();
   assert.equal((await first.failed).message, 'the thread ended');
   await assert.rejects(
-    first.services.eventTypes.create({ name: TYPE }, EMBEDDING_PROGRAM),
+    first.eventTypes.create({ name: TYPE }),
     (error: unknown) => error instanceof Refusal && error.code === 'unavailable',
   );
   await first.stop();
-  const second = await createSallyport(config, createLog('silent'));
+  const second = await createSallyport(options);
   cleanUp(t, () => second.stop());
-  await second.services.eventTypes.create({ name: TYPE }, EMBEDDING_PROGRAM);
+  await second.eventTypes.create({ name: TYPE });
   await second.publish({ type: TYPE, data: {} });
 });
 

@@ -1,7 +1,6 @@
 /** U+0000 and halves of surrogate pairs are refused at every door, on both databases alike: neither keeps them as other characters. */
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
-import { COMMAND_LINE } from '../../src/domain/acting.ts';
 import { Refusal } from '../../src/kernel/refusal.ts';
 import { EDGE, errorOf, succeeded, TOKEN } from '../support/client.ts';
 import { connect, makeEventType, startJourney } from '../support/journey.ts';
@@ -120,12 +119,12 @@ async function inPages(service: ServiceInProcess): Promise<void> {
 }
 
 /** What an embedding program calls. */
-async function inProgram(t: TestContext, { services }: ServiceInProcess): Promise<void> {
+async function inProgram(t: TestContext, { sallyport }: ServiceInProcess): Promise<void> {
   const calls: readonly [what: string, call: () => Promise<unknown>][] = [
-    ['an id', () => services.users.get(ZERO)],
-    ['a filter', () => services.users.list('', 10, { userName: HALF })],
-    ['an input', () => services.users.create({ userName: 'a', displayName: ZERO }, COMMAND_LINE)],
-    ['an event', () => services.publish({ type: 'order.placed', data: {}, subject: HALF }, COMMAND_LINE)],
+    ['an id', () => sallyport.users.get(ZERO)],
+    ['a filter', () => sallyport.users.list({ userName: HALF })],
+    ['an input', () => sallyport.users.create({ userName: 'a', displayName: ZERO })],
+    ['an event', () => sallyport.publish({ type: 'order.placed', data: {}, subject: HALF })],
   ];
   for (const [what, call] of calls) {
     await t.test(what, () =>

@@ -3,10 +3,10 @@ import { describe, it, type TestContext } from 'node:test';
 import { createErasures } from '../../src/events/erase.ts';
 import { createIds, randomBytes } from '../../src/kernel/ids.ts';
 import { createLog } from '../../src/observe/log.ts';
-import { readingServices, type UntypedServices } from '../../src/program-services.ts';
 import { createServices } from '../../src/services/services.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import { logs } from '../support/events.ts';
+import { readingServices, type UntypedServices } from '../support/reading-services.ts';
 import {
   ACTOR,
   actingAs,

@@ -9,9 +9,7 @@ import { dirname, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import BetterSqlite3 from 'better-sqlite3';
-import { EMBEDDING_PROGRAM } from '../../src/domain/acting.ts';
-import { createLog } from '../../src/observe/log.ts';
-import { createSallyport, Refusal, type Sallyport, StoppedError } from '../../src/sallyport.ts';
+import { type Caller, createSallyport, Refusal, type Sallyport, StoppedError } from '../../src/sallyport.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { unusedFolder } from '../support/command.ts';
 
@@ -19,7 +17,7 @@ const MODULE = pathToFileURL(join(import.meta.dirname, '../../src/sallyport.ts')
 
 async function open(t: TestContext, more: object = {}): Promise<{ sallyport: Sallyport; dataDir: string }> {
   const dataDir = unusedFolder(t);
-  const sallyport = await createSallyport({ dataDir, port: 0, ...more }, createLog('silent'));
+  const sallyport = await createSallyport({ dataDir, port: 0, logLevel: 'silent', ...more });
   cleanUp(t, () => sallyport.stop());
   return { sallyport, dataDir };
 }
@@ -93,7 +91,7 @@ describe('a start', () => {
 describe('after stop', () => {
   it('every call rejects with StoppedError, a Refusal, and nothing is published', async (t) => {
     const { sallyport, dataDir } = await open(t);
-    await sallyport.services.eventTypes.create({ name: 'order.created' }, EMBEDDING_PROGRAM);
+    await sallyport.eventTypes.create({ name: 'order.created' });
     const event = { type: 'order.created', data: {} };
     await sallyport.publish(event);
     await sallyport.startDelivery();
@@ -104,9 +102,9 @@ describe('after stop', () => {
       () => sallyport.startDelivery(),
       () => sallyport.credentialsShown(),
       () => sallyport.firstInvitation(),
-      () => sallyport.services.publish(event, EMBEDDING_PROGRAM),
-      () => sallyport.services.users.list('', 1),
-      () => sallyport.services.products.refresh(),
+      () => sallyport.users.list(),
+      () => sallyport.as({ customerId: null } as Caller).webhooks.list(),
+      () => sallyport.authenticate(undefined, 'orders:create'),
     ];
     for (const call of calls) {
       const error: unknown = await call().then(
@@ -145,7 +143,7 @@ describe('after stop', () => {
 
 it('a stop waits for events published before it', async (t) => {
   const { sallyport, dataDir } = await open(t);
-  await sallyport.services.eventTypes.create({ name: 'order.created' }, EMBEDDING_PROGRAM);
+  await sallyport.eventTypes.create({ name: 'order.created' });
   const published = Array.from({ length: 20 }, (_, number) =>
     sallyport.publish({ type: 'order.created', data: { number } }),
   );
@@ -158,7 +156,7 @@ it('a stop waits for events published before it', async (t) => {
 
 it('a value that JSON cannot hold is refused by name, and nothing of its request is stored', async (t) => {
   const { sallyport, dataDir } = await open(t);
-  await sallyport.services.eventTypes.create({ name: 'order.created' }, EMBEDDING_PROGRAM);
+  await sallyport.eventTypes.create({ name: 'order.created' });
   const events = [
     { type: 'order.created', data: {} },
     { type: 'order.created', data: { total: 10n } },

@@ -34,11 +34,15 @@ import {
   callerOf,
   createSallyport,
   DataFolderError,
-  defaultConfig,
+  type Customer,
+  type CustomerInput,
   type Embedding,
   type EventInput,
+  type Logger,
   type Middleware,
   type Options,
+  type Page,
+  type Program,
   type PublishInput,
   Refusal,
   type RefusalCode,
@@ -49,8 +53,9 @@ import {
 import { createReceiver, nodeHandler } from 'sallyport/receiver';
 import { pgpDecryption } from 'sallyport/receiver/pgp';
 
-const config: Config = { ...defaultConfig(), ...readConfig(process.env) };
-const sallyport: Sallyport = await createSallyport(config);
+const config: Config = readConfig(process.env);
+const log: Logger = console;
+const sallyport: Sallyport = await createSallyport({ ...config, log });
 const options: Options = { dataDir: './data', egressAllow: ['10.0.0.0/8'], egressProxy: 'http://proxy.example:3128' };
 export const others: Promise<Sallyport>[] = [createSallyport(options), createSallyport({ dataDir: './data' }), createSallyport()];
 // @ts-expect-error unknown option
@@ -63,6 +68,15 @@ createServer((request, response) => guard(request, response, () => {
   const caller: Caller = callerOf(request);
   response.end(caller.userName);
 }));
+const input: CustomerInput = { name: 'Acme', metadata: { plan: 'small' } };
+const customer: Customer = await sallyport.customers.create(input);
+const all: Page<Customer> = await sallyport.customers.list({ active: true, sort: '-name' });
+await sallyport.customers.update(all.items[0]?.id ?? customer.id, { metadata: { plan: null } });
+export const limited = (caller: Caller): Program => sallyport.as(caller);
+// @ts-expect-error unknown field
+sallyport.customers.create({ name: 'Acme', colour: 'red' });
+// @ts-expect-error one parameter
+createSallyport({}, console);
 const { events } = await sallyport.publish({ type: 'order.created', data: {} });
 export const id: string | undefined = events[0]?.id;
 // @ts-expect-error unknown member
@@ -155,18 +169,7 @@ await createSallyport({ databaseUrl: 'postgres://localhost/sallyport' }).catch((
     const { version, status, exported } = JSON.parse(runFile(project, 'program.js', PROGRAM));
     assert.deepEqual([version, status], [VERSION, 200]);
     assert.deepEqual(exported, [
-      [
-        'ConfigurationError',
-        'DataFolderError',
-        'EMBEDDING_PROGRAM',
-        'Refusal',
-        'StoppedError',
-        'actingOf',
-        'callerOf',
-        'createSallyport',
-        'defaultConfig',
-        'readConfig',
-      ],
+      ['ConfigurationError', 'DataFolderError', 'Refusal', 'StoppedError', 'callerOf', 'createSallyport', 'readConfig'],
       [
         'CatchUpError',
         'catchUp',

@@ -34,7 +34,7 @@ type Shop = {
 
 /** Sets up a data folder with the commands of docs/how-to/embed-in-node.md, and runs the program with it. */
 async function openShop(program: string, folder: string): Promise<Shop> {
-  const outputs = await runDocumentedCommands(folder, 'how-to/embed-in-node.md', 'What they need');
+  const outputs = await runDocumentedCommands(folder, 'how-to/embed-in-node.md', 'Prepare the data folder');
   const [administrator, shop] = outputs.flatMap(credentialsIn);
   assert.ok(administrator !== undefined && shop !== undefined, outputs.join('\n'));
   const running = await runProgram(program, folder, {

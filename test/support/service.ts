@@ -15,8 +15,7 @@ import type { FirstCredentials } from '../../src/data/data.ts';
 import { DATABASE_FILE } from '../../src/data/data-folder.ts';
 import type { LogLevel } from '../../src/kernel/log.ts';
 import { createLog } from '../../src/observe/log.ts';
-import type { ProgramServices } from '../../src/program-services.ts';
-import { createSallyport } from '../../src/sallyport.ts';
+import { openSallyport, type Sallyport } from '../../src/open.ts';
 import type { Database, Parameters } from '../../src/store/port/database.ts';
 import { openPostgres } from '../../src/store/postgres/driver/postgres.ts';
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
@@ -25,6 +24,7 @@ import { type ApiClient, createClient, isWholeService, tokenFor } from './client
 import { baseEnvironment } from './environment.ts';
 import { createLogReader, type LogReader } from './log-reader.ts';
 import { createDatabase, newDatabase, throughPooler } from './postgres.ts';
+import { readingServices, type UntypedServices } from './reading-services.ts';
 import { onPostgres } from './store.ts';
 import './password-cost.ts';
 
@@ -66,7 +66,9 @@ export type ServiceInProcess = TestService & {
   /** Returns a new client like `admin`. Its token expires after an hour of the service's clock. */
   signIn(): Promise<ApiClient>;
   /** The service's use cases, for state that the API and the pages do not show. */
-  readonly services: ProgramServices;
+  readonly services: UntypedServices;
+  /** The same service as an embedding program has it. */
+  readonly sallyport: Sallyport;
 };
 
 /** How a process ended. */
@@ -86,10 +88,12 @@ export async function startService(t: TestContext, options: ServiceOptions = {})
   const { dataDir, credentials } = options.after ?? (await freshFolder(t, now === undefined ? undefined : clock));
   const log = createLogReader();
   const config = readConfig(environment(t, dataDir, options));
-  const sallyport = await createSallyport(config, createLog(config.logLevel, { write: log.take }), {
+  const opened = await openSallyport(config, {
+    log: createLog(config.logLevel, { write: log.take }),
     clock,
     ...(options.writerThread === true ? {} : { databaseThread: null }),
   });
+  const { sallyport } = opened;
   const stop = once(() => sallyport.stop());
   cleanUp(t, stop);
   const { url } = await sallyport.start();
@@ -98,8 +102,9 @@ export async function startService(t: TestContext, options: ServiceOptions = {})
   const advance = (ms: number): void => {
     ahead += ms;
   };
-  const { services } = sallyport;
-  return { url, dataDir, credentials, admin: await signIn(), log, clock, advance, signIn, services, stop };
+  const services = readingServices(opened.services);
+  const admin = await signIn();
+  return { url, dataDir, credentials, admin, log, clock, advance, signIn, services, sallyport, stop };
 }
 
 let firstStarted: Promise<Pick<Service, 'dataDir' | 'credentials'>> | null = null;
@@ -159,9 +164,10 @@ async function makeFirstStart(clock?: () => number): Promise<Pick<Service, 'data
   // Not through a pooler, whose connections stay open: only a database that nobody uses can be copied.
   const url = databaseUrlOf(dataDir);
   const config = readConfig({ SALLYPORT_DATA: dataDir, ...(url === null ? {} : { SALLYPORT_DATABASE_URL: url }) });
-  const sallyport = await createSallyport(config, createLog('silent'), {
+  const { sallyport } = await openSallyport(config, {
+    log: createLog('silent'),
     databaseThread: null,
-    ...(clock === undefined ? {} : { clock }),
+    ...(clock && { clock }),
   });
   const credentials = sallyport.firstCredentials;
   assert.ok(credentials);

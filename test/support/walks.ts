@@ -11,7 +11,7 @@ if (!('ranFiles' in globalThis)) process.exit();
 
 const WALKS = 8;
 /** The files through which an embedding program publishes. The walk begins after them. */
-const ENTRY_FILES: readonly string[] = ['sallyport.ts', 'services/compose.ts', 'kernel/lifetime.ts'];
+const ENTRY_FILES: readonly string[] = ['open.ts', 'program/create.ts', 'services/compose.ts', 'kernel/lifetime.ts'];
 const ranFiles = (globalThis as unknown as { ranFiles(): Promise<string[]> }).ranFiles;
 
 async function walk(once: () => Promise<unknown>): Promise<string[]> {

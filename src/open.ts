@@ -1,0 +1,343 @@
+/** Puts the whole service together. `sallyport serve` runs it, and `createSallyport` (sallyport.ts) gives it to an embedding program. */
+
+import { hostname } from 'node:os';
+import type { Worker } from 'node:worker_threads';
+import { CUSTOMER_SCOPES } from './access/built-in.ts';
+import { actingOf } from './access/callers.ts';
+import { type Caller, createGate } from './access/gate.ts';
+import { type Config, listeningUrl } from './config/config.ts';
+import { type Announcement, announceServer } from './data/announcements.ts';
+import type { FirstCredentials } from './data/data.ts';
+import { inviteFirstAdministrator } from './data/first-start.ts';
+import { createDispatcher, type Dispatcher } from './delivery/dispatcher.ts';
+import { createMembership, type Membership } from './delivery/membership.ts';
+import { createOauthTokens, createTestOauth } from './delivery/oauth.ts';
+import { createSend, type Send } from './delivery/send.ts';
+import { createTestDelivery } from './delivery/test-delivery.ts';
+import { EMBEDDING_PROGRAM } from './domain/acting.ts';
+import { createEmbedding, type Embedding } from './embedding.ts';
+import { writeApplicationUses } from './housekeeping/application-uses.ts';
+import { logAuditHead } from './housekeeping/audit-head.ts';
+import { createHousekeeping } from './housekeeping/housekeeping.ts';
+import type { Retention } from './housekeeping/retention.ts';
+import { watchStorage } from './housekeeping/storage-watch.ts';
+import { administration, authorizationServer, customerAdministration } from './http/api-routes.ts';
+import { createRouteFor } from './http/customer-routes.ts';
+import { createRemoteAddress } from './http/request.ts';
+import { eventCatalogueRoutes } from './http/routes/event-catalogue.ts';
+import { metricsRoutes } from './http/routes/metrics.ts';
+import { openApiRoutes } from './http/routes/openapi.ts';
+import { createListener, createRequestHandler } from './http/server.ts';
+import { openServingCertificate, type ServingCertificate } from './http/serving-certificate.ts';
+import type { CheckClock } from './kernel/clock.ts';
+import type { Clock } from './kernel/ids.ts';
+import { createLifetime, once, refusedAfterStop } from './kernel/lifetime.ts';
+import { CUSTOMERS_CACHED } from './kernel/limits/customers.ts';
+import { CATALOGUE_WATCH_MS, DRAIN_MS, STOP_MS } from './kernel/limits/limits.ts';
+import type { Log } from './kernel/log.ts';
+import { madeOnce } from './kernel/lru.ts';
+import { Refusal } from './kernel/refusal.ts';
+import { VERSION } from './kernel/version.ts';
+import { type AttemptFeed, createAttemptFeed } from './observe/attempt-feed.ts';
+import { createClockWatch } from './observe/clock-watch.ts';
+import { createFigures, type FigureKeeper } from './observe/figures.ts';
+import { createMetrics, type Metrics } from './observe/metrics.ts';
+import { createUsageObserver } from './observe/usage.ts';
+import { createPortal } from './portal/portal.ts';
+import { createProgram } from './program/create.ts';
+import type { Program } from './program/program.ts';
+import { type Composed, compose } from './services/compose.ts';
+import { type CustomerServices, createCustomerServices } from './services/customer-services.ts';
+import type { Services } from './services/services.ts';
+import type { NewInstance } from './store/port/instances.ts';
+
+export type Sallyport = Embedding &
+  Program & {
+    /**
+     * The same methods for a caller, such as `callerOf(request)`: they reach the resources of its customer, grant no right that it lacks,
+     * and the audit log has its name. They do not check scopes, which a guard does.
+     */
+    as(caller: Caller): Program;
+    /** The credentials that the first start of a data folder made for the administrator; null once they were shown. */
+    readonly firstCredentials: FirstCredentials | null;
+    /** Call this after showing the first credentials: they are then forgotten. */
+    credentialsShown(): Promise<void>;
+    /** A one-time link with which the first administrator sets a password; null without first credentials. */
+    firstInvitation(): Promise<string | null>;
+    /** Starts to deliver and to listen at `address`; clients use `url`. Later calls return the same result. */
+    start(): Promise<{ readonly url: string; readonly address: string }>;
+    /** Starts to deliver without listening, for a program that uses `middleware` in its own server. Later calls do nothing. */
+    startDelivery(): Promise<void>;
+    /** Reads the certificate and its key again, for new connections. Logs an error and keeps the old ones if they cannot be used. */
+    renewCertificate(): void;
+    /**
+     * Resolves with the reason if a thread of the database ends unexpectedly, and never otherwise. From then on every write is refused as
+     * `unavailable`, and nothing is delivered. Nothing acknowledged is lost: call `stop` and create another Sallyport, or end the process and
+     * let its supervisor restart it, as `sallyport serve` does.
+     */
+    readonly failed: Promise<Error>;
+    /**
+     * Stops accepting requests, finishes those under way (at most 8 s), and closes the data folder. Later calls wait for the same stop. Every
+     * other call rejects with `StoppedError` from then on, and the middleware answers 503. Rejects after 9.5 s with the folder still open, for
+     * example if another process keeps the database locked; nothing acknowledged is lost.
+     */
+    stop(): Promise<void>;
+  };
+
+/** What only tests and the command line give. */
+export type Internals = {
+  readonly log: Log;
+  /** Replaces the system's clock everywhere. A test can advance it. */
+  readonly clock?: Clock;
+  /** The thread that writes the SQLite database, if it is already started. */
+  readonly databaseThread?: Worker | null | undefined;
+};
+
+/** What `createSallyport` returns, and the use cases behind it. */
+export type Opened = { readonly sallyport: Sallyport; readonly services: Services };
+
+/** Opens the data folder, and creates it at the first start. Throws `ConfigurationError` or `DataFolderError`. */
+export async function openSallyport(config: Config, internals: Internals): Promise<Opened> {
+  const { log, clock } = internals;
+  const certificate = openServingCertificate(config, { log, clock: clock ?? Date.now });
+  const { promise: failed, resolve: onWriterEnd } = Promise.withResolvers<Error>();
+  const composed = await compose(config, { exclusive: true, onWriterEnd, ...internals });
+  try {
+    // A test's clock only advances, so it measures durations too.
+    const stopwatch = clock ?? (() => performance.now());
+    const sallyport = assemble(composed, { config, log, certificate, stopwatch, failed });
+    return { sallyport, services: composed.services };
+  } catch (error) {
+    // Otherwise the folder would stay locked until the process ends.
+    await composed.close();
+    throw error;
+  }
+}
+
+type Surroundings = {
+  readonly config: Config;
+  readonly log: Log;
+  readonly certificate: ServingCertificate;
+  /** Milliseconds of a monotonic clock. */
+  readonly stopwatch: () => number;
+  readonly failed: Sallyport['failed'];
+};
+
+function assemble(composed: Composed, { config, log, certificate, stopwatch, failed }: Surroundings): Sallyport {
+  const { store, clock, services } = composed;
+  const { instances } = store;
+  const metrics = createMetrics({ queues: store.queues, clock, instances });
+  const figures = createFigures({ store: store.figures, clock });
+  const feed = createAttemptFeed(instances === null ? null : store.attempts.live);
+  // Several instances agree on the clock of their database, which none of them watches.
+  const checkClock =
+    instances === null ? createClockWatch({ clockLead: store.clockLead, clock, stopwatch, log }) : async () => {};
+  const membership =
+    instances === null ? null : createMembership({ instances, instance: () => thisInstance(address), log });
+  const { send, dispatcher } = createDelivery(composed, { checkClock, membership, log, metrics, figures, feed });
+  composed.onWork({
+    ...dispatcher,
+    // Acknowledged records count as delivered.
+    acknowledged: (id, { webhookNumber, first: firstOffset, last: lastOffset }) => {
+      const settled = {
+        batch: { webhookNumber, firstOffset, lastOffset },
+        fate: { kind: 'delivered', at: clock() },
+        attempt: null,
+      } as const;
+      for (const observe of [metrics.observeSettled, figures.observeSettled]) observe(id, settled);
+    },
+  });
+  const testDelivery = feed.observed(createTestDelivery({ ...composed, send, webhooks: services.webhooks }));
+  const doors = { ...composed, dispatcher, log, testDelivery };
+  const ofCustomer = createCustomers({ ...composed, log, send, figures, feed });
+  const housekeeping = createHousekeeping({
+    ...composed,
+    checkClock,
+    log,
+    retention: retentionOf(config),
+    further: [figures.job, ...certificate.jobs],
+    ...(membership === null ? {} : { hasDuty: membership.hasDuty }),
+    observe: metrics.observeStep,
+  });
+  const { compiled: catalogue, refreshIfChanged } = services.products;
+  const refreshCatalogue = instances === null ? undefined : refreshIfChanged;
+  const gate = createGate({ store, clock, catalogue, refreshCatalogue });
+  const remoteAddress = createRemoteAddress(config.trustedProxies);
+  let address: string | null = null;
+  const issuer = (): string => config.publicUrl ?? address ?? refuseUnknownAddress();
+  const knownAddress = (): string | null => config.publicUrl ?? address;
+  const testOauth = createTestOauth({ ...doors, endpoints: services.endpoints });
+  const beside = { config, testOauth, throttle: store.failures.throttle('sign-in'), publicUrl: knownAddress };
+  const offered = (): readonly string[] => [...CUSTOMER_SCOPES, ...services.products.offered()];
+  const portal = createPortal({ ...doors, metrics, figures, feed, ofCustomer, offered, ...beside });
+  // The portal is not served in the server of an embedding program.
+  const signInPath = (): string | null => (address === null ? null : '/sign-in');
+  // Ends streams and waits: otherwise a stop would wait for the viewers of live pages and for readers of records.
+  const stopping = new AbortController();
+  const api = { clock, publicUrl: issuer, gate, stopping: stopping.signal };
+  const described = [
+    ...authorizationServer({
+      ...{ ...composed, gate, issuer, knownAddress, signInPath },
+      ...{ signInInvited: portal.signInInvited, stylesheet: portal.stylesheet, customersLook: portal.customersLook },
+    }),
+    ...administration({ ...api, services, store, testDelivery, dispatcher, log }),
+    ...metricsRoutes({ metrics, gate }),
+    ...eventCatalogueRoutes({ eventTypes: store.eventTypes, gate }),
+  ];
+  // The paths of styles contain a hash, so no embedding program has the same ones.
+  const routes = [...described, ...openApiRoutes({ routes: described, publicUrl: issuer }), ...portal.assets];
+  let catalogueWatch: NodeJS.Timeout | null = null;
+  let endWatch = (): void => {};
+  let announcement: Announcement | null = null;
+  const lifetime = createLifetime();
+  const { during } = lifetime;
+  const deliver = once(async () => {
+    await dispatcher.start();
+    housekeeping.start();
+    composed.erasureWork.start();
+    endWatch = watchStorage({ ...composed.storage, dataDir: composed.dataDir, log });
+    try {
+      if (composed.storage.hasOneServer) announcement = announceServer(config, knownAddress(), composed.vault);
+    } catch (err) {
+      log.warn({ err }, 'the settings could not be written for commands beside this server; they use their own');
+    }
+    catalogueWatch = setInterval(() => {
+      services.products
+        .refreshIfChanged()
+        .catch((error: unknown) => log.error({ err: error }, 'the API catalogue could not be read'));
+    }, CATALOGUE_WATCH_MS);
+  });
+  const handler = createRequestHandler({
+    ...{ gate, clock, log, remoteAddress, elsewhere: portal.elsewhere, stopping: stopping.signal },
+    // SQLite needs none: nothing can be read before it is durable.
+    ...(instances !== null && { confirm: store.confirm }),
+    routes: [...routes, ...portal.pages],
+    routeFor: createRouteFor((customerId) => customerAdministration({ ...api, ...ofCustomer(customerId) })),
+    observe: [metrics.observeRequest, figures.observeRequest],
+  });
+  const listener = createListener({ handler, tls: certificate.tls, clock, log });
+  const listen = once(async () => {
+    address = listeningUrl(config, await listener.listen(config.host, config.port));
+    return address;
+  });
+  const listenAndDeliver = once(async () => {
+    const at = await listen();
+    const url = issuer();
+    await deliver();
+    log.info({ url, address: at }, 'listening');
+    return { url, address: at };
+  });
+  const embedding = createEmbedding({ routes, handler, gate, clock, log, remoteAddress, during });
+  const shared = { clock, publicUrl: issuer };
+  const asCaller = (caller: Caller): Program => {
+    const { customerId } = caller;
+    const own = customerId === null ? services : ofCustomer(customerId).services;
+    const operator = customerId === null ? services : null;
+    return refusedAfterStop(during, createProgram({ own, operator, acting: actingOf(caller), ...shared }));
+  };
+  const program = createProgram({ own: services, operator: services, acting: EMBEDDING_PROGRAM, ...shared });
+  return {
+    // Without the portal: an embedding program has its own pages at these paths.
+    ...embedding,
+    ...refusedAfterStop(during, program),
+    as: asCaller,
+    failed,
+    firstCredentials: composed.firstCredentials,
+    credentialsShown: () => during(composed.credentialsShown),
+    firstInvitation: () => during(async () => inviteFirstAdministrator(composed, issuer())),
+    startDelivery: () => lifetime.starting(deliver),
+    start: () => lifetime.starting(listenAndDeliver),
+    renewCertificate: () => certificate.renew(listener.serve),
+    stop: once(() => {
+      const stopped = lifetime.stop(async (idle) => {
+        if (catalogueWatch !== null) clearInterval(catalogueWatch);
+        endWatch();
+        announcement?.end();
+        stopping.abort();
+        composed.logWatch.close();
+        const patience = new Promise<void>((resolve) => setTimeout(resolve, DRAIN_MS).unref());
+        const drained = Promise.race([idle, patience]);
+        await Promise.all([
+          ...[listener.close(), dispatcher.stop(), housekeeping.stop(), composed.erasureWork.stop()],
+          drained,
+        ]);
+        await figures.flush().catch((err: unknown) => log.error({ err }, 'the last figures could not be written'));
+        await writeApplicationUses(store.applicationUses).catch((err: unknown) =>
+          log.error({ err }, 'the last uses of applications could not be written'),
+        );
+        await logAuditHead({ audit: store.audit, log }).catch((err: unknown) =>
+          log.error({ err }, 'the head of the audit log could not be read'),
+        );
+        await composed.close();
+        log.info('stopped');
+      });
+      return withinStopTime(stopped, log);
+    }),
+  };
+}
+
+/** Work that is not done in time is left to the next start, for example outcomes while another process locks the database. */
+async function withinStopTime(stopped: Promise<void>, log: Log): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      log.error('the stop took too long');
+      reject(new Error(`the stop took longer than ${STOP_MS} ms; the rest is left to the next start`));
+    }, STOP_MS);
+  });
+  try {
+    await Promise.race([stopped, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+type DeliveryParts = {
+  readonly checkClock: CheckClock;
+  readonly membership: Membership | null;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly figures: FigureKeeper;
+  readonly feed: AttemptFeed;
+};
+
+function createDelivery(
+  { store, clock, ids, random, transport, makeLargeBody }: Composed,
+  { checkClock, membership, log, metrics, figures, feed }: DeliveryParts,
+): { send: Send; dispatcher: Dispatcher } {
+  const send = createSend({
+    transport,
+    oauth: createOauthTokens({ transport, clock }),
+    onFault: (endpointId, problem) =>
+      log.error({ endpointId, problem }, 'an attempt could not be made because of a fault of Sallyport'),
+  });
+  const jitter = (): number => Buffer.from(random(4)).readUInt32BE() / 2 ** 32;
+  const parts = { store, clock, checkClock, membership, ids, log, send, makeLargeBody, jitter };
+  const observe = [
+    metrics.observeSettled,
+    figures.observeSettled,
+    feed.observeSettled,
+    createUsageObserver(store.usage, clock),
+  ];
+  return { send, dispatcher: createDispatcher({ ...parts, observe, answeredRequests: metrics.answeredRequests }) };
+}
+
+/** The part of the service of each customer, made at its first request. */
+function createCustomers(
+  dependencies: Parameters<typeof createCustomerServices>[0],
+): (customerId: string) => CustomerServices {
+  return madeOnce(CUSTOMERS_CACHED, (customerId) => createCustomerServices(dependencies, customerId));
+}
+
+function thisInstance(address: string | null): NewInstance {
+  return { name: hostname(), version: VERSION, address };
+}
+
+function retentionOf({ retentionDeliveredDays, retentionDeadDays, retentionAttemptsDays }: Config): Retention {
+  return { deliveredDays: retentionDeliveredDays, deadDays: retentionDeadDays, attemptsDays: retentionAttemptsDays };
+}
+
+/** Sallyport does not know the address of an embedding program's server. */
+function refuseUnknownAddress(): never {
+  throw new Refusal('unavailable', 'SALLYPORT_PUBLIC_URL is not set: this needs the address that clients use');
+}

@@ -1,0 +1,127 @@
+/** The public API for embedding programs. docs/embedding.md is its reference; a test holds the two against each other. */
+
+import type { PublishInput } from '../events/publish.ts';
+import type { MergePatch } from '../resources/input.ts';
+import type {
+  AcknowledgeInput,
+  ApplicationInput,
+  ApplicationQuery,
+  CustomerInput,
+  CustomerQuery,
+  DeliveryQuery,
+  EndpointInput,
+  EndpointQuery,
+  ErasureInput,
+  EventTypeInput,
+  FilterPreviewInput,
+  KeyInput,
+  PageQuery,
+  PortalLinkInput,
+  ProductInput,
+  RecordsQuery,
+  RegenerateSecretInput,
+  ReplayInput,
+  RotateApiKeyInput,
+  RotateSecretInput,
+  UsagePeriod,
+  UserInput,
+  UserQuery,
+  WebhookInput,
+  WebhookQuery,
+} from './inputs.ts';
+import type {
+  Acknowledged,
+  Application,
+  ApplicationWithSecret,
+  Customer,
+  CustomerUsage,
+  Delivery,
+  DeliveryWithAttempts,
+  Endpoint,
+  EndpointWithSecret,
+  Erasure,
+  EventType,
+  FilterPreview,
+  Invitation,
+  Key,
+  Page,
+  PortalLink,
+  Product,
+  Published,
+  RecordsBody,
+  Replayed,
+  User,
+  Webhook,
+} from './records.ts';
+
+/** The five methods that every resource has. Each rejects with a `Refusal`: 404 for an unknown id, 400 with `details` for a bad field. */
+export type Resource<Item, Input, Query = PageQuery, Created = Item> = {
+  create(input: Input): Promise<Created>;
+  get(id: string): Promise<Item>;
+  list(query?: Query): Promise<Page<Item>>;
+  /** Changes the fields that `patch` names. Null removes a value (RFC 7396). */
+  update(id: string, patch: MergePatch<Input>): Promise<Item>;
+  /** Rejects with 409 `in_use` while another resource refers to it. */
+  delete(id: string): Promise<void>;
+};
+
+/**
+ * What an embedding program can do. `sallyport` itself has these methods with every right; `sallyport.as(caller)` has them with the rights
+ * of a caller. Input is checked at run time too. Every method rejects with a `Refusal`, and with `StoppedError` after `stop`.
+ */
+export type Program = {
+  /** In place of an id each method also takes `externalId:<your id>`. */
+  readonly customers: Resource<Customer, CustomerInput, CustomerQuery> & {
+    /** Makes a link that opens the customer's portal once. Rejects with 409 for an inactive customer, 503 without a public URL. */
+    createPortalLink(customer: string, input: PortalLinkInput): Promise<PortalLink>;
+    usage(customer: string, period?: UsagePeriod): Promise<CustomerUsage>;
+  };
+  readonly users: Resource<User, UserInput, UserQuery> & {
+    /** Makes a one-time link by which the user sets a password. An earlier link ends. Rejects with 503 without a public URL. */
+    invite(id: string): Promise<Invitation>;
+  };
+  readonly applications: Resource<Application, ApplicationInput, ApplicationQuery, ApplicationWithSecret> & {
+    regenerateSecret(id: string, input?: RegenerateSecretInput): Promise<ApplicationWithSecret>;
+    /** Refuses every token issued so far. */
+    revokeTokens(id: string): Promise<Application>;
+  };
+  readonly products: Resource<Product, ProductInput>;
+  readonly eventTypes: Resource<EventType, EventTypeInput>;
+  readonly endpoints: Resource<Endpoint, EndpointInput, EndpointQuery, EndpointWithSecret> & {
+    /** Challenges the endpoint now. The result is in `lastVerification`. */
+    verify(id: string): Promise<Endpoint>;
+    rotateSecret(id: string, input?: RotateSecretInput): Promise<EndpointWithSecret>;
+    rotateApiKey(id: string, input?: RotateApiKeyInput): Promise<Endpoint>;
+  };
+  readonly keys: Resource<Key, KeyInput>;
+  readonly webhooks: Resource<Webhook, WebhookInput, WebhookQuery> & {
+    start(id: string): Promise<Webhook>;
+    /** The records wait until `start`. */
+    stop(id: string): Promise<Webhook>;
+    /** Sends records again. */
+    replay(id: string, input?: ReplayInput): Promise<Replayed>;
+    /** Judges the latest events of the webhook's types by a filter. Changes nothing. */
+    previewFilter(id: string, input: FilterPreviewInput): Promise<FilterPreview>;
+    /** Reads records in order, delivered or not. `signal` ends a wait. */
+    readRecords(id: string, query?: RecordsQuery, signal?: AbortSignal): Promise<RecordsBody>;
+    /** For mode `pull`: the reader has processed all records up to this one. */
+    acknowledge(id: string, input: AcknowledgeInput): Promise<Acknowledged>;
+  };
+  readonly deliveries: {
+    get(id: string): Promise<DeliveryWithAttempts>;
+    /** The newest event first. A page may have fewer items than `limit` and still a `nextCursor`. */
+    list(query?: DeliveryQuery): Promise<Page<Delivery>>;
+    /** Sends a delivered or dead delivery again. */
+    replay(id: string): Promise<Delivery>;
+  };
+  readonly erasures: {
+    /** Erases a person's data from events. Resolves when it is finished, or after two seconds with its state so far. */
+    create(input: ErasureInput): Promise<Erasure>;
+    get(id: string): Promise<Erasure>;
+  };
+  /**
+   * Publishes one event, or several with `{events: […]}`, all or none (contract §4). The events are durable when it resolves. A `Date` is
+   * sent as ISO text. Rejects with a `Refusal` that names the field if a value does not fit into JSON.
+   */
+  publish(input: PublishInput): Promise<Published>;
+};
