@@ -22,7 +22,7 @@ import { USAGE_COUNTS } from '../store/usage.ts';
 import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
 import { ADDRESS_SETTINGS, addressOf, configBesideServer, DATA_SETTINGS, recordCommand, withData } from './open.ts';
 import { printRecord, tableText } from './output.ts';
-import { type Configured, listCommand, recordId, removeCommand, showCommand, updateCommand } from './resource.ts';
+import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
 
 const NAMED: Operand = { name: 'customer', description: 'Its id, external id or name' };
 
@@ -167,9 +167,9 @@ export const customerCommands: CommandGroup = [
         return 0;
       }),
   },
-  removeCommand(
+  deleteCommand(
     CUSTOMER,
-    'A customer to whom anything belongs cannot be removed. To suspend one instead, see sallyport help customer update.',
+    'A customer to whom anything belongs cannot be deleted. To suspend one instead, see sallyport help customer update.',
   ),
 ];
 

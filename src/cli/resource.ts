@@ -1,4 +1,4 @@
-/** The commands of every configured resource: list, show, update by merge patch, and remove. */
+/** The commands of every configured resource: list, show, update by merge patch, and delete. */
 
 import type { SettingName } from '../config/names.ts';
 import { type Acting, COMMAND_LINE } from '../domain/acting.ts';
@@ -141,15 +141,15 @@ function refuseNoChange({ command, text }: Invocation, options: readonly string[
   throw new UsageError(`Use one of ${options.map((option) => `--${option}`).join(', ')}`, command.name);
 }
 
-export function removeCommand<T extends { readonly id: string }, Body>(
+export function deleteCommand<T extends { readonly id: string }, Body>(
   configured: Configured<T, Body>,
   explanation: string,
 ): Command {
   const { group, operand, administration, example } = configured;
   return {
-    name: `${group} remove`,
-    summary: `Remove ${withArticle(titleOf(group))}`,
-    examples: [`sallyport ${group} remove ${example.name}`],
+    name: `${group} delete`,
+    summary: `Delete ${withArticle(titleOf(group))}`,
+    examples: [`sallyport ${group} delete ${example.name}`],
     explanation,
     operands: [operand],
     options: IF_MATCH,

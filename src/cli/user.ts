@@ -11,7 +11,7 @@ import type { CommandGroup, Invocation, Operand } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { UsageError } from './errors.ts';
 import { ADDRESS_SETTINGS, addressOf, configBesideServer, recordCommand } from './open.ts';
-import { type Configured, listCommand, recordId, removeCommand, showCommand, updateCommand } from './resource.ts';
+import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
 
 const NAMED: Operand = { name: 'user', description: 'The id or user name of the user' };
 const DEFAULT_ROLE = 'service';
@@ -95,9 +95,9 @@ export const userCommands: CommandGroup = [
       };
     },
   }),
-  removeCommand(
+  deleteCommand(
     USER,
-    'A user that an application acts as cannot be removed. To disable a user instead, see sallyport help user update.',
+    'A user that an application acts as cannot be deleted. To disable a user instead, see sallyport help user update.',
   ),
 ];
 

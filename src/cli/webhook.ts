@@ -17,7 +17,7 @@ import { ENDPOINT } from './endpoint.ts';
 import { CommandError, UsageError } from './errors.ts';
 import { readJsonObject } from './input.ts';
 import { OUTBOUND_SETTINGS, recordCommand } from './open.ts';
-import { type Configured, listCommand, recordId, removeCommand, showCommand, updateCommand } from './resource.ts';
+import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
 
 const ID: Operand = { name: 'webhook', description: 'Its id or name' };
 
@@ -172,7 +172,7 @@ export const webhookCommands: CommandGroup = [
     },
   }),
   ...recordsCommands(),
-  removeCommand(WEBHOOK, 'Also removes its records and their attempts, including records that are not delivered yet.'),
+  deleteCommand(WEBHOOK, 'Also deletes its records and their attempts, including records that are not delivered yet.'),
 ];
 
 /** Errors that may be caused by the settings of the sender. */
