@@ -79,7 +79,7 @@ export async function makeBody(request: BodyRequest, records: readonly EnvelopeR
   }
 }
 
-/** Reads the records now, not at the claim: data erased since is not sent, and memory holds only the requests under way. */
+/** Reads the records now, not at the claim: data erased since is not sent, and memory holds only the current requests. */
 export async function makeBatchBody(request: BatchBodyRequest, read: ReadRecords): Promise<BatchBody> {
   const all = await readAll(request, read);
   if ('unreadable' in all) return all;

@@ -1,6 +1,6 @@
 /**
- * Waits for records of webhooks' logs. All who wait share one look at the ends of their logs: at once after a publication by this process,
- * and now and then for those of other processes. Without anybody who waits there is no look.
+ * Waits for records of webhooks' logs. All waiting readers share one look at the ends of their logs: immediately after a publication by
+ * this process, and now and then for those of other processes. Without anybody who waits there is no look.
  */
 import { createFairQueue, type Owner } from '../kernel/fair-queue.ts';
 import {
@@ -20,7 +20,7 @@ export type LogWatch = {
    * and with 503 if too many of all do.
    */
   wait(owner: Owner, webhookNumber: number, offset: number, ms: number, signal: AbortSignal): Promise<void>;
-  /** Ends every wait, and later ones at once. */
+  /** Ends every wait, and later ones immediately. */
   close(): void;
 };
 

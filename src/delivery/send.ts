@@ -24,7 +24,7 @@ type Parts = {
   readonly endpoint: Endpoint;
   readonly batchId: string;
   readonly body: BodyOrFailure;
-  /** The time of this attempt, in epoch milliseconds: every attempt is signed anew. */
+  /** The time of this attempt, in epoch milliseconds: every attempt gets a new signature. */
   readonly now: number;
 };
 

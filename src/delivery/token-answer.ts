@@ -1,4 +1,4 @@
-/** What a token server answers: decoded, and masked for those who read it. */
+/** The answers of token servers: decoded, and masked for people who read them. */
 import { brotliDecompressSync, gunzipSync, inflateSync, type ZlibOptions } from 'node:zlib';
 import type { Answer } from '../domain/outcome.ts';
 import { RESPONSE_READ_BYTES } from '../kernel/limits/limits.ts';
@@ -78,7 +78,7 @@ export function masked(text: string, secrets: readonly string[]): string {
   return out + text.slice(end);
 }
 
-/** The spans in order; those that overlap become one. Adjacent ones stay apart. */
+/** The spans in order; overlapping ones become one. Adjacent ones stay apart. */
 function joined(spans: readonly (readonly [from: number, to: number])[]): (readonly [from: number, to: number])[] {
   const result: (readonly [from: number, to: number])[] = [];
   for (const [from, to] of spans.toSorted((a, b) => a[0] - b[0] || b[1] - a[1])) {

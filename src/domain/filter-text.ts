@@ -65,7 +65,7 @@ export type WhyNot = (event: Judged, isSecret?: boolean) => Iterable<string>;
 
 /**
  * Explains a filter, which must be valid: each of its conditions that does not hold, with what the event has there, such as `data.total is
- * 40, not at least 100`. Everything that depends on the filter alone is done once.
+ * 40, not at least 100`. Everything that depends only on the filter is done once.
  */
 export function whyNot(filter: Filter): WhyNot {
   const parts = Object.entries(filter).map(([name, value]) =>

@@ -171,7 +171,7 @@ const STATUS_ADVICE: Readonly<Record<string, string>> = {
   404: "Check the path of the endpoint's URL: the receiver has nothing there.",
   405: "Check the path of the endpoint's URL: the receiver does not accept POST there.",
   408: 'Check that the receiver reads the whole request, and how long it and any proxy wait for it.',
-  410: "The receiver is gone for good from this address. Set the endpoint's new URL, then start the webhook again.",
+  410: "The receiver has permanently left this address. Set the endpoint's new URL, then start the webhook again.",
   413: "Raise the receiver's limit for request bodies, or lower maxBatchRecords of the webhook.",
   415: 'Check that the receiver accepts application/json, and compressed or encrypted bodies if they are switched on.',
   429: 'Set maxRecordsPerSecond of the webhook to a rate that the receiver allows.',

@@ -46,7 +46,7 @@ function untilBelow(max: number, failures: readonly Failure[], now: number): num
   return leaving === undefined ? 0 : Math.min(leaving.at + FAILURE_WINDOW_MS - now, FAILURE_WINDOW_MS);
 }
 
-/** Answers at once. */
+/** Answers synchronously, from memory. */
 export type MemoryThrottle = {
   blockedForMs(attempt: Attempt, now: number): number | null;
   blockedHereForMs(attempt: Attempt, now: number): number | null;

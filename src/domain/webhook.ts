@@ -105,7 +105,7 @@ export type Delivery = {
   readonly state: DeliveryState;
   readonly attemptCount: number;
   readonly nextAttemptAt: number | null;
-  /** A process has claimed it: an attempt is under way until `nextAttemptAt`, the end of the lease. */
+  /** A process has claimed it: an attempt is in progress until `nextAttemptAt`, the end of the lease. */
   readonly isLeased: boolean;
   readonly createdAt: number;
   readonly settledAt: number | null;

@@ -14,7 +14,7 @@ export type Parts = {
   readonly itemsMax: number;
   /** Of an item, and of everything beside the items, without white space. */
   readonly bytesMax: number;
-  /** Ends the sentence that refuses what is larger. */
+  /** Ends the sentence that refuses a larger value. */
   readonly hint: string;
 };
 
@@ -87,7 +87,7 @@ export function parseJson(text: string, offset = 0): unknown {
   }
 }
 
-/** Node tells the position in a long text alone. */
+/** Node tells the position only in a long text. */
 function placeText(position: string | undefined, inLine: string, offset: number): string {
   if (position === undefined) return offset === 0 ? '' : ` (in the item at position ${offset})`;
   return ` (at position ${Number(position) + offset}${offset === 0 ? inLine : ''})`;

@@ -165,7 +165,7 @@ const TWO: readonly string[] = Array.from({ length: 100 }, (_, n) => String(n).p
 /** The error for an invalid `moment`. */
 export const NOT_A_MOMENT = 'must be an instant, as 2026-11-21T05:00:00.000Z';
 
-/** In requests that create what belongs to a customer (contract §8). */
+/** In requests that create a resource of a customer (contract §8). */
 export const customerIdInput: z.ZodDefault<z.ZodNullable<z.ZodString>> = z
   .string()
   .max(100)

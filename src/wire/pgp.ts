@@ -47,7 +47,7 @@ async function inspect(key: Key, now: number): Promise<KeyVerdict> {
 /**
  * Encrypts for the key. The result is a binary message of one literal data packet, not signed and not compressed, in an
  * integrity-protected packet of version 1, which GnuPG 2.2 reads. Rejects with a `KeyError` for every key that `inspectPublicKey` refuses
- * at `now`, so that nothing is sent with an expired key. `owner`: whose turn it takes.
+ * at `now`, so that nothing is sent with an expired key. `owner`: the work counts towards its share.
  */
 export function encryptBinary(
   armoredPublicKey: string,
@@ -55,8 +55,8 @@ export function encryptBinary(
   now: number,
   owner: Owner = null,
 ): Promise<Uint8Array> {
-  // The library takes about 4 ms for 1 MiB, all in microtasks. Eight at once would block the event loop for 30 ms or more, and a steady
-  // stream of them for ever. One at a time, the loop's delay at full load was 4 ms in the median and under 9 ms at p99 (RSA-4096).
+  // The library takes about 4 ms for 1 MiB, all in microtasks. Eight together would block the event loop for 30 ms or more, and a steady
+  // stream of them without end. One at a time, the loop's delay at full load was 4 ms in the median and under 9 ms at p99 (RSA-4096).
   return heavyTurns(owner, () => encryptNow(armoredPublicKey, bytes, now));
 }
 
@@ -114,7 +114,7 @@ async function parsePublicKey(armored: string): Promise<Parsed> {
 
 /**
  * Removes the self-signatures that do not verify. The library ignores them, but would verify them again about ten times for each message, while
- * it remembers those that are valid.
+ * it remembers valid ones.
  */
 async function dropInvalidSignatures(key: Key): Promise<void> {
   const { enums } = await import('openpgp');
@@ -207,8 +207,8 @@ async function judgeKey(key: Key, now: number): Promise<Judged> {
 }
 
 /**
- * Until when the key can encrypt without a gap, in epoch milliseconds; infinite for ever. When the subkey that encrypts expires, an older one
- * may still be usable.
+ * Until when the key can encrypt without a gap, in epoch milliseconds; infinite for a key without an end. When the subkey that encrypts
+ * expires, an older one may still be usable.
  */
 async function usableUntil(key: Key, now: number): Promise<number> {
   let until = now;
