@@ -240,8 +240,8 @@ function refuseAny(problems: readonly FieldProblem[], code: 'validation_failed' 
 }
 
 /**
- * Only built-in rules may match Sallyport's own paths. A rule with more literals would win over a built-in one, so whoever may change the
- * catalogue could open every path.
+ * Only built-in rules may match Sallyport's own paths. A rule with more literals would win over a built-in one, so anyone who may change
+ * the catalogue could open every path.
  */
 function builtInPaths({ rules }: ApiProduct): FieldProblem[] {
   return rules.flatMap(({ path }, at) => {

@@ -146,7 +146,7 @@ export function viewUser({ passwordHash, createdAt, updatedAt, ...user }: User):
 function refuseOperatorPermissions(permissions: readonly string[]): void {
   const problems = [...permissions.entries()].flatMap(([at, name]) =>
     isForOperatorAlone(name)
-      ? [{ field: `permissions[${at}]`, problem: `${JSON.stringify(name)} is for users of the operator alone` }]
+      ? [{ field: `permissions[${at}]`, problem: `${JSON.stringify(name)} is only for users of the operator` }]
       : [],
   );
   if (problems.length > 0) throw refuseFields(problems);

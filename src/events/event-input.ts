@@ -22,9 +22,7 @@ export const eventInput = z
   .strictObject({
     type: z.string().max(130).meta({ description: 'The name of an event type.', pattern: EVENT_TYPE_NAME.source }),
     data: z.record(z.string(), z.unknown()).meta({ description: `At most ${EVENT_DATA_BYTES} bytes of JSON.` }),
-    subject: reference
-      .nullish()
-      .meta({ description: 'Whom it is about: what is erased when that person asks for it.' }),
+    subject: reference.nullish().meta({ description: 'The person whom it is about, whose data an erasure deletes.' }),
     correlationId: reference.nullish().meta({ description: 'Handed on to receivers; made if absent.' }),
     actorId: reference.nullish().meta({ description: 'Who caused it.' }),
     customerId: z.string().max(100).nullish().meta({
@@ -35,7 +33,7 @@ export const eventInput = z
     audience: z
       .literal('everyone')
       .nullish()
-      .meta({ description: 'All webhooks that subscribe get it, whoever they belong to.' }),
+      .meta({ description: "All webhooks that subscribe get it, the operator's and every customer's." }),
     idempotencyKey: text(1, IDEMPOTENCY_KEY_MAX_LENGTH).nullish().meta({
       description:
         'For 24 hours, an event with the same key and content is this one again; with other content it is refused.',

@@ -261,7 +261,7 @@ function createDataSchemas(): DataSchemas {
         });
         leftMs -= performance.now() - beganAt;
         const isLast = problems.length === checks.length;
-        // The limit is of time that passes. On a machine that does other work meanwhile, the check may not have run at all.
+        // The limit is of time that passes. On a busy machine, the check may not have run at all.
         tries = inTime ? 0 : tries + 1;
         if (!isLast && (leftMs <= 0 || tries === SCHEMA_TRIES)) {
           const limit = tries === SCHEMA_TRIES ? SCHEMA_EVENT_MS : SCHEMA_CHECK_MS;

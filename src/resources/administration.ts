@@ -190,7 +190,7 @@ export function administer<
   };
 }
 
-/** The input with the customer that the record will belong to. A customer creates only what is its own. Throws 400. */
+/** The input with the customer that the record will belong to. A customer creates only records of its own. Throws 400. */
 async function withOwner<Input extends Owned>(
   owners: Resource<never, never, never>['owners'],
   input: Input,

@@ -36,7 +36,7 @@ export type CustomerServices = {
 };
 
 type Dependencies = Omit<ServiceDependencies, 'erasures' | 'logWatch'> & {
-  /** That of the whole service: whoever waits has passed the customer's store. */
+  /** That of the whole service: a waiting reader has passed the customer's store. */
   readonly logWatch: LogWatch;
   readonly services: Services;
   readonly send: Send;
@@ -80,7 +80,7 @@ export function createCustomerServices(dependencies: Dependencies, customerId: s
 /** Event types belong to the operator. */
 function readOnly(eventTypes: EventTypes): EventTypes {
   const refuse = async (): Promise<never> => {
-    throw insufficientPermission('event types are changed by the operator alone');
+    throw insufficientPermission('only the operator changes event types');
   };
   return { ...eventTypes, create: refuse, patch: refuse, change: refuse, remove: refuse };
 }

@@ -228,7 +228,7 @@ function withNewSecret(
   { activateAfterSeconds, overlapSeconds }: RotateSecretInput,
   at: number,
 ): Endpoint {
-  // Without an overlap the old secret is deleted at once, because it may have leaked.
+  // Without an overlap the old secret is deleted immediately, because it may have leaked.
   if (activateAfterSeconds === 0 && overlapSeconds === 0)
     return { ...before, updatedAt: at, ...NO_NEXT_SECRET, secret: newSecret, secretCreatedAt: at };
   const nextSecretAt = at + activateAfterSeconds * 1000;

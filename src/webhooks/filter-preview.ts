@@ -18,7 +18,7 @@ import type { FilterPreview, FilterPreviewInput } from './webhook-schema.ts';
 
 /**
  * Judges the latest events that a webhook of this customer with these `eventTypes` could have got; of all customers with null. A filter that
- * is null lets all pass. Throws 429 while too many previews of the customer are under way.
+ * is null lets all pass. Throws 429 while too many previews of the customer are in progress.
  */
 export async function previewFilter(
   store: Pick<Store, 'eventTypes' | 'events'>,
@@ -41,7 +41,7 @@ async function oneOfFew<T>(customerId: string | null, preview: () => Promise<T>)
   const customer = customerId ?? '';
   const count = underWay.get(customer) ?? 0;
   if (count >= (customerId === null ? FILTER_PREVIEWS_OF_OPERATOR : FILTER_PREVIEWS)) {
-    const text = 'too many previews of filters are under way: try this one again in a second';
+    const text = 'too many previews of filters are in progress: try this one again in a second';
     throw new Refusal('too_many_requests', text, { headers: { 'Retry-After': '1' } });
   }
   underWay.set(customer, count + 1);

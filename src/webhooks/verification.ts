@@ -68,7 +68,7 @@ export function createChallenge({ transport, clock, random }: Dependencies): Cha
 const CHALLENGES_PER_CHANGE = 2;
 
 /**
- * The challenge for one change of an endpoint. If another change is written meanwhile, this change is decided again, and a challenge
+ * The challenge for one change of an endpoint. If another change is written first, this change is decided again, and a challenge
  * with the same settings is not repeated. With other settings it is sent once more; after that it throws 409.
  */
 export function challengeOnce(challenge: Challenge, clock: Clock): Challenge {

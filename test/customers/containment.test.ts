@@ -143,7 +143,7 @@ describe('an application of a customer', () => {
       applicationId,
     });
     const token = await tokenFor(service.url, customer.credentials);
-    await lacks(createClient(service.url, token).get(EMPLOYEES), /operator alone/);
+    await lacks(createClient(service.url, token).get(EMPLOYEES), /only for applications of the operator/);
   });
 
   it('is told the same of a scope that the operator has and of one that nobody has', async (t) => {
