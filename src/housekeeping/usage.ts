@@ -3,7 +3,7 @@ import { USAGE_AT_ONCE, USAGE_EVERY_MS, USAGE_KEPT_DAYS } from '../kernel/limits
 import { DAY_MS, dayOf, type UsageStore } from '../store/usage.ts';
 import type { Job } from './scheduler.ts';
 
-/** A run writes what was counted before it began, so that it ends even while customers use the service. */
+/** A run writes the counts from before it began, so that it ends even while customers use the service. */
 export function usageJob(usage: UsageStore): Job {
   return {
     name: 'usage',

@@ -54,7 +54,7 @@ export type FigureKeeper = {
   series(period: Period, webhookNumber: number): Promise<Series>;
   /** The last 24 hours of several webhooks, by their numbers. Every number has an entry. */
   days(webhookNumbers: readonly number[]): Promise<ReadonlyMap<number, Day>>;
-  /** The figures of the webhooks with these numbers alone: number 0 is their sum. */
+  /** The figures of only the webhooks with these numbers: number 0 is their sum. */
   within(numbers: () => Promise<readonly number[]>): FigureKeeper;
   /** Writes the counted figures, and deletes expired ones. */
   readonly job: Job;
@@ -103,7 +103,7 @@ export function createFigures({ store, clock }: Dependencies): FigureKeeper {
     return write;
   };
 
-  /** Reads again if a write began meanwhile: its figures would count twice, as written and as unwritten. */
+  /** Reads again if a write began during the read: its figures would count twice, as written and as unwritten. */
   const readAll = async <T>(read: () => Promise<T>): Promise<{ written: T; unwritten: FigureAt[] }> => {
     for (;;) {
       const before = lastWrite;

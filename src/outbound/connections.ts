@@ -35,8 +35,8 @@ export type Connection = {
 
 export type Connections = {
   /**
-   * Passes a free connection, at once or when one is released; the oldest waiter comes first. The returned function ends the wait. `owner`:
-   * for whom a new one is opened.
+   * Passes a free connection, immediately or when one is released; the oldest waiter comes first. The returned function ends the wait.
+   * `owner`: for whom a new one is opened.
    */
   acquire(take: (connection: Connection) => void, owner: Owner): () => void;
   /**

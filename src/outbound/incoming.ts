@@ -179,7 +179,7 @@ function skipEmptyLines(bytes: Uint8Array): number {
   return at;
 }
 
-/** `d` stands for any digit. */
+/** `d` means any digit. */
 const BEGINNING = 'HTTP/d.d';
 
 /** Whether the bytes are the beginning of a status line, as far as they go. */

@@ -107,7 +107,7 @@ function createPlaces(places: number, placesPerOwner: number): FairQueue {
   return createFairQueue({ what: 'host names to look up', places, placesPerOwner, waitingPerOwner });
 }
 
-/** The answer, or a failure if it takes longer. */
+/** The answer, or a failure after `ms`. */
 async function within<T>(answer: Promise<T>, hostname: string, ms: number): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(tooLate(hostname)), ms).unref();
@@ -136,5 +136,5 @@ async function missingDescriptor(): Promise<Error | null> {
   }
 }
 
-/** Every address of a name, or a rejection with the DNS error's `code`. `owner`: whose turn it takes. */
+/** Every address of a name, or a rejection with the DNS error's `code`. `owner`: the look-up counts towards its share. */
 export type Resolve = (hostname: string, owner?: Owner) => Promise<readonly LookupAddress[]>;

@@ -56,7 +56,7 @@ export type TransportRequest = {
    * the status decides unless it is 2xx.
    */
   readonly headDecides?: boolean | undefined;
-  /** Ends the request at once, with an outcome of class `internal` whose message has the reason. */
+  /** Ends the request immediately, with an outcome of class `internal` whose message has the reason. */
   readonly cancellation?: Cancellation | undefined;
 };
 
@@ -323,7 +323,7 @@ function whereabouts(connection: Connection | null, exchange: Exchange | null, u
       ? 'the host name was being resolved'
       : 'the connection was being opened';
   }
-  return 'the TLS handshake was under way';
+  return 'the TLS handshake was in progress';
 }
 
 /** Ends requests early. An `AbortController` for each delivery would cost 4 µs, mostly for the event that it never sends. */

@@ -36,7 +36,7 @@ export class CatchUpError extends Error {
   }
 }
 
-/** Records as the sender answers with them. `acknowledgedOffset` is there in mode `pull` alone. */
+/** Records as the sender answers with them. `acknowledgedOffset` is there only in mode `pull`. */
 type Part<Events> = {
   readonly records: readonly RecordOf<Events>[];
   readonly throughOffset: number;

@@ -95,7 +95,7 @@ test('an unrequested change of protocol is malformed_response and is named as su
   });
   const { post } = loopbackTransport(t, { caPem });
   const { message } = failed(await post(requestTo(`https://receiver.test:${port}/`)), 'malformed_response');
-  assert.match(message, /asked for: another protocol$/);
+  assert.match(message, /answered with another protocol, which was not requested$/);
 });
 
 test('extra bytes after a response affect neither it nor the next one', async (t) => {
@@ -138,7 +138,7 @@ test('the total time-out cuts off every step, and says which', async (t) => {
       status: undefined,
     },
     // What takes others to come so far has more time.
-    { timeoutMs: 5000, port: silent, warm: false, at: /the TLS handshake was under way$/, status: undefined },
+    { timeoutMs: 5000, port: silent, warm: false, at: /the TLS handshake was in progress$/, status: undefined },
     {
       ...{ timeoutMs: 300, port: await startSlow(() => {}), warm: true },
       at: /the receiver had not begun to answer$/,
