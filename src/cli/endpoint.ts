@@ -26,7 +26,7 @@ const ACTIVATION: Readonly<Record<string, Option>> = {
   'activate-after-seconds': {
     value: '<number>',
     integer: true,
-    description: 'When it replaces the old one; until then the receiver can accept both (default: 0, at once)',
+    description: 'When it replaces the old one; until then the receiver can accept both (default: 0, immediately)',
   },
 };
 

@@ -171,7 +171,10 @@ function idOf<T extends { readonly id: string }, Body>(
   return recordId(configured, composed, invocation.operand(configured.operand.name));
 }
 
-/** The id of the record that is given by its id or one of its names, among those that a list with the filter has. Throws `CommandError` if none has the name, or several have it. */
+/**
+ * The id of the resource with the given id or name. `among` filters the list that is searched for a name. Throws `CommandError` if none has
+ * the name, or several have it.
+ */
 export async function recordId<T extends { readonly id: string }, Body>(
   { group, path, administration, names }: Pick<Configured<T, Body>, 'group' | 'path' | 'administration' | 'names'>,
   composed: Composed,

@@ -16,8 +16,8 @@ export type ReadBody = { readonly body: unknown; readonly mediaType: string };
 
 /**
  * `customerId`: whose work it is to read a large body; null for the operator and for callers that are not known yet. A body of at most `most`
- * bytes that does not arrive at once is collected in memory, which the caller closes. Throws 400 (malformed), 408 (too slow), 413 (too large),
- * 415 (media type, charset, or content coding), 429 (too much of the customer waits), and what the memory throws.
+ * bytes that does not arrive in one piece is collected in memory, which the caller closes. Throws 400 (malformed), 408 (too slow), 413 (too
+ * large), 415 (media type, charset, or content coding), 429 (too much of the customer waits), and what the memory throws.
  */
 export async function readBody(
   request: IncomingMessage,
@@ -98,7 +98,7 @@ function turnsEnd(): Promise<void> {
 /** Reads a body that has arrived completely. */
 function readAtOnce(request: IncomingMessage, maxBytes: number): Buffer {
   if (request.readableLength > maxBytes) throw tooLarge(maxBytes);
-  // Without a size, Node 26 and Deno return the first chunk alone.
+  // Without a size, Node 26 and Deno return only the first chunk.
   return (request.read(request.readableLength) as Buffer | null) ?? NO_BYTES;
 }
 

@@ -9,7 +9,7 @@ import { madeOnce } from '../kernel/lru.ts';
 import { EDGE } from './resource-routes.ts';
 import type { Route } from './route.ts';
 
-/** The tags of the routes that customers have. Others serve the operator alone, whatever scopes a caller has. */
+/** The tags of the routes that customers have. Others serve only the operator, whatever scopes a caller has. */
 const TAGS: ReadonlySet<string> = new Set([
   ...[
     'applications',
@@ -34,7 +34,7 @@ export function createRouteFor(
     if (customerId === null) return route;
     const isForCustomers = route.path.startsWith(EDGE) && TAGS.has(route.tag) && !ERASURE.has(route.path);
     const own = isForCustomers ? ofCustomer(customerId).get(nameOf(route)) : undefined;
-    if (own === undefined) throw insufficientPermission('this is for applications of the operator alone');
+    if (own === undefined) throw insufficientPermission('this is only for applications of the operator');
     return own;
   };
 }

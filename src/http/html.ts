@@ -1,4 +1,4 @@
-/** A template tag for HTML. It escapes all values except those that it created itself. */
+/** A template tag for HTML. It escapes all values except markup that it created itself. */
 
 /** Markup that needs no escaping. Only `html` creates it. */
 export type Html = { readonly markup: string };

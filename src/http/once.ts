@@ -67,9 +67,9 @@ export function createOnce({ store: { keptReplies }, clock }: Dependencies): Onc
       });
     } catch (error) {
       // A concurrent request with the same key may have come first, and may have taken the name.
-      const meanwhile = await first();
-      if (meanwhile === null) throw error;
-      return meanwhile;
+      const earlier = await first();
+      if (earlier === null) throw error;
+      return earlier;
     }
     if (answer === null) throw new Error('the reply to a request with an idempotency key was not stored');
     return answer;

@@ -100,7 +100,7 @@ export type Route = {
   /** Request headers other than the usual ones. */
   readonly headers?: Readonly<Record<string, Parameter>>;
   readonly query?: Readonly<Record<string, Parameter>>;
-  /** Accepts unknown query parameters, such as those that mail programs add to links. */
+  /** Accepts unknown query parameters, which mail programs may add to links. */
   readonly freeQuery?: boolean;
   readonly body?: BodyRule;
   readonly replies: Readonly<Record<number, ReplyDescription>>;

@@ -22,9 +22,9 @@ export function erasureRoutes({ erasures }: { readonly erasures: Erasures }): Ro
         'within two seconds, or step by step afterwards, also after a restart.',
       body: jsonBody(eraseInput),
       replies: {
-        200: { description: 'It is finished: what was erased', schema: erasedView },
+        200: { description: 'The erasure is finished; its counts', schema: erasedView },
         202: {
-          description: 'It goes on: what was erased so far',
+          description: 'The erasure continues; its counts so far',
           schema: erasedView,
           headers: { Location: 'Where to ask how far it is' },
         },

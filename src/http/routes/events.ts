@@ -75,7 +75,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
         409: { description: 'An idempotency key was used for other content; none of the events is kept' },
         429: {
           description:
-            'The events exceed what a customer may get each second, or too much of a customer is under way; none of them is kept',
+            'The events exceed what a customer may get each second, or too many large requests of a customer are in progress; none of them is kept',
         },
       },
       respond: async (call) => {
@@ -93,7 +93,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       operationId: 'listDeliveries',
       summary: 'List deliveries, the newest event first',
       description:
-        'A page looks at a bounded number of records. Where hardly any fits several filters at once it may hold fewer items than asked for, or none, and still have a `nextCursor`: go on until that is null.',
+        'A page looks at a bounded number of records. Where hardly any fits several filters together it may hold fewer items than asked for, or none, and still have a `nextCursor`: go on until that is null.',
       query: {
         ...PAGE_QUERY,
         customerId: { schema: z.string(), description: 'Of the webhooks of this customer.' },

@@ -83,7 +83,7 @@ export function healthRoutes({
       path: '/readyz',
       operationId: 'getReadiness',
       summary:
-        'The database can be written within 5 seconds, its files are those that were opened, and the dispatcher is alive',
+        'The database can be written within 5 seconds, its files are still the ones that were opened, and the dispatcher is alive',
       replies: { 200: { description: 'All of that', schema: healthView }, 503: { description: 'What is wrong' } },
       respond: async () => {
         const problem = await writeProblem();

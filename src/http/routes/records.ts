@@ -72,7 +72,7 @@ export function recordRoutes({ readRecords, webhooks, gate, stopping }: Dependen
           description:
             'They must be encrypted, and there is no key or it has expired; or the webhook is in mode `pull` and stopped',
         },
-        429: { description: 'Too many of your reads are under way or wait; see `Retry-After`' },
+        429: { description: 'Too many of your reads are in progress or wait; see `Retry-After`' },
         503: { description: 'Too many reads wait; see `Retry-After`' },
       },
       respond: async (call) => {

@@ -172,7 +172,7 @@ type AuthenticationParts = {
 /** Authentication behind the throttle (contract §2.6). All routes share one, so that guesses at one count for all. */
 export function createClientAuthentication({ tokens, throttle, clock }: AuthenticationParts): ClientAuthentication {
   const authenticate = async (credentials: ClientCredentials, attempt: Attempt): Promise<Client> => {
-    // Both are asked at once, since on PostgreSQL each is a query.
+    // Both are asked together, since on PostgreSQL each is a query.
     const [waitMs, version] = await Promise.all([throttle.blockedForMs(attempt, clock()), tokens.version()]);
     refuseBlocked(waitMs, tooMany);
     const client = await tokens.authenticate(credentials, version).catch(async (error: unknown) => {

@@ -1,4 +1,4 @@
-/** What customers use, as JSON and as CSV (contract §8.9). A customer's applications see its own alone. */
+/** What customers use, as JSON and as CSV (contract §8.9). A customer's applications see only its own. */
 import { z } from 'zod';
 import {
   customerUsageView,
@@ -28,7 +28,7 @@ const LIST: NonNullable<Route['query']> = {
     schema: z.enum(['day', 'customer']).default('day'),
     description: 'An item for each day of a customer, or one for the whole period.',
   },
-  customerId: { schema: z.string(), description: 'Of this customer alone: its id, or `externalId:…`.' },
+  customerId: { schema: z.string(), description: 'Only of this customer: its id, or `externalId:…`.' },
 };
 const CSV_REPLIES: Route['replies'] = {
   200: { description: 'A line for each item, in UTF-8 (RFC 4180)', schema: z.string(), mediaType: 'text/csv' },

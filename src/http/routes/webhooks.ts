@@ -156,7 +156,7 @@ export function webhookRoutes({
       body: jsonBody(testInput, { optional: true }),
       replies: {
         200: { description: 'The attempt, delivered or not', schema: attemptView },
-        503: { description: 'Too many tests are under way; see `Retry-After`' },
+        503: { description: 'Too many tests are in progress; see `Retry-After`' },
       },
       respond: async (call, id) => {
         const { eventType } = validate(testInput, call.body);
@@ -170,7 +170,7 @@ export function webhookRoutes({
       body: jsonBody(filterPreviewInput),
       replies: {
         200: { description: 'Which of them would pass', schema: filterPreviewView },
-        429: { description: 'Too many previews of the customer are under way; see `Retry-After`' },
+        429: { description: 'Too many previews of the customer are in progress; see `Retry-After`' },
       },
       respond: async (call, id) => {
         requireMatch(call, viewWebhook(await webhooks.get(id)), 'webhook');
