@@ -37,7 +37,7 @@ const PROCESS_TIMEOUT_MS = 25 * 60_000;
 const CONCURRENCY = availableParallelism() + 1;
 /** Small enough to keep all processors busy to the end. */
 const FILES_PER_PROCESS = 10;
-/** A test file that measures its process runs alone in it. */
+/** A test file that measures its process shares it with no other file. */
 const MEASURES_ITS_PROCESS = /process\.(memoryUsage|resourceUsage|getActiveResourcesInfo)\b/;
 
 /** The fast tests store temporary files in memory, where an fsync is free. */
@@ -61,7 +61,7 @@ const ON_BOTH = [
   'store',
   'webhooks',
 ];
-/** Those that also run through PgBouncer in transaction mode: the verbs of the store, whole journeys, and several instances. */
+/** Test files that also run through PgBouncer in transaction mode: the verbs of the store, whole journeys, and several instances. */
 const THROUGH_POOLER = ['e2e', 'instances', 'store'];
 /** Their hundreds of random filters and layouts are the same statements through a pooler. */
 const NOT_THROUGH_POOLER = ['store/deliveries.test.ts', 'store/deliveries-replay.test.ts'];
@@ -69,8 +69,8 @@ const NOT_THROUGH_POOLER = ['store/deliveries.test.ts', 'store/deliveries-replay
 const ON_ONE = ['store/driver', 'store/postgres'];
 /** Reads `TEST_DATABASE`. A test that does not import it, directly or not, does the same in both runs. */
 const KNOWS_DATABASE = 'support/store.ts';
-/** Code that uses the file of SQLite, or a comment that says so. Such files run on SQLite alone, unless they mark what differs. */
-const USES_SQLITE = /\b(On SQLite alone|openSqlite|BetterSqlite3|DATABASE_FILE|sqlite\.|sqlite:|sqlite\b.*\} = )/;
+/** Code that uses the file of SQLite, or a comment that says so. Such files run only on SQLite, unless they mark the differences. */
+const USES_SQLITE = /\b(Only on SQLite|openSqlite|BetterSqlite3|DATABASE_FILE|sqlite\.|sqlite:|sqlite\b.*\} = )/;
 const MARKS_DATABASE = /\bon(Sqlite|Postgres)\b/;
 
 type Job = {
@@ -233,7 +233,7 @@ function testJob(group: readonly string[], env: Readonly<Record<string, string>>
   };
 }
 
-/** Groups files of one folder, because they load similar modules. Puts large groups first, so that none runs alone at the end. */
+/** Groups files of one folder, because they load similar modules. Puts large groups first, so that no large one is left for the end. */
 function grouped(files: readonly string[]): string[][] {
   const isAlone = (file: string): boolean => isSlowFile(file) || MEASURES_ITS_PROCESS.test(readFileSync(file, 'utf8'));
   const folders = Map.groupBy(

@@ -103,7 +103,7 @@ function measure({ filter, data }: Row, event: Judged): number {
   return rounds.sort((a, b) => a - b)[Math.floor(ROUNDS / 2)] ?? Number.NaN;
 }
 
-/** The first judgement of an event alone: the sizes of its objects are counted then. Median of several copies. */
+/** Only the first judgement of an event: the sizes of its objects are counted then. Median of several copies. */
 function measureFirst({ filter, data }: Row): number {
   const passes = compileFilter(filter);
   const text = JSON.stringify(data);
