@@ -20,7 +20,7 @@ import { definedFields, validate } from '../kernel/validation.ts';
 import type { Composed } from '../services/compose.ts';
 import { USAGE_COUNTS } from '../store/usage.ts';
 import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
-import { ADDRESS_SETTINGS, addressOf, configBesideServer, DATA_SETTINGS, recordCommand, withData } from './open.ts';
+import { ADDRESS_SETTINGS, configBesideServer, DATA_SETTINGS, recordCommand, serverAddress, withData } from './open.ts';
 import { printRecord, tableText } from './output.ts';
 import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
 
@@ -119,7 +119,7 @@ export const customerCommands: CommandGroup = [
     settings: ADDRESS_SETTINGS,
     run: async (composed, invocation) => {
       const { operand, text, integer } = invocation;
-      const address = addressOf(await configBesideServer(invocation));
+      const address = serverAddress(await configBesideServer(invocation));
       const input = definedFields({
         role: text('role') ?? 'administrator',
         expiresInSeconds: integer('expires-in-seconds'),

@@ -19,14 +19,14 @@ import { keyErrorCode } from '../wire/pgp.ts';
 export type BodyRequest = Omit<EnvelopeToEncode, 'records'> & Omit<PayloadEncoding, 'now'>;
 
 /** `headers`: encoding, hash and `date`. */
-export type Body = {
+export type DeliveryBody = {
   readonly ok: true;
   readonly bytes: Uint8Array;
   readonly headers: Readonly<Record<string, string>> & ContentHeaders;
 };
 
 /** If encryption fails, the attempt fails: nothing is sent in clear instead. */
-export type BodyOrFailure = Body | Failure;
+export type BodyOrFailure = DeliveryBody | Failure;
 
 /**
  * The body of a batch: of its records from `firstOffset` to `lastOffset`, both included. `parsed`: their JSON is parsed first. To parse

@@ -7,11 +7,11 @@ import type { Batch, Claim, Claimed, DeliveryTarget, NextLook, Room } from '../d
 import type { Progress, WebhookConfiguration } from '../domain/webhook.ts';
 import {
   isRunnable,
-  SESSION_MS,
   type StopReason,
   serviceStopEntry,
   stateChange,
   stoppedProgress,
+  WEBHOOK_SESSION_MS,
 } from '../domain/webhook-states.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { FULL_PAUSE_MS, LEASE_MARGIN_MS, OAUTH_TIMEOUT_MS, WAITING_READ_MAX } from '../kernel/limits/delivery.ts';
@@ -86,7 +86,7 @@ export async function planClaim(
     cursorBefore: progress.cursorOffset,
     cursorAfter: (fresh.at(-1)?.lastOffset ?? progress.cursorOffset - 1) + 1,
     notBefore: notBefore(next),
-    idleAt: isHeartbeat ? leaseExpiresAt : Math.min(heartbeatAt, session.at + SESSION_MS),
+    idleAt: isHeartbeat ? leaseExpiresAt : Math.min(heartbeatAt, session.at + WEBHOOK_SESSION_MS),
     session,
     settingsVersion: progress.settingsVersion,
   };
@@ -196,7 +196,7 @@ export function idleAt(
   const silentSince = progress.sentAt ?? progress.stateAt;
   return {
     heartbeatAt: heartbeatSeconds === 0 ? NEVER : silentSince + heartbeatSeconds * 1000,
-    renewAt: (progress.sessionAt ?? progress.stateAt) + SESSION_MS,
+    renewAt: (progress.sessionAt ?? progress.stateAt) + WEBHOOK_SESSION_MS,
   };
 }
 

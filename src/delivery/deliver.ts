@@ -1,7 +1,7 @@
 /** Delivers jobs: reads the current settings and the records of each, makes its body, sends it, and reports the result. */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Batch, DeliveryTarget, Job, LogRecord, Result, Sent } from '../domain/batch.ts';
+import type { Batch, DeliveryTarget, EndedAttempt, Job, JobResult, LogRecord } from '../domain/batch.ts';
 import { failure } from '../domain/outcome.ts';
 import { isRunnable } from '../domain/webhook-states.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
@@ -32,9 +32,9 @@ import type { LargeBodies } from './large-bodies.ts';
 import type { Scheduler } from './scheduler.ts';
 import type { Send } from './send.ts';
 
-export type Deliveries = {
+type Deliveries = {
   /** Never throws. */
-  readonly deliver: (job: Job) => Promise<Result>;
+  readonly deliver: (job: Job) => Promise<JobResult>;
   /** Ends every attempt that carries records about the subject, or is about to: its batch goes out again without them. */
   readonly recall: (subject: string) => void;
   /** Webhooks with attempts in progress. */
@@ -71,7 +71,7 @@ type Delivery = {
   readonly recalled: string[];
   /** The subjects of its body, once that is made. */
   subjects: readonly string[];
-  readonly end: (result: Result) => void;
+  readonly end: (result: JobResult) => void;
 };
 
 /** A delivery to send, with the data that was read for it. */
@@ -84,7 +84,7 @@ type Ready = {
   readonly records: Promise<LogRecord[]> | null;
 };
 
-const RELEASED: Result = { kind: 'release' };
+const RELEASED: JobResult = { kind: 'release' };
 
 export function createDeliver(dependencies: Dependencies): Deliveries {
   const { store, answeredRequests } = dependencies;
@@ -252,7 +252,7 @@ function mayBeSent(job: Job, target: DeliveryTarget, now: number): boolean {
 }
 
 /** A fault of the service is recorded as an attempt, so that an operator who looks for a missing delivery finds the reason. */
-function brokenOff(error: unknown, startedAt: number): Sent {
+function brokenOff(error: unknown, startedAt: number): EndedAttempt {
   const reason = error instanceof Error ? error.message : 'unknown';
   return {
     startedAt,
@@ -263,7 +263,7 @@ function brokenOff(error: unknown, startedAt: number): Sent {
 }
 
 /** The service is stopping, the webhook was stopped, or a record in the request was erased. */
-function isCutOff({ outcome }: Sent, ending: Cancellation): boolean {
+function isCutOff({ outcome }: EndedAttempt, ending: Cancellation): boolean {
   return ending.reason !== null && !outcome.ok && outcome.errorClass === 'internal';
 }
 

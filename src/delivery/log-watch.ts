@@ -4,10 +4,10 @@
  */
 import { createFairQueue, type Owner } from '../kernel/fair-queue.ts';
 import {
+  RECORD_READERS_MAX,
   RECORDS_LOOK_EVERY_MS,
   RECORDS_LOOK_MS,
   RECORDS_LOOK_SHARE,
-  RECORDS_WAITING,
   RECORDS_WAITING_PER_CUSTOMER,
 } from '../kernel/limits/delivery.ts';
 import type { PullStore } from '../store/pull.ts';
@@ -30,7 +30,11 @@ type Waiter = { readonly webhookNumber: number; readonly offset: number; readonl
 export function createLogWatch(ends: PullStore['ends'], stopwatch: () => number = () => performance.now()): LogWatch {
   const waiters = new Set<Waiter>();
   const places = createFairQueue({
-    ...{ what: 'reads that wait for records', places: RECORDS_WAITING, placesPerOwner: RECORDS_WAITING_PER_CUSTOMER },
+    ...{
+      what: 'reads that wait for records',
+      places: RECORD_READERS_MAX,
+      placesPerOwner: RECORDS_WAITING_PER_CUSTOMER,
+    },
   });
   let timer: NodeJS.Timeout | null = null;
   let isLooking = false;

@@ -111,7 +111,7 @@ export type Settlement = {
 };
 
 /** An attempt that ended. */
-export type Sent = {
+export type EndedAttempt = {
   readonly startedAt: number;
   /** With the first `RESPONSE_KEPT_BYTES` of the response body. */
   readonly outcome: Outcome;
@@ -141,13 +141,13 @@ export type Job = {
  * - `release`: not tried, the batch is given back;
  * - `discarded`: not tried, all its records were erased.
  */
-export type Result =
-  | { readonly kind: 'sent'; readonly sent: Sent; readonly url: string }
-  | { readonly kind: 'cut off' | 'broken off' | 'unreadable'; readonly sent: Sent }
-  | { readonly kind: 'lost'; readonly sent: Sent | null }
+export type JobResult =
+  | { readonly kind: 'sent'; readonly sent: EndedAttempt; readonly url: string }
+  | { readonly kind: 'cut off' | 'broken off' | 'unreadable'; readonly sent: EndedAttempt }
+  | { readonly kind: 'lost'; readonly sent: EndedAttempt | null }
   | { readonly kind: 'release' | 'discarded' };
 
-export type Finished = { readonly job: Job; readonly result: Result };
+export type Finished = { readonly job: Job; readonly result: JobResult };
 
 type AttemptKind = 'delivery' | 'heartbeat' | 'test';
 

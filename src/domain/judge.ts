@@ -6,11 +6,11 @@ import type {
   AttemptRecord,
   Batch,
   BatchFate,
+  EndedAttempt,
   Finished,
   Health,
   Job,
-  Result,
-  Sent,
+  JobResult,
   SettledBatch,
   Settlement,
 } from './batch.ts';
@@ -51,7 +51,7 @@ export type Case = {
   readonly halfIds: () => readonly [string, string];
 };
 
-export function judge(question: Case): Judgement {
+export function judgeOutcome(question: Case): Judgement {
   const { outcome } = question;
   if (outcome.ok) return delivered(question);
   return outcome.errorClass === 'internal' ? notTried(question) : failed(question, outcome);
@@ -298,8 +298,8 @@ export function conclude(webhook: Webhook, finished: readonly Finished[], circum
   return { batches, changes, audit, progress, health };
 }
 
-function judgeOf(result: Result, url: string): typeof judge {
-  if (result.kind === 'sent') return result.url === url ? judge : judgeElsewhere;
+function judgeOf(result: JobResult, url: string): typeof judgeOutcome {
+  if (result.kind === 'sent') return result.url === url ? judgeOutcome : judgeElsewhere;
   return result.kind === 'unreadable' ? judgeUnreadable : judgeBrokenOff;
 }
 
@@ -312,7 +312,7 @@ function progressAfter(progress: Progress, { event, health, stopReason }: Judgem
   return { ...progress, ...health, state, stateAt: now, wakeAt: now };
 }
 
-function attemptOf({ webhookNumber, batch }: Job, sent: Sent, ids: Ids): SettledBatch['attempt'] {
+function attemptOf({ webhookNumber, batch }: Job, sent: EndedAttempt, ids: Ids): SettledBatch['attempt'] {
   const identity = {
     id: ids.uuid(),
     webhookNumber,
@@ -331,7 +331,10 @@ type AttemptIdentity = Pick<
 >;
 
 /** The attempt as it is stored. */
-export function attemptRecord(identity: AttemptIdentity, { startedAt, outcome, requestHeaders }: Sent): AttemptRecord {
+export function attemptRecord(
+  identity: AttemptIdentity,
+  { startedAt, outcome, requestHeaders }: EndedAttempt,
+): AttemptRecord {
   const { answer, timings } = outcome;
   return {
     ...identity,

@@ -33,7 +33,7 @@ export type Timings = {
 };
 
 /** Header names are in lower case, repeated ones joined by ", "; the body is as sent, never decompressed. */
-export type Answer = {
+export type ReceiverAnswer = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   /** At most `RESPONSE_READ_BYTES`. */
@@ -49,13 +49,13 @@ export type Answer = {
  * Other failures carry the answer as far as it had arrived, or null.
  */
 export type Outcome =
-  | { readonly ok: true; readonly answer: Answer; readonly timings: Timings }
+  | { readonly ok: true; readonly answer: ReceiverAnswer; readonly timings: Timings }
   | {
       readonly ok: false;
       readonly errorClass: ErrorClass;
       readonly message: string;
       readonly advice: string;
-      readonly answer: Answer | null;
+      readonly answer: ReceiverAnswer | null;
       readonly timings: Timings;
     };
 
@@ -68,7 +68,7 @@ export const NO_TIMINGS: Timings = { dnsMs: null, connectMs: null, tlsMs: null, 
 export function failure(
   errorClass: ErrorClass,
   message: string,
-  { answer = null, timings = NO_TIMINGS }: { readonly answer?: Answer | null; readonly timings?: Timings } = {},
+  { answer = null, timings = NO_TIMINGS }: { readonly answer?: ReceiverAnswer | null; readonly timings?: Timings } = {},
 ): Failure {
   return {
     ok: false,

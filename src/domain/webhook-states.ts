@@ -48,7 +48,7 @@ export type StopReason = keyof typeof STATE_REASONS;
 
 export const FAILING_LIMIT_MS: number = 24 * 3_600_000;
 export const DEAD_STREAK_LIMIT = 10;
-export const SESSION_MS: number = 24 * 3_600_000;
+export const WEBHOOK_SESSION_MS: number = 24 * 3_600_000;
 
 /** Why the service gives a failing webhook up at `now`, or null. */
 export function giveUpReason(

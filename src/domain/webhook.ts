@@ -1,6 +1,6 @@
 /** A webhook: its configuration and its progress; its key, and its deliveries. */
 import type { NewEvent } from './event.ts';
-import type { Filter } from './filter.ts';
+import type { EventFilter } from './filter.ts';
 
 export type WebhookState = 'stopped' | 'started' | 'running' | 'failing' | 'failed';
 
@@ -17,7 +17,7 @@ export type WebhookConfiguration = {
   readonly endpointId: string | null;
   readonly eventTypes: readonly string[];
   /** Which events of these types it gets; null: all. */
-  readonly filter: Filter | null;
+  readonly filter: EventFilter | null;
   readonly customHeaders: readonly CustomHeader[];
   readonly encryptionKeyName: string | null;
   readonly ordered: boolean;

@@ -1,6 +1,6 @@
 /** The events of a request, as every door reads them (contract §4). */
 import { z } from 'zod';
-import { type Parts, parseInParts, parseJson } from '../kernel/json-parts.ts';
+import { type JsonParts, parseInParts, parseJson } from '../kernel/json-parts.ts';
 import { compactJson, countMembers, repeatedName } from '../kernel/json-text.ts';
 import { EXTERNAL_ID_MAX_LENGTH } from '../kernel/limits/customers.ts';
 import {
@@ -11,12 +11,12 @@ import {
   LARGE_JSON_BYTES,
 } from '../kernel/limits/limits.ts';
 import { type FieldProblem, Refusal, refuseFields } from '../kernel/refusal.ts';
-import { EVENT_TYPE_NAME, text } from '../kernel/schemas.ts';
+import { EVENT_TYPE_NAME, textSchema } from '../kernel/schemas.ts';
 import { inOnePiece, type Work } from '../kernel/slices.ts';
 import { fieldName, isObject, validate, validateEach } from '../kernel/validation.ts';
 import { type DataSpan, findingData, REPEATED } from './event-text.ts';
 
-export const reference: z.ZodType<string, string> = text(1, 200);
+export const reference: z.ZodType<string, string> = textSchema(1, 200);
 
 export const eventInput = z
   .strictObject({
@@ -29,12 +29,14 @@ export const eventInput = z
       description:
         "The customer whose webhooks get it, besides the operator's own. Without one, only the operator's own get it.",
     }),
-    customerExternalId: text(1, EXTERNAL_ID_MAX_LENGTH).nullish().meta({ description: 'The same by your own id.' }),
+    customerExternalId: textSchema(1, EXTERNAL_ID_MAX_LENGTH)
+      .nullish()
+      .meta({ description: 'The same by your own id.' }),
     audience: z
       .literal('everyone')
       .nullish()
       .meta({ description: "All webhooks that subscribe get it, the operator's and every customer's." }),
-    idempotencyKey: text(1, IDEMPOTENCY_KEY_MAX_LENGTH).nullish().meta({
+    idempotencyKey: textSchema(1, IDEMPOTENCY_KEY_MAX_LENGTH).nullish().meta({
       description:
         'For 24 hours, an event with the same key and content is this one again; with other content it is refused.',
     }),
@@ -54,7 +56,7 @@ export const eventBatchInput = z
 export type Events = CheckedEvent | readonly CheckedEvent[];
 
 /** How a large request is read in parts, once the data is cut out. */
-const EVENT_PARTS: Parts = {
+const EVENT_PARTS: JsonParts = {
   list: 'events',
   itemsMax: EVENTS_PER_REQUEST,
   bytesMax: 8 * 1024,

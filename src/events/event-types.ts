@@ -18,7 +18,7 @@ import {
 } from '../kernel/limits/limits.ts';
 import { createLru } from '../kernel/lru.ts';
 import { type FieldProblem, Refusal, refuseField } from '../kernel/refusal.ts';
-import { displayName, EVENT_TYPE_NAME, id, instant, isoInstant, text } from '../kernel/schemas.ts';
+import { displayName, EVENT_TYPE_NAME, id, instant, isoInstant, textSchema } from '../kernel/schemas.ts';
 import { slices, type Work } from '../kernel/slices.ts';
 import { nextTurn } from '../kernel/turns.ts';
 import { fieldName } from '../kernel/validation.ts';
@@ -29,7 +29,7 @@ import type { Store } from '../store/store.ts';
 const eventTypeInput = z
   .strictObject({
     name: z.string().regex(EVENT_TYPE_NAME, 'must be of the form <category>.<name>, in lower case'),
-    description: text(0, 1000).default(''),
+    description: textSchema(0, 1000).default(''),
     encryptionRequired: z
       .boolean()
       .default(false)

@@ -6,14 +6,23 @@ import { page } from '../kernel/schemas.ts';
 import type { InputReader, MergePatch } from '../resources/input.ts';
 import { cursorBehind, type ListRules } from '../resources/list-rules.ts';
 import type { After, Beside, Filter } from '../store/resource.ts';
-import { actingOn, changed, ETAG, IF_MATCH, IF_NONE_MATCH, NOT_MODIFIED, read, type Shown } from './conditional.ts';
+import {
+  actingOn,
+  changed,
+  ETAG,
+  IF_MATCH,
+  IF_NONE_MATCH,
+  NOT_MODIFIED,
+  read,
+  type ShownResource,
+} from './conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from './once.ts';
 import { listQuery, PAGE_QUERY, pageReply, readListQuery } from './paging.ts';
-import { type Call, callerOf, jsonBody, patchBody, type Reply, type Route } from './route.ts';
+import { type Call, jsonBody, patchBody, type Reply, type Route, requireCaller } from './route.ts';
 
 export const EDGE = '/services/api/x/edge/v1';
 
-export type ResourceRoutes<Record extends { readonly id: string }, Made, Body, Input> = {
+export type ResourceRoutes<Rec extends { readonly id: string }, Made, Body, Input> = {
   /** For the path and the tag: `applications`. */
   readonly path: string;
   /** Singular, for summaries: `application`. */
@@ -26,23 +35,23 @@ export type ResourceRoutes<Record extends { readonly id: string }, Made, Body, I
   readonly createdView?: z.ZodType;
   readonly administration: {
     create(input: Input, acting: Acting, more: { readonly beside: Beside<Made> }): Promise<Made>;
-    get(id: string): Promise<Record>;
-    list(after: After, limit: number, filter?: Filter): Promise<Record[]>;
-    patch(id: string, patch: MergePatch<Body>, acting: Acting): Promise<Record>;
+    get(id: string): Promise<Rec>;
+    list(after: After, limit: number, filter?: Filter): Promise<Rec[]>;
+    patch(id: string, patch: MergePatch<Body>, acting: Acting): Promise<Rec>;
     remove(id: string, acting: Acting): Promise<void>;
   };
   /** Other replies of `POST` and `PATCH`. */
   readonly changeReplies?: Route['replies'];
-  show(record: Record): { readonly id: string };
+  show(record: Rec): { readonly id: string };
   /** The reply to `POST`. */
-  showMade(made: Made): Shown & { readonly shown: { readonly id: string } };
+  showMade(made: Made): ShownResource & { readonly shown: { readonly id: string } };
   readonly once: Once;
   /** Filters and orders. Without them, the list is in order of creation. */
   readonly list?: ListRules;
 };
 
-export function resourceRoutes<Record extends { readonly id: string }, Made, Body, Input>(
-  resource: ResourceRoutes<Record, Made, Body, Input>,
+export function resourceRoutes<Rec extends { readonly id: string }, Made, Body, Input>(
+  resource: ResourceRoutes<Rec, Made, Body, Input>,
 ): Route[] {
   const { path, noun, reader, patchInput = reader.schema, view, createdView = view, changeReplies } = resource;
   const { administration, show, showMade, once, list } = resource;
@@ -83,7 +92,7 @@ export function resourceRoutes<Record extends { readonly id: string }, Made, Bod
         once<Made>(
           call,
           (made) => created(collection, showMade(made)),
-          (beside) => administration.create(reader.create(call.body), actingOf(callerOf(call)), { beside }),
+          (beside) => administration.create(reader.create(call.body), actingOf(requireCaller(call)), { beside }),
         ),
     },
     {
@@ -94,7 +103,7 @@ export function resourceRoutes<Record extends { readonly id: string }, Made, Bod
       summary: `Read ${article(noun)}`,
       headers: IF_NONE_MATCH,
       replies: { 200: { description: `The ${noun}`, schema: view, headers: ETAG }, ...NOT_MODIFIED },
-      respond: async (call) => read(call, show(await administration.get(idOf(call)))),
+      respond: async (call) => read(call, show(await administration.get(idInPath(call)))),
     },
     {
       ...shared,
@@ -107,7 +116,7 @@ export function resourceRoutes<Record extends { readonly id: string }, Made, Bod
       replies: { 200: { description: `The ${noun} as it is now`, schema: view, headers: ETAG }, ...changeReplies },
       respond: async (call) => {
         const acting = actingOn(call);
-        return changed({ shown: show(await administration.patch(idOf(call), reader.patch(call.body), acting)) });
+        return changed({ shown: show(await administration.patch(idInPath(call), reader.patch(call.body), acting)) });
       },
     },
     {
@@ -119,7 +128,7 @@ export function resourceRoutes<Record extends { readonly id: string }, Made, Bod
       headers: IF_MATCH,
       replies: { 204: { description: 'It is gone' } },
       respond: async (call) => {
-        await administration.remove(idOf(call), actingOn(call));
+        await administration.remove(idInPath(call), actingOn(call));
         return { status: 204 };
       },
     },
@@ -144,20 +153,20 @@ export function actionRoute(
     access: 'guarded',
     tag: path,
     summary,
-    respond: (call) => respond(call, idOf(call), actingOn(call)),
+    respond: (call) => respond(call, idInPath(call), actingOn(call)),
   };
 }
 
-export function ok(body: unknown): Reply {
+export function okReply(body: unknown): Reply {
   return { status: 200, body };
 }
 
-function created(collection: string, made: Shown & { readonly shown: { readonly id: string } }): Reply {
+function created(collection: string, made: ShownResource & { readonly shown: { readonly id: string } }): Reply {
   const { headers, body } = changed(made);
   return { status: 201, headers: { Location: `${collection}/${made.shown.id}`, ...headers }, body };
 }
 
-export function idOf({ params }: Call): string {
+export function idInPath({ params }: Call): string {
   return params.id ?? '';
 }
 

@@ -134,7 +134,7 @@ export function patchBody(schema: z.ZodType): BodyRule {
 }
 
 /** The caller of a guarded route. */
-export function callerOf({ caller }: Call): Caller {
+export function requireCaller({ caller }: Call): Caller {
   if (caller === null) throw new Error('an open route asked for its caller');
   return caller;
 }

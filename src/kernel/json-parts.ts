@@ -9,7 +9,7 @@ import type { Work } from './slices.ts';
 import { isObject } from './validation.ts';
 
 /** The member of the text's object that is a list, whose items are parsed one by one. */
-export type Parts = {
+export type JsonParts = {
   readonly list: string;
   readonly itemsMax: number;
   /** Of an item, and of everything beside the items, without white space. */
@@ -48,7 +48,7 @@ export function* parseBounded(text: string, valuesMax: number): Work<unknown> {
  * Parses a text whose object has a list, or is an item itself. Throws 400 for an item that is larger than it may be, for too many items,
  * and for a text that is not JSON.
  */
-export function* parseInParts(text: string, { list, itemsMax, bytesMax, hint }: Parts): Work<unknown> {
+export function* parseInParts(text: string, { list, itemsMax, bytesMax, hint }: JsonParts): Work<unknown> {
   const scan = createScan(text, list);
   const { items } = scan;
   const tooLarge = (field: string): Refusal => refused(field, `has more than ${bytesMax} bytes of JSON: ${hint}`);

@@ -4,7 +4,7 @@
  */
 
 import type { ObserveSettled } from '../delivery/settle.ts';
-import type { Job } from '../housekeeping/scheduler.ts';
+import type { HousekeepingJob } from '../housekeeping/scheduler.ts';
 import type { Clock } from '../kernel/ids.ts';
 import { FIGURE_WEBHOOKS_MAX, FIGURES_EVERY_MS } from '../kernel/limits/portal.ts';
 import {
@@ -57,7 +57,7 @@ export type FigureKeeper = {
   /** The figures of only the webhooks with these numbers: number 0 is their sum. */
   within(numbers: () => Promise<readonly number[]>): FigureKeeper;
   /** Writes the counted figures, and deletes expired ones. */
-  readonly job: Job;
+  readonly job: HousekeepingJob;
   /** Writes all counted figures. Called before the store is closed. */
   flush(): Promise<void>;
 };

@@ -17,7 +17,7 @@ export type ReadHead = {
 const STATUS_LINE = /^HTTP\/(\d\.\d)[ \t]+(\d{3})(?=[ \t\r]|$)/;
 
 /** The status in the first line of a response, without its line feed, or null if it is not a status line. */
-export function statusOf(line: string): number | null {
+export function statusOfLine(line: string): number | null {
   const [, , status] = STATUS_LINE.exec(line) ?? [];
   return status === undefined ? null : Number(status);
 }

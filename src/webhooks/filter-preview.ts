@@ -1,6 +1,6 @@
 /** Which of the latest events a filter would let pass, and why not the others (contract §7). Changes nothing. */
 import { type EventType, matchingTypes, typesFor } from '../domain/event.ts';
-import { compileFilter, type Filter, type Judged } from '../domain/filter.ts';
+import { compileFilter, type EventFilter, type Judged } from '../domain/filter.ts';
 import { whyNot } from '../domain/filter-text.ts';
 import type { Webhook } from '../domain/webhook.ts';
 import {
@@ -57,7 +57,7 @@ async function oneOfFew<T>(customerId: string | null, preview: () => Promise<T>)
 /** The reasons say nothing of data that must be encrypted. */
 function* judging(
   events: readonly PastEvent[],
-  filter: Filter | null,
+  filter: EventFilter | null,
   types: ReadonlyMap<string, EventType>,
 ): Work<FilterPreview['items']> {
   const passes = filter === null ? () => true : compileFilter(filter);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
-import type { Resolve } from '../../src/outbound/resolve.ts';
+import type { ResolveHost } from '../../src/outbound/resolve.ts';
 import { deferred } from '../support/deferred.ts';
 import { startHttpsServer, startRawTlsServer, startTcpServer } from '../support/https-server.ts';
 import { makeCertificates } from '../support/tls.ts';
@@ -27,7 +27,7 @@ test('nothing that listens is a failure to connect', async (t) => {
 });
 
 test('a name that does not resolve, and one without addresses, fail closed', async (t) => {
-  const failing: Resolve = () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' }));
+  const failing: ResolveHost = () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' }));
   for (const resolve of [failing, resolvingTo()]) {
     const { post } = loopbackTransport(t, { caPem, resolve });
     const { message, timings } = failed(await post(requestTo('https://receiver.test/')), 'dns');
@@ -130,7 +130,7 @@ test('the total time-out cuts off every step, and says which', async (t) => {
       closed.resolve();
     });
   };
-  const never: Resolve = () => new Promise(() => {});
+  const never: ResolveHost = () => new Promise(() => {});
   const table = [
     {
       ...{ timeoutMs: 300, port: silent, warm: false, resolve: never },
@@ -284,7 +284,7 @@ test('a name is resolved once for a connection, which uses only the checked addr
   const receiver = await startHttpsServer(identity, { answer: { headers: { connection: 'close' } } });
   t.after(() => receiver.close());
   let questions = 0;
-  const rebinding: Resolve = async () => {
+  const rebinding: ResolveHost = async () => {
     questions += 1;
     return [{ address: questions % 2 === 1 ? '127.0.0.1' : '127.0.0.66', family: 4 }];
   };

@@ -23,8 +23,8 @@ import {
 } from '../../webhooks/deliveries.ts';
 import { ETAG, IF_NONE_MATCH, NOT_MODIFIED, read, requireMatch } from '../conditional.ts';
 import { PAGE_QUERY, pageReply, readFilter, readPageQuery } from '../paging.ts';
-import { actionRoute, EDGE, idOf, ok } from '../resource-routes.ts';
-import { callerOf, emptyInput, jsonBody, type Route } from '../route.ts';
+import { actionRoute, EDGE, idInPath, okReply } from '../resource-routes.ts';
+import { emptyInput, jsonBody, type Route, requireCaller } from '../route.ts';
 
 type Dependencies = {
   readonly services: Pick<Services, 'publish' | 'deliveries'>;
@@ -79,7 +79,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
         },
       },
       respond: async (call) => {
-        const caller = callerOf(call);
+        const caller = requireCaller(call);
         const body = String(call.body);
         const events = await slices(caller.customerId, readingEvents(body), body.length);
         return { status: 202, body: await publish(events, actingOf(caller)) };
@@ -107,7 +107,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       respond: async ({ query }) => {
         const { cursor, limit } = readPageQuery(query);
         const { items, next } = await deliveries.list(readDeliverySearch(query), cursor, limit);
-        return ok({ items: items.map(viewDelivery), nextCursor: next });
+        return okReply({ items: items.map(viewDelivery), nextCursor: next });
       },
     },
     {
@@ -119,7 +119,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       summary: 'Read a delivery with its attempts',
       headers: IF_NONE_MATCH,
       replies: { 200: { description: 'The delivery', schema: deliveryWithAttempts, headers: ETAG }, ...NOT_MODIFIED },
-      respond: async (call) => read(call, await showDelivery(idOf(call))),
+      respond: async (call) => read(call, await showDelivery(idInPath(call))),
     },
     actionRoute('deliveries', 'replay', 'Send a delivered or dead delivery again', {
       operationId: 'replayDelivery',
@@ -128,7 +128,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       respond: async (call, id, acting) => {
         validate(emptyInput, call.body);
         requireMatch(call, await showDelivery(id), 'delivery');
-        return ok(viewDelivery(await deliveries.replay(id, acting)));
+        return okReply(viewDelivery(await deliveries.replay(id, acting)));
       },
     }),
     {
@@ -161,7 +161,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       headers: IF_NONE_MATCH,
       replies: { 200: { description: 'The entry', schema: auditView, headers: ETAG }, ...NOT_MODIFIED },
       respond: async (call) => {
-        const entry = await audit.get(idOf(call));
+        const entry = await audit.get(idInPath(call));
         if (entry === null) throw new Refusal('not_found', 'there is no such audit entry');
         return read(call, viewAudit(entry));
       },

@@ -9,7 +9,7 @@ import { READY_MS, READY_WRITE_MS } from '../../kernel/limits/limits.ts';
 import type { Log } from '../../kernel/log.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { Store } from '../../store/store.ts';
-import { ok } from '../resource-routes.ts';
+import { okReply } from '../resource-routes.ts';
 import type { Route } from '../route.ts';
 
 type Dependencies = {
@@ -76,7 +76,7 @@ export function healthRoutes({
       operationId: 'getLiveness',
       summary: 'The process answers',
       replies: { 200: { description: 'It does', schema: healthView } },
-      respond: async () => ok({ status: 'ok' }),
+      respond: async () => okReply({ status: 'ok' }),
     },
     {
       ...shared,
@@ -89,7 +89,7 @@ export function healthRoutes({
         const problem = await writeProblem();
         if (problem !== null) throw problem;
         if (!dispatcher.isAlive()) throw new Refusal('unavailable', 'the dispatcher is not running');
-        return ok({ status: 'ok' });
+        return okReply({ status: 'ok' });
       },
     },
   ];

@@ -83,14 +83,14 @@ const JSON_NAMES = {
 
 type ParameterName = keyof typeof JSON_NAMES;
 
-export type Parameters = {
+export type OAuthParameters = {
   /** The value, or undefined if it is missing or empty (RFC 6749 §3.2). */
   optional(name: ParameterName): string | undefined;
   required(name: ParameterName): string;
 };
 
 /** Both functions throw 400 `invalid_request` with the name that the caller used. Unknown parameters are ignored. */
-export function parametersOf({ body, mediaType }: Pick<Call, 'body' | 'mediaType'>): Parameters {
+export function parametersOf({ body, mediaType }: Pick<Call, 'body' | 'mediaType'>): OAuthParameters {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw new Refusal('invalid_request', 'the body must be a JSON object');
   const members = body as Readonly<Record<string, unknown>>;
@@ -160,7 +160,7 @@ export type ClientAuthentication = {
    * Authenticates the client of a call. Throws `invalid_client`, which never tells why the credentials are wrong; `invalid_request` for
    * malformed credentials or credentials in two places; 429 with `Retry-After` after too many failures.
    */
-  client(call: Call, parameters: Parameters): Promise<Client>;
+  client(call: Call, parameters: OAuthParameters): Promise<Client>;
 };
 
 type AuthenticationParts = {
@@ -204,7 +204,7 @@ export function createClientAuthentication({ tokens, throttle, clock }: Authenti
  * `invalid_request` then, and for a repeated header. But a form may repeat the `client_id` of Basic (contract §2): RFC 6749 §3.2.1 allows
  * it, and stock clients do it.
  */
-export function credentialPlace({ request, mediaType }: Call, parameters: Parameters): 'header' | 'body' {
+export function credentialPlace({ request, mediaType }: Call, parameters: OAuthParameters): 'header' | 'body' {
   if (request.headers.authorization === undefined) return 'body';
   if ((request.headersDistinct.authorization?.length ?? 0) > 1) {
     throw new Refusal('invalid_request', 'the Authorization header was sent more than once');
@@ -222,7 +222,7 @@ function sentTwice(): Refusal {
   );
 }
 
-function credentialsOf(call: Call, parameters: Parameters): ClientCredentials {
+function credentialsOf(call: Call, parameters: OAuthParameters): ClientCredentials {
   if (credentialPlace(call, parameters) === 'header') {
     const credentials = basicCredentials(call.request.headers.authorization ?? '');
     if ((parameters.optional('client_id') ?? credentials.clientId) === credentials.clientId) return credentials;

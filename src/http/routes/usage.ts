@@ -13,7 +13,7 @@ import { PAGE_DEFAULT, PAGE_MAX } from '../../kernel/limits/limits.ts';
 import { refuseField } from '../../kernel/refusal.ts';
 import { page } from '../../kernel/schemas.ts';
 import { readLimit } from '../paging.ts';
-import { EDGE, idOf, ok } from '../resource-routes.ts';
+import { EDGE, idInPath, okReply } from '../resource-routes.ts';
 import type { Reply, Route } from '../route.ts';
 
 type Dependencies = { readonly services: { readonly usage: UsageReads }; readonly clock: Clock };
@@ -49,7 +49,7 @@ export function usageRoutes({ services: { usage }, clock }: Dependencies): Route
       description: 'Up to half a minute of what other instances counted is not part of it yet.',
       query: PERIOD,
       replies: { 200: { description: 'The usage, and the limits', schema: customerUsageView } },
-      respond: async (call) => ok(await usage.ofCustomer(idOf(call), readUsagePeriod(call.query, clock()))),
+      respond: async (call) => okReply(await usage.ofCustomer(idInPath(call), readUsagePeriod(call.query, clock()))),
     },
     {
       ...shared,
@@ -62,7 +62,7 @@ export function usageRoutes({ services: { usage }, clock }: Dependencies): Route
       replies: CSV_REPLIES,
       respond: async (call) => {
         const period = readUsagePeriod(call.query, clock());
-        const query: UsageQuery = { ...period, by: 'day', customerId: idOf(call) };
+        const query: UsageQuery = { ...period, by: 'day', customerId: idInPath(call) };
         return csvReply(await usage.csv(query), query);
       },
     },
@@ -80,7 +80,7 @@ export function usageRoutes({ services: { usage }, clock }: Dependencies): Route
       },
       replies: { 200: { description: 'A page of usage', schema: page(listedUsageView) }, ...NO_CUSTOMER },
       respond: async ({ query }) =>
-        ok(await usage.list(readQuery(query, clock()), { cursor: query.get('cursor'), limit: readLimit(query) })),
+        okReply(await usage.list(readQuery(query, clock()), { cursor: query.get('cursor'), limit: readLimit(query) })),
     },
     {
       ...shared,

@@ -26,7 +26,7 @@ export const RECORDS_DEFAULT = 100;
  * look, at most every `RECORDS_LOOK_EVERY_MS`, serves all readers. It is followed by a pause of `RECORDS_LOOK_SHARE` times its length.
  */
 export const RECORDS_WAIT_MAX_SECONDS = 30;
-export const RECORDS_WAITING = 1000;
+export const RECORD_READERS_MAX = 1000;
 /** Of these, readers of one customer. */
 export const RECORDS_WAITING_PER_CUSTOMER = 100;
 /** Bodies of reads that are made at a time, of one customer, and how many reads of it may wait for that. */
