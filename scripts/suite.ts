@@ -3,12 +3,11 @@
  * `*.slow.test.ts`, which need tools of other languages or take more than about ten seconds. Arguments (test files or folders) select
  * tests, including slow ones. `--coverage` also measures the coverage of src/ and fails below the thresholds.
  *
- * The tests of some folders run a second time on PostgreSQL, if its programs are installed, and some of these once more through PgBouncer.
- * `TEST_DATABASE=postgres` or `TEST_DATABASE=pgbouncer` runs selected ones there.
+ * Each file runs on SQLite. Some say that they also run on PostgreSQL, or through PgBouncer, and in which of the two tiers
+ * (test/support/repeats.ts). `TEST_DATABASE=postgres` or `TEST_DATABASE=pgbouncer` runs selected ones there.
  *
  * Several test files share a process, because starting one and loading the modules takes longer than most files' tests.
  */
-
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -27,6 +26,9 @@ import { parseArgs } from 'node:util';
 import { runPgBouncer } from '../test/support/pgbouncer.ts';
 import { postgresPrograms, startCluster } from '../test/support/postgres.ts';
 import { describeMissing, importedBy, missingFor, missingPrograms } from '../test/support/programs.ts';
+import { type Repeat, repeatsOf } from '../test/support/repeats.ts';
+import { readTimes, timesReport } from './times-report.ts';
+import { notOnPostgres, readStatements } from './unproved-statements.ts';
 
 const LINES_PERCENT = 92;
 const BRANCHES_PERCENT = 85;
@@ -36,42 +38,18 @@ const PROCESS_TIMEOUT_MS = 25 * 60_000;
 /** One more than the number of processors, because some tests wait for a browser or another process. */
 const CONCURRENCY = availableParallelism() + 1;
 /** Small enough to keep all processors busy to the end. */
-const FILES_PER_PROCESS = 10;
+const FILES_PER_PROCESS = 20;
 /** A test file that measures its process shares it with no other file. */
 const MEASURES_ITS_PROCESS = /process\.(memoryUsage|resourceUsage|getActiveResourcesInfo)\b/;
 
+/** Files that each test process loads before the tests: the runner sorts files by their paths. */
+const FIRST = ['scripts/deadline.ts', 'scripts/times.ts', 'scripts/recorder.ts'];
 /** The fast tests store temporary files in memory, where an fsync is free. */
 const MEMORY = '/dev/shm';
 const MEMORY_FREE_BYTES = 4 * 1024 ** 3;
 
-/** The folders and files whose tests run on both databases. */
-const ON_BOTH = [
-  'access',
-  'customers',
-  'delivery',
-  'e2e',
-  'embedding.test.ts',
-  'employees',
-  'events',
-  'guards/statements.test.ts',
-  'housekeeping',
-  'http',
-  'instances',
-  'portal',
-  'store',
-  'webhooks',
-];
-/** Test files that also run through PgBouncer in transaction mode: the verbs of the store, whole journeys, and several instances. */
-const THROUGH_POOLER = ['e2e', 'instances', 'store'];
-/** Their hundreds of random filters and layouts are the same statements through a pooler. */
-const NOT_THROUGH_POOLER = ['store/deliveries.test.ts', 'store/deliveries-replay.test.ts'];
-/** Tests of one driver, which need no second run. */
-const ON_ONE = ['store/driver', 'store/postgres'];
 /** Reads `TEST_DATABASE`. A test that does not import it, directly or not, does the same in both runs. */
 const KNOWS_DATABASE = 'support/store.ts';
-/** Code that uses the file of SQLite, or a comment that says so. Such files run only on SQLite, unless they mark the differences. */
-const USES_SQLITE = /\b(Only on SQLite|openSqlite|BetterSqlite3|DATABASE_FILE|sqlite\.|sqlite:|sqlite\b.*\} = )/;
-const MARKS_DATABASE = /\bon(Sqlite|Postgres)\b/;
 
 type Job = {
   readonly name: string;
@@ -86,18 +64,19 @@ const { values: options, positionals } = parseArgs({
   allowPositionals: true,
 });
 const named = positionals.map((path) => resolve(path));
-const isWhole = options.slow !== true && named.length === 0;
+const isWhole = named.length === 0;
+const tier = options.slow === true ? 'slow' : 'fast';
 const chosen = chosenFiles();
 const missing = missingPrograms();
 // With CI set the tests run all the same, and fail.
 const files = process.env.CI === undefined ? chosen.filter((file) => missingFor(file).length === 0) : chosen;
 if (files.length === 0) stop(`No test can run here: ${describeMissing(missing)}.`);
-const isInMemory = !files.some(isSlowFile) && canHoldTests(MEMORY);
-const temporary = mkdtempSync(join(isInMemory ? MEMORY : tmpdir(), 'test-suite-'));
-// Some tests run programs as another user.
-chmodSync(temporary, 0o755);
+const temporary = makeTemporary(canHoldTests(MEMORY) ? MEMORY : tmpdir());
+const temporaryOnDisk = files.some(isSlowFile) ? makeTemporary(tmpdir()) : temporary;
 const running = new Set<ChildProcess>();
-process.once('exit', () => rmSync(temporary, { recursive: true, force: true }));
+process.once('exit', () => {
+  for (const folder of [temporary, temporaryOnDisk]) rmSync(folder, { recursive: true, force: true });
+});
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
   process.once(signal, () => {
     for (const child of running) child.kill(signal);
@@ -111,14 +90,29 @@ const checks: Job[] = [
   { name: 'style', args: ['node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', '.'] },
 ];
 const covered = join(temporary, 'coverage');
-const env = options.coverage === true ? { NODE_V8_COVERAGE: covered } : {};
+const timesPath = join(temporary, 'times');
+const env = {
+  TEST_TIMES: timesPath,
+  ...(options.coverage === true ? { NODE_V8_COVERAGE: covered } : {}),
+};
+const statementsPath = join(temporary, 'statements');
 const isPooled = process.env.TEST_DATABASE === 'pgbouncer';
 const server = isWhole || isPooled ? await startServer() : null;
-const onPostgres = isWhole && server !== null ? postgresJobs({ ...env, ...server }) : [];
-const selected = { ...env, ...(isPooled ? server : {}) };
-const jobs = [...(isWhole ? checks : []), ...grouped(files).map((group) => testJob(group, selected)), ...onPostgres];
+const comparesDatabases = isWhole && tier === 'fast' && server !== null;
+const noted = comparesDatabases ? { ...env, TEST_STATEMENTS: statementsPath } : env;
+const repeated = isWhole && server !== null ? repeatJobs({ ...noted, ...server }) : [];
+const selected = { ...noted, ...(isPooled ? server : {}) };
+const jobs = [
+  ...(isWhole && tier === 'fast' ? checks : []),
+  ...grouped(files).map((group) => testJob(group, selected)),
+  ...repeated,
+];
 const results = await runAll(jobs);
 const failed = results.filter(({ problem }) => problem !== null);
+const lacking = failed.length === 0 && comparesDatabases ? notOnPostgres(readStatements(statementsPath)) : [];
+if (lacking.length > 0) {
+  failed.push({ name: 'statements', problem: 'never ran on PostgreSQL', output: `${lacking.join('\n')}\n` });
+}
 if (failed.length === 0 && options.coverage === true) {
   const result = await run({ name: 'coverage', args: ['node_modules/c8/bin/c8.js', 'report', ...coverageArgs()] });
   process.stdout.write(result.output);
@@ -126,6 +120,7 @@ if (failed.length === 0 && options.coverage === true) {
 }
 for (const { name, problem, output } of failed) process.stdout.write(`\n${name}: ${problem}\n${output}`);
 const tests = results.reduce((sum, { output }) => sum + testsIn(output), 0);
+if (isWhole) process.stdout.write(`\n${timesReport(readTimes(timesPath))}\n`);
 const summary = `${tests} tests of ${files.length} files in ${seconds(startedAt)}`;
 if (failed.length > 0) stop(`\n${summary}. Failed:\n${failed.map(({ name }) => `  ${name}\n`).join('')}`);
 process.stdout.write(`\n${summary}. All passed.\n${skippedNote()}`);
@@ -150,29 +145,26 @@ function withoutSlash(url: string): string {
   return url.replace(/\/$/, '');
 }
 
-/** The further runs of the tests that both databases must pass. */
-function postgresJobs({ TEST_POOLER, ...env }: Readonly<Record<string, string>>): Job[] {
+/** The further runs of this tier on PostgreSQL, and through PgBouncer if it is installed. */
+function repeatJobs({ TEST_POOLER, ...env }: Readonly<Record<string, string>>): Job[] {
   const run = (chosen: readonly string[], what: string, settings: Readonly<Record<string, string>>): Job[] =>
     grouped(chosen).map((group) => {
       const job = testJob(group, settings);
       return { ...job, name: `${job.name} ${what}` };
     });
-  const pooled = onPostgresIn(THROUGH_POOLER).filter((file) => !NOT_THROUGH_POOLER.some((one) => file.endsWith(one)));
   return [
-    ...run(onPostgresIn(ON_BOTH), 'on PostgreSQL', env),
-    ...(TEST_POOLER === undefined ? [] : run(pooled, 'through PgBouncer', { ...env, TEST_POOLER })),
+    ...run(repeatedOn('postgres'), 'on PostgreSQL', env),
+    ...(TEST_POOLER === undefined ? [] : run(repeatedOn('pgbouncer'), 'through PgBouncer', { ...env, TEST_POOLER })),
   ];
 }
 
-function onPostgresIn(folders: readonly string[]): string[] {
-  return testFiles(folders.map((folder) => join(root, 'test', folder)))
-    .filter((file) => !isSlowFile(file) && !ON_ONE.some((folder) => file.startsWith(join(root, 'test', folder, '/'))))
-    .filter((file) => importedBy(file).has(join(root, 'test', KNOWS_DATABASE)))
-    .filter((file) => runsOnPostgres(readFileSync(file, 'utf8')));
-}
-
-function runsOnPostgres(source: string): boolean {
-  return MARKS_DATABASE.test(source) || !USES_SQLITE.test(source);
+/** The files that say so. Stops for one that ignores `TEST_DATABASE`. */
+function repeatedOn(database: Repeat): string[] {
+  const chosen = testFiles([join(root, 'test')]).filter((file) =>
+    repeatsOf(readFileSync(file, 'utf8'))[tier].includes(database),
+  );
+  const same = chosen.find((file) => !importedBy(file).has(join(root, 'test', KNOWS_DATABASE)));
+  return same === undefined ? chosen : stop(`${same} does the same on every database, so it needs no repeat.`);
 }
 
 /** Runs the jobs concurrently and prints the result of each. Prints the complete output if tests were selected by name. */
@@ -201,7 +193,7 @@ async function run({ name, args, env = {} }: Job): Promise<Result> {
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: PROCESS_TIMEOUT_MS,
     // All processes share compiled code.
-    env: { NODE_COMPILE_CACHE: join(temporary, 'compiled'), TMPDIR: temporary, ...process.env, ...env },
+    env: { TMPDIR: temporary, ...process.env, NODE_COMPILE_CACHE: join(temporary, 'compiled'), ...env },
   });
   running.add(child);
   let output = '';
@@ -218,7 +210,7 @@ async function run({ name, args, env = {} }: Job): Promise<Result> {
   return { name, problem, output };
 }
 
-function testJob(group: readonly string[], env: Readonly<Record<string, string>>): Job {
+function testJob(group: readonly string[], settings: Readonly<Record<string, string>>): Job {
   const [first = '', ...more] = group.map((file) => relative(join(root, 'test'), file));
   // Before Node 23.6 the option had another name.
   const isolation = process.versions.node.startsWith('22.') ? '--experimental-test-isolation' : '--test-isolation';
@@ -227,9 +219,9 @@ function testJob(group: readonly string[], env: Readonly<Record<string, string>>
     args: [
       ...['--disable-warning=ExperimentalWarning', '--test', `${isolation}=none`, `--test-timeout=${TEST_TIMEOUT_MS}`],
       // Not with --import, because then every thread would load it too.
-      ...['--test-reporter=spec', join(root, 'scripts', 'deadline.ts'), ...group],
+      ...['--test-reporter=spec', ...FIRST.map((name) => join(root, name)), ...group],
     ],
-    env,
+    env: group.some(isSlowFile) ? { TMPDIR: temporaryOnDisk, ...settings } : settings,
   };
 }
 
@@ -253,7 +245,7 @@ function grouped(files: readonly string[]): string[][] {
 function skippedNote(): string {
   const without = chosen.length - files.length;
   const tests = results.reduce((sum, { output }) => sum + Number(/^ℹ skipped (\d+)$/m.exec(output)?.[1] ?? 0), 0);
-  const onSqliteOnly = isWhole && onPostgres.length === 0 ? ', and all runs on PostgreSQL' : '';
+  const onSqliteOnly = isWhole && repeated.length === 0 ? ', and all runs on PostgreSQL' : '';
   if (missing.length === 0 || (without === 0 && tests === 0 && onSqliteOnly === '')) return '';
   return `Skipped: ${without} files and ${tests} tests${onSqliteOnly}. ${describeMissing(missing)}.\n`;
 }
@@ -303,6 +295,13 @@ function coverageArgs(): string[] {
 function isTypesOnly(file: string): boolean {
   const code = stripTypeScriptTypes(readFileSync(file, 'utf8'));
   return code.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*|\bexport \{\s*\}|;/g, '').trim() === '';
+}
+
+/** Some tests run programs as another user, who must get in. */
+function makeTemporary(within: string): string {
+  const folder = mkdtempSync(join(within, 'test-suite-'));
+  chmodSync(folder, 0o755);
+  return folder;
 }
 
 /** Whether the folder has enough space and can run programs, which some systems forbid. */

@@ -35,7 +35,7 @@ import { isObject, textProblem, validate } from './kernel/validation.ts';
 import type { Administration } from './resources/administration.ts';
 import type { BodyOf, InputReader, MergePatch } from './resources/input.ts';
 import type { Services } from './services/services.ts';
-import type { Beside } from './store/resource.ts';
+import type { Beside } from './store/port/resource.ts';
 import { type Acknowledge, acknowledgeInput } from './webhooks/acknowledge.ts';
 import type { Deliveries } from './webhooks/deliveries.ts';
 import { type EndpointBody, endpointReader, rotateApiKeyInput, rotateInput } from './webhooks/endpoint-schema.ts';

@@ -26,7 +26,7 @@ import { logAuditHead } from './housekeeping/audit-head.ts';
 import { createHousekeeping } from './housekeeping/housekeeping.ts';
 import type { Retention } from './housekeeping/retention.ts';
 import { watchStorage } from './housekeeping/storage-watch.ts';
-import { administration, authorizationServer } from './http/api-routes.ts';
+import { administration, authorizationServer, customerAdministration } from './http/api-routes.ts';
 import { createRouteFor } from './http/customer-routes.ts';
 import { createRemoteAddress } from './http/request.ts';
 import { eventCatalogueRoutes } from './http/routes/event-catalogue.ts';
@@ -53,7 +53,7 @@ import { type ProgramServices, readingServices, refusingUnfitTexts } from './pro
 import { type Composed, type ComposeOptions, compose } from './services/compose.ts';
 import { type CustomerServices, createCustomerServices } from './services/customer-services.ts';
 import type { Services } from './services/services.ts';
-import type { NewInstance } from './store/instances.ts';
+import type { NewInstance } from './store/port/instances.ts';
 
 export { actingOf } from './access/callers.ts';
 export { type Config, ConfigurationError, defaultConfig, type Options, readConfig } from './config/config.ts';
@@ -186,13 +186,13 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
   const signInPath = (): string | null => (address === null ? null : '/sign-in');
   // Ends streams and waits: otherwise a stop would wait for the viewers of live pages and for readers of records.
   const stopping = new AbortController();
-  const api = { clock, publicUrl: issuer, dispatcher, log, gate, stopping: stopping.signal };
+  const api = { clock, publicUrl: issuer, gate, stopping: stopping.signal };
   const described = [
     ...authorizationServer({
       ...{ ...composed, gate, issuer, knownAddress, signInPath },
       ...{ signInInvited: portal.signInInvited, stylesheet: portal.stylesheet, customersLook: portal.customersLook },
     }),
-    ...administration({ ...api, services, store, testDelivery }),
+    ...administration({ ...api, services, store, testDelivery, dispatcher, log }),
     ...metricsRoutes({ metrics, gate }),
     ...eventCatalogueRoutes({ eventTypes: store.eventTypes, gate }),
   ];
@@ -224,7 +224,7 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
     // SQLite needs none: nothing can be read before it is durable.
     ...(instances !== null && { confirm: store.confirm }),
     routes: [...routes, ...portal.pages],
-    routeFor: createRouteFor((customerId) => administration({ ...api, ...ofCustomer(customerId) })),
+    routeFor: createRouteFor((customerId) => customerAdministration({ ...api, ...ofCustomer(customerId) })),
     observe: [metrics.observeRequest, figures.observeRequest],
   });
   const listener = createListener({ handler, tls: certificate.tls, clock, log });

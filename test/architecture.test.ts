@@ -33,6 +33,14 @@ const ROOMS: Readonly<Record<string, string>> = {
     'access config customers data delivery domain events http kernel observe resources services store webhooks wire',
   cli: 'access config customers data delivery domain events kernel observe outbound receiver resources services store webhooks wire',
 };
+/** The same for the rooms of the store, and for the file beside them. */
+const STORE: Readonly<Record<string, string>> = {
+  port: '',
+  'customer-store.ts': 'port',
+  shared: 'port',
+  sqlite: 'port shared',
+  postgres: 'port shared',
+};
 /** The rooms that know the database behind the store: they open, copy and examine its file. */
 const KNOW_SQLITE = ['store', 'data', 'cli'];
 /** A thread opens its own connection. */
@@ -41,8 +49,8 @@ const KNOW_SQLITE_TOO = ['delivery/large-bodies-thread.ts'];
 /** Exported names that several files share on purpose, and the reason. */
 const SHARED_NAMES: Readonly<Record<string, string>> = {
   'The same part of each database':
-    'Connection Migration SCHEMA_HISTORY SCHEMA_VERSION SchemaHistory SchemaVerdict createSchema erasureStore eventStore examineSchema ' +
-    'migrate portError stateHistoryStore tokenStore watchAccess',
+    'Connection Migration SCHEMA_HISTORY SCHEMA_VERSION SchemaHistory SchemaVerdict createSchema dispatchStore employeeReads erasureStore ' +
+    'eventStore eventTypeReads examineSchema migrate portError stateHistoryStore tokenStore watchAccess',
   'The same function with the means of Node and of WebCrypto': 'equalText hmacSha256Base64 sha256Base64',
   'A public name of the package for receivers, which has no part of the service': 'Answer Delivery Refusal RefusalCode',
   'A resource at each border: its table, its schema, its commands and its pages':
@@ -51,10 +59,12 @@ const SHARED_NAMES: Readonly<Record<string, string>> = {
     'Listener OPERATOR Owner Place Progress RequestContext Route Session Table createListener number oneOf originOf readActivity table text',
 };
 /** Exported types that hide a type of TypeScript or of Node. */
-const HIDING: readonly string[] = ['store/database.ts: Parameters'];
+const HIDING: readonly string[] = ['store/port/database.ts: Parameters'];
 /** Types of TypeScript, beside the globals of Node. */
 const UTILITY_TYPES =
   'Awaited Exclude Extract InstanceType Iterable NonNullable Omit Parameters Partial Pick Readonly Record Required ReturnType';
+/** The layers of src/portal, from the bottom. The entities are in between: they import the first three, and each other without a circle. */
+const PORTAL_LAYERS = ['parts', 'frame', 'record', null, 'customer-frame'] as const;
 
 const ROOT_FILES_MAX = 6;
 const FOLDER_FILES_MAX = 30;
@@ -85,6 +95,21 @@ describe('the layout of src/', () => {
     assert.deepEqual(refused.map(shown), []);
   });
 
+  it('keeps the two databases apart: the rooms of the store import only what their table allows', () => {
+    const used = new Set<string>();
+    const refused = imports.filter(({ from, to }) => {
+      const [room, target] = [storeRoomOf(from), storeRoomOf(to)];
+      if (room === null || target === null || room === target) return false;
+      used.add(`${room} ${target}`);
+      return !(STORE[room] ?? '').split(' ').includes(target);
+    });
+    assert.deepEqual(refused.map(shown), []);
+    const unused = Object.entries(STORE).flatMap(([room, targets]) =>
+      targets.split(' ').filter((target) => target !== '' && !used.has(`${room} ${target}`)),
+    );
+    assert.deepEqual(unused, []);
+  });
+
   it('has no two rooms that import each other: each imports only rooms above it in the table', () => {
     const above = new Set<string>();
     const upwards = Object.entries(ROOMS).flatMap(([room, targets]) => {
@@ -93,6 +118,19 @@ describe('the layout of src/', () => {
       return below.map((target) => `${room} imports ${target}`);
     });
     assert.deepEqual(upwards, []);
+  });
+
+  it('lets each layer of src/portal import only those below it: parts, frame, record, the entities, the frame of customers', () => {
+    const layerOf = (file: string): number => {
+      const [, folder = ''] = file.split('/');
+      const at = (PORTAL_LAYERS as readonly (string | null)[]).indexOf(folder);
+      return at === -1 ? PORTAL_LAYERS.indexOf(null) : at;
+    };
+    const below = imports.filter(({ from, to }) => /^portal\/.+\//.test(from) && /^portal\//.test(to));
+    assert.ok(below.length > 500);
+    assert.deepEqual(below.filter(({ from, to }) => layerOf(to) > layerOf(from)).map(shown), []);
+    const beside = files.filter((file) => /^portal\/[^/]+$/.test(file));
+    assert.deepEqual(beside, ['portal/portal.ts']);
   });
 
   it('lets only the rooms that open the database file import the SQLite driver', () => {
@@ -170,6 +208,11 @@ function shown({ from, to, typeOnly }: Import): string {
 /** Null for the files at the top of src/. */
 function roomOf(file: string): string | null {
   return file.includes('/') ? (file.split('/')[0] as string) : null;
+}
+
+/** `port` for a file in store/port/. Null outside the store. */
+function storeRoomOf(file: string): string | null {
+  return file.startsWith('store/') ? (file.split('/')[1] as string) : null;
 }
 
 /** Relative imports and re-exports, dynamic ones included. */

@@ -12,6 +12,7 @@ import { growthBench } from './benches/growth.ts';
 import { guardBench } from './benches/guard.ts';
 import { isolationBench } from './benches/isolation.ts';
 import { memoryBench } from './benches/memory.ts';
+import { sharesBench } from './benches/shares.ts';
 import { startBench } from './benches/start.ts';
 import { tokenBench } from './benches/token.ts';
 import { describeMachine } from './harness/machine.ts';
@@ -30,6 +31,7 @@ const BENCHES: Readonly<Record<BenchName, readonly Bench[]>> = {
   delivery: [deliveryBench, encryptedBench],
   growth: [growthBench],
   isolation: [isolationBench],
+  shares: [sharesBench],
   memory: [memoryBench],
   start: [startBench],
 };

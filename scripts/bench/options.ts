@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util';
 
 /** What can be asked for, in the order in which it runs. */
-export const NAMES = ['token', 'guard', 'delivery', 'growth', 'isolation', 'memory', 'start'] as const;
+export const NAMES = ['token', 'guard', 'delivery', 'growth', 'isolation', 'shares', 'memory', 'start'] as const;
 export type BenchName = (typeof NAMES)[number];
 
 export type Options = {
@@ -19,7 +19,7 @@ export type Options = {
 export const USAGE = `usage: npm run bench -- [${NAMES.join('|')} …] [options]
        npm run bench -- report
 
-Without a name: all of them, in less than 15 minutes. \`report\` measures nothing and writes the report of the last measurements.
+Without a name: all of them, in less than 20 minutes. \`report\` measures nothing and writes the report of the last measurements.
 
   --write-report     write docs/benchmarks.md afterwards, of the newest result of every benchmark
   --rounds <n>       how often everything is measured (5)

@@ -25,8 +25,8 @@ import {
 import { type Administration, administer, type Stamp } from '../resources/administration.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import { CUSTOMER_FILTER, choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
-import type { Beside } from '../store/resource.ts';
-import type { Store } from '../store/store.ts';
+import type { Beside } from '../store/port/resource.ts';
+import type { Store } from '../store/port/store.ts';
 import { isScopeOfOperator } from './built-in.ts';
 import { requireRightsOfApplication } from './containment.ts';
 

@@ -10,7 +10,7 @@ import { hashCredential, tokenRowKey } from '../domain/credential.ts';
 import type { Clock } from '../kernel/ids.ts';
 import { AUTHORIZATION_BYTES } from '../kernel/limits/limits.ts';
 import { type FieldProblem, PROBLEMS_MAX, Refusal } from '../kernel/refusal.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store/port/store.ts';
 import { type Caller, createCallers } from './callers.ts';
 
 export type { Caller } from './callers.ts';
@@ -111,6 +111,16 @@ export function requireScope(
   if (!holder.permissions.includes(permission)) {
     throw insufficientPermission(`the user ${holder.userName} lacks the permission ${permission}`);
   }
+}
+
+/** Throws 401 for a caller of a customer, whatever scopes it holds: the route serves only the operator. */
+export function requireOperator({ customerId }: Pick<Caller, 'customerId'>): void {
+  if (customerId !== null) throw operatorOnly();
+}
+
+/** Refuses a caller of a customer. */
+export function operatorOnly(): Refusal {
+  return insufficientPermission('this is only for applications of the operator');
 }
 
 /** Refuses a request that no rule of the catalogue matches. */

@@ -21,9 +21,9 @@ import {
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { isObject } from '../kernel/validation.ts';
 import type { Vault } from '../kernel/vault.ts';
-import { ConstraintViolation, retryStale, StaleWrite } from '../store/errors.ts';
-import type { ShortLivedValues } from '../store/short-lived.ts';
-import type { Store } from '../store/store.ts';
+import { ConstraintViolation, retryStale, StaleWrite } from '../store/port/errors.ts';
+import type { ShortLivedValues } from '../store/port/short-lived.ts';
+import type { Store } from '../store/port/store.ts';
 
 /** `origin` is the browser's, checked to be the portal's. `visitor` is the secret that its forms are bound to. */
 type Place = { readonly origin: string; readonly visitor: string };

@@ -19,8 +19,8 @@ import { type FieldProblem, Refusal, refuseFields } from '../kernel/refusal.ts';
 import { displayName, id, instant, isoInstant, textSchema } from '../kernel/schemas.ts';
 import { type Administration, administer } from '../resources/administration.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
-import { ConstraintViolation } from '../store/errors.ts';
-import type { Store } from '../store/store.ts';
+import { ConstraintViolation } from '../store/port/errors.ts';
+import type { Store } from '../store/port/store.ts';
 import { BUILT_IN_PREFIXES, BUILT_IN_PRODUCTS } from './built-in.ts';
 import { requireRightsOfOffer, requireRightsOfRules } from './containment.ts';
 

@@ -4,7 +4,7 @@ import type { ScopeHolder } from '../domain/application.ts';
 import { type Catalogue, matchRule, type RuleMatch } from '../domain/catalogue.ts';
 import { canonicalPath } from '../domain/path.ts';
 import { REACH_PAGE } from '../kernel/limits/limits.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store/port/store.ts';
 
 export type Reach =
   /** Nobody: no rule matches, or the path is ambiguous. */

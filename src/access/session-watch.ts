@@ -1,7 +1,7 @@
 /** Tells long-lived connections, such as live pages, when their session ends. */
 import type { Clock } from '../kernel/ids.ts';
 import { SESSION_IDLE_MS, SESSION_WATCH_MS } from '../kernel/limits/portal.ts';
-import type { SessionStore } from '../store/access.ts';
+import type { SessionStore } from '../store/port/access.ts';
 import type { Sessions } from './sessions.ts';
 
 export type SessionWatch = {

@@ -11,8 +11,8 @@ import type { PortalRole, Session, SignedIn, SignInMethod, User } from '../domai
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
 import { SESSION_MS, SESSION_SEEN_EVERY_MS, USER_AGENT_KEPT_LENGTH } from '../kernel/limits/portal.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
-import { DatabaseUnavailable, retryStale } from '../store/errors.ts';
-import type { Store } from '../store/store.ts';
+import { DatabaseUnavailable, retryStale } from '../store/port/errors.ts';
+import type { Store } from '../store/port/store.ts';
 import { requireRightsOfUser } from './containment.ts';
 import type { ChosenPassword } from './invitations.ts';
 import { hashPassword, passwordProblem, verifyPassword } from './password.ts';

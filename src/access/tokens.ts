@@ -8,9 +8,9 @@ import { type Clock, type Ids, type Random, rowKeyTime } from '../kernel/ids.ts'
 import { CLIENTS_CACHED, CLIENTS_CACHED_BYTES } from '../kernel/limits/limits.ts';
 import { bytesOfTexts, createVersionedCache } from '../kernel/lru.ts';
 import { Refusal } from '../kernel/refusal.ts';
-import type { Answer } from '../store/database.ts';
-import { retryStale, StaleWrite } from '../store/errors.ts';
-import type { Store } from '../store/store.ts';
+import type { Answer } from '../store/port/database.ts';
+import { retryStale, StaleWrite } from '../store/port/errors.ts';
+import type { Store } from '../store/port/store.ts';
 import { findGrant } from './gate.ts';
 
 export type ClientCredentials = { readonly clientId: string; readonly clientSecret: string };

@@ -1,7 +1,7 @@
 /** `sallyport audit …`: checks the audit log. */
 import { openToRead } from '../data/open.ts';
-import { headText, parseHead } from '../store/audit.ts';
-import { auditStore } from '../store/sql/audit.ts';
+import { headText, parseHead } from '../store/port/audit.ts';
+import { auditStore } from '../store/shared/audit.ts';
 import type { CommandGroup } from './command.ts';
 import { CommandError, UsageError } from './errors.ts';
 import { printRecord } from './output.ts';

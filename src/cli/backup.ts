@@ -11,7 +11,7 @@ import { opensWith } from '../data/restore.ts';
 import { randomBytes } from '../kernel/ids.ts';
 import { strangerText } from '../kernel/private-file.ts';
 import { createVault } from '../kernel/vault.ts';
-import { settingStore } from '../store/sql/settings.ts';
+import { settingStore } from '../store/shared/settings.ts';
 import { RESTORE_ADVICE, tellsDamage } from '../store/sqlite/damage.ts';
 import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
 import type { CommandGroup } from './command.ts';

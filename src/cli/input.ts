@@ -6,7 +6,7 @@ import { EVENT_REQUEST_BYTES, PAGE_DEFAULT, PAGE_MAX } from '../kernel/limits/li
 import { blankEndProblem } from '../kernel/schemas.ts';
 import { isObject } from '../kernel/validation.ts';
 import { type ListRules, parseCursor, parseFilter, parseSort, sortsOf } from '../resources/list-rules.ts';
-import type { After, Filter } from '../store/resource.ts';
+import type { After, Filter } from '../store/port/resource.ts';
 import type { Invocation, Option } from './command.ts';
 import { CommandError, UsageError } from './errors.ts';
 

@@ -9,7 +9,7 @@ import { parseEntityTags } from '../resources/entity-tag.ts';
 import type { InputReader } from '../resources/input.ts';
 import { cursorBehind, type ListRules } from '../resources/list-rules.ts';
 import type { Composed } from '../services/compose.ts';
-import type { Filter } from '../store/resource.ts';
+import type { Filter } from '../store/port/resource.ts';
 import type { Command, Invocation, Operand, Option } from './command.ts';
 import { CommandError, didYouMean, UsageError } from './errors.ts';
 import { listOptions, readJsonObject, readListOptions } from './input.ts';

@@ -20,8 +20,8 @@ import { displayName, id, instant, isoInstant, plainText } from '../kernel/schem
 import { type Administration, administer } from '../resources/administration.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import { choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
-import type { Store } from '../store/store.ts';
-import type { WebhookStart } from '../store/webhooks.ts';
+import type { Store } from '../store/port/store.ts';
+import type { WebhookStart } from '../store/port/webhooks.ts';
 
 const metadata = z
   .record(plainText(METADATA_NAME_MAX_LENGTH), z.string().max(METADATA_VALUE_MAX_LENGTH))

@@ -22,9 +22,9 @@ import { originOf } from '../kernel/origin.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { instant, urlPattern } from '../kernel/schemas.ts';
 import { refuseChanged } from '../resources/entity-tag.ts';
-import { ConstraintViolation, retryStale, StaleWrite } from '../store/errors.ts';
-import type { Beside } from '../store/resource.ts';
-import type { Store } from '../store/store.ts';
+import { ConstraintViolation, retryStale, StaleWrite } from '../store/port/errors.ts';
+import type { Beside } from '../store/port/resource.ts';
+import type { Store } from '../store/port/store.ts';
 import { type Customers, viewCustomer } from './customers.ts';
 
 export const portalLinkInput = z

@@ -4,8 +4,8 @@ import type { Customer } from '../domain/customer.ts';
 import { type CsvValue, csvLine } from '../kernel/csv.ts';
 import { USAGE_CSV_ROWS_MAX, USAGE_DAYS_DEFAULT, USAGE_KEPT_DAYS } from '../kernel/limits/customers.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
-import type { Store } from '../store/store.ts';
-import { addUsage, DAY_MS, dayOf, type ListedUsage, noUsage, USAGE_COUNTS, type Usage } from '../store/usage.ts';
+import type { Store } from '../store/port/store.ts';
+import { addUsage, DAY_MS, dayOf, type ListedUsage, noUsage, USAGE_COUNTS, type Usage } from '../store/port/usage.ts';
 import type { Customers } from './customers.ts';
 
 const count = (description: string) => z.int().meta({ description });

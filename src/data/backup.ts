@@ -1,6 +1,6 @@
 /** Writes backups, and checks whether a file is a complete one. */
 import { statSync } from 'node:fs';
-import { auditStore } from '../store/sql/audit.ts';
+import { auditStore } from '../store/shared/audit.ts';
 import { damages, RESTORE_ADVICE } from '../store/sqlite/damage.ts';
 import { copyPages, writeWhole } from '../store/sqlite/driver/copy.ts';
 import {

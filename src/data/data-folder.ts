@@ -15,9 +15,9 @@ import type { Log } from '../kernel/log.ts';
 import { makePrivateFile, strangerText } from '../kernel/private-file.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { createVault, type Vault } from '../kernel/vault.ts';
-import { largestRowKey } from '../store/sql/row-keys.ts';
-import { firstCredentialStore } from '../store/sql/settings.ts';
-import { createStore } from '../store/sql/store.ts';
+import type { Store } from '../store/port/store.ts';
+import { largestRowKey } from '../store/shared/row-keys.ts';
+import { firstCredentialStore } from '../store/shared/settings.ts';
 import { damages, damagesAtStart, lacksLog, RESTORE_ADVICE, tellsDamage } from '../store/sqlite/damage.ts';
 import {
   createSchema,
@@ -30,7 +30,7 @@ import {
 } from '../store/sqlite/driver/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
 import type { ThreadEvents } from '../store/sqlite/driver/thread-writer.ts';
-import type { Store } from '../store/store.ts';
+import { createSqliteStore } from '../store/sqlite/store.ts';
 import { type Data, DataFolderError, masterKeyPath, masterKeyPrefix, type Storage, withFirstStart } from './data.ts';
 import { createDownloads, removeDownload } from './download.ts';
 import { type FolderLock, LOCK_FILE, lockFolder } from './folder-lock.ts';
@@ -111,7 +111,7 @@ async function openStore(
   const random = randomBytes;
   const ids = createIds(clock, random, await largestRowKey(db));
   const vault = createVault(masterKey, random);
-  const store = createStore(db, vault, ids);
+  const store = createSqliteStore(db, vault, ids);
   const firstCredentials = firstCredentialStore(db, vault);
   // The first user is created after the master key check, which only the server may write.
   if (lock === null && (await store.users.isEmpty())) throw notStarted(config);

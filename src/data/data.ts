@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { type Config, settingPrefix } from '../config/config.ts';
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
 import type { Vault } from '../kernel/vault.ts';
-import type { Database, DatabaseSource } from '../store/database.ts';
-import type { FirstCredentialStore } from '../store/settings.ts';
-import type { Store } from '../store/store.ts';
+import type { Database, DatabaseSource } from '../store/port/database.ts';
+import type { FirstCredentialStore } from '../store/port/settings.ts';
+import type { Store } from '../store/port/store.ts';
 import type { Downloads } from './download.ts';
 
 export type Data = {

@@ -16,8 +16,8 @@ import { hashCredential, mintCredential } from '../domain/credential.ts';
 import type { User } from '../domain/user.ts';
 import type { Ids } from '../kernel/ids.ts';
 import { TOKEN_VALIDITY_DEFAULT_SECONDS } from '../kernel/limits/limits.ts';
-import { ConstraintViolation } from '../store/errors.ts';
-import type { PendingCredentials } from '../store/settings.ts';
+import { ConstraintViolation } from '../store/port/errors.ts';
+import type { PendingCredentials } from '../store/port/settings.ts';
 import type { Data, FirstCredentials } from './data.ts';
 
 const ADMIN_USER_NAME = 'admin';

@@ -4,9 +4,9 @@
  */
 import { hash } from 'node:crypto';
 import type { AuditEntry } from '../domain/audit.ts';
-import type { Database, Row, SqlValue, Statement } from '../store/database.ts';
-import { ConstraintViolation, StaleWrite } from '../store/errors.ts';
-import { auditStatement } from '../store/sql/audit.ts';
+import type { Database, Row, SqlValue, Statement } from '../store/port/database.ts';
+import { ConstraintViolation, StaleWrite } from '../store/port/errors.ts';
+import { auditStatement } from '../store/shared/audit.ts';
 
 /** A table and its primary key. A table comes after the tables that it refers to. */
 type KeyedTable = {

@@ -1,6 +1,6 @@
 /** Opens the data that the settings name: a data folder with an SQLite database, or a PostgreSQL database. */
 import type { Config } from '../config/config.ts';
-import type { Database } from '../store/database.ts';
+import type { Database } from '../store/port/database.ts';
 import { openSqlite } from '../store/sqlite/driver/sqlite.ts';
 import type { Data } from './data.ts';
 import { databasePath, type Opening, openFolder, requireDatabase } from './data-folder.ts';

@@ -12,16 +12,16 @@ import { type Clock, createIds, randomBytes } from '../kernel/ids.ts';
 import { POSTGRES_ANSWER_MS } from '../kernel/limits/postgres.ts';
 import type { Secret } from '../kernel/secret.ts';
 import { createVault } from '../kernel/vault.ts';
-import { ConstraintViolation, DatabaseUnavailable } from '../store/errors.ts';
+import { ConstraintViolation, DatabaseUnavailable } from '../store/port/errors.ts';
+import type { Store } from '../store/port/store.ts';
 import { openDatabaseClock } from '../store/postgres/clock.ts';
 import type { PostgresDatabase } from '../store/postgres/driver/postgres.ts';
 import { ensurePartitions, PARTITIONS_AHEAD_MS } from '../store/postgres/partitions.ts';
 import { createSchema, examineSchema, migrate, SCHEMA_HISTORY, type SchemaHistory } from '../store/postgres/schema.ts';
 import { serverFacts, serverProblem } from '../store/postgres/server.ts';
 import { createPostgresStore } from '../store/postgres/store.ts';
-import { largestRowKey } from '../store/sql/row-keys.ts';
-import { firstCredentialStore } from '../store/sql/settings.ts';
-import type { Store } from '../store/store.ts';
+import { largestRowKey } from '../store/shared/row-keys.ts';
+import { firstCredentialStore } from '../store/shared/settings.ts';
 import {
   type Data,
   DataFolderError,

@@ -5,8 +5,8 @@ import type { AuditEntry } from '../domain/audit.ts';
 import type { Random } from '../kernel/ids.ts';
 import { moveFile } from '../kernel/private-file.ts';
 import { createVault } from '../kernel/vault.ts';
-import { auditStatement } from '../store/sql/audit.ts';
-import { settingStore } from '../store/sql/settings.ts';
+import { auditStatement } from '../store/shared/audit.ts';
+import { settingStore } from '../store/shared/settings.ts';
 import { copyPages, intoOneFile, writeWhole } from '../store/sqlite/driver/copy.ts';
 import {
   examineSchema,

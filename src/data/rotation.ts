@@ -10,11 +10,11 @@ import type { AuditEntry } from '../domain/audit.ts';
 import type { Random } from '../kernel/ids.ts';
 import { moveFile } from '../kernel/private-file.ts';
 import { createVault, type Vault } from '../kernel/vault.ts';
-import type { Database, Statement } from '../store/database.ts';
-import { resealReplies } from '../store/sql/access/kept-replies.ts';
-import { auditStatement } from '../store/sql/audit.ts';
-import { knownKeyStatement, resealSettings, settingStore } from '../store/sql/settings.ts';
-import { endpointTable } from '../store/sql/webhooks/endpoints.ts';
+import type { Database, Statement } from '../store/port/database.ts';
+import { resealReplies } from '../store/shared/access/kept-replies.ts';
+import { auditStatement } from '../store/shared/audit.ts';
+import { knownKeyStatement, resealSettings, settingStore } from '../store/shared/settings.ts';
+import { endpointTable } from '../store/shared/webhooks/endpoints.ts';
 import { makeMasterKey, readMasterKey } from './master-key.ts';
 
 type Rotation = {

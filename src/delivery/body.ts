@@ -3,8 +3,8 @@
 import type { DeliveryTarget, LogRecord } from '../domain/batch.ts';
 import { type EnvelopeRecord, encryptionNeed } from '../domain/event.ts';
 import { type Failure, failure } from '../domain/outcome.ts';
-import type { ReadRecords } from '../store/dispatch.ts';
-import { DatabaseUnavailable } from '../store/errors.ts';
+import type { ReadRecords } from '../store/port/dispatch.ts';
+import { DatabaseUnavailable } from '../store/port/errors.ts';
 import {
   type ContentHeaders,
   contentHeaders,

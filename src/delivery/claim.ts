@@ -17,9 +17,9 @@ import type { Clock, Ids } from '../kernel/ids.ts';
 import { FULL_PAUSE_MS, LEASE_MARGIN_MS, OAUTH_TIMEOUT_MS, WAITING_READ_MAX } from '../kernel/limits/delivery.ts';
 import { BATCH_BYTES } from '../kernel/limits/limits.ts';
 import type { Log } from '../kernel/log.ts';
-import { NEVER, type WaitingRecord } from '../store/dispatch.ts';
-import { StaleWrite } from '../store/errors.ts';
-import type { Store } from '../store/store.ts';
+import { NEVER, type WaitingRecord } from '../store/port/dispatch.ts';
+import { StaleWrite } from '../store/port/errors.ts';
+import type { Store } from '../store/port/store.ts';
 import { isSequential, LOOK_NOW, recordsOf, type Scheduler, whenSettled } from './scheduler.ts';
 
 /** A claim to write, and the jobs that are under a lease once it is written. */

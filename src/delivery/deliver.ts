@@ -17,7 +17,7 @@ import {
 import type { Log } from '../kernel/log.ts';
 import { heavyTurns, type Turns } from '../kernel/turns.ts';
 import { type Cancellation, cancel, createCancellation } from '../outbound/transport.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store/port/store.ts';
 import {
   type BatchBody,
   type BodyOrFailure,

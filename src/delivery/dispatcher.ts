@@ -25,8 +25,8 @@ import {
 } from '../kernel/limits/delivery.ts';
 import { DRAIN_MS } from '../kernel/limits/limits.ts';
 import type { Log } from '../kernel/log.ts';
-import { DatabaseUnavailable, mayBeCommitted, StaleWrite, type UnavailableReason } from '../store/errors.ts';
-import type { Store } from '../store/store.ts';
+import { DatabaseUnavailable, mayBeCommitted, StaleWrite, type UnavailableReason } from '../store/port/errors.ts';
+import type { Store } from '../store/port/store.ts';
 import { claimWork } from './claim.ts';
 import { createDeliver } from './deliver.ts';
 import type { LargeBodies } from './large-bodies.ts';

@@ -11,7 +11,7 @@ import {
   LARGE_BODY_ANSWER_MS,
   LARGE_BODY_TRIES,
 } from '../kernel/limits/delivery.ts';
-import type { DatabaseSource } from '../store/database.ts';
+import type { DatabaseSource } from '../store/port/database.ts';
 import type { BatchBody, BatchBodyRequest } from './body.ts';
 
 export type LargeBodies = {

@@ -10,7 +10,7 @@ import {
   RECORDS_LOOK_SHARE,
   RECORDS_WAITING_PER_CUSTOMER,
 } from '../kernel/limits/delivery.ts';
-import type { PullStore } from '../store/pull.ts';
+import type { PullStore } from '../store/port/pull.ts';
 
 export type LogWatch = {
   /** There may be new records. */

@@ -5,7 +5,7 @@
 
 import { INSTANCE_LEASE_MARGIN_MS, INSTANCE_LEASE_MS, SHARE_EXCESS } from '../kernel/limits/instances.ts';
 import type { Log } from '../kernel/log.ts';
-import type { InstanceStore, NewInstance, Renewal } from '../store/instances.ts';
+import type { InstanceStore, NewInstance, Renewal } from '../store/port/instances.ts';
 
 export type Membership = {
   /** Joins. `listener` is told what the dispatcher must do. */

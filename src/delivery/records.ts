@@ -15,7 +15,7 @@ import {
   RECORDS_WAIT_MAX_SECONDS,
 } from '../kernel/limits/delivery.ts';
 import { Refusal } from '../kernel/refusal.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store/port/store.ts';
 import { refuseStoppedPull } from '../webhooks/acknowledge.ts';
 import { isExpired } from '../webhooks/keys.ts';
 import { makeBody, someMustBeEncrypted } from './body.ts';

@@ -17,9 +17,9 @@ import {
 } from '../kernel/limits/delivery.ts';
 import type { Log } from '../kernel/log.ts';
 import { createLru } from '../kernel/lru.ts';
-import { NEVER } from '../store/dispatch.ts';
-import { ConstraintViolation, mayBeCommitted, StaleWrite } from '../store/errors.ts';
-import type { Store } from '../store/store.ts';
+import { NEVER } from '../store/port/dispatch.ts';
+import { ConstraintViolation, mayBeCommitted, StaleWrite } from '../store/port/errors.ts';
+import type { Store } from '../store/port/store.ts';
 import { idleAt, type PlannedClaim, planClaim, stopReason } from './claim.ts';
 import type { Scheduler } from './scheduler.ts';
 

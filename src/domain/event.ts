@@ -12,8 +12,8 @@ export const OPERATOR_ONLY: Audience = '';
 export type EventDraft = {
   readonly type: string;
   readonly audience: Audience;
-  readonly data: Readonly<Record<string, unknown>>;
-  /** The data as JSON that a publisher sent; default: as `JSON.stringify` writes it. */
+  /** Or its JSON, as a publisher sent it. */
+  readonly data?: Readonly<Record<string, unknown>> | undefined;
   readonly dataJson?: string | undefined;
   readonly subject?: string | null | undefined;
   readonly correlationId?: string | null | undefined;
@@ -37,7 +37,7 @@ export function makeEvent(draft: EventDraft, { ids, now }: { readonly ids: Ids; 
 
 /** Employee events are about the employee, no matter who publishes them (contract §4). */
 function subjectOf({ type, data }: Pick<EventDraft, 'type' | 'data'>): string | null {
-  return type.startsWith(EMPLOYEE_CATEGORY) && typeof data.userId === 'string' ? data.userId : null;
+  return type.startsWith(EMPLOYEE_CATEGORY) && typeof data?.userId === 'string' ? data.userId : null;
 }
 
 /** An event before it is stored. */

@@ -161,7 +161,7 @@ export function stateReasonText({
 }
 
 /**
- * The reason for subscribers of `webhook.*`, who may be other customers: the code, and the status that the endpoint answered. Only those
+ * The reason for subscribers of `webhook.*`, who may be other customers: the code, and the status that the endpoint answered. Only callers
  * who may read the webhook see the rest of the answer.
  */
 function toldReason(progress: Pick<Progress, 'stateReason' | 'stateDetail'>): string | null {

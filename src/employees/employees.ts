@@ -12,9 +12,9 @@ import { emailAddress, id, instant, isoInstant, plainText } from '../kernel/sche
 import { refusingDuplicates } from '../resources/administration.ts';
 import { refuseOtherTag, versionTags } from '../resources/entity-tag.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
-import { retryStale } from '../store/errors.ts';
-import type { Beside, Filter } from '../store/resource.ts';
-import type { Store } from '../store/store.ts';
+import { retryStale } from '../store/port/errors.ts';
+import type { Beside, Filter } from '../store/port/resource.ts';
+import type { Store } from '../store/port/store.ts';
 
 const personName = plainText(200);
 const reference = plainText(128);

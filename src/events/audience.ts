@@ -3,7 +3,7 @@ import { THOUSANDTHS, type WantedEvents } from '../domain/allowance.ts';
 import { type Accepted, type Audience, EVERYONE, type NewEvent, OPERATOR_ONLY } from '../domain/event.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
 import { type FieldProblem, Refusal, refuseField } from '../kernel/refusal.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store/port/store.ts';
 
 type Asked = {
   readonly customerId?: string | null | undefined;

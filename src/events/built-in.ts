@@ -1,8 +1,8 @@
 /** Sallyport's own event types (contract §4): read-only, compared with the stored ones at every start. */
 import { isDeepStrictEqual } from 'node:util';
 import { EMPLOYEE_CATEGORY, type EventType } from '../domain/event.ts';
-import { ConstraintViolation } from '../store/errors.ts';
-import type { Store } from '../store/store.ts';
+import { ConstraintViolation } from '../store/port/errors.ts';
+import type { Store } from '../store/port/store.ts';
 
 type BuiltInEventType = Omit<EventType, 'builtIn' | 'createdAt' | 'updatedAt'>;
 

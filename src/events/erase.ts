@@ -22,10 +22,10 @@ import {
 import type { Log } from '../kernel/log.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { id, instant, isoInstant } from '../kernel/schemas.ts';
-import { StaleWrite } from '../store/errors.ts';
-import type { Erasure } from '../store/events.ts';
-import { nextSize } from '../store/steps.ts';
-import type { Store } from '../store/store.ts';
+import { StaleWrite } from '../store/port/errors.ts';
+import type { Erasure } from '../store/port/events.ts';
+import { nextSize } from '../store/port/steps.ts';
+import type { Store } from '../store/port/store.ts';
 import { reference } from './event-input.ts';
 
 export const eraseInput = z

@@ -1,7 +1,7 @@
 /** The events of a request, as every door reads them (contract §4). */
 import { z } from 'zod';
-import { type JsonParts, parseInParts, parseJson } from '../kernel/json-parts.ts';
-import { compactJson, countMembers, repeatedName } from '../kernel/json-text.ts';
+import { parseJson } from '../kernel/json-parts.ts';
+import { repeatedName } from '../kernel/json-text.ts';
 import { EXTERNAL_ID_MAX_LENGTH } from '../kernel/limits/customers.ts';
 import {
   EVENT_DATA_BYTES,
@@ -10,11 +10,11 @@ import {
   JSON_DEPTH_MAX,
   LARGE_JSON_BYTES,
 } from '../kernel/limits/limits.ts';
-import { type FieldProblem, Refusal, refuseFields } from '../kernel/refusal.ts';
+import { type FieldProblem, Refusal, refuseField, refuseFields } from '../kernel/refusal.ts';
 import { EVENT_TYPE_NAME, textSchema } from '../kernel/schemas.ts';
 import { inOnePiece, type Work } from '../kernel/slices.ts';
 import { fieldName, isObject, validate, validateEach } from '../kernel/validation.ts';
-import { type DataSpan, findingData, REPEATED } from './event-text.ts';
+import { type CompactJson, type EventData, type EventTexts, REPEATED, readingTexts } from './event-text.ts';
 
 export const reference: z.ZodType<string, string> = textSchema(1, 200);
 
@@ -42,11 +42,9 @@ export const eventInput = z
     }),
   })
   .meta({ id: 'EventInput', description: 'An event.' });
-export type CheckedEvent = z.output<typeof eventInput> & {
-  /** The JSON of `data` that is stored and sent. */
+export type CheckedEvent = Omit<z.output<typeof eventInput>, 'data'> & {
+  /** The JSON of its data, which is stored and sent. */
   readonly dataJson: string;
-  /** Whether `data` has every number with the digits of `dataJson`. */
-  readonly isExact: boolean;
 };
 export const eventBatchInput = z
   .strictObject({ events: z.array(eventInput).min(1).max(EVENTS_PER_REQUEST) })
@@ -55,103 +53,78 @@ export const eventBatchInput = z
 /** One event, or a list of them. Refusals name the fields of a list by their place: `events[1].data`. */
 export type Events = CheckedEvent | readonly CheckedEvent[];
 
-/** How a large request is read in parts, once the data is cut out. */
-const EVENT_PARTS: JsonParts = {
-  list: 'events',
-  itemsMax: EVENTS_PER_REQUEST,
-  bytesMax: 8 * 1024,
-  hint: 'beside its data, an event has only short texts',
-};
-
 /** The same as `eventBatchInput`, without its events. */
 const batchOutline = z.strictObject({ events: z.array(z.unknown()).min(1).max(EVENTS_PER_REQUEST) });
 
 /**
- * Reads the JSON text of a request: one event, or several as `{events: […]}`. The data of an event is stored and sent as it came, without
- * the white space between its parts. Pauses between events, and while it scans a large text. Throws 400: `malformed_json`, or a `Refusal`
- * that names the fields.
+ * Reads the bytes of a request: one event, or several as `{events: […]}`. The data of an event is stored and sent as it came, without the
+ * white space between its parts. Pauses between events, and while it reads a large text. Throws 400: `malformed_json`, or a `Refusal` that
+ * names the fields.
  */
-export function* readingEvents(text: string): Work<Events> {
-  const { request, members, data } = yield* findingData(text, EVENTS_PER_REQUEST);
-  const body = yield* parsedRequest(request, text);
+export function* readingEvents(bytes: Buffer): Work<Events> {
+  const { request, events, data } = yield* textsOf(bytes);
+  const body = JSON.parse(request.json) as unknown;
   const isBatch = isObject(body) && Object.hasOwn(body, 'events');
-  const given = isBatch
-    ? yield* validateEach(eventInput, validate(batchOutline, body).events, 'events')
-    : yield* validateEach(eventInput, [body], null);
-  if (countMembers(body) < members) throw refuseFields([repeated([], request)]);
-  const problems: (FieldProblem | null)[] = [];
-  // Before any of the data is parsed.
-  for (const span of data) {
-    problems.push(dataProblem(text, span));
-    yield;
-  }
-  refuseAll(problems, data, isBatch);
-  const events: CheckedEvent[] = [];
-  for (const [at, { begin, end, event }] of data.entries()) {
-    const { problem, ...kept } = keptData(text.slice(begin, end), begin);
-    problems[at] = problem;
-    events.push({ ...(given[event] as z.output<typeof eventInput>), ...kept });
-    yield;
-  }
-  refuseAll(problems, data, isBatch);
-  return isBatch ? events : (events[0] as CheckedEvent);
-}
-
-/** The same without pauses. */
-export function readEvents(text: string): Events {
-  return inOnePiece(readingEvents(text));
-}
-
-/** Parses the request without its data. If that fails, the whole text is not JSON, and the refusal of a small one tells the place in it. */
-function* parsedRequest(request: string, text: string): Work<unknown> {
-  if (text.length <= LARGE_JSON_BYTES) {
-    try {
-      return JSON.parse(request) as unknown;
-    } catch {
-      return parseJson(text);
+  let items: readonly unknown[] = [body];
+  if (isBatch) {
+    const parsed: unknown[] = [];
+    for (const { json } of events) {
+      parsed.push(JSON.parse(json));
+      yield;
     }
+    // The member may be there twice. As with `JSON.parse`, the last one counts.
+    items = validate(batchOutline, body).events.map((place) => parsed[Number(place)]);
   }
-  try {
-    return yield* parseInParts(request, EVENT_PARTS);
-  } catch (error) {
-    const isMalformed = error instanceof Refusal && error.code === 'malformed_json';
-    throw isMalformed ? new Refusal('malformed_json', 'the body is not JSON') : error;
+  const given = yield* validateEach(eventInput, items, isBatch ? 'events' : null);
+  refuseRepeated(request, events);
+  const problems: (FieldProblem | null)[] = [];
+  for (const one of data) {
+    problems.push(dataProblem(one));
+    yield;
   }
-}
-
-/** The data that a part of the text holds, which begins at `begin`. `problem`: a name is repeated. */
-function keptData(
-  sent: string,
-  begin: number,
-): Pick<CheckedEvent, 'data' | 'dataJson' | 'isExact'> & { readonly problem: FieldProblem | null } {
-  const data = parseJson(sent, begin) as CheckedEvent['data'];
-  const written = JSON.stringify(data);
-  // As most programs send it: nothing was lost.
-  if (written === sent) return { data, dataJson: written, isExact: true, problem: null };
-  const { json: dataJson, members, isExact } = compactJson(sent);
-  const problem = countMembers(data) < members ? repeated(['data'], sent) : null;
-  return { data, dataJson, isExact, problem };
-}
-
-function repeated(above: readonly PropertyKey[], json: string): FieldProblem {
-  return { field: fieldName([...above, ...(repeatedName(json) ?? [])]), problem: REPEATED };
-}
-
-/** The problem of data that is too large or nested too deep. */
-function dataProblem(text: string, { begin, end, depth }: DataSpan): FieldProblem | null {
-  if (depth > JSON_DEPTH_MAX) return { field: 'data', problem: `must not be nested deeper than ${JSON_DEPTH_MAX}` };
-  // A character takes at most 3 bytes of UTF-8.
-  if ((end - begin) * 3 <= EVENT_DATA_BYTES) return null;
-  const size = compactJson(text.slice(begin, end)).bytes;
-  if (size <= EVENT_DATA_BYTES) return null;
-  return { field: 'data', problem: `has ${size} bytes of JSON, more than ${EVENT_DATA_BYTES}` };
-}
-
-function refuseAll(problems: readonly (FieldProblem | null)[], data: readonly DataSpan[], isBatch: boolean): void {
   const details = problems.flatMap((found, n) =>
     found === null ? [] : [{ ...found, field: fieldOf(data[n]?.event ?? 0, found.field, isBatch) }],
   );
   if (details.length > 0) throw refuseFields(details);
+  const checked = data.map(({ event, json: dataJson }) => {
+    const { data: _cut, ...rest } = given[event] as z.output<typeof eventInput>;
+    return { ...rest, dataJson };
+  });
+  return isBatch ? checked : (checked[0] as CheckedEvent);
+}
+
+/** Reads a text without pauses. */
+export function readEvents(text: string): Events {
+  return inOnePiece(readingEvents(Buffer.from(text)));
+}
+
+/** The refusal of a small text that is not JSON tells the line too. */
+function* textsOf(bytes: Buffer): Work<EventTexts> {
+  try {
+    return yield* readingTexts(bytes);
+  } catch (error) {
+    const isMalformed = error instanceof Refusal && error.code === 'malformed_json';
+    if (isMalformed && bytes.length <= LARGE_JSON_BYTES) parseJson(bytes.toString());
+    throw error;
+  }
+}
+
+/** Refuses a name that is twice in an object beside the data. */
+function refuseRepeated(request: CompactJson, events: readonly CompactJson[]): void {
+  for (const [at, { json, mayRepeat }] of [request, ...events].entries()) {
+    const path = mayRepeat ? repeatedName(json) : null;
+    if (path === null) continue;
+    throw refuseField(fieldName(at === 0 ? path : ['events', at - 1, ...path]), REPEATED);
+  }
+}
+
+/** The problem of data that is too large, is nested too deep, or has a name twice in an object. */
+function dataProblem({ json, bytes, depth, mayRepeat }: EventData): FieldProblem | null {
+  if (depth > JSON_DEPTH_MAX) return { field: 'data', problem: `must not be nested deeper than ${JSON_DEPTH_MAX}` };
+  if (bytes > EVENT_DATA_BYTES)
+    return { field: 'data', problem: `has ${bytes} bytes of JSON, more than ${EVENT_DATA_BYTES}` };
+  const path = mayRepeat ? repeatedName(json) : null;
+  return path === null ? null : { field: fieldName(['data', ...path]), problem: REPEATED };
 }
 
 /** The name of a field of one event of a request. */

@@ -6,9 +6,11 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { z } from 'zod';
 import { EMPLOYEE_CATEGORY, type EventType, STATUS_CATEGORY } from '../domain/event.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
+import { parsing } from '../kernel/json-parts.ts';
 import {
   EVENT_SAMPLE_BYTES,
   EVENT_TYPE_SCHEMAS_CACHED,
+  LARGE_JSON_BYTES,
   SCHEMA_CHECK_MS,
   SCHEMA_COMPILE_MS,
   SCHEMA_EVENT_MS,
@@ -24,7 +26,7 @@ import { nextTurn } from '../kernel/turns.ts';
 import { fieldName } from '../kernel/validation.ts';
 import { type Administration, administer } from '../resources/administration.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store/port/store.ts';
 
 const eventTypeInput = z
   .strictObject({
@@ -88,7 +90,7 @@ export type EventTypes = Administration<EventType, EventTypeBody, EventTypeInput
   problemsOf(drafts: readonly Draft[]): Promise<(FieldProblem | null)[]>;
 };
 
-type Draft = { readonly type: string; readonly data: unknown };
+type Draft = { readonly type: string; readonly dataJson: string };
 
 export function createEventTypes({ store, clock, ids }: { store: Store; clock: Clock; ids: Ids }): EventTypes {
   const schemas = createDataSchemas();
@@ -126,7 +128,7 @@ export function createEventTypes({ store, clock, ids }: { store: Store; clock: C
       const checks: (DataCheck & { readonly at: number })[] = [];
       // A thousand events have few types.
       const known = new Map<string, EventType | null>();
-      for (const [at, { type, data }] of drafts.entries()) {
+      for (const [at, { type, dataJson }] of drafts.entries()) {
         const eventType = known.get(type) ?? (await store.eventTypes.getByName(type));
         if (!known.has(type)) {
           known.set(type, eventType);
@@ -135,7 +137,7 @@ export function createEventTypes({ store, clock, ids }: { store: Store; clock: C
         }
         problems.push(typeProblem(type, eventType));
         const schema = eventType?.dataSchema ?? null;
-        if (eventType !== null && schema !== null) checks.push({ at, eventType, schema, data });
+        if (eventType !== null && schema !== null) checks.push({ at, eventType, schema, dataJson });
       }
       if (checks.length === 0) return problems;
       const found = await slices(store.customerId, schemas.problemsOf(checks));
@@ -204,7 +206,7 @@ type DataSchemas = {
 type DataCheck = {
   readonly eventType: Pick<EventType, 'id' | 'updatedAt'>;
   readonly schema: JsonSchema;
-  readonly data: unknown;
+  readonly dataJson: string;
 };
 
 /** By `$schema`; the first without it. Most schemas in use are of the second. */
@@ -230,7 +232,7 @@ function createDataSchemas(): DataSchemas {
         throw refuseField('dataSchema.$schema', `must be ${[...DIALECTS.keys()].join(' or ')}`);
       let inTime: boolean;
       try {
-        inTime = endsWithin(SCHEMA_COMPILE_MS, () => void compile(schema));
+        inTime = endsInTries(SCHEMA_COMPILE_MS, () => void compile(schema));
       } catch (error) {
         const why = error instanceof Error ? error.message.slice(0, 300) : '';
         throw refuseField('dataSchema', `is not a JSON Schema: ${why}`);
@@ -239,7 +241,7 @@ function createDataSchemas(): DataSchemas {
     },
     problemOf: (schema, data) => {
       let problem: FieldProblem | null = tooSlow(SCHEMA_CHECK_MS);
-      endsWithin(SCHEMA_CHECK_MS, () => {
+      endsInTries(SCHEMA_CHECK_MS, () => {
         problem = dataProblem(compile(schema), data);
       });
       return problem;
@@ -253,11 +255,16 @@ function createDataSchemas(): DataSchemas {
       const problems: (FieldProblem | null)[] = [];
       let leftMs = SCHEMA_CHECK_MS;
       let tries = 0;
-      while (problems.length < checks.length) {
+      for (let next = checks[0]; next !== undefined; next = checks[problems.length]) {
+        let data = yield* parsing(next.dataJson);
         const beganAt = performance.now();
         const inTime = endsWithin(SCHEMA_EVENT_MS, () => {
-          do problems.push(dataProblem(validators[problems.length], checks[problems.length]?.data));
-          while (problems.length < checks.length && performance.now() - beganAt < SLICE_MS);
+          for (;;) {
+            problems.push(dataProblem(validators[problems.length], data));
+            const json = checks[problems.length]?.dataJson;
+            if (json === undefined || json.length > LARGE_JSON_BYTES || performance.now() - beganAt >= SLICE_MS) return;
+            data = JSON.parse(json);
+          }
         });
         leftMs -= performance.now() - beganAt;
         const isLast = problems.length === checks.length;
@@ -272,6 +279,19 @@ function createDataSchemas(): DataSchemas {
       return problems;
     },
   };
+}
+
+/**
+ * Like `endsWithin`, but tries again if the processor was busy elsewhere for more than half of the time: the limit is of time that passes, and
+ * only work may be refused for being slow.
+ */
+function endsInTries(limitMs: number, work: () => void): boolean {
+  for (let tries = 1; ; tries += 1) {
+    const before = process.cpuUsage();
+    if (endsWithin(limitMs, work)) return true;
+    const { user, system } = process.cpuUsage(before);
+    if (tries === SCHEMA_TRIES || (user + system) / 1000 > limitMs / 2) return false;
+  }
 }
 
 function tooSlow(limitMs: number): FieldProblem {

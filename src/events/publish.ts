@@ -1,16 +1,23 @@
 /** Publishing (contract §4): all events are read and checked, then appended all or none, and durable before the reply. */
 import { z } from 'zod';
 import type { Acting } from '../domain/acting.ts';
-import { type Accepted, type Audience, makeEvent, type NewEvent } from '../domain/event.ts';
-import { contentHash } from '../kernel/content-hash.ts';
+import {
+  type Accepted,
+  type Audience,
+  EMPLOYEE_CATEGORY,
+  type EventDraft,
+  makeEvent,
+  type NewEvent,
+} from '../domain/event.ts';
+import { hashing } from '../kernel/content-hash.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
-import { parseExactly } from '../kernel/json-text.ts';
+import { parsing, parsingExactly } from '../kernel/json-parts.ts';
 import { IDEMPOTENCY_MS, JSON_DEPTH_MAX } from '../kernel/limits/limits.ts';
 import { type FieldProblem, PROBLEMS_MAX, Refusal, refuseFields } from '../kernel/refusal.ts';
 import { slices, type Work } from '../kernel/slices.ts';
 import { fieldName } from '../kernel/validation.ts';
-import { KeyConflict, retryStale } from '../store/errors.ts';
-import type { Store } from '../store/store.ts';
+import { KeyConflict, retryStale } from '../store/port/errors.ts';
+import type { Store } from '../store/port/store.ts';
 import {
   audiencesOf,
   countEvents,
@@ -95,7 +102,7 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
   };
 }
 
-type Sound = { readonly at: number; readonly type: string; readonly data: unknown };
+type Sound = { readonly at: number; readonly type: string; readonly dataJson: string };
 type Making = {
   readonly events: NewEvent[];
   /** The events that the rules of their types judge. */
@@ -125,12 +132,17 @@ function* making(
       made.problems.push(audience ?? null);
       continue;
     }
-    const event = makeEvent({ ...draft, audience }, { ids, now });
+    // The data tells the subject.
+    const isParsed = draft.type.startsWith(EMPLOYEE_CATEGORY);
+    const data = isParsed ? ((yield* parsing(draft.dataJson)) as EventDraft['data']) : undefined;
+    const event = makeEvent({ ...draft, data, audience }, { ids, now });
     made.problems.push(null);
     made.sound.push({ at, ...draft });
     const key = idempotencyKey ?? null;
     const idempotency =
-      key === null ? null : { publisher, key, expiresAt: now + IDEMPOTENCY_MS, contentHash: hashOf(draft, audience) };
+      key === null
+        ? null
+        : { publisher, key, expiresAt: now + IDEMPOTENCY_MS, contentHash: yield* hashOf(draft, audience) };
     made.events.push({ ...event, idempotency });
     yield;
   }
@@ -138,10 +150,10 @@ function* making(
 }
 
 /** Hashes the event without its key. The order of members does not matter, and null equals absent. */
-function hashOf(event: Omit<CheckedEvent, 'idempotencyKey'>, audience: Audience): Uint8Array {
-  const { type, dataJson, isExact, subject, correlationId, actorId } = event;
-  const data = isExact ? event.data : parseExactly(dataJson);
-  return contentHash([type, data, subject ?? null, correlationId ?? null, actorId ?? null, audience]);
+function* hashOf(event: Omit<CheckedEvent, 'idempotencyKey'>, audience: Audience): Work<Uint8Array> {
+  const { type, dataJson, subject, correlationId, actorId } = event;
+  const data = yield* parsingExactly(dataJson);
+  return yield* hashing([type, data, subject ?? null, correlationId ?? null, actorId ?? null, audience]);
 }
 
 /** The places of events that share their key with an earlier event of the request but not its content. */

@@ -5,8 +5,8 @@
 
 import { AUDIT_HEAD_EVERY_MS } from '../kernel/limits/housekeeping.ts';
 import type { Log } from '../kernel/log.ts';
-import { type AuditStore, headText } from '../store/audit.ts';
-import { NO_TIME } from '../store/steps.ts';
+import { type AuditStore, headText } from '../store/port/audit.ts';
+import { NO_TIME } from '../store/port/steps.ts';
 import type { HousekeepingJob } from './scheduler.ts';
 
 type Dependencies = { readonly audit: Pick<AuditStore, 'head'>; readonly log: Log };

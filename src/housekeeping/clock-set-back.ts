@@ -2,7 +2,7 @@
 
 import type { Clock } from '../kernel/ids.ts';
 import { CLOCK_LOOK_EVERY_MS } from '../kernel/limits/housekeeping.ts';
-import type { ClockLeadStore } from '../store/housekeeping.ts';
+import type { ClockLeadStore } from '../store/port/housekeeping.ts';
 import type { HousekeepingJob } from './scheduler.ts';
 
 type Dependencies = {

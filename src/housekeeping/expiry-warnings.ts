@@ -5,9 +5,9 @@ import type { Ids } from '../kernel/ids.ts';
 import { EXPIRY_LOOK_EVERY_MS, EXPIRY_WARNING_DAYS } from '../kernel/limits/housekeeping.ts';
 import type { Log } from '../kernel/log.ts';
 import { isoInstant } from '../kernel/schemas.ts';
-import { StaleWrite } from '../store/errors.ts';
-import type { Expiring, ExpiryStore } from '../store/housekeeping.ts';
-import { NO_TIME } from '../store/steps.ts';
+import { StaleWrite } from '../store/port/errors.ts';
+import type { Expiring, ExpiryStore } from '../store/port/housekeeping.ts';
+import { NO_TIME } from '../store/port/steps.ts';
 import type { HousekeepingJob } from './scheduler.ts';
 
 type Dependencies = {

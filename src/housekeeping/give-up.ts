@@ -14,9 +14,9 @@ import type { CheckClock } from '../kernel/clock.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { GIVE_UP_EVERY_MS, GIVE_UP_QUIET_MS } from '../kernel/limits/housekeeping.ts';
 import type { Log } from '../kernel/log.ts';
-import { StaleWrite } from '../store/errors.ts';
-import { NO_TIME } from '../store/steps.ts';
-import type { WebhookStore } from '../store/webhooks.ts';
+import { StaleWrite } from '../store/port/errors.ts';
+import { NO_TIME } from '../store/port/steps.ts';
+import type { WebhookStore } from '../store/port/webhooks.ts';
 import type { HousekeepingJob } from './scheduler.ts';
 
 type Dependencies = {

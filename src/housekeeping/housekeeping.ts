@@ -2,7 +2,7 @@
 
 import type { CheckClock } from '../kernel/clock.ts';
 import type { Ids } from '../kernel/ids.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store/port/store.ts';
 import { applicationUsesJob } from './application-uses.ts';
 import { auditHeadJob } from './audit-head.ts';
 import { clockSetBackJob } from './clock-set-back.ts';

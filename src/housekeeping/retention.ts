@@ -8,9 +8,9 @@ import {
   RETENTION_EVERY_MS,
 } from '../kernel/limits/housekeeping.ts';
 import type { Log } from '../kernel/log.ts';
-import type { KeptSince, PartitionsByAge, RetentionStore, RowsByAge } from '../store/housekeeping.ts';
-import { NO_TIME, type StepResult } from '../store/steps.ts';
-import type { Store } from '../store/store.ts';
+import type { KeptSince, PartitionsByAge, RetentionStore, RowsByAge } from '../store/port/housekeeping.ts';
+import { NO_TIME, type StepResult } from '../store/port/steps.ts';
+import type { Store } from '../store/port/store.ts';
 import type { HousekeepingJob } from './scheduler.ts';
 
 /**

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../kernel/ids.ts';
 import { HOUSEKEEPING_LOOK_MS } from '../kernel/limits/housekeeping.ts';
 import type { Log } from '../kernel/log.ts';
-import { FIRST_SIZE, nextSize, pauseMs, type Step, type StepResult } from '../store/steps.ts';
+import { FIRST_SIZE, nextSize, pauseMs, type Step, type StepResult } from '../store/port/steps.ts';
 
 export type HousekeepingJob = {
   readonly name: string;

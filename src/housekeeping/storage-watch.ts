@@ -5,7 +5,7 @@
 
 import { FILES_WATCH_MS } from '../kernel/limits/database.ts';
 import type { Log } from '../kernel/log.ts';
-import { DatabaseUnavailable } from '../store/errors.ts';
+import { DatabaseUnavailable } from '../store/port/errors.ts';
 
 export const LOG_SAVED = 'everything acknowledged is in the database file now; restart Sallyport';
 const FILES_BACK = 'the files of the database are in their places again';

@@ -5,10 +5,11 @@ import type { Dispatcher } from '../delivery/dispatcher.ts';
 import type { TestDelivery } from '../delivery/test-delivery.ts';
 import type { Log } from '../kernel/log.ts';
 import type { Composed } from '../services/compose.ts';
-import { createOnce } from './once.ts';
+import type { SharedServices } from '../services/services.ts';
+import { createOnce, type Once } from './once.ts';
 import type { PageLook } from './page.ts';
 import type { Route } from './route.ts';
-import { accessRoutes } from './routes/access.ts';
+import { applicationRoutes, productRoutes, userRoutes } from './routes/access.ts';
 import { customerRoutes } from './routes/customers.ts';
 import { discoveryRoutes } from './routes/discovery.ts';
 import { employeeRoutes } from './routes/employees.ts';
@@ -21,8 +22,8 @@ import { invitationRoutes, inviteRoute, type SignInInvited } from './routes/invi
 import { recordRoutes } from './routes/records.ts';
 import { revocationRoutes } from './routes/revocation.ts';
 import { createClientAuthentication, tokenRoutes } from './routes/token.ts';
-import { usageRoutes } from './routes/usage.ts';
-import { webhookRoutes } from './routes/webhooks.ts';
+import { customerUsageRoutes, usageRoutes } from './routes/usage.ts';
+import { eventTypeChangeRoutes, webhookRoutes } from './routes/webhooks.ts';
 
 /** The routes of the authorization server, with a shared throttle. */
 export function authorizationServer({
@@ -55,32 +56,51 @@ export function authorizationServer({
   ];
 }
 
-/** What the guarded routes need. Those of a customer get its part of the service. */
-export type Doors = Pick<Composed, 'services' | 'store' | 'clock'> & {
+/** What the guarded routes for both need, made for the operator or for one customer. */
+type SharedDoors = Pick<Composed, 'store' | 'clock'> & {
+  readonly services: SharedServices;
   /** The public address of the service. Throws `unavailable` if it is unknown. */
   readonly publicUrl: () => string;
-  readonly dispatcher: Dispatcher;
-  readonly log: Log;
   readonly testDelivery: TestDelivery;
   readonly gate: Gate;
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
 };
 
-/** The guarded routes. */
+type Doors = SharedDoors & Pick<Composed, 'services'> & { readonly dispatcher: Dispatcher; readonly log: Log };
+
+/** The guarded routes of the operator, and the routes that probe the service, in the order of the API's document. */
 export function administration(doors: Doors): Route[] {
-  const { services, store, clock, publicUrl, dispatcher, log, testDelivery, gate, stopping } = doors;
+  const { services, store, clock, publicUrl, dispatcher, log } = doors;
   const once = createOnce({ store, clock });
   return [
     ...customerRoutes({ services, once, publicUrl }),
-    ...usageRoutes({ services, clock }),
-    ...accessRoutes({ services, clock, once }),
+    ...customerUsageRoutes({ ...services, clock }),
+    ...usageRoutes({ ...services, clock }),
+    ...userRoutes({ ...services, once }),
+    ...productRoutes({ ...services, once }),
+    ...sharedRoutes(doors, once),
+    ...eventTypeChangeRoutes({ ...services, once }),
+    ...erasureRoutes(services),
+    ...employeeRoutes({ ...services, once }),
+    ...healthRoutes({ store, dispatcher, clock, log }),
+  ];
+}
+
+/** The guarded routes of one customer. */
+export function customerAdministration(doors: SharedDoors): Route<'both'>[] {
+  const { services, store, clock } = doors;
+  const once = createOnce({ store, clock });
+  return [...usageRoutes({ ...services, clock }), ...userRoutes({ ...services, once }), ...sharedRoutes(doors, once)];
+}
+
+function sharedRoutes(doors: SharedDoors, once: Once): Route<'both'>[] {
+  const { services, store, clock, publicUrl, testDelivery, gate, stopping } = doors;
+  return [
+    ...applicationRoutes({ services, clock, once }),
     inviteRoute({ ...services, once, publicUrl }),
     ...webhookRoutes({ services, clock, testDelivery, once }),
     ...eventRoutes({ services, store }),
     ...recordRoutes({ ...services, gate, stopping }),
-    ...erasureRoutes(services),
-    ...employeeRoutes({ ...services, once }),
-    ...healthRoutes({ store, dispatcher, clock, log }),
   ];
 }

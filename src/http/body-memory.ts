@@ -5,12 +5,15 @@
 import { createFairQueue, type FairQueue, type Owner } from '../kernel/fair-queue.ts';
 import { BODIES_BYTES, BODIES_BYTES_PER_OWNER, BODY_FIRST_BYTES } from '../kernel/limits/limits.ts';
 import { Refusal } from '../kernel/refusal.ts';
+import { createTurns, type Turns } from '../kernel/turns.ts';
 
 export type BodyMemory = {
   /** Throws 429 if the bodies of the owner hold too many bytes, and 503 if those of all do. */
   add(chunk: Uint8Array): void;
   /** The bytes that were added. */
   whole(): Buffer;
+  /** Resolves when it is the owner's turn to read more. */
+  turn(): Promise<void>;
   /** Gives the memory back. */
   close(): void;
 };
@@ -21,6 +24,12 @@ export function createBodies(
 ): FairQueue {
   return createFairQueue({ what: 'bytes of bodies in progress', places, placesPerOwner });
 }
+
+/**
+ * In which bodies are read on, one a turn of the event loop: a request that is not paused is read until its socket is empty, megabytes in
+ * one turn.
+ */
+export const readingTurns: Turns = createTurns();
 
 /**
  * `owner`: the customer or client that sends the body, or its network before it is authenticated. `most`: how many bytes are expected at most.
@@ -51,6 +60,7 @@ export function bodyMemory(bodies: FairQueue, owner: Owner, most: number): BodyM
       size += chunk.length;
     },
     whole: () => memory.subarray(0, size),
+    turn: () => readingTurns(owner, async () => {}),
     close: () => {
       memory = Buffer.alloc(0);
       for (const release of held.splice(0)) release();

@@ -1,11 +1,11 @@
 /** Reads the bodies of requests: JSON and forms, with bounds of size, time and memory (contract §1). */
-import { isAscii } from 'node:buffer';
+import { isAscii, isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import { parseJson, parseLarge } from '../kernel/json-parts.ts';
-import { LARGE_JSON_BYTES, REQUEST_BODY_MS } from '../kernel/limits/limits.ts';
+import { parseJson, parsingBytes } from '../kernel/json-parts.ts';
+import { JSON_VALUES_MAX, LARGE_JSON_BYTES, REQUEST_BODY_MS } from '../kernel/limits/limits.ts';
 import { FORM_FIELDS_MAX } from '../kernel/limits/portal.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
-import { slices } from '../kernel/slices.ts';
+import { slices, type Work } from '../kernel/slices.ts';
 import { printableName, textProblem } from '../kernel/validation.ts';
 import type { BodyMemory } from './body-memory.ts';
 import { allHeaders, firstHeader, hasBody } from './request.ts';
@@ -31,23 +31,38 @@ export async function readBody(
   // A small body arrives in one packet with the head and is complete at the end of this turn. Reading it then needs no listeners and no
   // timer, which would take 7 % of a token request.
   await turnsEnd();
-  const bytes = request.complete
-    ? readAtOnce(request, rule.maxBytes)
-    : await readBytes(request, rule.maxBytes, memoryFor(declared || rule.maxBytes), timeoutMs);
+  const bytes = withoutBom(
+    request.complete
+      ? readAtOnce(request, rule.maxBytes)
+      : await readBytes(request, rule.maxBytes, memoryFor(declared || rule.maxBytes), timeoutMs),
+  );
   if (bytes.length === 0 && rule.optional === true) return { body: {}, mediaType };
   if (charset !== 'utf-8' && !isAscii(bytes))
     throw unsupported('the charset must be UTF-8, because the body is not ASCII');
-  if (rule.isText === true) return { body: decodeUtf8(bytes), mediaType };
-  const isForm = mediaType === 'application/x-www-form-urlencoded';
-  if (!isForm && bytes.length > LARGE_JSON_BYTES) {
-    const stillWanted = (): void => {
-      if (request.socket.destroyed) throw cutShort();
-    };
-    const work = parseLarge(() => decodeUtf8(bytes), stillWanted);
-    return { body: await slices(customerId, work, bytes.length), mediaType };
+  if (!isUtf8(bytes)) throw new Refusal('invalid_request', 'the body is not UTF-8');
+  if (rule.isBytes === true) return { body: bytes, mediaType };
+  if (mediaType === 'application/x-www-form-urlencoded')
+    return { body: parseAnyForm(bytes.toString(), rule), mediaType };
+  if (bytes.length <= LARGE_JSON_BYTES) return { body: parseJson(bytes.toString()), mediaType };
+  return { body: await slices(customerId, parsingBody(bytes, request), bytes.length), mediaType };
+}
+
+/** Stops when the client has disconnected: nobody waits for the reply any more. */
+function* parsingBody(bytes: Buffer, { socket }: IncomingMessage): Work<unknown> {
+  const work = parsingBytes(bytes, JSON_VALUES_MAX);
+  for (;;) {
+    if (socket.destroyed) throw cutShort();
+    const { done, value } = work.next();
+    if (done === true) return value;
+    yield;
   }
-  const text = decodeUtf8(bytes);
-  return { body: isForm ? parseAnyForm(text, rule) : parseJson(text), mediaType };
+}
+
+const BOM: Buffer = Buffer.from('\ufeff');
+
+/** A byte order mark does not belong to the text. */
+function withoutBom(bytes: Buffer): Buffer {
+  return bytes.subarray(0, BOM.length).equals(BOM) ? bytes.subarray(BOM.length) : bytes;
 }
 
 function parseAnyForm(text: string, { repeats = false }: BodyRule): unknown {
@@ -124,7 +139,10 @@ function readBytes(request: IncomingMessage, maxBytes: number, memory: BodyMemor
         memory.add(chunk);
       } catch (error) {
         refuse(error);
+        return;
       }
+      request.pause();
+      void memory.turn().then(() => request.resume());
     };
     const finish = (): void => {
       settle();
@@ -138,17 +156,6 @@ function readBytes(request: IncomingMessage, maxBytes: number, memory: BodyMemor
       if (!request.complete) refuse(cutShort());
     });
   });
-}
-
-const utf8 = new TextDecoder('utf-8', { fatal: true });
-
-function decodeUtf8(bytes: Buffer): string {
-  if (isAscii(bytes)) return bytes.toString('latin1');
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    throw new Refusal('invalid_request', 'the body is not UTF-8');
-  }
 }
 
 // Nobody reads the rest of a body that is too large or too slow, so the connection ends after the reply.

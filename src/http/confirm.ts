@@ -3,7 +3,7 @@
  * it, and be lost with the primary. A reply that rests on such a change waits.
  */
 import { Refusal } from '../kernel/refusal.ts';
-import type { Answer } from '../store/database.ts';
+import type { Answer } from '../store/port/database.ts';
 import type { Call, Reply, Route } from './route.ts';
 
 /** A reply with one of these rests on a write of its own. */

@@ -3,44 +3,26 @@
  * the service. The gate has checked the scope before; here a caller gets to the right data.
  */
 import type { Caller } from '../access/gate.ts';
-import { insufficientPermission } from '../access/gate.ts';
+import { operatorOnly } from '../access/gate.ts';
 import { CUSTOMERS_CACHED } from '../kernel/limits/customers.ts';
 import { madeOnce } from '../kernel/lru.ts';
-import { EDGE } from './resource-routes.ts';
 import type { Route } from './route.ts';
 
-/** The tags of the routes that customers have. Others serve only the operator, whatever scopes a caller has. */
-const TAGS: ReadonlySet<string> = new Set([
-  ...[
-    'applications',
-    'users',
-    'endpoints',
-    'keys',
-    'webhooks',
-    'event-types',
-    'events',
-    'deliveries',
-    'audit',
-    'usage',
-  ],
-]);
-
-/** `routesOf` makes the guarded routes over one customer's part of the service. */
+/**
+ * Gives a caller the guarded route that serves it. `routesOf` makes the routes of one customer, over its part of the service. A caller of a
+ * customer gets 401 `insufficient_permission` for every route that is not for both.
+ */
 export function createRouteFor(
-  routesOf: (customerId: string) => readonly Route[],
+  routesOf: (customerId: string) => readonly Route<'both'>[],
 ): (route: Route, caller: Caller) => Route {
   const ofCustomer = routesByName(routesOf);
   return (route, { customerId }) => {
     if (customerId === null) return route;
-    const isForCustomers = route.path.startsWith(EDGE) && TAGS.has(route.tag) && !ERASURE.has(route.path);
-    const own = isForCustomers ? ofCustomer(customerId).get(nameOf(route)) : undefined;
-    if (own === undefined) throw insufficientPermission('this is only for applications of the operator');
+    const own = route.for === 'both' ? ofCustomer(customerId).get(nameOf(route)) : undefined;
+    if (own === undefined) throw operatorOnly();
     return own;
   };
 }
-
-/** Erasures reach the data of everybody. */
-const ERASURE: ReadonlySet<string> = new Set([`${EDGE}/events/erase`, `${EDGE}/erasures/{id}`]);
 
 /** The routes of each customer by `nameOf`, made at its first request. */
 export function routesByName<R extends Named>(

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import type { Log } from '../kernel/log.ts';
 import { Refusal } from '../kernel/refusal.ts';
-import { DatabaseUnavailable } from '../store/errors.ts';
+import { DatabaseUnavailable } from '../store/port/errors.ts';
 import type { Reply } from './route.ts';
 
 export const errorBodySchema = z

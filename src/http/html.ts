@@ -6,10 +6,48 @@ export type Html = { readonly markup: string };
 /** null inserts nothing; a list inserts its items. */
 export type HtmlValue = string | number | Html | null | readonly HtmlValue[];
 
-/** The template must have attribute values in double quotes. */
+/**
+ * The template must have attribute values in double quotes. Its line breaks, with the white space around them, lay out the code. In text,
+ * and between text and a value or an inner element, a break becomes a space; elsewhere it vanishes: between two elements, before the first
+ * and after the last part of an element. Write `${' '}` for a space there, and `${'\n'}` for a line break.
+ */
 export function html(strings: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
-  const markup = strings.reduce((before, text, at) => before + toMarkup(values[at - 1] ?? null) + text);
+  let texts = withoutBreaks.get(strings);
+  if (texts === undefined) {
+    texts = breaksRemoved(strings);
+    withoutBreaks.set(strings, texts);
+  }
+  const markup = texts.reduce((before, text, at) => before + toMarkup(values[at - 1] ?? null) + text);
   return storedHtml(markup);
+}
+
+/** The texts of each template in the code. */
+const withoutBreaks = new WeakMap<TemplateStringsArray, readonly string[]>();
+
+/** Holds the place of a value while the texts are one. */
+const VALUE = '\0';
+const TAG_OR_BREAK = /<(?:"[^"]*"|[^">])*>|\s*\n\s*/g;
+const ATTRIBUTE_OR_BREAK = /"[^"]*"|\s*\n\s*([/>\0])?/g;
+
+function breaksRemoved(strings: readonly string[]): readonly string[] {
+  const template = strings.join(VALUE);
+  if (!template.includes('\n')) return strings;
+  const made = template.replaceAll(TAG_OR_BREAK, (found, at: number) => {
+    // A value between attributes brings its own space, see `attributes`.
+    if (found.startsWith('<'))
+      return found.replaceAll(ATTRIBUTE_OR_BREAK, (part, next?: string) =>
+        part.startsWith('"') ? part : (next ?? ' '),
+      );
+    return isSpace(template.slice(0, at), template.slice(at + found.length)) ? ' ' : '';
+  });
+  return made.split(VALUE);
+}
+
+/** Whether a line break between these is a space. */
+function isSpace(before: string, after: string): boolean {
+  const [isText, wasText] = [/^[^<\0]/.test(after), /[^>\0]$/.test(before)];
+  if (isText) return wasText || before.endsWith(VALUE) || /<\/[^<]*>$/.test(before);
+  return wasText && after !== '' && !after.startsWith('</');
 }
 
 /** Markup of `html` that was stored. Only for markup that nobody else can have changed, for example because it was sealed. */

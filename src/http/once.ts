@@ -8,9 +8,9 @@ import type { Clock } from '../kernel/ids.ts';
 import { IDEMPOTENCY_KEY_MAX_LENGTH, IDEMPOTENCY_MS } from '../kernel/limits/limits.ts';
 import { type Refusal, refuseField } from '../kernel/refusal.ts';
 import { refuseDeep } from '../kernel/validation.ts';
-import type { KeptReply } from '../store/kept-replies.ts';
-import type { Beside } from '../store/resource.ts';
-import type { Store } from '../store/store.ts';
+import type { KeptReply } from '../store/port/kept-replies.ts';
+import type { Beside } from '../store/port/resource.ts';
+import type { Store } from '../store/port/store.ts';
 import { allHeaders } from './request.ts';
 import { type Call, type Reply, type Route, requireCaller } from './route.ts';
 

@@ -5,7 +5,7 @@ import { CURSOR_MAX_LENGTH, PAGE_DEFAULT, PAGE_MAX } from '../kernel/limits/limi
 import { refuseField } from '../kernel/refusal.ts';
 import { idInput } from '../kernel/schemas.ts';
 import { type Filters, type ListRules, parseCursor, parseFilter, parseSort, sortsOf } from '../resources/list-rules.ts';
-import type { After, Filter } from '../store/resource.ts';
+import type { After, Filter } from '../store/port/resource.ts';
 import type { Reply, Route } from './route.ts';
 
 export type PageQuery = { readonly limit: number; readonly cursor: string | null };

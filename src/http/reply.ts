@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { DISCARDED_BODY_BYTES, DISCARDED_BODY_MS } from '../kernel/limits/limits.ts';
 import type { Log } from '../kernel/log.ts';
+import { readingTurns } from './body-memory.ts';
 import { hasBody } from './request.ts';
 import type { Reply } from './route.ts';
 
@@ -77,6 +78,7 @@ export function sendReply(request: IncomingMessage, response: ServerResponse, re
  * body before it reads the reply would never see the refusal.
  */
 function discardRest(request: IncomingMessage, done: () => void): void {
+  const address = request.socket.remoteAddress ?? '';
   let bytes = 0;
   const end = (): void => {
     clearTimeout(timer);
@@ -85,7 +87,12 @@ function discardRest(request: IncomingMessage, done: () => void): void {
   };
   const count = (chunk: Buffer): void => {
     bytes += chunk.length;
-    if (bytes > DISCARDED_BODY_BYTES) end();
+    if (bytes > DISCARDED_BODY_BYTES) {
+      end();
+      return;
+    }
+    request.pause();
+    void readingTurns(address, async () => void request.resume());
   };
   const timer = setTimeout(end, DISCARDED_BODY_MS);
   request.on('data', count).once('end', end).once('close', end).resume();

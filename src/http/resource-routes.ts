@@ -5,7 +5,7 @@ import type { Acting } from '../domain/acting.ts';
 import { page } from '../kernel/schemas.ts';
 import type { InputReader, MergePatch } from '../resources/input.ts';
 import { cursorBehind, type ListRules } from '../resources/list-rules.ts';
-import type { After, Beside, Filter } from '../store/resource.ts';
+import type { After, Beside, Filter } from '../store/port/resource.ts';
 import {
   actingOn,
   changed,
@@ -18,47 +18,60 @@ import {
 } from './conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from './once.ts';
 import { listQuery, PAGE_QUERY, pageReply, readListQuery } from './paging.ts';
-import { type Call, jsonBody, patchBody, type Reply, type Route, requireCaller } from './route.ts';
+import { type Call, jsonBody, patchBody, type Reply, type Route, requireCaller, type ServedTo } from './route.ts';
 
 export const EDGE = '/services/api/x/edge/v1';
 
-export type ResourceRoutes<Rec extends { readonly id: string }, Made, Body, Input> = {
+type Resource<For extends ServedTo, Rec> = {
+  readonly for: For;
   /** For the path and the tag: `applications`. */
   readonly path: string;
   /** Singular, for summaries: `application`. */
   readonly noun: string;
+  readonly view: z.ZodType;
+  show(record: Rec): { readonly id: string };
+};
+
+type ReadRoutes<For extends ServedTo, Rec> = Resource<For, Rec> & {
+  readonly administration: {
+    get(id: string): Promise<Rec>;
+    list(after: After, limit: number, filter?: Filter): Promise<Rec[]>;
+  };
+  /** Filters and orders. Without them, the list is in order of creation. */
+  readonly list?: ListRules;
+};
+
+type ChangeRoutes<For extends ServedTo, Rec, Made, Body, Input> = Resource<For, Rec> & {
   readonly reader: InputReader<Body, Input>;
   /** The schema of a patch, where that may not name every field. */
   readonly patchInput?: z.ZodType;
-  readonly view: z.ZodType;
   /** The reply to `POST`, if it contains a secret. Default: `view`. */
   readonly createdView?: z.ZodType;
   readonly administration: {
     create(input: Input, acting: Acting, more: { readonly beside: Beside<Made> }): Promise<Made>;
-    get(id: string): Promise<Rec>;
-    list(after: After, limit: number, filter?: Filter): Promise<Rec[]>;
     patch(id: string, patch: MergePatch<Body>, acting: Acting): Promise<Rec>;
     remove(id: string, acting: Acting): Promise<void>;
   };
   /** Other replies of `POST` and `PATCH`. */
   readonly changeReplies?: Route['replies'];
-  show(record: Rec): { readonly id: string };
   /** The reply to `POST`. */
   showMade(made: Made): ShownResource & { readonly shown: { readonly id: string } };
   readonly once: Once;
-  /** Filters and orders. Without them, the list is in order of creation. */
-  readonly list?: ListRules;
 };
 
-export function resourceRoutes<Rec extends { readonly id: string }, Made, Body, Input>(
-  resource: ResourceRoutes<Rec, Made, Body, Input>,
-): Route[] {
-  const { path, noun, reader, patchInput = reader.schema, view, createdView = view, changeReplies } = resource;
-  const { administration, show, showMade, once, list } = resource;
+export function resourceRoutes<For extends ServedTo, Rec extends { readonly id: string }, Made, Body, Input>(
+  resource: ReadRoutes<For, Rec> & ChangeRoutes<For, Rec, Made, Body, Input>,
+): Route<For>[] {
+  return [...readRoutes(resource), ...changeRoutes(resource)];
+}
+
+/** List and read. */
+export function readRoutes<For extends ServedTo, Rec extends { readonly id: string }>(
+  resource: ReadRoutes<For, Rec>,
+): Route<For>[] {
+  const { path, noun, view, administration, show, list } = resource;
+  const shared = { for: resource.for, access: 'guarded', tag: path } as const;
   const collection = `${EDGE}/${path}`;
-  const item = `${collection}/{id}`;
-  const shared = { access: 'guarded', tag: path } as const;
-  const name = pascalCase(noun);
   return [
     {
       ...shared,
@@ -81,6 +94,30 @@ export function resourceRoutes<Rec extends { readonly id: string }, Made, Body, 
     },
     {
       ...shared,
+      method: 'GET',
+      path: `${collection}/{id}`,
+      operationId: `get${pascalCase(noun)}`,
+      summary: `Read ${article(noun)}`,
+      headers: IF_NONE_MATCH,
+      replies: { 200: { description: `The ${noun}`, schema: view, headers: ETAG }, ...NOT_MODIFIED },
+      respond: async (call) => read(call, show(await administration.get(idInPath(call)))),
+    },
+  ];
+}
+
+/** Create, change and delete. */
+export function changeRoutes<For extends ServedTo, Rec extends { readonly id: string }, Made, Body, Input>(
+  resource: ChangeRoutes<For, Rec, Made, Body, Input>,
+): Route<For>[] {
+  const { path, noun, reader, patchInput = reader.schema, view, createdView = view, changeReplies } = resource;
+  const { administration, show, showMade, once } = resource;
+  const collection = `${EDGE}/${path}`;
+  const item = `${collection}/{id}`;
+  const shared = { for: resource.for, access: 'guarded', tag: path } as const;
+  const name = pascalCase(noun);
+  return [
+    {
+      ...shared,
       method: 'POST',
       path: collection,
       operationId: `create${name}`,
@@ -94,16 +131,6 @@ export function resourceRoutes<Rec extends { readonly id: string }, Made, Body, 
           (made) => created(collection, showMade(made)),
           (beside) => administration.create(reader.create(call.body), actingOf(requireCaller(call)), { beside }),
         ),
-    },
-    {
-      ...shared,
-      method: 'GET',
-      path: item,
-      operationId: `get${name}`,
-      summary: `Read ${article(noun)}`,
-      headers: IF_NONE_MATCH,
-      replies: { 200: { description: `The ${noun}`, schema: view, headers: ETAG }, ...NOT_MODIFIED },
-      respond: async (call) => read(call, show(await administration.get(idInPath(call)))),
     },
     {
       ...shared,
@@ -136,14 +163,14 @@ export function resourceRoutes<Rec extends { readonly id: string }, Made, Body, 
 }
 
 /** `POST {collection}/{id}/{verb}`. `If-Match` is checked through `acting` if the resource itself changes, else with `requireMatch`. */
-export function actionRoute(
+export function actionRoute<For extends ServedTo>(
   path: string,
   verb: string,
   summary: string,
-  more: Pick<Route, 'operationId' | 'description' | 'headers' | 'body' | 'replies' | 'promisesNothing'> & {
+  more: Pick<Route<For>, 'for' | 'operationId' | 'description' | 'headers' | 'body' | 'replies' | 'promisesNothing'> & {
     respond(call: Call, id: string, acting: Acting): Promise<Reply>;
   },
-): Route {
+): Route<For> {
   const { respond, headers, ...described } = more;
   return {
     ...described,

@@ -28,7 +28,7 @@ export type Call = {
   /** Path parameters, percent-decoded. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
-  /** The parsed body, not yet validated; its text if the route asks for that. Undefined if the route has no body. */
+  /** The parsed body, not yet validated; its bytes if the route asks for them. Undefined if the route has no body. */
   readonly body: unknown;
   /** The media type of the body, in lower case and without parameters. */
   readonly mediaType: string;
@@ -54,8 +54,8 @@ export type BodyRule = {
   readonly optional?: boolean;
   /** A form in which names may repeat: the parsed body is a `URLSearchParams`. */
   readonly repeats?: boolean;
-  /** The body is passed on as text, for a route that parses it itself. */
-  readonly isText?: true;
+  /** The bytes of the body, which are UTF-8, are passed on, for a route that parses them itself. */
+  readonly isBytes?: true;
   /** For OpenAPI. */
   readonly schema: z.ZodType;
   /** For OpenAPI, if forms have other names than JSON. */
@@ -81,7 +81,15 @@ type OpenAuthentication = {
 /** A header or query parameter. `schema` is for OpenAPI. */
 export type Parameter = { readonly schema: z.ZodType; readonly description: string };
 
-export type Route = {
+/**
+ * Whom a route or a page serves. `operator`: only the operator. `both`: customers too, each with a route that is made over its part of the
+ * service. `customers`: only customers, at an address where the operator has another page or none. `anyone`: it shows nothing of anybody, or
+ * looks itself at who asks.
+ */
+export type ServedTo = 'operator' | 'both' | 'customers' | 'anyone';
+
+export type Route<For extends ServedTo = ServedTo> = {
+  readonly for: For;
   readonly method: Method;
   /** As in the API catalogue: `{name}` matches one segment. */
   readonly path: string;

@@ -28,7 +28,7 @@ import {
 import type { Log } from '../kernel/log.ts';
 import { Refusal, type RefusalCode } from '../kernel/refusal.ts';
 import type { ObserveRequest } from '../observe/requests.ts';
-import type { Answer } from '../store/database.ts';
+import type { Answer } from '../store/port/database.ts';
 import { readBody } from './body.ts';
 import { type BodyMemory, bodyMemory, createBodies } from './body-memory.ts';
 import { confirming } from './confirm.ts';

@@ -7,7 +7,7 @@ import type { HousekeepingJob } from '../housekeeping/scheduler.ts';
 import type { Clock } from '../kernel/ids.ts';
 import { SERVING_CERTIFICATE_LOOK_EVERY_MS, SERVING_CERTIFICATE_WARNING_MS } from '../kernel/limits/housekeeping.ts';
 import type { Log } from '../kernel/log.ts';
-import { NO_TIME } from '../store/steps.ts';
+import { NO_TIME } from '../store/port/steps.ts';
 
 export type ServedTls = { readonly cert: string; readonly key: string };
 

@@ -9,7 +9,7 @@ import type { AttemptRecord, BatchFate } from '../domain/batch.ts';
 import type { Owner } from '../kernel/fair-queue.ts';
 import { FEED_BUFFERED, FEED_OTHERS_EVERY_MS, FEED_SEEN_MAX, FEED_WEBHOOKS_EVERY_MS } from '../kernel/limits/portal.ts';
 import { createLru } from '../kernel/lru.ts';
-import type { LiveAttempt } from '../store/deliveries.ts';
+import type { LiveAttempt } from '../store/port/deliveries.ts';
 
 type FeedItem = {
   readonly webhookId: string;

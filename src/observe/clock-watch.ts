@@ -7,7 +7,7 @@ import type { CheckClock } from '../kernel/clock.ts';
 import type { Clock } from '../kernel/ids.ts';
 import { CLOCK_STEP_MS } from '../kernel/limits/limits.ts';
 import type { Log } from '../kernel/log.ts';
-import type { ClockLeadStore } from '../store/housekeeping.ts';
+import type { ClockLeadStore } from '../store/port/housekeeping.ts';
 
 type Dependencies = {
   readonly clockLead: Pick<ClockLeadStore, 'moveWebhooks' | 'moveRetries'>;

@@ -15,7 +15,7 @@ import {
   type FigureStore,
   type Figures,
   noFigures,
-} from '../store/figures.ts';
+} from '../store/port/figures.ts';
 import { GATE_REFUSALS } from './metrics.ts';
 import type { ObserveRequest } from './requests.ts';
 

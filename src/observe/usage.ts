@@ -1,7 +1,7 @@
 /** Counts what customers' webhooks deliver (contract §8.9). Published events and issued tokens are counted where they are made. */
 import type { ObserveOutcome } from '../delivery/settle.ts';
 import type { Clock } from '../kernel/ids.ts';
-import type { UsageStore } from '../store/usage.ts';
+import type { UsageStore } from '../store/port/usage.ts';
 
 /** Called for every written outcome. Heartbeats and tests count for nothing. */
 export function createUsageObserver(usage: Pick<UsageStore, 'count'>, clock: Clock): ObserveOutcome {

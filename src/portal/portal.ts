@@ -2,52 +2,61 @@
 import { createSessionWatch } from '../access/session-watch.ts';
 import { NO_THEME, type PortalTheme } from '../domain/portal-theme.ts';
 import type { PageLook } from '../http/page.ts';
-import type { Route } from '../http/route.ts';
+import type { Route, ServedTo } from '../http/route.ts';
 import type { SignInInvited } from '../http/routes/invitations.ts';
 import { RESULTS_MAX } from '../kernel/limits/portal.ts';
-import { accountPages, sessionPages, themePages } from './account.ts';
-import { applicationPages } from './applications/pages.ts';
-import { createAssets } from './asset-routes.ts';
-import { auditPages } from './audit.ts';
-import { createCookies } from './cookies.ts';
-import { customerCataloguePages } from './customers/catalogue.ts';
-import { createPageDispatch, missingPages } from './customers/dispatch.ts';
-import { accentRoute, embedRoute } from './customers/embedding.ts';
-import { CUSTOMER_NAVIGATION, customerBody } from './customers/layout.ts';
-import { portalLinkPages } from './customers/links.ts';
-import { lookPages } from './customers/look.ts';
-import { customerPages as customersPages } from './customers/pages.ts';
-import { customerSignInPages } from './customers/sign-in.ts';
-import { ownUsagePages, usagePages } from './customers/usage.ts';
-import { deliveryDetailPages } from './deliveries/detail.ts';
-import { deliveryFailurePages } from './deliveries/failures.ts';
-import { deliveryListPages } from './deliveries/list.ts';
-import { deliveryLivePages } from './deliveries/live.ts';
-import { deliveryReplayPages } from './deliveries/replay.ts';
-import { documentationPages } from './documentation.ts';
-import { endpointPages } from './endpoints/pages.ts';
-import { cataloguePages } from './event-types/catalogue.ts';
-import { eventTypePages } from './event-types/pages.ts';
-import { publishPages } from './event-types/publish.ts';
-import { instancePages } from './instances.ts';
-import { keyPages } from './keys.ts';
-import { createLayout, navigationOf } from './layout.ts';
-import { overviewPages } from './overview.ts';
-import { createPages, type PageDependencies, type PageRoute, type Pages, type PortalDependencies } from './page.ts';
+import { accountPages, sessionPages, themePages } from './account/account-pages.ts';
+import { applicationPages } from './applications/application-pages.ts';
+import { auditPages } from './audit/audit-pages.ts';
+import { customerCataloguePages } from './customer-frame/catalogue-pages.ts';
+import { CUSTOMER_NAVIGATION, customerFrame } from './customer-frame/customer-layout.ts';
+import { customerSignInPages } from './customer-frame/customer-sign-in.ts';
+import { accentRoute, embedRoute } from './customer-frame/embedding.ts';
+import { lookPages } from './customer-frame/look-pages.ts';
+import { type CustomerPage, createPageDispatch, missingPages } from './customer-frame/page-dispatch.ts';
+import { portalLinkPages } from './customer-frame/portal-link-pages.ts';
+import { customerPages as customersPages } from './customers/customer-pages.ts';
+import { ownUsagePages, usagePages } from './customers/usage-pages.ts';
+import { deliveryDetailPages } from './deliveries/delivery-detail.ts';
+import { deliveryListPages } from './deliveries/delivery-list.ts';
+import { deliveryFailurePages } from './deliveries/failure-pages.ts';
+import { deliveryLivePages } from './deliveries/live-pages.ts';
+import { deliveryReplayPages } from './deliveries/replay-pages.ts';
+import { documentationPages } from './documentation/documentation-pages.ts';
+import { endpointPages } from './endpoints/endpoint-pages.ts';
+import { cataloguePages } from './event-types/event-catalogue-pages.ts';
+import { eventTypePages, sendSamplePage } from './event-types/event-type-pages.ts';
+import { publishPages } from './event-types/publish-pages.ts';
+import { createAssets } from './frame/asset-routes.ts';
+import { createCookies } from './frame/cookies.ts';
+import { createLayout } from './frame/layout.ts';
+import { navigationOf } from './frame/navigation.ts';
+import {
+  createPages,
+  type PageDependencies,
+  type PageRoute,
+  type Pages,
+  type PortalDependencies,
+  type SharedPageDependencies,
+} from './frame/page.ts';
+import { resultPages } from './frame/result-pages.ts';
+import { createResults } from './frame/results.ts';
+import { instancePages } from './instances/instance-pages.ts';
+import { keyPages } from './keys/key-pages.ts';
+import { overviewPages } from './overview/overview-pages.ts';
 import { accentPath, brandMark, brandName } from './parts/brand.ts';
-import { productPages } from './products/pages.ts';
-import { testerPages } from './products/tester.ts';
-import { createResults } from './results.ts';
-import { resultPages } from './results-pages.ts';
-import { searchPages } from './search.ts';
-import { settingsPages } from './settings.ts';
-import { createSignInInvited, signInPages, signOutPages } from './sign-in.ts';
-import { userPages } from './users/pages.ts';
-import { webhookPages } from './webhooks/pages.ts';
+import { productPages } from './products/product-pages.ts';
+import { testerPages } from './products/tester-pages.ts';
+import { searchPages } from './search/search-pages.ts';
+import { settingsPages } from './settings/settings-pages.ts';
+import { createSignInInvited, signInPages, signOutPages } from './sign-in/sign-in-pages.ts';
+import { userPages } from './users/user-pages.ts';
+import { webhookPages } from './webhooks/webhook-pages.ts';
 
 export type Portal = {
-  /** Pages, each with its role. */
+  /** Pages, each with its role. A session of a customer gets that of `pagesOfCustomer`. */
   readonly pages: readonly PageRoute[];
+  readonly pagesOfCustomer: (customerId: string) => readonly CustomerPage[];
   /** The path of the stylesheet, for pages outside the portal. */
   readonly stylesheet: string;
   /** Scripts and styles. */
@@ -60,7 +69,7 @@ export type Portal = {
 };
 
 /** The pages of the operator. One line for each entity. */
-function allPages(dependencies: PageDependencies): PageRoute[] {
+function allPages(dependencies: PageDependencies<ServedTo>): PageRoute<Exclude<ServedTo, 'customers'>>[] {
   return [
     ...signInPages(dependencies),
     ...portalLinkPages(dependencies),
@@ -81,9 +90,8 @@ function allPages(dependencies: PageDependencies): PageRoute[] {
 }
 
 /** The pages of a customer, over its part of the service. */
-function customerPages(dependencies: PageDependencies): PageRoute[] {
+function customerPages(dependencies: SharedPageDependencies<ServedTo>): CustomerPage[] {
   return [
-    ...signOutPages(dependencies),
     ...sharedPages(dependencies),
     ...customerCataloguePages(dependencies),
     ...ownUsagePages(dependencies),
@@ -92,8 +100,9 @@ function customerPages(dependencies: PageDependencies): PageRoute[] {
 }
 
 /** The pages of both. */
-function sharedPages(dependencies: PageDependencies): PageRoute[] {
+function sharedPages(dependencies: SharedPageDependencies): PageRoute<'both' | 'anyone'>[] {
   return [
+    ...signOutPages(dependencies),
     ...accountPages(dependencies),
     ...sessionPages(dependencies),
     ...themePages(dependencies),
@@ -111,11 +120,12 @@ function sharedPages(dependencies: PageDependencies): PageRoute[] {
     ...auditPages(dependencies),
     ...searchPages(dependencies),
     ...resultPages(dependencies),
+    sendSamplePage(dependencies),
   ];
 }
 
 export function createPortal(dependencies: PortalDependencies): Portal {
-  const { services, store, clock, random, publicUrl, offered } = dependencies;
+  const { services, store, clock, random, throttle, publicUrl, offered } = dependencies;
   const { sessions } = services;
   const assets = createAssets();
   const publicHost = (): string | null => {
@@ -135,35 +145,37 @@ export function createPortal(dependencies: PortalDependencies): Portal {
     return { name: brandName(brand), mark: brandMark(brand), accentStyle: accent === null ? null : accentPath(accent) };
   };
   const frameAncestors = dependencies.config.portalFrameAncestors;
-  /** The pages of the operator, or of a customer. */
-  const pagesOf = (customerId: string | null) => {
+  /** What the pages of the operator, or of a customer, have around them, and the registration of their paths. */
+  const surroundingsOf = (customerId: string | null) => {
     const paths = new Set<string>();
     const hasPage = (path: string): boolean => paths.has(path);
     const navigation = () => (customerId === null ? navigationOf(hasPage) : CUSTOMER_NAVIGATION);
-    const layout = createLayout(assets.urls, navigation, ...(customerId === null ? [] : [customerBody]));
+    const layout = createLayout(assets.urls, navigation, ...(customerId === null ? [] : [customerFrame]));
     const around = { sessions, sessionWatch, clock, random, layout, cookies, publicHost, frameAncestors, theme };
     const pages = createPages({ customerId, offered, ...around });
-    const made =
-      customerId === null
-        ? allPages({ ...dependencies, pages, cookies, results, hasPage })
-        : customerPages({ ...dependencies, ...dependencies.ofCustomer(customerId), pages, cookies, results, hasPage });
-    for (const { method, path } of made) if (method === 'GET') paths.add(path);
-    return { routes: made, elsewhere: pages.elsewhere };
+    const register = <Page extends PageRoute>(made: Page[]): Page[] => {
+      for (const { method, path } of made) if (method === 'GET') paths.add(path);
+      return made;
+    };
+    return { pages, cookies, results, hasPage, register };
   };
-  const { routes: registered, elsewhere } = pagesOf(null);
-  const served = createPageDispatch({
-    cookies,
-    sessions,
-    registered,
-    routesOf: (customerId) => pagesOf(customerId).routes,
-  });
+  const { register, ...around } = surroundingsOf(null);
+  const registered = register(allPages({ ...dependencies, ...around }));
+  const pagesOfCustomer = (customerId: string): CustomerPage[] => {
+    const { register, ...around } = surroundingsOf(customerId);
+    return register(
+      customerPages({ ...dependencies.ofCustomer(customerId), offered, clock, throttle, publicUrl, ...around }),
+    );
+  };
+  const served = createPageDispatch({ cookies, sessions, registered, routesOf: pagesOfCustomer });
   const signInInvited = createSignInInvited({ ...dependencies, cookies });
   return {
     pages: served,
+    pagesOfCustomer,
     stylesheet: assets.urls.style,
     assets: [...assets.routes, accentRoute(), embedRoute()],
     customersLook,
-    elsewhere,
+    elsewhere: around.pages.elsewhere,
     signInInvited,
   };
 }

@@ -1,6 +1,6 @@
 /** The limits on how many resources a customer has (contract §8.7), no matter who creates them. */
 import { Refusal } from '../kernel/refusal.ts';
-import type { CustomerStore } from '../store/customers.ts';
+import type { CustomerStore } from '../store/port/customers.ts';
 
 /** What is limited, as fields of `limits`. */
 export type Limited = 'endpoints' | 'webhooks';

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { isUuidV7 } from '../kernel/ids.ts';
 import { textProblem } from '../kernel/validation.ts';
-import type { After, Filter, Place, Sort } from '../store/resource.ts';
+import type { After, Filter, Place, Sort } from '../store/port/resource.ts';
 
 /** The filters of a list. A text must be equal to match. */
 export type Filters = Readonly<Record<string, { readonly schema: z.ZodType<string>; readonly description: string }>>;

@@ -52,8 +52,8 @@ export type ComposeOptions = {
    * new process, or a new `compose`, writes again. Without it the event loop commits.
    */
   readonly onWriterEnd?: (error: Error) => void;
-  /** The thread to commit in, if it is already started (`startDatabaseThread`). */
-  readonly databaseThread?: Worker | undefined;
+  /** The thread to commit in, if it is already started (`startDatabaseThread`). Null: the event loop commits, as in a command. */
+  readonly databaseThread?: Worker | null | undefined;
   /** Make a new installation, even if the folder has lost its database. */
   readonly newInstallation?: boolean;
   readonly log: Log;
@@ -64,6 +64,7 @@ export type ComposeOptions = {
 /** Opens the data folder and creates the use cases. Throws `ConfigurationError` or `DataFolderError`. */
 export async function compose(config: Config, options: ComposeOptions): Promise<Composed> {
   const { log, onWriterEnd, databaseThread: thread } = options;
+  const inThread = onWriterEnd !== undefined && thread !== null;
   const egress: Egress = {
     operator: { allow: config.egressAllow },
     customers: { allow: config.customerEgressAllow, isForCustomers: true },
@@ -71,7 +72,7 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
   const transport = openTransport(config, egress);
   const { firstCredentials, firstStart, ...data } = await openData(config, {
     ...options,
-    ...(onWriterEnd === undefined ? {} : { writerThread: { ...threadEvents(log, onWriterEnd), thread } }),
+    ...(inThread ? { writerThread: { ...threadEvents(log, onWriterEnd), thread } } : {}),
   });
   const largeBodies = createLargeBodies({
     source: data.storage.source,

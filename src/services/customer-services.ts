@@ -3,8 +3,8 @@
  * customer's own, so they need no rules of their own for customers.
  */
 import { createApplications } from '../access/applications.ts';
-import { insufficientPermission } from '../access/gate.ts';
 import { createInvitations } from '../access/invitations.ts';
+import { createSessions } from '../access/sessions.ts';
 import { createUsers } from '../access/users.ts';
 import { createUsageReads } from '../customers/usage.ts';
 import type { LogWatch } from '../delivery/log-watch.ts';
@@ -12,23 +12,23 @@ import { createTestOauth, type TestOauth } from '../delivery/oauth.ts';
 import { createReadRecords } from '../delivery/records.ts';
 import type { Send } from '../delivery/send.ts';
 import { createTestDelivery, type TestDelivery } from '../delivery/test-delivery.ts';
-import { createEventTypes, type EventTypes } from '../events/event-types.ts';
+import { createEventTypes } from '../events/event-types.ts';
 import { createPublish } from '../events/publish.ts';
 import type { AttemptFeed } from '../observe/attempt-feed.ts';
 import type { FigureKeeper } from '../observe/figures.ts';
 import { customerStoreOf } from '../store/customer-store.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store/port/store.ts';
 import { createDeliveries } from '../webhooks/deliveries.ts';
 import { createEndpoints } from '../webhooks/endpoints.ts';
 import { createKeys } from '../webhooks/keys.ts';
 import { createChallenge } from '../webhooks/verification.ts';
 import { createWebhooks } from '../webhooks/webhooks.ts';
-import type { ServiceDependencies, Services } from './services.ts';
+import type { ServiceDependencies, Services, SharedServices } from './services.ts';
 
 /** Everything that API and pages need of the service, for one customer. */
 export type CustomerServices = {
   readonly store: Store;
-  readonly services: Services;
+  readonly services: SharedServices;
   readonly testDelivery: TestDelivery;
   readonly testOauth: TestOauth;
   readonly figures: FigureKeeper;
@@ -38,7 +38,7 @@ export type CustomerServices = {
 type Dependencies = Omit<ServiceDependencies, 'erasures' | 'logWatch'> & {
   /** That of the whole service: a waiting reader has passed the customer's store. */
   readonly logWatch: LogWatch;
-  readonly services: Services;
+  readonly services: Pick<Services, 'customers' | 'passkeys'>;
   readonly send: Send;
   readonly figures: FigureKeeper;
   readonly feed: AttemptFeed;
@@ -47,12 +47,13 @@ type Dependencies = Omit<ServiceDependencies, 'erasures' | 'logWatch'> & {
 export function createCustomerServices(dependencies: Dependencies, customerId: string): CustomerServices {
   const store = customerStoreOf(dependencies.store, customerId);
   const own = { ...dependencies, store };
-  const { sessions, passkeys, products, tokens, employees, erasures, customers, portalLinks } = dependencies.services;
-  const eventTypes = readOnly(createEventTypes(own));
+  const { passkeys, customers } = dependencies.services;
+  const eventTypes = createEventTypes(own);
   const ownWebhooks = createWebhooks(own);
-  const services: Services = {
-    // Shared: they act on what the caller proves to hold, or tell the same to everybody.
-    ...{ sessions, passkeys, products, tokens, employees, erasures, customers, portalLinks },
+  const services: SharedServices = {
+    // Those of the session's user. The challenges that were answered are known once for all customers.
+    passkeys,
+    sessions: createSessions(own),
     usage: createUsageReads({ ...own, customers }),
     users: createUsers(own),
     invitations: createInvitations(own),
@@ -75,12 +76,4 @@ export function createCustomerServices(dependencies: Dependencies, customerId: s
     figures: dependencies.figures.within(async () => [...(await webhooks()).keys()]),
     feed,
   };
-}
-
-/** Event types belong to the operator. */
-function readOnly(eventTypes: EventTypes): EventTypes {
-  const refuse = async (): Promise<never> => {
-    throw insufficientPermission('only the operator changes event types');
-  };
-  return { ...eventTypes, create: refuse, patch: refuse, change: refuse, remove: refuse };
 }

@@ -21,7 +21,7 @@ import type { Log } from '../kernel/log.ts';
 import type { Vault } from '../kernel/vault.ts';
 import type { Egress } from '../outbound/egress.ts';
 import type { Transport } from '../outbound/transport.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store/port/store.ts';
 import type { ObserveAcknowledged } from '../webhooks/acknowledge.ts';
 import { createDeliveries, type Deliveries } from '../webhooks/deliveries.ts';
 import { createEndpoints, type Endpoints } from '../webhooks/endpoints.ts';
@@ -49,6 +49,21 @@ export type Services = {
   readonly webhooks: Webhooks;
   readonly deliveries: Deliveries;
   readonly readRecords: ReadRecordsOf;
+};
+
+/**
+ * The use cases of the routes and pages that serve customers too. For a customer they are made over its part of the store
+ * (`customer-services.ts`). None of them reaches others: there are no customers, portal links, API products, employees, tokens or erasures,
+ * and event types can only be read.
+ */
+export type SharedServices = Pick<
+  Services,
+  'usage' | 'users' | 'applications' | 'publish' | 'endpoints' | 'keys' | 'webhooks' | 'deliveries' | 'readRecords'
+> & {
+  readonly invitations: Pick<Invitations, 'invite'>;
+  readonly eventTypes: Pick<EventTypes, 'get' | 'list'>;
+  readonly sessions: Pick<Sessions, 'ofUser' | 'signOut' | 'end' | 'endAll' | 'confirm' | 'changePassword'>;
+  readonly passkeys: Pick<Passkeys, 'isPossible' | 'ofUser' | 'beginRegistration' | 'register' | 'remove'>;
 };
 
 export type ServiceDependencies = {

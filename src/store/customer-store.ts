@@ -12,11 +12,11 @@
 
 import type { AuditEntry, Change } from '../domain/audit.ts';
 import type { EventType, NewEvent } from '../domain/event.ts';
-import { type AuditFilter, type AuditRecord, OPERATOR_ACTOR } from './audit.ts';
-import type { OwnedTable } from './customers.ts';
-import type { Statement } from './database.ts';
-import type { After, Filter } from './resource.ts';
-import type { Store } from './store.ts';
+import { type AuditFilter, type AuditRecord, OPERATOR_ACTOR } from './port/audit.ts';
+import type { OwnedTable } from './port/customers.ts';
+import type { Statement } from './port/database.ts';
+import type { After, Filter } from './port/resource.ts';
+import type { Store } from './port/store.ts';
 
 type Owned = { readonly id: string; readonly customerId: string | null };
 type Verbs<Read, Written> = {

@@ -4,8 +4,8 @@ import type { Progress, Webhook } from '../domain/webhook.ts';
 import { HEALTHY, isRunnable, nextState, stateChange, WEBHOOK_SESSION_MS } from '../domain/webhook-states.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
-import { retryStale } from '../store/errors.ts';
-import type { Store } from '../store/store.ts';
+import { retryStale } from '../store/port/errors.ts';
+import type { Store } from '../store/port/store.ts';
 
 export const acknowledgeInput = z
   .strictObject({

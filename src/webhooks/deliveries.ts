@@ -15,8 +15,8 @@ import type {
   DeliveryPage,
   ReplayableState,
   ReplayRange,
-} from '../store/deliveries.ts';
-import type { Store } from '../store/store.ts';
+} from '../store/port/deliveries.ts';
+import type { Store } from '../store/port/store.ts';
 import { REPLAYABLE, type ReplayInput } from './webhook-schema.ts';
 
 const milliseconds = z.number().nullable();

@@ -15,9 +15,9 @@ import { checkAll, refuseField, refuseFields } from '../kernel/refusal.ts';
 import { type Secret, secret } from '../kernel/secret.ts';
 import type { Egress } from '../outbound/egress.ts';
 import { type Administration, administer, type Build } from '../resources/administration.ts';
-import type { Beside } from '../store/resource.ts';
-import type { Store } from '../store/store.ts';
-import type { WebhookStart } from '../store/webhooks.ts';
+import type { Beside } from '../store/port/resource.ts';
+import type { Store } from '../store/port/store.ts';
+import type { WebhookStart } from '../store/port/webhooks.ts';
 import {
   apiKeyColumns,
   certificateColumns,

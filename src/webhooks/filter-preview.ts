@@ -3,6 +3,7 @@ import { type EventType, matchingTypes, typesFor } from '../domain/event.ts';
 import { compileFilter, type EventFilter, type Judged } from '../domain/filter.ts';
 import { whyNot } from '../domain/filter-text.ts';
 import type { Webhook } from '../domain/webhook.ts';
+import { parsing } from '../kernel/json-parts.ts';
 import {
   FILTER_PREVIEW_BYTES,
   FILTER_PREVIEWS,
@@ -12,8 +13,8 @@ import {
 import { Refusal } from '../kernel/refusal.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import { slices, type Work } from '../kernel/slices.ts';
-import type { PastEvent } from '../store/events.ts';
-import type { Store } from '../store/store.ts';
+import type { PastEvent } from '../store/port/events.ts';
+import type { Store } from '../store/port/store.ts';
 import type { FilterPreview, FilterPreviewInput } from './webhook-schema.ts';
 
 /**
@@ -64,7 +65,7 @@ function* judging(
   const explain = whyNot(filter ?? {});
   const items: FilterPreview['items'] = [];
   for (const { id: eventId, type, subject, createdAt, dataJson } of events) {
-    const event: Judged = { type, subject, data: JSON.parse(dataJson) as unknown };
+    const event: Judged = { type, subject, data: yield* parsing(dataJson) };
     yield;
     const isPassing = passes(event);
     yield;

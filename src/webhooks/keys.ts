@@ -7,7 +7,7 @@ import { refuseField } from '../kernel/refusal.ts';
 import { customerIdInput, customerIdView, id, instant, isoInstant } from '../kernel/schemas.ts';
 import { type Administration, administer } from '../resources/administration.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store/port/store.ts';
 import { inspectPublicKey } from '../wire/pgp.ts';
 
 /** The name is sent in a header. */

@@ -31,7 +31,7 @@ import {
 } from '../kernel/schemas.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import { CUSTOMER_FILTER, choiceFilter, type ListRules, textFilter } from '../resources/list-rules.ts';
-import type { ReplayableState } from '../store/deliveries.ts';
+import type { ReplayableState } from '../store/port/deliveries.ts';
 
 /** The service sets these headers on every request, so no custom header may have their names. */
 const SERVICE_HEADERS: ReadonlySet<string> = new Set([

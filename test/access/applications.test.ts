@@ -3,8 +3,11 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { viewApplication } from '../../src/access/applications.ts';
 import { refused } from '../support/refusals.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeApplication, makeUser, openTestServices } from '../support/services.ts';
 import { leavingNothing, NOW, onSqlite } from '../support/store.ts';
+
+repeatsInSlowTier('postgres');
 
 const UNKNOWN = '0193a1f0-0000-7000-8000-00000000ffff';
 

@@ -4,8 +4,11 @@ import { mintToken, tokenRowKey } from '../../src/domain/credential.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
 import type { Refusal } from '../../src/kernel/refusal.ts';
 import { refused } from '../support/refusals.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices, tokenOf } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
+
+repeatsInSlowTier('postgres');
 
 const challengeOf = ({ headers }: Refusal): string | undefined => headers['WWW-Authenticate'];
 

@@ -8,10 +8,13 @@ import { INVITATION_MS } from '../../src/kernel/limits/limits.ts';
 import { PASSWORDS_WAITING_MAX } from '../../src/kernel/limits/portal.ts';
 import type { Refusal } from '../../src/kernel/refusal.ts';
 import { isoInstant } from '../../src/kernel/schemas.ts';
-import type { InvitationStore } from '../../src/store/access.ts';
+import type { InvitationStore } from '../../src/store/port/access.ts';
 import { refused } from '../support/refusals.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeUser, openTestServices, type TestServices } from '../support/services.ts';
 import { leavingNothing } from '../support/store.ts';
+
+repeatsInSlowTier('postgres');
 
 const PASSWORD = 'seventeen badgers at dawn';
 const same = (password: string) => ({ password, passwordAgain: password });

@@ -10,8 +10,11 @@ import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { openAt } from '../support/postgres.ts';
 import { refused } from '../support/refusals.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices, tokenOf } from '../support/services.ts';
 import { onPostgres } from '../support/store.ts';
+
+repeatsInSlowTier('postgres');
 
 type Holder = {
   readonly s: TestServices;

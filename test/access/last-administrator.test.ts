@@ -4,7 +4,10 @@ import { describe, it } from 'node:test';
 import { BUILT_IN_SCOPES } from '../../src/access/built-in.ts';
 import { type ApiReply, createClient, type ErrorBody, refusalOf, succeeded, tokenFor } from '../support/client.ts';
 import { sallyportProcess } from '../support/command.ts';
+import { repeats } from '../support/repeats.ts';
 import { type ServiceInProcess, spawnService, startService } from '../support/service.ts';
+
+repeats('postgres');
 
 type Fields = Readonly<Record<string, unknown>>;
 type UserBody = {

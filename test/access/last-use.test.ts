@@ -8,9 +8,12 @@ import { randomBytes } from '../../src/kernel/ids.ts';
 import type { EndpointView } from '../../src/webhooks/endpoint-schema.ts';
 import { type ApiClient, EMPLOYEES, type Page, succeeded, tokenFor } from '../support/client.ts';
 import { registerApplication } from '../support/journey.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { startService } from '../support/service.ts';
 import { makeApplication, openTestServices, tokenOf } from '../support/services.ts';
 import { onSqlite } from '../support/store.ts';
+
+repeatsInSlowTier('postgres');
 
 const DAY_MS = 86_400_000;
 

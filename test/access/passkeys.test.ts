@@ -7,9 +7,12 @@ import type { Passkey } from '../../src/domain/user.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
 import { CHALLENGE_MS, PASSKEYS_PER_USER_MAX, PASSWORDS_WAITING_PER_OWNER } from '../../src/kernel/limits/portal.ts';
 import { createVault, MASTER_KEY_BYTES } from '../../src/kernel/vault.ts';
-import { createMemoryValues } from '../../src/store/sql/short-lived.ts';
+import { createMemoryValues } from '../../src/store/sqlite/short-lived.ts';
 import { refused } from '../support/refusals.ts';
+import { repeats } from '../support/repeats.ts';
 import { makeUser, openTestServices, type TestServices } from '../support/services.ts';
+
+repeats('postgres');
 
 const PLACE = { origin: 'https://edge.example', visitor: 'visitor' };
 

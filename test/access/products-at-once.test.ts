@@ -4,8 +4,11 @@ import { describe, it, type TestContext } from 'node:test';
 import type { ApiProduct } from '../../src/domain/catalogue.ts';
 import { holdLock } from '../support/lock-holder.ts';
 import { refused } from '../support/refusals.ts';
+import { repeats } from '../support/repeats.ts';
 import { ACTOR, openTestServices, type TestServices } from '../support/services.ts';
 import { NOW, onSqlite } from '../support/store.ts';
+
+repeats('postgres');
 
 type Fields = Readonly<Record<string, unknown>>;
 const rule = (path: string, scope: string): Fields => ({ methods: ['GET'], path, scope });

@@ -4,8 +4,11 @@ import { BUILT_IN_PRODUCTS, BUILT_IN_SCOPES } from '../../src/access/built-in.ts
 import { installBuiltInProducts, viewProduct } from '../../src/access/products.ts';
 import { conflictsOf, matchRule, problemsOf } from '../../src/domain/catalogue.ts';
 import { refused } from '../support/refusals.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeApplication, openTestServices, type TestServices } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
+
+repeatsInSlowTier('postgres');
 
 const SHOP = {
   name: 'Shop',

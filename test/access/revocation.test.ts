@@ -5,11 +5,14 @@ import type { ClientCredentials } from '../../src/access/tokens.ts';
 import type { Application } from '../../src/domain/application.ts';
 import { hashCredential, mintToken } from '../../src/domain/credential.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
-import { StaleWrite } from '../../src/store/errors.ts';
+import { StaleWrite } from '../../src/store/port/errors.ts';
 import { holdLock } from '../support/lock-holder.ts';
 import { refused } from '../support/refusals.ts';
+import { repeats } from '../support/repeats.ts';
 import { ACTOR, makeApplication, openTestServices, type TestServices } from '../support/services.ts';
 import { leavingNothing, onSqlite } from '../support/store.ts';
+
+repeats('postgres');
 
 type Holder = {
   readonly s: TestServices;

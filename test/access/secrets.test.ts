@@ -3,8 +3,11 @@ import { describe, it } from 'node:test';
 import { viewApplication } from '../../src/access/applications.ts';
 import { isoInstant } from '../../src/kernel/schemas.ts';
 import { refused } from '../support/refusals.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices, tokenOf } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
+
+repeatsInSlowTier('postgres');
 
 const works = async (s: TestServices, clientId: string, clientSecret: string): Promise<boolean> =>
   s.tokens.authenticate({ clientId, clientSecret }).then(

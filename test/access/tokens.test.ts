@@ -5,11 +5,14 @@ import { createTokens } from '../../src/access/tokens.ts';
 import type { Client } from '../../src/domain/application.ts';
 import { hashCredential, mintCredential, mintToken, tokenRowKey } from '../../src/domain/credential.ts';
 import { randomBytes, rowKeyTime } from '../../src/kernel/ids.ts';
-import { ConstraintViolation } from '../../src/store/errors.ts';
-import type { Store } from '../../src/store/store.ts';
+import { ConstraintViolation } from '../../src/store/port/errors.ts';
+import type { Store } from '../../src/store/port/store.ts';
 import { refused } from '../support/refusals.ts';
+import { repeats } from '../support/repeats.ts';
 import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices, tokenOf } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
+
+repeats('postgres');
 
 const SCOPES = ['employees:create', 'employees:edit', 'employees:view'];
 

@@ -4,9 +4,12 @@ import { describe, it } from 'node:test';
 import { userNameProblem } from '../../src/domain/user-name.ts';
 import { errorOf } from '../support/client.ts';
 import { refused } from '../support/refusals.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { startService } from '../support/service.ts';
 import { ACTOR, makeUser, openTestServices } from '../support/services.ts';
 import { leavingNothing } from '../support/store.ts';
+
+repeatsInSlowTier('postgres');
 
 const ALIKE: readonly [string, string, string][] = [
   ['case', 'ada', 'ADA'],

@@ -2,8 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { viewUser } from '../../src/access/users.ts';
 import { refused } from '../support/refusals.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeApplication, makeUser, openTestServices } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
+
+repeatsInSlowTier('postgres');
 
 const UNKNOWN = '0193a1f0-0000-7000-8000-00000000ffff';
 

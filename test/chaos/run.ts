@@ -7,7 +7,7 @@ import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FirstCredentials } from '../../src/data/data.ts';
 import { DATABASE_FILE } from '../../src/data/data-folder.ts';
-import { auditStore } from '../../src/store/sql/audit.ts';
+import { auditStore } from '../../src/store/shared/audit.ts';
 import { damages } from '../../src/store/sqlite/damage.ts';
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import type { DeliveryView } from '../../src/webhooks/deliveries.ts';

@@ -17,7 +17,10 @@ import {
 } from '../support/customers.ts';
 import { makeEventType, registerApplication } from '../support/journey.ts';
 import { type ApiDocument, type DescribedOperation, operationsOf, placeOf } from '../support/openapi-document.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { type ServiceInProcess, startService } from '../support/service.ts';
+
+repeatsInSlowTier('postgres');
 
 /** What a parameter or a member of a body refers to: a kind of id, a name, or nothing of anybody's. */
 type Reference = { readonly id: string; readonly prefix?: string } | { readonly name: string } | null;

@@ -2,12 +2,15 @@
 import assert from 'node:assert/strict';
 import { request as httpRequest } from 'node:http';
 import { describe, it, type TestContext } from 'node:test';
-import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
+import { SESSION_COOKIE } from '../../src/portal/frame/cookies.ts';
 import { errorOf, refusalOf, succeeded, TOKEN, tokenFor } from '../support/client.ts';
 import { created, makeCustomer, ORDERS, openLink, sessionOf, type TestCustomer } from '../support/customers.ts';
 import { deliveriesOf, makeEventType, readWebhook, startJourney } from '../support/journey.ts';
 import { request } from '../support/portal-requests.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { type ServiceInProcess, startService } from '../support/service.ts';
+
+repeatsInSlowTier('postgres');
 
 type Link = { readonly url: string; readonly expiresAt: string };
 

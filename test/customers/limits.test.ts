@@ -10,8 +10,11 @@ import type { Refusal, RefusalCode } from '../../src/kernel/refusal.ts';
 import type { MergePatch } from '../../src/resources/input.ts';
 import { customerStoreOf } from '../../src/store/customer-store.ts';
 import { refused as refusedBy } from '../support/refusals.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeEndpoint, makeEventType, openTestServices, type TestServices } from '../support/services.ts';
 import { execute, onPostgres } from '../support/store.ts';
+
+repeatsInSlowTier('postgres');
 
 const TYPE = 'order.placed';
 

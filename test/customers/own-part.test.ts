@@ -3,7 +3,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type Page, refusalOf, succeeded } from '../support/client.ts';
 import { makeCustomer } from '../support/customers.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { startService } from '../support/service.ts';
+
+repeatsInSlowTier('postgres');
 
 describe("a customer's application", () => {
   it('publishes by its own external id, and learns nothing from that of another customer', async (t) => {

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import test, { type TestContext } from 'node:test';
-import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
+import { SESSION_COOKIE } from '../../src/portal/frame/cookies.ts';
 import { type Page, succeeded } from '../support/client.ts';
 import {
   type Belongings,

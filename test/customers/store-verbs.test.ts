@@ -8,10 +8,11 @@ import { describe, it, type TestContext } from 'node:test';
 import type { AuditEntry } from '../../src/domain/audit.ts';
 import { type DeliveryAddress, deliveryAddress } from '../../src/kernel/ids.ts';
 import { customerStoreOf } from '../../src/store/customer-store.ts';
-import type { Statement } from '../../src/store/database.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Statement } from '../../src/store/port/database.ts';
+import type { Store } from '../../src/store/port/store.ts';
 import { claimNext, publishMany, run, settleBatch } from '../support/batches.ts';
 import { unknownLike } from '../support/customers.ts';
+import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
 import {
   ACTOR,
   makeApplication,
@@ -22,6 +23,9 @@ import {
 } from '../support/services.ts';
 import { leavingNothing } from '../support/store.ts';
 import { pgpVector } from '../support/vectors.ts';
+
+repeats('postgres');
+repeatsInSlowTier('pgbouncer');
 
 /** What a verb is asked with: of somebody else, or of nobody. */
 type Asked = {

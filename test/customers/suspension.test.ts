@@ -5,8 +5,11 @@ import { errorOf, refusalOf, succeeded, tokenFor } from '../support/client.ts';
 import { created, makeCustomer, sessionOf } from '../support/customers.ts';
 import { startInstances } from '../support/instances.ts';
 import { request } from '../support/portal-requests.ts';
+import { repeats } from '../support/repeats.ts';
 import { changeBeside, type ServiceInProcess, startService } from '../support/service.ts';
 import { onPostgres } from '../support/store.ts';
+
+repeats('postgres');
 
 const VISITOR = { address: '127.0.0.1', userAgent: 'a test' };
 

@@ -2,13 +2,16 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CUSTOMER_SCOPES } from '../../src/access/built-in.ts';
 import type { CustomerUsageView, ListedUsageView } from '../../src/customers/usage.ts';
-import { dayOf, type Usage } from '../../src/store/usage.ts';
+import { dayOf, type Usage } from '../../src/store/port/usage.ts';
 import { type ApiClient, createClient, type ErrorBody, type Page, succeeded, tokenFor } from '../support/client.ts';
 import { readCsv } from '../support/csv.ts';
 import { onInstances, startInstances } from '../support/instances.ts';
 import { connect, type Journey, makeEventType, startJourney, unique } from '../support/journey.ts';
 import type { Delivery } from '../support/receiver.ts';
+import { repeats } from '../support/repeats.ts';
 import { type Service, startService } from '../support/service.ts';
+
+repeats('postgres');
 
 const TYPE = 'order.placed';
 const DAY_MS = 86_400_000;

@@ -14,10 +14,13 @@ import { readingServices, type UntypedServices } from '../../src/program-service
 import { type CustomerServices, createCustomerServices } from '../../src/services/customer-services.ts';
 import type { Services } from '../../src/services/services.ts';
 import { claimNext, settleBatch } from '../support/batches.ts';
+import { repeats } from '../support/repeats.ts';
 import { actingAs, makeEventType, openTestServices, type TestServices } from '../support/services.ts';
 import { onPostgres } from '../support/store.ts';
 import { egressOf, LOOPBACK, loopbackTransport } from '../support/transport.ts';
 import { pgpVector } from '../support/vectors.ts';
+
+repeats('postgres');
 
 type Owner = 'a' | 'b' | 'operator';
 type Command = { readonly by: Owner; readonly what: Verb; readonly name: number; readonly pick: number };
@@ -153,9 +156,11 @@ async function openWorld(t: TestContext): Promise<World> {
     return createCustomerServices(parts as unknown as Parameters<typeof createCustomerServices>[0], id);
   };
   const [a, b] = [await customer('a'), await customer('b')];
+  /** `readingServices` reads all of them. Those that customers do not have are not called. */
+  const full = ({ services }: CustomerServices): Services => ({ ...s, ...services }) as unknown as Services;
   const sides = {
-    a: sideOf(readingServices(a.services), a.store.customerId),
-    b: sideOf(readingServices(b.services), b.store.customerId),
+    a: sideOf(readingServices(full(a)), a.store.customerId),
+    b: sideOf(readingServices(full(b)), b.store.customerId),
     operator: sideOf(s, null),
   };
   return { s, figures, sides, own: a };

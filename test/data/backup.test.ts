@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import { type BackupFacts, examineBackup, masterKeyOf, verifyBackup, writeBackup } from '../../src/data/backup.ts';
 import { restoreDatabase } from '../../src/data/restore.ts';
-import { auditStatement } from '../../src/store/sql/audit.ts';
+import { auditStatement } from '../../src/store/shared/audit.ts';
 import { copyDatabase } from '../../src/store/sqlite/driver/copy.ts';
 import { examineSchema, type Migration, SCHEMA_VERSION } from '../../src/store/sqlite/driver/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../../src/store/sqlite/driver/sqlite.ts';

@@ -8,9 +8,9 @@ import type { FirstCredentials } from '../../src/data/data.ts';
 import { type FolderData, openFolder } from '../../src/data/data-folder.ts';
 import { makeFirstCredentials } from '../../src/data/first-start.ts';
 import { hashCredential } from '../../src/domain/credential.ts';
-import type { Database } from '../../src/store/database.ts';
-import { firstCredentialStore } from '../../src/store/sql/settings.ts';
-import { createStore } from '../../src/store/sql/store.ts';
+import type { Database } from '../../src/store/port/database.ts';
+import { firstCredentialStore } from '../../src/store/shared/settings.ts';
+import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { unusedFolder } from '../support/command.ts';
 
@@ -30,7 +30,7 @@ function dyingAfter(data: FolderData, commits: number): FolderData {
       return left < 0 ? Promise.reject(new Error('died')) : data.db.commit(statements);
     },
   };
-  const store = createStore(db, data.vault, data.ids);
+  const store = createSqliteStore(db, data.vault, data.ids);
   return { ...data, store, firstCredentials: firstCredentialStore(db, data.vault) };
 }
 

@@ -8,7 +8,7 @@ import { createErasures } from '../../src/events/erase.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { createServices } from '../../src/services/services.ts';
-import type { Database } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/port/database.ts';
 import { endpointReader } from '../../src/webhooks/endpoint-schema.ts';
 import { modeOf, open, refusal, startedFolder } from '../support/data-folder.ts';
 import { ACTOR } from '../support/services.ts';

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { isDrained, offsets, openDispatching, takeRecords, until } from '../support/dispatching.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { execute } from '../support/store.ts';
+
+repeatsInSlowTier('postgres');
 
 it('a record that cannot be read fails the attempt without counting against the endpoint, is retried later, and delays no other webhook', async (t) => {
   const d = await openDispatching(t);

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { startedProgress } from '../../src/domain/webhook-states.ts';
 import { secret } from '../../src/kernel/secret.ts';
-import { createStore } from '../../src/store/sql/store.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/port/store.ts';
 import { deferred } from '../support/deferred.ts';
 import {
   type Connected,
@@ -14,7 +13,11 @@ import {
   takeRecords,
   until,
 } from '../support/dispatching.ts';
+import { repeats } from '../support/repeats.ts';
 import { ACTOR } from '../support/services.ts';
+import { storeOn } from '../support/store.ts';
+
+repeats('postgres');
 
 const DAY_MS = 86_400_000;
 
@@ -140,7 +143,7 @@ describe('a process that dies right after a change', () => {
       if (commits > 1) throw new Error('killed');
       return d.database.commit(...asked);
     };
-    return createStore({ ...d.database, commit }, d.vault, d.ids);
+    return storeOn({ ...d.database, commit }, d.vault, d.ids);
   };
   const heldFor = async (t: TestContext): Promise<[Dispatching, Connected]> => {
     const d = await openDispatching(t);

@@ -10,7 +10,10 @@ import {
   takeRecords,
   until,
 } from '../support/dispatching.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { execute } from '../support/store.ts';
+
+repeatsInSlowTier('postgres');
 
 const SINGLE = { maxBatchRecords: 1 };
 const progressOf = async (d: Dispatching, { webhook }: Connected) => (await d.webhooks.get(webhook.id)).progress;

@@ -4,9 +4,12 @@ import fc from 'fast-check';
 import { cutBatches, idleAt, stopReason, withinAllowance } from '../../src/delivery/claim.ts';
 import type { DeliveryTarget } from '../../src/domain/batch.ts';
 import { BATCH_BYTES } from '../../src/kernel/limits/limits.ts';
-import { NEVER } from '../../src/store/dispatch.ts';
+import { NEVER } from '../../src/store/port/dispatch.ts';
 import { batchOf, progressOf } from '../support/attempts.ts';
+import { repeats } from '../support/repeats.ts';
 import { NOW } from '../support/store.ts';
+
+repeats('postgres');
 
 describe('batches that are due, under a rate', () => {
   const batches = [batchOf(0, 9), batchOf(10, 19), batchOf(20, 20)];

@@ -7,6 +7,9 @@ import { createClockWatch } from '../../src/observe/clock-watch.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { type Connected, type Dispatching, openDispatching, until } from '../support/dispatching.ts';
 import { housekeepingFor } from '../support/housekeeping.ts';
+import { repeats } from '../support/repeats.ts';
+
+repeats('postgres');
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

@@ -17,7 +17,10 @@ import {
   takeRecords,
   until,
 } from '../support/dispatching.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { execute, onSqlite } from '../support/store.ts';
+
+repeatsInSlowTier('postgres');
 
 /** More than a look takes or a claim holds. No statement reads more of them: the query plans are tested below. */
 const STUCK = 5000;

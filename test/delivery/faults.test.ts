@@ -36,7 +36,7 @@ describe('a database that another process holds for a while', () => {
   });
 
   it('makes the requests of a server wait too, while it reads and answers as ever', async (t) => {
-    const { service, admin, receiver } = await startJourney(t);
+    const { service, admin, receiver } = await startJourney(t, { writerThread: true });
     await makeEventType(admin, TYPE);
     const { at, webhook } = await connect({ admin, receiver }, [TYPE], {
       webhook: { maxBatchRecords: 1, timeoutSeconds: 60 },

@@ -86,7 +86,10 @@ describe('a disk that is full', () => {
       const dataDir = join(disk, 'data');
       cpSync(first.dataDir, dataDir, { recursive: true });
       const { ca, server } = sharedCertificates();
-      const service = await startService(t, { ca, after: { dataDir, credentials: first.credentials } });
+      const service = await startService(t, {
+        ...{ ca, writerThread: true },
+        after: { dataDir, credentials: first.credentials },
+      });
       const { admin } = service;
       const receiver = await startReceiver(t, server, { clock: service.clock });
       await makeEventType(admin, TYPE);

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { type Connected, type Dispatching, isDrained, openDispatching, TYPE, until } from '../support/dispatching.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeEventType } from '../support/services.ts';
+
+repeatsInSlowTier('postgres');
 
 const SECRET_TYPE = 'health.reported';
 

@@ -12,10 +12,13 @@ import { decryptBinary } from '../../src/wire/pgp-decryption.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { pgpKeyPair } from '../support/pgp-keys.ts';
 import { lacking } from '../support/programs.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';
 import { execute, temporaryFolder } from '../support/store.ts';
 import { countTurns } from '../support/turns.ts';
 import { pgpVector } from '../support/vectors.ts';
+
+repeatsInSlowTier('postgres');
 
 const TYPE = 'order.placed';
 

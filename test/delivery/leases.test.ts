@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { FULL_PAUSE_MS } from '../../src/kernel/limits/delivery.ts';
-import { DatabaseUnavailable } from '../../src/store/errors.ts';
-import type { Store } from '../../src/store/store.ts';
+import { DatabaseUnavailable } from '../../src/store/port/errors.ts';
+import type { Store } from '../../src/store/port/store.ts';
 import { deferred } from '../support/deferred.ts';
 import { isDrained, messageIds, openDispatching, takeRecords, until } from '../support/dispatching.ts';
+import { repeats } from '../support/repeats.ts';
 import { execute, onSqlite } from '../support/store.ts';
+
+repeats('postgres');
 
 const HOUR_MS = 3_600_000;
 

@@ -4,8 +4,11 @@ import type { Webhook } from '../../src/domain/webhook.ts';
 import { UNCLAIMABLE_PAUSE_MS } from '../../src/kernel/limits/delivery.ts';
 import { deferred } from '../support/deferred.ts';
 import { isDrained, openDispatching, TYPE, takeRecords, until } from '../support/dispatching.ts';
+import { repeats } from '../support/repeats.ts';
 import { ACTOR, makeKey, makeWebhook } from '../support/services.ts';
 import { execute, onSqlite } from '../support/store.ts';
+
+repeats('postgres');
 
 const HOUR_MS = 3_600_000;
 

@@ -2,9 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { deferred } from '../support/deferred.ts';
 import { isDrained, messageIds, offsets, openDispatching, takeRecords, until } from '../support/dispatching.ts';
+import { repeats } from '../support/repeats.ts';
 import { ACTOR } from '../support/services.ts';
 import { execute, onSqlite } from '../support/store.ts';
 import { countTurns } from '../support/turns.ts';
+
+repeats('postgres');
 
 const ORDERED = { ordered: true, maxBatchRecords: 3 };
 const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, n) => from + n);

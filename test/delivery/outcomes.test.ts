@@ -10,7 +10,10 @@ import { viewAttempt, viewDelivery } from '../../src/webhooks/deliveries.ts';
 import { type Dispatching, isDrained, openDispatching, until } from '../support/dispatching.ts';
 import { startRawTlsServer } from '../support/https-server.ts';
 import { sharedCertificates } from '../support/journey.ts';
+import { repeats } from '../support/repeats.ts';
 import { ACTOR } from '../support/services.ts';
+
+repeats('postgres');
 
 const HALF = 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf';
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Settlement } from '../../src/domain/batch.ts';
 import { FULL_PAUSE_MS } from '../../src/kernel/limits/delivery.ts';
-import type { SettlementStore } from '../../src/store/dispatch.ts';
-import { StaleWrite } from '../../src/store/errors.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { SettlementStore } from '../../src/store/port/dispatch.ts';
+import { StaleWrite } from '../../src/store/port/errors.ts';
+import type { Store } from '../../src/store/port/store.ts';
 import { batchOf } from '../support/attempts.ts';
 import { hold } from '../support/batches.ts';
 import { deferred } from '../support/deferred.ts';
@@ -17,8 +17,11 @@ import {
   takeRecords,
   until,
 } from '../support/dispatching.ts';
+import { repeats } from '../support/repeats.ts';
 import { ACTOR } from '../support/services.ts';
 import { execute } from '../support/store.ts';
+
+repeats('postgres');
 
 /** The store with its settlements in the hands of the test: `settle` is asked in place of the real one. */
 function withSettle(

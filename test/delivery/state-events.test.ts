@@ -5,7 +5,10 @@ import type { StateChange, WebhookState } from '../../src/domain/webhook.ts';
 import { STATE_EVENT_WEBHOOKS, STATE_EVENTS_PER_MINUTE } from '../../src/kernel/limits/delivery.ts';
 import { progressOf } from '../support/attempts.ts';
 import { isDrained, openDispatching, until } from '../support/dispatching.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { NOW } from '../support/store.ts';
+
+repeatsInSlowTier('postgres');
 
 const changeTo = (state: WebhookState, webhookNumber = 1): StateChange => ({
   progress: progressOf({ state, webhookNumber }),

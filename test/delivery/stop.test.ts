@@ -4,8 +4,11 @@ import { deferred } from '../support/deferred.ts';
 import { isDrained, messageIds, openDispatching, takeRecords, until } from '../support/dispatching.ts';
 import { sharedCertificates } from '../support/journey.ts';
 import { startOidcServer } from '../support/oidc-server.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR } from '../support/services.ts';
 import { execute } from '../support/store.ts';
+
+repeatsInSlowTier('postgres');
 
 describe('when an administrator stops a webhook', () => {
   it('its attempt under way is ended and kept as one, and its records stay pending until it starts again', async (t) => {

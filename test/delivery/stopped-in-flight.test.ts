@@ -14,7 +14,10 @@ import {
   openDispatching,
   until,
 } from '../support/dispatching.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR } from '../support/services.ts';
+
+repeatsInSlowTier('postgres');
 
 type Held = Connected & {
   readonly d: Dispatching;

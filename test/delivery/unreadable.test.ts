@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { LogRecord } from '../../src/domain/batch.ts';
-import { DatabaseUnavailable } from '../../src/store/errors.ts';
+import { DatabaseUnavailable } from '../../src/store/port/errors.ts';
 import { type Dispatching, offsets, openDispatching, until } from '../support/dispatching.ts';
 import { execute } from '../support/store.ts';
 

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { Attempt } from '../../src/domain/throttle.ts';
 import { createThrottle } from '../../src/domain/throttle.ts';
 import { CLIENT_FAILURES_MAX, FAILURE_WINDOW_MS, NETWORK_FAILURES_MAX } from '../../src/kernel/limits/limits.ts';
-import type { Throttle } from '../../src/store/failures.ts';
+import type { Throttle } from '../../src/store/port/failures.ts';
 
 const NOW = 1_800_000_000_000;
 const mine: Attempt = { network: '192.0.2.1', clientId: 'mine' };

@@ -3,7 +3,10 @@ import test from 'node:test';
 import { type BadInput, refuseAll } from '../support/bad-input.ts';
 import { EMPLOYEES, refusalOf, succeeded } from '../support/client.ts';
 import { makeEndpoint, makeEventType, makeWebhook, registerApplication } from '../support/journey.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { startService } from '../support/service.ts';
+
+repeatsInSlowTier('postgres');
 
 const TYPE = 'order.placed';
 const KIB = 1024;

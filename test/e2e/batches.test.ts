@@ -14,13 +14,17 @@ import {
   startWebhook,
 } from '../support/journey.ts';
 import type { Delivery } from '../support/receiver.ts';
+import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
+
+repeats('postgres');
+repeatsInSlowTier('pgbouncer');
 
 const TYPE = 'order.placed';
 const HOUR_MS = 3_600_000;
 
 describe('records and batches', () => {
   it('an ordered webhook gets every record once, in batches of at most maxBatchRecords, with consecutive offsets', async (t) => {
-    const journey = await startJourney(t);
+    const journey = await startJourney(t, { writerThread: true });
     await makeEventType(journey.admin, TYPE);
     const { at, webhook } = await connect(journey, [TYPE], { webhook: { ordered: true, maxBatchRecords: 4 } });
     const ids = await publish(journey.admin, TYPE, ...numbered(10));
@@ -59,7 +63,7 @@ describe('records and batches', () => {
   });
 
   it('each webhook has its own offsets, and gets only the types that it subscribes to', async (t) => {
-    const journey = await startJourney(t);
+    const journey = await startJourney(t, { writerThread: true });
     const { admin } = journey;
     for (const type of ['order.placed', 'order.paid', 'invoice.sent']) await makeEventType(admin, type);
     const category = await connect(journey, ['order.*'], { webhook: { ordered: true, maxBatchRecords: 1 } });
@@ -77,7 +81,7 @@ describe('records and batches', () => {
   });
 
   it('records that are sent in parallel all arrive exactly once', async (t) => {
-    const journey = await startJourney(t);
+    const journey = await startJourney(t, { writerThread: true });
     const { admin } = journey;
     await makeEventType(admin, TYPE);
     const { at, webhook } = await connect(journey, [TYPE], { webhook: { maxBatchRecords: 7 } });
@@ -101,7 +105,7 @@ describe('records and batches', () => {
   });
 
   it('records that were published while the webhook was stopped are sent in order once it starts', async (t) => {
-    const { admin, receiver } = await startJourney(t);
+    const { admin, receiver } = await startJourney(t, { writerThread: true });
     await makeEventType(admin, TYPE);
     const at = receiver.endpoint('/later');
     const endpoint = await succeeded<{ id: string }>(
@@ -126,7 +130,7 @@ describe('records and batches', () => {
 
 describe('an attempt', () => {
   it('that is a retry has the same records and ids, and its own number, date, lag and signature', async (t) => {
-    const journey = await startJourney(t);
+    const journey = await startJourney(t, { writerThread: true });
     const { service, admin } = journey;
     await makeEventType(admin, TYPE);
     const { at, webhook } = await connect(journey, [TYPE]);
@@ -173,7 +177,7 @@ describe('an attempt', () => {
   });
 
   it('of a running webhook has a new session after 24 hours', async (t) => {
-    const journey = await startJourney(t);
+    const journey = await startJourney(t, { writerThread: true });
     const { service, receiver } = journey;
     await makeEventType(journey.admin, TYPE);
     const { at, webhook } = await connect({ admin: journey.admin, receiver }, [TYPE]);

@@ -17,7 +17,11 @@ import {
   registerApplication,
   startJourney,
 } from '../support/journey.ts';
+import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
 import { type Gnupg, startGnupg } from '../wire/gnupg.ts';
+
+repeats('postgres');
+repeatsInSlowTier('pgbouncer');
 
 const ADA = {
   userName: 'ada',
@@ -37,7 +41,7 @@ describe('from a token to a delivery', () => {
 
   for (const algorithm of ['rsa2048', 'curve25519'] as const) {
     it(`works with gzip and a ${algorithm} key of gpg`, async (t) => {
-      const { service, admin, receiver } = await startJourney(t);
+      const { service, admin, receiver } = await startJourney(t, { writerThread: true });
       const { publicKey, privateKey } = gpg.makeKey(algorithm, algorithm);
       await importKey(admin, 'hr', publicKey);
       const scopes = ['employees:create', 'employees:view'];
@@ -135,7 +139,7 @@ describe('from a token to a delivery', () => {
 
 describe('encodings on the wire', () => {
   it('plain is application/json without headers of other encodings', async (t) => {
-    const journey = await startJourney(t);
+    const journey = await startJourney(t, { writerThread: true });
     await makeEventType(journey.admin, 'order.placed');
     const { at } = await connect(journey, ['order.placed']);
     await publish(journey.admin, 'order.placed', { n: 1 });
@@ -149,7 +153,7 @@ describe('encodings on the wire', () => {
   });
 
   it('gzip sets Content-Encoding', async (t) => {
-    const journey = await startJourney(t);
+    const journey = await startJourney(t, { writerThread: true });
     await makeEventType(journey.admin, 'order.placed');
     const { at } = await connect(journey, ['order.placed'], { endpoint: { contentEncoding: 'gzip' } });
     await publish(journey.admin, 'order.placed', { n: 1 });
@@ -166,7 +170,7 @@ describe('encodings on the wire', () => {
     const gpg = startGnupg();
     t.after(() => gpg.close());
     const { publicKey, privateKey } = gpg.makeKey('single', 'curve25519');
-    const journey = await startJourney(t);
+    const journey = await startJourney(t, { writerThread: true });
     await importKey(journey.admin, 'key', publicKey);
     await makeEventType(journey.admin, 'order.placed');
     const { at } = await connect(journey, ['order.placed'], {
@@ -183,7 +187,7 @@ describe('encodings on the wire', () => {
   });
 
   it('a secret that is not Base64 is used as its UTF-8 bytes, and path and query are signed in lower case', async (t) => {
-    const journey = await startJourney(t);
+    const journey = await startJourney(t, { writerThread: true });
     await makeEventType(journey.admin, 'order.placed');
     const { admin, receiver } = journey;
     const at = receiver.endpoint('/Hook/A?Tenant=B%2Fc', { secret: 'correct horse' });

@@ -5,8 +5,11 @@ import { hashCredential } from '../../src/domain/credential.ts';
 import { LISTS_HANDED_EARLY } from '../../src/kernel/limits/database.ts';
 import { EDGE, EMPLOYEES, succeeded, tokenFor } from '../support/client.ts';
 import { makeEventType, registerApplication } from '../support/journey.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { hexOf, readTrace, type SystemCall } from '../support/strace.ts';
 import { traceService } from '../support/traced-service.ts';
+
+repeatsInSlowTier('postgres', 'pgbouncer');
 
 /** An acknowledgement: bytes of the reply, and bytes of the row that it acknowledges. */
 type Promised = { readonly reply: string; readonly row: string | Uint8Array };

@@ -3,6 +3,9 @@ import { it } from 'node:test';
 import type { EmployeeView } from '../../src/employees/employees.ts';
 import { EMPLOYEES, refusalOf, succeeded } from '../support/client.ts';
 import { connect, importKey, only, registerApplication, startJourney } from '../support/journey.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
+
+repeatsInSlowTier('postgres');
 
 const ADA = { userName: 'ada', firstName: 'Ada', lastName: 'Lovelace', email: 'a@b.example', division: 'sales' };
 

@@ -9,6 +9,9 @@ import { jsonText, looseJsonText } from '../support/json-texts.ts';
 import { pgpKeyPair } from '../support/pgp-keys.ts';
 import { newSession, type PortalReply, request } from '../support/portal-requests.ts';
 import type { ReceivingEndpoint } from '../support/receiver.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
+
+repeatsInSlowTier('postgres');
 
 const TYPE = 'order.placed';
 const KEY = 'orders';

@@ -16,6 +16,9 @@ import {
 } from '../support/journey.ts';
 import { type PgpKeyPair, pgpKeyPair } from '../support/pgp-keys.ts';
 import type { ReceivingEndpoint } from '../support/receiver.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
+
+repeatsInSlowTier('postgres');
 
 const TYPE = 'order.placed';
 const KEY = 'payroll';
@@ -30,7 +33,7 @@ type Held = Journey & {
 
 /** A delivery that has arrived but is not answered yet. */
 async function holdOne(t: TestContext, { key }: { key?: PgpKeyPair } = {}): Promise<Held> {
-  const journey = await startJourney(t);
+  const journey = await startJourney(t, { writerThread: true });
   await makeEventType(journey.admin, TYPE);
   if (key !== undefined) await importKey(journey.admin, KEY, key.publicKey);
   const { at, webhook } = await connect(journey, [TYPE], {
@@ -77,7 +80,7 @@ describe('while a delivery is in flight', () => {
 });
 
 it('event data is sent exactly as published, for any JSON', async (t) => {
-  const journey = await startJourney(t);
+  const journey = await startJourney(t, { writerThread: true });
   const { admin } = journey;
   await makeEventType(admin, TYPE);
   const { at } = await connect(journey, [TYPE]);

@@ -5,7 +5,10 @@ import { verifyPassword } from '../../src/access/password.ts';
 import { refusalOf, succeeded, tokenFor } from '../support/client.ts';
 import { sallyportJson } from '../support/command.ts';
 import { choose, invite, isUnusable, open, PASSWORD, storedHash } from '../support/invitations.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { onSqlite } from '../support/store.ts';
+
+repeatsInSlowTier('postgres');
 
 const HOUR_MS = 3_600_000;
 

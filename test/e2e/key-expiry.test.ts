@@ -12,6 +12,9 @@ import {
   startJourney,
   startWebhook,
 } from '../support/journey.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
+
+repeatsInSlowTier('postgres');
 
 type KeyPair = { readonly publicKey: string; readonly privateKey: string };
 

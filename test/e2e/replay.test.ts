@@ -2,12 +2,16 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { refusalOf, succeeded } from '../support/client.ts';
 import { connect, deliveriesOf, deliveryOf, makeEventType, only, publish, startJourney } from '../support/journey.ts';
+import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
+
+repeats('postgres');
+repeatsInSlowTier('pgbouncer');
 
 const TYPE = 'order.placed';
 
 describe('replaying', () => {
   it('a delivered delivery sends only its record again, with the same message id and offset', async (t) => {
-    const journey = await startJourney(t);
+    const journey = await startJourney(t, { writerThread: true });
     const { admin, service } = journey;
     await makeEventType(admin, TYPE);
     const { at, webhook } = await connect(journey, [TYPE], { webhook: { ordered: true } });
@@ -34,7 +38,7 @@ describe('replaying', () => {
   });
 
   it('a dead delivery sends it again with all attempts', async (t) => {
-    const journey = await startJourney(t);
+    const journey = await startJourney(t, { writerThread: true });
     const { admin, service } = journey;
     await makeEventType(admin, TYPE);
     const { at, webhook } = await connect(journey, [TYPE], { webhook: { retry: { maxAttempts: 1 } } });
@@ -55,7 +59,7 @@ describe('replaying', () => {
   });
 
   it('a range of time sends exactly its records', async (t) => {
-    const journey = await startJourney(t);
+    const journey = await startJourney(t, { writerThread: true });
     const { admin, service } = journey;
     await makeEventType(admin, TYPE);
     const { at, webhook } = await connect(journey, [TYPE], { webhook: { ordered: true } });
@@ -77,7 +81,7 @@ describe('replaying', () => {
   });
 
   it('is refused for pending and unknown deliveries', async (t) => {
-    const journey = await startJourney(t);
+    const journey = await startJourney(t, { writerThread: true });
     const { admin } = journey;
     await makeEventType(admin, TYPE);
     const { webhook } = await connect(journey, [TYPE]);

@@ -14,7 +14,10 @@ import {
 } from '../support/journey.ts';
 import type { LoggedAttempt } from '../support/log-reader.ts';
 import type { Delivery } from '../support/receiver.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import type { ServiceInProcess } from '../support/service.ts';
+
+repeatsInSlowTier('postgres');
 
 const TYPE = 'order.placed';
 

@@ -15,6 +15,10 @@ import {
   stopWebhook,
 } from '../support/journey.ts';
 import type { ReceivingEndpoint } from '../support/receiver.ts';
+import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
+
+repeats('postgres');
+repeatsInSlowTier('pgbouncer');
 
 const TYPE = 'order.placed';
 const HOUR_MS = 3_600_000;
@@ -49,7 +53,7 @@ async function assertAudited(admin: ApiClient, { id }: { readonly id: string }, 
 
 describe('the states of a webhook', () => {
   it('go from started to running, failing, running and stopped, each with an event', async (t) => {
-    const journey = await startJourney(t);
+    const journey = await startJourney(t, { writerThread: true });
     const { admin, service } = journey;
     await makeEventType(admin, TYPE);
     const watcher = await watch(journey);
@@ -88,7 +92,7 @@ describe('the states of a webhook', () => {
   });
 
   it('end in failed after 24 hours of failing; records are kept, and the webhook can be started again', async (t) => {
-    const journey = await startJourney(t);
+    const journey = await startJourney(t, { writerThread: true });
     const { service } = journey;
     await makeEventType(journey.admin, TYPE);
     const { at, webhook } = await connect(journey, [TYPE]);
@@ -113,7 +117,7 @@ describe('the states of a webhook', () => {
   });
 
   it('end in failed after ten dead batches in a row; the eleventh is not sent', async (t) => {
-    const journey = await startJourney(t);
+    const journey = await startJourney(t, { writerThread: true });
     const { admin, service } = journey;
     await makeEventType(admin, TYPE);
     const watcher = await watch(journey);
@@ -138,7 +142,7 @@ describe('the states of a webhook', () => {
   });
 
   it('410 stops the webhook with endpoint_gone, and its records stay pending', async (t) => {
-    const journey = await startJourney(t);
+    const journey = await startJourney(t, { writerThread: true });
     const { admin, service } = journey;
     await makeEventType(admin, TYPE);
     await makeEventType(admin, 'other.type');

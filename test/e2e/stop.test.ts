@@ -20,8 +20,11 @@ import {
 } from '../support/journey.ts';
 import { holdLock } from '../support/lock-holder.ts';
 import { startReceiver } from '../support/receiver.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { spawnService, temporaryFolder } from '../support/service.ts';
 import { onSqlite } from '../support/store.ts';
+
+repeatsInSlowTier('postgres', 'pgbouncer');
 
 const TYPE = 'order.placed';
 const SECRET = Buffer.alloc(32, 1).toString('base64');

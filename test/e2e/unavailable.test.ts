@@ -74,7 +74,7 @@ const STATUS_UNAVAILABLE = 503;
 describe('while the database cannot be written', () => {
   for (const { what, told, begin } of FAULTS) {
     it(`because ${what}, writes are answered 503 with Retry-After, reads continue, and everything recovers`, async (t) => {
-      const service = await startService(t);
+      const service = await startService(t, { writerThread: true });
       const kinds = await routeKinds(service);
       const before = await Promise.all(kinds.map((kind) => kind.ask()));
       assert.deepEqual(
@@ -105,7 +105,7 @@ describe('while the database cannot be written', () => {
   }
 
   it('because the write-ahead log was deleted, no acknowledged data is lost, and nothing more is acknowledged', async (t) => {
-    const service = await startService(t);
+    const service = await startService(t, { writerThread: true });
     await makeEventType(service.admin, 'order.placed');
     const publish = async (n: number): Promise<string | null> => {
       const reply = await service.admin.post<AcceptedView>('events', { type: 'order.placed', data: { n } });
@@ -128,7 +128,7 @@ describe('while the database cannot be written', () => {
     );
 
     await service.stop();
-    const again = await startService(t, { after: service });
+    const again = await startService(t, { after: service, writerThread: true });
     assert.equal((await fetch(`${again.url}/readyz`)).status, 200);
     assert.deepEqual(eventsIn(path), saved);
   });

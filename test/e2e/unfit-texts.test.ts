@@ -6,7 +6,10 @@ import { Refusal } from '../../src/kernel/refusal.ts';
 import { EDGE, errorOf, succeeded, TOKEN } from '../support/client.ts';
 import { connect, makeEventType, startJourney } from '../support/journey.ts';
 import { newSession, request } from '../support/portal-requests.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import type { ServiceInProcess } from '../support/service.ts';
+
+repeatsInSlowTier('postgres');
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 

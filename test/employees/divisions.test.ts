@@ -14,9 +14,12 @@ import {
 import { created, unknownLike } from '../support/customers.ts';
 import { registerApplication } from '../support/journey.ts';
 import { refused } from '../support/refusals.ts';
+import { repeats } from '../support/repeats.ts';
 import { startService } from '../support/service.ts';
 import { makeCaller, openTestServices, type TestServices } from '../support/services.ts';
 import { leavingNothing } from '../support/store.ts';
+
+repeats('postgres');
 
 const person = (userName: string, division: string) => ({
   userName,

@@ -4,8 +4,11 @@ import type { Caller } from '../../src/access/gate.ts';
 import { viewEmployee } from '../../src/employees/employees.ts';
 import { logs } from '../support/events.ts';
 import { refused } from '../support/refusals.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { makeCaller, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
+
+repeatsInSlowTier('postgres');
 
 const ADA = { userName: 'ada', firstName: 'Ada', lastName: 'Lovelace', email: 'ada@example.com', division: 'sales' };
 

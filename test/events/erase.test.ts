@@ -7,7 +7,7 @@ import { DATABASE_FILE } from '../../src/data/data-folder.ts';
 import type { DeliveryState } from '../../src/domain/webhook.ts';
 import { createErasures, type ErasedView } from '../../src/events/erase.ts';
 import { createLog } from '../../src/observe/log.ts';
-import { ATTEMPT_COLUMNS, EVENT_COLUMNS } from '../../src/store/sql/erasure.ts';
+import { ATTEMPT_COLUMNS, EVENT_COLUMNS } from '../../src/store/shared/erasure.ts';
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { attemptOf, checkLog, claimNext, publishMany, run, settleBatch } from '../support/batches.ts';
 import { cleanUp } from '../support/cleanup.ts';
@@ -27,8 +27,11 @@ import {
   stopWebhook,
 } from '../support/journey.ts';
 import { refused } from '../support/refusals.ts';
+import { repeats } from '../support/repeats.ts';
 import { ACTOR, openTestServices } from '../support/services.ts';
 import { leavingNothing, onPostgres, openTestStore, type TestStore } from '../support/store.ts';
+
+repeats('postgres');
 
 const SECRET = 'Jane-Doe-of-Elm-Street';
 /** Long enough for any erasure here to finish. */

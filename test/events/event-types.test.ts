@@ -4,8 +4,11 @@ import { BUILT_IN_EVENT_TYPES, installBuiltInEventTypes } from '../../src/events
 import { viewEventType } from '../../src/events/event-types.ts';
 import { EVENT_SAMPLE_BYTES } from '../../src/kernel/limits/limits.ts';
 import { refused } from '../support/refusals.ts';
+import { repeats } from '../support/repeats.ts';
 import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';
 import { execute, leavingNothing, NOW } from '../support/store.ts';
+
+repeats('postgres');
 
 const idOf = async ({ store }: TestServices, name: string): Promise<string> =>
   (await store.eventTypes.getByName(name))?.id ?? '';
@@ -161,7 +164,8 @@ describe('event types', () => {
     const s = await openTestServices(t);
     await makeEventType(s, 'order.placed', { dataSchema: { required: ['a'] } });
     const id = await idOf(s, 'order.placed');
-    const problemOf = async (data: unknown) => (await s.eventTypes.problemsOf([{ type: 'order.placed', data }]))[0];
+    const problemOf = async (data: unknown) =>
+      (await s.eventTypes.problemsOf([{ type: 'order.placed', dataJson: JSON.stringify(data) }]))[0];
     assert.ok((await problemOf({ b: 1 })) !== null);
     await s.eventTypes.patch(id, { dataSchema: { required: ['b'] } }, ACTOR);
     assert.equal(await problemOf({ b: 1 }), null);

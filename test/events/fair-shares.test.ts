@@ -5,7 +5,10 @@ import { FILTER_PREVIEWS, SLICED_JOBS_MAX } from '../../src/kernel/limits/limits
 import { slices, type Work } from '../../src/kernel/slices.ts';
 import { logs } from '../support/events.ts';
 import { refused } from '../support/refusals.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeEventType, openTestServices, type TestServices } from '../support/services.ts';
+
+repeatsInSlowTier('postgres');
 
 const TYPE = 'order.placed';
 const FILTERS = 20;

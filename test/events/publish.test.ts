@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { EVENT_DATA_BYTES, JSON_DEPTH_MAX, SCHEMA_EVENT_MS } from '../../src/kernel/limits/limits.ts';
 import { logs } from '../support/events.ts';
 import { refused } from '../support/refusals.ts';
+import { repeats } from '../support/repeats.ts';
 import {
   ACTOR,
   actingAs,
@@ -12,6 +13,8 @@ import {
   type TestServices,
 } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
+
+repeats('postgres');
 
 const HOUR_MS = 3_600_000;
 const ME = actingAs('application 1');

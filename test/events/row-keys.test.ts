@@ -5,7 +5,7 @@ import { createIds, randomBytes } from '../../src/kernel/ids.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { readingServices, type UntypedServices } from '../../src/program-services.ts';
 import { createServices } from '../../src/services/services.ts';
-import { createStore } from '../../src/store/sql/store.ts';
+import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import { logs } from '../support/events.ts';
 import {
   ACTOR,
@@ -24,7 +24,7 @@ const order = { type: 'order.placed', data: {} };
 function secondProcess(t: TestContext, s: TestServices): UntypedServices {
   const ids = createIds(s.clock, (size) => (size === 2 ? new Uint8Array(2) : randomBytes(size)));
   const transport = loopbackTransport(t, { egress: LOOPBACK, caPem: null });
-  const store = createStore(s.database, s.vault, ids);
+  const store = createSqliteStore(s.sqlite, s.vault, ids);
   const log = createLog('silent');
   const services = createServices({
     store,

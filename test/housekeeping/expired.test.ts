@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { idempotency, newEvent } from '../support/events.ts';
 import { count, housekeepingFor } from '../support/housekeeping.ts';
+import { repeats } from '../support/repeats.ts';
 import { leavingNothing, onSqlite, openTestStore, type TestStore } from '../support/store.ts';
+
+repeats('postgres');
 
 async function issue({ database, ids, clock }: TestStore, lifetimesMs: readonly number[]): Promise<void> {
   const sql = `

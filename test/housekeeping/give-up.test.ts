@@ -6,9 +6,12 @@ import { claimNext, publishMany, run, settleBatch } from '../support/batches.ts'
 import { subscribe } from '../support/events.ts';
 import { count, DAY_MS, housekeepingFor } from '../support/housekeeping.ts';
 import { connect, importKey, makeEventType, publish, readWebhook, startJourney } from '../support/journey.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { openBeside } from '../support/service.ts';
 import { execute, leavingNothing, openTestStore, type TestStore } from '../support/store.ts';
 import { pgpVector } from '../support/vectors.ts';
+
+repeatsInSlowTier('postgres');
 
 /** A webhook whose only attempt just failed, and the progress that the dispatcher would read next. */
 async function failing(s: TestStore, wakeAt: number): Promise<Progress> {

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { StaleWrite } from '../../src/store/errors.ts';
+import { StaleWrite } from '../../src/store/port/errors.ts';
 import { attemptOf, checkLog, claimNext, publishMany, run, settleBatch, settleNext } from '../support/batches.ts';
 import { newEvent, subscribe } from '../support/events.ts';
 import { count, housekeepingFor } from '../support/housekeeping.ts';
+import { repeats } from '../support/repeats.ts';
 import { onPostgres, onSqlite, openTestStore, type TestStore } from '../support/store.ts';
+
+repeats('postgres');
 
 async function idOf(s: TestStore, number: number): Promise<string> {
   const found = (await s.store.webhooks.list('', 100)).find(({ progress }) => progress.webhookNumber === number);

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { originForm } from '../../src/http/request.ts';
-import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
-import { FORGERY_FIELD, formToken } from '../../src/portal/forgery.ts';
+import { SESSION_COOKIE } from '../../src/portal/frame/cookies.ts';
+import { FORGERY_FIELD, formToken } from '../../src/portal/frame/forgery.ts';
 import { newSession } from '../support/portal-requests.ts';
 import { type RawAnswer, type RawRequest, sendRaw } from '../support/raw-request.ts';
 import { type ServiceInProcess, startService } from '../support/service.ts';

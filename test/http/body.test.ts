@@ -18,7 +18,7 @@ import { deferred } from '../support/deferred.ts';
 /** A server that accepts a JSON body at one path, and a connection to it. */
 async function serving(
   t: TestContext,
-  { observe, bodies = createBodies(), ...rest }: Pick<Route, 'admit' | 'respond'> & Served,
+  { observe, bodies = createBodies(), ...rest }: Pick<Route, 'admit' | 'respond'> & Partial<Route> & Served,
 ): Promise<Socket> {
   const { port } = await listening(t, { observe, bodies, ...rest });
   const socket = connect({ port, host: '127.0.0.1' });
@@ -30,9 +30,10 @@ type Served = { readonly observe: ObserveRequest; readonly bodies?: FairQueue };
 
 async function listening(
   t: TestContext,
-  { observe, bodies = createBodies(), ...rest }: Pick<Route, 'admit' | 'respond'> & Served,
+  { observe, bodies = createBodies(), ...rest }: Pick<Route, 'admit' | 'respond'> & Partial<Route> & Served,
 ): Promise<{ port: number }> {
   const route: Route = {
+    for: 'anyone',
     ...{ method: 'POST', path: '/body', access: 'open', tag: 'test', summary: 'Reads a body', replies: {} },
     body: { maxBytes: 100_000, types: ['application/json'], schema: z.unknown() },
     ...rest,
@@ -59,6 +60,9 @@ function head(contentLength: number): string {
   ];
   return `${lines.join('\r\n')}\r\n\r\n`;
 }
+
+/** Node reads 64 KiB at once, and up to three times before a pause takes effect. */
+const PIECE_MAX = 4 * 64 * 1024;
 
 describe('a body', () => {
   it('does not wait for a client that disconnected before it was read', async (t) => {
@@ -98,6 +102,33 @@ describe('a body', () => {
     socket.write(head(text.length) + text);
     assert.equal(String(await read.promise).length, 70_000);
   });
+
+  for (const [how, length] of [
+    ['is accepted', 8_000_000],
+    ['is refused and discarded', 12_000_000],
+  ] as const)
+    it(`is read in pieces, one in a turn of the event loop, if it ${how}`, async (t) => {
+      const read: number[] = [];
+      const ended = deferred<void>();
+      const socket = await serving(t, {
+        body: { maxBytes: 10_000_000, types: ['application/json'], isBytes: true, schema: z.unknown() },
+        admit: async ({ socket: peer }) => {
+          const turn = (): void => {
+            read.push(peer.bytesRead);
+            if (peer.bytesRead < length) setImmediate(turn);
+            else ended.resolve();
+          };
+          turn();
+          return null;
+        },
+        respond: async () => ({ status: 204 }),
+        observe: () => {},
+      });
+      socket.resume().write(head(length) + 'x'.repeat(length));
+      await ended.promise;
+      const steps = read.map((bytes, n) => bytes - (read[n - 1] ?? bytes));
+      assert.ok(Math.max(...steps) <= PIECE_MAX, String(Math.max(...steps)));
+    });
 
   for (const [how, cut] of [
     ['with its head is read as it is, without anybody who waits for more of it', 0],

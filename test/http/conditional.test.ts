@@ -3,8 +3,11 @@ import { describe, it } from 'node:test';
 import { parseEntityTags } from '../../src/resources/entity-tag.ts';
 import { type ApiClient, type ApiReply, EMPLOYEES, type Page, refusalOf, succeeded } from '../support/client.ts';
 import { registerApplication } from '../support/journey.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { startService } from '../support/service.ts';
 import { pgpVector } from '../support/vectors.ts';
+
+repeatsInSlowTier('postgres');
 
 type Made = { readonly id?: string; readonly userId?: string };
 type Kind = {

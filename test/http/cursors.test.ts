@@ -6,7 +6,10 @@ import { type BadInput, refuseAll } from '../support/bad-input.ts';
 import { type ApiClient, EDGE, EMPLOYEES, type Page, succeeded } from '../support/client.ts';
 import { registerApplication } from '../support/journey.ts';
 import { type ApiDocument, operationsOf } from '../support/openapi-document.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { type Service, startService } from '../support/service.ts';
+
+repeatsInSlowTier('postgres');
 
 type Item = Readonly<Record<string, unknown>>;
 type List = { readonly path: string; readonly client: ApiClient };

@@ -33,7 +33,7 @@ async function listening(t: TestContext, isTls = false): Promise<Listening> {
   const { gate, clock } = await openTestServices(t);
   const [first, release] = [deferred<void>(), deferred<void>()];
   let arrived = 0;
-  const shared = { access: 'open', tag: 'test', summary: '', replies: {} } as const;
+  const shared = { for: 'anyone', access: 'open', tag: 'test', summary: '', replies: {} } as const;
   const answered = async (): Promise<void> => {
     arrived += 1;
     first.resolve();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { type Html, type HtmlValue, html } from '../../src/http/html.ts';
+import { attributes, type Html, type HtmlValue, html } from '../../src/http/html.ts';
 
 describe('a template', () => {
   it('escapes values in text and attributes', () => {
@@ -13,6 +13,42 @@ describe('a template', () => {
   it('inserts results of templates unchanged, lists item by item, and nothing for null', () => {
     const items = ['<a>', 'b'].map((item) => html`<li>${item}</li>`);
     assert.equal(html`<ul>${items}</ul>${null}${7}`.markup, '<ul><li>&lt;a&gt;</li><li>b</li></ul>7');
+  });
+
+  it('takes line breaks as the layout of the code', () => {
+    const [value, name] = [html`<i>v</i>`, 'n'];
+    const markup = html`
+      <p
+        class="a
+ b"
+        ${attributes({ id: name, hidden: true })}
+        title="${name}"
+      >
+        Some text and
+        <b>bold</b>
+        words,
+        ${value}
+        more.
+      </p>
+      <ul>
+        ${value}
+        <li>
+          ${name}
+        </li>
+        ${null}
+      </ul>
+      <br
+        hidden
+      />
+      <textarea>${'\n'}${name}</textarea>${' '}
+      <b>one</b> <b>line</b>
+    `.markup;
+    const text = 'Some text and <b>bold</b> words, <i>v</i> more.';
+    assert.equal(
+      markup,
+      `<p class="a\n b" id="n" hidden title="n">${text}</p><ul><i>v</i><li>n</li></ul><br hidden/>` +
+        '<textarea>\nn</textarea> <b>one</b> <b>line</b>',
+    );
   });
 
   it('does not accept objects that only look like markup', () => {

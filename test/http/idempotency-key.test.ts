@@ -3,8 +3,11 @@ import { describe, it } from 'node:test';
 import { IDEMPOTENCY_MS } from '../../src/kernel/limits/limits.ts';
 import { type ApiClient, type ApiReply, EMPLOYEES, type Page, refusalOf, succeeded } from '../support/client.ts';
 import { registerApplication } from '../support/journey.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { type ServiceInProcess, startService } from '../support/service.ts';
 import { pgpVector } from '../support/vectors.ts';
+
+repeatsInSlowTier('postgres');
 
 const EMPLOYEE_SCOPES = ['employees:create', 'employees:view', 'employees:edit'];
 const url = 'https://receiver.example/hook';

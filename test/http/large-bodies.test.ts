@@ -5,7 +5,10 @@ import type { AcceptedView } from '../../src/events/publish.ts';
 import { EVENTS_PER_REQUEST, JSON_VALUES_MAX } from '../../src/kernel/limits/limits.ts';
 import { refusalOf, succeeded } from '../support/client.ts';
 import { makeEventType } from '../support/journey.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { startService } from '../support/service.ts';
+
+repeatsInSlowTier('postgres');
 
 const TYPE = 'order.placed';
 
@@ -45,7 +48,7 @@ describe('a large body', () => {
     const beside = await refusalOf(admin.post('events', { type: TYPE, data: {}, beside: data }), 400);
     assert.match(
       beside.description,
-      /^body has more than 8192 bytes of JSON: beside its data, an event has only short texts/,
+      /^body has more than 16384 bytes of JSON: beside its data, an event has only short texts/,
     );
   });
 

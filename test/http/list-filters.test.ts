@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type ApiClient, EMPLOYEES, type Page, refusalOf, succeeded } from '../support/client.ts';
 import { registerApplication } from '../support/journey.ts';
+import { repeats } from '../support/repeats.ts';
 import { startService } from '../support/service.ts';
+
+repeats('postgres');
 
 type Named = { readonly name?: string; readonly userName?: string; readonly action?: string; readonly id?: string };
 

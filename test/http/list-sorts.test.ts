@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { type ApiClient, EMPLOYEES, type Page, refusalOf, succeeded } from '../support/client.ts';
 import { makeEndpoint, makeWebhook, registerApplication } from '../support/journey.ts';
+import { repeats } from '../support/repeats.ts';
 import { type ServiceInProcess, startService } from '../support/service.ts';
+
+repeats('postgres');
 
 type Item = { readonly id: string; readonly name?: string; readonly userName?: string };
 

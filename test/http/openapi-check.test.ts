@@ -155,6 +155,7 @@ type Reply = {
 
 describe('the response checker refuses', () => {
   const route: Route = {
+    for: 'anyone',
     method: 'GET',
     path: '/users/{id}',
     access: 'open',

@@ -13,7 +13,10 @@ import {
 } from '../support/client.ts';
 import { type DeliveryDetail, importKey, makeEventType, readWebhook, registerApplication } from '../support/journey.ts';
 import { pgpKeyPair } from '../support/pgp-keys.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { type ServiceInProcess, startService } from '../support/service.ts';
+
+repeatsInSlowTier('postgres');
 
 type Fields = Readonly<Record<string, unknown>>;
 type Records = {

@@ -5,7 +5,10 @@ import { decryptBinary } from '../../src/wire/pgp-decryption.ts';
 import { type ApiClient, EDGE, errorOf, succeeded, tokenFor } from '../support/client.ts';
 import { readWebhook, registerApplication } from '../support/journey.ts';
 import { pgpKeyPair } from '../support/pgp-keys.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { type ServiceInProcess, startService } from '../support/service.ts';
+
+repeatsInSlowTier('postgres');
 
 type Records = {
   readonly subscriptionId: string;

@@ -7,7 +7,7 @@ import type { Gate } from '../../src/access/gate.ts';
 import type { Call, Route } from '../../src/http/route.ts';
 import { createListener, createRequestHandler } from '../../src/http/server.ts';
 import { createLog } from '../../src/observe/log.ts';
-import { pause } from '../../src/portal/event-stream.ts';
+import { pause } from '../../src/portal/frame/event-stream.ts';
 import { deferred } from '../support/deferred.ts';
 import { createLogReader, type LogReader } from '../support/log-reader.ts';
 
@@ -20,6 +20,7 @@ type Streaming = {
 
 async function startStreaming(t: TestContext, source: (call: Call) => AsyncIterable<string>): Promise<Streaming> {
   const route: Route = {
+    for: 'anyone',
     method: 'GET',
     path: '/stream',
     access: 'open',

@@ -6,7 +6,10 @@ import { cleanUp } from '../support/cleanup.ts';
 import { createClient, EDGE, succeeded, tokenFor } from '../support/client.ts';
 import { onInstances } from '../support/instances.ts';
 import { type RunningProxy, startCaddyWith, startNginxWith } from '../support/proxies.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { type ServiceProcess, spawnService } from '../support/service.ts';
+
+repeatsInSlowTier('postgres', 'pgbouncer');
 
 const PAGE = readFileSync(new URL('../../docs/how-to/run-on-postgresql.md', import.meta.url), 'utf8');
 

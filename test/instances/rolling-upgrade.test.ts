@@ -10,7 +10,11 @@ import { messageIds, TYPE, until } from '../support/dispatching.ts';
 import { newEvent } from '../support/events.ts';
 import { onInstances } from '../support/instances.ts';
 import { connect, makeEventType, publish, startJourney } from '../support/journey.ts';
+import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
 import { databaseUrlOf, startService } from '../support/service.ts';
+
+repeats('postgres');
+repeatsInSlowTier('pgbouncer');
 
 const NEXT: SchemaHistory = {
   version: 2,

@@ -5,15 +5,19 @@ import { get, type IncomingMessage } from 'node:http';
 import { describe, type TestContext } from 'node:test';
 import { COMMAND_LINE } from '../../src/domain/acting.ts';
 import { CLIENT_FAILURES_MAX } from '../../src/kernel/limits/limits.ts';
-import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
-import { FORGERY_FIELD, formToken } from '../../src/portal/forgery.ts';
+import { SESSION_COOKIE } from '../../src/portal/frame/cookies.ts';
+import { FORGERY_FIELD, formToken } from '../../src/portal/frame/forgery.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { createClient, EMPLOYEES, TOKEN, tokenFor } from '../support/client.ts';
 import { onInstances, startInstances } from '../support/instances.ts';
 import { connect, makeEventType, startJourney } from '../support/journey.ts';
 import { newSession, request } from '../support/portal-requests.ts';
+import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
 import { type ServiceInProcess, startService } from '../support/service.ts';
 import { ACTOR } from '../support/services.ts';
+
+repeats('postgres');
+repeatsInSlowTier('pgbouncer');
 
 const PASSWORD = 'correct horse battery staple';
 

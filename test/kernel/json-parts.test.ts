@@ -1,28 +1,46 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { parseBounded, parseInParts } from '../../src/kernel/json-parts.ts';
+import { parsingBytes, READ_AT_ONCE } from '../../src/kernel/json-parts.ts';
+import { createJsonReader, type JsonParts } from '../../src/kernel/json-reader.ts';
 import { inOnePiece } from '../../src/kernel/slices.ts';
+import { jsonText, looseJsonText } from '../support/json-texts.ts';
 import { refused } from '../support/refusals.ts';
 
-const PARTS = { list: 'events', itemsMax: 5, bytesMax: 1000, hint: 'it may have less' };
-
-/** What `JSON.parse` makes of it, or null for an error. */
-function parsed(text: string): { readonly value: unknown } | null {
+/** What is made of a text, or null if it is not JSON. */
+function madeOf(make: () => unknown): { readonly value: unknown } | null {
   try {
-    return { value: JSON.parse(text) };
-  } catch {
-    return null;
+    return { value: make() };
+  } catch (error) {
+    if (error instanceof SyntaxError || (error as { readonly code?: unknown }).code === 'malformed_json') return null;
+    throw error;
   }
 }
 
-function inParts(text: string): { readonly value: unknown } | null {
+/** What a reader tells that reads so many bytes at once. Pieces of white space are joined. */
+function told(text: string, atOnce: number): string[] {
+  const lines: string[] = [];
+  const spaces = { begin: -1, end: -1 };
+  const note =
+    (name: string) =>
+    (...places: readonly unknown[]) =>
+      void lines.push(`${name} ${places.join(' ')}`);
+  const parts: JsonParts = {
+    ...{ open: note('open'), close: note('close'), name: note('name'), string: note('string'), scalar: note('scalar') },
+    space: (begin, end) => {
+      if (spaces.end === begin) lines.pop();
+      else spaces.begin = begin;
+      spaces.end = end;
+      note('space')(spaces.begin, end);
+    },
+  };
+  const reader = createJsonReader(Buffer.from(text), parts);
   try {
-    return { value: inOnePiece(parseInParts(text, { ...PARTS, itemsMax: 50, bytesMax: 1e9 })) };
+    for (let at = 0; reader.next(atOnce); at = reader.at()) assert.ok(reader.at() - at <= atOnce);
   } catch (error) {
-    if ((error as { readonly code?: unknown }).code === 'malformed_json') return null;
-    throw error;
+    lines.push(String(error));
   }
+  return lines;
 }
 
 /** Texts of a request, with white space, escapes and further members, some of them damaged. */
@@ -38,68 +56,106 @@ const list = fc
 const member = fc
   .tuple(space, name, space, space, fc.oneof(list, item))
   .map(([a, key, b, c, value]) => `${a}${key}${b}:${c}${value}`);
-const body = fc.oneof(
+const text = fc.oneof(
+  jsonText,
+  looseJsonText.map(({ loose }) => loose),
   fc.array(member, { maxLength: 3 }).map((members) => `{${members.join(',')}}`),
   list,
   item,
 );
 const damaged = fc
-  .tuple(body, fc.nat(), fc.constantFrom('', ',', ']', '}', '[', '{', '"', ':', '\\', '0'))
-  .map(([text, n, put]) => {
-    const at = n % (text.length + 1);
-    return `${text.slice(0, at)}${put}${text.slice(at + 1)}`;
+  .tuple(text, fc.nat(), fc.constantFrom('', ',', ']', '}', '[', '{', '"', ':', '\\', '0'))
+  .map(([whole, n, put]) => {
+    const at = n % (whole.length + 1);
+    return `${whole.slice(0, at)}${put}${whole.slice(at + 1)}`.toWellFormed();
   });
 
-describe('a JSON text that is parsed in parts', () => {
-  it('is what JSON.parse makes of it, and is refused where that refuses it', () => {
+/** Texts that are large, each in another way. */
+const LARGE: Readonly<Record<string, string>> = {
+  objects: `[${Array.from({ length: 20_000 }, (_, n) => `{"k${n}":1}`).join(',')}]`,
+  members: `{${Array.from({ length: 20_000 }, (_, n) => `"k${n}":1`).join(',')}}`,
+  depth: '['.repeat(200_000) + ']'.repeat(200_000),
+  'white space': `[1${' '.repeat(300_000)}]`,
+  'a string': `["${'x'.repeat(300_000)}"]`,
+  escapes: `["${'\\u0041'.repeat(50_000)}"]`,
+  'a name': `{"${'x'.repeat(300_000)}":1}`,
+  'a number': `[${'1'.repeat(300_000)}]`,
+};
+
+describe('a reader of JSON', () => {
+  it('accepts what JSON.parse accepts, and makes the same of it', () => {
     fc.assert(
-      fc.property(fc.oneof(body, damaged), (text) => assert.deepEqual(inParts(text), parsed(text))),
-      { numRuns: 1000, endOnFailure: true },
+      fc.property(fc.oneof(text, damaged), (json) =>
+        assert.deepEqual(
+          madeOf(() => inOnePiece(parsingBytes(Buffer.from(json)))),
+          madeOf(() => JSON.parse(json)),
+        ),
+      ),
+      { numRuns: 2000, endOnFailure: true },
     );
+    for (const json of [
+      '-',
+      '01',
+      '1.',
+      '.5',
+      '1e',
+      '1e+',
+      '-0',
+      '1E+05',
+      'nul',
+      'nulll',
+      '"\\x"',
+      '"\\u00g0"',
+      '"\t"',
+      '\u00a01',
+      '{"a":1,}',
+      '[1,]',
+      '1 2',
+      '{"a" 1}',
+      '{1:1}',
+      '"',
+      '"\\',
+    ])
+      assert.deepEqual(
+        madeOf(() => inOnePiece(parsingBytes(Buffer.from(json)))),
+        madeOf(() => JSON.parse(json)),
+        json,
+      );
   });
 
-  it('pauses within the text and between its items', () => {
-    const work = parseInParts(`{"events":[${' '.repeat(200_000)}{},{},{}]}`, PARTS);
-    let pauses = 0;
-    while (work.next().done !== true) pauses += 1;
-    assert.ok(pauses >= 3 + 3, String(pauses));
+  it('tells the same however many bytes it reads at once, and never reads more', () => {
+    fc.assert(
+      fc.property(fc.oneof(text, damaged), fc.integer({ min: 1, max: 9 }), (json, atOnce) =>
+        assert.deepEqual(told(json, atOnce), told(json, json.length * 4 + 1)),
+      ),
+      { numRuns: 500, endOnFailure: true },
+    );
+    for (const [, json] of Object.entries(LARGE)) told(json, 1000);
   });
 
-  it('is refused before anything is parsed if it is too large, whatever it is', async () => {
-    const large = '"1":1,'.repeat(200);
-    const cases: readonly (readonly [text: string, field: string])[] = [
-      [`{"events":[{"data":{}},{"data":{${large}"x":1}}]}`, 'events[1]'],
-      [`{"events":[{"data":{${large}`, 'events[0]'],
-      [`{"data":{${large}"x":1}}`, 'body'],
-      [`{"events":[{}],"other":{${large}"x":1}}`, 'body'],
-      [`[${large}]`, 'body'],
-      [`{"events":[1,2,3,4,5,6,7`, 'events'],
-    ];
-    for (const [text, field] of cases) {
-      await refused(async () => inOnePiece(parseInParts(text, PARTS)), { code: 'validation_failed', fields: [field] });
-    }
-  });
-
-  it('has its size without white space and with the shortest form of each escape', () => {
-    const data = `{"a":"${'\\u0041'.repeat(990)}"}`;
-    const wide = `{"events":[${' '.repeat(5000)}${data}${' '.repeat(5000)}]}`;
-    assert.deepEqual(inParts(wide), parsed(wide));
-  });
-
-  it('tells where in the whole text an error is', async () => {
-    const text = '{"events":[{},{},{"a":nope}]}';
-    await refused(async () => inOnePiece(parseInParts(text, PARTS)), {
+  it('tells where an error is', async () => {
+    await refused(async () => inOnePiece(parsingBytes(Buffer.from('{"ü":[{},{},{"a":nope}]}'))), {
       code: 'malformed_json',
-      says: 'in the item at position 17',
+      says: 'at byte 19',
     });
   });
 });
 
-describe('a JSON text with a bound on its values', () => {
-  it('is parsed with as many, and refused with 413 with more', async () => {
+describe('a large JSON text', () => {
+  for (const [what, json] of Object.entries(LARGE))
+    it(`of ${what} is parsed with a pause after each ${READ_AT_ONCE} bytes`, () => {
+      const work = parsingBytes(Buffer.from(json));
+      let pauses = 0;
+      while (work.next().done !== true) pauses += 1;
+      assert.equal(pauses, Math.ceil(json.length / READ_AT_ONCE));
+    });
+
+  it('is refused with 413 if it has more values than it may have, even if it is not JSON', async () => {
+    const parse = async (json: string): Promise<unknown> => inOnePiece(parsingBytes(Buffer.from(json), 100));
     const of = (count: number): string => JSON.stringify(Array.from({ length: count }, (_, n) => `,"[${n}`));
-    assert.deepEqual(inOnePiece(parseBounded(of(98), 100)), JSON.parse(of(98)));
-    await refused(async () => inOnePiece(parseBounded(of(100), 100)), { code: 'content_too_large' });
-    await refused(async () => inOnePiece(parseBounded(`[${of(97)}`, 100)), { code: 'malformed_json' });
+    assert.deepEqual(await parse(of(99)), JSON.parse(of(99)));
+    await refused(() => parse(of(100)), { code: 'content_too_large' });
+    await refused(() => parse(`[${of(97)}`), { code: 'malformed_json' });
+    await refused(() => parse(`${'[1,'.repeat(READ_AT_ONCE)}x`), { code: 'content_too_large' });
   });
 });

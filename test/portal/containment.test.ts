@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { COMMAND_LINE } from '../../src/domain/acting.ts';
-import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
+import { SESSION_COOKIE } from '../../src/portal/frame/cookies.ts';
 import { request } from '../support/portal-requests.ts';
 import { startService } from '../support/service.ts';
 

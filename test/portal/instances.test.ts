@@ -2,7 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { startPortal } from '../support/browser.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { onPostgres, onSqlite } from '../support/store.ts';
+
+repeatsInSlowTier('postgres');
 
 describe('the page of the instances', () => {
   onSqlite('does not exist for an SQLite file, which one process uses', async (t) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EXPIRY_WARNING_MS } from '../../src/kernel/limits/limits.ts';
-import { expiryTone } from '../../src/portal/keys.ts';
+import { expiryTone } from '../../src/portal/keys/key-pages.ts';
 import type { KeyView } from '../../src/webhooks/keys.ts';
 import { succeeded } from '../support/client.ts';
 import { startDeliverPortal } from '../support/deliver-portal.ts';

@@ -4,6 +4,9 @@ import { succeeded } from '../support/client.ts';
 import { startDeliverPortal } from '../support/deliver-portal.ts';
 import { importKey, makeEndpoint, makeEventType, makeWebhook } from '../support/journey.ts';
 import { pgpKeyPair } from '../support/pgp-keys.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
+
+repeatsInSlowTier('postgres');
 
 describe('the lists', () => {
   it('are paged: a link leads to the next page and keeps the filters', async (t) => {

@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { html } from '../../src/http/html.ts';
 import { createIds, randomBytes } from '../../src/kernel/ids.ts';
 import { createAttemptFeed } from '../../src/observe/attempt-feed.ts';
-import { inLiveTurn, type LivePace, liveContent, liveTurns } from '../../src/portal/live-content.ts';
+import { inLiveTurn, type LivePace, liveContent, liveTurns } from '../../src/portal/frame/live-content.ts';
 import { batchOf } from '../support/attempts.ts';
 import { attemptOf } from '../support/batches.ts';
 import { cleanUp } from '../support/cleanup.ts';

@@ -5,12 +5,15 @@ import { get, type IncomingMessage } from 'node:http';
 import { describe, it, type TestContext } from 'node:test';
 import { COMMAND_LINE } from '../../src/domain/acting.ts';
 import { SESSION_IDLE_MS, SESSION_MS } from '../../src/kernel/limits/portal.ts';
-import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
+import { SESSION_COOKIE } from '../../src/portal/frame/cookies.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { succeeded } from '../support/client.ts';
 import { connect, makeEventType, startJourney } from '../support/journey.ts';
 import { newSession, request } from '../support/portal-requests.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { changeBeside, type ServiceInProcess } from '../support/service.ts';
+
+repeatsInSlowTier('postgres');
 
 const TYPE = 'order.created';
 const PASSWORD = 'seventeen badgers at dawn';

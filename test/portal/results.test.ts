@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { SERVICE } from '../../src/domain/acting.ts';
-import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
-import { FORGERY_FIELD, formToken } from '../../src/portal/forgery.ts';
+import { SESSION_COOKIE } from '../../src/portal/frame/cookies.ts';
+import { FORGERY_FIELD, formToken } from '../../src/portal/frame/forgery.ts';
 import { type ApiClient, succeeded } from '../support/client.ts';
 import { makeCustomer, sessionOf, type TestCustomer } from '../support/customers.ts';
 import { unique } from '../support/journey.ts';

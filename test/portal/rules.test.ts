@@ -1,21 +1,29 @@
 /** The small rules of the portal, by table. */
+
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { describe, it } from 'node:test';
 import { TLSSocket } from 'node:tls';
 import { Refusal, refuseField } from '../../src/kernel/refusal.ts';
-import { readResourceLinks, resourceId, resourceLink } from '../../src/portal/audit.ts';
-import { browserName, isPlainLoopback, isTrustworthy, originOf } from '../../src/portal/browser.ts';
-import { ownPath } from '../../src/portal/call.ts';
-import { clearCookie, createCookies, readCookie, readFlash, setCookie, writeFlash } from '../../src/portal/cookies.ts';
-import { forgeryProblem, formToken, seal, unseal } from '../../src/portal/forgery.ts';
-import { accepts } from '../../src/portal/headers.ts';
-import { isCurrent, navigationOf } from '../../src/portal/layout.ts';
+import { readResourceLinks, resourceId, resourceLink } from '../../src/portal/audit/audit-pages.ts';
+import { browserName, isPlainLoopback, isTrustworthy, originOf } from '../../src/portal/frame/browser.ts';
+import { ownPath } from '../../src/portal/frame/call.ts';
+import {
+  clearCookie,
+  createCookies,
+  readCookie,
+  readFlash,
+  setCookie,
+  writeFlash,
+} from '../../src/portal/frame/cookies.ts';
+import { forgeryProblem, formToken, seal, unseal } from '../../src/portal/frame/forgery.ts';
+import { accepts } from '../../src/portal/frame/headers.ts';
+import { isCurrent, navigationOf } from '../../src/portal/frame/navigation.ts';
+import { readChoice, readInstant, readText } from '../../src/portal/frame/query.ts';
 import { differences } from '../../src/portal/parts/differences.ts';
 import { newForm, refusedForm } from '../../src/portal/parts/fields.ts';
 import { pager, withQuery } from '../../src/portal/parts/list.ts';
 import { relativeText, relativeTime, spanText, time } from '../../src/portal/parts/text.ts';
-import { readChoice, readInstant, readText } from '../../src/portal/query.ts';
 import { makeUser, openTestServices } from '../support/services.ts';
 
 type Headers = Readonly<Record<string, string>>;

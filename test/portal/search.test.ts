@@ -1,15 +1,19 @@
 /** The search over everything, and the keyboard shortcuts, in a real browser. */
+
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { SEARCH_PER_KIND } from '../../src/kernel/limits/portal.ts';
-import { navigationOf } from '../../src/portal/layout.ts';
-import { OTHER_WORDS, pathOf } from '../../src/portal/search-words.ts';
+import { navigationOf } from '../../src/portal/frame/navigation.ts';
+import { OTHER_WORDS, pathOf } from '../../src/portal/search/search-words.ts';
 import { makeCustomer, sessionOf } from '../support/customers.ts';
 import { MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
 import { deliveriesOf, makeEndpoint, makeEventType, makeWebhook, publish } from '../support/journey.ts';
 import { newSession, request } from '../support/portal-requests.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { startService } from '../support/service.ts';
+
+repeatsInSlowTier('postgres');
 
 describe('the search', () => {
   it('opens by Ctrl K, finds by name and id, and is used by keyboard alone', async (t) => {

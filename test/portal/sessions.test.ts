@@ -11,8 +11,8 @@ import {
   SESSION_SEEN_EVERY_MS,
   SESSIONS_PER_USER_MAX,
 } from '../../src/kernel/limits/portal.ts';
-import { SESSION_COOKIE, VISITOR_COOKIE } from '../../src/portal/cookies.ts';
-import { formToken } from '../../src/portal/forgery.ts';
+import { SESSION_COOKIE, VISITOR_COOKIE } from '../../src/portal/frame/cookies.ts';
+import { formToken } from '../../src/portal/frame/forgery.ts';
 import { succeeded } from '../support/client.ts';
 import { newSession, type PortalReply, request } from '../support/portal-requests.ts';
 import { type ServiceInProcess, startService } from '../support/service.ts';

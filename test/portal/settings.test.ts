@@ -5,8 +5,11 @@ import { describe, it } from 'node:test';
 import { SETTINGS } from '../../src/config/names.ts';
 import { examineBackup } from '../../src/data/backup.ts';
 import { startPortal } from '../support/browser.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { databaseUrlOf } from '../support/service.ts';
 import { onPostgres } from '../support/store.ts';
+
+repeatsInSlowTier('postgres');
 
 describe('settings', () => {
   it('shows each setting and its source, those that were changed first', async (t) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
+import { SESSION_COOKIE } from '../../src/portal/frame/cookies.ts';
 import { startPortal } from '../support/browser.ts';
 
 describe('signing in', () => {

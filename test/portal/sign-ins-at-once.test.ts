@@ -5,11 +5,14 @@ import { hashPassword } from '../../src/access/password.ts';
 import { COMMAND_LINE } from '../../src/domain/acting.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
 import { CLIENT_FAILURES_MAX, PASSWORD_MAX_LENGTH } from '../../src/kernel/limits/limits.ts';
-import { SESSION_COOKIE, VISITOR_COOKIE } from '../../src/portal/cookies.ts';
-import { formToken } from '../../src/portal/forgery.ts';
+import { SESSION_COOKIE, VISITOR_COOKIE } from '../../src/portal/frame/cookies.ts';
+import { formToken } from '../../src/portal/frame/forgery.ts';
 import { type PortalReply, request } from '../support/portal-requests.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { type ServiceInProcess, startService } from '../support/service.ts';
 import { tryAtOnce } from '../support/side-by-side.ts';
+
+repeatsInSlowTier('postgres');
 
 const PASSWORD = 'seventeen badgers at dawn';
 const VISIT = 'A'.repeat(43);

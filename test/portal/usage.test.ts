@@ -1,13 +1,16 @@
 /** The pages of usage in the operator's portal and in a customer's, by requests. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
+import { SESSION_COOKIE } from '../../src/portal/frame/cookies.ts';
 import { startPortal } from '../support/browser.ts';
 import { succeeded } from '../support/client.ts';
 import { readCsv } from '../support/csv.ts';
 import { makeCustomer, sessionOf } from '../support/customers.ts';
 import { makeEventType } from '../support/journey.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { startService } from '../support/service.ts';
+
+repeatsInSlowTier('postgres');
 
 const TYPE = 'order.placed';
 

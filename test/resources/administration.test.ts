@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { COMMAND_LINE } from '../../src/domain/acting.ts';
 import { Refusal } from '../../src/kernel/refusal.ts';
 import { refusingDuplicates } from '../../src/resources/administration.ts';
-import { ConstraintViolation } from '../../src/store/errors.ts';
+import { ConstraintViolation } from '../../src/store/port/errors.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, actingAs, makeApplication, makeEndpoint, makeUser, openTestServices } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';

@@ -1,4 +1,5 @@
 /** Users, applications, tokens and the version of access in the store. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -6,12 +7,16 @@ import fc from 'fast-check';
 import type { Application } from '../../src/domain/application.ts';
 import type { User } from '../../src/domain/user.ts';
 import { firstRowKeyAt } from '../../src/kernel/ids.ts';
-import { ConstraintViolation, StaleWrite } from '../../src/store/errors.ts';
-import { purgeTokens } from '../../src/store/sql/access/tokens.ts';
+import { ConstraintViolation, StaleWrite } from '../../src/store/port/errors.ts';
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
+import { purgeTokens } from '../../src/store/sqlite/retention.ts';
 import { tokensOf } from '../support/issued.ts';
+import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices } from '../support/services.ts';
 import { leavingNothing, NOW, onSqlite, openTestStore } from '../support/store.ts';
+
+repeats('postgres');
+repeatsInSlowTier('pgbouncer');
 
 const user = (id: string, more: Partial<User> = {}): User => ({
   customerId: null,

@@ -12,9 +12,9 @@ import {
   TOKEN_VALIDITY_MIN_SECONDS,
 } from '../../src/kernel/limits/limits.ts';
 import { createVault } from '../../src/kernel/vault.ts';
-import { DatabaseUnavailable, unavailableReason } from '../../src/store/errors.ts';
-import { FIGURE_SPANS } from '../../src/store/figures.ts';
-import { settingStore } from '../../src/store/sql/settings.ts';
+import { DatabaseUnavailable, unavailableReason } from '../../src/store/port/errors.ts';
+import { FIGURE_SPANS } from '../../src/store/port/figures.ts';
+import { settingStore } from '../../src/store/shared/settings.ts';
 import { damages, tellsDamage } from '../../src/store/sqlite/damage.ts';
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { makeEndpoint, makeEventType } from '../support/journey.ts';

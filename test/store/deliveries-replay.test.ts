@@ -3,9 +3,12 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { DeliveryState } from '../../src/domain/webhook.ts';
 import { deliveryId } from '../../src/kernel/ids.ts';
-import type { ReplayableState } from '../../src/store/deliveries.ts';
+import type { ReplayableState } from '../../src/store/port/deliveries.ts';
 import { newEvent, subscribe } from '../support/events.ts';
+import { repeats } from '../support/repeats.ts';
 import { execute, NOW, openTestStore, type TestStore } from '../support/store.ts';
+
+repeats('postgres');
 
 const RECORDS = 24;
 const settledStates = ['delivered', 'dead', 'discarded'] as const;

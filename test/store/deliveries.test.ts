@@ -7,13 +7,16 @@ import { NO_TIMINGS } from '../../src/domain/outcome.ts';
 import type { Delivery } from '../../src/domain/webhook.ts';
 import { createIds, type DeliveryAddress, deliveryAddress, deliveryId, firstRowKeyAt } from '../../src/kernel/ids.ts';
 import { ATTEMPTS_LOOKED_THROUGH, OUTCOMES_LOOKED_THROUGH } from '../../src/kernel/limits/log.ts';
-import type { DeliveryFilter } from '../../src/store/deliveries.ts';
-import { ConstraintViolation } from '../../src/store/errors.ts';
-import { attemptStatement } from '../../src/store/sql/delivery/settlement.ts';
+import type { DeliveryFilter } from '../../src/store/port/deliveries.ts';
+import { ConstraintViolation } from '../../src/store/port/errors.ts';
+import { attemptStatement } from '../../src/store/shared/delivery/settlement.ts';
 import { batchOf } from '../support/attempts.ts';
 import { attemptOf } from '../support/batches.ts';
 import { newEvent, subscribe } from '../support/events.ts';
+import { repeats } from '../support/repeats.ts';
 import { execute, leavingNothing, NOW, openTestStore, type TestStore } from '../support/store.ts';
+
+repeats('postgres');
 
 const MINUTE_MS = 60_000;
 

@@ -1,11 +1,15 @@
 /** The lists and the overview of the portal in the store. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import type { WebhookFilter } from '../../src/store/directory.ts';
+import type { WebhookFilter } from '../../src/store/port/directory.ts';
 import { claimNext, publishMany, run, settleBatch, settleNext } from '../support/batches.ts';
 import { subscribe } from '../support/events.ts';
+import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeEndpoint, makeEventType, makeKey, makeWebhook, openTestServices } from '../support/services.ts';
 import { NOW, onSqlite, openTestStore, type TestStore } from '../support/store.ts';
+
+repeats('postgres');
+repeatsInSlowTier('pgbouncer');
 
 async function openDirectory(t: TestContext) {
   const s = await openTestServices(t);

@@ -2,10 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { NewEvent } from '../../src/domain/event.ts';
-import { ConstraintViolation } from '../../src/store/errors.ts';
-import { publishStatements } from '../../src/store/sql/events.ts';
+import { ConstraintViolation } from '../../src/store/port/errors.ts';
+import { publishStatements } from '../../src/store/shared/events.ts';
 import { idempotency, logs, newEvent, subscribe } from '../support/events.ts';
+import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
 import { execute, leavingNothing, openTestStore } from '../support/store.ts';
+
+repeats('postgres');
+repeatsInSlowTier('pgbouncer');
 
 const HOUR_MS = 3_600_000;
 

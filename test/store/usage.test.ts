@@ -3,11 +3,15 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { usageJob } from '../../src/housekeeping/usage.ts';
 import { USAGE_KEPT_DAYS } from '../../src/kernel/limits/customers.ts';
-import type { Database } from '../../src/store/database.ts';
-import { DatabaseUnavailable } from '../../src/store/errors.ts';
-import { usageStore } from '../../src/store/sql/usage.ts';
-import { addUsage, dayOf, noUsage, type Usage, type UsageStore } from '../../src/store/usage.ts';
+import type { Database } from '../../src/store/port/database.ts';
+import { DatabaseUnavailable } from '../../src/store/port/errors.ts';
+import { addUsage, dayOf, noUsage, type Usage, type UsageStore } from '../../src/store/port/usage.ts';
+import { usageStore } from '../../src/store/shared/usage.ts';
+import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
 import { NOW, openTestStore } from '../support/store.ts';
+
+repeats('postgres');
+repeatsInSlowTier('pgbouncer');
 
 const DAY_MS = 86_400_000;
 const EVER = ['2000-01-01', '2100-01-01'] as const;

@@ -5,16 +5,20 @@ import type { Progress, Webhook } from '../../src/domain/webhook.ts';
 import { webhookNumbersIn } from '../../src/kernel/ids.ts';
 import { RECORD_OVERHEAD_BYTES } from '../../src/kernel/limits/delivery.ts';
 import { STEP_ROWS_FIRST } from '../../src/kernel/limits/housekeeping.ts';
-import { StaleWrite } from '../../src/store/errors.ts';
-import { makeDue } from '../../src/store/sql/delivery/resume.ts';
+import { StaleWrite } from '../../src/store/port/errors.ts';
+import { makeDue } from '../../src/store/shared/delivery/resume.ts';
 import { batchOf } from '../support/attempts.ts';
 import { claimNext } from '../support/batches.ts';
 import { openDispatching } from '../support/dispatching.ts';
 import { logs, newEvent, subscribe } from '../support/events.ts';
 import { pgpKeyPair } from '../support/pgp-keys.ts';
+import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeEndpoint, makeKey, openTestServices } from '../support/services.ts';
 import { leavingNothing, NOW, openTestStore, type TestStore } from '../support/store.ts';
 import { makeCertificates } from '../support/tls.ts';
+
+repeats('postgres');
+repeatsInSlowTier('pgbouncer');
 
 async function made(s: TestStore, eventTypes: readonly string[]): Promise<Webhook> {
   const number = await subscribe(s, eventTypes);

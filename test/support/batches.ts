@@ -1,13 +1,13 @@
 /** Claims and settles batches of a webhook's log with the store functions that the dispatcher uses. */
 
-import type { AttemptRecord, Batch, BatchFate } from '../../src/domain/batch.ts';
+import type { AttemptRecord, Batch, BatchFate, Claim } from '../../src/domain/batch.ts';
 import type { NewEvent } from '../../src/domain/event.ts';
 import { NO_TIMINGS } from '../../src/domain/outcome.ts';
 import { batchOf } from './attempts.ts';
 import { newEvent } from './events.ts';
 import { execute, onPostgres, type TestStore } from './store.ts';
 
-const OWNER = 'test';
+export const OWNER = 'test';
 const LEASE_MS = 60_000;
 
 /** Publishes `count` events of a type in transactions of up to 100 events. */
@@ -43,21 +43,26 @@ export async function claimNext(s: TestStore, webhookNumber: number, size: numbe
   const batch = batchOf(firstOffset, lastOffset, { webhookNumber, id: s.ids.uuid() });
   const now = s.clock();
   await hold(s, webhookNumber);
-  await s.store.dispatch.claim({
-    webhookNumber,
+  await s.store.dispatch.claim(claimOf(batch, now));
+  return batch;
+}
+
+/** The claim of a batch that begins at the cursor. */
+export function claimOf(batch: Batch, now: number): Claim {
+  return {
+    webhookNumber: batch.webhookNumber,
     owner: OWNER,
     leaseExpiresAt: now + LEASE_MS,
     now,
     retries: [],
     fresh: [batch],
-    cursorBefore: firstOffset,
-    cursorAfter: lastOffset + 1,
+    cursorBefore: batch.firstOffset,
+    cursorAfter: batch.lastOffset + 1,
     notBefore: 0,
     idleAt: now + LEASE_MS,
     session: { id: 'session', at: now },
     settingsVersion: 0,
-  });
-  return batch;
+  };
 }
 
 /** Settles a batch and records the attempt. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { COMMAND_LINE } from '../../src/domain/acting.ts';
 import type { PortalRole } from '../../src/domain/user.ts';
-import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
+import { SESSION_COOKIE } from '../../src/portal/frame/cookies.ts';
 import type { ServiceInProcess } from './service.ts';
 
 let accounts = 0;

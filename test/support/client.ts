@@ -1,5 +1,7 @@
 /** A small JSON client of the API. It checks every response against the service's own OpenAPI document. */
 import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { cleanUp } from './cleanup.ts';
 import { createResponseChecker, type ResponseChecker } from './openapi-check.ts';
 import type { ApiDocument } from './openapi-document.ts';
 
@@ -80,15 +82,39 @@ export function createClient(url: string, token: string | null, checker = docume
 
 const checkersByDocument = new Map<string, ResponseChecker>();
 
-/** Fetches the service's document once. Equal documents are compiled once; some tests serve only a part of the API. */
+/** Of services with all routes, whose documents differ only in the port. */
+const wholeServices = new Set<string>();
+let wholeChecker: Promise<ResponseChecker> | null = null;
+
+/**
+ * Says that the service at `url` has all routes until the test ends. Its document is fetched only if it is the first one of this process,
+ * because making the document takes most of a start.
+ */
+export function isWholeService(t: TestContext, url: string): void {
+  wholeServices.add(url);
+  cleanUp(t, () => wholeServices.delete(url));
+}
+
+/** Fetches the service's document once. Documents that differ only in the port of the service are compiled once per process. */
 function documentChecker(url: string): () => Promise<ResponseChecker> {
   let checker: Promise<ResponseChecker> | null = null;
+  const find = (): Promise<ResponseChecker> => {
+    if (!wholeServices.has(url)) return fetchChecker(url);
+    wholeChecker ??= fetchChecker(url).catch((error: unknown) => {
+      wholeChecker = null;
+      throw error;
+    });
+    return wholeChecker;
+  };
   return () => {
-    checker ??= fetch(`${url}/services/api/openapi.json`)
-      .then((response) => response.text())
-      .then(checkerOf);
+    checker ??= find();
     return checker;
   };
+}
+
+async function fetchChecker(url: string): Promise<ResponseChecker> {
+  const response = await fetch(`${url}/services/api/openapi.json`);
+  return checkerOf((await response.text()).replaceAll(url, ''));
 }
 
 function checkerOf(document: string): ResponseChecker {

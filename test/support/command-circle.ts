@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import type { FirstCredentials } from '../../src/data/data.ts';
 import { LARGE_BODY_BYTES } from '../../src/kernel/limits/delivery.ts';
-import { FORGERY_FIELD } from '../../src/portal/forgery.ts';
+import { FORGERY_FIELD } from '../../src/portal/frame/forgery.ts';
 import { type Gnupg, startGnupg } from '../wire/gnupg.ts';
 import { cleanUp } from './cleanup.ts';
 import { createClient, succeeded, tokenFor } from './client.ts';

@@ -6,7 +6,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import type { BrowserContext, Frame, Page } from 'playwright-core';
-import { embedIntegrity } from '../../src/portal/customers/embedding.ts';
+import { embedIntegrity } from '../../src/portal/customer-frame/embedding.ts';
 import { launchChromium } from './chromium.ts';
 import { cleanUp } from './cleanup.ts';
 import { succeeded } from './client.ts';

@@ -1,7 +1,7 @@
 /** Customers with resources of every kind, for tests of what one can see of another (contract §8). */
 import { CUSTOMER_SCOPES } from '../../src/access/built-in.ts';
 import { COMMAND_LINE } from '../../src/domain/acting.ts';
-import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
+import { SESSION_COOKIE } from '../../src/portal/frame/cookies.ts';
 import { NO_RECEIVER } from './api-seed.ts';
 import { type ApiClient, createClient, type Page, succeeded, tokenFor } from './client.ts';
 import { unique } from './journey.ts';

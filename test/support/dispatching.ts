@@ -178,3 +178,10 @@ export async function isDrained({ rows }: Pick<TestServices, 'rows'>): Promise<b
   const sql = `SELECT (SELECT count(*) FROM batch WHERE state = 'pending') + (SELECT sum(next_offset - cursor_offset) FROM webhook_progress) AS n`;
   return Number((await rows(sql))[0]?.n) === 0;
 }
+
+/** Whether everything due was sent and settled. One statement: between two, a claim could move work from the second to the first. */
+export async function isIdle({ rows, clock }: Pick<TestServices, 'rows' | 'clock'>): Promise<boolean> {
+  const sql = `SELECT 1 WHERE EXISTS (SELECT 1 FROM batch WHERE lease_owner IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM webhook_progress WHERE wake_at <= ${clock()})`;
+  return (await rows(sql)).length === 0;
+}

@@ -12,7 +12,7 @@ import { createOnce } from '../../src/http/once.ts';
 import { openApiDocument } from '../../src/http/openapi.ts';
 import { createRemoteAddress } from '../../src/http/request.ts';
 import type { Route } from '../../src/http/route.ts';
-import { accessRoutes } from '../../src/http/routes/access.ts';
+import { applicationRoutes, productRoutes, userRoutes } from '../../src/http/routes/access.ts';
 import { discoveryRoutes } from '../../src/http/routes/discovery.ts';
 import { employeeRoutes } from '../../src/http/routes/employees.ts';
 import { eventRoutes } from '../../src/http/routes/events.ts';
@@ -22,7 +22,7 @@ import { introspectionRoutes } from '../../src/http/routes/introspection.ts';
 import { OPENAPI_PATH, openApiRoutes } from '../../src/http/routes/openapi.ts';
 import { revocationRoutes } from '../../src/http/routes/revocation.ts';
 import { createClientAuthentication, tokenRoutes } from '../../src/http/routes/token.ts';
-import { webhookRoutes } from '../../src/http/routes/webhooks.ts';
+import { eventTypeChangeRoutes, webhookRoutes } from '../../src/http/routes/webhooks.ts';
 import { createListener, createRequestHandler } from '../../src/http/server.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { cleanUp } from './cleanup.ts';
@@ -75,13 +75,16 @@ function routesOf(t: TestContext, services: TestServices, issuer: () => string):
     ...revocationRoutes({ tokens, authentication }),
     ...discoveryRoutes({ issuer, products: services.products }),
     ...forwardAuthRoutes({ gate }),
-    ...accessRoutes({ services, clock, once }),
+    ...userRoutes({ ...services, once }),
+    ...productRoutes({ ...services, once }),
+    ...applicationRoutes({ services, clock, once }),
     ...webhookRoutes({
       services,
       clock,
       once,
       testDelivery: createTestDelivery({ store, clock, ids, send, webhooks }),
     }),
+    ...eventTypeChangeRoutes({ ...services, once }),
     ...eventRoutes({ services: { ...services, publish: publishing(services) }, store }),
     ...employeeRoutes({ ...services, once }),
     ...healthRoutes({ store, dispatcher: { isAlive: () => true }, clock, log: createLog('error') }),
@@ -90,7 +93,7 @@ function routesOf(t: TestContext, services: TestServices, issuer: () => string):
 
 /** The route has read the events, and these services read their input themselves. */
 function publishing({ publish }: TestServices): Publish {
-  const inputOf = ({ dataJson: _json, isExact: _exact, ...event }: CheckedEvent): object => event;
+  const inputOf = ({ dataJson, ...event }: CheckedEvent): object => ({ ...event, data: JSON.parse(dataJson) });
   return (events, acting) => publish('type' in events ? inputOf(events) : { events: events.map(inputOf) }, acting);
 }
 
@@ -99,6 +102,7 @@ export const PUBLIC_URL = 'https://edge.company.example';
 
 /** A route without authorization or other special features. */
 export const STUB: Route = {
+  for: 'anyone',
   method: 'GET',
   path: '/stub',
   access: 'open',

@@ -1,6 +1,6 @@
 /** Every registered page of the portal, so that tests include pages that are added later. */
 import { defaultConfig } from '../../src/config/config.ts';
-import type { PageRoute, PortalDependencies } from '../../src/portal/page.ts';
+import type { PageRoute, PortalDependencies } from '../../src/portal/frame/page.ts';
 import { createPortal } from '../../src/portal/portal.ts';
 import { onPostgres } from './store.ts';
 

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { COMMAND_LINE } from '../../src/domain/acting.ts';
 import type { PortalRole } from '../../src/domain/user.ts';
-import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
-import { FORGERY_FIELD, formToken } from '../../src/portal/forgery.ts';
+import { SESSION_COOKIE } from '../../src/portal/frame/cookies.ts';
+import { FORGERY_FIELD, formToken } from '../../src/portal/frame/forgery.ts';
 import type { ServiceInProcess } from './service.ts';
 
 export type PortalReply = { readonly status: number; readonly headers: Headers; readonly text: string };

@@ -1,6 +1,6 @@
 /** One request of each kind, for tests of the service while the database is not writable. */
-import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
-import { FORGERY_FIELD, formToken } from '../../src/portal/forgery.ts';
+import { SESSION_COOKIE } from '../../src/portal/frame/cookies.ts';
+import { FORGERY_FIELD, formToken } from '../../src/portal/frame/forgery.ts';
 import { EDGE, EMPLOYEES, type ErrorBody, succeeded, TOKEN, tokenFor } from './client.ts';
 import { makeEventType, registerApplication } from './journey.ts';
 import { newSession } from './portal-requests.ts';

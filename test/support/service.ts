@@ -17,11 +17,11 @@ import type { LogLevel } from '../../src/kernel/log.ts';
 import { createLog } from '../../src/observe/log.ts';
 import type { ProgramServices } from '../../src/program-services.ts';
 import { createSallyport } from '../../src/sallyport.ts';
-import type { Database, Parameters } from '../../src/store/database.ts';
+import type { Database, Parameters } from '../../src/store/port/database.ts';
 import { openPostgres } from '../../src/store/postgres/driver/postgres.ts';
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { cleanUp } from './cleanup.ts';
-import { type ApiClient, createClient, tokenFor } from './client.ts';
+import { type ApiClient, createClient, isWholeService, tokenFor } from './client.ts';
 import { baseEnvironment } from './environment.ts';
 import { createLogReader, type LogReader } from './log-reader.ts';
 import { createDatabase, newDatabase, throughPooler } from './postgres.ts';
@@ -35,6 +35,8 @@ export type ServiceOptions = {
   readonly ca?: string;
   /** The default is `debug`, at which every attempt is logged. */
   readonly logLevel?: LogLevel;
+  /** Commits in a thread, as `serve` does. Only for `startService`, which otherwise saves the start of one. */
+  readonly writerThread?: boolean;
   /** A program that runs the command appended to its arguments. Only for `spawnService`. */
   readonly through?: readonly [string, ...string[]];
   /** The time at which its clock stands until the test advances it, from the first start on. Without it the clock runs. */
@@ -84,10 +86,14 @@ export async function startService(t: TestContext, options: ServiceOptions = {})
   const { dataDir, credentials } = options.after ?? (await freshFolder(t, now === undefined ? undefined : clock));
   const log = createLogReader();
   const config = readConfig(environment(t, dataDir, options));
-  const sallyport = await createSallyport(config, createLog(config.logLevel, { write: log.take }), { clock });
+  const sallyport = await createSallyport(config, createLog(config.logLevel, { write: log.take }), {
+    clock,
+    ...(options.writerThread === true ? {} : { databaseThread: null }),
+  });
   const stop = once(() => sallyport.stop());
   cleanUp(t, stop);
   const { url } = await sallyport.start();
+  isWholeService(t, url);
   const signIn = async (): Promise<ApiClient> => createClient(url, await tokenFor(url, credentials));
   const advance = (ms: number): void => {
     ahead += ms;
@@ -153,7 +159,10 @@ async function makeFirstStart(clock?: () => number): Promise<Pick<Service, 'data
   // Not through a pooler, whose connections stay open: only a database that nobody uses can be copied.
   const url = databaseUrlOf(dataDir);
   const config = readConfig({ SALLYPORT_DATA: dataDir, ...(url === null ? {} : { SALLYPORT_DATABASE_URL: url }) });
-  const sallyport = await createSallyport(config, createLog('silent'), clock === undefined ? {} : { clock });
+  const sallyport = await createSallyport(config, createLog('silent'), {
+    databaseThread: null,
+    ...(clock === undefined ? {} : { clock }),
+  });
   const credentials = sallyport.firstCredentials;
   assert.ok(credentials);
   await sallyport.credentialsShown();
@@ -183,6 +192,7 @@ export async function spawnService(t: TestContext, options: ServiceOptions = {})
   const { url, clientId } = JSON.parse(announced) as { url: string; clientId?: string };
   const credentials = clientId === undefined ? options.after?.credentials : (JSON.parse(announced) as FirstCredentials);
   assert.ok(credentials, 'a data folder that is not new needs its credentials');
+  isWholeService(t, url);
   const admin = createClient(url, await tokenFor(url, credentials));
   const kill = (signal: NodeJS.Signals): void => void child.kill(signal);
   const stop = once(async () => {

@@ -1,5 +1,5 @@
 /** Records the statements that run on a database, at the one place that all of them pass. */
-import type { Database } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/port/database.ts';
 
 /** Gets the text of each statement as the store wrote it, before the driver replaces the forms in which databases differ. */
 export type OnStatement = (sql: string) => void;

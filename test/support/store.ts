@@ -2,6 +2,7 @@
  * A real store for tests, with a clock that only the test advances: an SQLite file in a temporary folder, or a new database of PostgreSQL if
  * the environment says `TEST_DATABASE=postgres`.
  */
+
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,14 +13,15 @@ import type { AuditEntry } from '../../src/domain/audit.ts';
 import { installBuiltInEventTypes } from '../../src/events/built-in.ts';
 import { type Clock, createIds, type Ids, randomBytes } from '../../src/kernel/ids.ts';
 import { createVault, MASTER_KEY_BYTES, type Vault } from '../../src/kernel/vault.ts';
-import type { Database, DatabaseSource, Row } from '../../src/store/database.ts';
+import type { Database, DatabaseSource, Row } from '../../src/store/port/database.ts';
+import type { Store } from '../../src/store/port/store.ts';
+import type { PostgresDatabase } from '../../src/store/postgres/driver/postgres.ts';
 import { createPostgresStore } from '../../src/store/postgres/store.ts';
-import { createStore } from '../../src/store/sql/store.ts';
 import { createSchema } from '../../src/store/sqlite/driver/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../../src/store/sqlite/driver/sqlite.ts';
-import type { Store } from '../../src/store/store.ts';
+import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import { cleanUp } from './cleanup.ts';
-import { openTestPostgres } from './postgres.ts';
+import { type Fill, openTestPostgres } from './postgres.ts';
 import { type OnStatement, recorded } from './statements.ts';
 import { FAILING_TEST } from './thread-events.ts';
 import './password-cost.ts';
@@ -95,8 +97,7 @@ export async function openTestStore(
     ? await openPostgresStore(t, now, vault, ids, watched)
     : openSqliteStore(t, writerThread, vault, ids, watched);
   const { path, database, store } = opened;
-  await installBuiltInProducts(store, now);
-  await installBuiltInEventTypes(store, now);
+  await installBuiltIns(store, now);
   return {
     path,
     source: onPostgres ? { url: path } : { file: path },
@@ -122,6 +123,13 @@ export async function openTestStore(
   };
 }
 
+/** A second store on a database of `openTestStore`, as another process has it. */
+export function storeOn(database: Database, vault: Vault, ids: Ids): Store {
+  return onPostgres
+    ? createPostgresStore(database as PostgresDatabase, vault, ids)
+    : createSqliteStore(database, vault, ids);
+}
+
 /** Throws once a test uses it. */
 const NEEDS_SQLITE: SqliteDatabase = new Proxy({} as SqliteDatabase, {
   get: () => {
@@ -136,13 +144,31 @@ type Opened = {
   readonly store: Store;
 };
 
+async function installBuiltIns(store: Store, now: number): Promise<void> {
+  await installBuiltInProducts(store, now);
+  await installBuiltInEventTypes(store, now);
+}
+
+/** Saves each test from installing them: on PostgreSQL that takes longer than all else in opening a store. */
+const withBuiltIns: Fill = async (database, now) => {
+  const vault = createVault(randomBytes(MASTER_KEY_BYTES), randomBytes);
+  await installBuiltIns(
+    createPostgresStore(
+      database,
+      vault,
+      createIds(() => now, randomBytes),
+    ),
+    now,
+  );
+};
+
 type Watched = <D extends Database>(database: D) => D;
 
 function openSqliteStore(t: TestContext, writerThread: boolean, vault: Vault, ids: Ids, watched: Watched): Opened {
   const opened = openTestDatabase(t, { writerThread });
   const { path } = opened;
   const database = watched(opened.database);
-  return { path, database, sqlite: database, store: createStore(database, vault, ids) };
+  return { path, database, sqlite: database, store: createSqliteStore(database, vault, ids) };
 }
 
 async function openPostgresStore(
@@ -152,7 +178,7 @@ async function openPostgresStore(
   ids: Ids,
   watched: Watched,
 ): Promise<Opened> {
-  const { url, ...opened } = await openTestPostgres(t, now);
+  const { url, ...opened } = await openTestPostgres(t, now, withBuiltIns);
   const database = watched(opened.database);
   const store = createPostgresStore(database, vault, ids);
   // The lease outlasts every test.

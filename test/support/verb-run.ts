@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { deliveryAddress } from '../../src/kernel/ids.ts';
-import { noFigures } from '../../src/store/figures.ts';
-import type { StepResult } from '../../src/store/steps.ts';
-import { attemptOf, claimNext, publishMany, run, settleBatch } from './batches.ts';
+import { noFigures } from '../../src/store/port/figures.ts';
+import type { StepResult } from '../../src/store/port/steps.ts';
+import { recordReader } from '../../src/store/shared/delivery/dispatch.ts';
+import { batchOf } from './attempts.ts';
+import { attemptOf, claimNext, claimOf, OWNER, publishMany, run, settleBatch } from './batches.ts';
 import {
   ACTOR,
   makeApplication,
@@ -82,7 +84,7 @@ async function writeResources(s: TestServices) {
   const key = await makeKey(s);
   const { id: webhookId } = await makeWebhook(s, [TYPE], { customerId, endpointId: endpoint.id });
   const webhook = await s.webhooks.get(webhookId);
-  const spare = await makeWebhook(s, ['employee.*'], { key: true });
+  const spare = await makeWebhook(s, ['employee.*'], { key: true, filter: { 'data.division': 'sales' } });
   const { webhookNumber: number } = webhook.progress;
   await s.webhooks.start(webhook.id, ACTOR);
   await run(s, number);
@@ -92,6 +94,7 @@ async function writeResources(s: TestServices) {
   const batch = await claimNext(s, number, 1);
   await s.store.settlements.isLeased(batch, 'test');
   await settleBatch(s, batch, { kind: 'dead', at: s.clock() });
+  await settleAudited(s, number);
   await s.store.attempts.insert(attemptOf(s, batch, HEARTBEAT));
   const caller = await makeCaller(s, ['employees:create', 'employees:edit'], {
     constraints: { divisions: ['sales'] },
@@ -100,6 +103,27 @@ async function writeResources(s: TestServices) {
   const { userId } = await s.employees.create(person, caller);
   await s.employees.patch(userId, { lastName: 'Li' }, caller);
   return { customerId, user, productId, application, token, endpoint, key, webhook, spare, number, begun };
+}
+
+/** A settlement with an audit entry, as of a webhook that stops. PostgreSQL writes it with the same list of statements as SQLite. */
+async function settleAudited(s: TestServices, webhookNumber: number): Promise<void> {
+  const [sent, dead] = [await claimNext(s, webhookNumber, 1), await claimNext(s, webhookNumber, 1)];
+  const now = s.clock();
+  const first = dead.lastOffset + 1;
+  await s.store.settlements.settle({
+    webhookNumber,
+    owner: OWNER,
+    batches: [
+      { batch: sent, fate: { kind: 'delivered', at: now }, attempt: null },
+      { batch: dead, fate: { kind: 'dead', at: now }, attempt: null },
+    ],
+    now,
+    health: null,
+    changes: [],
+    audit: s.entry(),
+    wakeAt: now,
+    next: claimOf(batchOf(first, first, { webhookNumber, id: s.ids.uuid() }), now),
+  });
 }
 
 async function readResources({ store, clock }: TestServices, made: Made): Promise<void> {
@@ -183,7 +207,10 @@ async function readResources({ store, clock }: TestServices, made: Made): Promis
   await store.audit.get(entry?.id ?? '');
 }
 
-async function readDeliveries({ store, clock, ids }: TestServices, { customerId, number }: Made): Promise<void> {
+async function readDeliveries(
+  { store, database, clock, ids }: TestServices,
+  { customerId, number }: Made,
+): Promise<void> {
   const now = clock();
   const [delivery] = (await store.deliveries.list({ webhookNumber: number }, null, 1)).items;
   const [attempt] = await store.attempts.latestOf(number, 1);
@@ -217,6 +244,8 @@ async function readDeliveries({ store, clock, ids }: TestServices, { customerId,
   await store.dispatch.firstPending(number, []);
   await store.dispatch.waiting(number, 0, 10);
   await store.dispatch.records(number, 0, 10);
+  // As the thread for large bodies reads them.
+  await recordReader(database)(number, 0, 10);
   await store.dispatch.wake(number, now);
   await store.dispatch.postpone(number, now);
   await store.dispatch.releaseUnsure({ webhookNumber: number, owner: 'test', kept: [], now });

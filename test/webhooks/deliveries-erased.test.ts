@@ -4,6 +4,7 @@ import { describe, it, type TestContext } from 'node:test';
 import type { Delivery } from '../../src/domain/webhook.ts';
 import { newEvent } from '../support/events.ts';
 import { refused } from '../support/refusals.ts';
+import { repeats } from '../support/repeats.ts';
 import {
   ACTOR,
   actingAs,
@@ -13,6 +14,8 @@ import {
   type TestServices,
 } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
+
+repeats('postgres');
 
 const SOMEBODY = 'somebody';
 

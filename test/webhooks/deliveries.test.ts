@@ -5,6 +5,7 @@ import { NO_TIMINGS } from '../../src/domain/outcome.ts';
 import type { Delivery, DeliveryState } from '../../src/domain/webhook.ts';
 import { viewAttempt, viewDelivery } from '../../src/webhooks/deliveries.ts';
 import { refused } from '../support/refusals.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import {
   ACTOR,
   actingAs,
@@ -14,6 +15,8 @@ import {
   type TestServices,
 } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
+
+repeatsInSlowTier('postgres');
 
 const MISSING = '0193a1f0-0000-7000-8000-00000000ffff';
 

@@ -5,9 +5,12 @@ import { viewEndpoint } from '../../src/webhooks/endpoint-schema.ts';
 import { challengeAnswer } from '../../src/wire/challenge.ts';
 import { startHttpsServer } from '../support/https-server.ts';
 import { refused } from '../support/refusals.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeEndpoint, openTestServices, type TestServices } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
 import { type Certificates, makeCertificates } from '../support/tls.ts';
+
+repeatsInSlowTier('postgres');
 
 describe('a rotated secret', () => {
   it('signs at once unless it is scheduled, and only the result of the rotation shows it', async (t) => {

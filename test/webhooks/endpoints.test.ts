@@ -4,8 +4,11 @@ import { describe, it } from 'node:test';
 import { isoInstant } from '../../src/kernel/schemas.ts';
 import { viewEndpoint } from '../../src/webhooks/endpoint-schema.ts';
 import { refused } from '../support/refusals.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeEndpoint, makeWebhook, openTestServices } from '../support/services.ts';
 import { leavingNothing, NOW, onSqlite } from '../support/store.ts';
+
+repeatsInSlowTier('postgres');
 
 const URL = 'https://receiver.example/hook';
 const OAUTH = { clientId: 'me', clientSecret: 'hunter2-oauth', tokenUrl: 'https://login.example/token' };

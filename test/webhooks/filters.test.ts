@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { logs } from '../support/events.ts';
 import { refused } from '../support/refusals.ts';
+import { repeats } from '../support/repeats.ts';
 import {
   ACTOR,
   makeCaller,
@@ -10,6 +11,8 @@ import {
   openTestServices,
   type TestServices,
 } from '../support/services.ts';
+
+repeats('postgres');
 
 const LARGE = { 'data.total': { $gte: 100 } };
 

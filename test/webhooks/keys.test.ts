@@ -2,9 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { isExpired, viewKey } from '../../src/webhooks/keys.ts';
 import { refused } from '../support/refusals.ts';
+import { repeats } from '../support/repeats.ts';
 import { ACTOR, makeWebhook, openTestServices } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
 import { type PgpVectorName, pgpVector } from '../support/vectors.ts';
+
+repeats('postgres');
 
 /** A private key made on the spot, and its public half. */
 async function freshPair(): Promise<{ privateKey: string; publicKey: string }> {

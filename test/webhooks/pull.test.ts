@@ -5,8 +5,11 @@ import fc from 'fast-check';
 import { Refusal } from '../../src/kernel/refusal.ts';
 import { checkLog } from '../support/batches.ts';
 import { count, DAY_MS, housekeepingFor } from '../support/housekeeping.ts';
+import { repeats } from '../support/repeats.ts';
 import { ACTOR, makeEventType, openTestServices, type TestServices } from '../support/services.ts';
 import { leavingNothing, onPostgres } from '../support/store.ts';
+
+repeats('postgres');
 
 type Body = {
   readonly throughOffset: number;

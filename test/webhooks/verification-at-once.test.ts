@@ -6,7 +6,10 @@ import { type Deferred, deferred } from '../support/deferred.ts';
 import { type HttpsServer, startHttpsServer } from '../support/https-server.ts';
 import { sharedCertificates } from '../support/journey.ts';
 import { refused } from '../support/refusals.ts';
+import { repeats } from '../support/repeats.ts';
 import { ACTOR, openTestServices, type TestServices } from '../support/services.ts';
+
+repeats('postgres');
 
 const SECRET = 'c2VjcmV0IG9mIHRoZSBlbmRwb2ludA==';
 

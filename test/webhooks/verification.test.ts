@@ -10,10 +10,13 @@ import { challengeAnswer } from '../../src/wire/challenge.ts';
 import { deferred } from '../support/deferred.ts';
 import { type HttpsServer, type PlannedAnswer, type SeenRequest, startHttpsServer } from '../support/https-server.ts';
 import { refused } from '../support/refusals.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, openTestServices, type TestServices } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
 import { type Certificates, makeCertificates } from '../support/tls.ts';
 import { loopbackTransport } from '../support/transport.ts';
+
+repeatsInSlowTier('postgres');
 
 const SECRET = 'c2VjcmV0IG9mIHRoZSBlbmRwb2ludA==';
 const PATH = '/Hook?Tenant=Ä';

@@ -4,6 +4,7 @@ import type { WebhookState } from '../../src/domain/webhook.ts';
 import { viewWebhook } from '../../src/webhooks/webhook-schema.ts';
 import { logs } from '../support/events.ts';
 import { refused } from '../support/refusals.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import {
   ACTOR,
   actingAs,
@@ -13,6 +14,8 @@ import {
   type TestServices,
 } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
+
+repeatsInSlowTier('postgres');
 
 /** Types and data of the events that a webhook got. */
 async function received({ rows }: TestServices, number: number): Promise<unknown[]> {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { viewWebhook } from '../../src/webhooks/webhook-schema.ts';
 import { refused } from '../support/refusals.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import {
   ACTOR,
   makeEndpoint,
@@ -12,6 +13,8 @@ import {
   type TestServices,
 } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
+
+repeatsInSlowTier('postgres');
 
 /** Services with an endpoint, and the fields that every webhook needs. */
 async function open(

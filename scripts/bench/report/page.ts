@@ -37,7 +37,7 @@ Operations take about as long with millions of rows as with thousands.
 
 Each benchmark measures its contenders in one run, in rounds, one after the other and then again. The bare server or client shows the limit of the machine. Figures are medians,
 with the minimum and the maximum in parentheses. Absolute figures depend on the machine and the moment; ratios last longer. \`npm run bench\` runs every benchmark in less than
-15 minutes ([scripts/bench/](../scripts/bench/)). It names the Debian packages that are missing and installs the peers from npm. This page has the newest result of each benchmark;
+20 minutes ([scripts/bench/](../scripts/bench/)). It names the Debian packages that are missing and installs the peers from npm. This page has the newest result of each benchmark;
 they may be from different runs.
 
 The tables of threads come from V8's profiler, in a separate measurement without the start. The time of a function counts for its purpose, and the time of shared code (buffers,

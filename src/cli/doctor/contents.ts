@@ -5,21 +5,32 @@ import { readMasterKey } from '../../data/master-key.ts';
 import { createIds, randomBytes, rowKeyTime } from '../../kernel/ids.ts';
 import { CLOCK_BEHIND_MAX_MS, PAGE_MAX } from '../../kernel/limits/limits.ts';
 import { createVault, MASTER_KEY_BYTES } from '../../kernel/vault.ts';
-import type { Database } from '../../store/database.ts';
-import { createStore } from '../../store/sql/store.ts';
-import type { Store } from '../../store/store.ts';
+import type { Database } from '../../store/port/database.ts';
+import type { Store } from '../../store/port/store.ts';
+import { userStore } from '../../store/shared/access/users.ts';
+import { auditStore } from '../../store/shared/audit.ts';
+import { settingStore } from '../../store/shared/settings.ts';
+import { endpointStore } from '../../store/shared/webhooks/endpoints.ts';
+import { keyStore } from '../../store/shared/webhooks/keys.ts';
+import { webhookStore } from '../../store/shared/webhooks/webhooks.ts';
 import { type Finding, finding, findings, judgeExpiry, ok, problem, warning } from './finding.ts';
+
+type Examined = Pick<Store, 'audit' | 'users' | 'settings' | 'endpoints' | 'keys' | 'webhooks'>;
 
 /** Audit log, clock, secrets, keys and certificates. Only reads. */
 export async function examineContents(config: Config, db: Database, now: number): Promise<Finding[]> {
   const key = readMasterKey(masterKeyPath(config));
   // Most checks need no secret, so a missing key does not prevent them.
   const vault = createVault(key.ok ? key.key : new Uint8Array(MASTER_KEY_BYTES), randomBytes);
-  const store = createStore(
-    db,
-    vault,
-    createIds(() => now, randomBytes),
-  );
+  const ids = createIds(() => now, randomBytes);
+  const store: Examined = {
+    audit: auditStore(db),
+    users: userStore(db, ids),
+    settings: settingStore(db, vault),
+    endpoints: endpointStore(db, vault),
+    keys: keyStore(db),
+    webhooks: webhookStore(db),
+  };
   const secrets = await finding('secrets', () =>
     key.ok ? examineSecrets(store) : problem('secrets', 'they cannot be read without the master key'),
   );
@@ -33,7 +44,7 @@ export async function examineContents(config: Config, db: Database, now: number)
   ];
 }
 
-async function examineAudit(store: Store): Promise<Finding> {
+async function examineAudit(store: Examined): Promise<Finding> {
   const broken = await store.audit.firstBroken();
   return broken === null
     ? ok('audit log', 'the chain of entries is intact')
@@ -55,7 +66,7 @@ async function examineClock(db: Database, now: number): Promise<Finding> {
 }
 
 /** Decrypts every secret of every endpoint. */
-async function examineSecrets(store: Store): Promise<Finding> {
+async function examineSecrets(store: Examined): Promise<Finding> {
   if (await store.users.isEmpty()) {
     return problem('secrets', 'the first start was interrupted: run sallyport init or sallyport serve');
   }
@@ -65,7 +76,7 @@ async function examineSecrets(store: Store): Promise<Finding> {
   return ok('secrets', `the master key decrypts all of them, including those of ${endpoints} endpoints`);
 }
 
-async function examineKeys(store: Store, now: number): Promise<Finding[]> {
+async function examineKeys(store: Examined, now: number): Promise<Finding[]> {
   const check = 'PGP keys';
   const expiring: Finding[] = [];
   for await (const { customerId, name, expiresAt } of every(store.keys)) {
@@ -77,7 +88,7 @@ async function examineKeys(store: Store, now: number): Promise<Finding[]> {
   return expiring.length > 0 ? expiring : [ok(check, 'none expires soon')];
 }
 
-async function examineCertificates(store: Store, now: number): Promise<Finding[]> {
+async function examineCertificates(store: Examined, now: number): Promise<Finding[]> {
   const check = 'client certificates';
   const expiring: Finding[] = [];
   for await (const { name, clientCertificateExpiresAt: expiresAt } of every(store.endpoints)) {

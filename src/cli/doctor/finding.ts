@@ -1,6 +1,6 @@
 /** The results of the checks of `sallyport doctor`. */
 import { EXPIRY_WARNING_MS } from '../../kernel/limits/limits.ts';
-import { DatabaseUnavailable } from '../../store/errors.ts';
+import { DatabaseUnavailable } from '../../store/port/errors.ts';
 
 export type Finding = {
   /** The subject of the check, in a word or two. */

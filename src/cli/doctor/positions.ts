@@ -1,5 +1,5 @@
 /** Whether the positions of webhooks fit the records that are there. */
-import type { Database } from '../../store/database.ts';
+import type { Database } from '../../store/port/database.ts';
 import { type Finding, ok, problem } from './finding.ts';
 
 // Retention deletes no record that waits. The newest record of a webhook is the one before `next_offset`.

@@ -1,6 +1,6 @@
 /** The checks of `sallyport doctor` on tables: missing, locked or damaged ones, and missing rights of the role. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Database } from '../../store/database.ts';
+import type { Database } from '../../store/port/database.ts';
 import { readTables, settingsOfRole, tableLocks } from '../../store/postgres/condition.ts';
 import { type Defect, namesOf, schemaDefects } from '../../store/postgres/defects.ts';
 import { isSetBySallyport } from '../../store/postgres/driver/settings.ts';

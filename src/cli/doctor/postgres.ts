@@ -4,7 +4,7 @@ import { connect, refuseUnfinishedMove, requireSchema } from '../../data/postgre
 import { CLOCK_BEHIND_MAX_MS } from '../../kernel/limits/limits.ts';
 import { POSTGRES_CONNECTIONS } from '../../kernel/limits/postgres.ts';
 import type { Secret } from '../../kernel/secret.ts';
-import type { Database } from '../../store/database.ts';
+import type { Database } from '../../store/port/database.ts';
 import type { PostgresDatabase } from '../../store/postgres/driver/postgres.ts';
 import { isPooled, type ServerHealth, serverHealth } from '../../store/postgres/health.ts';
 import { PARTITIONS_AHEAD_MIN_MS } from '../../store/postgres/partitions.ts';

@@ -12,19 +12,51 @@ import { productReader, productView, viewProduct } from '../../access/products.t
 import { USER_LIST, userReader, userView, viewUser } from '../../access/users.ts';
 import type { Clock } from '../../kernel/ids.ts';
 import { validate } from '../../kernel/validation.ts';
-import type { Services } from '../../services/services.ts';
+import type { Services, SharedServices } from '../../services/services.ts';
 import { changed, ETAG } from '../conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
 import { actionRoute, resourceRoutes } from '../resource-routes.ts';
 import { emptyInput, jsonBody, type Route } from '../route.ts';
 
 type Dependencies = {
-  readonly services: Pick<Services, 'users' | 'products' | 'applications'>;
+  readonly services: Pick<SharedServices, 'applications'>;
   readonly clock: Clock;
   readonly once: Once;
 };
 
-export function accessRoutes({ services: { users, products, applications }, clock, once }: Dependencies): Route[] {
+export function userRoutes({ users, once }: Pick<SharedServices, 'users'> & { readonly once: Once }): Route<'both'>[] {
+  return resourceRoutes({
+    for: 'both',
+    path: 'users',
+    noun: 'user',
+    reader: userReader,
+    view: userView,
+    administration: users,
+    show: viewUser,
+    showMade: (user) => ({ shown: viewUser(user) }),
+    list: USER_LIST,
+    once,
+  });
+}
+
+export function productRoutes({
+  products,
+  once,
+}: Pick<Services, 'products'> & { readonly once: Once }): Route<'operator'>[] {
+  return resourceRoutes({
+    for: 'operator',
+    path: 'products',
+    noun: 'product',
+    reader: productReader,
+    view: productView,
+    administration: products,
+    show: viewProduct,
+    showMade: (product) => ({ shown: viewProduct(product) }),
+    once,
+  });
+}
+
+export function applicationRoutes({ services: { applications }, clock, once }: Dependencies): Route<'both'>[] {
   const show = (application: WithSecret['application']) => viewApplication(application, clock());
   const showWithSecret = ({ application, clientSecret }: WithSecret) => ({
     shown: show(application),
@@ -32,27 +64,7 @@ export function accessRoutes({ services: { users, products, applications }, cloc
   });
   return [
     ...resourceRoutes({
-      path: 'users',
-      noun: 'user',
-      reader: userReader,
-      view: userView,
-      administration: users,
-      show: viewUser,
-      showMade: (user) => ({ shown: viewUser(user) }),
-      list: USER_LIST,
-      once,
-    }),
-    ...resourceRoutes({
-      path: 'products',
-      noun: 'product',
-      reader: productReader,
-      view: productView,
-      administration: products,
-      show: viewProduct,
-      showMade: (product) => ({ shown: viewProduct(product) }),
-      once,
-    }),
-    ...resourceRoutes({
+      for: 'both',
       path: 'applications',
       noun: 'application',
       reader: applicationReader,
@@ -65,6 +77,7 @@ export function accessRoutes({ services: { users, products, applications }, cloc
       once,
     }),
     actionRoute('applications', 'regenerate-secret', 'Make a new client secret, shown this once', {
+      for: 'both',
       operationId: 'regenerateApplicationSecret',
       headers: IDEMPOTENCY_KEY,
       body: jsonBody(regenerateInput, { optional: true }),
@@ -79,6 +92,7 @@ export function accessRoutes({ services: { users, products, applications }, cloc
         ),
     }),
     actionRoute('applications', 'revoke-tokens', 'Refuse every token issued to the application so far', {
+      for: 'both',
       operationId: 'revokeApplicationTokens',
       body: jsonBody(emptyInput, { optional: true }),
       replies: { 200: { description: 'The application', schema: applicationView, headers: ETAG } },

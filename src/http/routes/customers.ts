@@ -26,9 +26,14 @@ type Dependencies = {
   readonly publicUrl: () => string;
 };
 
-export function customerRoutes({ services: { customers, portalLinks }, once, publicUrl }: Dependencies): Route[] {
+export function customerRoutes({
+  services: { customers, portalLinks },
+  once,
+  publicUrl,
+}: Dependencies): Route<'operator'>[] {
   return [
     ...resourceRoutes({
+      for: 'operator',
       path: 'customers',
       noun: 'customer',
       reader: customerReader,
@@ -40,6 +45,7 @@ export function customerRoutes({ services: { customers, portalLinks }, once, pub
       once,
     }),
     actionRoute('customers', 'portal-links', "Make a link that opens the customer's portal once", {
+      for: 'operator',
       operationId: 'createPortalLink',
       headers: IDEMPOTENCY_KEY,
       body: jsonBody(portalLinkInput),

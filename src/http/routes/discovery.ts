@@ -35,6 +35,7 @@ type Dependencies = {
 export function discoveryRoutes({ issuer, products }: Dependencies): Route[] {
   return [
     {
+      for: 'anyone',
       method: 'GET',
       path: DISCOVERY_PATH,
       access: 'open',

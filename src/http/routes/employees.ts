@@ -26,8 +26,8 @@ const FILTERS: Filters = {
 
 type Dependencies = { readonly employees: Employees; readonly once: Once };
 
-export function employeeRoutes({ employees, once }: Dependencies): Route[] {
-  const shared = { access: 'guarded', tag: 'employees' } as const;
+export function employeeRoutes({ employees, once }: Dependencies): Route<'operator'>[] {
+  const shared = { for: 'operator', access: 'guarded', tag: 'employees' } as const;
   const userId = ({ params }: Call): string => params.userId ?? '';
   const changeTo = (call: Call, next: Parameters<Employees['change']>[1]): Promise<Employee> =>
     employees.change(userId(call), next, requireCaller(call), readIfMatch(call));

@@ -8,9 +8,10 @@ import { jsonBody, type Route, requireCaller } from '../route.ts';
 
 const ERASURES = `${EDGE}/erasures`;
 
-export function erasureRoutes({ erasures }: { readonly erasures: Erasures }): Route[] {
+export function erasureRoutes({ erasures }: { readonly erasures: Erasures }): Route<'operator'>[] {
   return [
     {
+      for: 'operator',
       method: 'POST',
       path: `${EDGE}/events/erase`,
       access: 'guarded',
@@ -37,6 +38,7 @@ export function erasureRoutes({ erasures }: { readonly erasures: Erasures }): Ro
       },
     },
     {
+      for: 'operator',
       method: 'GET',
       path: `${ERASURES}/{id}`,
       access: 'guarded',

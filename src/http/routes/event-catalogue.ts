@@ -7,7 +7,7 @@ import type { Gate } from '../../access/gate.ts';
 import type { EventType } from '../../domain/event.ts';
 import { asyncApiDocument, catalogueView, eventCatalogue, viewCatalogue } from '../../events/catalogue.ts';
 import { typesModule } from '../../events/typescript.ts';
-import type { EventTypeStore } from '../../store/events.ts';
+import type { EventTypeStore } from '../../store/port/events.ts';
 import { DOCUMENT_HEADERS, documentReplies, documentReply, type Rendered, render, renderText } from '../document.ts';
 import type { Route } from '../route.ts';
 
@@ -33,6 +33,7 @@ export function eventCatalogueRoutes({ eventTypes, gate }: Dependencies): Route[
     const made = new Map<'all' | 'public', Rendered & { readonly version: string }>();
     return {
       ...about,
+      for: 'anyone',
       method: 'GET',
       access: 'open',
       authentication: { by: ['none', 'bearer'], scope: 'webhooks:view' },

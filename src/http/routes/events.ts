@@ -1,5 +1,4 @@
 /** Events, deliveries and the audit log (contract §4). */
-
 import { z } from 'zod';
 import { actingOf } from '../../access/callers.ts';
 import type { DeliveryState } from '../../domain/webhook.ts';
@@ -11,9 +10,9 @@ import { customerIdView, id, instant, isoInstant, moment, NOT_A_MOMENT, page } f
 import { slices } from '../../kernel/slices.ts';
 import { validate } from '../../kernel/validation.ts';
 import { CUSTOMER_FILTER, type Filters, textFilter } from '../../resources/list-rules.ts';
-import type { Services } from '../../services/services.ts';
-import type { AuditFilter, AuditRecord } from '../../store/audit.ts';
-import type { Store } from '../../store/store.ts';
+import type { SharedServices } from '../../services/services.ts';
+import type { AuditFilter, AuditRecord } from '../../store/port/audit.ts';
+import type { Store } from '../../store/port/store.ts';
 import {
   type DeliverySearch,
   deliveryView,
@@ -27,7 +26,7 @@ import { actionRoute, EDGE, idInPath, okReply } from '../resource-routes.ts';
 import { emptyInput, jsonBody, type Route, requireCaller } from '../route.ts';
 
 type Dependencies = {
-  readonly services: Pick<Services, 'publish' | 'deliveries'>;
+  readonly services: Pick<SharedServices, 'publish' | 'deliveries'>;
   readonly store: Pick<Store, 'audit'>;
 };
 
@@ -56,20 +55,21 @@ const auditView = z
   })
   .meta({ id: 'AuditEntry', description: 'Who changed what; secrets are masked.' });
 
-export function eventRoutes({ services: { publish, deliveries }, store: { audit } }: Dependencies): Route[] {
+export function eventRoutes({ services: { publish, deliveries }, store: { audit } }: Dependencies): Route<'both'>[] {
   const showDelivery = async (id: string): Promise<object> => {
     const { delivery, attempts } = await deliveries.get(id);
     return { ...viewDelivery(delivery), attempts: attempts.map(viewAttempt) };
   };
   return [
     {
+      for: 'both',
       method: 'POST',
       path: `${EDGE}/events`,
       access: 'guarded',
       tag: 'events',
       operationId: 'publishEvents',
       summary: 'Publish one event or up to 1,000, all or none; durable before the reply',
-      body: jsonBody(z.union([eventInput, eventBatchInput]), { maxBytes: EVENT_REQUEST_BYTES, isText: true }),
+      body: jsonBody(z.union([eventInput, eventBatchInput]), { maxBytes: EVENT_REQUEST_BYTES, isBytes: true }),
       replies: {
         202: { description: 'Accepted', schema: acceptedView },
         409: { description: 'An idempotency key was used for other content; none of the events is kept' },
@@ -80,12 +80,13 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       },
       respond: async (call) => {
         const caller = requireCaller(call);
-        const body = String(call.body);
+        const body = call.body as Buffer;
         const events = await slices(caller.customerId, readingEvents(body), body.length);
         return { status: 202, body: await publish(events, actingOf(caller)) };
       },
     },
     {
+      for: 'both',
       method: 'GET',
       path: `${EDGE}/deliveries`,
       access: 'guarded',
@@ -111,6 +112,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       },
     },
     {
+      for: 'both',
       method: 'GET',
       path: `${EDGE}/deliveries/{id}`,
       access: 'guarded',
@@ -122,6 +124,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       respond: async (call) => read(call, await showDelivery(idInPath(call))),
     },
     actionRoute('deliveries', 'replay', 'Send a delivered or dead delivery again', {
+      for: 'both',
       operationId: 'replayDelivery',
       body: jsonBody(emptyInput, { optional: true }),
       replies: { 200: { description: 'The delivery as it is now', schema: deliveryView } },
@@ -132,6 +135,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       },
     }),
     {
+      for: 'both',
       method: 'GET',
       path: `${EDGE}/audit`,
       access: 'guarded',
@@ -152,6 +156,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       },
     },
     {
+      for: 'both',
       method: 'GET',
       path: `${EDGE}/audit/{id}`,
       access: 'guarded',

@@ -41,6 +41,7 @@ const NGINX: Dialect = { method: 'x-original-method', uri: 'x-original-uri' };
 export function forwardAuthRoutes({ gate }: { readonly gate: Gate }): Route[] {
   return [
     {
+      for: 'anyone',
       method: 'GET',
       anyMethod: true,
       path: FORWARD_AUTH_PATH,

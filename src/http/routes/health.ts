@@ -8,7 +8,7 @@ import { DATABASE_RETRY_SECONDS } from '../../kernel/limits/database.ts';
 import { READY_MS, READY_WRITE_MS } from '../../kernel/limits/limits.ts';
 import type { Log } from '../../kernel/log.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store } from '../../store/port/store.ts';
 import { okReply } from '../resource-routes.ts';
 import type { Route } from '../route.ts';
 
@@ -33,7 +33,7 @@ export function healthRoutes({
   stopwatch = () => performance.now(),
   writeMs = READY_WRITE_MS,
 }: Dependencies): Route[] {
-  const shared = { method: 'GET', access: 'open', tag: 'operation' } as const;
+  const shared = { for: 'anyone', method: 'GET', access: 'open', tag: 'operation' } as const;
   const write = async (): Promise<Refusal | null> => {
     try {
       await store.settings.proveWritable(clock());

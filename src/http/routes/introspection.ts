@@ -1,8 +1,8 @@
 /** Token introspection (RFC 7662): shows what a token grants now, to applications with the right scope (contract §2). */
 import { z } from 'zod';
-import { type Caller, type Gate, requireScope } from '../../access/gate.ts';
+import { type Caller, type Gate, requireOperator, requireScope } from '../../access/gate.ts';
 import type { Tokens } from '../../access/tokens.ts';
-import type { UserStore } from '../../store/access.ts';
+import type { UserStore } from '../../store/port/access.ts';
 import type { Call, Route } from '../route.ts';
 import {
   type ClientAuthentication,
@@ -69,7 +69,7 @@ type Dependencies = {
   readonly issuer: () => string | null;
 };
 
-type Holder = Pick<Caller, 'scope' | 'userName' | 'permissions'>;
+type Holder = Pick<Caller, 'customerId' | 'scope' | 'userName' | 'permissions'>;
 
 export function introspectionRoutes({ tokens, authentication, gate, users, issuer }: Dependencies): Route[] {
   /** RFC 7662 §2.1: authenticates with client credentials or with the caller's own bearer token. */
@@ -78,9 +78,9 @@ export function introspectionRoutes({ tokens, authentication, gate, users, issue
     if (credentialPlace(call, parameters) === 'header' && /^bearer(?: |$)/i.test(authorization ?? '')) {
       return gate.authenticate([authorization ?? '']);
     }
-    const { scopes, userId } = await authentication.client(call, parameters);
+    const { customerId, scopes, userId } = await authentication.client(call, parameters);
     const user = await users.get(userId);
-    return { scope: scopes, userName: user?.userName ?? userId, permissions: user?.permissions ?? [] };
+    return { customerId, scope: scopes, userName: user?.userName ?? userId, permissions: user?.permissions ?? [] };
   };
 
   const introspect = async (token: string) => {
@@ -91,6 +91,7 @@ export function introspectionRoutes({ tokens, authentication, gate, users, issue
 
   return [
     oauthRoute({
+      for: 'operator',
       path: INTROSPECTION_PATH,
       promisesNothing: true,
       operationId: 'introspectToken',
@@ -104,7 +105,9 @@ export function introspectionRoutes({ tokens, authentication, gate, users, issue
       respond: async (call) => {
         const parameters = parametersOf(call);
         // Before reading the token: a caller without the scope learns nothing about it.
-        requireScope(await holderOf(call, parameters), INTROSPECT);
+        const holder = await holderOf(call, parameters);
+        requireScope(holder, INTROSPECT);
+        requireOperator(holder);
         return {
           status: 200,
           headers: { Pragma: 'no-cache' },

@@ -50,8 +50,9 @@ type InviteDependencies = {
 };
 
 /** The guarded route that makes an invitation. */
-export function inviteRoute({ invitations, once, publicUrl }: InviteDependencies): Route {
+export function inviteRoute({ invitations, once, publicUrl }: InviteDependencies): Route<'both'> {
   return actionRoute('users', 'invite', 'Make a one-time link by which the user sets a password', {
+    for: 'both',
     operationId: 'inviteUser',
     headers: IDEMPOTENCY_KEY,
     body: jsonBody(emptyInput, { optional: true }),
@@ -83,7 +84,8 @@ export function invitationRoutes(dependencies: Dependencies): Route[] {
   };
   const lookOf = async ({ customerId }: User): Promise<PageLook | null> =>
     customerId === null ? null : customersLook();
-  const page: Pick<Route, 'path' | 'access' | 'tag' | 'refuse'> = {
+  const page: Pick<Route, 'for' | 'path' | 'access' | 'tag' | 'refuse'> = {
+    for: 'anyone',
     path: `${INVITATIONS_PATH}/{token}`,
     access: 'open',
     tag: 'invitations',
@@ -124,7 +126,10 @@ export function invitationRoutes(dependencies: Dependencies): Route[] {
         return pageReply(
           200,
           'Your password is set',
-          html`<p>It is now the password of <strong>${user.userName}</strong>. The link is used and no longer works.</p>${signInLink(user, signInPath())}`,
+          html`
+            <p>It is now the password of <strong>${user.userName}</strong>. The link is used and no longer works.</p>
+            ${signInLink(user, signInPath())}
+          `,
           await lookOf(user),
         );
       },
@@ -150,17 +155,24 @@ function formPage(
   problems: readonly FieldProblem[],
   look: PageLook | null,
 ): Reply {
-  const hint = html`${CHOSEN_PASSWORD_MIN_LENGTH} to ${CHOSEN_PASSWORD_MAX_LENGTH} characters of any kind, spaces too. A few unrelated words are a good password.`;
+  const hint = html`
+    ${CHOSEN_PASSWORD_MIN_LENGTH} to ${CHOSEN_PASSWORD_MAX_LENGTH} characters of any kind, spaces too. A few unrelated
+    words are a good password.
+  `;
   return pageReply(
     status,
     'Set your password',
-    html`<form method="post" class="form">
-<div class="field"><label for="user">User name</label>
-<input id="user" value="${userName}" autocomplete="username" readonly></div>
-${passwordField('password', 'Password', hint, problems)}
-${passwordField('passwordAgain', 'The same again', null, problems)}
-<div class="buttons form-buttons"><button class="button button-primary">Set password</button></div>
-</form>`,
+    html`
+      <form method="post" class="form">
+        <div class="field">
+          <label for="user">User name</label>
+          <input id="user" value="${userName}" autocomplete="username" readonly>
+        </div>
+        ${passwordField('password', 'Password', hint, problems)}
+        ${passwordField('passwordAgain', 'The same again', null, problems)}
+        <div class="buttons form-buttons"><button class="button button-primary">Set password</button></div>
+      </form>
+    `,
     look,
   );
 }
@@ -169,10 +181,27 @@ ${passwordField('passwordAgain', 'The same again', null, problems)}
 function passwordField(name: string, label: string, hint: Html | null, problems: readonly FieldProblem[]): Html {
   const problem = problems.find(({ field }) => field === name)?.problem;
   const described = [...(hint === null ? [] : [`${name}-hint`]), ...(problem === undefined ? [] : [`${name}-problem`])];
-  return html`<div class="field"><label for="${name}">${label}</label>
-${hint && html`<p class="hint" id="${name}-hint">${hint}</p>`}
-<input id="${name}" name="${name}" type="password" autocomplete="new-password" minlength="${CHOSEN_PASSWORD_MIN_LENGTH}" required${attributes({ 'aria-describedby': described.length === 0 ? null : described.join(' ') })} aria-invalid="${String(problem !== undefined)}">
-${problem === undefined ? null : html`<p class="problem" id="${name}-problem" role="alert">${label}: ${problem}.</p>`}</div>`;
+  return html`
+    <div class="field">
+      <label for="${name}">${label}</label>
+      ${hint && html`<p class="hint" id="${name}-hint">${hint}</p>`}
+      <input
+        id="${name}"
+        name="${name}"
+        type="password"
+        autocomplete="new-password"
+        minlength="${CHOSEN_PASSWORD_MIN_LENGTH}"
+        required
+        ${attributes({ 'aria-describedby': described.length === 0 ? null : described.join(' ') })}
+        aria-invalid="${String(problem !== undefined)}"
+      >
+      ${
+        problem === undefined
+          ? null
+          : html`<p class="problem" id="${name}-problem" role="alert">${label}: ${problem}.</p>`
+      }
+    </div>
+  `;
 }
 
 /** The same reply for a wrong, used, expired, replaced or inactive invitation. */

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
-import type { Gate } from '../../access/gate.ts';
+import { type Gate, requireOperator } from '../../access/gate.ts';
 import { isForwarded } from '../forwarded.ts';
 import type { Route } from '../route.ts';
 
@@ -14,6 +14,7 @@ type Dependencies = { readonly metrics: Metrics; readonly gate: Gate };
 export function metricsRoutes({ metrics, gate }: Dependencies): Route[] {
   return [
     {
+      for: 'operator',
       method: 'GET',
       path: METRICS_PATH,
       access: 'open',
@@ -31,6 +32,7 @@ export function metricsRoutes({ metrics, gate }: Dependencies): Route[] {
         if (!isFromThisMachine(request)) {
           const caller = await gate.authenticate(request.headersDistinct.authorization ?? []);
           gate.authorize(caller, 'GET', [METRICS_PATH.slice(1)]);
+          requireOperator(caller);
         }
         return { status: 200, headers: { 'Content-Type': metrics.contentType }, body: await metrics.render() };
       },

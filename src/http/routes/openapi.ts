@@ -22,6 +22,7 @@ export function openApiRoutes({ routes, publicUrl }: Dependencies): Route[] {
   let rendered: (Rendered & { readonly url: string }) | null = null;
 
   const route: Route = {
+    for: 'anyone',
     method: 'GET',
     path: OPENAPI_PATH,
     access: 'open',

@@ -40,9 +40,10 @@ const recordsView = z
   })
   .meta({ id: 'Records', description: 'Records as the body of a delivery carries them.' });
 
-export function recordRoutes({ readRecords, webhooks, gate, stopping }: Dependencies): Route[] {
+export function recordRoutes({ readRecords, webhooks, gate, stopping }: Dependencies): Route<'both'>[] {
   return [
     {
+      for: 'both',
       method: 'GET',
       path: `${EDGE}/webhooks/{id}/records`,
       access: 'guarded',
@@ -92,6 +93,7 @@ export function recordRoutes({ readRecords, webhooks, gate, stopping }: Dependen
       },
     },
     actionRoute('webhooks', 'acknowledge', 'Acknowledge records of a webhook in mode `pull`', {
+      for: 'both',
       operationId: 'acknowledgeWebhookRecords',
       description:
         'The records up to `throughOffset` are delivered, and reads without `after` begin behind them. Repeating it changes nothing.',

@@ -36,6 +36,7 @@ type Dependencies = { readonly tokens: Pick<Tokens, 'revoke'>; readonly authenti
 export function revocationRoutes({ tokens, authentication }: Dependencies): Route[] {
   return [
     oauthRoute({
+      for: 'anyone',
       path: REVOCATION_PATH,
       operationId: 'revokeToken',
       authentication: { by: ['body', 'basic'] },

@@ -14,7 +14,7 @@ import type { Clock } from '../../kernel/ids.ts';
 import { AUTHORIZATION_BYTES, TOKEN_REQUEST_BYTES } from '../../kernel/limits/limits.ts';
 import { Refusal, type RefusalCode, refuseField } from '../../kernel/refusal.ts';
 import { textProblem } from '../../kernel/validation.ts';
-import type { Throttle } from '../../store/failures.ts';
+import type { Throttle } from '../../store/port/failures.ts';
 import { decodeFormText } from '../body.ts';
 import { errorBodySchema } from '../error-body.ts';
 import { networkOf } from '../request.ts';
@@ -33,7 +33,10 @@ export const oauthErrorSchema = z
 /** The body of a refusal: the first for JSON, the second for a form. */
 const oauthRefusal: z.ZodType = z.union([errorBodySchema, oauthErrorSchema]);
 
-type OauthRoute = Pick<Route, 'path' | 'operationId' | 'authentication' | 'summary' | 'body' | 'replies' | 'respond'> &
+type OauthRoute = Pick<
+  Route,
+  'for' | 'path' | 'operationId' | 'authentication' | 'summary' | 'body' | 'replies' | 'respond'
+> &
   Partial<Pick<Route, 'refuse' | 'promisesNothing' | 'metered'>>;
 
 /**
@@ -354,6 +357,7 @@ type Dependencies = { readonly tokens: Pick<Tokens, 'issue'>; readonly authentic
 export function tokenRoutes({ tokens, authentication }: Dependencies): Route[] {
   return [
     oauthRoute({
+      for: 'anyone',
       path: TOKEN_PATH,
       metered: 'token',
       // It answers only what it wrote.

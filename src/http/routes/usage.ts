@@ -16,7 +16,7 @@ import { readLimit } from '../paging.ts';
 import { EDGE, idInPath, okReply } from '../resource-routes.ts';
 import type { Reply, Route } from '../route.ts';
 
-type Dependencies = { readonly services: { readonly usage: UsageReads }; readonly clock: Clock };
+type Dependencies = { readonly usage: UsageReads; readonly clock: Clock };
 
 const PERIOD: NonNullable<Route['query']> = {
   since: { schema: z.iso.date(), description: 'The first day (UTC). By default 29 days before `until`.' },
@@ -37,8 +37,9 @@ const NO_CUSTOMER: Route['replies'] = { 404: { description: 'There is no such cu
 const CSV_TEXT =
   'What begins like a formula, with `=`, `+`, `-`, `@`, a tab or a carriage return, gets an apostrophe before it, at the start of a name and after each `;`, `,`, `|`, tab and line end in it.';
 
-export function usageRoutes({ services: { usage }, clock }: Dependencies): Route[] {
-  const shared = { method: 'GET', access: 'guarded' } as const;
+/** What one customer used, for the operator. */
+export function customerUsageRoutes({ usage, clock }: Dependencies): Route<'operator'>[] {
+  const shared = { for: 'operator', method: 'GET', access: 'guarded' } as const;
   return [
     {
       ...shared,
@@ -66,6 +67,13 @@ export function usageRoutes({ services: { usage }, clock }: Dependencies): Route
         return csvReply(await usage.csv(query), query);
       },
     },
+  ];
+}
+
+/** What all customers used; for a customer, what it used itself. */
+export function usageRoutes({ usage, clock }: Dependencies): Route<'both'>[] {
+  const shared = { for: 'both', method: 'GET', access: 'guarded' } as const;
+  return [
     {
       ...shared,
       path: `${EDGE}/usage`,

@@ -5,7 +5,7 @@ import type { PgpKey } from '../../domain/webhook.ts';
 import { eventTypePatch, eventTypeReader, eventTypeView, viewEventType } from '../../events/event-types.ts';
 import type { Clock } from '../../kernel/ids.ts';
 import { validate } from '../../kernel/validation.ts';
-import type { Services } from '../../services/services.ts';
+import type { Services, SharedServices } from '../../services/services.ts';
 import { attemptView, viewAttempt } from '../../webhooks/deliveries.ts';
 import {
   ENDPOINT_LIST,
@@ -32,11 +32,11 @@ import {
 } from '../../webhooks/webhook-schema.ts';
 import { changed, ETAG, requireMatch } from '../conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
-import { actionRoute, okReply, resourceRoutes } from '../resource-routes.ts';
+import { actionRoute, changeRoutes, okReply, readRoutes, resourceRoutes } from '../resource-routes.ts';
 import { emptyInput, jsonBody, type Route, requireCaller } from '../route.ts';
 
 type Dependencies = {
-  readonly services: Pick<Services, 'endpoints' | 'keys' | 'eventTypes' | 'webhooks'>;
+  readonly services: Pick<SharedServices, 'endpoints' | 'keys' | 'eventTypes' | 'webhooks'>;
   readonly clock: Clock;
   readonly testDelivery: TestDelivery;
   readonly once: Once;
@@ -47,17 +47,36 @@ const UNCHALLENGED: Route['replies'] = {
   503: { description: 'The service could not challenge it; nothing was changed' },
 };
 
+const EVENT_TYPE = { path: 'event-types', noun: 'event type', view: eventTypeView, show: viewEventType } as const;
+
+/** Event types belong to the operator. */
+export function eventTypeChangeRoutes({
+  eventTypes,
+  once,
+}: Pick<Services, 'eventTypes'> & { readonly once: Once }): Route<'operator'>[] {
+  return changeRoutes({
+    ...EVENT_TYPE,
+    for: 'operator',
+    reader: eventTypeReader,
+    patchInput: eventTypePatch,
+    administration: eventTypes,
+    showMade: (eventType) => ({ shown: viewEventType(eventType) }),
+    once,
+  });
+}
+
 export function webhookRoutes({
   services: { endpoints, keys, eventTypes, webhooks },
   clock,
   testDelivery,
   once,
-}: Dependencies): Route[] {
+}: Dependencies): Route<'both'>[] {
   const showEndpoint = (endpoint: Endpoint) => viewEndpoint(endpoint, clock());
   const showKey = (key: PgpKey) => viewKey(key, clock());
   const noBody = jsonBody(emptyInput, { optional: true });
   return [
     ...resourceRoutes({
+      for: 'both',
       path: 'endpoints',
       noun: 'endpoint',
       reader: endpointReader,
@@ -72,6 +91,7 @@ export function webhookRoutes({
       once,
     }),
     actionRoute('endpoints', 'verify', 'Challenge the endpoint now', {
+      for: 'both',
       operationId: 'verifyEndpoint',
       body: noBody,
       replies: {
@@ -84,6 +104,7 @@ export function webhookRoutes({
       },
     }),
     actionRoute('endpoints', 'rotate-secret', 'Replace the secret, shown this once', {
+      for: 'both',
       operationId: 'rotateEndpointSecret',
       headers: IDEMPOTENCY_KEY,
       body: jsonBody(rotateInput, { optional: true }),
@@ -97,6 +118,7 @@ export function webhookRoutes({
         ),
     }),
     actionRoute('endpoints', 'rotate-api-key', 'Replace the API key', {
+      for: 'both',
       operationId: 'rotateEndpointApiKey',
       headers: IDEMPOTENCY_KEY,
       body: jsonBody(rotateApiKeyInput, { optional: true }),
@@ -109,6 +131,7 @@ export function webhookRoutes({
         ),
     }),
     ...resourceRoutes({
+      for: 'both',
       path: 'keys',
       noun: 'key',
       reader: keyReader,
@@ -118,18 +141,9 @@ export function webhookRoutes({
       showMade: (key) => ({ shown: showKey(key) }),
       once,
     }),
+    ...readRoutes({ ...EVENT_TYPE, for: 'both', administration: eventTypes }),
     ...resourceRoutes({
-      path: 'event-types',
-      noun: 'event type',
-      reader: eventTypeReader,
-      patchInput: eventTypePatch,
-      view: eventTypeView,
-      administration: eventTypes,
-      show: viewEventType,
-      showMade: (eventType) => ({ shown: viewEventType(eventType) }),
-      once,
-    }),
-    ...resourceRoutes({
+      for: 'both',
       path: 'webhooks',
       noun: 'webhook',
       reader: webhookReader,
@@ -142,6 +156,7 @@ export function webhookRoutes({
     }),
     ...(['start', 'stop'] as const).map((verb) =>
       actionRoute('webhooks', verb, verb === 'start' ? 'Start delivering' : 'Stop delivering; records wait', {
+        for: 'both',
         operationId: `${verb}Webhook`,
         body: noBody,
         replies: { 200: { description: 'The webhook as it is now', schema: webhookView, headers: ETAG } },
@@ -152,6 +167,7 @@ export function webhookRoutes({
       }),
     ),
     actionRoute('webhooks', 'test', 'Send a `webhook.test` record or a sample now and answer with the attempt', {
+      for: 'both',
       operationId: 'testWebhook',
       body: jsonBody(testInput, { optional: true }),
       replies: {
@@ -165,6 +181,7 @@ export function webhookRoutes({
       },
     }),
     actionRoute('webhooks', 'filter-preview', 'Judge the latest events of its types by a filter; changes nothing', {
+      for: 'both',
       operationId: 'previewWebhookFilter',
       promisesNothing: true,
       body: jsonBody(filterPreviewInput),
@@ -178,6 +195,7 @@ export function webhookRoutes({
       },
     }),
     actionRoute('webhooks', 'replay', 'Send records again', {
+      for: 'both',
       operationId: 'replayWebhook',
       body: jsonBody(replayInput, { optional: true }),
       replies: { 200: { description: 'How many records are due again', schema: replayedView } },

@@ -28,7 +28,16 @@ function groupsOf(form: FormState, name: string, groups: readonly ChoiceGroup[])
     const boxes = checkboxGroup(form, { name, key, label: product.name, choices });
     if (!product.builtIn) return boxes;
     const open = !hasOwn || choices.some(({ value }) => chosen.has(value));
-    return html`<details class="more-fields"${attributes({ open })}><summary>${product.name} <span class="optional">built in, ${countOf(choices.length, 'choice')}</span></summary><div class="fields">${boxes}</div></details>`;
+    return html`
+      <details class="more-fields"${attributes({ open })}>
+        <summary>
+          ${product.name}
+          ${' '}
+          <span class="optional">built in, ${countOf(choices.length, 'choice')}</span>
+        </summary>
+        <div class="fields">${boxes}</div>
+      </details>
+    `;
   });
 }
 
@@ -43,7 +52,12 @@ export function opens({ rules, builtIn }: Pick<ApiProduct, 'rules' | 'builtIn'>,
   if (requests.length === 0 && builtIn) return null;
   if (requests.length === 0) return html`<span class="quiet">No rule uses it yet.</span>`;
   const more = requests.length - SHOWN_RULES;
-  return html`<span class="cell-hint">${requests.slice(0, SHOWN_RULES).map((request) => html`<code>${request}</code><br>`)}${more > 0 ? `and ${more} more` : null}</span>`;
+  return html`
+    <span class="cell-hint">
+      ${requests.slice(0, SHOWN_RULES).map((request) => html`<code>${request}</code><br>`)}
+      ${more > 0 ? `and ${more} more` : null}
+    </span>
+  `;
 }
 
 /** The company's own APIs before the built-in ones. */

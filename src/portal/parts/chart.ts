@@ -1,7 +1,6 @@
 /** Charts over time, their period from the URL, and their numbers as a table for screen readers and without the script. */
 import { attributes, type Html, html } from '../../http/html.ts';
 import { PERIODS, type Period, type Series } from '../../observe/figures.ts';
-import { readChoice } from '../query.ts';
 import { tabs } from './header.ts';
 import { table, withQuery } from './list.ts';
 import { spanText, time } from './text.ts';
@@ -72,16 +71,9 @@ function nothing(what: string, { period }: Series): Html {
   return html`<p class="quiet">${what} in the last ${period}.</p>`;
 }
 
-const NAMES = Object.keys(PERIODS) as readonly Period[];
-
-/** Default: the last hour. */
-export function readPeriod(query: URLSearchParams): Period {
-  return readChoice(query, 'period', NAMES) ?? 'hour';
-}
-
 /** Links to the same page with another period. */
 export function periodTabs(path: string, query: URLSearchParams, period: Period): Html {
-  const items = NAMES.map((name) => ({
+  const items = (Object.keys(PERIODS) as readonly Period[]).map((name) => ({
     href: withQuery(path, query, { period: name === 'hour' ? null : name }),
     label: `Last ${name}`,
     isCurrent: name === period,
@@ -135,5 +127,7 @@ function chart({ title, times, series, isStacked = false, format = String, unit 
     'aria-hidden': 'true',
     'data-hx-morph-skip-children': '',
   });
-  return html`<div class="chart"><div${area}></div><details><summary>${title} as a table</summary>${numbers}</details></div>`;
+  return html`
+    <div class="chart"><div${area}></div><details><summary>${title} as a table</summary>${numbers}</details></div>
+  `;
 }

@@ -9,7 +9,15 @@ export function definitionList(
 ): Html {
   const rows = entries.map(
     ([name, value, hint]) =>
-      html`<div><dt>${name}</dt><dd>${value ?? html`<span class="quiet">–</span>`}${hint === undefined ? null : html`<p class="hint">${hint}</p>`}</dd></div>`,
+      html`
+        <div>
+          <dt>${name}</dt>
+          <dd>
+            ${value ?? html`<span class="quiet">–</span>`}
+            ${hint === undefined ? null : html`<p class="hint">${hint}</p>`}
+          </dd>
+        </div>
+      `,
   );
   return html`<dl class="definitions">${rows}</dl>`;
 }
@@ -27,7 +35,15 @@ export type Moment = {
 export function timeline(moments: readonly Moment[]): Html {
   const items = moments.map(
     ({ id, at, title, tone = 'neutral', text }) =>
-      html`<li class="moment moment-${tone}"${attributes({ id })}><span class="moment-mark">${icon(TONE_ICONS[tone])}</span><div><p class="moment-title">${title}${at === null ? null : html` ${time(at)}`}</p>${text === null || text === undefined ? null : html`<div class="moment-text">${text}</div>`}</div></li>`,
+      html`
+        <li class="moment moment-${tone}"${attributes({ id })}>
+          <span class="moment-mark">${icon(TONE_ICONS[tone])}</span>
+          <div>
+            <p class="moment-title">${title}${at === null ? null : html` ${time(at)}`}</p>
+            ${text === null || text === undefined ? null : html`<div class="moment-text">${text}</div>`}
+          </div>
+        </li>
+      `,
   );
   return html`<ol class="timeline">${items}</ol>`;
 }
@@ -44,14 +60,27 @@ export function figures(
 ): Html {
   const made = items.map(({ label, value, hint, href, tone = 'neutral' }) => {
     const name = href === undefined ? label : html`<a href="${href}">${label}</a>`;
-    return html`<div class="figure figure-${tone}"><dt>${name}</dt><dd><span class="figure-value">${value}</span>${hint === undefined ? null : html`<span class="figure-hint">${hint}</span>`}</dd></div>`;
+    return html`
+      <div class="figure figure-${tone}">
+        <dt>${name}</dt>
+        <dd>
+          <span class="figure-value">${value}</span>
+          ${hint === undefined ? null : html`<span class="figure-hint">${hint}</span>`}
+        </dd>
+      </div>
+    `;
   });
   return html`<dl class="figures">${made}</dl>`;
 }
 
 /** An inline identifier. `shown` shortens a long one; the button copies all of it. */
 export function copyable(text: string, what = 'identifier', shown: string = text): Html {
-  return html`<span class="copyable"><code${attributes({ title: shown === text ? null : text })}>${shown}</code>${copyButton(text, `Copy the ${what}`)}</span>`;
+  return html`
+    <span class="copyable">
+      <code${attributes({ title: shown === text ? null : text })}>${shown}</code>
+      ${copyButton(text, `Copy the ${what}`)}
+    </span>
+  `;
 }
 
 /** Several lines in a box that scrolls. */
@@ -65,7 +94,14 @@ export function codeBlock({
   readonly label: string;
   readonly isWrapped?: boolean | undefined;
 }): Html {
-  return html`<figure class="code"><figcaption>${label}${copyButton(code, `Copy: ${label}`)}</figcaption><pre class="${isWrapped ? 'wrapped' : ''}" tabindex="0" role="group" aria-label="${label}"><code>${code}</code></pre></figure>`;
+  return html`
+    <figure class="code">
+      <figcaption>${label}${copyButton(code, `Copy: ${label}`)}</figcaption>
+      <pre class="${isWrapped ? 'wrapped' : ''}" tabindex="0" role="group" aria-label="${label}">
+        <code>${code}</code>
+      </pre>
+    </figure>
+  `;
 }
 
 /** The first visit of a page that shows a secret once, or a later one. */
@@ -93,19 +129,38 @@ export function secretBox(
       text: html`If nobody copied it, <a href="${renewal.href}">${renewal.label}</a>.`,
     });
   }
-  return html`<div class="secret" role="group" aria-label="${label}"><p class="secret-label">${icon('key')}${label}<span class="secret-once">shown this once</span></p><div class="secret-line"><code class="secret-value" data-select-all>${value}</code>${copyButton(value, `Copy the ${label.toLowerCase()}`, 'Copy')}</div><p class="hint">${note}</p></div>`;
+  return html`
+    <div class="secret" role="group" aria-label="${label}">
+      <p class="secret-label">${icon('key')}${label}<span class="secret-once">shown this once</span></p>
+      <div class="secret-line">
+        <code class="secret-value" data-select-all>${value}</code>
+        ${copyButton(value, `Copy the ${label.toLowerCase()}`, 'Copy')}
+      </div>
+      <p class="hint">${note}</p>
+    </div>
+  `;
 }
 
 /** One example in several languages. The script shows one at a time; without it they follow each other. */
 export function codePanels(label: string, panels: readonly { readonly label: string; readonly code: string }[]): Html {
   const made = panels.map(
     (panel) =>
-      html`<div class="panel" data-panel="${panel.label}"><p class="panel-label">${panel.label}</p>${codeBlock({ code: panel.code, label: `${label}: ${panel.label}` })}</div>`,
+      html`
+        <div class="panel" data-panel="${panel.label}">
+          <p class="panel-label">${panel.label}</p>
+          ${codeBlock({ code: panel.code, label: `${label}: ${panel.label}` })}
+        </div>
+      `,
   );
   return html`<div class="panels" data-panels="${label}">${made}</div>`;
 }
 
 /** Hidden without the script, which does the copying. */
 function copyButton(text: string, longLabel: string, label?: string): Html {
-  return html`<button type="button" class="copy" data-copy="${text}" aria-label="${longLabel}" hidden>${icon('copy')}${label === undefined ? null : html`<span>${label}</span>`}</button>`;
+  return html`
+    <button type="button" class="copy" data-copy="${text}" aria-label="${longLabel}" hidden>
+      ${icon('copy')}
+      ${label === undefined ? null : html`<span>${label}</span>`}
+    </button>
+  `;
 }

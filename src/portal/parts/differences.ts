@@ -8,7 +8,13 @@ export function differences(changes: Changes): Html {
   if (entries.length === 0) return html`<span class="quiet">No fields changed</span>`;
   if (entries.length <= SHOWN_MAX) return html`<dl class="differences">${entries.map(difference)}</dl>`;
   const [shown, folded] = [entries.slice(0, SHOWN), entries.slice(SHOWN)];
-  return html`<dl class="differences">${shown.map(difference)}</dl><details class="more-differences"><summary>${folded.length} more</summary><dl class="differences">${folded.map(difference)}</dl></details>`;
+  return html`
+    <dl class="differences">${shown.map(difference)}</dl>
+    <details class="more-differences">
+      <summary>${folded.length} more</summary>
+      <dl class="differences">${folded.map(difference)}</dl>
+    </details>
+  `;
 }
 
 function shownEntries(changes: Changes): [string, Change][] {
@@ -49,7 +55,11 @@ function difference([name, { from, to }]: [string, Change]): Html {
       ? html`<ins>${value(to)}</ins>`
       : to === null
         ? html`<del>${value(from)}</del>`
-        : html`<del>${value(from)}</del><span class="difference-arrow" aria-hidden="true">→</span><ins>${value(to)}</ins>`;
+        : html`
+          <del>${value(from)}</del>
+          <span class="difference-arrow" aria-hidden="true">→</span>
+          <ins>${value(to)}</ins>
+        `;
   return html`<div><dt>${fieldLabel(name)}</dt><dd>${words}</dd></div>`;
 }
 

@@ -2,7 +2,6 @@
 
 import { attributes, type Html, html } from '../../http/html.ts';
 import type { FieldProblem, Refusal } from '../../kernel/refusal.ts';
-import { icon } from './mark.ts';
 import { sentence } from './text.ts';
 
 export type FormState = {
@@ -74,7 +73,7 @@ function stateOf(form: URLSearchParams, problems: readonly FieldProblem[]): Form
   };
 }
 
-function isWithin(field: string, name: string): boolean {
+export function isWithin(field: string, name: string): boolean {
   return field === name || field.startsWith(`${name}[`) || field.startsWith(`${name}.`);
 }
 
@@ -92,7 +91,14 @@ type Shown = Field & { readonly control: Html; readonly form: FormState; readonl
 function field({ name, label, hint, isRequired, control, form, isWide }: Shown): Html {
   const problem = form.problem(name);
   const optional = isRequired === true ? null : html` <span class="optional">optional</span>`;
-  return html`<div class="${isWide === true ? 'field field-wide' : 'field'}"><label for="${idOf(name)}">${label}${optional}</label>${hint === undefined ? null : html`<p class="hint" id="${idOf(name)}-hint">${hint}</p>`}${control}${problemLine(name, label, problem)}</div>`;
+  return html`
+    <div class="${isWide === true ? 'field field-wide' : 'field'}">
+      <label for="${idOf(name)}">${label}${optional}</label>
+      ${hint === undefined ? null : html`<p class="hint" id="${idOf(name)}-hint">${hint}</p>`}
+      ${control}
+      ${problemLine(name, label, problem)}
+    </div>
+  `;
 }
 
 export type TextField = Field & {
@@ -130,22 +136,27 @@ export function textField(form: FormState, options: TextField): Html {
     suggestFrom,
   } = options;
   const list = suggestions === undefined ? null : `${idOf(name)}-list`;
-  const control = html`<input${attributes({
-    ...describedBy(form, options),
-    ...{ type, placeholder, min, max, step, minlength, list },
-    autocomplete: autocomplete ?? (type === 'password' ? 'off' : null),
-    value: type === 'password' ? null : type === 'datetime-local' ? utcText(form.value(name)) : form.value(name),
-    class: isCode === true ? 'code-input' : null,
-    spellcheck: isCode === true ? 'false' : null,
-    'data-made-from': madeFrom,
-    ...(suggestFrom !== undefined && {
-      'data-hx-get': suggestFrom,
-      'data-hx-trigger': 'input changed delay:200ms',
-      'data-hx-target': `#${list}`,
-      'data-hx-swap': 'innerHTML',
-      'data-hx-sync': 'this:replace',
-    }),
-  })}>${suggestions === undefined ? null : html`<datalist id="${list ?? ''}">${suggestionOptions(suggestions)}</datalist>`}`;
+  const control = html`
+    <input${attributes({
+      ...describedBy(form, options),
+      ...{ type, placeholder, min, max, step, minlength, list },
+      autocomplete: autocomplete ?? (type === 'password' ? 'off' : null),
+      value: type === 'password' ? null : type === 'datetime-local' ? utcText(form.value(name)) : form.value(name),
+      class: isCode === true ? 'code-input' : null,
+      spellcheck: isCode === true ? 'false' : null,
+      'data-made-from': madeFrom,
+      ...(suggestFrom !== undefined && {
+        'data-hx-get': suggestFrom,
+        'data-hx-trigger': 'input changed delay:200ms',
+        'data-hx-target': `#${list}`,
+        'data-hx-swap': 'innerHTML',
+        'data-hx-sync': 'this:replace',
+      }),
+    })}>
+    ${
+      suggestions === undefined ? null : html`<datalist id="${list ?? ''}">${suggestionOptions(suggestions)}</datalist>`
+    }
+  `;
   return field({ ...options, form, control });
 }
 
@@ -176,14 +187,18 @@ export function textArea(
   },
 ): Html {
   const { name, rows = 4, placeholder, isCode, takesFile } = options;
-  const control = html`<textarea${attributes({
-    ...describedBy(form, options),
-    ...{ rows, placeholder },
-    class: isCode === true ? 'code-input' : null,
-    spellcheck: isCode === true ? 'false' : null,
-    'data-takes-file': takesFile,
-  })}>
-${form.value(name)}</textarea>`;
+  const control = html`
+    <textarea${attributes({
+      ...describedBy(form, options),
+      ...{ rows, placeholder },
+      class: isCode === true ? 'code-input' : null,
+      spellcheck: isCode === true ? 'false' : null,
+      'data-takes-file': takesFile,
+    })}>
+      ${'\n'}
+      ${form.value(name)}
+    </textarea>
+  `;
   return field({ ...options, form, control, isWide: true });
 }
 
@@ -240,7 +255,16 @@ export function problemLine(name: string, label: string, problem: string | null)
 export function checkbox(form: FormState, options: Omit<Field, 'isRequired'>): Html {
   const { name, label, hint } = options;
   const input = attributes({ ...describedBy(form, options), type: 'checkbox', checked: form.isChecked(name) });
-  return html`<div class="field choice"><input${input}><div><label for="${idOf(name)}">${label}</label>${hint === undefined ? null : html`<p class="hint" id="${idOf(name)}-hint">${hint}</p>`}${problemLine(name, label, form.problem(name))}</div></div>`;
+  return html`
+    <div class="field choice">
+      <input${input}>
+      <div>
+        <label for="${idOf(name)}">${label}</label>
+        ${hint === undefined ? null : html`<p class="hint" id="${idOf(name)}-hint">${hint}</p>`}
+        ${problemLine(name, label, form.problem(name))}
+      </div>
+    </div>
+  `;
 }
 
 type Group = Field & {
@@ -276,98 +300,26 @@ function group(
       ...{ id, name, type, value, checked: isChosen(value), disabled: isDisabled },
       'aria-describedby': more === undefined ? null : `${id}-hint`,
     });
-    return html`<div class="choice"><input${input}><div><label for="${id}">${text}</label>${more === undefined ? null : html`<p class="hint" id="${id}-hint">${more}</p>`}</div></div>`;
+    return html`
+      <div class="choice">
+        <input${input}>
+        <div>
+          <label for="${id}">${text}</label>
+          ${more === undefined ? null : html`<p class="hint" id="${id}-hint">${more}</p>`}
+        </div>
+      </div>
+    `;
   });
   const described = attributes({
     id: idOf(key),
     'aria-describedby': problem === null ? null : `${idOf(key)}-problem`,
   });
-  return html`<fieldset class="field field-wide"${described}><legend>${label}</legend>${hint === undefined ? null : html`<p class="hint">${hint}</p>`}<div class="${isCompact === true ? 'choices choices-compact' : 'choices'}">${made}</div>${problemLine(name, label, problem)}</fieldset>`;
-}
-
-export type RowField = {
-  readonly name: string;
-  readonly label: string;
-  readonly placeholder?: string | undefined;
-  /** One of these in place of a text. An unticked box would not be sent, and the rows below it would move up. */
-  readonly choices?: readonly Pick<Choice, 'value' | 'label'>[] | undefined;
-};
-
-/**
- * Repeated rows of the same fields, for example headers with a name and a value. The script adds and removes rows; without it there are
- * `spare` empty rows. Empty rows do not count (`readRows`).
- */
-export function repeatableRows(
-  form: FormState,
-  {
-    name,
-    label,
-    hint,
-    fields,
-    spare = 1,
-    max,
-  }: {
-    /** The name in the API's problems: `customHeaders`. */
-    readonly name: string;
-    readonly label: string;
-    readonly hint?: string | Html | undefined;
-    readonly fields: readonly RowField[];
-    readonly spare?: number | undefined;
-    readonly max?: number | undefined;
-  },
-): Html {
-  const filled = readRows(
-    (field) => form.values(field),
-    fields.map((one) => one.name),
-  );
-  const row = (values: Record<string, string>, at: number): Html => {
-    const isWrong = (member: string): boolean =>
-      form.problems.some(({ field }) => field === `${name}[${at}]` || isWithin(field, `${name}[${at}].${member}`));
-    const inputs = fields.map((one) => {
-      const wrong = isWrong(one.name.slice(one.name.lastIndexOf('.') + 1));
-      if (one.choices !== undefined) return rowChoice(one, one.choices, values[one.name] ?? '');
-      return html`<label class="row-field"><span>${one.label}</span><input${attributes({ name: one.name, value: values[one.name] ?? '', placeholder: one.placeholder, title: values[one.name] ?? null, 'aria-invalid': wrong ? 'true' : null, 'aria-describedby': wrong ? `${idOf(`${name} ${at}`)}-problem` : null, spellcheck: 'false', autocomplete: 'off' })}></label>`;
-    });
-    return html`<div class="row" data-row>${inputs}<button type="button" class="icon-button" data-remove-row aria-label="Remove this row" hidden>${icon('cross')}</button>${rowProblem(form, name, at, fields)}</div>`;
-  };
-  const shown = filled.length > 0 ? filled : [{}];
-  const empty = Array.from({ length: Math.min(spare, (max ?? Number.POSITIVE_INFINITY) - shown.length) }, () => ({}));
-  const made = shown.map(row);
-  const spares = empty.map((values, at) => row(values, shown.length + at));
-  const ownProblem = form.problems.find(({ field }) => field === name)?.problem ?? null;
-  const described = attributes({ id: idOf(name), 'data-max-rows': max });
-  return html`<fieldset class="field field-wide" data-rows${described}><legend>${label} <span class="optional">optional</span></legend>${hint === undefined ? null : html`<p class="hint">${hint}</p>`}<div class="rows rows-${fields.length}">${made}<noscript>${spares}</noscript></div><button type="button" class="button button-quiet" data-add-row hidden>${icon('plus')}<span>Add another</span></button>${max === undefined ? null : html`<p class="hint" role="status" data-rows-full hidden>At most ${max} rows are possible.</p>`}${problemLine(name, label, ownProblem)}</fieldset>`;
-}
-
-function rowChoice(
-  { name, label }: RowField,
-  choices: readonly Pick<Choice, 'value' | 'label'>[],
-  chosen: string,
-): Html {
-  const options = choices.map(
-    ({ value, label: text }) => html`<option${attributes({ value, selected: value === chosen })}>${text}</option>`,
-  );
-  return html`<label class="row-field"><span>${label}</span><select${attributes({ name })}>${options}</select></label>`;
-}
-
-/** The problems of one row, each with the label of its field. */
-function rowProblem(form: FormState, name: string, at: number, fields: readonly RowField[]): Html | null {
-  const row = `${name}[${at}]`;
-  const problems = form.problems.filter(({ field }) => isWithin(field, row));
-  if (problems.length === 0) return null;
-  const labelOf = (field: string): string =>
-    fields.find(({ name }) => field.startsWith(`${row}.${name.slice(name.lastIndexOf('.') + 1)}`))?.label ?? 'This row';
-  return html`<p class="problem" id="${idOf(`${name} ${at}`)}-problem">${problems.map(({ field, problem }) => `${sentence(`${labelOf(field)} ${problem}`)} `)}</p>`;
-}
-
-/** The values of repeated rows without the empty rows. `read` is `(name) => form.getAll(name)`. */
-export function readRows(
-  read: (name: string) => readonly string[],
-  names: readonly string[],
-): Record<string, string>[] {
-  const columns = names.map(read);
-  const count = Math.max(0, ...columns.map(({ length }) => length));
-  return Array.from({ length: count }, (_, at) =>
-    Object.fromEntries(names.map((name, column) => [name, columns[column]?.[at]?.trim() ?? ''])),
-  ).filter((row) => Object.values(row).some((text) => text !== ''));
+  return html`
+    <fieldset class="field field-wide"${described}>
+      <legend>${label}</legend>
+      ${hint === undefined ? null : html`<p class="hint">${hint}</p>`}
+      <div class="${isCompact === true ? 'choices choices-compact' : 'choices'}">${made}</div>
+      ${problemLine(name, label, problem)}
+    </fieldset>
+  `;
 }

@@ -1,6 +1,5 @@
 /** Whole forms: the summary of problems, groups of fields, and buttons; the page that asks before an action. */
 import { attributes, type Html, html } from '../../http/html.ts';
-import type { View } from '../call.ts';
 import { value } from './differences.ts';
 import { type FormState, idOf, SEEN_FIELD } from './fields.ts';
 import { type ButtonKind, linkButton, type PageHeader, pageHeader, submitButton } from './header.ts';
@@ -36,7 +35,16 @@ export function form({
   labels = {},
 }: Form): Html {
   const back = cancel === undefined ? null : linkButton({ href: cancel, label: 'Cancel' });
-  return html`<form method="post" action="${action}" class="form" novalidate data-once>${csrf}${seenField(state)}${overtakenNotice(state, labels)}${errorSummary(state, labels, title)}${content}<div class="buttons form-buttons">${submitButton({ label: submit, kind })}${back}</div></form>`;
+  return html`
+    <form method="post" action="${action}" class="form" novalidate data-once>
+      ${csrf}
+      ${seenField(state)}
+      ${overtakenNotice(state, labels)}
+      ${errorSummary(state, labels, title)}
+      ${content}
+      <div class="buttons form-buttons">${submitButton({ label: submit, kind })}${back}</div>
+    </form>
+  `;
 }
 
 /** The problems, each with a link to its field. It takes the focus, so that screen readers read it first. */
@@ -52,14 +60,29 @@ export function errorSummary(
     const isLabelled = labels[field] !== undefined;
     // A place in an object that one field holds.
     const place = isLabelled || field.charAt(name.length) !== '.' ? '' : `${field.slice(name.length + 1)} `;
-    return html`<li><a href="#${idOf(isLabelled ? field : name)}">${labels[field] ?? labels[name] ?? field} ${place}${problem}</a></li>`;
+    return html`
+      <li>
+        <a href="#${idOf(isLabelled ? field : name)}">${labels[field] ?? labels[name] ?? field} ${place}${problem}</a>
+      </li>
+    `;
   });
-  return html`<div class="error-summary" role="alert" tabindex="-1" data-focus><p class="notice-title">${icon('warning')}${title}</p><ul>${items}</ul></div>`;
+  return html`
+    <div class="error-summary" role="alert" tabindex="-1" data-focus>
+      <p class="notice-title">${icon('warning')}${title}</p>
+      <ul>${items}</ul>
+    </div>
+  `;
 }
 
 /** Fields that belong together. */
 export function fieldGroup(title: string, lead: string | Html | null, fields: readonly (Html | null)[]): Html {
-  return html`<fieldset class="field-group"><legend>${title}</legend>${lead === null ? null : html`<p class="lead">${lead}</p>`}<div class="fields">${fields}</div></fieldset>`;
+  return html`
+    <fieldset class="field-group">
+      <legend>${title}</legend>
+      ${lead === null ? null : html`<p class="lead">${lead}</p>`}
+      <div class="fields">${fields}</div>
+    </fieldset>
+  `;
 }
 
 /** Settings that few need: collapsed unless one of them has a problem. */
@@ -70,7 +93,12 @@ export function moreFields(
   fields: readonly (Html | null)[],
 ): Html {
   const isOpen = names.some((name) => state.problem(name) !== null);
-  return html`<details class="more-fields"${attributes({ open: isOpen })}><summary>${title}</summary><div class="fields">${fields}</div></details>`;
+  return html`
+    <details class="more-fields"${attributes({ open: isOpen })}>
+      <summary>${title}</summary>
+      <div class="fields">${fields}</div>
+    </details>
+  `;
 }
 
 export type Confirmation = {
@@ -91,8 +119,28 @@ export type Confirmation = {
   readonly cancel: string;
 };
 
-export function confirmPage({ title, crumbs, text, form, fields, action, csrf, submit, cancel }: Confirmation): View {
-  const content = html`${pageHeader({ title, crumbs })}<div class="section confirm"><div class="section-body">${form === undefined ? null : overtakenNotice(form)}<div class="confirm-text">${text}</div><form method="post" action="${action}" class="form" data-once>${csrf}${form === undefined ? null : seenField(form)}${fields ?? null}<div class="buttons form-buttons">${submitButton({ label: submit, kind: 'danger' })}${linkButton({ href: cancel, label: 'Cancel' })}</div></form></div></div>`;
+export function confirmPage({ title, crumbs, text, form, fields, action, csrf, submit, cancel }: Confirmation): {
+  readonly title: string;
+  readonly content: Html;
+} {
+  const content = html`
+    ${pageHeader({ title, crumbs })}
+    <div class="section confirm">
+      <div class="section-body">
+        ${form === undefined ? null : overtakenNotice(form)}
+        <div class="confirm-text">${text}</div>
+        <form method="post" action="${action}" class="form" data-once>
+          ${csrf}
+          ${form === undefined ? null : seenField(form)}
+          ${fields ?? null}
+          <div class="buttons form-buttons">
+            ${submitButton({ label: submit, kind: 'danger' })}
+            ${linkButton({ href: cancel, label: 'Cancel' })}
+          </div>
+        </form>
+      </div>
+    </div>
+  `;
   return { title, content };
 }
 
@@ -106,16 +154,31 @@ function overtakenNotice({ overtaken }: FormState, labels: Readonly<Record<strin
   const { differences, notKept } = overtaken;
   const labelOf = (field: string): string => labels[field] ?? labels[field.split('.', 1)[0] ?? ''] ?? field;
   const typeAgain = notKept.length === 0 ? null : html`<p>Enter again: ${notKept.map(labelOf).join(', ')}.</p>`;
-  return html`<div class="error-summary overtaken"><div role="alert" tabindex="-1" data-focus><p class="notice-title">${icon('warning')}Somebody changed this meanwhile</p><p>${differences.length === 0 ? 'Nothing was done. Look at the current settings before you send this again.' : 'Nothing was saved. Compare the values. If you send this again, yours replace the current ones.'}</p>${typeAgain}</div>${
-    differences.length === 0
-      ? null
-      : table({
-          caption: 'What differs',
-          columns: [{ label: 'Field', kind: 'main' }, { label: 'Yours' }, { label: 'Now' }],
-          rows: differences.map(({ field, yours, now }) => [labelOf(field), cell(yours), cell(now)]),
-          empty: html``,
-        })
-  }</div>`;
+  return html`
+    <div class="error-summary overtaken">
+      <div role="alert" tabindex="-1" data-focus>
+        <p class="notice-title">${icon('warning')}Somebody changed this meanwhile</p>
+        <p>
+          ${
+            differences.length === 0
+              ? 'Nothing was done. Look at the current settings before you send this again.'
+              : 'Nothing was saved. Compare the values. If you send this again, yours replace the current ones.'
+          }
+        </p>
+        ${typeAgain}
+      </div>
+      ${
+        differences.length === 0
+          ? null
+          : table({
+              caption: 'What differs',
+              columns: [{ label: 'Field', kind: 'main' }, { label: 'Yours' }, { label: 'Now' }],
+              rows: differences.map(({ field, yours, now }) => [labelOf(field), cell(yours), cell(now)]),
+              empty: html``,
+            })
+      }
+    </div>
+  `;
 }
 
 /** Lists show one item a line. */

@@ -17,11 +17,16 @@ export type PageHeader = {
 export function pageHeader({ title, lead, crumbs = [], badges = [], actions = [] }: PageHeader): Html {
   const links = crumbs.map(({ href, label }) => html`<li><a href="${href}">${label}</a></li>`);
   const buttons = actions.filter((action) => action !== null);
-  return html`<header class="page-header">
-${links.length === 0 ? null : html`<nav aria-label="Breadcrumb" class="crumbs"><ol>${links}</ol></nav>`}
-<div class="page-header-row"><div class="page-title"><h1>${title}</h1>${badges}</div>${buttons.length === 0 ? null : buttonRow(buttons)}</div>
-${lead === undefined ? null : html`<div class="lead">${lead}</div>`}
-</header>`;
+  return html`
+    <header class="page-header">
+      ${links.length === 0 ? null : html`<nav aria-label="Breadcrumb" class="crumbs"><ol>${links}</ol></nav>`}
+      <div class="page-header-row">
+        <div class="page-title"><h1>${title}</h1>${badges}</div>
+        ${buttons.length === 0 ? null : buttonRow(buttons)}
+      </div>
+      ${lead === undefined ? null : html`<div class="lead">${lead}</div>`}
+    </header>
+  `;
 }
 
 export type Section = {
@@ -38,9 +43,19 @@ export type Section = {
 /** A section of a page. */
 export function section({ title, lead, actions = [], content, id, isPlain = false }: Section): Html {
   const buttons = actions.filter((action) => action !== null);
-  const head = html`<div class="section-head"><div><h2>${title}</h2>${lead === undefined ? null : html`<div class="lead">${lead}</div>`}</div>${buttons.length === 0 ? null : buttonRow(buttons)}</div>`;
+  const head = html`
+    <div class="section-head">
+      <div><h2>${title}</h2>${lead === undefined ? null : html`<div class="lead">${lead}</div>`}</div>
+      ${buttons.length === 0 ? null : buttonRow(buttons)}
+    </div>
+  `;
   const marked = id === undefined ? null : html` id="${id}"`;
-  return html`<section class="${isPlain ? 'section section-plain' : 'section'}"${marked}>${head}<div class="section-body">${content}</div></section>`;
+  return html`
+    <section class="${isPlain ? 'section section-plain' : 'section'}"${marked}>
+      ${head}
+      <div class="section-body">${content}</div>
+    </section>
+  `;
 }
 
 /** Links between related pages, the current one marked. */
@@ -67,7 +82,9 @@ type Look = {
 };
 
 export function linkButton({ href, ...look }: Look & { readonly href: string }): Html {
-  return html`<a class="${classOf(look)}" href="${href}"${attributes({ 'aria-label': look.longLabel })}>${inside(look)}</a>`;
+  return html`
+    <a class="${classOf(look)}" href="${href}"${attributes({ 'aria-label': look.longLabel })}>${inside(look)}</a>
+  `;
 }
 
 /** Submits its form. `name` and `value` tell which of several buttons was pressed. */
@@ -75,7 +92,11 @@ export function submitButton(
   look: Look & { readonly name?: string | undefined; readonly value?: string | undefined },
 ): Html {
   const { name, value, longLabel } = look;
-  return html`<button class="${classOf({ kind: 'primary', ...look })}"${attributes({ name, value, 'aria-label': longLabel })}>${inside(look)}</button>`;
+  return html`
+    <button class="${classOf({ kind: 'primary', ...look })}"${attributes({ name, value, 'aria-label': longLabel })}>
+      ${inside(look)}
+    </button>
+  `;
 }
 
 /**
@@ -94,7 +115,13 @@ export function actionButton({
   const hidden = Object.entries(fields).map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
   );
-  return html`<form method="post" action="${action}" class="inline-form">${csrf}${hidden}${submitButton({ kind: 'plain', ...look })}</form>`;
+  return html`
+    <form method="post" action="${action}" class="inline-form">
+      ${csrf}
+      ${hidden}
+      ${submitButton({ kind: 'plain', ...look })}
+    </form>
+  `;
 }
 
 /** A row of buttons. */

@@ -17,7 +17,13 @@ export function rateTone(rate: number | null): Tone {
 export function healthCell(day: Day | undefined): Html {
   const rate = day === undefined ? null : successRate(day);
   if (day === undefined || rate === null) return html`<span class="quiet">nothing sent</span>`;
-  return html`<span class="health"><span class="health-rate tone-${rateTone(rate)}">${shareText(rate)}</span>${sparkline(day)}</span><span class="cell-hint">${attemptsText(day)}</span>`;
+  return html`
+    <span class="health">
+      <span class="health-rate tone-${rateTone(rate)}">${shareText(rate)}</span>
+      ${sparkline(day)}
+    </span>
+    <span class="cell-hint">${attemptsText(day)}</span>
+  `;
 }
 
 /** `1,204 attempts, 3 failed` */
@@ -36,9 +42,23 @@ function sparkline({ hours }: Day): Html {
     const height = attempts === 0 ? 1 : Math.max(2, Math.round((attempts / most) * HEIGHT));
     const failed = failedAttempts === 0 ? 0 : Math.max(2, Math.round((failedAttempts / attempts) * height));
     const bar = (kind: string, y: number, length: number): Html =>
-      html`<rect${attributes({ class: `spark-${kind}`, x: at * (BAR_WIDTH + GAP), y, width: BAR_WIDTH, height: length })}/>`;
+      html`
+        <rect${attributes({ class: `spark-${kind}`, x: at * (BAR_WIDTH + GAP), y, width: BAR_WIDTH, height: length })}/>
+      `;
     const top = HEIGHT - height;
-    return html`${bar(attempts === 0 ? 'none' : 'delivered', top, height)}${failed === 0 ? null : bar('failed', top, Math.min(failed, height))}`;
+    return html`
+      ${bar(attempts === 0 ? 'none' : 'delivered', top, height)}
+      ${failed === 0 ? null : bar('failed', top, Math.min(failed, height))}
+    `;
   });
-  return html`<svg class="spark" viewBox="0 0 ${hours.length * (BAR_WIDTH + GAP)} ${HEIGHT}" aria-hidden="true" focusable="false">${bars}</svg>`;
+  return html`
+    <svg
+      class="spark"
+      viewBox="0 0 ${hours.length * (BAR_WIDTH + GAP)} ${HEIGHT}"
+      aria-hidden="true"
+      focusable="false"
+    >
+      ${bars}
+    </svg>
+  `;
 }

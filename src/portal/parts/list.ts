@@ -1,7 +1,6 @@
 /** List pages: filters, tables, which become cards on a narrow screen, their empty states, and the pager. */
 import { attributes, type Html, type HtmlValue, html } from '../../http/html.ts';
 import { readPage, readPageQuery } from '../../http/paging.ts';
-import type { View } from '../call.ts';
 import { linkButton, type PageHeader, pageHeader, submitButton } from './header.ts';
 import { icon } from './mark.ts';
 
@@ -44,11 +43,16 @@ type ListView = Pick<PageHeader, 'lead' | 'actions'> & {
   readonly nextCursor?: string | null | undefined;
 };
 
-export function listView(list: ListView): View {
+/** The parts of a page with a list. The page's script replaces `partial`. */
+export function listView(list: ListView): { readonly title: string; readonly content: Html; readonly partial: Html } {
   const { title, lead, actions, path, query, filters = [], submit, above = null, layout, stream } = list;
   const live =
     stream === undefined ? null : attributes({ 'data-hx-sse:connect': stream, 'data-hx-swap': 'innerMorph' });
-  const partial = html`<div id="results" class="${layout === undefined ? 'results' : `results ${layout}`}"${live}>${listResults(list)}</div>`;
+  const partial = html`
+    <div id="results" class="${layout === undefined ? 'results' : `results ${layout}`}"${live}>
+      ${listResults(list)}
+    </div>
+  `;
   const form = filters.length === 0 ? null : filterForm({ path, target: RESULTS, query, fields: filters, submit });
   return { title, content: html`${pageHeader({ title, lead, actions })}${above}${form}${partial}`, partial };
 }
@@ -93,7 +97,15 @@ export function table({ caption, columns, rows, rowIds = [], empty }: Table): Ht
     });
     return html`<tr${attributes({ id: rowIds[index] })}>${made}</tr>`;
   });
-  return html`<div class="table-box" tabindex="0" role="region" aria-label="${caption}"><table><caption class="visually-hidden">${caption}</caption><thead><tr>${heads}</tr></thead><tbody>${lines}</tbody></table></div>`;
+  return html`
+    <div class="table-box" tabindex="0" role="region" aria-label="${caption}">
+      <table>
+        <caption class="visually-hidden">${caption}</caption>
+        <thead><tr>${heads}</tr></thead>
+        <tbody>${lines}</tbody>
+      </table>
+    </div>
+  `;
 }
 
 /** A part of a list that few people need. */
@@ -108,7 +120,12 @@ export function folded({
   readonly content: Html;
   readonly isOpen?: boolean;
 }): Html {
-  return html`<details class="folded"${attributes({ open: isOpen })}><summary>${title} <span class="optional">${note}</span></summary>${content}</details>`;
+  return html`
+    <details class="folded"${attributes({ open: isOpen })}>
+      <summary>${title} <span class="optional">${note}</span></summary>
+      ${content}
+    </details>
+  `;
 }
 
 /** For a list without entries: its purpose and the first step. */
@@ -126,7 +143,13 @@ export function emptyState({
 
 /** For filters without results. */
 export function nothingFound(path: string, what: string): Html {
-  return html`<div class="empty"><h2>Nothing found</h2><p class="empty-text">No ${what} fit these filters.</p><p><a href="${path}">Show all</a></p></div>`;
+  return html`
+    <div class="empty">
+      <h2>Nothing found</h2>
+      <p class="empty-text">No ${what} fit these filters.</p>
+      <p><a href="${path}">Show all</a></p>
+    </div>
+  `;
 }
 
 /**
@@ -157,7 +180,30 @@ export function pager({
         });
   const first = withQuery(path, query, { cursor: null });
   const next = withQuery(path, query, { cursor: nextCursor });
-  return html`<nav class="pager" aria-label="Pages">${isFirst ? html`<span></span>` : html`<a class="button button-plain" href="${first}"${swap(first)}>${icon('previous')}<span>First page</span></a>`}${nextCursor === null ? html`<span class="quiet">End of the list</span>` : html`<a class="button button-plain" href="${next}"${swap(next)} rel="next"><span>Next page</span>${icon('next')}</a>`}</nav>`;
+  return html`
+    <nav class="pager" aria-label="Pages">
+      ${
+        isFirst
+          ? html`<span></span>`
+          : html`
+            <a class="button button-plain" href="${first}"${swap(first)}>
+              ${icon('previous')}
+              <span>First page</span>
+            </a>
+          `
+      }
+      ${
+        nextCursor === null
+          ? html`<span class="quiet">End of the list</span>`
+          : html`
+            <a class="button button-plain" href="${next}"${swap(next)} rel="next">
+              <span>Next page</span>
+              ${icon('next')}
+            </a>
+          `
+      }
+    </nav>
+  `;
 }
 
 /** The URL with changes to its query; null removes a parameter. Empty values are omitted. */
@@ -199,5 +245,13 @@ function filterForm({
     'data-hx-trigger': 'submit, change, input delay:300ms changed',
     'data-hx-sync': 'this:replace',
   });
-  return html`<form method="get" action="${path}" class="filters" role="search" data-leave-out-empty${swap}><div class="filter-fields">${fields}</div><div class="buttons">${submitButton({ label: submit, kind: 'plain', icon: 'search' })}${isFiltered ? linkButton({ href: path, label: 'Clear', kind: 'quiet' }) : null}</div></form>`;
+  return html`
+    <form method="get" action="${path}" class="filters" role="search" data-leave-out-empty${swap}>
+      <div class="filter-fields">${fields}</div>
+      <div class="buttons">
+        ${submitButton({ label: submit, kind: 'plain', icon: 'search' })}
+        ${isFiltered ? linkButton({ href: path, label: 'Clear', kind: 'quiet' }) : null}
+      </div>
+    </form>
+  `;
 }

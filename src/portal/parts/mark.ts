@@ -76,7 +76,15 @@ export const TONE_ICONS: Readonly<Record<Tone, IconName>> = {
 
 export function notice({ tone, title, text, isFlash }: Notice): Html {
   const role = isFlash === true ? (tone === 'negative' ? 'alert' : 'status') : null;
-  return html`<div class="notice notice-${tone}"${attributes({ role })}>${icon(TONE_ICONS[tone])}<div>${title === undefined ? null : html`<p class="notice-title">${title}</p>`}<div class="notice-text">${text}</div></div></div>`;
+  return html`
+    <div class="notice notice-${tone}"${attributes({ role })}>
+      ${icon(TONE_ICONS[tone])}
+      <div>
+        ${title === undefined ? null : html`<p class="notice-title">${title}</p>`}
+        <div class="notice-text">${text}</div>
+      </div>
+    </div>
+  `;
 }
 
 /** Strokes in a 20 by 20 square. */
@@ -137,5 +145,9 @@ const FILLED: readonly IconName[] = ['dot', 'half', 'play', 'stop'];
 
 export function icon(name: IconName): Html {
   const kind = FILLED.includes(name) ? 'icon icon-filled' : 'icon';
-  return html`<svg class="${kind}" viewBox="0 0 20 20" width="20" height="20" aria-hidden="true" focusable="false"><path d="${PATHS[name]}"/></svg>`;
+  return html`
+    <svg class="${kind}" viewBox="0 0 20 20" width="20" height="20" aria-hidden="true" focusable="false">
+      <path d="${PATHS[name]}"/>
+    </svg>
+  `;
 }

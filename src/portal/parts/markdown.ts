@@ -50,7 +50,11 @@ export function markdown(tokens: readonly Token[], resolve: Resolve): Html {
   const tableOf = ({ header, rows }: Tokens.Table): Html => {
     const heads = header.map((cell) => html`<th scope="col">${inlines(cell.tokens)}</th>`);
     const lines = rows.map((cells) => html`<tr>${cells.map((cell) => html`<td>${inlines(cell.tokens)}</td>`)}</tr>`);
-    return html`<div class="doc-table" tabindex="0" role="group"><table><thead><tr>${heads}</tr></thead><tbody>${lines}</tbody></table></div>`;
+    return html`
+      <div class="doc-table" tabindex="0" role="group">
+        <table><thead><tr>${heads}</tr></thead><tbody>${lines}</tbody></table>
+      </div>
+    `;
   };
 
   const inline = (token: Token): Html => {

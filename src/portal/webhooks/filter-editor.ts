@@ -9,17 +9,17 @@ import { attributes, type Html, html } from '../../http/html.ts';
 import { SAMPLE_BYTES } from '../../kernel/limits/portal.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { isObject, validate } from '../../kernel/validation.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store } from '../../store/port/store.ts';
 import { type FilterPath, filterPaths } from '../../webhooks/filter-paths.ts';
 import { previewFilter } from '../../webhooks/filter-preview.ts';
 import { type FilterPreview, filterPreviewInput } from '../../webhooks/webhook-schema.ts';
-import type { FormField } from '../field-table.ts';
-import type { PageDependencies, PageRoute } from '../page.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { pageHeader } from '../parts/header.ts';
-import { jsonObject, placedProblem } from '../parts/json-field.ts';
 import { table } from '../parts/list.ts';
 import { badge, icon, notice } from '../parts/mark.ts';
 import { countOf, relativeTime, sentence } from '../parts/text.ts';
+import type { FormField } from '../record/field-table.ts';
+import { jsonObject, placedProblem } from '../record/json-field.ts';
 
 const NAME = 'filter';
 const PATHS = '/webhooks/new/filter-paths';
@@ -34,13 +34,28 @@ export function filterField(
     label: 'Filter',
     rows: 6,
     placeholder: '{"data.total": {"$gte": 100}, "data.country": {"$in": ["DE", "FR"]}}',
-    hint: html`Leave empty for all events of these types. Conditions on type, subject and data: $eq, $neq, $gt, $gte, $lt, $lte, $in, $nin, $startsWith, $endsWith, $exist, $and, $or, $not. Applies to events that are published from now on. <span data-filter-keys hidden>Suggestions appear while you type: choose one with the arrow keys and Enter. Ctrl Space shows them, Escape hides them.</span>`,
+    hint: html`
+      Leave empty for all events of these types. Conditions on type, subject and data: $eq, $neq, $gt, $gte, $lt,
+      $lte, $in, $nin, $startsWith, $endsWith, $exist, $and, $or, $not. Applies to events that are published from now
+      on.
+      <span data-filter-keys hidden>
+        Suggestions appear while you type: choose one with the arrow keys and Enter. Ctrl Space shows them, Escape
+        hides them.
+      </span>
+    `,
   });
   return {
     ...field,
     draw: (state, name) => {
       const paths = filterPaths(subscribed(patternsOf(state.fields), eventTypes));
-      return html`<div class="filter-editor" data-filter-editor>${field.draw(state, name)}<div class="buttons">${PREVIEW_BUTTON}</div><div id="filter-preview" aria-live="polite">${inWords(field.read, state.fields)}</div>${pathsRegion(pathsTable(paths))}</div>`;
+      return html`
+        <div class="filter-editor" data-filter-editor>
+          ${field.draw(state, name)}
+          <div class="buttons">${PREVIEW_BUTTON}</div>
+          <div id="filter-preview" aria-live="polite">${inWords(field.read, state.fields)}</div>
+          ${pathsRegion(pathsTable(paths))}
+        </div>
+      `;
     },
   };
 }
@@ -57,15 +72,23 @@ function inWords(read: FormField['read'], sent: URLSearchParams): Html | null {
 }
 
 /** Without the script, the button sends the form to the page of the preview. */
-const PREVIEW_BUTTON = html`<button class="button button-plain"${attributes({
-  formaction: PREVIEW,
-  formnovalidate: true,
-  'data-hx-post': PREVIEW,
-  'data-hx-include': 'closest form',
-  'data-hx-target': '#filter-preview',
-  'data-hx-swap': 'innerHTML',
-  'data-hx-sync': 'this:replace',
-})}>${icon('tester')}<span>Try it on the latest events</span></button>`;
+const PREVIEW_BUTTON = html`
+  <button
+    class="button button-plain"
+    ${attributes({
+      formaction: PREVIEW,
+      formnovalidate: true,
+      'data-hx-post': PREVIEW,
+      'data-hx-include': 'closest form',
+      'data-hx-target': '#filter-preview',
+      'data-hx-swap': 'innerHTML',
+      'data-hx-sync': 'this:replace',
+    })}
+  >
+    ${icon('tester')}
+    <span>Try it on the latest events</span>
+  </button>
+`;
 
 /** The script loads the paths again when other events are chosen. */
 function pathsRegion(content: Html): Html {
@@ -80,16 +103,27 @@ function pathsRegion(content: Html): Html {
 
 function pathsTable(paths: readonly FilterPath[]): Html {
   const rows = paths.map(({ path, types, description, values }) => [
-    html`<code${attributes({ 'data-path': path, 'data-types': types.join(' '), 'data-values': JSON.stringify(values) })}>${path}</code>${description === null ? null : html`<span class="cell-hint">${description}</span>`}`,
+    html`
+      <code${attributes({ 'data-path': path, 'data-types': types.join(' '), 'data-values': JSON.stringify(values) })}>
+        ${path}
+      </code>
+      ${description === null ? null : html`<span class="cell-hint">${description}</span>`}
+    `,
     types.join(' or '),
     values.map((value) => html`<code>${JSON.stringify(value)}</code> `),
   ]);
-  return html`<details class="filter-paths"><summary>What a filter of these events can look at</summary>${table({
-    caption: 'Paths of the chosen event types',
-    columns: [{ label: 'Path', kind: 'main' }, { label: 'Type' }, { label: 'Values of samples' }],
-    rows,
-    empty: html``,
-  })}<p class="hint">From the schemas and samples of the event types, and from their latest events.</p></details>`;
+  return html`
+    <details class="filter-paths">
+      <summary>What a filter of these events can look at</summary>
+      ${table({
+        caption: 'Paths of the chosen event types',
+        columns: [{ label: 'Path', kind: 'main' }, { label: 'Type' }, { label: 'Values of samples' }],
+        rows,
+        empty: html``,
+      })}
+      <p class="hint">From the schemas and samples of the event types, and from their latest events.</p>
+    </details>
+  `;
 }
 
 /** A customer does not see internal types. `customerId`: of the portal; null for the operator's. */
@@ -106,11 +140,12 @@ function subscribed(patterns: readonly string[], eventTypes: readonly EventType[
 const LATEST_READ = 20;
 
 export function filterPages(
-  { pages, store }: Pick<PageDependencies, 'pages' | 'store'>,
+  { pages, store }: Pick<SharedPageDependencies, 'pages' | 'store'>,
   patternsOf: (sent: URLSearchParams) => string[],
-): PageRoute[] {
+): PageRoute<'both'>[] {
   return [
     pages.page({
+      for: 'both',
       method: 'GET',
       path: PATHS,
       role: 'administrator',
@@ -122,6 +157,7 @@ export function filterPages(
       },
     }),
     pages.page({
+      for: 'both',
       method: 'POST',
       path: PREVIEW,
       role: 'administrator',
@@ -167,7 +203,9 @@ const PREVIEWED = 100;
 const SHOWN = 10;
 
 function problemNotice(text: string, words: string | null): Html {
-  return html`<div class="stack">${words === null ? null : html`<p>${words}</p>`}${notice({ tone: 'caution', text })}</div>`;
+  return html`
+    <div class="stack">${words === null ? null : html`<p>${words}</p>`}${notice({ tone: 'caution', text })}</div>
+  `;
 }
 
 /** Some that pass and some that do not, the newest first. */
@@ -180,19 +218,26 @@ function resultOf({ judged, passed, items }: FilterPreview, words: string | null
   const rows = items
     .filter((item) => chosen.has(item))
     .map(({ eventId, eventType, createdAt, passes, reasons }) => [
-      html`<a href="/deliveries?q=${eventId}"><code>${eventType}</code></a><span class="cell-hint">${relativeTime(Date.parse(createdAt), now)}</span>`,
+      html`
+        <a href="/deliveries?q=${eventId}"><code>${eventType}</code></a>
+        <span class="cell-hint">${relativeTime(Date.parse(createdAt), now)}</span>
+      `,
       passes ? badge('positive', 'passes', 'check') : badge('neutral', 'does not pass'),
       passes
         ? html`<span class="quiet">–</span>`
         : html`<ul class="reasons">${reasons.map((reason) => html`<li>${reason}</li>`)}</ul>`,
     ]);
   const title = `${passed} of the latest ${countOf(judged, 'event')} would pass`;
-  return html`<div class="stack"><p><strong>${title}.</strong> ${words ?? 'Without a filter, all events pass.'}</p>${table(
-    {
-      caption: 'The events that were judged',
-      columns: [{ label: 'Event', kind: 'main' }, { label: 'Result' }, { label: 'Why not' }],
-      rows,
-      empty: html``,
-    },
-  )}${chosen.size < judged ? html`<p class="hint">The newest that pass and the newest that do not.</p>` : null}</div>`;
+  return html`
+    <div class="stack">
+      <p><strong>${title}.</strong> ${words ?? 'Without a filter, all events pass.'}</p>
+      ${table({
+        caption: 'The events that were judged',
+        columns: [{ label: 'Event', kind: 'main' }, { label: 'Result' }, { label: 'Why not' }],
+        rows,
+        empty: html``,
+      })}
+      ${chosen.size < judged ? html`<p class="hint">The newest that pass and the newest that do not.</p>` : null}
+    </div>
+  `;
 }

@@ -1,10 +1,10 @@
 /** Access tokens on PostgreSQL (`access_token`): one query for all calls that come together. */
 
 import type { TokenGrant } from '../../domain/application.ts';
-import type { TokenStore } from '../access.ts';
-import type { Database } from '../database.ts';
-import { DatabaseUnavailable, mayBeCommitted, StaleWrite } from '../errors.ts';
-import { type AccessVersion, grantsOf, readGrant, tokenStore as sharedTokenStore } from '../sql/access/tokens.ts';
+import type { TokenStore } from '../port/access.ts';
+import type { Database } from '../port/database.ts';
+import { DatabaseUnavailable, mayBeCommitted, StaleWrite } from '../port/errors.ts';
+import { type AccessVersion, grantsOf, readGrant, tokenStore as sharedTokenStore } from '../shared/access/tokens.ts';
 import { numberArray, rowsOf } from './arrays.ts';
 import { READS, together } from './together.ts';
 

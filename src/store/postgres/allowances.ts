@@ -4,9 +4,9 @@
  * there are. Publishing for customers without a limit does not come here.
  */
 import { CLOCK_AHEAD_MAX_MS, THOUSANDTHS, type WantedEvents } from '../../domain/allowance.ts';
-import type { Database, Statement } from '../database.ts';
-import { ConstraintViolation, StaleWrite } from '../errors.ts';
-import type { AllowanceStore } from '../usage.ts';
+import type { Database, Statement } from '../port/database.ts';
+import { ConstraintViolation, StaleWrite } from '../port/errors.ts';
+import type { AllowanceStore } from '../port/usage.ts';
 
 // The same throughout a statement, so that no millisecond is added twice.
 const NOW = 'CAST(floor(extract(epoch FROM statement_timestamp()) * 1000) AS bigint)';
@@ -39,7 +39,7 @@ export function allowanceStore(db: Database): AllowanceStore {
       } catch (error) {
         // The customer was deleted: its limit is gone, and the events reach nobody.
         if (error instanceof ConstraintViolation && error.kind === 'foreign_key') return { ok: true };
-        if (!(error instanceof StaleWrite) || error.sql !== TAKE) throw error;
+        if (!(error instanceof StaleWrite)) throw error;
       }
       return longest(db, ordered);
     },

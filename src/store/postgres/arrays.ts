@@ -1,5 +1,5 @@
 /** Rows as parameters of a statement: an array for each column. */
-import type { Parameters } from '../database.ts';
+import type { Parameters } from '../port/database.ts';
 
 /** The types of columns: an integer, a text, bytes, and the text of a JSON value. */
 type ColumnType = 'BIGINT' | 'TEXT' | 'BYTEA' | 'JSON';

@@ -2,7 +2,7 @@
 
 import type { Clock } from '../../kernel/ids.ts';
 import { POSTGRES_CLOCK_EVERY_MS } from '../../kernel/limits/postgres.ts';
-import type { Database } from '../database.ts';
+import type { Database } from '../port/database.ts';
 
 export type DatabaseClock = {
   readonly clock: Clock;

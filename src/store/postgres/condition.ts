@@ -1,6 +1,6 @@
 /** What can be wrong with the contents of a database: locks, positions of webhooks, damaged tables, settings of roles. Only reads. */
-import type { Database } from '../database.ts';
-import { DatabaseUnavailable } from '../errors.ts';
+import type { Database } from '../port/database.ts';
+import { DatabaseUnavailable } from '../port/errors.ts';
 
 export type HeldLock = { readonly table: string; readonly mode: string; readonly process: number | null };
 

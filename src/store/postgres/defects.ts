@@ -1,6 +1,6 @@
 /** What is missing in the schema of a database that Sallyport uses. Reads catalogs, and no table but `schema_change`. */
-import type { Database, Row } from '../database.ts';
-import { DatabaseUnavailable } from '../errors.ts';
+import type { Database, Row } from '../port/database.ts';
+import { DatabaseUnavailable } from '../port/errors.ts';
 import {
   OTHER_INDEXES,
   SCHEMA_COLUMNS,

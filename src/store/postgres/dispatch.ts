@@ -1,10 +1,10 @@
 /** What the dispatcher reads and writes on PostgreSQL: the webhooks that this instance holds, and one query for all reads of a turn. */
 import type { Batch, LogRecord, Settlement } from '../../domain/batch.ts';
 import type { Vault } from '../../kernel/vault.ts';
-import type { Database, Row } from '../database.ts';
-import type { DispatchStore, SettlementStore, WaitingRecord } from '../dispatch.ts';
-import { StaleWrite } from '../errors.ts';
-import { clockLeadStore } from '../sql/clock-lead.ts';
+import type { Database, Row } from '../port/database.ts';
+import type { DispatchStore, SettlementStore, WaitingRecord } from '../port/dispatch.ts';
+import { StaleWrite } from '../port/errors.ts';
+import { clockLeadStore } from '../shared/clock-lead.ts';
 import {
   BATCH,
   currentTarget,
@@ -14,10 +14,10 @@ import {
   releaseStatements,
   targetReader,
   WAITING_RECORD,
-} from '../sql/delivery/dispatch.ts';
-import { finishResuming } from '../sql/delivery/resume.ts';
-import { settlementStatements, settlementStore } from '../sql/delivery/settlement.ts';
-import { readRow } from '../sql/table.ts';
+} from '../shared/delivery/dispatch.ts';
+import { finishResuming } from '../shared/delivery/resume.ts';
+import { settlementStatements, settlementStore } from '../shared/delivery/settlement.ts';
+import { readRow } from '../shared/table.ts';
 import { type Rows, rowsOf } from './arrays.ts';
 import { guardStatement, type Leases } from './instances.ts';
 import { isPlain, writeTurns } from './settlements.ts';
@@ -73,7 +73,6 @@ export function deliveryStores(
   vault: Vault,
   leases: Leases,
 ): { readonly dispatch: DispatchStore; readonly settlements: SettlementStore } {
-  const dispatch = dispatchStore(db, vault);
   const settlements = settlementStore(db);
   const write = writeTurns(db);
   const clockLead = clockLeadStore(db);
@@ -92,7 +91,7 @@ export function deliveryStores(
   const records = listReader(db, RECORDS, STRETCHES, RECORD_READS);
   return {
     dispatch: {
-      ...dispatch,
+      ...dispatchStore(db),
       target,
       dueBatches: async (webhookNumber, now, most) =>
         (await due({ webhookNumber, now, most })).map(({ due_at: _, ...row }) => readRow<Batch>(row)),

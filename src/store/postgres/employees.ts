@@ -1,8 +1,8 @@
 /** Employees on PostgreSQL (`employee`): one query for all look-ups that come together. */
 import type { Employee } from '../../domain/employee.ts';
-import type { Database } from '../database.ts';
-import type { EmployeeStore } from '../employees.ts';
-import { EMPLOYEE } from '../sql/employees.ts';
+import type { Database } from '../port/database.ts';
+import type { EmployeeStore } from '../port/employees.ts';
+import { EMPLOYEE } from '../shared/employees.ts';
 import { rowsOf } from './arrays.ts';
 import { READS, together } from './together.ts';
 

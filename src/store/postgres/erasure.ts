@@ -3,9 +3,9 @@
  * finished after it. VACUUM frees the space of old versions but does not overwrite it, and keeps versions that a transaction older than the
  * erasure may still read. The write-ahead log, replicas and backups have their own life.
  */
-import type { Database, Statement } from '../database.ts';
-import type { ErasureStore } from '../events.ts';
-import { erasureStore as sharedErasureStore } from '../sql/erasure.ts';
+import type { Database, Statement } from '../port/database.ts';
+import type { ErasureStore } from '../port/events.ts';
+import { erasureStore as sharedErasureStore } from '../shared/erasure.ts';
 
 // An attempt may be written at the same time as its event is erased. Neither transaction would see the rows of the other, and the response,
 // which may repeat the data, would stay. So a step waits for the attempts that are being written, and later ones wait for the step.

@@ -1,8 +1,8 @@
 /** Event types on PostgreSQL (`event_type`): one query for all look-ups that come together. */
 import type { EventType } from '../../domain/event.ts';
-import type { Database } from '../database.ts';
-import type { EventTypeStore } from '../events.ts';
-import { EVENT_TYPE } from '../sql/events.ts';
+import type { Database } from '../port/database.ts';
+import type { EventTypeStore } from '../port/events.ts';
+import { EVENT_TYPE } from '../shared/events.ts';
 import { rowsOf } from './arrays.ts';
 import { READS, together } from './together.ts';
 

@@ -2,8 +2,8 @@
 import { type Attempt, clientDigest, type FailedAuthentication, waitMsOf } from '../../domain/throttle.ts';
 import { CLIENT_FAILURES_MAX, FAILURE_WINDOW_MS, NETWORK_FAILURES_MAX } from '../../kernel/limits/limits.ts';
 import { createLru } from '../../kernel/lru.ts';
-import type { Database, Row, Statement } from '../database.ts';
-import type { FailurePurpose, FailureStore, Throttle } from '../failures.ts';
+import type { Database, Row, Statement } from '../port/database.ts';
+import type { FailurePurpose, FailureStore, Throttle } from '../port/failures.ts';
 import { READS, together } from './together.ts';
 
 /** Each holds the locks of its networks until the transaction ends, which is not more than some milliseconds. */

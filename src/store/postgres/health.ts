@@ -1,6 +1,6 @@
 /** What an operator should know about the PostgreSQL server behind a database. Only reads. */
 import type { Secret } from '../../kernel/secret.ts';
-import type { Database } from '../database.ts';
+import type { Database } from '../port/database.ts';
 import { connectFirst } from './driver/connect.ts';
 import { planConnections } from './driver/url.ts';
 import { listPartitions, partitionsEndAt } from './partitions.ts';

@@ -3,11 +3,11 @@
  * time. Whatever it writes about the webhook names its number and the epoch, so one that was paused and replaced changes nothing.
  */
 import { TAKEN_LATE_MS } from '../../kernel/limits/instances.ts';
-import type { Database, Row, Statement } from '../database.ts';
-import { ConstraintViolation, StaleWrite } from '../errors.ts';
-import type { Instance, InstanceStore } from '../instances.ts';
-import { IS_RUNNABLE } from '../sql/delivery/wake.ts';
-import { readRow } from '../sql/table.ts';
+import type { Database, Row, Statement } from '../port/database.ts';
+import { ConstraintViolation, StaleWrite } from '../port/errors.ts';
+import type { Instance, InstanceStore } from '../port/instances.ts';
+import { readRow } from '../shared/table.ts';
+import { IS_RUNNABLE } from '../shared/wake.ts';
 import { databaseStatus } from './status.ts';
 
 /** The clock of the database, in epoch milliseconds. It also runs within a transaction. */

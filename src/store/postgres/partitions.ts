@@ -5,10 +5,10 @@
 import { firstRowKeyAt, rowKeyTime } from '../../kernel/ids.ts';
 import { TOKEN_VALIDITY_MAX_SECONDS } from '../../kernel/limits/limits.ts';
 import { PARTITION_LOCK_MS } from '../../kernel/limits/postgres.ts';
-import type { Database } from '../database.ts';
-import { DatabaseUnavailable } from '../errors.ts';
-import type { KeptSince, PartitionsByAge } from '../housekeeping.ts';
-import { NO_TIME } from '../steps.ts';
+import type { Database } from '../port/database.ts';
+import { DatabaseUnavailable } from '../port/errors.ts';
+import type { KeptSince, PartitionsByAge } from '../port/housekeeping.ts';
+import { NO_TIME } from '../port/steps.ts';
 
 /**
  * Makes changes of the schema come one after another. The number is any that every Sallyport uses. The lock ends with the transaction, so it

@@ -6,12 +6,12 @@ import type { Accepted, Idempotency, NewEvent } from '../../domain/event.ts';
 import { rowKeyOf } from '../../kernel/ids.ts';
 import { BYTES_WAITING_MAX, LISTS_WAITING_MAX } from '../../kernel/limits/database.ts';
 import { EVENTS_PER_REQUEST } from '../../kernel/limits/limits.ts';
-import type { Database, Parameters, Row } from '../database.ts';
-import { ConstraintViolation, DatabaseUnavailable, KeyConflict } from '../errors.ts';
-import type { EventStore } from '../events.ts';
-import { IS_RUNNABLE } from '../sql/delivery/wake.ts';
-import { isForCustomers, latestEvents, reachedBy } from '../sql/events.ts';
-import { type Addressed, type Filtered, filteredWebhooks, judge } from '../sql/judging.ts';
+import type { Database, Parameters, Row } from '../port/database.ts';
+import { ConstraintViolation, DatabaseUnavailable, KeyConflict } from '../port/errors.ts';
+import type { EventStore } from '../port/events.ts';
+import { isForCustomers, latestEvents, reachedBy } from '../shared/events.ts';
+import { type Addressed, type Filtered, filteredWebhooks, judge } from '../shared/judging.ts';
+import { IS_RUNNABLE } from '../shared/wake.ts';
 import { rowsOf } from './arrays.ts';
 import { READS, together } from './together.ts';
 

@@ -9,8 +9,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { readAsset } from '../../kernel/assets.ts';
 import { MIGRATION_LOCK_MS, MIGRATION_PAUSE_MS, MIGRATION_WAIT_MS } from '../../kernel/limits/postgres.ts';
 import { VERSION } from '../../kernel/version.ts';
-import type { Database } from '../database.ts';
-import { DatabaseUnavailable } from '../errors.ts';
+import type { Database } from '../port/database.ts';
+import { DatabaseUnavailable } from '../port/errors.ts';
 import { SCHEMA_TABLES } from './objects.ts';
 import { LOCK_SCHEMA } from './partitions.ts';
 

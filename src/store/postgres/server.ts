@@ -1,5 +1,5 @@
 /** The PostgreSQL server behind a database: what it is, and why Sallyport cannot use it. */
-import type { Database } from '../database.ts';
+import type { Database } from '../port/database.ts';
 
 const OLDEST_POSTGRES = 15;
 

@@ -6,12 +6,12 @@
 import type { AttemptRecord, Batch, BatchFate, Claim, SettledBatch, Settlement } from '../../domain/batch.ts';
 import { rowKeyOf } from '../../kernel/ids.ts';
 import { ERASURE_UNDER_WAY_MS } from '../../kernel/limits/housekeeping.ts';
-import type { Database, Statement } from '../database.ts';
-import { NEVER } from '../dispatch.ts';
-import { ConstraintViolation, StaleWrite } from '../errors.ts';
-import { settledRecords } from '../sql/delivery/settlement.ts';
-import { IS_RUNNABLE, wokenBy } from '../sql/delivery/wake.ts';
-import { ATTEMPT_COLUMNS, carriedErased } from '../sql/erasure.ts';
+import type { Database, Statement } from '../port/database.ts';
+import { NEVER } from '../port/dispatch.ts';
+import { ConstraintViolation, StaleWrite } from '../port/errors.ts';
+import { settledRecords } from '../shared/delivery/settlement.ts';
+import { ATTEMPT_COLUMNS, carriedErased } from '../shared/erasure.ts';
+import { IS_RUNNABLE, wokenBy } from '../shared/wake.ts';
 import { rowsOf } from './arrays.ts';
 import type { Hold } from './instances.ts';
 import { together } from './together.ts';

@@ -1,10 +1,10 @@
 /** Values that live for minutes on PostgreSQL (`authentication_failure`, `short_lived`). */
 import { FAILURE_WINDOW_MS } from '../../kernel/limits/limits.ts';
 import type { Vault } from '../../kernel/vault.ts';
-import type { Database, Row } from '../database.ts';
-import type { RetentionStore } from '../housekeeping.ts';
-import type { ShortLivedStore } from '../short-lived.ts';
-import { measured } from '../steps.ts';
+import type { Database, Row } from '../port/database.ts';
+import type { RetentionStore } from '../port/housekeeping.ts';
+import type { ShortLivedStore } from '../port/short-lived.ts';
+import { measured } from '../port/steps.ts';
 
 const GET = 'SELECT value FROM short_lived WHERE name = @name AND expires_at > @now';
 const PUT = `

@@ -1,9 +1,9 @@
 /** The past states of a webhook, from the events about it (`event`). */
 
 import type { PastState } from '../../domain/webhook.ts';
-import type { Database } from '../database.ts';
-import { readRow } from '../sql/table.ts';
-import type { StateHistoryStore } from '../webhooks.ts';
+import type { Database } from '../port/database.ts';
+import type { StateHistoryStore } from '../port/webhooks.ts';
+import { readRow } from '../shared/table.ts';
 
 // Index: event_of_webhook of each partition, which matches the expression and the condition on the type.
 const OF_WEBHOOK = `

@@ -1,6 +1,6 @@
 /** The state of the database as an instance sees it, for metrics and the portal. */
-import type { Database } from '../database.ts';
-import type { DatabaseStatus, Standby } from '../instances.ts';
+import type { Database } from '../port/database.ts';
+import type { DatabaseStatus, Standby } from '../port/instances.ts';
 import { listPartitions, partitionsEndAt } from './partitions.ts';
 
 const NOW = 'SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now';

@@ -1,10 +1,12 @@
-/** The store on PostgreSQL: the shared verbs, and those that it does in its own way. */
+/** The store on PostgreSQL: the shared verbs and its own. */
 
 import type { Ids } from '../../kernel/ids.ts';
 import type { Vault } from '../../kernel/vault.ts';
-import { removalStore, retentionStore } from '../sql/retention.ts';
-import { createStore } from '../sql/store.ts';
-import type { Store } from '../store.ts';
+import type { Store } from '../port/store.ts';
+import { employeeStore } from '../shared/employees.ts';
+import { eventTypeStore } from '../shared/events.ts';
+import { type OfRecord, removalStore, retentionStore } from '../shared/retention.ts';
+import { createSharedStore } from '../shared/store.ts';
 import { type PostgresAccessVersion, tokenStore, watchAccess } from './access.ts';
 import { allowanceStore } from './allowances.ts';
 import { refuseDefects } from './defects.ts';
@@ -20,6 +22,9 @@ import { eventStore } from './publish.ts';
 import { removeShortLived, shortLivedStore } from './short-lived.ts';
 import { stateHistoryStore } from './state-history.ts';
 
+/** Events, attempts and tokens are deleted with the partitions that hold them. */
+const ONLY_RECORD: OfRecord = { events: null, attempts: null };
+
 /** `access.changed` is to be called when another instance may have written. */
 export function createPostgresStore(
   db: PostgresDatabase,
@@ -27,9 +32,8 @@ export function createPostgresStore(
   ids: Ids,
   access: PostgresAccessVersion = watchAccess(db),
 ): Store {
-  const shared = createStore(db, vault, ids, access);
+  const shared = createSharedStore(db, vault, ids, access);
   const leases = createLeases(db);
-  const byAge = partitionsByAge(db);
   return {
     ...shared,
     settings: {
@@ -45,12 +49,12 @@ export function createPostgresStore(
     shortLived: shortLivedStore(db, vault),
     erasures: erasureStore(db),
     events: eventStore(db),
-    eventTypes: { ...shared.eventTypes, ...eventTypeReads(db) },
-    retention: { ...retentionStore(db, byAge), shortLived: removeShortLived(db) },
-    removals: removalStore(db, byAge),
+    eventTypes: { ...eventTypeStore(db), ...eventTypeReads(db) },
+    retention: { ...retentionStore(db, ONLY_RECORD), byAge: partitionsByAge(db), shortLived: removeShortLived(db) },
+    removals: removalStore(db, ONLY_RECORD),
     stateHistory: stateHistoryStore(db),
     instances: leases.instances,
-    employees: { ...shared.employees, ...employeeReads(db) },
+    employees: { ...employeeStore(db), ...employeeReads(db) },
     ...deliveryStores(db, vault, leases),
   };
 }

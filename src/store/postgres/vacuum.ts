@@ -1,7 +1,7 @@
 /** Removes the versions of rows that an erasure has replaced. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ERASURE_SNAPSHOT_LOOK_MS, ERASURE_SNAPSHOT_LOOKS } from '../../kernel/limits/postgres.ts';
-import type { Database } from '../database.ts';
+import type { Database } from '../port/database.ts';
 
 type Runner = Pick<Database, 'get'> & { vacuum(table: string): Promise<void> };
 

@@ -16,7 +16,10 @@ import {
   type TestClient,
   TOKEN,
 } from '../../support/oauth-service.ts';
+import { repeats } from '../../support/repeats.ts';
 import { tryAtOnce } from '../../support/side-by-side.ts';
+
+repeats('postgres');
 
 type Service = OAuthService & { readonly client: TestClient };
 type Ask = (service: Service, clientSecret: string) => Promise<Answer>;

@@ -8,7 +8,10 @@ import { Refusal } from '../../../src/kernel/refusal.ts';
 import { createLog } from '../../../src/observe/log.ts';
 import { type Deferred, deferred } from '../../support/deferred.ts';
 import { only } from '../../support/journey.ts';
+import { repeatsInSlowTier } from '../../support/repeats.ts';
 import { onSqlite, openTestStore } from '../../support/store.ts';
+
+repeatsInSlowTier('postgres');
 
 type Settings = Parameters<typeof healthRoutes>[0]['store']['settings'];
 

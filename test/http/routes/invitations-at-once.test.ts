@@ -3,7 +3,10 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { verifyPassword } from '../../../src/access/password.ts';
 import { choose, type Invited, invite, isUnusable, open, PASSWORD, storedHash } from '../../support/invitations.ts';
+import { repeatsInSlowTier } from '../../support/repeats.ts';
 import { tryAtOnce } from '../../support/side-by-side.ts';
+
+repeatsInSlowTier('postgres');
 
 type Page = Awaited<ReturnType<typeof open>>;
 

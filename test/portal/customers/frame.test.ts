@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { readAsset } from '../../../src/kernel/assets.ts';
-import { EMBED_PATH, embedIntegrity } from '../../../src/portal/customers/embedding.ts';
+import { EMBED_PATH, embedIntegrity } from '../../../src/portal/customer-frame/embedding.ts';
 import { succeeded } from '../../support/client.ts';
 import { type Framed, type Surrounded, startSurrounded } from '../../support/customer-frame.ts';
 

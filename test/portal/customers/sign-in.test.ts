@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
-import { SESSION_COOKIE } from '../../../src/portal/cookies.ts';
+import { SESSION_COOKIE } from '../../../src/portal/frame/cookies.ts';
 import { type Portal, startPortal } from '../../support/browser.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { succeeded } from '../../support/client.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { entryText } from '../../../src/portal/audit.ts';
+import { entryText } from '../../../src/portal/audit/audit-pages.ts';
 
 it('the audit log tells a verification that failed from one that succeeded', () => {
   const verified = (to: unknown): string =>

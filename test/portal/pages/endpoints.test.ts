@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Endpoint } from '../../../src/domain/endpoint.ts';
 import type { WebhookState } from '../../../src/domain/webhook.ts';
-import { challengeAdvice, withoutCode } from '../../../src/portal/endpoints/challenge.ts';
-import { endpointSentence, endpointWarnings } from '../../../src/portal/endpoints/detail.ts';
-import { firstExample, markedPart, receiverCode } from '../../../src/portal/endpoints/receiver.ts';
-import type { EndpointWebhook } from '../../../src/store/directory.ts';
+import { challengeAdvice, withoutCode } from '../../../src/portal/endpoints/challenge-section.ts';
+import { endpointSentence, endpointWarnings } from '../../../src/portal/endpoints/endpoint-detail.ts';
+import { firstExample, markedPart, receiverCode } from '../../../src/portal/endpoints/receiver-pages.ts';
+import type { EndpointWebhook } from '../../../src/store/port/directory.ts';
 import { makeEndpoint, openTestServices } from '../../support/services.ts';
 
 describe('the advice for a challenge', () => {

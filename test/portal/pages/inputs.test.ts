@@ -4,12 +4,12 @@ import fc from 'fast-check';
 import { parseRepeatedForm } from '../../../src/http/body.ts';
 import { JSON_DEPTH_MAX, RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../../../src/kernel/limits/limits.ts';
 import { isDeeperThan, mergePatch } from '../../../src/kernel/validation.ts';
-import { endpointFields, usedSettings } from '../../../src/portal/endpoints/form.ts';
-import { eventTypeFields } from '../../../src/portal/event-types/pages.ts';
-import { readForm, readPatch } from '../../../src/portal/field-table.ts';
-import { objectPatches, patchBetween } from '../../../src/portal/parts/json-field.ts';
-import { PRODUCT_FIELDS } from '../../../src/portal/products/pages.ts';
-import { webhookFields } from '../../../src/portal/webhooks/form.ts';
+import { endpointFields, usedSettings } from '../../../src/portal/endpoints/endpoint-form.ts';
+import { eventTypeFields } from '../../../src/portal/event-types/event-type-pages.ts';
+import { PRODUCT_FIELDS } from '../../../src/portal/products/product-pages.ts';
+import { readForm, readPatch } from '../../../src/portal/record/field-table.ts';
+import { objectPatches, patchBetween } from '../../../src/portal/record/json-field.ts';
+import { webhookFields } from '../../../src/portal/webhooks/webhook-form.ts';
 import { refused } from '../../support/refusals.ts';
 
 type Fields = Readonly<Record<string, string | readonly string[]>>;

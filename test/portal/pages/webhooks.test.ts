@@ -4,10 +4,10 @@ import { NO_TIMINGS } from '../../../src/domain/outcome.ts';
 import type { PastState, Progress, Webhook } from '../../../src/domain/webhook.ts';
 import { html } from '../../../src/http/html.ts';
 import type { Day } from '../../../src/observe/figures.ts';
-import { testSection } from '../../../src/portal/webhooks/activity.ts';
-import { stateNotice, stateSentence } from '../../../src/portal/webhooks/detail.ts';
-import { encryptionRule } from '../../../src/portal/webhooks/form.ts';
-import { failsBriefly, historySection, incidentsOf } from '../../../src/portal/webhooks/history.ts';
+import { testSection } from '../../../src/portal/webhooks/webhook-activity.ts';
+import { stateNotice, stateSentence } from '../../../src/portal/webhooks/webhook-detail.ts';
+import { encryptionRule } from '../../../src/portal/webhooks/webhook-form.ts';
+import { failsBriefly, historySection, incidentsOf } from '../../../src/portal/webhooks/webhook-history.ts';
 import { makeEventType, makeWebhook, openTestServices } from '../../support/services.ts';
 
 type Stage = { readonly now: number; readonly webhook: (progress: Partial<Progress>) => Webhook };

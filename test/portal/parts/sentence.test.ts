@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Refusal } from '../../../src/kernel/refusal.ts';
+import { refusalView } from '../../../src/portal/frame/refusal-page.ts';
 import { refusedForm } from '../../../src/portal/parts/fields.ts';
 import { errorSummary } from '../../../src/portal/parts/form.ts';
 import { sentence } from '../../../src/portal/parts/text.ts';
-import { refusalView } from '../../../src/portal/refusal-page.ts';
-import { DatabaseUnavailable, mayBeCommitted, UNAVAILABLE_REASONS } from '../../../src/store/errors.ts';
+import { DatabaseUnavailable, mayBeCommitted, UNAVAILABLE_REASONS } from '../../../src/store/port/errors.ts';
 
 describe('a reason as a sentence', () => {
   for (const [text, made] of [

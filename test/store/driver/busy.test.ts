@@ -7,8 +7,8 @@ import {
   BYTES_WAITING_MAX,
   LISTS_WAITING_MAX,
 } from '../../../src/kernel/limits/database.ts';
-import type { Statement } from '../../../src/store/database.ts';
-import { DatabaseUnavailable } from '../../../src/store/errors.ts';
+import type { Statement } from '../../../src/store/port/database.ts';
+import { DatabaseUnavailable } from '../../../src/store/port/errors.ts';
 import { holdLock } from '../../support/lock-holder.ts';
 import { openTestDatabase } from '../../support/store.ts';
 

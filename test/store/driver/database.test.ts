@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ConstraintViolation, retryStale, StaleWrite } from '../../../src/store/errors.ts';
+import { ConstraintViolation, retryStale, StaleWrite } from '../../../src/store/port/errors.ts';
 
 /** Fails this many times, then returns the number of calls. */
 function failing(error: Error, times: number): () => Promise<number> {

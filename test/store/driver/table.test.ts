@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { randomBytes } from '../../../src/kernel/ids.ts';
 import { type Secret, secret } from '../../../src/kernel/secret.ts';
 import { createVault } from '../../../src/kernel/vault.ts';
-import { StaleWrite } from '../../../src/store/errors.ts';
+import { StaleWrite } from '../../../src/store/port/errors.ts';
 import {
   bytes,
   bytesOrNull,
@@ -18,7 +18,7 @@ import {
   table,
   text,
   textOrNull,
-} from '../../../src/store/sql/table.ts';
+} from '../../../src/store/shared/table.ts';
 import type { SqliteDatabase } from '../../../src/store/sqlite/driver/sqlite.ts';
 import { openTestDatabase } from '../../support/store.ts';
 

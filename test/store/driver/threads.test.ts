@@ -8,8 +8,8 @@ import { fileURLToPath } from 'node:url';
 import type { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
 import { CHECKPOINT_PAGES, LISTS_HANDED_EARLY, LOG_FILE_BYTES } from '../../../src/kernel/limits/database.ts';
-import type { SqlValue, Statement } from '../../../src/store/database.ts';
-import { DatabaseUnavailable } from '../../../src/store/errors.ts';
+import type { SqlValue, Statement } from '../../../src/store/port/database.ts';
+import { DatabaseUnavailable } from '../../../src/store/port/errors.ts';
 import { openSqlite, type SqliteDatabase } from '../../../src/store/sqlite/driver/sqlite.ts';
 import {
   appendList,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { Parameters, SqlValue } from '../../../src/store/database.ts';
+import type { Parameters, SqlValue } from '../../../src/store/port/database.ts';
 import { postgresText, postgresValue } from '../../../src/store/postgres/driver/dialect.ts';
 import { newDatabase, openAt } from '../../support/postgres.ts';
 

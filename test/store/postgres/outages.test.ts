@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Statement } from '../../../src/store/database.ts';
-import { DatabaseUnavailable } from '../../../src/store/errors.ts';
+import type { Statement } from '../../../src/store/port/database.ts';
+import { DatabaseUnavailable } from '../../../src/store/port/errors.ts';
 import { openPostgres, type PostgresDatabase } from '../../../src/store/postgres/driver/postgres.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { until } from '../../support/dispatching.ts';

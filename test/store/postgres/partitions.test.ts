@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { describe, it, type TestContext } from 'node:test';
 import { createIds, firstRowKeyAt, randomBytes } from '../../../src/kernel/ids.ts';
 import { createVault, MASTER_KEY_BYTES } from '../../../src/kernel/vault.ts';
-import type { KeptSince, PartitionsByAge } from '../../../src/store/housekeeping.ts';
+import type { KeptSince, PartitionsByAge } from '../../../src/store/port/housekeeping.ts';
 import { openPostgres, type PostgresDatabase } from '../../../src/store/postgres/driver/postgres.ts';
 import { ensurePartitions, listPartitions, partitionsEndAt } from '../../../src/store/postgres/partitions.ts';
 import { createPostgresStore } from '../../../src/store/postgres/store.ts';

@@ -1,7 +1,7 @@
 /** The driver of PostgreSQL on a real server. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ConstraintViolation, StaleWrite } from '../../../src/store/errors.ts';
+import { ConstraintViolation, StaleWrite } from '../../../src/store/port/errors.ts';
 import { openTestPostgres } from '../../support/postgres.ts';
 import { NOW } from '../../support/store.ts';
 

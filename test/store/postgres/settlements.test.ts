@@ -4,11 +4,11 @@ import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';
 import type { AttemptRecord, Batch, BatchFate, Claim, Health, Settlement } from '../../../src/domain/batch.ts';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
-import type { Database, Statement } from '../../../src/store/database.ts';
+import type { Database, Statement } from '../../../src/store/port/database.ts';
 import { guardStatement, type Hold } from '../../../src/store/postgres/instances.ts';
 import { isPlain, type TurnWork, writeTurns } from '../../../src/store/postgres/settlements.ts';
-import { claimStatements } from '../../../src/store/sql/delivery/dispatch.ts';
-import { settlementStatements } from '../../../src/store/sql/delivery/settlement.ts';
+import { claimStatements } from '../../../src/store/shared/delivery/dispatch.ts';
+import { settlementStatements } from '../../../src/store/shared/delivery/settlement.ts';
 import { openTestPostgres } from '../../support/postgres.ts';
 import { NOW } from '../../support/store.ts';
 

@@ -7,7 +7,7 @@ import { type Attempt, createThrottle } from '../../../src/domain/throttle.ts';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
 import { CLIENT_FAILURES_MAX, FAILURE_WINDOW_MS, NETWORK_FAILURES_MAX } from '../../../src/kernel/limits/limits.ts';
 import { createVault, MASTER_KEY_BYTES } from '../../../src/kernel/vault.ts';
-import type { Throttle } from '../../../src/store/failures.ts';
+import type { Throttle } from '../../../src/store/port/failures.ts';
 import { openPostgres } from '../../../src/store/postgres/driver/postgres.ts';
 import { createPostgresStore } from '../../../src/store/postgres/store.ts';
 import { cleanUp } from '../../support/cleanup.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Statement } from '../../../src/store/database.ts';
+import type { Statement } from '../../../src/store/port/database.ts';
 import { openPostgres, type PostgresDatabase } from '../../../src/store/postgres/driver/postgres.ts';
 import { serverHealth } from '../../../src/store/postgres/health.ts';
 import { cleanUp } from '../../support/cleanup.ts';

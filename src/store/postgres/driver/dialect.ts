@@ -1,5 +1,5 @@
-/** How PostgreSQL spells the forms that both databases share (`store/database.ts`), and its parameters. */
-import type { Parameters, SqlValue } from '../../database.ts';
+/** How PostgreSQL spells the forms that both databases share (`store/port/database.ts`), and its parameters. */
+import type { Parameters, SqlValue } from '../../port/database.ts';
 
 /** A statement in PostgreSQL's text, with the names of `$1`, `$2` and so on. */
 export type PostgresText = { readonly text: string; readonly names: readonly string[] };

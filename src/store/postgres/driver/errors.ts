@@ -1,5 +1,5 @@
 /** The meaning of PostgreSQL's errors (Appendix A, "PostgreSQL Error Codes"). */
-import { ConstraintViolation, DatabaseUnavailable, StaleWrite, type UnavailableReason } from '../../errors.ts';
+import { ConstraintViolation, DatabaseUnavailable, StaleWrite, type UnavailableReason } from '../../port/errors.ts';
 
 /** The fields of an error that the server reports. */
 export type ServerError = Error & {

@@ -7,7 +7,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { POSTGRES_OUTCOME_MS } from '../../../kernel/limits/postgres.ts';
-import { DatabaseUnavailable } from '../../errors.ts';
+import { DatabaseUnavailable } from '../../port/errors.ts';
 import type { Session } from './session.ts';
 
 /** A transaction of one run of a server. `number` is null if it wrote nothing. */

@@ -3,7 +3,7 @@
  * server answers with a packet of its own (PostgreSQL, "Extended Query", "Pipelining").
  */
 import type pg from 'pg';
-import type { Row } from '../../database.ts';
+import type { Row } from '../../port/database.ts';
 
 /** `name` is empty if the server should not keep the statement. */
 export type Sent = { readonly name: string; readonly text: string; readonly values: readonly unknown[] };

@@ -17,8 +17,8 @@ import {
   POSTGRES_READERS,
   POSTGRES_WRITERS,
 } from '../../../kernel/limits/postgres.ts';
-import type { Database, Parameters, Row, Statement, StatementResult, WriteTime } from '../../database.ts';
-import { DatabaseUnavailable } from '../../errors.ts';
+import type { Database, Parameters, Row, Statement, StatementResult, WriteTime } from '../../port/database.ts';
+import { DatabaseUnavailable } from '../../port/errors.ts';
 import { ensurePartitions } from '../partitions.ts';
 import { together } from '../together.ts';
 import { vacuumErased } from '../vacuum.ts';

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { nextTick } from 'node:process';
 import type pg from 'pg';
 import { POSTGRES_END_MS } from '../../../kernel/limits/postgres.ts';
-import type { Parameters, Row, Statement } from '../../database.ts';
+import type { Parameters, Row, Statement } from '../../port/database.ts';
 import { postgresText, postgresValue, typesOf } from './dialect.ts';
 import { type Answered, pipelined, type Sent } from './pipeline.ts';
 import { transactionSettings } from './settings.ts';

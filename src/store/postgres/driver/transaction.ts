@@ -7,8 +7,8 @@ import {
   POSTGRES_OUTCOME_MS,
   POSTGRES_ROUNDS,
 } from '../../../kernel/limits/postgres.ts';
-import type { Statement, StatementResult } from '../../database.ts';
-import { DatabaseUnavailable, StaleWrite } from '../../errors.ts';
+import type { Statement, StatementResult } from '../../port/database.ts';
+import { DatabaseUnavailable, StaleWrite } from '../../port/errors.ts';
 import type { Connection } from './connection.ts';
 import { isLost, isStaleSession, isWorthAnother, leavesOutcomeOpen, portError } from './errors.ts';
 import { hasCommitted, TRANSACTION_END, WAIT_FOR_STANDBY } from './outcome.ts';

@@ -10,8 +10,8 @@ import {
   LOG_FILE_BYTES,
   PAGES_KEPT_KIB,
 } from '../../../kernel/limits/database.ts';
-import type { Parameters, SqlValue } from '../../database.ts';
-import { ConstraintViolation, DatabaseUnavailable, unavailableReason } from '../../errors.ts';
+import type { Parameters, SqlValue } from '../../port/database.ts';
+import { ConstraintViolation, DatabaseUnavailable, unavailableReason } from '../../port/errors.ts';
 import { sqliteText } from './dialect.ts';
 
 export type Connection = BetterSqlite3.Database;

@@ -1,4 +1,4 @@
-/** How SQLite spells the forms that both databases share (`store/database.ts`). */
+/** How SQLite spells the forms that both databases share (`store/port/database.ts`). */
 
 /** A JSON array in a FROM; SQLite has one function for all kinds of elements. */
 const LISTS = /\b(?:numbers|texts|tuples)\(/g;

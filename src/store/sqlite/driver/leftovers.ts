@@ -6,7 +6,7 @@
  * Rows that shared a page with the erased row are still its neighbours. Each neighbour is grown so that it fills a page alone, so every
  * byte of those pages is written. It shrinks again in the same transaction, so no reader sees it.
  */
-import type { Database, ErasedColumns, Row, RowLayout, Statement } from '../../database.ts';
+import type { Database, ErasedColumns, Row, RowLayout, Statement } from '../../port/database.ts';
 
 // SQLite's file format, §1.6, for pages of 4096 bytes: the most bytes of a row that its own page holds, the fewest if the row does not
 // fit, and the bytes that an overflow page holds.

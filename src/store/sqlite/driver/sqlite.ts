@@ -6,8 +6,8 @@
  */
 import { setImmediate as atTurnsEnd } from 'node:timers';
 import { BYTES_WAITING_MAX, LISTS_HANDED_EARLY, LISTS_WAITING_MAX } from '../../../kernel/limits/database.ts';
-import type { Database, Parameters, Row, Statement, StatementResult, WriteTime } from '../../database.ts';
-import { DatabaseUnavailable } from '../../errors.ts';
+import type { Database, Parameters, Row, Statement, StatementResult, WriteTime } from '../../port/database.ts';
+import { DatabaseUnavailable } from '../../port/errors.ts';
 import {
   type Connection,
   createFileCheck,

@@ -7,8 +7,8 @@
 import { Worker } from 'node:worker_threads';
 import BetterSqlite3 from 'better-sqlite3';
 import { threadProgram } from '../../../kernel/assets.ts';
-import type { Row, SqlValue, Statement, StatementResult } from '../../database.ts';
-import { ConstraintViolation, DatabaseUnavailable, StaleWrite, type UnavailableReason } from '../../errors.ts';
+import type { Row, SqlValue, Statement, StatementResult } from '../../port/database.ts';
+import { ConstraintViolation, DatabaseUnavailable, StaleWrite, type UnavailableReason } from '../../port/errors.ts';
 import { type FileIdentities, parameterNames, valuesOf } from './connection.ts';
 import {
   answerList,

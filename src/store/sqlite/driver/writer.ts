@@ -12,8 +12,8 @@ import {
   COMMIT_STATEMENTS_MS,
   LISTS_PER_COMMIT,
 } from '../../../kernel/limits/database.ts';
-import type { Answer, Row, SqlValue, Statement, StatementResult, WriteTime } from '../../database.ts';
-import { StaleWrite } from '../../errors.ts';
+import type { Answer, Row, SqlValue, Statement, StatementResult, WriteTime } from '../../port/database.ts';
+import { StaleWrite } from '../../port/errors.ts';
 import {
   type Connection,
   type FileCheck,

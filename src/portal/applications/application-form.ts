@@ -1,0 +1,236 @@
+/** The fields of an application, and its registration with an existing user or a new service account. */
+import type { ApplicationInput, WithSecret } from '../../access/applications.ts';
+import { type Users, userReader } from '../../access/users.ts';
+import type { Application } from '../../domain/application.ts';
+import type { ApiProduct } from '../../domain/catalogue.ts';
+import type { User } from '../../domain/user.ts';
+import { type Html, html } from '../../http/html.ts';
+import { TOKEN_VALIDITY_MAX_SECONDS, TOKEN_VALIDITY_MIN_SECONDS } from '../../kernel/limits/limits.ts';
+import { Refusal, refuseField } from '../../kernel/refusal.ts';
+import type { PageCall } from '../frame/call.ts';
+import type { SharedPageDependencies } from '../frame/page.ts';
+import { scopeChoices } from '../parts/catalogue-choices.ts';
+import { type FormState, refusedForm } from '../parts/fields.ts';
+import { fieldGroup } from '../parts/form.ts';
+import { type Body, type FieldTable, type FormField, number, oneOf, text } from '../record/field-table.ts';
+import type { FormLayout } from '../record/record-pages.ts';
+import { userSuggestions } from '../users/user-suggestions.ts';
+
+export type ApplicationChoices = {
+  readonly users: readonly User[];
+  readonly products: readonly ApiProduct[];
+  /** Where the users are suggested; null in a customer's portal, where applications act as one service account. */
+  readonly suggestFrom: string | null;
+};
+
+/** `userId` holds the name of the user, which people know. */
+export function applicationFields(
+  before: Application | null,
+  { users, products, suggestFrom }: ApplicationChoices,
+): FieldTable {
+  const userId = suggestFrom === null ? {} : { userId: userField(before, users, suggestFrom) };
+  return {
+    name: text({
+      label: 'Name',
+      isRequired: true,
+      hint: 'For your colleagues, for example what the program does.',
+    }),
+    ...userId,
+    accessTokenValiditySeconds: number({
+      label: 'Token lifetime (seconds)',
+      title: 'Token lifetime',
+      isRequired: true,
+      min: TOKEN_VALIDITY_MIN_SECONDS,
+      max: TOKEN_VALIDITY_MAX_SECONDS,
+      hint: `${TOKEN_VALIDITY_MIN_SECONDS} to ${TOKEN_VALIDITY_MAX_SECONDS}. Revoking a token takes effect immediately, whatever its lifetime.`,
+    }),
+    scopes: {
+      title: 'Scopes',
+      draw: (state, name) => html`${scopeChoices(state, name, products)}`,
+      read: (sent, name) => sent.getAll(name),
+      fill: (value, name) => ({ [name]: value as readonly string[] }),
+    },
+    ...(before === null && suggestFrom !== null && account()),
+  };
+}
+
+function userField(before: Application | null, users: readonly User[], suggestFrom: string): FormField {
+  return text({
+    label: before === null ? 'User' : 'Acts as',
+    title: 'User',
+    isRequired: true,
+    isCode: true,
+    autocomplete: 'off',
+    placeholder: 'Search by name',
+    hint: 'The program can do what this user may do, within its scopes.',
+    suggestions: userSuggestions(users),
+    suggestFrom,
+  });
+}
+
+/** The account of a new application. Nothing is preselected: a person must decide whose rights a program has. */
+function account(): FieldTable {
+  return {
+    actsAs: oneOf({
+      label: 'Account',
+      choices: [
+        {
+          value: 'new',
+          label: 'A new service account',
+          hint: 'Recommended. Created for this application, with only the permissions that its scopes need. Nobody can sign in with it.',
+        },
+        {
+          value: 'existing',
+          label: 'An existing user',
+          hint: 'With the permissions and divisions of that user.',
+        },
+      ],
+    }),
+    accountName: text({
+      label: 'Service account',
+      isRequired: true,
+      isCode: true,
+      autocomplete: 'off',
+      madeFrom: 'name',
+      hint: 'Its name, as the audit log shows it.',
+    }),
+  };
+}
+
+/** The style sheet shows the field of the chosen account only. */
+export function applicationLayout({
+  before,
+  choices,
+  field,
+  group,
+}: FormLayout<Application, ApplicationChoices>): Html {
+  const isNew = before === null;
+  const actsAs =
+    isNew && choices.suggestFrom !== null
+      ? fieldGroup('Acts as', 'The program can do what this account may do, within its scopes.', [
+          field('actsAs'),
+          html`<div class="with-new">${field('accountName')}</div>`,
+          html`<div class="with-existing">${field('userId')}</div>`,
+        ])
+      : null;
+  return html`
+    ${group('Application', null, 'name', ...(isNew ? [] : ['userId']), 'accessTokenValiditySeconds')}
+    ${actsAs}
+    ${group('Scopes', 'What the program may do. Choose only what it needs.', 'scopes')}
+  `;
+}
+
+/** The API refuses a user id; the form has a user name. */
+export function refusedApplicationForm(typed: URLSearchParams, refusal: Refusal): FormState {
+  const isUnchosen = typed.has('accountName') && !typed.has('actsAs') && typed.get('userId') === '';
+  const details = refusal.details?.map(({ field, problem }) => {
+    if (field !== 'userId') return { field, problem };
+    return isUnchosen
+      ? { field: 'actsAs', problem: 'must be chosen: a new service account, or an existing user' }
+      : { field, problem: problem.replace('the id of', 'the name of') };
+  });
+  return refusedForm(typed, new Refusal(refusal.code, refusal.message, details === undefined ? {} : { details }));
+}
+
+/** Refuses a form without scopes: its tokens would allow nothing. An application that already has none may stay so. */
+export function requireScopes(body: Body, before: Application | null): void {
+  const isEmpty = Array.isArray(body.scopes) && body.scopes.length === 0;
+  if (isEmpty && before?.scopes.length !== 0)
+    throw refuseField('scopes', 'must be chosen: without a scope the program can do nothing');
+}
+
+/** Stands for the account of a new application until there is one. */
+export const ACCOUNT_TO_COME = '00000000-0000-7000-8000-000000000000';
+
+type Dependencies = Pick<SharedPageDependencies, 'services' | 'store'>;
+
+/**
+ * Registers the application. A new service account is deleted again if the application is refused. In a customer's portal the application
+ * acts as the customer's service account, which the first application makes.
+ */
+export async function registerApplication(
+  { services: { applications, users }, store }: Dependencies,
+  { form, acting }: PageCall,
+  input: ApplicationInput,
+): Promise<WithSecret> {
+  const isOfCustomer = store.customerId !== null;
+  if (!isOfCustomer && form.get('actsAs') !== 'new') return applications.create(input, acting);
+  const permissions = neededPermissions(await store.products.all(), input.scopes);
+  if (isOfCustomer) {
+    const userId = await serviceAccount(users, store, permissions, acting);
+    return applications.create({ ...input, userId }, acting);
+  }
+  const { customerId } = input;
+  const account = { customerId, userName: form.get('accountName')?.trim() ?? '', displayName: input.name, permissions };
+  const { id } = await namingAccount(async () =>
+    users.create(userReader.create({ ...account, role: 'service' }), acting),
+  );
+  try {
+    return await applications.create({ ...input, userId: id }, acting);
+  } catch (error) {
+    await users.remove(id, acting);
+    throw error;
+  }
+}
+
+/** Gives the customer's service account what a changed application needs, if the application acts as it. */
+export async function widenServiceAccount(
+  { services: { users }, store }: Dependencies,
+  { acting }: PageCall,
+  { userId }: Application,
+  scopes: readonly string[],
+): Promise<void> {
+  if (store.customerId === null) return;
+  const { userName } = await users.get(userId);
+  if (!ACCOUNT_NAMES.includes(userName)) return;
+  await serviceAccount(users, store, neededPermissions(await store.products.all(), scopes), acting);
+}
+
+function neededPermissions(products: readonly ApiProduct[], scopes: readonly string[]): string[] {
+  const rules = products.flatMap((product) => product.rules).filter(({ scope }) => scopes.includes(scope));
+  return [...new Set(rules.map(({ scope, permission = scope }) => permission))];
+}
+
+/** A person may have the first name. */
+const ACCOUNT_NAMES: readonly string[] = ['applications', 'applications-service', 'sallyport-applications'];
+
+/**
+ * The service account of the customer's applications, with these permissions besides those that it has. Wider permissions of the account
+ * give no other application more: each stays within its own scopes.
+ */
+async function serviceAccount(
+  users: Users,
+  store: Dependencies['store'],
+  permissions: readonly string[],
+  acting: PageCall['acting'],
+): Promise<string> {
+  for (const userName of ACCOUNT_NAMES) {
+    const known = await store.users.getByName(store.customerId, userName);
+    if (known === null) {
+      const account = { userName, displayName: 'Your applications', role: 'service', permissions: [...permissions] };
+      return (await users.create(userReader.create(account), acting)).id;
+    }
+    if (known.role !== 'service' || !known.active) continue;
+    const all = [...new Set([...known.permissions, ...permissions])];
+    if (all.length > known.permissions.length) await users.patch(known.id, { permissions: all }, acting);
+    return known.id;
+  }
+  throw new Refusal('conflict', 'the names for the account of applications are taken by other users');
+}
+
+/** Moves the problems of the account's name to the field that it was typed in. */
+async function namingAccount<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const taken = 'is already the name of a user: choose that user, or enter another name';
+    const all = error.details ?? [{ field: 'userName', problem: error.message }];
+    const details = all.map(({ field, problem }) =>
+      field === 'userName'
+        ? { field: 'accountName', problem: error.code === 'conflict' ? taken : problem }
+        : { field, problem },
+    );
+    throw new Refusal(error.code, error.message, { details });
+  }
+}

@@ -1,0 +1,151 @@
+/** The pages of applications: the programs that get tokens, with their credentials and tokens. */
+import { applicationReader } from '../../access/applications.ts';
+import type { Application } from '../../domain/application.ts';
+import { TOKEN_VALIDITY_DEFAULT_SECONDS } from '../../kernel/limits/limits.ts';
+import { TOKENS_COUNTED } from '../../kernel/limits/portal.ts';
+import { checkAll, refuseField } from '../../kernel/refusal.ts';
+import { attempted, pathId } from '../frame/call.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { confirmPage } from '../parts/form.ts';
+import { withQuery } from '../parts/list.ts';
+import { OPERATOR, productsForCustomers, withOwner } from '../record/owner.ts';
+import { recordForm } from '../record/record-form.ts';
+import { recordPages, removalPages } from '../record/record-pages.ts';
+import { suggestedUsers } from '../users/user-suggestions.ts';
+import {
+  ACCOUNT_TO_COME,
+  applicationFields,
+  applicationLayout,
+  refusedApplicationForm,
+  registerApplication,
+  requireScopes,
+  widenServiceAccount,
+} from './application-form.ts';
+import { applicationListPage, applicationView } from './application-views.ts';
+import { registeredResult, secretPages } from './secret-pages.ts';
+
+const LIST = { href: '/applications', label: 'Applications' };
+
+export function applicationPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
+  const { pages, results, services, store, publicUrl, offered } = dependencies;
+  const { applications } = services;
+  const entity = {
+    for: 'both' as const,
+    list: LIST,
+    noun: 'application',
+    nameOf: ({ name }: Application) => name,
+    administration: applications,
+  };
+  /** Text that is not a user name is passed on, so that it is refused together with all other problems. */
+  const userIdOf = async (customerId: string | null, userName: string): Promise<string> =>
+    (await store.users.getByName(customerId, userName))?.id ?? userName;
+
+  const switching = (verb: 'activate' | 'deactivate', done: string): PageRoute<'both'> =>
+    pages.page({
+      for: 'both',
+      method: 'POST',
+      path: `/applications/{id}/${verb}`,
+      role: 'administrator',
+      respond: async (call) => {
+        const { id } = await applications.get(pathId(call));
+        const active = verb === 'activate';
+        return attempted(`/applications/${id}`, done, () => applications.patch(id, { active }, call.acting));
+      },
+    });
+
+  return [
+    applicationListPage(dependencies),
+    ...recordPages(pages, {
+      ...entity,
+      reader: applicationReader,
+      owners: store,
+      choices: async (owner) => {
+        const [users, products] = await Promise.all([suggestedUsers(store, null, owner), store.products.all()]);
+        const isOfCustomer = store.customerId !== null;
+        return {
+          users,
+          products: owner === OPERATOR ? products : productsForCustomers(products, isOfCustomer ? offered() : null),
+          suggestFrom: isOfCustomer
+            ? null
+            : withQuery('/users/suggestions', new URLSearchParams(), { customer: owner }),
+        };
+      },
+      fields: applicationFields,
+      layout: applicationLayout,
+      refused: refusedApplicationForm,
+      shown: async (application) => ({
+        ...application,
+        userId: (await services.users.get(application.userId)).userName,
+      }),
+      adjust: async ({ actsAs, accountName, ...body }, before, call) => {
+        const { form } = call;
+        const isOfCustomer = store.customerId !== null;
+        const isChosen = before !== null || actsAs === 'existing';
+        const owner = before === null ? form.get('customerId') : before.customerId;
+        const isToCome = actsAs === 'new' || (isOfCustomer && before === null);
+        const userId = isToCome ? ACCOUNT_TO_COME : isChosen ? await userIdOf(owner, String(body.userId)) : '';
+        const adjusted = isOfCustomer && before !== null ? body : { ...body, userId };
+        const validate = () =>
+          before === null ? applicationReader.create(adjusted) : applicationReader.patch(adjusted);
+        await checkAll([
+          () => void validate(),
+          () => {
+            if (!isOfCustomer && userId === '') throw refuseField('userId', 'must be the name of a user');
+          },
+          () => requireScopes(body, before),
+        ]);
+        if (before !== null && Array.isArray(body.scopes))
+          await widenServiceAccount(dependencies, call, before, body.scopes as readonly string[]);
+        return adjusted;
+      },
+      creation: {
+        title: 'Register an application',
+        lead: 'The next page shows its client id and secret, with code that requests a token.',
+        submit: 'Register the application',
+        start: () => ({ accessTokenValiditySeconds: TOKEN_VALIDITY_DEFAULT_SECONDS }),
+        respond: (call, input) =>
+          results.once(call, async () => {
+            const made = await registerApplication(dependencies, call, input);
+            return registeredResult(made, publicUrl());
+          }),
+      },
+      change: { lead: 'Removing a scope takes effect immediately, also for tokens that already have it.' },
+    }),
+    ...secretPages(dependencies),
+    pages.view('/applications/{id}', 'both', async (call) => {
+      const application = await applications.get(pathId(call));
+      const [user, products, tokens] = await Promise.all([
+        store.users.get(application.userId),
+        store.products.all(),
+        store.tokens.inForce(application, call.now, TOKENS_COUNTED),
+      ]);
+      return withOwner(store, application, applicationView(call, application, { user, products, tokens }));
+    }),
+    switching('activate', 'The application is active and can request tokens. Earlier tokens stay revoked.'),
+    switching('deactivate', 'The application is inactive: it gets no tokens, and its tokens are refused.'),
+    ...pages.form(
+      '/applications/{id}/revoke-tokens',
+      'both',
+      recordForm({
+        administration: applications,
+        view: ({ csrf }, { id, name }, form) => {
+          const path = `/applications/${id}`;
+          return confirmPage({
+            title: `Revoke all tokens of ${name}?`,
+            crumbs: [LIST, { href: path, label: name }],
+            text: 'All its tokens are refused from the next call on. Its credentials stay valid, so it can request new tokens.',
+            ...{ form, csrf, action: `${path}/revoke-tokens`, submit: 'Revoke all tokens', cancel: path },
+          });
+        },
+        respond: async ({ acting }, { id }) => {
+          const done = 'All tokens are revoked.';
+          return attempted(`/applications/${id}`, done, () => applications.revokeTokens(id, acting));
+        },
+      }),
+    ),
+    ...removalPages(pages, entity, {
+      text: () =>
+        'Its credentials and tokens stop working immediately. This cannot be undone. The audit log keeps its entries. To keep the application for later, deactivate it instead.',
+    }),
+  ];
+}

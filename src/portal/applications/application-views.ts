@@ -1,0 +1,284 @@
+/** `/applications` and `/applications/{id}`: the programs that can get tokens, each with its scopes, its user and its credentials. */
+import { isAllowed, requireRightsOfApplication } from '../../access/containment.ts';
+import type { Application } from '../../domain/application.ts';
+import type { ApiProduct } from '../../domain/catalogue.ts';
+import type { User } from '../../domain/user.ts';
+import { type Html, html } from '../../http/html.ts';
+import type { TokensInForce } from '../../store/port/access.ts';
+import type { ApplicationListing } from '../../store/port/directory.ts';
+import type { PageCall, View } from '../frame/call.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { opens } from '../parts/catalogue-choices.ts';
+import { copyable, definitionList } from '../parts/details.ts';
+import { newForm, textField } from '../parts/fields.ts';
+import { actionButton, buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
+import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
+import { badge, notice, stateBadge, tags } from '../parts/mark.ts';
+import { countOf, relativeTime, spanText, time } from '../parts/text.ts';
+import { ownerFilter, ownerNames } from '../record/owner.ts';
+
+const PATH = '/applications';
+const SHOWN_SCOPES = 3;
+
+export function applicationListPage({ pages, store }: SharedPageDependencies): PageRoute<'both'> {
+  return pages.view(PATH, 'both', async (call) => {
+    const { query } = call;
+    const [text, scope, userId] = ['q', 'scope', 'user'].map((name) => query.get(name)?.trim() ?? '');
+    const owner = await ownerFilter(store, query);
+    const filter = { ...(text && { text }), ...(scope && { scope }), ...(userId && { userId }), ...owner.filter };
+    const { items, cursor, nextCursor } = await readListed(
+      query,
+      (before, limit) => store.registry.applications(filter, before, limit),
+      ({ application }) => application.id,
+    );
+    const state = newForm({ q: text, scope });
+    const ownerIn = await ownerNames(
+      store,
+      items.map(({ application }) => application),
+    );
+    return listView({
+      title: 'Applications',
+      lead: 'The programs that call your API. Each requests tokens with its client id and secret, and acts as a user.',
+      actions: [call.may('administrator') ? newButton(owner.newQuery) : null],
+      ...{ path: PATH, query, nextCursor },
+      filters: [
+        textField(state, { name: 'q', label: 'Name or client id', type: 'search' }),
+        textField(state, { name: 'scope', label: 'Scope', isCode: true, placeholder: 'orders:view' }),
+        ...(userId ? [html`<input type="hidden" name="user" value="${userId}">`] : []),
+        ...owner.fields,
+      ],
+      results: applicationTable(call, items, ownerIn, Object.keys(filter).length > 0 || cursor !== null),
+    });
+  });
+}
+
+function applicationTable(
+  call: PageCall,
+  listed: readonly ApplicationListing[],
+  ownerIn: Awaited<ReturnType<typeof ownerNames>>,
+  isFiltered: boolean,
+): Html {
+  return table({
+    caption: 'Applications',
+    columns: [
+      { label: 'Name and client id', kind: 'main' },
+      { label: 'Acts as' },
+      { label: 'Scopes' },
+      { label: 'Last used' },
+      { label: 'State' },
+    ],
+    rows: listed.map(({ application, userName, userActive }) => {
+      const { id, name, clientId, userId, scopes, lastUsedAt } = application;
+      const more = scopes.length - SHOWN_SCOPES;
+      return [
+        html`
+          <a href="${PATH}/${id}">${name}</a>
+          <span class="cell-hint">${copyable(clientId, 'client id', `${clientId.slice(0, 12)}…`)}</span>
+          ${ownerIn(application.customerId)}
+        `,
+        html`<a href="/users/${userId}" class="plain-link">${userName}</a>`,
+        scopes.length === 0
+          ? html`<span class="quiet">none</span>`
+          : html`
+            ${tags(scopes.slice(0, SHOWN_SCOPES))}
+            ${more > 0 ? html`<span class="cell-hint">and ${more} more</span>` : null}
+          `,
+        relativeTime(lastUsedAt, call.now),
+        html`<span class="badges">${applicationBadges(call.now, { ...application, userActive })}</span>`,
+      ];
+    }),
+    empty: isFiltered ? nothingFound(PATH, 'applications') : firstApplication(call),
+  });
+}
+
+/** Whether it can request tokens, and when its previous secret expires. */
+function applicationBadges(
+  now: number,
+  application: Pick<ApplicationListing['application'], 'active' | 'previousSecretExpiresAt'> & {
+    readonly userActive: boolean;
+  },
+): Html[] {
+  const { active, userActive, previousSecretExpiresAt } = application;
+  const overlaps = previousSecretExpiresAt !== null && previousSecretExpiresAt > now;
+  return [
+    active && !userActive ? badge('caution', 'user inactive') : stateBadge(active ? 'active' : 'inactive'),
+    ...(overlaps
+      ? [
+          html`
+            ${badge('info', 'two secrets', 'clock')}
+            ${' '}
+            <span class="cell-hint">the old one expires ${relativeTime(previousSecretExpiresAt, now)}</span>
+          `,
+        ]
+      : []),
+  ];
+}
+
+function firstApplication(call: PageCall): Html {
+  return emptyState({
+    title: 'Register your first application',
+    text: html`
+      <p>
+        Register an application for each program. It exchanges a client id and a secret for access tokens, and calls
+        your API with them.
+      </p>
+    `,
+    action: call.may('administrator') ? newButton() : html`<p class="quiet">An administrator can register one.</p>`,
+  });
+}
+
+function newButton(query = ''): Html {
+  return linkButton({ href: `${PATH}/new${query}`, label: 'Register an application', kind: 'primary', icon: 'plus' });
+}
+
+type Around = {
+  /** The account that the application acts as. */
+  readonly user: User | null;
+  readonly products: readonly ApiProduct[];
+  readonly tokens: TokensInForce;
+};
+
+export function applicationView(call: PageCall, application: Application, { user, products, tokens }: Around): View {
+  const { id, name, active } = application;
+  const userActive = user?.active === true;
+  const mayChange =
+    call.may('administrator') && isAllowed(() => requireRightsOfApplication(call.acting, application.scopes, user));
+  const verb = active ? 'deactivate' : 'activate';
+  const label = active ? 'Deactivate' : 'Activate';
+  const action = { action: `/applications/${id}/${verb}`, csrf: call.csrf, label, longLabel: `${label} ${name}` };
+  const content = html`
+    ${pageHeader({
+      title: name,
+      crumbs: [{ href: '/applications', label: 'Applications' }],
+      badges: applicationBadges(call.now, { ...application, userActive }),
+      actions: mayChange
+        ? [actionButton(action), linkButton({ href: `/applications/${id}/edit`, label: 'Change', icon: 'edit' })]
+        : [],
+    })}
+    ${call.may('administrator') && !mayChange ? notice({ tone: 'info', text: BEYOND }) : null}
+    ${
+      active && !userActive
+        ? notice({
+            tone: 'caution',
+            text: 'Its user is inactive, so it gets no tokens, and its tokens are refused.',
+          })
+        : null
+    }
+    ${credentials(call, application, tokens, mayChange)}
+    ${identity(application, user)}
+    ${scopeSection(application, user, products)}
+    ${mayChange ? removal(application) : null}
+  `;
+  return { title: name, content };
+}
+
+const BEYOND = 'This application has rights that you do not have, so you cannot change it.';
+
+function credentials(call: PageCall, application: Application, tokens: TokensInForce, mayChange: boolean): Html {
+  const { id, clientId, accessTokenValiditySeconds, secretCreatedAt, lastUsedAt } = application;
+  const until = application.previousSecretExpiresAt;
+  const actions = mayChange
+    ? [
+        linkButton({ href: `/applications/${id}/regenerate-secret`, label: 'New secret', icon: 'replay' }),
+        linkButton({ href: `/applications/${id}/revoke-tokens`, label: 'Revoke all tokens' }),
+      ]
+    : [];
+  return section({
+    title: 'Credentials',
+    actions,
+    content: definitionList([
+      ['Client id', copyable(clientId, 'client id')],
+      [
+        'Client secret',
+        html`created ${relativeTime(secretCreatedAt, call.now)}`,
+        'Shown once; only a hash is stored. If it is lost, create a new one.',
+      ],
+      ...(until !== null && until > call.now
+        ? [['Previous secret', html`valid until ${time(until)} (${relativeTime(until, call.now)})`] as const]
+        : []),
+      ['Token lifetime', spanText(accessTokenValiditySeconds * 1000)],
+      ['Last used', relativeTime(lastUsedAt, call.now), 'The last token request, or the last call with a token.'],
+      ['Valid tokens', tokensText(tokens, call.now)],
+    ]),
+  });
+}
+
+function tokensText({ count, newestAt, isWhole }: TokensInForce, now: number): Html {
+  if (newestAt === null) return html`<span class="quiet">${isWhole ? 'none' : 'none among the newest'}</span>`;
+  return html`
+    ${isWhole ? '' : 'at least '}${countOf(count, 'token')}, the newest issued ${relativeTime(newestAt, now)}
+  `;
+}
+
+function identity({ id, createdAt, updatedAt }: Application, user: User | null): Html {
+  return section({
+    title: 'Acts as',
+    content: definitionList([
+      [
+        'User',
+        user === null ? null : html`<a href="/users/${user.id}">${user.userName}</a>`,
+        'The program can do what this user may do, within its scopes.',
+      ],
+      ['Divisions', divisionsOf(user)],
+      ['Application id', copyable(id)],
+      ['Registered', time(createdAt)],
+      ['Changed', time(updatedAt)],
+    ]),
+  });
+}
+
+function divisionsOf(user: User | null): string | null {
+  const divisions = user?.constraints.divisions;
+  return divisions === undefined ? 'all' : divisions.join(', ') || 'none';
+}
+
+/** Each scope with the requests it allows, and whether the user has the permission that it needs too. */
+function scopeSection({ id, scopes }: Application, user: User | null, products: readonly ApiProduct[]): Html {
+  const may = new Set(user?.permissions ?? []);
+  const rows = scopes.map((scope) => {
+    const product = products.find((one) => one.scopes.some(({ name }) => name === scope));
+    const rules = product?.rules.filter((rule) => rule.scope === scope) ?? [];
+    const lacks = [...new Set(rules.map(({ permission = scope }) => permission))].filter((name) => !may.has(name));
+    return [
+      html`
+        <code>${scope}</code>
+        <span class="cell-hint">${product?.scopes.find(({ name }) => name === scope)?.description ?? ''}</span>
+      `,
+      product === undefined ? null : html`<a href="/products/${product.id}" class="plain-link">${product.name}</a>`,
+      product === undefined ? null : opens(product, scope),
+      lacks.length === 0
+        ? badge('positive', 'granted', 'check')
+        : html`${badge('caution', 'missing')} <span class="cell-hint">${lacks.join(', ')}</span>`,
+    ];
+  });
+  return section({
+    title: 'Scopes',
+    lead: 'What the program may do, and whether its user has the permission for it.',
+    isPlain: true,
+    content: table({
+      caption: 'Scopes of the application',
+      columns: [
+        { label: 'Scope', kind: 'main' },
+        { label: 'API product' },
+        { label: 'Opens' },
+        { label: 'Permission of the user' },
+      ],
+      rows,
+      empty: emptyState({
+        title: 'It has no scopes',
+        text: 'Without a scope the program can do nothing.',
+        action: linkButton({ href: `/applications/${id}/edit`, label: 'Choose scopes' }),
+      }),
+    }),
+  });
+}
+
+function removal({ id }: Application): Html {
+  return section({
+    title: 'Delete',
+    lead: 'Its credentials and tokens stop working immediately.',
+    content: buttonRow([
+      linkButton({ href: `/applications/${id}/delete`, label: 'Delete the application', icon: 'trash' }),
+    ]),
+  });
+}

@@ -1,0 +1,170 @@
+/** Client secrets: shown once when an application is registered and when its secret is replaced. */
+import { regenerateInput, type WithSecret } from '../../access/applications.ts';
+import type { Application } from '../../domain/application.ts';
+import { type Html, html } from '../../http/html.ts';
+import { TOKEN_PATH } from '../../http/routes/token.ts';
+import { SECRET_OVERLAP_MAX_SECONDS } from '../../kernel/limits/limits.ts';
+import { refuseField } from '../../kernel/refusal.ts';
+import { validate } from '../../kernel/validation.ts';
+import type { PageCall, View } from '../frame/call.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { type Result, resultOf } from '../frame/results.ts';
+import { codePanels, copyable, definitionList, secretBox } from '../parts/details.ts';
+import { checkbox, type FormState, radioGroup } from '../parts/fields.ts';
+import { form } from '../parts/form.ts';
+import { linkButton, pageHeader, section } from '../parts/header.ts';
+import { numberOf } from '../record/field-table.ts';
+import { recordForm } from '../record/record-form.ts';
+
+export function secretPages({
+  pages,
+  results,
+  services: { applications },
+  publicUrl,
+}: SharedPageDependencies): PageRoute<'both'>[] {
+  return pages.form(
+    '/applications/{id}/regenerate-secret',
+    'both',
+    recordForm({
+      administration: applications,
+      view: askView,
+      respond: (call) =>
+        results.once(call, async () => {
+          const overlapSeconds = numberOf(call.form, 'overlapSeconds');
+          if (overlapSeconds === undefined)
+            throw refuseField('overlapSeconds', 'must be chosen: immediately, or after an overlap');
+          const input = validate(regenerateInput, { overlapSeconds, revokeTokens: call.form.has('revokeTokens') });
+          const made = await applications.regenerateSecret(call.params.id ?? '', input, call.acting);
+          return secretResult(made, publicUrl());
+        }),
+    }),
+  );
+}
+
+/** The credentials of a new application, with examples. */
+export function registeredResult(made: WithSecret, publicUrl: string | null): Result {
+  return shownResult(made, publicUrl, `${made.application.name} is registered`);
+}
+
+function secretResult(made: WithSecret, publicUrl: string | null): Result {
+  return shownResult(made, publicUrl, `New secret of ${made.application.name}`);
+}
+
+function shownResult({ application, clientSecret }: WithSecret, publicUrl: string | null, title: string): Result {
+  const { id, name, clientId, scopes } = application;
+  const url = `${publicUrl ?? 'https://…'}${TOKEN_PATH}`;
+  const secret = {
+    label: 'Client secret',
+    value: clientSecret,
+    note: 'Copy it now into a secret store. It begins with sps_, so that secret scanners find it in source code.',
+    renewal: { href: `/applications/${id}/regenerate-secret`, label: 'create a new secret' },
+  };
+  return resultOf(
+    title,
+    (showing) =>
+      html`
+        ${pageHeader({
+          title,
+          crumbs: crumbsTo(application),
+          lead: 'Give both to the operator of the program. Only a hash of the secret is stored, so it cannot be shown again, only replaced.',
+          actions: [linkButton({ href: `/applications/${id}`, label: `Go to ${name}`, kind: 'primary' })],
+        })}
+        ${section({
+          title: 'Credentials',
+          content: html`
+            ${definitionList([['Client id', copyable(clientId, 'client id')]])}
+            ${secretBox(secret, showing)}
+          `,
+        })}
+        ${section({
+          title: 'Get a token',
+          lead: 'The program requests a token, uses it until it expires, and requests the next one.',
+          content: codePanels('Get a token', tokenExamples(url, clientId, scopes)),
+        })}
+      `,
+  );
+}
+
+/** Without the secret, because people copy examples into tickets. */
+function tokenExamples(url: string, clientId: string, scopes: readonly string[]): { label: string; code: string }[] {
+  const scope = scopes.slice(0, 3).join(' ');
+  return [
+    {
+      label: 'curl',
+      code: `curl ${url} -u '${clientId}:'"$CLIENT_SECRET" \\\n  -d grant_type=client_credentials -d scope='${scope}'`,
+    },
+    {
+      label: 'JavaScript',
+      code: `const response = await fetch('${url}', {
+  method: 'POST',
+  headers: { Authorization: 'Basic ' + btoa('${clientId}:' + process.env.CLIENT_SECRET) },
+  body: new URLSearchParams({ grant_type: 'client_credentials', scope: '${scope}' }),
+});
+const { access_token, expires_in } = await response.json();`,
+    },
+    {
+      label: 'Python',
+      code: `import base64, json, os, urllib.parse, urllib.request
+
+credentials = base64.b64encode(f'${clientId}:{os.environ["CLIENT_SECRET"]}'.encode()).decode()
+form = urllib.parse.urlencode({'grant_type': 'client_credentials', 'scope': '${scope}'}).encode()
+request = urllib.request.Request('${url}', form, {'Authorization': f'Basic {credentials}'})
+token = json.load(urllib.request.urlopen(request))['access_token']`,
+    },
+    {
+      label: 'JSON',
+      code: `POST ${TOKEN_PATH}
+Content-Type: application/json
+
+${JSON.stringify({ clientId, clientSecret: '…', grantType: 'client_credentials', scope }, null, 2)}`,
+    },
+  ];
+}
+
+const OVERLAPS = [
+  {
+    value: '0',
+    label: 'Immediately',
+    hint: 'The program fails until it has the new one. Choose this if the old one has leaked.',
+  },
+  { value: '3600', label: 'In an hour' },
+  { value: '86400', label: 'In a day', hint: 'Both secrets work until then.' },
+  { value: String(SECRET_OVERLAP_MAX_SECONDS), label: 'In a week' },
+];
+
+function askView({ csrf }: PageCall, application: Application, state: FormState): View {
+  const { id, name, previousSecretExpiresAt } = application;
+  const path = `/applications/${id}`;
+  const title = `New secret for ${name}`;
+  const content: Html = html`
+    ${pageHeader({
+      title,
+      crumbs: crumbsTo(application),
+      lead: `The new secret works immediately.${previousSecretExpiresAt === null ? '' : ' At most two secrets are valid at a time, so the previous one expires now.'}`,
+    })}
+    ${form({
+      action: `${path}/regenerate-secret`,
+      csrf,
+      form: state,
+      content: html`
+        ${radioGroup(state, { name: 'overlapSeconds', label: 'When the old secret expires', choices: OVERLAPS })}
+        ${checkbox(state, {
+          name: 'revokeTokens',
+          label: 'Revoke all tokens too',
+          hint: 'All tokens issued so far are refused from the next call on.',
+        })}
+      `,
+      submit: 'Create a new secret',
+      cancel: path,
+      labels: { overlapSeconds: 'When the old secret expires' },
+    })}
+  `;
+  return { title, content };
+}
+
+function crumbsTo({ id, name }: Application) {
+  return [
+    { href: '/applications', label: 'Applications' },
+    { href: `/applications/${id}`, label: name },
+  ];
+}

@@ -1,0 +1,286 @@
+/** The audit log: who changed what, and how. */
+import type { AuditAction } from '../../domain/audit.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
+import { isUuidV7 } from '../../kernel/ids.ts';
+import { isObject } from '../../kernel/validation.ts';
+import { type AuditFilter, type AuditRecord, OPERATOR_ACTOR } from '../../store/port/audit.ts';
+import type { Store } from '../../store/port/store.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { readInstant } from '../frame/query.ts';
+import { operatorName } from '../parts/brand.ts';
+import { copyable } from '../parts/details.ts';
+import { changesSummary, differences } from '../parts/differences.ts';
+import { type Choice, newForm, selectField, textField } from '../parts/fields.ts';
+import { emptyState, listView, nothingFound, readListed, table, withQuery } from '../parts/list.ts';
+import { time } from '../parts/text.ts';
+import { ownerFilter } from '../record/owner.ts';
+
+const PATH = '/audit';
+const NAMES = ['actor', 'action', 'target', 'since', 'until'] as const;
+const FILTERS = [...NAMES, 'customer'] as const;
+
+export function auditPages({ pages, store, hasPage }: SharedPageDependencies): PageRoute<'both'>[] {
+  return [
+    pages.view(PATH, 'both', async ({ query, brand }) => {
+      const owner = await ownerFilter(store, query);
+      const filter = { ...(await readFilter(query, store)), ...owner.filter };
+      const { items, nextCursor } = await readListed(
+        query,
+        (before, limit) => store.audit.list(before, limit, filter),
+        ({ id }) => id,
+      );
+      const linkOf = await readResourceLinks(
+        store,
+        items.flatMap(({ actor, target }) => [actor, target]),
+        hasPage,
+      );
+      const own = store.customerId;
+      const actorOf = own === null ? linkOf : actorsFor(linkOf, brand === null ? 'your provider' : operatorName(brand));
+      return listView({
+        title: 'Audit log',
+        lead: own === null ? LEAD : CUSTOMERS_LEAD,
+        ...{ path: PATH, query, nextCursor },
+        filters: [...filters(query), ...owner.fields],
+        layout: 'audit-list',
+        results: auditTable(items, { linkOf, actorOf }, query),
+      });
+    }),
+  ];
+}
+
+/** The actor may be a user name. `since` and `until` are in UTC. */
+async function readFilter(query: URLSearchParams, store: SharedPageDependencies['store']): Promise<AuditFilter> {
+  const [actor, action, target] = [query.get('actor')?.trim(), query.get('action'), query.get('target')?.trim()];
+  const since = readInstant(query, 'since');
+  const until = readInstant(query, 'until');
+  const user = actor ? await store.users.getByName(store.customerId, actor) : null;
+  return {
+    ...(actor && { actor: user === null ? actor : `user:${user.id}` }),
+    ...(action && { action }),
+    ...(target && { target }),
+    ...(since !== null && { since }),
+    ...(until !== null && { until }),
+  };
+}
+
+type Links = {
+  readonly linkOf: (reference: string) => ResourceLink;
+  readonly actorOf: (reference: string) => ResourceLink;
+};
+
+function auditTable(entries: readonly AuditRecord[], links: Links, query: URLSearchParams): Html {
+  const isFiltered = FILTERS.some((name) => (query.get(name) ?? '') !== '');
+  return table({
+    caption: 'Audit log',
+    columns: [
+      { label: 'When' },
+      { label: 'Who' },
+      { label: 'Did', kind: 'main' },
+      { label: 'To' },
+      { label: 'Changes' },
+    ],
+    rows: entries.map((entry) => row(entry, links, query)),
+    empty: isFiltered ? nothingFound(PATH, 'entries') : NOTHING_YET,
+  });
+}
+
+/** The actors as a customer sees them. The people of the operator have no name here. */
+function actorsFor(linkOf: (reference: string) => ResourceLink, operator: string): (reference: string) => ResourceLink {
+  const nobody = { kind: null, href: null };
+  return (actor) => {
+    const [kind = ''] = split(actor);
+    if (kind === 'portal-link') return { ...nobody, name: 'a portal link' };
+    if (actor === 'service') return { ...nobody, name: 'the service itself' };
+    return actor === OPERATOR_ACTOR ? { ...nobody, name: operator } : linkOf(actor);
+  };
+}
+
+const LEAD =
+  'Every change by a user, an application, a command or the service itself. Each entry has the hash of the previous one; secrets are masked.';
+const CUSTOMERS_LEAD = 'Every change to what is yours: who made it, when, and what changed. Secrets are masked.';
+const NOTHING_YET = emptyState({
+  title: 'Nothing has happened yet',
+  text: 'Every creation, change and deletion is recorded here.',
+});
+
+function row({ at, actor, action, target, changes }: AuditRecord, links: Links, query: URLSearchParams): Html[] {
+  const { linkOf, actorOf } = links;
+  const filtered = (name: string, value: string): string => withQuery(PATH, query, { [name]: value, cursor: null });
+  const who = actorOf(actor);
+  const details = html`${differences(changes)}<p class="cell-hint"><code>${action}</code> ${resourceId(target)}</p>`;
+  return [
+    time(at),
+    html`<a href="${filtered('actor', actor)}" class="plain-link"${attributes({ title: who.kind })}>${who.name}</a>`,
+    html`${entryText({ action, changes })}`,
+    resourceLink(linkOf(target)),
+    html`<details class="audit-changes"><summary>${changesSummary(changes)}</summary>${details}</details>`,
+  ];
+}
+
+function filters(query: URLSearchParams): Html[] {
+  const state = newForm(Object.fromEntries(NAMES.map((name) => [name, query.get(name)])));
+  return [
+    textField(state, { name: 'actor', label: 'Who', placeholder: 'User name or actor' }),
+    selectField(state, { name: 'action', label: 'Did', choices: actionChoices(state.value('action')) }),
+    textField(state, { name: 'target', label: 'To', placeholder: 'webhook:… or webhook' }),
+    textField(state, { name: 'since', label: 'From (UTC)', type: 'datetime-local' }),
+    textField(state, { name: 'until', label: 'Until (UTC)', type: 'datetime-local' }),
+  ];
+}
+
+const ACTIONS: Readonly<Record<AuditAction, string>> = {
+  'customer.create': 'Created the customer',
+  'customer.update': 'Changed the customer',
+  'customer.delete': 'Deleted the customer',
+  'customer.create-link': 'Made a portal link',
+  'customer.open-link': 'Opened a portal link',
+  'portal.update': 'Changed the look of the customers’ portal',
+  'user.create': 'Created the user',
+  'user.update': 'Changed the user',
+  'user.delete': 'Deleted the user',
+  'user.invite': 'Invited the user',
+  'user.set-password': 'Set the password',
+  'user.add-passkey': 'Added a passkey',
+  'user.remove-passkey': 'Removed a passkey',
+  'user.refuse-passkey': 'Refused a passkey, possibly a copy',
+  'user.sign-in': 'Signed in',
+  'user.sign-out': 'Signed out',
+  'user.sign-out-everywhere': 'Signed out everywhere',
+  'application.create': 'Created the application',
+  'application.update': 'Changed the application',
+  'application.delete': 'Deleted the application',
+  'application.regenerate-secret': 'Regenerated the secret',
+  'application.revoke-tokens': 'Revoked all tokens',
+  'product.create': 'Created the API product',
+  'product.update': 'Changed the API product',
+  'product.delete': 'Deleted the API product',
+  'endpoint.create': 'Created the endpoint',
+  'endpoint.update': 'Changed the endpoint',
+  'endpoint.delete': 'Deleted the endpoint',
+  'endpoint.verify': 'Verified the endpoint',
+  'endpoint.rotate-secret': 'Rotated the secret',
+  'endpoint.rotate-api-key': 'Rotated the API key',
+  'key.create': 'Created the key',
+  'key.update': 'Changed the key',
+  'key.delete': 'Deleted the key',
+  'event-type.create': 'Created the event type',
+  'event-type.update': 'Changed the event type',
+  'event-type.delete': 'Deleted the event type',
+  'webhook.create': 'Created the webhook',
+  'webhook.update': 'Changed the webhook',
+  'webhook.delete': 'Deleted the webhook',
+  'webhook.start': 'Started the webhook',
+  'webhook.stop': 'Stopped the webhook',
+  'webhook.replay': 'Replayed records of the webhook',
+  'delivery.replay': 'Replayed the delivery',
+  'event.erase': 'Requested the erasure of a person’s data',
+  'event.erase-done': 'Erased a person’s data',
+  'backup.download': 'Downloaded a backup',
+  'database.move': 'Moved to another database',
+  'database.restore': 'Restored a backup',
+  'master-key.rotate': 'Rotated the master key',
+};
+
+const TEXTS: ReadonlyMap<string, string> = new Map(Object.entries(ACTIONS));
+
+/** An unknown action is shown by its name. */
+function actionText(action: string): string {
+  return TEXTS.get(action) ?? action.replace('.', ': ').replaceAll('-', ' ');
+}
+
+/** What was done. A verification that failed is told apart: both have the same action. */
+export function entryText({ action, changes }: Pick<AuditRecord, 'action' | 'changes'>): string {
+  const verification = changes.lastVerification?.to;
+  const isFailed = action === 'endpoint.verify' && isObject(verification) && verification.verified === false;
+  return isFailed ? 'Tried to verify the endpoint: failed' : actionText(action);
+}
+
+/** The choices of the filter. `asked` is the action in the address, which may be a prefix such as `webhook.`. */
+function actionChoices(asked: string): readonly Choice[] {
+  const known = [...TEXTS].map(([value, label]) => ({ value, label }));
+  const other = asked === '' || TEXTS.has(asked) ? [] : [{ value: asked, label: asked }];
+  return [{ value: '', label: 'Anything' }, ...other, ...known];
+}
+
+export type ResourceLink = {
+  /** `user`, `application`, `webhook`…; null without an id, as for `service`. */
+  readonly kind: string | null;
+  /** Its name; the end of its id if it was deleted. */
+  readonly name: string;
+  readonly href: string | null;
+};
+
+type Source = { readonly path: string; name(store: Store, id: string): Promise<string | null> };
+
+const SOURCES: Readonly<Record<string, Source>> = {
+  customer: { path: '/customers', name: async (store, id) => (await store.customers.get(id))?.name ?? null },
+  user: { path: '/users', name: async (store, id) => (await store.users.get(id))?.userName ?? null },
+  application: { path: '/applications', name: async (store, id) => (await store.applications.get(id))?.name ?? null },
+  product: { path: '/products', name: async (store, id) => (await store.products.get(id))?.name ?? null },
+  endpoint: { path: '/endpoints', name: async (store, id) => (await store.endpoints.get(id))?.name ?? null },
+  key: { path: '/keys', name: async (store, id) => (await store.keys.get(id))?.name ?? null },
+  webhook: { path: '/webhooks', name: async (store, id) => (await store.webhooks.get(id))?.name ?? null },
+  'event-type': { path: '/event-types', name: async (store, id) => (await store.eventTypes.get(id))?.name ?? null },
+  delivery: { path: '/deliveries', name: async (_, id) => id },
+};
+
+const FIXED: Readonly<Record<string, string>> = {
+  service: 'Sallyport itself',
+  'command-line': 'the command line',
+  'embedding-program': 'the embedding program',
+};
+
+/** Reads each resource once. */
+export async function readResourceLinks(
+  store: Store,
+  references: Iterable<string>,
+  hasPage: (path: string) => boolean,
+): Promise<(reference: string) => ResourceLink> {
+  const distinct = [...new Set(references)];
+  const found = await Promise.all(
+    distinct.map(async (reference) => [reference, await readResourceLink(store, reference, hasPage)] as const),
+  );
+  const links = new Map(found);
+  return (reference) => links.get(reference) ?? unknown(reference);
+}
+
+/** Its kind, and its name as a link. */
+export function resourceLink({ kind, name, href }: ResourceLink): Html {
+  const label = href === null ? html`<span>${name}</span>` : html`<a href="${href}">${name}</a>`;
+  return kind === null
+    ? label
+    : html`<span class="resource"><span class="quiet">${kind.replaceAll('-', ' ')}</span> ${label}</span>`;
+}
+
+/** Its id, with a button that copies it. */
+export function resourceId(reference: string): Html {
+  const id = reference.slice(reference.indexOf(':') + 1);
+  return isUuidV7(id) ? copyable(id, 'id', `…${id.slice(-12)}`) : copyable(id);
+}
+
+async function readResourceLink(
+  store: Store,
+  reference: string,
+  hasPage: (path: string) => boolean,
+): Promise<ResourceLink> {
+  const [kind = '', id = ''] = split(reference);
+  const source = SOURCES[kind];
+  if (source === undefined || !isUuidV7(id)) return unknown(reference);
+  const name = await source.name(store, id);
+  const item = `${source.path}/{id}`;
+  return name === null
+    ? { kind, name: `…${id.slice(-12)} (deleted)`, href: null }
+    : { kind, name, href: hasPage(item) ? `${source.path}/${id}` : null };
+}
+
+function unknown(reference: string): ResourceLink {
+  const fixed = FIXED[reference];
+  if (fixed !== undefined) return { kind: null, name: fixed, href: null };
+  const [kind = '', id = ''] = split(reference);
+  return id === '' ? { kind: null, name: kind, href: null } : { kind, name: id, href: null };
+}
+
+function split(reference: string): readonly string[] {
+  const at = reference.indexOf(':');
+  return at === -1 ? [reference] : [reference.slice(0, at), reference.slice(at + 1)];
+}

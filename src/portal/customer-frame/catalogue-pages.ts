@@ -1,0 +1,119 @@
+/** The event catalogue in a customer's portal: the public event types by group, each with its sample, its schema and what arrives. */
+import type { EventType } from '../../domain/event.ts';
+import { eventCatalogue } from '../../events/catalogue.ts';
+import { type Html, html } from '../../http/html.ts';
+import { NO_USES, type Uses } from '../../store/port/directory.ts';
+import { eventTypeSections } from '../event-types/event-catalogue-pages.ts';
+import { eventTypeBadges } from '../event-types/event-type-pages.ts';
+import { type PageCall, pathId, type View } from '../frame/call.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { readText } from '../frame/query.ts';
+import { definitionList } from '../parts/details.ts';
+import { newForm, textField } from '../parts/fields.ts';
+import { linkButton, pageHeader, section } from '../parts/header.ts';
+import { emptyState, listView, nothingFound, table } from '../parts/list.ts';
+import { usesList } from '../record/record-pages.ts';
+import { sendSampleSection } from '../webhooks/sample-events.ts';
+
+const PATH = '/event-types';
+const TITLE = 'Event catalogue';
+
+export function customerCataloguePages(dependencies: SharedPageDependencies<'customers'>): PageRoute<'customers'>[] {
+  const { pages, services, store } = dependencies;
+  const usesOf = (names: readonly string[]) => store.uses.ofEventTypes(names, store.customerId);
+  return [
+    pages.view(PATH, 'customers', async (call) => {
+      const { query } = call;
+      const text = readText(query, 'q');
+      const all = eventCatalogue(await store.eventTypes.all(), 'public');
+      const shown = all.filter(({ name, description }) => fits(text, name, description));
+      const uses = await usesOf(shown.map(({ name }) => name));
+      const groups = [...Map.groupBy(shown, ({ group }) => group)];
+      const results = html`
+        ${groups.map(([group, types]) =>
+          section({
+            title: group ?? (groups.length === 1 ? 'Events' : 'Others'),
+            isPlain: true,
+            content: groupTable(group ?? 'Events', types, uses),
+          }),
+        )}
+        ${shown.length > 0 ? null : all.length === 0 ? NOTHING_YET : nothingFound(PATH, 'event types')}
+      `;
+      return listView({
+        title: TITLE,
+        lead: 'What happens here that you can be told of. A webhook subscribes to one type, to a category, or to all.',
+        ...{ path: PATH, query },
+        filters: all.length === 0 ? [] : [textField(newForm({ q: text }), FILTER)],
+        results,
+      });
+    }),
+    pages.view(`${PATH}/{id}`, 'customers', async (call) => {
+      const eventType = await services.eventTypes.get(pathId(call));
+      const uses = (await usesOf([eventType.name])).get(eventType.name) ?? NO_USES;
+      return eventTypeView(call, eventType, uses);
+    }),
+  ];
+}
+
+const FILTER = { name: 'q', label: 'Name or description', type: 'search' } as const;
+
+const NOTHING_YET = emptyState({
+  title: 'Nothing is published yet',
+  text: 'The types of events will be listed here.',
+});
+
+function fits(text: string | null, ...fields: readonly string[]): boolean {
+  return text === null || fields.some((field) => field.toLowerCase().includes(text.toLowerCase()));
+}
+
+function groupTable(caption: string, types: readonly EventType[], uses: ReadonlyMap<string, Uses>): Html {
+  return table({
+    caption,
+    columns: [{ label: 'Event', kind: 'main' }, { label: 'Rules' }, { label: 'Your webhooks that receive it' }],
+    rows: types.map((eventType) => [
+      html`
+        <a href="${PATH}/${eventType.id}"><code>${eventType.name}</code></a>
+        ${eventType.description === '' ? null : html`<span class="cell-hint">${eventType.description}</span>`}
+      `,
+      html`<span class="badges">${eventTypeBadges({ ...eventType, builtIn: false })}</span>`,
+      usesList(uses.get(eventType.name) ?? NO_USES, '/webhooks'),
+    ]),
+    empty: html``,
+  });
+}
+
+function eventTypeView(call: PageCall, eventType: EventType, uses: Uses): View {
+  const { name, description } = eventType;
+  const subscribe = linkButton({
+    href: `/webhooks/new?${new URLSearchParams({ event: name })}`,
+    label: 'Subscribe to it',
+    kind: 'primary',
+    icon: 'plus',
+  });
+  const content = html`
+    ${pageHeader({
+      title: name,
+      crumbs: [{ href: PATH, label: TITLE }],
+      badges: eventTypeBadges({ ...eventType, builtIn: false }),
+      lead: description === '' ? undefined : description,
+      actions: call.may('administrator') ? [subscribe] : [],
+    })}
+    ${section({
+      title: 'Your use',
+      content: definitionList([
+        ['Webhooks', usesList(uses, '/webhooks', 'None of your webhooks receives it.')],
+        ...(eventType.deprecated ? ([['Deprecated', 'It is still sent. Do not build on it any more.']] as const) : []),
+        ...(eventType.encryptionRequired
+          ? ([['Encryption', 'A webhook that receives it needs one of your PGP keys.']] as const)
+          : []),
+      ]),
+    })}
+    ${
+      eventType.sample !== null && uses.first.length > 0 && call.may('operator')
+        ? sendSampleSection(call.csrf, eventType, uses.first)
+        : null
+    }
+    ${eventTypeSections(eventType)}
+  `;
+  return { title: name, content };
+}

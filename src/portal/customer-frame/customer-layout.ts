@@ -1,0 +1,67 @@
+/**
+ * The layout of the customers' portal: the look of the operator around the pages of one customer. In a frame, tabs replace the side column.
+ */
+
+import { NO_THEME, type PortalTheme } from '../../domain/portal-theme.ts';
+import type { SignedIn } from '../../domain/user.ts';
+import { type Html, html } from '../../http/html.ts';
+import { type Frame, type FrameOf, MENU_BUTTON } from '../frame/layout.ts';
+import { type NavigationGroup, sideNavigation, tabNavigation } from '../frame/navigation.ts';
+import { brandMark, operatorName } from '../parts/brand.ts';
+import { icon } from '../parts/mark.ts';
+
+export const customerFrame: FrameOf = (session, { brand: look, frameAncestors, path }, groups) => {
+  const brand = look ?? NO_THEME;
+  const isFramed = frameAncestors.length > 0;
+  return {
+    className: 'customers',
+    brand: isFramed ? null : html`${MENU_BUTTON}<a class="brand" href="/">${brandMark(brand)}</a>`,
+    link: isFramed ? null : backLink(session, brand),
+    navigation: isFramed ? tabNavigation(groups, path) : sideNavigation(groups, path),
+    account: accountOf(session),
+    searched: 'Endpoints, webhooks, event types, applications, users, keys and deliveries.',
+  };
+};
+
+/** Where the portal link says that the visitor came from. */
+function backLink({ returnUrl }: SignedIn, brand: PortalTheme): Html | null {
+  if (returnUrl === null) return null;
+  const to = brand.name === null ? new URL(returnUrl).host : operatorName(brand);
+  return html`
+    <a class="back-link" href="${returnUrl}" rel="noreferrer" aria-label="Back to ${to}">
+      ${icon('previous')}
+      <span>Back to ${to}</span>
+    </a>
+  `;
+}
+
+/** A session that began with a link belongs to no user, so the customer's name stands for it. */
+function accountOf({ userId, displayName, userName, role, customerName }: SignedIn): Frame['account'] {
+  return userId === null
+    ? { name: customerName, detail: role, label: 'Your session' }
+    : { name: displayName ?? userName, detail: `${userName} · ${role} · ${customerName}`, label: 'Your account' };
+}
+
+/** The keys are those of the operator's portal. */
+export const CUSTOMER_NAVIGATION: readonly NavigationGroup[] = [
+  { label: null, items: [{ path: '/', label: 'Overview', icon: 'overview', key: 'o' }] },
+  {
+    label: 'Events',
+    items: [
+      { path: '/event-types', label: 'Event catalogue', icon: 'event', key: 't' },
+      { path: '/endpoints', label: 'Endpoints', icon: 'endpoint', key: 'e' },
+      { path: '/webhooks', label: 'Webhooks', icon: 'webhook', key: 'w' },
+      { path: '/deliveries', label: 'Deliveries', icon: 'delivery', key: 'd' },
+      { path: '/keys', label: 'Keys', icon: 'key', key: 'k' },
+    ],
+  },
+  {
+    label: 'Access',
+    items: [
+      { path: '/applications', label: 'Applications', icon: 'application', key: 'a' },
+      { path: '/users', label: 'Users', icon: 'user', key: 'u' },
+      { path: '/audit', label: 'Audit log', icon: 'audit', key: 'l' },
+      { path: '/usage', label: 'Usage', icon: 'usage', key: 'b' },
+    ],
+  },
+];

@@ -1,0 +1,62 @@
+/** How users of customers get in: a form a customer, and the page that follows a session without a way back (contract §8). */
+import { html } from '../../http/html.ts';
+import { isUuidV7 } from '../../kernel/ids.ts';
+import { FRAME_COOKIE, readCustomerVisit } from '../frame/cookies.ts';
+import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import { SESSION_ENDED_PATH, SIGN_IN_PATH } from '../frame/request-context.ts';
+import { brandMark } from '../parts/brand.ts';
+import { linkButton } from '../parts/header.ts';
+import { signInForms } from '../sign-in/sign-in-pages.ts';
+
+/** Stands for every id that no customer can have, so that the form tells nothing about ids. */
+const UNKNOWN = 'unknown';
+
+export function customerSignInPages(dependencies: PageDependencies): PageRoute<'anyone'>[] {
+  return [
+    ...signInForms(dependencies, {
+      path: `${SIGN_IN_PATH}/{customerId}`,
+      customerIdOf: ({ params }) => {
+        const id = params.customerId ?? '';
+        return isUuidV7(id) ? id : UNKNOWN;
+      },
+    }),
+    sessionEndedPage(dependencies),
+  ];
+}
+
+/** The script tells the page around a frame that the session has ended. */
+function sessionEndedPage({ pages }: PageDependencies): PageRoute<'anyone'> {
+  return pages.openPage({
+    method: 'GET',
+    path: SESSION_ENDED_PATH,
+    isForCustomers: true,
+    isFramable: true,
+    respond: async ({ cookieOf, brand, isFramed }) => {
+      const visit = readCustomerVisit(cookieOf);
+      // The link has set it, and it outlives the session.
+      const keepsCookies = !isFramed || cookieOf(FRAME_COOKIE) !== null;
+      const text = !keepsCookies
+        ? 'Its session needs a cookie, and this browser keeps none for a page inside another one. Open the portal in a window of its own, or use a newer browser.'
+        : isFramed
+          ? 'Load the page around this one again to go on.'
+          : 'Open this portal again from where you came from.';
+      const form =
+        isFramed || visit === null
+          ? null
+          : html`
+            <p class="quiet">Do you have an account of your own here?</p>
+            <p>${linkButton({ href: `${SIGN_IN_PATH}/${visit.customerId}`, label: 'Sign in' })}</p>
+          `;
+      const title = keepsCookies ? 'Your session has ended' : 'This browser cannot show the portal here';
+      const content = html`
+        <div class="sign-in" data-session-ended>
+          ${isFramed || brand === null ? null : html`<span class="brand">${brandMark(brand)}</span>`}
+          <h1>${title}</h1>
+          <p>${text}</p>
+          ${form}
+        </div>
+      `;
+      return { title, content, partial: content };
+    },
+  });
+}

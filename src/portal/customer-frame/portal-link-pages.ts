@@ -1,0 +1,71 @@
+/** Opens portal links (contract §8): the first visitor with the link gets a session in the customer's portal. */
+import type { NewSession, Sessions } from '../../access/sessions.ts';
+import { PORTAL_LINKS_PATH } from '../../customers/portal-links.ts';
+import { html } from '../../http/html.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import { isVisit } from '../frame/browser.ts';
+import type { OpenCall, View } from '../frame/call.ts';
+import {
+  clearCookie,
+  FRAME_COOKIE,
+  SESSION_COOKIE,
+  setCookie,
+  setCustomerVisit,
+  VISITOR_COOKIE,
+} from '../frame/cookies.ts';
+import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import { brandMark } from '../parts/brand.ts';
+import { visitorOf } from '../sign-in/sign-in-pages.ts';
+
+export function portalLinkPages({ pages, services }: PageDependencies): PageRoute<'anyone'>[] {
+  return [
+    pages.openPage({
+      method: 'GET',
+      path: `${PORTAL_LINKS_PATH}/{token}`,
+      isForCustomers: true,
+      // A link may be opened in a frame, and so may the page that says why it cannot be used.
+      isFramable: true,
+      respond: async (call) => {
+        const { request, params, isFramed } = call;
+        const token = params.token ?? '';
+        if (!isVisit(request)) throw new Refusal('not_found', 'a portal link is opened by a visit');
+        // Tries are not counted: nobody guesses 256 random bits, and a count would lock out the links of others behind the same address.
+        const begun = await services.portalLinks.open(token, visitorOf(call));
+        if (begun === null) return unusableView(call);
+        // A frame has cookies of its own. Elsewhere the cookie of an operator's session is overwritten, and nobody could end that session.
+        if (!isFramed) await endOperatorsSession(services.sessions, call.cookieOf);
+        const cookies = [
+          setCookie(SESSION_COOKIE, begun.token),
+          clearCookie(VISITOR_COOKIE),
+          ...(isFramed ? [setCookie(FRAME_COOKIE, '1')] : [visitOf(begun)]),
+        ];
+        return { redirect: '/', cookies };
+      },
+    }),
+  ];
+}
+
+async function endOperatorsSession(sessions: Sessions, cookieOf: OpenCall['cookieOf']): Promise<void> {
+  const token = cookieOf(SESSION_COOKIE);
+  const earlier = token === null ? null : await sessions.find(token, true);
+  if (earlier !== null && earlier.customerId === null) await sessions.signOut(earlier);
+}
+
+function visitOf({ session: { customerId } }: NewSession): string {
+  return setCustomerVisit({ by: 'link', customerId: customerId ?? '' });
+}
+
+/** Tells the page around a frame that it needs another link. The same for every reason. */
+function unusableView({ brand, isFramed }: OpenCall): View {
+  const title = 'This link cannot be used';
+  const mark = isFramed || brand === null ? null : html`<span class="brand">${brandMark(brand)}</span>`;
+  const again = isFramed ? 'Load the page around this one again.' : 'Open the portal again from where you came from.';
+  const content = html`
+    <div class="sign-in" data-session-ended>
+      ${mark}
+      <h1>${title}</h1>
+      <p>A link opens the portal once, and for a short time. ${again}</p>
+    </div>
+  `;
+  return { title, content, status: 404 };
+}

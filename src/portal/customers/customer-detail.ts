@@ -1,0 +1,302 @@
+/** `/customers/{id}`: how one customer is doing, and what it has. */
+
+import { type CustomerUsageView, readUsagePeriod } from '../../customers/usage.ts';
+import type { Customer } from '../../domain/customer.ts';
+import type { Delivery } from '../../domain/webhook.ts';
+import { type Html, html } from '../../http/html.ts';
+import { AILING_SHOWN, QUEUES_SHOWN } from '../../kernel/limits/portal.ts';
+import type { Series } from '../../observe/figures.ts';
+import type { AuditRecord } from '../../store/port/audit.ts';
+import type { Belongings } from '../../store/port/customers.ts';
+import type { Ailing, Backlog, DeadLetters } from '../../store/port/overview.ts';
+import type { Store } from '../../store/port/store.ts';
+import { entryText, type ResourceLink, readResourceLinks, resourceLink } from '../audit/audit-pages.ts';
+import type { PageCall, View } from '../frame/call.ts';
+import type { PageDependencies } from '../frame/page.ts';
+import { attentionSection } from '../overview/overview-pages.ts';
+import { copyable, definitionList, figures } from '../parts/details.ts';
+import { actionButton, buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
+import { table } from '../parts/list.ts';
+import { notice, stateBadge } from '../parts/mark.ts';
+import { countOf, countText, relativeTime, shareText, time } from '../parts/text.ts';
+import { usageSection } from './usage-pages.ts';
+
+/** Rows of each table on the page. The lists have the rest. */
+const SHOWN = 5;
+
+type Item = { readonly href: string; readonly name: string; readonly state: string; readonly note: string | Html };
+type Group = { readonly kind: keyof Belongings; readonly title: string; readonly items: readonly Item[] };
+
+type CustomerPage = {
+  readonly customer: Customer;
+  readonly counts: Belongings;
+  readonly groups: readonly Group[];
+  readonly series: Series;
+  readonly backlog: Backlog;
+  readonly dead: DeadLetters;
+  readonly ailing: readonly Ailing[];
+  readonly deliveries: readonly Delivery[];
+  readonly usage: CustomerUsageView;
+  readonly audit: readonly AuditRecord[];
+  readonly linkOf: (reference: string) => ResourceLink;
+};
+
+/** Reads the page over the customer's part of the service, which has nothing of others. */
+export async function readCustomerPage(
+  { ofCustomer, store: all, clock, hasPage }: PageDependencies,
+  customer: Customer,
+): Promise<CustomerPage> {
+  const { id } = customer;
+  const { store, figures: kept, services } = ofCustomer(id);
+  const [counts, groups, series, backlog, dead, ailing, deliveries, audit, usage] = await Promise.all([
+    all.customers.belongings([id]),
+    readGroups(store, clock()),
+    kept.series('day', 0),
+    store.overview.backlog(id, QUEUES_SHOWN),
+    store.overview.dead(id),
+    store.overview.ailing(id, AILING_SHOWN),
+    services.deliveries.list({}, null, SHOWN),
+    all.audit.list(null, SHOWN, { customerId: id }),
+    services.usage.ofCustomer(id, readUsagePeriod(new URLSearchParams(), clock())),
+  ]);
+  const linkOf = await readResourceLinks(
+    all,
+    audit.flatMap(({ actor, target }) => [actor, target]),
+    hasPage,
+  );
+  const none = { users: 0, applications: 0, endpoints: 0, keys: 0, webhooks: 0 };
+  return {
+    ...{ customer, groups, series, backlog, dead, ailing, audit, linkOf, usage },
+    counts: counts.get(id) ?? none,
+    deliveries: deliveries.items,
+  };
+}
+
+async function readGroups(store: Store, now: number): Promise<Group[]> {
+  const [endpoints, webhooks, applications, users, keys] = await Promise.all([
+    store.directory.endpoints({}, null, SHOWN),
+    store.directory.webhooks({}, null, SHOWN),
+    store.registry.applications({}, null, SHOWN),
+    store.registry.users({}, null, SHOWN),
+    store.keys.list('', SHOWN),
+  ]);
+  return [
+    {
+      ...{ kind: 'endpoints', title: 'Endpoints' },
+      items: endpoints.map(({ id, name, url, enabled }) => ({
+        ...{ href: `/endpoints/${id}`, name, note: url },
+        state: enabled ? 'enabled' : 'disabled',
+      })),
+    },
+    {
+      ...{ kind: 'webhooks', title: 'Webhooks' },
+      items: webhooks.map(({ webhook: { id, name, progress }, endpointName }) => ({
+        ...{
+          href: `/webhooks/${id}`,
+          name,
+          state: progress.state,
+          note: endpointName === null ? 'read by its reader (pull)' : `to ${endpointName}`,
+        },
+      })),
+    },
+    {
+      ...{ kind: 'applications', title: 'Applications' },
+      items: applications.map(({ application: { id, name, active, scopes } }) => ({
+        ...{ href: `/applications/${id}`, name, state: active ? 'active' : 'inactive' },
+        note: countOf(scopes.length, 'scope'),
+      })),
+    },
+    {
+      ...{ kind: 'users', title: 'Users' },
+      items: users.map(({ user: { id, userName, active, role } }) => ({
+        ...{ href: `/users/${id}`, name: userName, state: active ? 'active' : 'inactive', note: role },
+      })),
+    },
+    {
+      ...{ kind: 'keys', title: 'Keys' },
+      items: keys.map(({ id, name, algorithm, expiresAt }) => ({
+        ...{ href: `/keys/${id}`, name, note: algorithm },
+        state: expiresAt !== null && expiresAt <= now ? 'expired' : 'valid',
+      })),
+    },
+  ];
+}
+
+export function customerView(call: PageCall, page: CustomerPage): View {
+  const { customer, groups, counts } = page;
+  const { id, name, externalId, active } = customer;
+  const manages = call.may('administrator');
+  const content = html`
+    ${pageHeader({
+      title: name,
+      crumbs: [{ href: '/customers', label: 'Customers' }],
+      badges: [stateBadge(active ? 'active' : 'inactive')],
+      lead: externalId === null ? undefined : html`<code>${externalId}</code>`,
+      actions: manages ? actions(call, customer) : [],
+    })}
+    ${active ? null : SUSPENDED}
+    ${health(page)}
+    ${attentionSection({ ailing: page.ailing, expiring: [], now: call.now })}
+    <div class="columns">
+      ${groups.map((group) => groupSection(call, id, group, counts[group.kind]))}
+      ${account(customer)}
+    </div>
+    ${usageSection(page.usage, `/customers/${id}/usage`)}
+    ${deliverySection(id, page.deliveries, call.now)}
+    ${auditSection(id, page)}
+    ${manages ? removal(id, counts) : null}
+  `;
+  return { title: name, content };
+}
+
+const SUSPENDED = notice({
+  tone: 'caution',
+  title: 'This customer is suspended.',
+  text: 'Its webhooks are stopped and keep what waits. Its applications, its people and its portal links are refused.',
+});
+
+function actions({ csrf }: PageCall, { id, name, active }: Customer): (Html | null)[] {
+  const path = `/customers/${id}`;
+  if (!active) {
+    return [
+      linkButton({ href: `${path}/edit`, label: 'Change', icon: 'edit' }),
+      actionButton({
+        ...{ action: `${path}/activate`, csrf, label: 'Activate', longLabel: `Activate the customer ${name}` },
+        kind: 'primary',
+        icon: 'play',
+      }),
+    ];
+  }
+  return [
+    linkButton({ href: `${path}/suspend`, label: 'Suspend', icon: 'stop' }),
+    linkButton({ href: `${path}/edit`, label: 'Change', icon: 'edit' }),
+    linkButton({ href: `${path}/open`, label: 'Open the portal as this customer', icon: 'leave' }),
+    linkButton({ href: `${path}/portal-link`, label: 'Make a portal link', kind: 'primary', icon: 'send' }),
+  ];
+}
+
+function health({ customer: { id }, series, backlog, dead }: CustomerPage): Html {
+  const { delivered, attempts, failedAttempts, successRate } = series.total;
+  return figures([
+    { label: 'Delivered', value: countText(delivered), hint: 'in the last 24 hours' },
+    {
+      label: 'Success rate',
+      value: successRate === null ? '–' : shareText(successRate),
+      tone: successRate === null || successRate >= 0.99 ? 'neutral' : successRate >= 0.9 ? 'caution' : 'negative',
+      hint:
+        attempts === 0 ? 'No attempts yet' : `${countText(failedAttempts)} of ${countOf(attempts, 'attempt')} failed`,
+    },
+    {
+      label: 'Waiting',
+      value: countText(backlog.records),
+      href: `/deliveries?customer=${id}&state=pending`,
+      hint: `at ${countOf(backlog.webhooks, 'webhook')}`,
+    },
+    {
+      label: 'Dead',
+      value: `${countText(dead.records)}${dead.more ? '+' : ''}`,
+      href: `/deliveries?customer=${id}&state=dead`,
+      tone: dead.records > 0 ? 'negative' : 'neutral',
+      hint: dead.records > 0 ? 'kept until somebody sends them again' : 'No record was given up',
+    },
+  ]);
+}
+
+const ADD: Readonly<Record<keyof Belongings, string>> = {
+  endpoints: 'New endpoint',
+  webhooks: 'New webhook',
+  applications: 'Register an application',
+  users: 'Add a user',
+  keys: 'Import a key',
+};
+
+function groupSection(call: PageCall, id: string, { kind, title, items }: Group, count: number): Html {
+  const all = `/${kind}?customer=${id}`;
+  return section({
+    title,
+    isPlain: true,
+    actions: [
+      count > items.length
+        ? linkButton({ href: all, label: `All ${countText(count)}`, longLabel: `All ${countText(count)} ${kind}` })
+        : null,
+      call.may('administrator')
+        ? linkButton({ href: `/${kind}/new?customer=${id}`, label: ADD[kind], kind: 'quiet', icon: 'plus' })
+        : null,
+    ],
+    content: table({
+      caption: title,
+      columns: [{ label: 'Name', kind: 'main' }, { label: 'State' }],
+      rows: items.map(({ href, name, state, note }) => [
+        html`<a href="${href}">${name}</a><span class="cell-hint">${note}</span>`,
+        stateBadge(state),
+      ]),
+      empty: html`<p class="quiet">None yet.</p>`,
+    }),
+  });
+}
+
+function account({ id, metadata, createdAt, updatedAt }: Customer): Html {
+  return section({
+    title: 'The customer',
+    content: definitionList([
+      ['Customer id', copyable(id)],
+      ...Object.entries(metadata).map(([name, value]) => [name, value] as const),
+      ['Added', time(createdAt)],
+      ['Changed', time(updatedAt)],
+    ]),
+  });
+}
+
+function deliverySection(id: string, deliveries: readonly Delivery[], now: number): Html {
+  return section({
+    title: 'Recent deliveries',
+    isPlain: true,
+    actions: [linkButton({ href: `/deliveries?customer=${id}`, label: 'All deliveries' })],
+    content: table({
+      caption: 'Recent deliveries',
+      columns: [{ label: 'Event', kind: 'main' }, { label: 'Webhook' }, { label: 'State' }, { label: 'Published' }],
+      rows: deliveries.map((delivery) => [
+        html`<a href="/deliveries/${delivery.id}">${delivery.eventType}</a>`,
+        html`<a class="plain-link" href="/webhooks/${delivery.webhookId}">${delivery.webhookName}</a>`,
+        stateBadge(delivery.state),
+        relativeTime(delivery.createdAt, now),
+      ]),
+      empty: html`<p class="quiet">None yet.</p>`,
+    }),
+  });
+}
+
+function auditSection(id: string, { audit, linkOf }: CustomerPage): Html {
+  return section({
+    title: 'Audit log',
+    isPlain: true,
+    actions: [linkButton({ href: `/audit?customer=${id}`, label: 'All entries' })],
+    content: table({
+      caption: 'Audit log',
+      columns: [{ label: 'When' }, { label: 'Who' }, { label: 'Did', kind: 'main' }, { label: 'To' }],
+      rows: audit.map(({ at, actor, action, target, changes }) => [
+        time(at),
+        resourceLink(linkOf(actor)),
+        html`${entryText({ action, changes })}`,
+        resourceLink(linkOf(target)),
+      ]),
+      empty: html`<p class="quiet">None yet.</p>`,
+    }),
+  });
+}
+
+function removal(id: string, counts: Belongings): Html {
+  const has = Object.entries(counts).filter(([, count]) => count > 0);
+  return section({
+    title: 'Delete',
+    lead:
+      has.length === 0
+        ? 'Nothing belongs to this customer, so it can be deleted.'
+        : `Possible only while nothing belongs to the customer. It has ${has.map(([kind, count]) => `${count} ${count === 1 ? kind.slice(0, -1) : kind}`).join(', ')}.`,
+    content: buttonRow([
+      has.length === 0
+        ? linkButton({ href: `/customers/${id}/delete`, label: 'Delete the customer', icon: 'trash' })
+        : html`<p class="quiet">Suspend it to stop everything and keep it.</p>`,
+    ]),
+  });
+}

@@ -1,0 +1,257 @@
+/** The pages of customers in the operator's portal: the list, one customer, its forms, and suspending it. */
+
+import { customerReader } from '../../customers/customers.ts';
+import type { Customer } from '../../domain/customer.ts';
+import { html } from '../../http/html.ts';
+import { ENDPOINTS_LIMIT_DEFAULT, METADATA_PAIRS_MAX, WEBHOOKS_LIMIT_DEFAULT } from '../../kernel/limits/customers.ts';
+import type { Belongings } from '../../store/port/customers.ts';
+import { attempted, pathId, redirectTo, type View } from '../frame/call.ts';
+import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import { readChoice, readText } from '../frame/query.ts';
+import { newForm, selectField, textField } from '../parts/fields.ts';
+import { confirmPage } from '../parts/form.ts';
+import { linkButton } from '../parts/header.ts';
+import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
+import { stateBadge } from '../parts/mark.ts';
+import { countText, time } from '../parts/text.ts';
+import { type FieldTable, type FormField, number, rows, text } from '../record/field-table.ts';
+import { objectPatches } from '../record/json-field.ts';
+import { customerSuggestionPage } from '../record/owner.ts';
+import { recordForm } from '../record/record-form.ts';
+import { recordPages, removalPages } from '../record/record-pages.ts';
+import { customerView, readCustomerPage } from './customer-detail.ts';
+import { customerLinkPages } from './portal-link-forms.ts';
+
+const LIST = { href: '/customers', label: 'Customers' };
+
+export function customerPages(dependencies: PageDependencies): PageRoute<'operator'>[] {
+  const { pages, services } = dependencies;
+  const { customers } = services;
+  const entity = {
+    for: 'operator' as const,
+    list: LIST,
+    noun: 'customer',
+    nameOf: ({ name }: Customer) => name,
+    administration: customers,
+  };
+  return [
+    customerListPage(dependencies),
+    customerSuggestionPage(dependencies),
+    ...recordPages(pages, {
+      ...entity,
+      reader: customerReader,
+      choices: async () => null,
+      fields: () => CUSTOMER_FIELDS,
+      layout: ({ group, field }) =>
+        html`
+          ${group('The customer', null, 'name', 'externalId')}
+          ${field('metadata')}
+          ${group(
+            'Limits',
+            `Without a number, it can have ${ENDPOINTS_LIMIT_DEFAULT} endpoints, ${WEBHOOKS_LIMIT_DEFAULT} webhooks and any number of events. Nothing that is there already is taken away.`,
+            'limits.endpoints',
+            'limits.webhooks',
+            'limits.eventsPerSecond',
+          )}
+        `,
+      adjust: (body, before) => (before === null ? body : objectPatches(body, before, ['metadata'])),
+      creation: {
+        title: 'Add a customer',
+        lead: 'Its endpoints, webhooks, applications, keys and users are kept apart from those of all others.',
+        submit: 'Add the customer',
+        respond: async ({ acting }, input) => {
+          const { id, name } = await customers.create(input, acting);
+          return redirectTo(`/customers/${id}`, `${name} is added. Make a portal link to let it in.`);
+        },
+      },
+      change: {},
+    }),
+    pages.view('/customers/{id}', 'operator', async (call) => {
+      const customer = await customers.get(pathId(call));
+      return customerView(call, await readCustomerPage(dependencies, customer));
+    }),
+    ...customerLinkPages(dependencies),
+    ...suspendPages(dependencies),
+    pages.page({
+      for: 'operator',
+      method: 'POST',
+      path: '/customers/{id}/activate',
+      role: 'administrator',
+      respond: async (call) => {
+        const { id, name } = await customers.get(pathId(call));
+        const done = `${name} is active. Its webhooks that were stopped by the suspension run again.`;
+        return attempted(`/customers/${id}`, done, () => customers.patch(id, { active: true }, call.acting));
+      },
+    }),
+    ...removalPages(pages, entity, {
+      text: () =>
+        'Its portal links and sessions are deleted. This cannot be undone. The audit log keeps its entries. A customer with endpoints, webhooks, applications, keys or users cannot be deleted: suspend it instead.',
+    }),
+  ];
+}
+
+/** Asks first, because it stops everything of a customer at once. */
+function suspendPages({ pages, services: { customers }, store }: PageDependencies): PageRoute<'operator'>[] {
+  return pages.form(
+    '/customers/{id}/suspend',
+    'operator',
+    recordForm<Customer>({
+      administration: customers,
+      view: async ({ csrf }, { id, name }, form): Promise<View> => {
+        const path = `/customers/${id}`;
+        const count = (await store.customers.belongings([id])).get(id) ?? NOTHING;
+        return confirmPage({
+          title: `Suspend the customer ${name}?`,
+          crumbs: [LIST, { href: path, label: name }],
+          text: html`
+            <div class="prose">
+              <p>From the next moment on:</p>
+              <ul>
+                <li>
+                  its webhooks stop (${count.webhooks}) and keep what waits, also for events that are published
+                  meanwhile;
+                </li>
+                <li>its applications get no tokens, and their tokens are refused (${count.applications});</li>
+                <li>
+                  its people are signed out and cannot sign in (${count.users}), and its portal links and invitations
+                  cannot be opened.
+                </li>
+              </ul>
+              <p>
+                Nothing that it has set up is deleted. When you activate it again, its webhooks go on where they
+                stopped. Sessions, links, invitations and tokens have ended for good: its people sign in again, and
+                its applications get new tokens.
+              </p>
+            </div>
+          `,
+          ...{ form, csrf, action: `${path}/suspend`, submit: 'Suspend the customer', cancel: path },
+        });
+      },
+      respond: async ({ acting }, { id, name }) =>
+        attempted(`/customers/${id}`, `${name} is suspended.`, () => customers.patch(id, { active: false }, acting)),
+    }),
+  );
+}
+
+const NOTHING: Belongings = { users: 0, applications: 0, endpoints: 0, keys: 0, webhooks: 0 };
+
+const PAIRS = rows({
+  label: 'Metadata',
+  hint: `Pairs of text for your own use. The customer does not see them. At most ${METADATA_PAIRS_MAX}.`,
+  fields: [
+    { name: 'name', label: 'Name', placeholder: 'plan' },
+    { name: 'value', label: 'Value', placeholder: 'business' },
+  ],
+  spare: 2,
+  max: METADATA_PAIRS_MAX,
+});
+
+type Pair = Readonly<Record<string, string>>;
+
+/** An object in the API, rows in the form. */
+const METADATA: FormField = {
+  ...PAIRS,
+  read: (sent, name) =>
+    Object.fromEntries((PAIRS.read(sent, name) as Pair[]).map((pair) => [pair.name ?? '', pair.value ?? ''])),
+  fill: (value, name) =>
+    PAIRS.fill(
+      Object.entries((value ?? {}) as Pair).map(([key, text]) => ({ name: key, value: text })),
+      name,
+    ),
+};
+
+const CUSTOMER_FIELDS: FieldTable = {
+  name: text({ label: 'Name', isRequired: true, placeholder: 'Acme', hint: 'The customer sees it in its portal.' }),
+  externalId: text({
+    label: 'External id',
+    isCode: true,
+    autocomplete: 'off',
+    placeholder: 'cus_4711',
+    hint: 'Your own id of the customer. Events can name it as customerExternalId.',
+  }),
+  metadata: METADATA,
+  'limits.endpoints': number({ label: 'Most endpoints', title: 'Endpoints', min: 0 }),
+  'limits.webhooks': number({ label: 'Most webhooks', title: 'Webhooks', min: 0 }),
+  'limits.eventsPerSecond': number({ label: 'Events per second', min: 1 }),
+};
+
+const STATES = ['active', 'inactive'] as const;
+
+function customerListPage({ pages, store }: PageDependencies): PageRoute<'operator'> {
+  return pages.view(LIST.href, 'operator', async (call) => {
+    const { query } = call;
+    const wanted = readText(query, 'q');
+    const state = readChoice(query, 'state', STATES);
+    const search = { ...(wanted !== null && { text: wanted }), ...(state !== null && { active: state === 'active' }) };
+    const { items, cursor, nextCursor } = await readListed(
+      query,
+      (before, limit) => store.customers.search(search, before, limit),
+      ({ id }) => id,
+    );
+    const counts = await store.customers.belongings(items.map(({ id }) => id));
+    const isFiltered = wanted !== null || state !== null || cursor !== null;
+    const isEmpty = items.length === 0 && !isFiltered;
+    const form = newForm({ q: wanted, state });
+    const look = linkButton({ href: '/settings/customers-portal', label: 'Look of their portal', icon: 'settings' });
+    return listView({
+      title: 'Customers',
+      lead: 'Whom you serve. Each has endpoints, webhooks, applications and users of its own, and a portal to manage them.',
+      actions: [look, call.may('administrator') && !isEmpty ? addButton() : null],
+      ...{ path: LIST.href, query, nextCursor },
+      filters: isEmpty
+        ? []
+        : [
+            textField(form, { name: 'q', label: 'Name or id', type: 'search' }),
+            selectField(form, {
+              name: 'state',
+              label: 'State',
+              choices: [{ value: '', label: 'Any' }, ...STATES.map((value) => ({ value, label: value }))],
+            }),
+          ],
+      results: table({
+        caption: 'Customers',
+        columns: [
+          { label: 'Name and external id', kind: 'main' },
+          { label: 'State' },
+          { label: 'Endpoints', kind: 'number' },
+          { label: 'Webhooks', kind: 'number' },
+          { label: 'Applications', kind: 'number' },
+          { label: 'Users', kind: 'number' },
+          { label: 'Added' },
+        ],
+        rows: items.map(({ id, name, externalId, active, createdAt }) => {
+          const { endpoints, webhooks, applications, users } = counts.get(id) ?? NOTHING;
+          return [
+            html`
+              <a href="${LIST.href}/${id}">${name}</a>
+              ${externalId === null ? null : html`<span class="cell-hint"><code>${externalId}</code></span>`}
+            `,
+            html`<span class="badges">${stateBadge(active ? 'active' : 'inactive')}</span>`,
+            ...[endpoints, webhooks, applications, users].map((count) =>
+              count === 0 ? html`<span class="quiet">0</span>` : countText(count),
+            ),
+            time(createdAt),
+          ];
+        }),
+        empty: isFiltered
+          ? nothingFound(LIST.href, 'customers')
+          : emptyState({
+              title: 'Add your first customer',
+              text: html`
+                <p>
+                  A customer manages its own endpoints, webhooks and applications in a portal, and sees nothing of
+                  others. You let it in with a link from your own product, or in a frame there.
+                </p>
+              `,
+              action: call.may('administrator')
+                ? addButton()
+                : html`<p class="quiet">An administrator can add one.</p>`,
+            }),
+      }),
+    });
+  });
+}
+
+function addButton() {
+  return linkButton({ href: `${LIST.href}/new`, label: 'Add a customer', kind: 'primary', icon: 'plus' });
+}

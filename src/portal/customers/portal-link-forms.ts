@@ -1,0 +1,201 @@
+/** The operator's forms about the portal of a customer: make a link for it, and open it. */
+
+import { PORTAL_LINKS_PATH, portalLinkInput } from '../../customers/portal-links.ts';
+import type { Customer } from '../../domain/customer.ts';
+import { type Html, html } from '../../http/html.ts';
+import {
+  LINK_SESSION_DEFAULT_SECONDS,
+  LINK_SESSION_MAX_SECONDS,
+  LINK_SESSION_MIN_SECONDS,
+  PORTAL_LINK_DEFAULT_SECONDS,
+  PORTAL_LINK_MAX_SECONDS,
+  PORTAL_LINK_MIN_SECONDS,
+} from '../../kernel/limits/customers.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import { validate } from '../../kernel/validation.ts';
+import { type PageCall, pathId, refusedTo, type View } from '../frame/call.ts';
+import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import { type Result, resultOf } from '../frame/results.ts';
+import { secretBox } from '../parts/details.ts';
+import { type FormState, refusedForm } from '../parts/fields.ts';
+import { fieldGroup } from '../parts/form.ts';
+import { linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
+import { notice } from '../parts/mark.ts';
+import { relativeTime } from '../parts/text.ts';
+import { fillForm, number, oneOf, readForm, text, titlesOf } from '../record/field-table.ts';
+import { formView } from '../record/record-pages.ts';
+
+export function customerLinkPages(dependencies: PageDependencies): PageRoute<'operator'>[] {
+  return [...linkFormPages(dependencies), ...openPages(dependencies)];
+}
+
+function linkFormPages({ pages, results, services, publicUrl }: PageDependencies): PageRoute<'operator'>[] {
+  const { customers, portalLinks } = services;
+  const show = async (call: PageCall, state: FormState): Promise<View> =>
+    linkForm(call, await customers.get(pathId(call)), state);
+  return pages.form('/customers/{id}/portal-link', 'operator', {
+    show: (call) => show(call, fillForm(LINK_FIELDS, LINK_DEFAULTS)),
+    respond: async (call) => {
+      const customer = await customers.get(pathId(call));
+      const url = publicUrl();
+      if (url === null) throw new Refusal('unavailable', 'SALLYPORT_PUBLIC_URL is not set, and the link needs it');
+      const input = validate(portalLinkInput, readForm(LINK_FIELDS, call.form));
+      return results.once(call, async () => {
+        const { token, expiresAt } = await portalLinks.create(customer.id, input, call.acting);
+        return madeResult(call, customer, { link: `${url}${PORTAL_LINKS_PATH}/${token}`, expiresAt });
+      });
+    },
+    invalid: (call, refusal) => show(call, refusedForm(call.form, refusal)),
+  });
+}
+
+const LINK_FIELDS = {
+  role: oneOf({
+    label: 'Role',
+    choices: [
+      { value: 'administrator', label: 'Administrator', hint: 'Manages everything of this customer.' },
+      { value: 'viewer', label: 'Viewer', hint: 'Sees everything of this customer, changes nothing.' },
+    ],
+  }),
+  expiresInSeconds: number({
+    label: 'The link can be opened for (seconds)',
+    title: 'Life time of the link',
+    isRequired: true,
+    ...{ min: PORTAL_LINK_MIN_SECONDS, max: PORTAL_LINK_MAX_SECONDS },
+    hint: `${PORTAL_LINK_MIN_SECONDS} to ${PORTAL_LINK_MAX_SECONDS}, and once.`,
+  }),
+  sessionSeconds: number({
+    label: 'The session lasts (seconds)',
+    title: 'Life time of the session',
+    isRequired: true,
+    ...{ min: LINK_SESSION_MIN_SECONDS, max: LINK_SESSION_MAX_SECONDS },
+    hint: `${LINK_SESSION_MIN_SECONDS} to ${LINK_SESSION_MAX_SECONDS}, however much it is used.`,
+  }),
+  returnUrl: text({
+    label: 'Return URL',
+    type: 'url',
+    isCode: true,
+    placeholder: 'https://shop.example/settings',
+    hint: 'A page of your product. The portal links back to it, and signing out leads there.',
+  }),
+};
+
+const LINK_DEFAULTS = {
+  role: 'administrator',
+  expiresInSeconds: PORTAL_LINK_DEFAULT_SECONDS,
+  sessionSeconds: LINK_SESSION_DEFAULT_SECONDS,
+};
+
+function crumbsTo({ id, name }: Customer) {
+  return [
+    { href: '/customers', label: 'Customers' },
+    { href: `/customers/${id}`, label: name },
+  ];
+}
+
+function linkForm({ csrf }: PageCall, customer: Customer, state: FormState): View {
+  const path = `/customers/${customer.id}`;
+  const field = (name: keyof typeof LINK_FIELDS): Html => LINK_FIELDS[name].draw(state, name);
+  return formView({
+    title: 'Make a portal link',
+    crumbs: crumbsTo(customer),
+    lead: `Whoever opens it is in the portal of ${customer.name}, without a password. Your product makes such links with POST /customers/{id}/portal-links.`,
+    ...{ csrf, state, action: `${path}/portal-link`, submit: 'Make the link', cancel: path },
+    content: html`
+      ${field('role')}
+      ${fieldGroup('Times', null, [field('expiresInSeconds'), field('sessionSeconds')])}
+      ${fieldGroup('Way back', null, [field('returnUrl')])}
+    `,
+    titles: titlesOf(LINK_FIELDS),
+  });
+}
+
+function madeResult(
+  { now }: PageCall,
+  customer: Customer,
+  { link, expiresAt }: { readonly link: string; readonly expiresAt: number },
+): Result {
+  const path = `/customers/${customer.id}`;
+  const title = `Portal link for ${customer.name}`;
+  const secret = {
+    label: 'Portal link',
+    value: link,
+    note: 'Whoever opens it acts for this customer. Send it over a private channel.',
+    renewal: { href: `${path}/portal-link`, label: 'make another link' },
+  };
+  return resultOf(
+    title,
+    (showing) =>
+      html`
+        ${pageHeader({
+          title,
+          crumbs: crumbsTo(customer),
+          actions: [linkButton({ href: path, label: `Back to ${customer.name}`, kind: 'primary' })],
+        })}
+        ${section({
+          title: 'The link',
+          content: html`
+            ${secretBox(secret, showing)}
+            ${notice({ tone: 'info', text: html`It works once and expires ${relativeTime(expiresAt, now)}.` })}
+          `,
+        })}
+      `,
+  );
+}
+
+/** Long enough for the redirect that opens it. */
+const OPENED_SECONDS = PORTAL_LINK_MIN_SECONDS;
+
+function openPages({ pages, services, publicUrl }: PageDependencies): PageRoute<'operator'>[] {
+  const { customers, portalLinks } = services;
+  return pages.form('/customers/{id}/open', 'operator', {
+    show: async (call) => openView(call, await customers.get(pathId(call))),
+    respond: async (call) => {
+      const { id } = await customers.get(pathId(call));
+      const url = publicUrl();
+      const input = {
+        role: 'administrator',
+        expiresInSeconds: OPENED_SECONDS,
+        sessionSeconds: LINK_SESSION_DEFAULT_SECONDS,
+        returnUrl: url === null ? null : `${url}/customers/${id}`,
+      } as const;
+      const { token } = await portalLinks.create(id, input, call.acting);
+      return { redirect: `${PORTAL_LINKS_PATH}/${token}` };
+    },
+    invalid: async (call, refusal) =>
+      refusal.code === 'invalid_state' ? refusedTo(`/customers/${pathId(call)}`, refusal.message) : null,
+  });
+}
+
+function openView({ csrf }: PageCall, customer: Customer): View {
+  const { id, name } = customer;
+  const title = `Open the portal as ${name}?`;
+  const path = `/customers/${id}`;
+  const content = html`
+    ${pageHeader({ title, crumbs: crumbsTo(customer) })}
+    <div class="section confirm">
+      <div class="section-body">
+        ${notice({
+          tone: 'caution',
+          title: 'It replaces your session in this browser.',
+          text: html`
+            You act as an administrator of ${name}, and are signed out here. To keep your session,
+            <a href="${path}/portal-link">make a portal link</a> and open it in a private window.
+          `,
+        })}
+        <p>
+          The audit log of both records that you opened it, and what you change. Signing out leads back to this
+          customer’s page, where you sign in again.
+        </p>
+        <form method="post" action="${path}/open" target="_blank" class="form">
+          ${csrf}
+          <div class="buttons form-buttons">
+            ${submitButton({ label: 'Open in a new window', icon: 'leave' })}
+            ${linkButton({ href: path, label: 'Cancel' })}
+          </div>
+        </form>
+      </div>
+    </div>
+  `;
+  return { title, content };
+}

@@ -1,0 +1,272 @@
+/** What customers use, and their limits: by day of one customer, in the operator's and in its own portal, and the sums of all of them. */
+import {
+  type CustomerUsageView,
+  type ListedUsageView,
+  readUsagePeriod,
+  type UsagePeriod,
+  type UsageReads,
+} from '../../customers/usage.ts';
+import { type Html, html } from '../../http/html.ts';
+import { csvReply } from '../../http/routes/usage.ts';
+import { PAGE_DEFAULT } from '../../kernel/limits/limits.ts';
+import { DAY_MS, dayOf, USAGE_COUNTS, type Usage } from '../../store/port/usage.ts';
+import { type PageCall, pathId, type Raw, type View } from '../frame/call.ts';
+import type { PageDependencies, PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { definitionList, figures } from '../parts/details.ts';
+import { linkButton, pageHeader, section, tabs } from '../parts/header.ts';
+import { emptyState, listResults, table, withQuery } from '../parts/list.ts';
+import { notice } from '../parts/mark.ts';
+import { countText, sizeText } from '../parts/text.ts';
+
+const PATH = '/usage';
+
+/** `/usage` with the sums of all customers, and `/customers/{id}/usage` of one. */
+export function usagePages({
+  pages,
+  services: { usage, customers },
+  hasPage,
+}: PageDependencies): PageRoute<'operator'>[] {
+  const of = '/customers/{id}/usage';
+  return [
+    pages.view(PATH, 'operator', (call) => allView(usage, call)),
+    pages.view(`${PATH}.csv`, 'operator', async ({ query, now }) => {
+      const period = readUsagePeriod(query, now);
+      return download(await usage.csv({ ...period, by: 'day', customerId: null }), period);
+    }),
+    pages.view(of, 'operator', async (call) => {
+      const { id, name } = await customers.get(pathId(call));
+      const used = await usage.ofCustomer(id, readUsagePeriod(call.query, call.now));
+      const crumbs = hasPage('/customers/{id}')
+        ? [
+            { href: '/customers', label: 'Customers' },
+            { href: `/customers/${id}`, label: name },
+          ]
+        : [{ href: PATH, label: 'Usage' }];
+      return oneView(call, used, { title: `Usage of ${name}`, path: `/customers/${id}/usage`, crumbs });
+    }),
+    pages.view(`${of}.csv`, 'operator', (call) => downloadOne(usage, pathId(call), call)),
+  ];
+}
+
+/** `/usage` in the portal of a customer. */
+export function ownUsagePages({
+  pages,
+  store,
+  services: { usage },
+}: SharedPageDependencies<'customers'>): PageRoute<'customers'>[] {
+  const own = store.customerId ?? '';
+  return [
+    pages.view(PATH, 'customers', async (call) =>
+      oneView(call, await usage.ofCustomer(own, readUsagePeriod(call.query, call.now)), {
+        ...{ title: 'Usage', path: PATH, crumbs: [] },
+      }),
+    ),
+    pages.view(`${PATH}.csv`, 'customers', (call) => downloadOne(usage, own, call)),
+  ];
+}
+
+async function downloadOne(usage: UsageReads, customerId: string, { query, now }: PageCall): Promise<Raw> {
+  const period = readUsagePeriod(query, now);
+  return download(await usage.csv({ ...period, by: 'day', customerId }), period);
+}
+
+function download(csv: string, period: UsagePeriod): Raw {
+  return { reply: csvReply(csv, period) };
+}
+
+type Place = {
+  readonly title: string;
+  readonly path: string;
+  readonly crumbs: readonly { readonly href: string; readonly label: string }[];
+};
+
+function oneView({ query, now }: PageCall, used: CustomerUsageView, { title, path, crumbs }: Place): View {
+  const content = html`
+    ${pageHeader({
+      title,
+      lead: 'Days begin and end in UTC.',
+      crumbs,
+      actions: [csvButton(path, used)],
+    })}
+    ${periodTabs(path, query, used, now)}
+    ${usageFigures(used.total)}
+    ${limitsSection(used)}
+    ${daysSection(used)}
+  `;
+  return { title, content };
+}
+
+async function allView(usage: UsageReads, { query, now }: PageCall): Promise<View> {
+  const period = readUsagePeriod(query, now);
+  const asked = { cursor: query.get('cursor'), limit: PAGE_DEFAULT };
+  const { items, nextCursor } = await usage.list({ ...period, by: 'customer', customerId: null }, asked);
+  const results = listResults({ path: PATH, query, nextCursor, results: customersTable(items, period) });
+  const content = html`
+    ${pageHeader({
+      title: 'Usage',
+      lead: 'What each customer used in the period. Days begin and end in UTC.',
+      actions: [csvButton(PATH, period)],
+    })}
+    ${periodTabs(PATH, query, period, now)}
+    <div id="results" class="results">${results}</div>
+  `;
+  return { title: 'Usage', content };
+}
+
+function csvButton(path: string, { since, until }: UsagePeriod): Html {
+  return linkButton({ href: `${path}.csv?${new URLSearchParams({ since, until })}`, label: 'Download as CSV' });
+}
+
+/** A section for the page of a customer, with the last 30 days. `path`: the page with all of it. */
+export function usageSection(used: CustomerUsageView, path: string): Html {
+  return section({
+    title: 'Usage',
+    lead: `From ${used.since} to ${used.until}`,
+    actions: [linkButton({ href: path, label: 'All usage' })],
+    content: html`${bars(used, 'events')}${definitionList(limitEntries(used))}`,
+  });
+}
+
+function usageFigures(total: Usage): Html {
+  const { events, deliveries, attempts, failures, bytes, tokens } = total;
+  return figures([
+    { label: 'Events', value: countText(events), hint: 'published' },
+    { label: 'Deliveries', value: countText(deliveries), hint: 'records delivered' },
+    {
+      label: 'Failures',
+      value: countText(failures),
+      hint: `of ${countText(attempts)} attempts`,
+      tone: failures > 0 ? 'caution' : 'neutral',
+    },
+    { label: 'Sent', value: sizeText(bytes), hint: 'bodies that receivers answered' },
+    { label: 'Tokens', value: countText(tokens), hint: 'issued to applications' },
+  ]);
+}
+
+/** Says too when nothing more can be added. */
+function limitsSection(used: CustomerUsageView): Html {
+  const full = (['endpoints', 'webhooks'] as const).filter((name) => {
+    const { count, limit } = used.limits[name];
+    return count >= limit;
+  });
+  const warning =
+    full.length === 0
+      ? null
+      : notice({ tone: 'caution', text: `The limit of ${full.join(' and ')} is reached: no more can be created.` });
+  return section({ title: 'Limits', content: html`${warning}${definitionList(limitEntries(used))}` });
+}
+
+function limitEntries({ limits: { endpoints, webhooks, eventsPerSecond } }: CustomerUsageView) {
+  return [
+    ['Endpoints', limitText(endpoints)],
+    ['Webhooks', limitText(webhooks)],
+    ['Events a second', eventsPerSecond === null ? 'no limit' : `at most ${countText(eventsPerSecond)}`],
+  ] as const;
+}
+
+function limitText({ count, limit }: CustomerUsageView['limits']['endpoints']): string {
+  return `${countText(count)} of at most ${countText(limit)}`;
+}
+
+const LABELS: Readonly<Record<keyof Usage, string>> = {
+  events: 'Events',
+  deliveries: 'Deliveries',
+  attempts: 'Attempts',
+  failures: 'Failures',
+  bytes: 'Sent',
+  tokens: 'Tokens',
+};
+
+const COLUMNS = USAGE_COUNTS.map((name) => ({ label: LABELS[name], kind: 'number' as const }));
+
+function counts(usage: Usage): string[] {
+  return USAGE_COUNTS.map((name) => (name === 'bytes' ? sizeText(usage.bytes) : countText(usage[name])));
+}
+
+function daysSection(used: CustomerUsageView): Html {
+  const rows = used.items.filter((item) => USAGE_COUNTS.some((name) => item[name] > 0)).toReversed();
+  return section({
+    title: 'By day',
+    isPlain: true,
+    content: html`
+      ${rows.length === 0 ? null : html`${bars(used, 'events')}${bars(used, 'deliveries')}`}
+      ${table({
+        caption: 'Usage by day',
+        columns: [{ label: 'Day', kind: 'main' }, ...COLUMNS],
+        rows: rows.map((item) => [html`<time datetime="${item.day}">${item.day}</time>`, ...counts(item)]),
+        empty: emptyState({ title: 'Nothing was used', text: 'Days with usage are listed here.' }),
+      })}
+    `,
+  });
+}
+
+function customersTable(items: readonly ListedUsageView[], { since, until }: UsagePeriod): Html {
+  const query = new URLSearchParams({ since, until });
+  return table({
+    caption: 'Usage by customer',
+    columns: [{ label: 'Customer', kind: 'main' }, ...COLUMNS],
+    rows: items.map((item) => [customerCell(item, `${query}`), ...counts(item)]),
+    empty: emptyState({ title: 'Nothing was used', text: 'Customers with usage in the period are listed here.' }),
+  });
+}
+
+function customerCell({ customerId, customerName, customerExternalId }: ListedUsageView, query: string): Html {
+  if (customerId === null) return html`You<span class="cell-hint">what no customer owns</span>`;
+  const hint = customerExternalId ?? customerId;
+  if (customerName === null) return html`A deleted customer<span class="cell-hint">${hint}</span>`;
+  return html`
+    <a href="/customers/${customerId}/usage?${query}">${customerName}</a>
+    <span class="cell-hint">${hint}</span>
+  `;
+}
+
+const BAR_WIDTH = 10;
+const BARS_HEIGHT = 80;
+
+/** One bar for each day; nothing if all are zero. The table beside it has the same numbers. */
+function bars(
+  { items, total }: Pick<CustomerUsageView, 'items' | 'total'>,
+  name: 'events' | 'deliveries',
+): Html | null {
+  if (total[name] === 0) return null;
+  const most = Math.max(...items.map((item) => item[name]));
+  const drawn = items.map((item, at) => {
+    const height = Math.round((item[name] / most) * BARS_HEIGHT);
+    return html`
+      <rect x="${at * BAR_WIDTH + 1}" y="${BARS_HEIGHT - height}" width="${BAR_WIDTH - 2}" height="${height}">
+        <title>${item.day}: ${countText(item[name])}</title>
+      </rect>
+    `;
+  });
+  const label = `${LABELS[name]} by day, at most ${countText(most)}`;
+  return html`
+    <figure class="usage-bars">
+      <figcaption>${label}</figcaption>
+      <svg viewBox="0 0 ${items.length * BAR_WIDTH} ${BARS_HEIGHT}" preserveAspectRatio="none" aria-hidden="true">
+        ${drawn}
+      </svg>
+    </figure>
+  `;
+}
+
+/** Links to the same page with another period. */
+function periodTabs(path: string, query: URLSearchParams, { since, until }: UsagePeriod, now: number): Html {
+  const today = dayOf(now);
+  const ago = (days: number): string => dayOf(now - days * DAY_MS);
+  const month = `${today.slice(0, 7)}-01`;
+  const monthBefore = dayOf(Date.parse(month) - DAY_MS);
+  const periods = [
+    { label: 'Last 30 days', since: ago(29), until: today },
+    { label: 'This month', since: month, until: today },
+    { label: 'Last month', since: `${monthBefore.slice(0, 7)}-01`, until: monthBefore },
+    { label: 'Last 12 months', since: ago(364), until: today },
+  ];
+  return tabs(
+    'Period',
+    periods.map((one) => ({
+      href: withQuery(path, query, { since: one.since, until: one.until, cursor: null }),
+      label: one.label,
+      isCurrent: one.since === since && one.until === until,
+    })),
+  );
+}

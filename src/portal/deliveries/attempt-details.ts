@@ -1,0 +1,159 @@
+/** One attempt of a delivery: request, response, timings, and advice after a failure. */
+import type { AttemptRecord } from '../../domain/batch.ts';
+import { adviceFor, type ErrorClass, type Timings } from '../../domain/outcome.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
+import { RESPONSE_KEPT_BYTES } from '../../kernel/limits/limits.ts';
+import { codeBlock, type Moment } from '../parts/details.ts';
+import { badge } from '../parts/mark.ts';
+import { countOf, sentence, spanText } from '../parts/text.ts';
+
+/** An attempt in the timeline. `url` is the present URL of the endpoint, or null. The last attempt is expanded. */
+export function attemptMoment(attempt: AttemptRecord, url: string | null, isUnfolded: boolean): Moment {
+  const { startedAt, attemptNumber, errorClass } = attempt;
+  return {
+    id: `attempt-${attempt.id}`,
+    at: startedAt,
+    tone: errorClass === null ? 'positive' : 'negative',
+    title: html`Attempt ${attemptNumber} ${outcomeBadge(attempt)}`,
+    text: html`
+      ${errorClass === null ? null : failure(attempt, errorClass as ErrorClass)}
+      <details class="attempt"${isUnfolded ? html` open` : null}>
+        <summary>${summaryOf(attempt)}</summary>
+        ${attemptDetails(attempt, url)}
+      </details>
+    `,
+  };
+}
+
+/** `200`, or the class of the error. */
+export function outcomeBadge({
+  responseStatus,
+  errorClass,
+}: Pick<AttemptRecord, 'responseStatus' | 'errorClass'>): Html {
+  if (errorClass === null) return badge('positive', String(responseStatus), 'check');
+  const text =
+    errorClass === 'http_status' && responseStatus !== null ? String(responseStatus) : errorClass.replaceAll('_', ' ');
+  return badge('negative', text);
+}
+
+function failure({ errorMessage, responseStatus, responseHeaders }: AttemptRecord, errorClass: ErrorClass): Html {
+  const isRedirect = responseStatus !== null && responseStatus >= 300 && responseStatus < 400;
+  const location = isRedirect ? responseHeaders?.location : undefined;
+  const target = location === undefined ? null : html` The redirect leads to <code>${location}</code>.`;
+  return html`
+    <p>
+      <strong>${sentence(errorMessage ?? errorClass)}</strong>
+      ${' '}
+      ${adviceFor(errorClass, responseStatus, errorMessage)}
+      ${target}
+    </p>
+  `;
+}
+
+function summaryOf({ firstOffset, lastOffset, timings: { totalMs } }: AttemptRecord): Html {
+  const records = firstOffset === null || lastOffset === null ? 0 : lastOffset - firstOffset + 1;
+  const together =
+    records > 1 ? `with ${countOf(records - 1, 'other record')} (#${firstOffset} to #${lastOffset})` : 'alone';
+  return html`Sent ${together}${totalMs === null ? null : `, ${spanText(totalMs)}`}`;
+}
+
+/** The request, the response and the timings. */
+export function attemptDetails(attempt: AttemptRecord, url: string | null): Html {
+  const { timings, errorClass, responseProblem } = attempt;
+  const drawn = waterfall(timings, errorClass);
+  const problem =
+    responseProblem === null
+      ? null
+      : html`<p class="quiet">The status counts, but something is wrong with the response: ${responseProblem}.</p>`;
+  return html`
+    <div class="stack">
+      ${drawn}
+      ${problem}
+      ${errorClass === null ? null : html`<p class="quiet">Error class <code>${errorClass}</code></p>`}
+      <div class="columns">
+        ${codeBlock({ code: requestText(attempt, url), label: 'Request headers (secrets masked)', isWrapped: true })}
+        ${responseBlock(attempt)}
+      </div>
+    </div>
+  `;
+}
+
+function requestText({ requestHeaders }: AttemptRecord, url: string | null): string {
+  const lines = headerLines(requestHeaders);
+  if (url === null) return lines.join('\n');
+  const { pathname, search, host } = new URL(url);
+  return [`POST ${pathname}${search}`, `host: ${host}`, ...lines].join('\n');
+}
+
+function responseBlock({ responseStatus, responseHeaders, responseBody }: AttemptRecord): Html {
+  if (responseStatus === null) return html`<p class="quiet">No response.</p>`;
+  if (responseHeaders === null) {
+    return html`<p class="quiet">Status ${responseStatus}. The response was erased together with the data.</p>`;
+  }
+  const body = responseBody === null ? '' : Buffer.from(responseBody).toString('utf8');
+  const isCut = responseBody !== null && responseBody.byteLength >= RESPONSE_KEPT_BYTES;
+  const head = [String(responseStatus), ...headerLines(responseHeaders)].join('\n');
+  const label = isCut ? 'Response (first 4 KiB of the body)' : 'Response';
+  return codeBlock({ code: body === '' ? `${head}\n\n(no body)` : `${head}\n\n${body}`, label, isWrapped: true });
+}
+
+function headerLines(headers: Readonly<Record<string, string>>): string[] {
+  return Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+}
+
+type Step = { readonly name: string; readonly kind: string; readonly ms: number };
+
+const STEPS: readonly (readonly [key: Exclude<keyof Timings, 'totalMs'>, name: string, kind: string])[] = [
+  ['dnsMs', 'DNS', 'dns'],
+  ['connectMs', 'Connect', 'connect'],
+  ['tlsMs', 'TLS', 'tls'],
+  ['firstByteMs', 'First byte', 'wait'],
+];
+
+/** Null if no step was reached. Steps that a reused connection did not need are omitted. The TLS step is red if TLS failed. */
+export function waterfall(timings: Timings, errorClass: string | null = null): Html | null {
+  const { totalMs } = timings;
+  const steps = stepsOf(timings, errorClass?.startsWith('tls') === true);
+  if (totalMs === null && steps.length === 0) return null;
+  const known = steps.reduce((sum, { ms }) => sum + ms, 0);
+  const total = Math.max(totalMs ?? known, known, 1);
+  let from = 0;
+  const rows = steps.map((step) => {
+    const made = bar(step, from, total);
+    from += step.ms;
+    return made;
+  });
+  // The rest: waiting for a free connection, and reading the body.
+  const rest = total - known;
+  if (steps.length > 0 && rest > total / 50) rows.push(bar({ name: 'Other', kind: 'rest', ms: rest }, from, total));
+  return html`
+    <div class="waterfall">
+      <ol>${rows}</ol>
+      <p class="waterfall-total"><span>Total</span><span>${spanText(totalMs ?? known)}</span></p>
+    </div>
+  `;
+}
+
+function stepsOf(timings: Timings, hasTlsFailed: boolean): Step[] {
+  return STEPS.flatMap(([key, name, kind]) => {
+    const ms = timings[key];
+    return ms === null ? [] : [{ name, kind: kind === 'tls' && hasTlsFailed ? 'failed' : kind, ms }];
+  });
+}
+
+/** In thousandths of the whole. The shortest step still shows as a line. */
+function bar({ name, kind, ms }: Step, from: number, total: number): Html {
+  const x = Math.round((from / total) * 1000);
+  const width = Math.max(Math.round((ms / total) * 1000), 4);
+  const rect = attributes({ x: Math.min(x, 996), y: 0, width, height: 10, class: `waterfall-${kind}` });
+  return html`
+    <li>
+      <span>${name}</span>
+      <svg viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true" focusable="false">
+        <rect class="waterfall-track" width="1000" height="10"/>
+        <rect${rect}/>
+      </svg>
+      <span>${spanText(ms)}</span>
+    </li>
+  `;
+}

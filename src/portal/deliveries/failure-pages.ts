@@ -1,0 +1,125 @@
+/** `/deliveries/failures`: failing deliveries grouped by webhook and cause. It is live, and the dead ones of a group can be sent again. */
+import { STATUS_CODES } from 'node:http';
+import { adviceFor, type ErrorClass } from '../../domain/outcome.ts';
+import { type Html, html } from '../../http/html.ts';
+import { FAILURES_EXAMINED_MAX } from '../../kernel/limits/log.ts';
+import { FAILURES_EVERY_MS } from '../../kernel/limits/portal.ts';
+import type { FailureGroup, Failures } from '../../store/port/deliveries.ts';
+import type { PageCall } from '../frame/call.ts';
+import { liveContent } from '../frame/live-content.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { readText } from '../frame/query.ts';
+import { linkButton } from '../parts/header.ts';
+import { emptyState, listResults, listView, table, withQuery } from '../parts/list.ts';
+import { badge } from '../parts/mark.ts';
+import { countText, relativeTime } from '../parts/text.ts';
+import { DELIVERIES_PATH, deliveryTabs } from './delivery-list.ts';
+import { readScope, scopeFields } from './delivery-scope.ts';
+
+const PATH = `${DELIVERIES_PATH}/failures`;
+const STREAM = `${PATH}/changes`;
+
+export function deliveryFailurePages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
+  const { pages, store, feed, clock } = dependencies;
+  const read = async (query: URLSearchParams): Promise<Failures> =>
+    store.deliveries.failures((await readScope(dependencies, query)).numbers);
+  return [
+    pages.view(PATH, 'both', async (call) => {
+      const { query } = call;
+      const scope = await readScope(dependencies, query);
+      const { fields } = await scopeFields(store, scope);
+      return listView({
+        ...{ title: 'Failures', lead: LEAD, above: deliveryTabs('failures') },
+        filters: fields,
+        stream: withQuery(STREAM, query, {}),
+        ...resultsOf(call, await store.deliveries.failures(scope.numbers)),
+      });
+    }),
+    pages.stream(STREAM, 'both', async (call) => {
+      const webhookId = readText(call.query, 'webhook');
+      // A refusal comes before the stream.
+      await readScope(dependencies, call.query);
+      const readLive = async () => {
+        const failures = await read(call.query);
+        const now = clock();
+        const content = (): Html => listResults(resultsOf({ ...call, now }, failures));
+        return { version: JSON.stringify(failures), content };
+      };
+      return liveContent(feed, webhookId, call.signal, readLive, { everyMs: FAILURES_EVERY_MS });
+    }),
+  ];
+}
+
+const LEAD = 'Deliveries that failed, by webhook and by the outcome of their last attempt.';
+
+function resultsOf(call: PageCall, { groups, isWhole }: Failures) {
+  const shown = table({
+    caption: 'Failures by cause',
+    columns: [
+      { label: 'Cause', kind: 'main' },
+      { label: 'Webhook' },
+      { label: 'Dead', kind: 'number' },
+      { label: 'Retrying', kind: 'number' },
+      { label: 'First and last' },
+      ...(call.may('operator') ? [{ label: 'Action', kind: 'actions' as const }] : []),
+    ],
+    rows: groups.map((group) => row(group, call)),
+    rowIds: groups.map(({ webhookId, cause }) => `failures-${webhookId}-${cause}`),
+    empty: NO_FAILURES,
+  });
+  const note = isWhole
+    ? null
+    : html`
+      <p class="quiet">
+        Only the newest ${countText(FAILURES_EXAMINED_MAX)} failing batches were counted. Choose a webhook to count
+        more of its failures.
+      </p>
+    `;
+  return { path: PATH, query: call.query, results: html`${shown}${note}` };
+}
+
+function row({ webhookId, webhookName, cause, dead, retrying, firstAt, lastAt }: FailureGroup, call: PageCall): Html[] {
+  const { now } = call;
+  const listed = (state: 'dead' | 'pending', count: number): Html => {
+    if (count === 0) return html`0`;
+    const query = new URLSearchParams({ webhook: webhookId, state, response: cause });
+    return html`<a href="${DELIVERIES_PATH}?${query.toString()}">${countText(count)}</a>`;
+  };
+  return [
+    html`${badge('negative', causeText(cause))}<span class="cell-hint">${causeAdvice(cause)}</span>`,
+    html`<a href="/webhooks/${webhookId}">${webhookName}</a>`,
+    listed('dead', dead),
+    listed('pending', retrying),
+    html`
+      ${relativeTime(firstAt, now)}
+      ${firstAt === lastAt ? null : html`<span class="cell-hint failure-last">last ${relativeTime(lastAt, now)}</span>`}
+    `,
+    ...(call.may('operator') ? [dead === 0 ? html`` : replayLink(webhookId, webhookName, cause)] : []),
+  ];
+}
+
+/** Leads to the page that counts the deliveries and asks first. */
+function replayLink(webhookId: string, webhookName: string, cause: string): Html {
+  const query = new URLSearchParams({ webhook: webhookId, state: 'dead', cause });
+  return linkButton({
+    href: `${DELIVERIES_PATH}/replay?${query}`,
+    label: 'Send all again',
+    longLabel: `Send all again: ${webhookName}, ${causeText(cause)}`,
+    icon: 'replay',
+  });
+}
+
+/** `503 Service Unavailable`, or the error class in words. */
+export function causeText(cause: string): string {
+  const reason = STATUS_CODES[cause];
+  return reason === undefined ? cause.replaceAll('_', ' ') : `${cause} ${reason}`;
+}
+
+function causeAdvice(cause: string): string {
+  return /^\d+$/.test(cause) ? adviceFor('http_status', Number(cause)) : adviceFor(cause as ErrorClass);
+}
+
+const NO_FAILURES = emptyState({
+  title: 'No failures',
+  text: 'No delivery is dead, and none waits for another attempt after a failure.',
+});

@@ -1,0 +1,186 @@
+/** `/deliveries/watch`: attempts as they are made, with filters. The list itself is also on the page of a webhook. */
+import type { AttemptRecord } from '../../domain/batch.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
+import { TAIL_BEGINS_WITH, TAIL_EVERY_MS, TAIL_SHOWN } from '../../kernel/limits/portal.ts';
+import type { AttemptFeed, FeedPiece } from '../../observe/attempt-feed.ts';
+import type { AttemptOutcome } from '../../store/port/deliveries.ts';
+import { pause, type StreamEvent } from '../frame/event-stream.ts';
+import { inLiveTurn } from '../frame/live-content.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { readChoice, readText } from '../frame/query.ts';
+import { newForm, selectField } from '../parts/fields.ts';
+import { listView, withQuery } from '../parts/list.ts';
+import { countOf, spanText, time } from '../parts/text.ts';
+import { outcomeBadge } from './attempt-details.ts';
+import { DELIVERIES_PATH, deliveryTabs } from './delivery-list.ts';
+import { ownFeed, readScope, scopeFields } from './delivery-scope.ts';
+
+const PATH = `${DELIVERIES_PATH}/watch`;
+const STREAM = `${DELIVERIES_PATH}/live`;
+
+export function deliveryLivePages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
+  const { pages, store } = dependencies;
+  const webhookOf = async (id: string): Promise<TailWebhook | null> => store.webhooks.get(id);
+  return [
+    pages.view(PATH, 'both', async ({ query }) => {
+      const outcome = readOutcome(query);
+      const scope = await readScope(dependencies, query);
+      const { fields, webhooks } = await scopeFields(store, scope);
+      const attempts = await store.attempts.latest(TAIL_BEGINS_WITH, outcome, scope.numbers);
+      const byNumber = new Map(webhooks.map((one) => [one.progress.webhookNumber, one]));
+      const results = tail({
+        attempts,
+        webhookOf: ({ webhookNumber }) => byNumber.get(webhookNumber) ?? null,
+        stream: withQuery(STREAM, query, {}),
+      });
+      const state = newForm({ outcome });
+      const [webhookField, ...ownerField] = fields;
+      const filters = [
+        webhookField,
+        selectField(state, { name: 'outcome', label: 'Outcome', choices: OUTCOMES }),
+        ...ownerField,
+      ];
+      return listView({
+        ...{ title: 'Live', lead: LEAD, above: deliveryTabs('live'), path: PATH, query },
+        ...{ filters, layout: 'live-tail', results },
+      });
+    }),
+    pages.stream(STREAM, 'both', async ({ query, signal }) => {
+      const id = readText(query, 'webhook');
+      // A refusal comes before the stream.
+      await readScope(dependencies, query);
+      return tailEvents(
+        ownFeed(dependencies, query),
+        { webhookId: id, outcome: readOutcome(query) },
+        webhookOf,
+        signal,
+      );
+    }),
+  ];
+}
+
+const LEAD = 'Every request to a receiver, as it is made: deliveries, heartbeats and test events.';
+
+const OUTCOMES = [
+  { value: '', label: 'Any outcome' },
+  { value: 'failed', label: 'Failed' },
+  { value: 'delivered', label: 'Succeeded' },
+];
+
+function readOutcome(query: URLSearchParams): AttemptOutcome | null {
+  return readChoice(query, 'outcome', ['failed', 'delivered'] as const);
+}
+
+export type TailWebhook = { readonly id: string; readonly name: string };
+
+/** The webhook of the attempt; null if it was deleted. */
+type WebhookOf = (attempt: AttemptRecord) => TailWebhook | null;
+
+export type Tail = {
+  /** Newest first. */
+  readonly attempts: readonly AttemptRecord[];
+  readonly webhookOf: WebhookOf;
+  /** The path of the stream of new attempts (`tailEvents`). */
+  readonly stream: string;
+};
+
+/** A live list that can be paused. Without the script it stays as it was when the page was loaded. */
+export function tail({ attempts, webhookOf, stream }: Tail): Html {
+  const live = attributes({ 'data-hx-sse:connect': stream, 'data-hx-swap': 'afterbegin' });
+  return html`
+    <div class="tail-box" data-tail="${TAIL_SHOWN}">
+      <div class="tail-head">
+        <span class="tail-live quiet" data-tail-live hidden></span>
+        <button type="button" class="button button-plain" data-tail-pause aria-pressed="false" hidden>Pause</button>
+        <span class="quiet" data-tail-still>Reload the page to see newer attempts.</span>
+      </div>
+      ${attemptList(attempts, webhookOf, true, live)}
+    </div>
+  `;
+}
+
+/** Attempts, newest first. `isOfAll` shows the webhook of each. */
+export function attemptList(
+  attempts: readonly AttemptRecord[],
+  webhookOf: WebhookOf,
+  isOfAll: boolean,
+  live: Html | null = null,
+): Html {
+  const rows = attempts.map((attempt) => row(attempt, webhookOf(attempt), isOfAll));
+  return html`
+    <ol class="tail" tabindex="0" aria-label="Attempts, newest first"${live}>
+      ${rows}
+      <li class="tail-empty">No attempts yet. New ones appear here.</li>
+    </ol>
+  `;
+}
+
+/** The attempts that a live list shows. */
+export type TailFilter = { readonly webhookId: string | null; readonly outcome: AttemptOutcome | null };
+
+/** The stream of a live list: groups of rows, newest first, a few a second at most. */
+export async function* tailEvents(
+  feed: AttemptFeed,
+  { webhookId, outcome }: TailFilter,
+  webhookOf: (webhookId: string) => Promise<TailWebhook | null>,
+  signal: AbortSignal,
+): AsyncGenerator<StreamEvent> {
+  for await (const { items, dropped } of feed.subscribe(webhookId, signal)) {
+    const fitting = items.filter(({ attempt }) => outcome === null || outcomeOf(attempt) === outcome);
+    if (fitting.length === 0) continue;
+    yield { html: await inLiveTurn(feed.owner, () => pieceRows({ items: fitting, dropped }, webhookOf)) };
+    await pause(TAIL_EVERY_MS, signal);
+  }
+}
+
+function outcomeOf({ errorClass }: AttemptRecord): AttemptOutcome {
+  return errorClass === null ? 'delivered' : 'failed';
+}
+
+async function pieceRows(
+  { items, dropped }: FeedPiece,
+  webhookOf: (webhookId: string) => Promise<TailWebhook | null>,
+): Promise<Html> {
+  const shown = items.slice(-TAIL_SHOWN);
+  const left = dropped + items.length - shown.length;
+  const rows: Html[] = [];
+  for (const { webhookId, attempt } of shown) rows.unshift(row(attempt, await webhookOf(webhookId), true, true));
+  const note =
+    left === 0
+      ? null
+      : html`
+        <li class="tail-note">
+          ${countOf(left, 'earlier attempt')}${' '}${left === 1 ? 'is' : 'are'} not shown. They came too fast.
+        </li>
+      `;
+  return html`${rows}${note}`;
+}
+
+function row(attempt: AttemptRecord, webhook: TailWebhook | null, isOfAll: boolean, isNew = false): Html {
+  const { id, startedAt, timings, errorClass, errorMessage } = attempt;
+  const name = webhook === null ? null : html`<a class="plain-link" href="/webhooks/${webhook.id}">${webhook.name}</a>`;
+  const took = timings.totalMs === null ? null : spanText(timings.totalMs);
+  return html`
+    <li id="attempt-${id}" class="${isNew ? 'tail-row is-new' : 'tail-row'}">
+      <span class="tail-when">${time(startedAt)}</span>
+      <span>${outcomeBadge(attempt)}</span>
+      <span class="tail-what">
+        ${isOfAll ? html`<strong>${name}</strong> ` : null}
+        ${what(attempt, webhook)}
+        ${errorClass === null ? null : html`<span class="cell-hint">${errorMessage}</span>`}
+      </span>
+      <span class="tail-took">${took}</span>
+    </li>
+  `;
+}
+
+/** The records that it carried, with a link. */
+function what({ kind, firstOffset, lastOffset, attemptNumber }: AttemptRecord, webhook: TailWebhook | null): Html {
+  if (firstOffset === null || lastOffset === null) return html`${kind === 'test' ? 'test event' : 'heartbeat'}`;
+  const isOne = firstOffset === lastOffset;
+  const offsets = isOne ? `#${firstOffset}` : `#${firstOffset}-${lastOffset}`;
+  const found = webhook === null ? null : `/deliveries?${new URLSearchParams({ webhook: webhook.id, q: offsets })}`;
+  const label = isOne ? `record ${offsets}` : `${countOf(lastOffset - firstOffset + 1, 'record')} ${offsets}`;
+  const records = found === null ? html`${label}` : html`<a href="${found}">${label}</a>`;
+  return html`${records}${attemptNumber === 1 ? null : html`, attempt ${attemptNumber}`}`;
+}

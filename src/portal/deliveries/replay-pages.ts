@@ -1,0 +1,160 @@
+/** `/deliveries/replay`: sends many deliveries of a webhook again. The page first shows how many. */
+import { type Html, html } from '../../http/html.ts';
+import { CHOICES_MAX } from '../../kernel/limits/portal.ts';
+import { type Refusal, refuseBackwards, refuseField } from '../../kernel/refusal.ts';
+import { isoInstant } from '../../kernel/schemas.ts';
+import type { ReplayRequest } from '../../webhooks/deliveries.ts';
+import { type PageCall, type PageResult, redirectTo, type View } from '../frame/call.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { readChoice, readInstant, readText } from '../frame/query.ts';
+import { type FormState, newForm, refusedForm, selectField, textField } from '../parts/fields.ts';
+import { errorSummary } from '../parts/form.ts';
+import { linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
+import { notice } from '../parts/mark.ts';
+import { countOf } from '../parts/text.ts';
+import { DELIVERIES_PATH } from './delivery-list.ts';
+import { webhookChoices } from './delivery-scope.ts';
+import { causeText } from './failure-pages.ts';
+
+const PATH = `${DELIVERIES_PATH}/replay`;
+const NAMES = ['webhook', 'state', 'cause', 'since', 'until'] as const;
+const LABELS = { webhook: 'Webhook', state: 'State', cause: 'Cause', since: 'From', until: 'Until' };
+
+type AskedReplay = {
+  readonly webhookId: string;
+  readonly input: ReplayRequest;
+};
+
+export function deliveryReplayPages({ pages, services, store }: SharedPageDependencies): PageRoute<'both'>[] {
+  const view = async (call: PageCall, fields: URLSearchParams, refusal: Refusal | null): Promise<View> => {
+    const state =
+      refusal === null
+        ? newForm(Object.fromEntries(NAMES.map((name) => [name, fields.get(name)])))
+        : refusedForm(fields, refusal);
+    const asked = refusal === null ? readReplay(fields) : null;
+    const count = asked === null ? null : await services.deliveries.countReplay(asked.webhookId, asked.input);
+    const choices = webhookChoices(await store.webhooks.list('', CHOICES_MAX), 'Choose one');
+    const name = choices.find(({ value }) => value === asked?.webhookId)?.label ?? '';
+    const content = html`
+      ${pageHeader({
+        title: 'Send many again',
+        lead: LEAD,
+        crumbs: [{ href: DELIVERIES_PATH, label: 'Deliveries' }],
+      })}
+      ${whichSection(state, choices)}
+      ${count === null ? null : countSection(call, fields, count, name)}
+    `;
+    return { title: 'Send many again', content };
+  };
+  return [
+    pages.page({
+      for: 'both',
+      method: 'GET',
+      path: PATH,
+      role: 'operator',
+      respond: (call) => view(call, call.query, null),
+      invalid: (call, refusal) => view(call, call.query, refusal),
+    }),
+    pages.page({
+      for: 'both',
+      method: 'POST',
+      path: PATH,
+      role: 'operator',
+      respond: async ({ form, acting }): Promise<PageResult> => {
+        const asked = readReplay(form);
+        if (asked === null) throw refuseField('webhook', 'is required');
+        const { replayed } = await services.webhooks.replay(asked.webhookId, asked.input, acting);
+        const there = `${DELIVERIES_PATH}?${new URLSearchParams({ webhook: asked.webhookId })}`;
+        return redirectTo(there, `Sending ${countOf(replayed, 'delivery', 'no delivery', 'deliveries')} again.`);
+      },
+      invalid: (call, refusal) => view(call, call.form, refusal),
+    }),
+  ];
+}
+
+const LEAD =
+  'Send deliveries again that were given up, or that the receiver lost after it accepted them. They keep their message ids, so a receiver drops those that it already has.';
+
+/** Null if no webhook is chosen. Throws 400 for an invalid range, and for delivered records without one. */
+function readReplay(fields: URLSearchParams): AskedReplay | null {
+  const webhookId = readText(fields, 'webhook');
+  if (webhookId === null) return null;
+  const which = readChoice(fields, 'state', ['dead', 'delivered', 'both'] as const) ?? 'dead';
+  const cause = which === 'dead' ? readText(fields, 'cause') : null;
+  const since = readInstant(fields, 'since');
+  const until = readInstant(fields, 'until');
+  if (which !== 'dead' && since === null) {
+    throw refuseField('since', 'is required. Without it, everything that was ever delivered would be sent again');
+  }
+  refuseBackwards(since, until, 'from');
+  return {
+    webhookId,
+    input: {
+      states: which === 'both' ? ['dead', 'delivered'] : [which],
+      ...(cause !== null && { cause }),
+      ...(since !== null && { since: isoInstant(since) }),
+      ...(until !== null && { until: isoInstant(until) }),
+    },
+  };
+}
+
+type Choices = ReturnType<typeof webhookChoices>;
+
+function whichSection(state: FormState, choices: Choices): Html {
+  const fields = [
+    selectField(state, { name: 'webhook', label: LABELS.webhook, isRequired: true, choices }),
+    selectField(state, { name: 'state', label: LABELS.state, isRequired: true, choices: WHICH }),
+    textField(state, {
+      name: 'cause',
+      label: LABELS.cause,
+      hint: 'Of dead deliveries: a status such as 503, or an error class such as timeout.',
+    }),
+    textField(state, {
+      name: 'since',
+      label: 'From (UTC)',
+      type: 'datetime-local',
+      hint: 'When the event was published.',
+    }),
+    textField(state, { name: 'until', label: 'Until (UTC)', type: 'datetime-local', hint: 'Default: now.' }),
+  ];
+  return section({
+    title: 'Which deliveries',
+    content: html`
+      <form method="get" action="${PATH}" class="form" novalidate data-leave-out-empty>
+        ${errorSummary(state, LABELS, 'Check the selection')}
+        <div class="fields fields-pairs">${fields}</div>
+        <div class="buttons form-buttons">${submitButton({ label: 'Count', kind: 'plain' })}</div>
+      </form>
+    `,
+  });
+}
+
+const WHICH = [
+  { value: 'dead', label: 'Dead' },
+  { value: 'delivered', label: 'Delivered' },
+  { value: 'both', label: 'Dead and delivered' },
+];
+
+function countSection({ csrf }: PageCall, fields: URLSearchParams, count: number, name: string): Html {
+  if (count === 0) {
+    return notice({ tone: 'info', title: `No delivery of ${name} matches.`, text: 'There is nothing to send again.' });
+  }
+  const cause = readText(fields, 'cause');
+  const found = countOf(count, 'delivery', undefined, 'deliveries');
+  const hidden = NAMES.map((field) => html`<input type="hidden" name="${field}" value="${fields.get(field) ?? ''}">`);
+  return section({
+    title: `${found} of ${name}${cause === null ? '' : ` failed with ${causeText(cause)}`}`,
+    lead: 'They are due at once. The settings of the webhook apply: its order, its rate, and that it runs.',
+    id: 'count',
+    content: html`
+      <form method="post" action="${PATH}" class="form" data-once>
+        ${csrf}
+        ${hidden}
+        <div class="buttons form-buttons">
+          ${submitButton({ label: `Send ${found} again`, kind: 'primary', icon: 'replay' })}
+          ${linkButton({ href: DELIVERIES_PATH, label: 'Cancel' })}
+        </div>
+      </form>
+    `,
+  });
+}

@@ -1,0 +1,199 @@
+/** `/docs`: the documentation of this version with a search, and the package of the receiver. A user of the binary has nothing else. */
+import { type Html, html } from '../../http/html.ts';
+import { documentFiles, RECEIVER_PACKAGE, readDocument, receiverPackage } from '../../kernel/assets.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import { nextTurn } from '../../kernel/turns.ts';
+import type { View } from '../frame/call.ts';
+import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import { pageHeader } from '../parts/header.ts';
+import { emptyState } from '../parts/list.ts';
+import { icon } from '../parts/mark.ts';
+import { type DocumentSection, markdown, type Resolve, sectionsOf } from '../parts/markdown.ts';
+
+const ROOT = '/docs';
+const INDEX = 'README.md';
+const FOUND_MAX = 20;
+const EXCERPT_LENGTH = 200;
+const WORDS_MAX = 8;
+
+const TYPES: Readonly<Record<string, string>> = { png: 'image/png', svg: 'image/svg+xml', tgz: 'application/gzip' };
+
+export function documentationPages({ pages }: PageDependencies): PageRoute<'operator'>[] {
+  const library = createLibrary();
+  return [
+    pages.view(ROOT, 'operator', () => documentView(library, INDEX)),
+    pages.view(`${ROOT}/search`, 'operator', async ({ query }) => {
+      const words = (query.get('q') ?? '').trim();
+      return searchView(words, words === '' ? [] : await library.search(words));
+    }),
+    pages.view(`${ROOT}/{page*}`, 'operator', async ({ params }) => {
+      const file = params.page ?? '';
+      if (!library.has(file)) throw new Refusal('not_found', `the documentation has no page ${file}`);
+      if (file.endsWith('.md')) return documentView(library, file);
+      const type = TYPES[file.slice(file.lastIndexOf('.') + 1)] ?? 'text/plain;charset=UTF-8';
+      return { reply: { status: 200, headers: { 'Content-Type': type }, body: library.read(file) } };
+    }),
+  ];
+}
+
+type Library = {
+  has(file: string): boolean;
+  /** The bytes of a file that it has. */
+  read(file: string): Buffer;
+  search(words: string): Promise<readonly Found[]>;
+};
+
+type Page = { readonly file: string; readonly title: string; readonly sections: readonly DocumentSection[] };
+type Found = {
+  readonly file: string;
+  readonly title: string;
+  readonly section: DocumentSection;
+  readonly excerpt: Html;
+};
+
+function createLibrary(): Library {
+  let listed: ReadonlySet<string> | null = null;
+  let pages: Promise<readonly Page[]> | null = null;
+  const files = (): ReadonlySet<string> => {
+    listed ??= new Set(documentFiles());
+    return listed;
+  };
+  const readPages = async (): Promise<readonly Page[]> => {
+    const { lexer } = await import('marked');
+    const read: Page[] = [];
+    for (const file of [...files()].filter((name) => name.endsWith('.md'))) {
+      const sections = sectionsOf(lexer(readDocument(file).toString('utf8')));
+      read.push({ file, title: titleOf(sections, file), sections });
+      // A page takes up to some milliseconds.
+      await nextTurn();
+    }
+    return read;
+  };
+  return {
+    // A checkout may get the package while the service runs.
+    has: (file) => files().has(file) || (file === RECEIVER_PACKAGE && receiverPackage() !== null),
+    read: (file) => (file === RECEIVER_PACKAGE ? receiverPackage()?.read() : undefined) ?? readDocument(file),
+    search: async (words) => {
+      pages ??= readPages();
+      return found(await pages, wordsOf(words));
+    },
+  };
+}
+
+function wordsOf(text: string): string[] {
+  return text.toLowerCase().split(/\s+/).slice(0, WORDS_MAX);
+}
+
+/** Pages to look things up in come after pages to read. */
+const LOOKED_UP = /^(reference|decisions)\/|^contract\.md$/;
+const LOOKED_UP_LOSS = 8;
+const PHRASE_GAIN = 16;
+
+/** Sections with all words, best first: words in the title and heading count more than those in the text, and so do all in one phrase. */
+function found(pages: readonly Page[], words: readonly string[]): readonly Found[] {
+  const scored = pages.flatMap(({ file, title, sections }) =>
+    sections.flatMap((section) => {
+      const [inTitle, inHeading, inText] = [title, section.heading, section.text].map((text) => text.toLowerCase());
+      const scores = words.map(
+        (word) =>
+          4 * Number(inTitle?.includes(word)) + 8 * Number(inHeading?.includes(word)) + Number(inText?.includes(word)),
+      );
+      const isInSection = words.some((word) => inHeading?.includes(word) || inText?.includes(word));
+      if (!isInSection || scores.includes(0)) return [];
+      const isPhrase = words.length > 1 && inText?.includes(words.join(' ')) === true;
+      const begin = (LOOKED_UP.test(file) ? -LOOKED_UP_LOSS : 0) + (isPhrase ? PHRASE_GAIN : 0);
+      const score = scores.reduce((sum, one) => sum + one, begin);
+      return [{ score, found: { file, title, section, excerpt: excerptOf(section.text, words) } }];
+    }),
+  );
+  return scored
+    .sort((a, b) => b.score - a.score)
+    .slice(0, FOUND_MAX)
+    .map((one) => one.found);
+}
+
+/** The text around all words in one phrase, or around the first word, with all words marked. */
+function excerptOf(text: string, words: readonly string[]): Html {
+  const lower = text.toLowerCase();
+  const places = words.map((word) => lower.indexOf(word)).filter((at) => at >= 0);
+  const phrase = lower.indexOf(words.join(' '));
+  const first = phrase >= 0 ? phrase : places.length === 0 ? 0 : Math.min(...places);
+  const start = Math.max(0, first - EXCERPT_LENGTH / 4);
+  const shown = text.slice(start, start + EXCERPT_LENGTH);
+  const escaped = words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  const parts = shown.split(new RegExp(`(${escaped.join('|')})`, 'i'));
+  const marked = parts.map((part, at) => (at % 2 === 1 ? html`<mark>${part}</mark>` : part));
+  return html`${start > 0 ? '…' : ''}${marked}${start + EXCERPT_LENGTH < text.length ? '…' : ''}`;
+}
+
+async function documentView({ read, has }: Library, file: string): Promise<View> {
+  const { lexer } = await import('marked');
+  const tokens = lexer(read(file).toString('utf8'));
+  const download = file === INDEX ? receiverNotice() : null;
+  const content = html`
+    ${searchForm('')}
+    <article class="doc">${markdown(tokens, resolverOf(file, has))}${download}</article>
+  `;
+  return { title: titleOf(sectionsOf(tokens), file), content };
+}
+
+function titleOf([first]: readonly DocumentSection[], file: string): string {
+  return first?.heading ?? file;
+}
+
+/** Links between pages lead to their paths in the portal. Files outside of the documentation are not here. */
+function resolverOf(file: string, has: (file: string) => boolean): Resolve {
+  return (href) => {
+    if (/^(https?:|#)/.test(href)) return href;
+    const { pathname, hash, protocol } = new URL(href, `http://own.invalid${ROOT}/${file}`);
+    const target = decodeURIComponent(pathname.slice(ROOT.length + 1));
+    return protocol === 'http:' && pathname.startsWith(`${ROOT}/`) && has(target) ? pathname + hash : null;
+  };
+}
+
+function receiverNotice(): Html {
+  if (receiverPackage() === null)
+    return html`
+      <p>
+        In a checkout, <code>npm run build:receiver</code> makes the npm package of the receiver. It can then be
+        downloaded here.
+      </p>
+    `;
+  return html`
+    <p>
+      For your customers, the receiver as an npm package, with its test vectors:
+      <a href="${`${ROOT}/${RECEIVER_PACKAGE}`}" download>${RECEIVER_PACKAGE}</a>
+    </p>
+  `;
+}
+
+function searchForm(words: string): Html {
+  return html`
+    <form action="${ROOT}/search" class="doc-search" role="search">
+      <input
+        type="search"
+        name="q"
+        value="${words}"
+        maxlength="200"
+        placeholder="Search the documentation"
+        aria-label="Search the documentation"
+      >
+      <button class="button button-plain">${icon('search')}<span>Search</span></button>
+    </form>
+  `;
+}
+
+function searchView(words: string, results: readonly Found[]): View {
+  const lines = results.map(({ file, title, section, excerpt }) => {
+    const anchor = section.anchor === null ? '' : `#${section.anchor}`;
+    const path = title === section.heading ? title : html`${title} › ${section.heading}`;
+    return html`<li><a href="${`${ROOT}/${file}${anchor}`}">${path}</a><p>${excerpt}</p></li>`;
+  });
+  const nothing = emptyState({ title: 'Nothing found', text: 'Use other words, or fewer.' });
+  const list = words === '' ? null : lines.length === 0 ? nothing : html`<ol class="doc-results">${lines}</ol>`;
+  const crumbs = [{ href: ROOT, label: 'Documentation' }];
+  return {
+    title: 'Search the documentation',
+    content: html`${pageHeader({ title: 'Search the documentation', crumbs })}${searchForm(words)}${list}`,
+  };
+}

@@ -1,0 +1,158 @@
+/** The last challenge of an endpoint: the token, the expected and the received response, and advice. */
+
+import type { Endpoint, Verification } from '../../domain/endpoint.ts';
+import { adviceFor, type ErrorClass, statusInMessage } from '../../domain/outcome.ts';
+import { type Html, html } from '../../http/html.ts';
+import { CHALLENGE_TIMEOUT_MS } from '../../kernel/limits/limits.ts';
+import { challengeBody } from '../../wire/challenge.ts';
+import { challengeHeader } from '../../wire/challenge-answer.ts';
+import { pathAndQuery } from '../../wire/signature.ts';
+import type { PageCall } from '../frame/call.ts';
+import { actionButton, section } from '../parts/header.ts';
+import { badge, notice } from '../parts/mark.ts';
+import { sentence, time } from '../parts/text.ts';
+
+export function challengeSection(call: PageCall, endpoint: Endpoint): Html {
+  const { lastVerification } = endpoint;
+  return section({
+    id: 'challenge',
+    title: 'Ownership',
+    lead: 'A challenge is sent. The receiver signs it with the secret, which proves that the address belongs to whoever has the secret.',
+    actions: [
+      call.may('operator') ? verifyButton(call, endpoint, endpoint.tokenChallenge && !endpoint.verified) : null,
+    ],
+    content:
+      lastVerification === null
+        ? html`
+          <p class="quiet">
+            ${
+              endpoint.tokenChallenge
+                ? 'No challenge was sent yet.'
+                : 'Verification is optional for this endpoint. No challenge was sent yet.'
+            }
+          </p>
+        `
+        : verificationView(endpoint, lastVerification),
+  });
+}
+
+export function verifyButton({ csrf }: PageCall, { id, name }: Endpoint, isPrimary: boolean): Html {
+  return actionButton({
+    action: `/endpoints/${id}/verify`,
+    csrf,
+    label: 'Verify now',
+    longLabel: `Verify now: the endpoint ${name}`,
+    icon: 'check',
+    kind: isPrimary ? 'primary' : 'plain',
+  });
+}
+
+function verificationView(endpoint: Endpoint, verification: Verification): Html {
+  const { at, verified, error } = verification;
+  const verdict = verified
+    ? html`${badge('positive', 'passed', 'check')} ${time(at)}`
+    : html`${badge('negative', 'failed')} ${time(at)}`;
+  const why =
+    error === null
+      ? null
+      : notice({ tone: 'negative', title: sentence(withoutCode(error)), text: challengeAdvice(error) });
+  return html`<div class="stack"><p class="badges">${verdict}</p>${why}${exchangeView(endpoint, verification)}</div>`;
+}
+
+/** A changed URL clears the verification, so the exchange was always with the present URL. */
+function exchangeView({ id, url }: Endpoint, { exchange, responseStatus, responseBody, verified }: Verification): Html {
+  const target = pathAndQuery(new URL(url));
+  const token = exchange?.token ?? '…';
+  const came = exchange?.came ?? null;
+  const isSigned = verified || (came !== null && came === exchange?.wanted);
+  return html`
+    <div class="exchange">
+      ${column('Sent', [
+        line(`POST ${target}`),
+        line('content-type: application/json'),
+        line('x-api-key: (the API key)'),
+        line(`${challengeHeader}: ${token}`),
+        line(''),
+        line(challengeBody(id)),
+      ])}
+      ${column('Expected', [
+        line('200'),
+        line(`${challengeHeader}: ${exchange?.wanted ?? '(the signature)'}`),
+        note('Base64 HMAC-SHA256 with the secret, of'),
+        line(`POST${target}${token}`),
+      ])}
+      ${column('Received', cameLines({ responseStatus, responseBody, came, isSigned }))}
+    </div>
+  `;
+}
+
+type Came = {
+  readonly responseStatus: number | null;
+  readonly responseBody: string | null;
+  readonly came: string | null;
+  readonly isSigned: boolean;
+};
+
+function cameLines({ responseStatus, responseBody, came, isSigned }: Came): Html[] {
+  if (responseStatus === null) return [compared('no response', false)];
+  return [
+    compared(String(responseStatus), responseStatus === 200),
+    compared(`${challengeHeader}: ${came ?? (isSigned ? '(the signature)' : '(missing)')}`, isSigned),
+    line(''),
+    responseBody === null || responseBody === '' ? note('no body') : line(responseBody),
+  ];
+}
+
+function column(title: string, lines: readonly Html[]): Html {
+  return html`
+    <div class="exchange-side">
+      <h3>${title}</h3>
+      <div class="exchange-lines" tabindex="0" role="group" aria-label="${title}">${lines}</div>
+    </div>
+  `;
+}
+
+function line(text: string): Html {
+  return html`<p class="exchange-line">${text}</p>`;
+}
+
+function note(text: string): Html {
+  return html`<p class="exchange-note">${text}</p>`;
+}
+
+/** A line of the response. Screen readers hear whether it is as expected. */
+function compared(text: string, isRight: boolean): Html {
+  return html`
+    <p class="exchange-line ${isRight ? 'line-right' : 'line-wrong'}">
+      <span class="visually-hidden">${isRight ? 'as expected: ' : 'not as expected: '}</span>
+      ${text}
+    </p>
+  `;
+}
+
+/** Advice for the error of a challenge, by its code or status. */
+export function challengeAdvice(error: string): string {
+  const [code = ''] = error.split(':', 1);
+  return ADVICE[code] ?? statusAdvice(error) ?? adviceFor(code as ErrorClass, null, error);
+}
+
+const ADVICE: Readonly<Record<string, string>> = {
+  missing_answer: `The receiver must return the signature of the challenge in the response header ${challengeHeader}. “Receiver set-up” has the code for it.`,
+  malformed_answer:
+    'The signature has 44 Base64 characters: all 32 bytes. Do not send hexadecimal digits or the challenge itself.',
+  wrong_answer:
+    'Compare the secret on both sides. Decode a Base64 secret before you use it. Sign POST, the path with its query as sent, and the challenge, concatenated without separators.',
+  timeout: `The receiver has ${CHALLENGE_TIMEOUT_MS / 1000} seconds to answer a challenge.`,
+};
+
+function statusAdvice(error: string): string | undefined {
+  const status = statusInMessage(error);
+  if (status === null) return undefined;
+  if (status >= 200 && status < 300) return 'The response to a challenge must have the status 200.';
+  return adviceFor('http_status', status);
+}
+
+/** Removes the error code at the beginning. */
+export function withoutCode(error: string): string {
+  return error.replace(/^[a-z_]+: /, '');
+}

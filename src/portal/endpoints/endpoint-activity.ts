@@ -1,0 +1,95 @@
+/** The deliveries to endpoints in the last 24 hours, over all webhooks that send there. */
+import { adviceForMessage } from '../../domain/outcome.ts';
+import { type Html, html } from '../../http/html.ts';
+import { ENDPOINT_WEBHOOKS_READ } from '../../kernel/limits/portal.ts';
+import { type Day, successRate, sumOfDays } from '../../observe/figures.ts';
+import type { LastOutcomes } from '../../store/port/deliveries.ts';
+import type { EndpointWebhook } from '../../store/port/directory.ts';
+import type { SharedPageDependencies } from '../frame/page.ts';
+import { figures } from '../parts/details.ts';
+import { section } from '../parts/header.ts';
+import { attemptsText, rateTone } from '../parts/health.ts';
+import { relativeTime, sentence, shareText } from '../parts/text.ts';
+import { failsBriefly } from '../webhooks/webhook-history.ts';
+
+export type EndpointActivity = LastOutcomes & {
+  /** A webhook that mostly delivers and fails only briefly is `running` here. */
+  readonly webhooks: readonly EndpointWebhook[];
+  readonly day: Day;
+};
+
+/** The activity of each endpoint by its id. Of more than `ENDPOINT_WEBHOOKS_READ` webhooks, the oldest ones are read. */
+export async function readActivity(
+  { store, figures: kept, clock }: Pick<SharedPageDependencies, 'store' | 'figures' | 'clock'>,
+  endpointIds: readonly string[],
+): Promise<(endpointId: string) => EndpointActivity> {
+  const all = await store.directory.webhooksOf(endpointIds, ENDPOINT_WEBHOOKS_READ);
+  const numbers = all.map(({ webhookNumber }) => webhookNumber);
+  const [days, outcomes] = await Promise.all([kept.days(numbers), store.attempts.lastOutcomes(numbers)]);
+  const byEndpoint = Map.groupBy(all, ({ endpointId }) => endpointId);
+  const now = clock();
+  return (endpointId) => {
+    const webhooks = (byEndpoint.get(endpointId) ?? []).map((webhook) =>
+      failsBriefly(webhook, days.get(webhook.webhookNumber), now) ? { ...webhook, state: 'running' as const } : webhook,
+    );
+    const last = webhooks.flatMap(({ webhookNumber }) => outcomes.get(webhookNumber) ?? []);
+    const failures = last.flatMap(({ failure }) => failure ?? []);
+    return {
+      webhooks,
+      day: sumOfDays(webhooks.flatMap(({ webhookNumber }) => days.get(webhookNumber) ?? [])),
+      deliveredAt: last.reduce<number | null>(
+        (latest, { deliveredAt }) => (deliveredAt === null ? latest : Math.max(latest ?? 0, deliveredAt)),
+        null,
+      ),
+      failure: failures.toSorted((a, b) => b.at - a.at)[0] ?? null,
+    };
+  };
+}
+
+/** `The receiver answered 503. 3 minutes ago`, or nothing. */
+export function lastError({ failure }: EndpointActivity, now: number): Html | null {
+  if (failure === null) return null;
+  return html`
+    ${sentence(failure.errorMessage ?? failure.errorClass)}
+    ${' '}
+    <span class="cell-hint">${relativeTime(failure.at, now)}</span>
+  `;
+}
+
+/** The figures on the page of an endpoint; null if no webhook sends there. */
+export function activitySection(activity: EndpointActivity, now: number): Html | null {
+  const { webhooks, day, deliveredAt, failure } = activity;
+  if (webhooks.length === 0) return null;
+  const rate = successRate(day);
+  const isLast = failure !== null && failure.at >= (deliveredAt ?? 0);
+  return section({
+    title: 'Deliveries',
+    lead: 'From all webhooks that send here.',
+    content: figures([
+      {
+        label: 'Succeeded, last 24 hours',
+        value: rate === null ? '–' : shareText(rate),
+        tone: rateTone(rate) === 'positive' ? 'neutral' : rateTone(rate),
+        hint: rate === null ? 'Nothing was sent' : attemptsText(day),
+      },
+      {
+        label: 'Last delivery',
+        value: deliveredAt === null ? '–' : relativeTime(deliveredAt, now),
+        hint: deliveredAt === null ? 'None in the recent attempts' : 'accepted by the receiver',
+      },
+      {
+        label: 'Last error',
+        value: failure === null ? '–' : relativeTime(failure.at, now),
+        tone: isLast ? 'negative' : 'neutral',
+        hint:
+          failure === null
+            ? 'None in the recent attempts'
+            : html`
+              ${sentence(failure.errorMessage ?? failure.errorClass)}
+              ${' '}
+              ${isLast ? adviceForMessage(failure.errorClass, failure.errorMessage) : null}
+            `,
+      },
+    ]),
+  });
+}

@@ -1,0 +1,348 @@
+/** `/endpoints/{id}`: the state of an endpoint, its last challenge, its credentials, its OAuth settings and its webhooks. */
+import type { OauthTest } from '../../delivery/oauth.ts';
+import { currentApiKey, type Endpoint, signingSecretCreatedAt } from '../../domain/endpoint.ts';
+import { type Html, html } from '../../http/html.ts';
+import { EXPIRY_WARNING_MS } from '../../kernel/limits/limits.ts';
+import { type EndpointWebhook, NO_USES, type Uses } from '../../store/port/directory.ts';
+import type { PageCall, View } from '../frame/call.ts';
+import { codeBlock, copyable, definitionList } from '../parts/details.ts';
+import { actionButton, buttonRow, linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
+import { emptyState, table, withQuery } from '../parts/list.ts';
+import { badge, notice, stateBadge, type Tone } from '../parts/mark.ts';
+import { relativeTime, sentence, spanText, time } from '../parts/text.ts';
+import { challengeSection } from './challenge-section.ts';
+import { activitySection, type EndpointActivity } from './endpoint-activity.ts';
+
+/** `uses` is null if no webhook sends here. `tested` is the result of an OAuth test just made, or null. */
+export function endpointView(
+  call: PageCall,
+  endpoint: Endpoint,
+  uses: Uses | null,
+  activity: EndpointActivity,
+  tested: OauthTest | null,
+): View {
+  const { id, name, url } = endpoint;
+  const warnings = endpointWarnings(endpoint, activity.webhooks, call.now);
+  const content = html`
+    ${pageHeader({
+      title: name,
+      crumbs: [{ href: '/endpoints', label: 'Endpoints' }],
+      badges: endpointBadges(endpoint),
+      lead: html`<p>${copyable(url, 'address')}</p><p>${endpointSentence(endpoint)}</p>`,
+      actions: [
+        call.may('administrator') ? switchButton(call, endpoint) : null,
+        call.may('administrator') ? linkButton({ href: `/endpoints/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
+        linkButton({ href: `/endpoints/${id}/receiver`, label: 'Receiver set-up' }),
+      ],
+    })}
+    ${warningNotice(warnings.filter(({ about }) => about !== 'challenge'))}
+    ${activitySection(activity, call.now)}
+    ${challengeSection(call, endpoint)}
+    ${credentials(call, endpoint)}
+    ${tokenRegion(call, endpoint, tested)}
+    ${webhooks(call, endpoint, uses)}
+    ${call.may('administrator') ? removal(endpoint) : null}
+  `;
+  return { title: name, content };
+}
+
+/** Pending rotations show with the credentials. */
+function warningNotice(all: readonly Warning[]): Html | null {
+  const warnings = all.filter(({ tone }) => tone !== 'info');
+  if (warnings.length === 0) return null;
+  const tone = warnings.some((warning) => warning.tone === 'negative') ? 'negative' : 'caution';
+  return notice({ tone, text: html`<ul class="warnings">${warnings.map(({ text }) => html`<li>${text}</li>`)}</ul>` });
+}
+
+function switchButton({ csrf }: PageCall, { id, name, enabled, tokenChallenge, verified }: Endpoint): Html | null {
+  // Only a correct answer enables an endpoint with a challenge.
+  if (!enabled && tokenChallenge && !verified) return null;
+  const verb = enabled ? 'disable' : 'enable';
+  const label = enabled ? 'Disable' : 'Enable';
+  return actionButton({
+    action: `/endpoints/${id}/${verb}`,
+    csrf,
+    label,
+    longLabel: `${label} the endpoint ${name}`,
+    icon: enabled ? 'stop' : 'play',
+  });
+}
+
+function credentials(call: PageCall, endpoint: Endpoint): Html {
+  const { id, nextApiKey, contentEncoding, clientCertificate, clientCertificateExpiresAt, createdAt, updatedAt } =
+    endpoint;
+  const rotates = (action: string, label: string): Html | null =>
+    call.may('administrator') ? linkButton({ href: `/endpoints/${id}/${action}`, label, icon: 'replay' }) : null;
+  const secretWaits = waitsUntil(endpoint.nextSecretAt, call.now);
+  const keyWaits = waitsUntil(endpoint.nextApiKeyAt, call.now);
+  return section({
+    id: 'credentials',
+    title: 'Credentials',
+    lead: 'With these the receiver checks that a request comes from you.',
+    actions: [rotates('rotate-secret', 'New secret'), rotates('rotate-api-key', 'New API key')],
+    content: definitionList([
+      [
+        'Secret',
+        html`
+          created ${relativeTime(signingSecretCreatedAt(endpoint, call.now), call.now)}${' '}
+          <span class="quiet">(stored encrypted, never shown again)</span>
+        `,
+        endpoint.oauthTokenUrl === null
+          ? 'Signs every request.'
+          : 'Used for challenges only: requests carry a bearer token instead of a signature.',
+      ],
+      ...(secretWaits === null
+        ? []
+        : [
+            [
+              'Next secret',
+              html`signs from ${time(secretWaits)} on (${relativeTime(secretWaits, call.now)})`,
+              'Until then the receiver should accept both.',
+            ] as const,
+          ]),
+      [
+        'API key',
+        copyable(currentApiKey(endpoint, call.now).reveal(), 'API key'),
+        'Sent in X-Api-Key with every request.',
+      ],
+      ...(keyWaits === null || nextApiKey === null
+        ? []
+        : [
+            [
+              'Next API key',
+              html`
+                ${copyable(nextApiKey.reveal(), 'next API key')} from ${time(keyWaits)} on
+                (${relativeTime(keyWaits, call.now)})
+              `,
+              'Until then the receiver should accept both.',
+            ] as const,
+          ]),
+      [
+        'Client certificate',
+        clientCertificate === null || clientCertificateExpiresAt === null
+          ? 'none'
+          : html`expires ${time(clientCertificateExpiresAt)} (${relativeTime(clientCertificateExpiresAt, call.now)})`,
+      ],
+      ['Compression', contentEncoding ?? 'none'],
+      ['Endpoint id', copyable(id)],
+      ['Created', time(createdAt)],
+      ['Changed', time(updatedAt)],
+    ]),
+  });
+}
+
+/** The form of a webhook that sends here: of the same customer. */
+export function newWebhookOf({ id, customerId }: Endpoint): string {
+  return withQuery('/webhooks/new', new URLSearchParams(), { endpoint: id, customer: customerId });
+}
+
+function webhooks(call: PageCall, endpoint: Endpoint, uses: Uses | null): Html {
+  const { id } = endpoint;
+  const create = call.may('administrator')
+    ? linkButton({
+        href: newWebhookOf(endpoint),
+        label: 'New webhook',
+        icon: 'plus',
+        kind: uses === null ? 'primary' : 'plain',
+      })
+    : null;
+  const all =
+    uses !== null && uses.count > uses.first.length
+      ? linkButton({ href: `/webhooks?endpoint=${id}`, label: `All ${uses.count}` })
+      : null;
+  return section({
+    title: 'Webhooks that send here',
+    actions: uses === null ? [] : [all, create],
+    isPlain: true,
+    content: table({
+      caption: 'Webhooks that send here',
+      columns: [{ label: 'Webhook', kind: 'main' }, { label: 'State' }],
+      rows: (uses ?? NO_USES).first.map((use) => [
+        html`<a href="/webhooks/${use.id}">${use.name}</a>`,
+        stateBadge(use.state),
+      ]),
+      empty: emptyState({
+        title: 'Nothing is sent here yet',
+        text: html`<p>A webhook says which events go to this endpoint.</p>`,
+        action: create,
+      }),
+    }),
+  });
+}
+
+function removal({ id }: Endpoint): Html {
+  return section({
+    title: 'Delete',
+    lead: 'Deletes its API key and its secret too. Possible only while no webhook sends here.',
+    content: buttonRow([linkButton({ href: `/endpoints/${id}/delete`, label: 'Delete the endpoint', icon: 'trash' })]),
+  });
+}
+
+/** A live update leaves the result of a test as it is. */
+function tokenRegion(call: PageCall, endpoint: Endpoint, tested: OauthTest | null): Html | null {
+  const shown = oauthSection(call, endpoint, tested);
+  return shown === null ? null : html`<div id="oauth-region" data-hx-morph-skip>${shown}</div>`;
+}
+
+/** `result` is that of a test just made, or null. */
+export function oauthSection(call: PageCall, endpoint: Endpoint, result: OauthTest | null): Html | null {
+  const { oauthTokenUrl: tokenUrl, oauthClientId: clientId } = endpoint;
+  if (tokenUrl === null || clientId === null) return null;
+  return section({
+    id: 'oauth',
+    title: 'OAuth',
+    lead: 'Requests carry a bearer token from this server instead of a signature.',
+    actions: [call.may('operator') ? testButton(call, endpoint) : null],
+    content: html`
+      <div class="stack">
+        ${result === null ? null : resultView(result)}
+        ${definitionList([
+          ['Token URL', copyable(tokenUrl, 'token URL')],
+          ['Client id', copyable(clientId, 'client id')],
+          ['Client secret', html`<span class="quiet">stored encrypted, never shown</span>`],
+          ['Scopes', endpoint.oauthScopes === null ? null : html`<code>${endpoint.oauthScopes}</code>`],
+          [
+            'Token lifetime',
+            `${endpoint.oauthTokenExpirationMinutes ?? 60} minutes`,
+            'Used if the server does not return expires_in.',
+          ],
+        ])}
+      </div>
+    `,
+  });
+}
+
+/** The script replaces only this section. */
+function testButton({ csrf }: PageCall, { id, name }: Endpoint): Html {
+  const action = `/endpoints/${id}/test-oauth`;
+  return html`
+    <form
+      method="post"
+      action="${action}"
+      class="inline-form"
+      data-hx-post="${action}"
+      data-hx-target="#oauth"
+      data-hx-swap="outerHTML"
+    >
+      ${csrf}
+      ${submitButton({
+        label: 'Request a token',
+        longLabel: `Request a token with the settings of ${name}`,
+        kind: 'plain',
+        icon: 'send',
+      })}
+    </form>
+  `;
+}
+
+function resultView(result: OauthTest): Html {
+  const { issued, error, advice, at, timings } = result;
+  const took = timings.totalMs === null ? '' : ` after ${spanText(timings.totalMs)}`;
+  const verdict = issued
+    ? notice({
+        tone: 'positive',
+        title: `The server issued a token${took}.`,
+        text: 'The token was discarded. It is neither stored nor shown.',
+      })
+    : notice({ tone: 'negative', title: sentence(error ?? 'no token was issued'), text: advice ?? '' });
+  const answer =
+    result.responseStatus === null
+      ? null
+      : html`
+        ${definitionList([
+          ['Requested', time(at)],
+          [
+            'Status',
+            html`${result.responseStatus === 200 ? badge('positive', '200', 'check') : badge('negative', String(result.responseStatus))}`,
+          ],
+          ['token_type', code(result.tokenType)],
+          ['expires_in', code(result.expiresIn)],
+          ['scope', code(result.scope)],
+        ])}
+        ${codeBlock({
+          code: result.responseBody === '' ? '(empty)' : (result.responseBody ?? ''),
+          label: 'Response body, tokens masked',
+          isWrapped: true,
+        })}
+      `;
+  return html`<div class="stack" role="status">${verdict}${answer}</div>`;
+}
+
+function code(text: string | null): Html | null {
+  return text === null ? null : html`<code>${text}</code>`;
+}
+
+export function endpointBadges({ enabled, verified, tokenChallenge }: Endpoint): Html[] {
+  const challenge = verified ? [stateBadge('verified')] : tokenChallenge ? [stateBadge('unverified')] : [];
+  return [stateBadge(enabled ? 'enabled' : 'disabled'), ...challenge];
+}
+
+export function endpointSentence({ enabled, verified, tokenChallenge, enableWhenVerified }: Endpoint): string {
+  if (enabled) return 'Deliveries are sent here.';
+  if (tokenChallenge && !verified) {
+    return enableWhenVerified
+      ? 'Nothing is sent here until ownership is verified. Verification also enables the endpoint.'
+      : 'Nothing is sent here. The endpoint is disabled, and ownership is not verified.';
+  }
+  return 'Nothing is sent here: an administrator disabled the endpoint. Webhooks that send here do not run.';
+}
+
+export type Warning = {
+  readonly about: 'challenge' | 'state' | 'webhook' | 'certificate' | 'rotation';
+  readonly tone: Tone;
+  readonly text: string | Html;
+};
+
+/** `webhooks` are those that send to the endpoint. */
+export function endpointWarnings(endpoint: Endpoint, webhooks: readonly EndpointWebhook[], now: number): Warning[] {
+  const { lastVerification, enabled, clientCertificateExpiresAt: certificateEnds } = endpoint;
+  const warnings: Warning[] = [];
+  const warn = (about: Warning['about'], tone: Tone, text: string | Html): void =>
+    void warnings.push({ about, tone, text });
+  if (lastVerification !== null && !lastVerification.verified)
+    warn('challenge', 'caution', 'The last challenge failed.');
+  if (!enabled && webhooks.length > 0) {
+    const who = webhooks.length === 1 ? 'One webhook sends' : `${webhooks.length} webhooks send`;
+    warn('state', 'caution', `${who} here, but the endpoint is off.`);
+  }
+  for (const [state, tone] of TROUBLED) {
+    const troubled = webhooks.filter((webhook) => webhook.state === state);
+    if (troubled.length > 0) warn('webhook', tone, troubleText(state, troubled, now));
+  }
+  if (certificateEnds !== null && certificateEnds <= now) {
+    warn('certificate', 'negative', html`The client certificate has expired (${relativeTime(certificateEnds, now)}).`);
+  } else if (certificateEnds !== null && certificateEnds - now < EXPIRY_WARNING_MS) {
+    warn('certificate', 'caution', html`The client certificate expires ${relativeTime(certificateEnds, now)}.`);
+  }
+  const secretWaits = waitsUntil(endpoint.nextSecretAt, now);
+  if (secretWaits !== null) warn('rotation', 'info', html`A new secret signs from ${time(secretWaits)} on.`);
+  const keyWaits = waitsUntil(endpoint.nextApiKeyAt, now);
+  if (keyWaits !== null) warn('rotation', 'info', html`A new API key is sent from ${time(keyWaits)} on.`);
+  return warnings;
+}
+
+const TROUBLED = [
+  ['failed', 'negative'],
+  ['failing', 'caution'],
+] as const;
+const TROUBLED_NAMED = 3;
+
+/** Names the first webhooks, with the reason of the first one. */
+function troubleText(state: 'failed' | 'failing', troubled: readonly EndpointWebhook[], now: number): Html {
+  const [first] = troubled;
+  const links = troubled
+    .slice(0, TROUBLED_NAMED)
+    .map(({ id, name }, at) => html`${at === 0 ? '' : ', '}<a href="/webhooks/${id}">${name}</a>`);
+  const more = troubled.length - TROUBLED_NAMED;
+  const verb = state === 'failed' ? 'stopped because deliveries failed' : 'failing';
+  const since = first?.failingSinceAt ?? null;
+  return html`
+    ${links}${more > 0 ? ` and ${more} more` : ''}${' '}${troubled.length === 1 ? 'is' : 'are'}${' '}${verb}
+    ${since === null ? '' : html` since ${relativeTime(since, now)}`}.
+  `;
+}
+
+/** The instant if it is in the future, or null. */
+export function waitsUntil(at: number | null, now: number): number | null {
+  return at !== null && at > now ? at : null;
+}

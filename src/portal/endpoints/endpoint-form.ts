@@ -1,0 +1,182 @@
+/** The fields of an endpoint. Optional settings are collapsed. */
+
+import type { Endpoint } from '../../domain/endpoint.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
+import { isObject } from '../../kernel/validation.ts';
+import { type EndpointView, viewEndpoint } from '../../webhooks/endpoint-schema.ts';
+import { idOf } from '../parts/fields.ts';
+import {
+  type Body,
+  type FieldTable,
+  lines,
+  number,
+  oneOf,
+  secretLines,
+  secretText,
+  text,
+  tick,
+} from '../record/field-table.ts';
+import type { FormLayout } from '../record/record-pages.ts';
+
+export function endpointFields(before: Endpoint | null): FieldTable {
+  return {
+    name: text({ label: 'Name', isRequired: true, hint: 'For your colleagues.' }),
+    url: text({
+      label: 'Address',
+      type: 'url',
+      isRequired: true,
+      isCode: true,
+      placeholder: 'https://hooks.example.com/in',
+      hint: `An HTTPS URL with a public address.${before === null ? '' : ' A new address must be verified again.'}`,
+    }),
+    tokenChallenge: oneOf(
+      {
+        label: 'Ownership',
+        choices: [
+          {
+            value: 'true',
+            label: 'Verify ownership before anything is sent',
+            hint: 'Recommended. The receiver must sign a challenge with the secret. Until then nothing else is sent, so a wrong address gets no data.',
+          },
+          { value: 'false', label: 'Do not verify', hint: 'The endpoint is enabled immediately.' },
+        ],
+      },
+      { read: (sent, name) => sent.get(name) === 'true' },
+    ),
+    ...(before === null && credentials()),
+    contentEncoding: tick(
+      {
+        label: 'Compress bodies with gzip',
+        hint: 'The receiver must decompress them. The header is Content-Encoding: gzip, or X-Original-Encoding: gzip for encrypted bodies.',
+      },
+      'gzip',
+      null,
+    ),
+    ...oauth(before?.oauthClientSecret != null),
+    ...clientCertificate(before?.clientPrivateKey != null),
+  };
+}
+
+function credentials(): FieldTable {
+  return {
+    secret: secretText({
+      label: 'Secret',
+      autocomplete: 'off',
+      hint: 'Signs every request. Base64, or any text. If empty, 32 random bytes are generated (recommended).',
+    }),
+    apiKey: text({
+      label: 'API key',
+      isCode: true,
+      autocomplete: 'off',
+      hint: '32 hexadecimal digits, sent as X-Api-Key. If empty, one is generated.',
+    }),
+  };
+}
+
+function oauth(isKept: boolean): FieldTable {
+  return {
+    'oauth.use': tick({
+      label: 'Send a bearer token',
+      hint: 'For receivers behind a gateway that accepts only tokens. One is requested with the client credentials grant and cached until shortly before it expires. Without this, requests are signed with the secret.',
+    }),
+    'oauth.tokenUrl': text({
+      label: 'Token URL',
+      type: 'url',
+      isRequired: true,
+      isCode: true,
+      placeholder: 'https://login.example.com/token',
+    }),
+    'oauth.clientId': text({ label: 'Client id', isRequired: true, isCode: true, autocomplete: 'off' }),
+    'oauth.clientSecret': secretText({
+      label: 'Client secret',
+      isRequired: true,
+      hint: isKept
+        ? 'Leave empty to keep the current one. Enter it again for a token URL at another server.'
+        : 'Stored encrypted, never shown again.',
+    }),
+    'oauth.scopes': text({
+      label: 'Scopes',
+      isCode: true,
+      hint: 'As the token server expects them, separated by spaces.',
+    }),
+    'oauth.tokenExpirationMinutes': number({
+      label: 'Token lifetime (minutes)',
+      min: 1,
+      hint: 'Used if the server does not return expires_in.',
+    }),
+  };
+}
+
+function clientCertificate(isKept: boolean): FieldTable {
+  const pem = { isRequired: true, isCode: true, rows: 5 } as const;
+  return {
+    'clientCertificate.use': tick({
+      label: 'Present a client certificate',
+      hint: `For receivers that require mutual TLS.${isKept ? ' If unticked, the stored certificate is deleted.' : ''}`,
+    }),
+    'clientCertificate.certificate': lines({
+      ...pem,
+      label: 'Certificate',
+      placeholder: '-----BEGIN CERTIFICATE-----',
+      takesFile: '.pem,.crt,.cer',
+      hint: 'In PEM format, followed by its chain, if any.',
+    }),
+    'clientCertificate.privateKey': secretLines({
+      ...pem,
+      label: 'Private key',
+      placeholder: '-----BEGIN PRIVATE KEY-----',
+      takesFile: '.pem,.key',
+      hint: isKept
+        ? 'Leave empty to keep the current one.'
+        : 'In PEM format, without a password. Stored encrypted, never shown again.',
+    }),
+  };
+}
+
+export function endpointLayout({ state, before, group, more, within }: FormLayout<Endpoint, null>): Html {
+  /** Collapsed unless the settings are in use or have a problem. */
+  const optional = (name: string, title: string): Html => {
+    const open = state.isChecked(`${name}.use`) || state.problem(name) !== null;
+    return html`
+      <details class="more-fields" id="${idOf(name)}"${attributes({ open })}>
+        <summary>${title}</summary>
+        <div class="fields">${within(name)}</div>
+      </details>
+    `;
+  };
+  return html`
+    ${group('Receiver', null, 'name', 'url')}
+    ${group('Verification', null, 'tokenChallenge')}
+    ${before === null ? more('Use an existing secret or API key', 'secret', 'apiKey') : null}
+    ${more('Compression', 'contentEncoding')}
+    ${optional('oauth', 'OAuth: a bearer token instead of the signature')}
+    ${optional('clientCertificate', 'Client certificate: for mutual TLS')}
+  `;
+}
+
+/** The endpoint as its form shows it. `use` tells whether it has these settings. */
+export function shownEndpoint(view: EndpointView): Body {
+  const { oauth, clientCertificate, ...rest } = view;
+  return {
+    ...rest,
+    oauth: { tokenExpirationMinutes: 60, ...oauth, use: oauth !== null },
+    clientCertificate: { ...clientCertificate, use: clientCertificate !== null },
+  };
+}
+
+/** Removes `use`, and unused settings. In a new form, a filled field means that they are used. */
+export function usedSettings(body: Body, isNew: boolean): Body {
+  const used = (settings: unknown): unknown => {
+    const { use, ...fields } = isObject(settings) ? settings : {};
+    const { tokenExpirationMinutes, ...typed } = fields;
+    const isFilled = isNew && Object.values(typed).some((value) => value !== '');
+    return use === true || isFilled ? fields : null;
+  };
+  return { ...body, oauth: used(body.oauth), clientCertificate: used(body.clientCertificate) };
+}
+
+/** The endpoint without `updatedAt`, which the service writes too, for example when it warns that the certificate expires. */
+export function endpointSettings(endpoint: Endpoint, now: number): unknown {
+  const { updatedAt, ...settings } = viewEndpoint(endpoint, now);
+  return settings;
+}

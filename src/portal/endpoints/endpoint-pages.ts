@@ -1,0 +1,258 @@
+/** The pages of endpoints: the list, one endpoint with its actions, and its forms. */
+import type { OauthTest } from '../../delivery/oauth.ts';
+import type { Endpoint } from '../../domain/endpoint.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
+import { NO_USES, type Uses } from '../../store/port/directory.ts';
+import { endpointReader, viewEndpoint } from '../../webhooks/endpoint-schema.ts';
+import { attempted, type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
+import { liveContent } from '../frame/live-content.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { readText } from '../frame/query.ts';
+import { newForm, textField } from '../parts/fields.ts';
+import { linkButton } from '../parts/header.ts';
+import { healthCell } from '../parts/health.ts';
+import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
+import { relativeTime, sentence } from '../parts/text.ts';
+import { ownerFilter, ownerNames, withOwner } from '../record/owner.ts';
+import { recordPages, removalPages, usesList } from '../record/record-pages.ts';
+import { withoutCode } from './challenge-section.ts';
+import { type EndpointActivity, lastError, readActivity } from './endpoint-activity.ts';
+import { endpointBadges, endpointView, endpointWarnings, oauthSection, type Warning } from './endpoint-detail.ts';
+import { endpointFields, endpointLayout, endpointSettings, shownEndpoint, usedSettings } from './endpoint-form.ts';
+import { createdResult, receiverPage } from './receiver-pages.ts';
+import { rotationPages } from './rotation-pages.ts';
+
+export function endpointPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
+  const { pages, results, services, store, clock, feed, testOauth } = dependencies;
+  const { endpoints } = services;
+  const usesOf = async (id: string) => (await store.uses.ofEndpoints([id])).get(id) ?? null;
+  const viewOf = async (call: PageCall, endpoint: Endpoint, tested: OauthTest | null): Promise<View> => {
+    const { id } = endpoint;
+    const [uses, activityOf] = await Promise.all([usesOf(id), readActivity(dependencies, [id])]);
+    return endpointView(call, endpoint, uses, activityOf(id), tested);
+  };
+
+  const enabling = (verb: 'enable' | 'disable'): PageRoute<'both'> =>
+    pages.page({
+      for: 'both',
+      method: 'POST',
+      path: `/endpoints/{id}/${verb}`,
+      role: 'administrator',
+      respond: async (call) => {
+        const path = `/endpoints/${pathId(call)}`;
+        const done = verb === 'enable' ? 'The endpoint is enabled.' : 'The endpoint is disabled: nothing is sent here.';
+        return attempted(path, done, () => endpoints.patch(pathId(call), { enabled: verb === 'enable' }, call.acting));
+      },
+    });
+
+  const entity = {
+    for: 'both' as const,
+    list: { href: '/endpoints', label: 'Endpoints' },
+    noun: 'endpoint',
+    nameOf: ({ name }: Endpoint) => name,
+    administration: endpoints,
+    settings: (endpoint: Endpoint) => endpointSettings(endpoint, clock()),
+  };
+
+  return [
+    endpointListPage(dependencies),
+    ...recordPages(pages, {
+      ...entity,
+      reader: endpointReader,
+      owners: store,
+      choices: async () => null,
+      fields: endpointFields,
+      layout: endpointLayout,
+      adjust: (body, before) => usedSettings(body, before === null),
+      shown: (endpoint) => shownEndpoint(viewEndpoint(endpoint, clock())),
+      creation: {
+        title: 'New endpoint',
+        lead: 'The next page shows the secret, the API key and code for the receiver. Then you verify ownership and create a webhook.',
+        submit: 'Create the endpoint',
+        respond: (call, input) =>
+          results.once(call, async () => {
+            const endpoint = await endpoints.create(input, call.acting);
+            return createdResult(call, endpoint, input.secret === undefined);
+          }),
+      },
+      change: {
+        lead: 'Waiting deliveries use the new settings. To change the API key or the secret, rotate it.',
+        done: ({ name, url, verified, tokenChallenge }, before) =>
+          tokenChallenge && !verified && (url !== before.url || !before.tokenChallenge)
+            ? `${name} is saved. It failed the challenge and stays disabled until ownership is verified.`
+            : `${name} is saved.`,
+      },
+    }),
+    receiverPage(dependencies),
+    ...rotationPages(dependencies),
+    pages.view('/endpoints/{id}', 'both', async (call) => {
+      const endpoint = await endpoints.get(pathId(call));
+      const { title, content } = await viewOf(call, endpoint, null);
+      const live = attributes({
+        'data-hx-sse:connect': `/endpoints/${endpoint.id}/live`,
+        'data-hx-swap': 'innerMorph',
+      });
+      return withOwner(store, endpoint, {
+        title,
+        content: html`<div id="endpoint" class="page-part"${live}>${content}</div>`,
+      });
+    }),
+    pages.stream('/endpoints/{id}/live', 'both', async (call) => {
+      const { id } = await endpoints.get(pathId(call));
+      return liveContent(feed, null, call.signal, async () => {
+        const now = clock();
+        const endpoint = await endpoints.get(id);
+        const [uses, activityOf] = await Promise.all([usesOf(id), readActivity(dependencies, [id])]);
+        const activity = activityOf(id);
+        const version = JSON.stringify([viewEndpoint(endpoint, now), endpoint.lastVerification, uses, activity]);
+        return { version, content: () => endpointView({ ...call, now }, endpoint, uses, activity, null).content };
+      });
+    }),
+    pages.page({
+      for: 'both',
+      method: 'POST',
+      path: '/endpoints/{id}/verify',
+      role: 'operator',
+      respond: async (call) => {
+        const endpoint = await endpoints.verify(pathId(call), call.acting);
+        return { ...redirectTo(`/endpoints/${endpoint.id}#challenge`), flash: verdictOf(endpoint) };
+      },
+    }),
+    pages.page({
+      for: 'both',
+      method: 'POST',
+      path: '/endpoints/{id}/test-oauth',
+      role: 'operator',
+      respond: async (call) => {
+        const result = await testOauth(pathId(call));
+        const endpoint = await endpoints.get(pathId(call));
+        const view = await viewOf(call, endpoint, result);
+        return { ...view, partial: oauthSection(call, endpoint, result) ?? html`` };
+      },
+    }),
+    enabling('enable'),
+    enabling('disable'),
+    ...removalPages(pages, entity, {
+      text: () =>
+        'Its address, API key, secret and settings are deleted. This cannot be undone. The audit log keeps its entries.',
+      uses: ({ id }) => usesOf(id),
+      used: {
+        all: ({ id }) => `/webhooks?endpoint=${id}`,
+        remedy: 'Delete these webhooks first, or change their endpoint.',
+      },
+    }),
+  ];
+}
+
+function verdictOf({ name, lastVerification, enabled }: Endpoint) {
+  const error = lastVerification?.error ?? null;
+  if (error !== null)
+    return { tone: 'negative', text: `${name} failed the challenge. ${sentence(withoutCode(error))}` } as const;
+  return { tone: 'positive', text: `${name} passed the challenge${enabled ? ' and is enabled' : ''}.` } as const;
+}
+
+const PATH = '/endpoints';
+
+function endpointListPage(dependencies: SharedPageDependencies): PageRoute<'both'> {
+  const { pages, store } = dependencies;
+  return pages.view(PATH, 'both', async (call) => {
+    const { query } = call;
+    const text = readText(query, 'q');
+    const owner = await ownerFilter(store, query);
+    const filter = { ...(text !== null && { text }), ...owner.filter };
+    const { items, cursor, nextCursor } = await readListed(
+      query,
+      (after, limit) => store.directory.endpoints(filter, after, limit),
+      ({ id }) => id,
+    );
+    const ids = items.map(({ id }) => id);
+    const [uses, activityOf, ownerIn] = await Promise.all([
+      store.uses.ofEndpoints(ids),
+      readActivity(dependencies, ids),
+      ownerNames(store, items),
+    ]);
+    const isFiltered = text !== null || cursor !== null || owner.isFiltered;
+    const isEmpty = items.length === 0 && !isFiltered;
+    return listView({
+      title: 'Endpoints',
+      lead: 'The HTTPS addresses that receive events, and how deliveries to them are going.',
+      actions: [call.may('administrator') && !isEmpty ? newButton(owner.newQuery) : null],
+      ...{ path: PATH, query, nextCursor },
+      filters: isEmpty
+        ? []
+        : [textField(newForm({ q: text }), { name: 'q', label: 'Name or address', type: 'search' }), ...owner.fields],
+      results: endpointTable(call, items, { uses, activityOf, ownerIn, isFiltered }),
+    });
+  });
+}
+
+type Beside = {
+  readonly uses: ReadonlyMap<string, Uses>;
+  readonly activityOf: (endpointId: string) => EndpointActivity;
+  readonly ownerIn: Awaited<ReturnType<typeof ownerNames>>;
+  readonly isFiltered: boolean;
+};
+
+function endpointTable(
+  call: PageCall,
+  endpoints: readonly Endpoint[],
+  { uses, activityOf, ownerIn, isFiltered }: Beside,
+): Html {
+  return table({
+    caption: 'Endpoints',
+    columns: [
+      { label: 'Name and address', kind: 'main' },
+      { label: 'State' },
+      { label: 'Succeeded, 24 h' },
+      { label: 'Last delivery' },
+      { label: 'Last error' },
+      { label: 'Webhooks' },
+    ],
+    rows: endpoints.map((endpoint) => {
+      const { id, name, url } = endpoint;
+      const activity = activityOf(id);
+      return [
+        html`
+          <a href="${PATH}/${id}">${name}</a>
+          <span class="cell-hint">${url}</span>
+          ${ownerIn(endpoint.customerId)}
+          ${warningLines(endpointWarnings(endpoint, activity.webhooks, call.now))}
+        `,
+        html`<span class="badges">${endpointBadges(endpoint)}</span>`,
+        healthCell(activity.day),
+        activity.deliveredAt === null
+          ? html`<span class="quiet">–</span>`
+          : relativeTime(activity.deliveredAt, call.now),
+        lastError(activity, call.now) ?? html`<span class="quiet">none</span>`,
+        usesList(uses.get(id) ?? NO_USES, `/webhooks?endpoint=${id}`),
+      ];
+    }),
+    empty: isFiltered ? nothingFound(PATH, 'endpoints') : firstEndpoint(call),
+  });
+}
+
+function warningLines(warnings: readonly Warning[]): Html[] {
+  return warnings.map(({ tone, text }) => html`<span class="cell-warning tone-${tone}">${text}</span>`);
+}
+
+function firstEndpoint(call: PageCall): Html {
+  return emptyState({
+    title: 'Add your first endpoint',
+    text: html`
+      <p>
+        An endpoint is an HTTPS address that receives events. It has a secret, which signs every request, and an API
+        key, so that the receiver knows who sent it.
+      </p>
+      <ol class="steps">
+        <li><strong>Create the endpoint</strong>, and give its secret to the receiver.</li>
+        <li><strong>Verify ownership</strong> with one button.</li>
+        <li><strong>Create a webhook</strong>: choose the events to send.</li>
+      </ol>
+    `,
+    action: call.may('administrator') ? newButton() : html`<p class="quiet">An administrator can create one.</p>`,
+  });
+}
+
+function newButton(query = ''): Html {
+  return linkButton({ href: `${PATH}/new${query}`, label: 'New endpoint', kind: 'primary', icon: 'plus' });
+}

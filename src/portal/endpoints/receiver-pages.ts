@@ -1,0 +1,205 @@
+/** The set-up of a receiver: address, API key, secret, and code that verifies deliveries. */
+import { currentApiKey, type Endpoint } from '../../domain/endpoint.ts';
+import { type Html, html } from '../../http/html.ts';
+import { type AssetName, readAsset } from '../../kernel/assets.ts';
+import { type PageCall, pathId } from '../frame/call.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { type Result, resultOf } from '../frame/results.ts';
+import { codePanels, copyable, definitionList, secretBox } from '../parts/details.ts';
+import { linkButton, pageHeader, section } from '../parts/header.ts';
+import { notice } from '../parts/mark.ts';
+import { verifyButton } from './challenge-section.ts';
+import { newWebhookOf } from './endpoint-detail.ts';
+
+/** `/endpoints/{id}/receiver`: the same values later, without the secret. */
+export function receiverPage({ pages, services: { endpoints } }: SharedPageDependencies): PageRoute<'both'> {
+  return pages.view('/endpoints/{id}/receiver', 'both', async (call) => {
+    const endpoint = await endpoints.get(pathId(call));
+    const title = 'Receiver set-up';
+    const crumbs = [
+      { href: '/endpoints', label: 'Endpoints' },
+      { href: `/endpoints/${endpoint.id}`, label: endpoint.name },
+    ];
+    return {
+      title,
+      content: html`
+        ${pageHeader({ title, crumbs })}
+        ${handOver(endpoint, { title: 'For the receiver', apiKey: apiKeyOf(call, endpoint), secret: null })}
+        ${codeSection(endpoint)}
+      `,
+    };
+  });
+}
+
+/** The page after the creation of an endpoint: the steps to the first delivery. It shows the secret once. */
+export function createdResult(call: PageCall, endpoint: Endpoint, isMade: boolean): Result {
+  const { id, name, enabled } = endpoint;
+  const title = `${name} is created`;
+  const header = pageHeader({
+    title,
+    crumbs: [{ href: '/endpoints', label: 'Endpoints' }],
+    lead: 'Hand over the secret, verify ownership, then choose the events.',
+    actions: [linkButton({ href: `/endpoints/${id}`, label: 'Go to the endpoint' })],
+  });
+  const webhook = section({
+    title: '3. Create a webhook',
+    lead: 'It says which events go to this endpoint.',
+    actions: [
+      linkButton({
+        href: newWebhookOf(endpoint),
+        label: 'Create a webhook',
+        kind: enabled ? 'primary' : 'plain',
+        icon: 'next',
+      }),
+    ],
+    content: html`
+      <p class="hint">
+        ${enabled ? 'Send a test event afterwards.' : 'You can create it now. It starts once ownership is verified.'}
+      </p>
+    `,
+  });
+  const verify = verifyStep(call, endpoint, isMade);
+  return resultOf(title, (showing) => {
+    const values = handOver(endpoint, {
+      title: '1. Hand over the secret and the address',
+      apiKey:
+        showing === 'first'
+          ? apiKeyOf(call, endpoint)
+          : html`<a href="/endpoints/${id}#credentials">on the page of the endpoint</a>`,
+      secret: isMade ? secretBox(secretOf(endpoint), showing) : null,
+    });
+    return html`${header}${values}${verify}${webhook}${codeSection(endpoint)}`;
+  });
+}
+
+function apiKeyOf({ now }: PageCall, endpoint: Endpoint): Html {
+  return copyable(currentApiKey(endpoint, now).reveal(), 'API key');
+}
+
+function secretOf({ id, secret }: Endpoint) {
+  return {
+    label: 'Secret',
+    value: secret.reveal(),
+    note: 'The receiver verifies signatures with it. It is stored encrypted and cannot be shown again. If it is lost, rotate it.',
+    renewal: secretRenewal(id),
+  };
+}
+
+/** Where the secret of an endpoint is replaced. */
+export function secretRenewal(id: string) {
+  return { href: `/endpoints/${id}/rotate-secret`, label: 'create a new secret' };
+}
+
+function verifyStep(call: PageCall, endpoint: Endpoint, isMade: boolean): Html {
+  const { id, tokenChallenge, verified } = endpoint;
+  const isOpen = tokenChallenge && !verified;
+  const state = !tokenChallenge
+    ? html`<p class="hint">Optional for this endpoint: it is enabled already.</p>`
+    : verified
+      ? notice({ tone: 'positive', text: 'Ownership is verified, and the endpoint is enabled.' })
+      : notice({
+          tone: 'info',
+          title: 'The endpoint is disabled until ownership is verified.',
+          text: isMade
+            ? 'Wait until the receiver has the secret, then press “Verify now”.'
+            : html`
+              The first challenge failed. <a href="/endpoints/${id}#challenge">See the response</a>, then press
+              “Verify now”.
+            `,
+        });
+  return section({
+    title: '2. Verify ownership',
+    lead: 'A challenge is sent, and the receiver signs it with the secret. The code below answers challenges.',
+    actions: [call.may('operator') ? verifyButton(call, endpoint, isOpen) : null],
+    content: state,
+  });
+}
+
+type HandedOver = {
+  readonly title: string;
+  readonly apiKey: Html;
+  /** Null if it was given by the user, or was shown before on another page. */
+  readonly secret: Html | null;
+};
+
+function handOver(endpoint: Endpoint, { title, apiKey, secret }: HandedOver): Html {
+  return section({
+    title,
+    lead: 'The receiver needs these values. Pass the secret on separately, and never by email.',
+    content: html`
+      <div class="stack">
+        ${secret}
+        ${definitionList([
+          ['Address', copyable(endpoint.url, 'address'), 'POST requests are sent here, over HTTPS.'],
+          ['API key', apiKey, 'Sent in X-Api-Key with every request: it tells who calls.'],
+          ...(secret === null
+            ? [['Secret', html`<span class="quiet">shown once, at its creation</span>`] as const]
+            : []),
+          [
+            'Authentication',
+            endpoint.oauthTokenUrl !== null
+              ? 'A bearer token from the OAuth server of the receiver, in Authorization.'
+              : 'An HMAC-SHA256 signature in Authorization, over the path, the date, the hash of the body and custom headers.',
+          ],
+          ['Response', 'Any 2xx status, as soon as the records are stored. Any other response is retried.'],
+        ])}
+      </div>
+    `,
+  });
+}
+
+function codeSection({ oauthTokenUrl }: Endpoint): Html | null {
+  return oauthTokenUrl !== null ? null : verifyingCode();
+}
+
+function verifyingCode(): Html {
+  return section({
+    title: 'Code for the receiver',
+    lead: html`
+      For TypeScript and JavaScript, the package <code>sallyport-receiver</code> does everything. For other languages
+      this is the verification; complete programs, which also answer challenges, decrypt and decompress, are in
+      <code>docs/receivers/</code>. <a href="/docs/receiver-reference.md">The reference for receivers</a> has every
+      rule.
+    `,
+    content: codePanels('Verify a delivery', receiverCode()),
+  });
+}
+
+type CodeExample = { readonly label: string; readonly code: string };
+
+const PROGRAMS: readonly (readonly [label: string, asset: AssetName, excerpt: (text: string) => string])[] = [
+  ['TypeScript', 'receivers/javascript', firstExample],
+  ['Python', 'receivers/python', markedPart],
+  ['Go', 'receivers/go', markedPart],
+  ['Java', 'receivers/java', markedPart],
+  ['C#', 'receivers/csharp', markedPart],
+  ['PHP', 'receivers/php', markedPart],
+  ['Ruby', 'receivers/ruby', markedPart],
+];
+
+let made: readonly CodeExample[] | null = null;
+
+/** Read at the first use. */
+export function receiverCode(): readonly CodeExample[] {
+  made ??= PROGRAMS.map(([label, asset, excerpt]) => ({ label, code: excerpt(readAsset(asset)) }));
+  return made;
+}
+
+/** The lines between `verify:begin` and `verify:end`, without their common indent. */
+export function markedPart(text: string): string {
+  const lines = text.split('\n');
+  const begin = lines.findIndex((line) => line.includes('verify:begin'));
+  const end = lines.findIndex((line) => line.includes('verify:end'));
+  const part = lines.slice(begin + 1, end);
+  const indents = part.filter((line) => line.trim() !== '').map((line) => /^[ \t]*/.exec(line)?.[0].length ?? 0);
+  const indent = Math.min(...indents);
+  return part
+    .map((line) => line.slice(indent))
+    .join('\n')
+    .trim();
+}
+
+/** The first example of a documentation page: the one for `node:http`. */
+export function firstExample(markdown: string): string {
+  return /```ts\n([\s\S]*?)\n```/.exec(markdown)?.[1] ?? '';
+}

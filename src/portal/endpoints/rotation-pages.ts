@@ -1,0 +1,215 @@
+/** Rotating the secret or the API key of an endpoint, at once or later, so that the receiver can accept both until then. */
+import type { Endpoint } from '../../domain/endpoint.ts';
+import { type Html, html } from '../../http/html.ts';
+import { validate } from '../../kernel/validation.ts';
+import { rotateApiKeyInput, rotateInput } from '../../webhooks/endpoint-schema.ts';
+import { type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
+import type { PageDefinition, PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { type Result, resultOf } from '../frame/results.ts';
+import { type Showing, secretBox } from '../parts/details.ts';
+import { type FormState, refusedForm } from '../parts/fields.ts';
+import { fieldGroup, moreFields } from '../parts/form.ts';
+import { linkButton, pageHeader, section } from '../parts/header.ts';
+import { notice } from '../parts/mark.ts';
+import { time } from '../parts/text.ts';
+import {
+  type FieldTable,
+  fillForm,
+  numberOf,
+  readForm,
+  secretText,
+  select,
+  text,
+  titlesOf,
+  withoutSecrets,
+} from '../record/field-table.ts';
+import { recordForm } from '../record/record-form.ts';
+import { formView } from '../record/record-pages.ts';
+import { waitsUntil } from './endpoint-detail.ts';
+import { endpointSettings } from './endpoint-form.ts';
+import { secretRenewal } from './receiver-pages.ts';
+
+export function rotationPages({
+  pages,
+  results,
+  services: { endpoints },
+  clock,
+}: SharedPageDependencies): PageRoute<'both'>[] {
+  const secretDone: PageDefinition<PageCall>['respond'] = (call) =>
+    results.once(call, async () => {
+      const body = readForm(rotationFields(SECRET), call.form);
+      const { endpoint, newSecret } = await endpoints.rotateSecret(
+        pathId(call),
+        validate(rotateInput, body),
+        call.acting,
+      );
+      return newSecretResult(call, endpoint, body.secret === undefined ? newSecret.reveal() : null);
+    });
+  const apiKeyDone: PageDefinition<PageCall>['respond'] = async (call) => {
+    const input = validate(rotateApiKeyInput, readForm(rotationFields(API_KEY), call.form));
+    const endpoint = await endpoints.rotateApiKey(pathId(call), input, call.acting);
+    const done =
+      waitsUntil(endpoint.nextApiKeyAt, call.now) === null
+        ? 'The new API key is sent from now on.'
+        : 'The new API key is scheduled. Give it to the receiver.';
+    return redirectTo(`/endpoints/${endpoint.id}#credentials`, done);
+  };
+  return (
+    [
+      [SECRET, secretDone],
+      [API_KEY, apiKeyDone],
+    ] as const
+  ).flatMap(([credential, respond]) => {
+    return pages.form(
+      `/endpoints/{id}/${credential.action}`,
+      'both',
+      recordForm({
+        administration: endpoints,
+        settings: (endpoint) => endpointSettings(endpoint, clock()),
+        fill: () => fillForm(rotationFields(credential), { activateAfterSeconds: DAY_SECONDS, overlapSeconds: 0 }),
+        view: (call, endpoint, state) => rotationView(call, endpoint, credential, state),
+        refused: (typed, refusal) => refusedForm(withoutSecrets(rotationFields(credential), typed), refusal),
+        respond,
+      }),
+    );
+  });
+}
+
+const DAY_SECONDS = 86_400;
+
+type Credential = {
+  readonly action: string;
+  readonly field: 'secret' | 'apiKey';
+  readonly noun: string;
+  readonly lead: string;
+  readonly own: Html | string;
+};
+
+const SECRET: Credential = {
+  action: 'rotate-secret',
+  field: 'secret',
+  noun: 'secret',
+  lead: 'The new secret is shown once, on the next page. Until it signs, the receiver should accept both secrets.',
+  own: 'Base64, with or without whsec_, or any text. If empty, 32 random bytes are generated (recommended).',
+};
+const API_KEY: Credential = {
+  action: 'rotate-api-key',
+  field: 'apiKey',
+  noun: 'API key',
+  lead: 'Until the new API key is sent, the receiver should accept both keys.',
+  own: '32 hexadecimal digits. If empty, a key is generated.',
+};
+
+function rotationFields({ field, noun, own }: Credential): FieldTable {
+  const given = { label: `New ${noun}`, autocomplete: 'off', hint: own } as const;
+  return {
+    activateAfterSeconds: select(
+      {
+        label: 'Use it',
+        isRequired: true,
+        choices: DELAYS,
+        hint: 'Choose “immediately” only if the old one has leaked: deliveries fail until the receiver has the new one.',
+      },
+      { read: numberOf },
+    ),
+    ...(field === 'secret' && {
+      overlapSeconds: select(
+        {
+          label: 'The old one also signs',
+          isRequired: true,
+          choices: OVERLAPS,
+          hint: 'Only for Standard Webhooks: requests carry both signatures, so receivers with one secret keep working.',
+        },
+        { read: numberOf },
+      ),
+    }),
+    [field]: field === 'secret' ? secretText(given) : text({ ...given, isCode: true }),
+  };
+}
+
+function rotationView({ csrf, now }: PageCall, endpoint: Endpoint, credential: Credential, state: FormState): View {
+  const { id, name } = endpoint;
+  const { noun, field, action, lead } = credential;
+  const waits = waitsUntil(field === 'secret' ? endpoint.nextSecretAt : endpoint.nextApiKeyAt, now);
+  const table = rotationFields(credential);
+  const { [field]: given, ...when } = Object.fromEntries(
+    Object.entries(table).map(([name, one]) => [name, one.draw(state, name)]),
+  );
+  return formView({
+    title: `New ${noun} for ${name}`,
+    crumbs: [
+      { href: '/endpoints', label: 'Endpoints' },
+      { href: `/endpoints/${id}`, label: name },
+    ],
+    ...{ lead, csrf, state, titles: titlesOf(table) },
+    above:
+      waits === null
+        ? null
+        : notice({
+            tone: 'caution',
+            title: `Another new ${noun} is already scheduled.`,
+            text: html`It would be used from ${time(waits)} on. The one that you create here replaces it.`,
+          }),
+    action: `/endpoints/${id}/${action}`,
+    content: html`
+      ${fieldGroup('When', null, Object.values(when))}
+      ${moreFields('Use an existing one', state, [field], [given ?? null])}
+    `,
+    submit: `Create the new ${noun}`,
+    cancel: `/endpoints/${id}`,
+  });
+}
+
+const DELAYS = [
+  { value: '0', label: 'immediately' },
+  { value: '3600', label: 'in an hour' },
+  { value: String(DAY_SECONDS), label: 'in a day' },
+  { value: String(3 * DAY_SECONDS), label: 'in 3 days' },
+  { value: String(7 * DAY_SECONDS), label: 'in 7 days' },
+];
+
+const OVERLAPS = [
+  { value: '0', label: 'not at all' },
+  { value: '3600', label: 'for another hour' },
+  { value: String(DAY_SECONDS), label: 'for another day' },
+  { value: String(7 * DAY_SECONDS), label: 'for another 7 days' },
+];
+
+/** `secret` is null if the user entered it. */
+function newSecretResult({ now }: PageCall, { id, name, nextSecretAt }: Endpoint, secret: string | null): Result {
+  const title = `New secret for ${name}`;
+  const waits = waitsUntil(nextSecretAt, now);
+  const from =
+    waits === null
+      ? notice({
+          tone: 'caution',
+          title: 'The new secret signs from now on.',
+          text: 'Deliveries fail and are retried until the receiver has it.',
+        })
+      : notice({
+          tone: 'info',
+          title: 'The new secret is scheduled.',
+          text: html`
+            The old secret signs until ${time(waits)}, the new one from then on. Give it to the receiver before then.
+          `,
+        });
+  const box = (value: string, showing: Showing): Html =>
+    section({
+      title: 'For the receiver',
+      content: secretBox(
+        {
+          label: 'New secret',
+          value,
+          note: 'It is stored encrypted and cannot be shown again.',
+          renewal: secretRenewal(id),
+        },
+        showing,
+      ),
+    });
+  const header = pageHeader({
+    title,
+    crumbs: [{ href: '/endpoints', label: 'Endpoints' }],
+    actions: [linkButton({ href: `/endpoints/${id}`, label: 'Go to the endpoint', kind: 'primary', icon: 'next' })],
+  });
+  return resultOf(title, (showing) => html`${header}${from}${secret === null ? null : box(secret, showing)}`);
+}

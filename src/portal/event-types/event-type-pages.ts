@@ -1,0 +1,398 @@
+/** The pages of event types: the list, one type with code that publishes it, and its forms. */
+import { type EventType, STATUS_CATEGORY } from '../../domain/event.ts';
+import { eventTypeReader } from '../../events/event-types.ts';
+import { type Html, html } from '../../http/html.ts';
+import { indentedJson } from '../../kernel/json-text.ts';
+import { EVENTS_COUNTED, SAMPLE_BYTES } from '../../kernel/limits/portal.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import { NO_USES, type Uses } from '../../store/port/directory.ts';
+import type { EventSample } from '../../store/port/events.ts';
+import { eventTypeKey } from '../../wire/envelope.ts';
+import { type PageCall, pathId, redirectTo, refusedTo, type View } from '../frame/call.ts';
+import type { PageDependencies, PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { readText } from '../frame/query.ts';
+import { codeBlock, codePanels, definitionList } from '../parts/details.ts';
+import { newForm, textField } from '../parts/fields.ts';
+import { linkButton, pageHeader, section } from '../parts/header.ts';
+import { emptyState, folded, listView, nothingFound, table } from '../parts/list.ts';
+import { badge } from '../parts/mark.ts';
+import { countOf, countText, relativeTime, time } from '../parts/text.ts';
+import { type FieldTable, text, tick } from '../record/field-table.ts';
+import { jsonObject, objectPatches } from '../record/json-field.ts';
+import { recordPages, removalPages, usesList } from '../record/record-pages.ts';
+import { sendSampleSection } from '../webhooks/sample-events.ts';
+import { CATALOGUE_PATH } from './event-catalogue-pages.ts';
+import { PUBLISH_PATH } from './publish-pages.ts';
+
+const LIST = { href: '/event-types', label: 'Event types' };
+
+export function eventTypePages(dependencies: PageDependencies): PageRoute<'operator'>[] {
+  const { pages, services, store } = dependencies;
+  const { eventTypes } = services;
+  const found = (call: PageCall): Promise<EventType> => eventTypes.get(pathId(call));
+  const entity = {
+    for: 'operator' as const,
+    list: LIST,
+    noun: 'event type',
+    nameOf: ({ name }: EventType) => name,
+    administration: eventTypes,
+  };
+  return [
+    eventTypeListPage(dependencies),
+    ...recordPages(pages, {
+      ...entity,
+      reader: eventTypeReader,
+      choices: async () => null,
+      fields: eventTypeFields,
+      layout: ({ group }) =>
+        html`
+          ${group('Event type', null, 'name', 'description')}
+          ${group('Rules', null, 'encryptionRequired', 'dataSchema')}
+          ${group('Event catalogue', 'What receivers see.', 'group', 'sample', 'deprecated', 'public')}
+        `,
+      adjust: (body, before) => (before === null ? body : objectPatches(body, before, ['dataSchema', 'sample'])),
+      shown: (eventType) => {
+        if (eventType.builtIn)
+          throw new Refusal('read_only', `the event type ${eventType.name} is built in and stays as it is`);
+        return eventType;
+      },
+      creation: {
+        title: 'New event type',
+        submit: 'Create the event type',
+        respond: async ({ acting }, input) => {
+          const { id, name } = await eventTypes.create(input, acting);
+          return redirectTo(
+            `/event-types/${id}`,
+            `${name} is created. You can publish it, and webhooks can subscribe to it.`,
+          );
+        },
+      },
+      change: {},
+    }),
+    pages.view('/event-types/{id}', 'operator', async (call) => {
+      const eventType = await found(call);
+      const uses = (await store.uses.ofEventTypes([eventType.name], store.customerId)).get(eventType.name) ?? NO_USES;
+      const { name } = eventType;
+      const [sample, volumes] = await Promise.all([
+        store.eventTypes.latestSample(name, SAMPLE_BYTES),
+        store.eventTypes.volumes([name], call.now - DAY_MS, EVENTS_COUNTED + 1),
+      ]);
+      return eventTypeView(call, { eventType, uses, sample, volume: volumes.get(name) ?? 0 });
+    }),
+    ...removalPages(pages, entity, {
+      text: () => 'Events of this type can no longer be published. Published events stay and are still delivered.',
+      // Only webhooks that name the type prevent its deletion. A category works without it.
+      uses: async ({ name }) => {
+        const naming = (await store.webhooks.ofPattern(name)).map((webhook) => ({ ...webhook, ...webhook.progress }));
+        return naming.length === 0 ? null : { count: naming.length, first: naming };
+      },
+      used: { all: () => '/webhooks', remedy: 'Remove it from the events of these webhooks first.' },
+    }),
+  ];
+}
+
+/** Sends the sample through a webhook: the store finds only webhooks of whoever the portal serves. */
+export function sendSamplePage({
+  pages,
+  services: { eventTypes },
+  testDelivery,
+}: SharedPageDependencies): PageRoute<'both'> {
+  return pages.page({
+    for: 'both',
+    method: 'POST',
+    path: '/event-types/{id}/send-sample',
+    role: 'operator',
+    respond: async (call) => {
+      const { name } = await eventTypes.get(pathId(call));
+      const webhookId = call.form.get('webhook') ?? '';
+      const attempt = await testDelivery(webhookId, call.user.id, name);
+      return redirectTo(`/webhooks/${webhookId}?test=${attempt.id}#test`);
+    },
+    invalid: async (call, refusal) =>
+      refusal.code === 'not_found' ? null : refusedTo(`${PATH}/${pathId(call)}`, refusal.inPortal ?? refusal.message),
+  });
+}
+
+type Shown = {
+  readonly eventType: EventType;
+  readonly uses: Uses;
+  readonly sample: EventSample | null;
+  /** Events of the last 24 hours, counted up to `EVENTS_COUNTED`. */
+  readonly volume: number;
+};
+
+function eventTypeView(call: PageCall, { eventType, uses, sample, volume }: Shown): View {
+  const { id, name, description, builtIn, dataSchema, createdAt, updatedAt } = eventType;
+  const manages = call.may('administrator') && !builtIn;
+  const content = html`
+    ${pageHeader({
+      title: name,
+      crumbs: [LIST],
+      badges: eventTypeBadges(eventType),
+      lead: description === '' ? undefined : description,
+      actions: [
+        ...(manages
+          ? [
+              linkButton({ href: `/event-types/${id}/delete`, label: 'Delete', icon: 'trash' }),
+              linkButton({ href: `/event-types/${id}/edit`, label: 'Change', icon: 'edit' }),
+            ]
+          : []),
+        call.may('operator') && !name.startsWith(STATUS_CATEGORY)
+          ? linkButton({ href: `${PUBLISH_PATH}?type=${name}`, label: 'Publish an event', icon: 'send' })
+          : null,
+      ],
+    })}
+    ${section({
+      title: 'Use',
+      content: definitionList([
+        ['Last 24 hours', volumeText(volume)],
+        [
+          'Webhooks',
+          usesList(uses, '/webhooks', 'None yet: published events are not sent.'),
+          'Including webhooks with its category or with all events.',
+        ],
+        [
+          'Event catalogue',
+          eventType.public
+            ? html`<a href="${CATALOGUE_PATH}/${name}">its page for receivers</a>`
+            : 'internal: only callers with a token see it',
+        ],
+        ...(builtIn ? [] : [['Created', time(createdAt)] as const, ['Changed', time(updatedAt)] as const]),
+      ]),
+    })}
+    ${sampleSection(call, eventType, sample)}
+    ${
+      call.may('operator') && eventType.sample !== null && uses.count > 0
+        ? sendSampleSection(call.csrf, eventType, uses.first)
+        : null
+    }
+    ${name.startsWith(STATUS_CATEGORY) ? null : publishing(eventType)}
+    ${
+      dataSchema === null
+        ? null
+        : section({
+            title: 'Schema of its data',
+            content: codeBlock({ code: JSON.stringify(dataSchema, null, 2), label: 'JSON Schema' }),
+          })
+    }
+  `;
+  return { title: name, content };
+}
+
+function volumeText(volume: number): Html {
+  if (volume === 0) return html`<span class="quiet">none</span>`;
+  return html`${volume > EVENTS_COUNTED ? `more than ${countOf(EVENTS_COUNTED, 'event')}` : countOf(volume, 'event')}`;
+}
+
+function sampleSection({ now }: PageCall, eventType: EventType, latest: EventSample | null): Html {
+  const { encryptionRequired, sample } = eventType;
+  const latestData = encryptionRequired
+    ? html`<p class="quiet">Its events must be encrypted, so no data is shown here.</p>`
+    : latest === null
+      ? html`<p class="quiet">No event with data yet.</p>`
+      : codeBlock({ code: indentedJson(latest.dataJson), label: 'Data of the latest event' });
+  const lead = latest === null ? undefined : html`The latest was published ${relativeTime(latest.createdAt, now)}.`;
+  const own =
+    sample === null ? null : codeBlock({ code: JSON.stringify(sample, null, 2), label: 'In the event catalogue' });
+  return section({ title: 'Sample', lead, content: html`<div class="stack">${own}${latestData}</div>` });
+}
+
+function publishing({ name, builtIn }: EventType): Html {
+  const arrives = `"headers": {"messageId": "…", "eventType": "${name}", …},\n"${eventTypeKey(name)}": { … }`;
+  const ways = codePanels(`Publish ${name}`, [
+    { label: 'Command line', code: `sallyport event publish ${name} '{…}'` },
+    {
+      label: 'HTTP',
+      code: `curl https://…/services/api/x/edge/v1/events \\\n  -H 'Authorization: Bearer spt_…' -H 'Content-Type: application/json' \\\n  -d '{"type": "${name}", "data": {…}, "idempotencyKey": "…"}'`,
+    },
+  ]);
+  return section({
+    title: builtIn ? 'Receive it' : 'Publish and receive it',
+    content: html`
+      <div class="stack">
+        ${builtIn ? null : ways}
+        ${codeBlock({ code: arrives, label: 'In each record at the receiver' })}
+      </div>
+    `,
+  });
+}
+
+const PATH = '/event-types';
+
+/** All on one page, because there are few. The company's own types come first. */
+function eventTypeListPage({ pages, store }: PageDependencies): PageRoute<'operator'> {
+  return pages.view(PATH, 'operator', async (call) => {
+    const { query, now } = call;
+    const text = readText(query, 'q');
+    const all = await store.eventTypes.all();
+    const shown = all.filter(({ name, description }) => fits(text, name, description)).sort(byName);
+    const names = shown.map(({ name }) => name);
+    const [uses, volumes] = await Promise.all([
+      store.uses.ofEventTypes(names, store.customerId),
+      store.eventTypes.volumes(names, now - DAY_MS, EVENTS_COUNTED + 1),
+    ]);
+    const own = shown.filter(({ builtIn }) => !builtIn);
+    const builtIn = shown.filter((eventType) => eventType.builtIn);
+    const hasOwn = all.some((eventType) => !eventType.builtIn);
+    const tableOf = (caption: string, types: readonly EventType[]): Html => listTable(caption, types, uses, volumes);
+    const results = html`
+      ${own.length === 0 ? null : tableOf('Your event types', own)}
+      ${
+        builtIn.length === 0
+          ? null
+          : folded({
+              title: 'Built-in event types',
+              note: 'employees, and the webhooks themselves',
+              content: tableOf('Built-in event types', builtIn),
+              isOpen: !hasOwn || (text !== null && own.length === 0),
+            })
+      }
+      ${shown.length === 0 ? nothingFound(PATH, 'event types') : null}
+    `;
+    return listView({
+      title: 'Event types',
+      lead: 'The kinds of events that you publish. Webhooks subscribe to one, to a category, or to all.',
+      actions: [
+        linkButton({ href: CATALOGUE_PATH, label: 'Public catalogue', icon: 'book', kind: 'quiet' }),
+        call.may('operator') && hasOwn
+          ? linkButton({ href: PUBLISH_PATH, label: 'Publish an event', icon: 'send' })
+          : null,
+        call.may('administrator') && hasOwn ? newButton() : null,
+      ],
+      ...{ path: PATH, query },
+      above: hasOwn ? null : firstEventType(call),
+      filters: [textField(newForm({ q: text }), { name: 'q', label: 'Name or description', type: 'search' })],
+      results,
+    });
+  });
+}
+
+const DAY_MS = 86_400_000;
+
+function fits(text: string | null, ...fields: readonly string[]): boolean {
+  return text === null || fields.some((field) => field.toLowerCase().includes(text.toLowerCase()));
+}
+
+/** The company's own types first. */
+function byName(a: EventType, b: EventType): number {
+  return Number(a.builtIn) - Number(b.builtIn) || (a.name < b.name ? -1 : 1);
+}
+
+function listTable(
+  caption: string,
+  eventTypes: readonly EventType[],
+  uses: ReadonlyMap<string, Uses>,
+  volumes: ReadonlyMap<string, number>,
+): Html {
+  return table({
+    caption,
+    columns: [
+      { label: 'Name', kind: 'main' },
+      { label: 'Rules' },
+      { label: 'Events, 24 h', kind: 'number' },
+      { label: 'Webhooks that receive it' },
+    ],
+    rows: eventTypes.map((eventType) => {
+      const { id, name, description } = eventType;
+      const volume = volumes.get(name) ?? 0;
+      return [
+        html`
+          <a href="${PATH}/${id}"><code>${name}</code></a>
+          ${description === '' ? null : html`<span class="cell-hint">${description}</span>`}
+        `,
+        html`<span class="badges">${eventTypeBadges({ ...eventType, builtIn: false })}</span>`,
+        volume === 0
+          ? html`<span class="quiet">0</span>`
+          : `${countText(Math.min(volume, EVENTS_COUNTED))}${volume > EVENTS_COUNTED ? '+' : ''}`,
+        usesList(uses.get(name) ?? NO_USES, '/webhooks'),
+      ];
+    }),
+    empty: html``,
+  });
+}
+
+export function eventTypeBadges(eventType: EventType): Html[] {
+  const { builtIn, encryptionRequired, dataSchema, deprecated, public: isPublic } = eventType;
+  return [
+    ...(builtIn ? [badge('neutral', 'built in')] : []),
+    ...(deprecated ? [badge('caution', 'deprecated')] : []),
+    ...(isPublic ? [] : [badge('neutral', 'internal')]),
+    ...(encryptionRequired ? [badge('info', 'encrypted only', 'key')] : []),
+    ...(dataSchema === null ? [] : [badge('info', 'schema', 'check')]),
+  ];
+}
+
+function firstEventType(call: PageCall): Html {
+  return emptyState({
+    title: 'Create your first event type',
+    text: html`
+      <p>
+        Name it <code>category.name</code>, for example <code>order.created</code>. A webhook can subscribe to it, or
+        to all of <code>order.*</code>. Its page has the commands that publish it.
+      </p>
+    `,
+    action: call.may('administrator') ? newButton() : null,
+  });
+}
+
+function newButton(): Html {
+  return linkButton({ href: `${PATH}/new`, label: 'New event type', kind: 'primary', icon: 'plus' });
+}
+
+export function eventTypeFields(before: EventType | null): FieldTable {
+  return {
+    ...(before === null && {
+      name: text({
+        label: 'Name',
+        isRequired: true,
+        isCode: true,
+        placeholder: 'order.created',
+        hint: 'category.name, in lower case. You cannot change it later.',
+      }),
+    }),
+    description: text({ label: 'Description', hint: 'One sentence: what happened.' }),
+    encryptionRequired: tick({
+      label: 'Require encryption',
+      title: 'Encryption',
+      hint: 'For data that only the customer may read. Webhooks that receive it need a key. Employee types always require it.',
+    }),
+    group: text({
+      label: 'Group',
+      title: 'Group',
+      placeholder: 'Orders',
+      hint: 'The heading under which the catalogue lists it.',
+    }),
+    deprecated: tick({
+      label: 'Deprecated',
+      title: 'Use',
+      hint: 'Tells receivers not to subscribe to it any more. Events of this type are still published and delivered.',
+    }),
+    public: tick(
+      {
+        label: 'Internal',
+        title: 'Visibility',
+        hint: 'The event catalogue shows it only to callers with a token, and no webhook of a customer gets it. Everybody sees the others.',
+      },
+      false,
+      true,
+    ),
+    sample: jsonObject({
+      label: 'Sample of its data',
+      title: 'Sample',
+      isCode: true,
+      rows: 8,
+      placeholder: '{"orderId": 17}',
+      takesFile: '.json',
+      hint: 'The data of an example, as receivers get it. It must satisfy the JSON Schema.',
+    }),
+    dataSchema: jsonObject({
+      label: 'JSON Schema of its data',
+      title: 'JSON Schema',
+      isCode: true,
+      rows: 12,
+      placeholder: '{"type": "object", "required": ["orderId"], "properties": {"orderId": {"type": "integer"}}}',
+      takesFile: '.json',
+      hint: 'Version 2020-12, or draft-07 if $schema says so. Publishing an event with other data is refused, with the field named.',
+    }),
+  };
+}

@@ -1,0 +1,128 @@
+/** The request to a page, and its result. */
+import type { IncomingMessage } from 'node:http';
+import type { Acting } from '../../domain/acting.ts';
+import type { PortalTheme } from '../../domain/portal-theme.ts';
+import type { PortalRole, SignedIn } from '../../domain/user.ts';
+import { type Html, html } from '../../http/html.ts';
+import type { Reply } from '../../http/route.ts';
+import { Refusal, type RefusalCode } from '../../kernel/refusal.ts';
+import { sentence } from '../parts/text.ts';
+import { FORGERY_FIELD } from './forgery.ts';
+
+/** Chosen by the user, or that of the operating system. */
+export type Theme = 'light' | 'dark' | 'system';
+
+/** The value of a cookie of one request, by its name without the prefix. */
+export type ReadCookie = (name: string) => string | null;
+
+/** A request to a public page. */
+export type OpenCall = {
+  readonly request: IncomingMessage;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  /** The posted form; empty for GET. Names may repeat. */
+  readonly form: URLSearchParams;
+  /** The requested path and query. */
+  readonly url: string;
+  /** The form token: put `${call.csrf}` inside each `<form method="post">`. */
+  readonly csrf: Html;
+  /** The page's script asks for a part of the page only. */
+  readonly isPartial: boolean;
+  readonly theme: Theme;
+  readonly now: number;
+  readonly remoteAddress: string;
+  /** Aborted when the client has gone, and for a stream when the server stops. */
+  readonly signal: AbortSignal;
+  readonly cookieOf: ReadCookie;
+  /** The secret that this visitor's forms are bound to. */
+  readonly visitor: string;
+  /** The session, or null if nobody is signed in. */
+  readonly session: SignedIn | null;
+  /** The look of the customers' portal; null in the operator's. */
+  readonly brand: PortalTheme | null;
+  /** Whether the portal is shown inside a page of the operator's product. */
+  readonly isFramed: boolean;
+};
+
+/** A request of a signed-in user with the page's role. */
+export type PageCall = OpenCall & {
+  readonly session: SignedIn;
+  /** `id` is null for a session that began with a portal link. */
+  readonly user: { readonly id: string | null; readonly userName: string; readonly displayName: string | null };
+  readonly role: PortalRole;
+  /** The user with its rights, for the use cases. */
+  readonly acting: Acting;
+  /** Whether the user has this role or a higher one. Pages omit buttons that the user may not use. */
+  may(role: PortalRole): boolean;
+};
+
+/** A page inside the layout. The page's script gets `partial` alone. */
+export type View = {
+  readonly title: string;
+  readonly content: Html;
+  readonly partial?: Html;
+  /** Default: 200, or the status of the refusal that `invalid` answers. */
+  readonly status?: number;
+  /** Loads the chart script. */
+  readonly hasCharts?: boolean;
+};
+
+/** 303 to another page of the portal, with a message that it shows. */
+export type Redirect = { readonly redirect: string; readonly flash?: Flash; readonly cookies?: readonly string[] };
+/** Anything else: a download, JSON, a stream (`eventStream`). */
+export type Raw = { readonly reply: Reply };
+export type PageResult = View | Redirect | Raw;
+
+export type Flash = { readonly tone: 'positive' | 'negative'; readonly text: string };
+
+export function redirectTo(path: string, done?: string): Redirect {
+  return { redirect: path, ...(done !== undefined && { flash: { tone: 'positive', text: done } }) };
+}
+
+/** The `{id}` of the page's path. */
+export function pathId({ params }: Pick<OpenCall, 'params'>): string {
+  return params.id ?? '';
+}
+
+export function forgeryField(token: string): Html {
+  return html`<input type="hidden" name="${FORGERY_FIELD}" value="${token}">`;
+}
+
+const RANK: Readonly<Record<PortalRole, number>> = { viewer: 0, operator: 1, administrator: 2 };
+
+/** A role includes the lower ones. */
+export function mayAct(has: PortalRole, takes: PortalRole): boolean {
+  return RANK[has] >= RANK[takes];
+}
+
+/** A path of this site to go on to. Anything else that a link may contain becomes `/`. */
+export function ownPath(path: string | null): string {
+  if (path === null || !path.startsWith('/') || /[\\\p{Cc}]/u.test(path)) return '/';
+  const base = 'http://own.invalid';
+  if (!URL.canParse(path, base)) return '/';
+  const { origin, pathname, search } = new URL(path, base);
+  return origin === base ? `${pathname}${search}` : '/';
+}
+
+/** Redirects to `path` with `done`, or to `otherwise` with the reason of a refusal. 404 and 412 stay. */
+export async function attempted(
+  path: string,
+  done: string,
+  work: () => Promise<unknown>,
+  otherwise: string = path,
+): Promise<Redirect> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof Refusal) || OWN_PAGES.has(error.code)) throw error;
+    return refusedTo(otherwise, error.inPortal ?? error.message);
+  }
+  return redirectTo(path, done);
+}
+
+const OWN_PAGES: ReadonlySet<RefusalCode> = new Set(['not_found', 'precondition_failed']);
+
+/** Redirects to a page with the reason of a refusal. */
+export function refusedTo(path: string, reason: string): Redirect {
+  return { redirect: path, flash: { tone: 'negative', text: sentence(reason) } };
+}

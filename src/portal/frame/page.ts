@@ -1,0 +1,397 @@
+/**
+ * Every request to a page goes through here: session, role, form token, the work of the page, and the layout around its content.
+ * A refusal becomes a page of its own, or the form again with the problems beside its fields.
+ */
+import type { IncomingMessage } from 'node:http';
+import { z } from 'zod';
+import type { SessionWatch } from '../../access/session-watch.ts';
+import type { Sessions } from '../../access/sessions.ts';
+import type { Config } from '../../config/config.ts';
+import type { Storage } from '../../data/data.ts';
+import type { Dispatcher } from '../../delivery/dispatcher.ts';
+import type { TestOauth } from '../../delivery/oauth.ts';
+import type { TestDelivery } from '../../delivery/test-delivery.ts';
+import type { PortalTheme } from '../../domain/portal-theme.ts';
+import type { PortalRole, SignedIn } from '../../domain/user.ts';
+import type { Method, Reply, Route, ServedTo } from '../../http/route.ts';
+import type { Clock, Ids, Random } from '../../kernel/ids.ts';
+import { ADMIN_REQUEST_BYTES } from '../../kernel/limits/limits.ts';
+import type { Log } from '../../kernel/log.ts';
+import { originOf } from '../../kernel/origin.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import type { AttemptFeed } from '../../observe/attempt-feed.ts';
+import type { FigureKeeper } from '../../observe/figures.ts';
+import type { Metrics } from '../../observe/metrics.ts';
+import type { CustomerServices } from '../../services/customer-services.ts';
+import type { Services } from '../../services/services.ts';
+import type { Throttle } from '../../store/port/failures.ts';
+import type { Store } from '../../store/port/store.ts';
+import { mayAct, type OpenCall, type PageCall, type PageResult, type Redirect, type View } from './call.ts';
+import {
+  type Cookies,
+  clearedFlash,
+  FLASH_COOKIE,
+  readFlash,
+  SESSION_COOKIE,
+  setCookie,
+  VISITOR_COOKIE,
+  writeFlash,
+} from './cookies.ts';
+import { enterLive, eventStream, type StreamEvent, signedOutStream } from './event-stream.ts';
+import { FORGERY_FIELD, forgeryProblem } from './forgery.ts';
+import { PAGE_HEADERS, packed, pageHeaders } from './headers.ts';
+import type { Layout } from './layout.ts';
+import { PageRefusal, refusalView } from './refusal-page.ts';
+import {
+  type Circumstances,
+  openCallOf,
+  pageCallOf,
+  type RequestContext,
+  requestContextOf,
+  signInFirst,
+  VISITOR_COOKIE_VALUE,
+  wantsPage,
+} from './request-context.ts';
+import type { Results } from './results.ts';
+
+export type PageDefinition<C> = {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  /** Of a form; default 1 MiB. */
+  readonly maxBytes?: number;
+  /** The page's script requests it periodically, so it does not extend the session. */
+  readonly isBackground?: boolean;
+  /** A page without a session that belongs to the customers' portal: in its look, and shown in the same frames. */
+  readonly isForCustomers?: boolean;
+  /**
+   * Whether it may be shown in frames; default: not, unless it is a page of a customer's session. It is shown as to a visitor without a
+   * session, so that no page around it can show what is the operator's.
+   */
+  readonly isFramable?: boolean;
+  /** The reply to the page's script without a session, instead of a redirect to sign in. */
+  readonly signedOut?: () => Reply;
+  respond(call: C): Promise<PageResult>;
+  /** Shows a refused form again. Without it, or if it returns null, the refusal is a page of its own. */
+  invalid?(call: C, refusal: Refusal): Promise<PageResult | null>;
+};
+
+/** `show` shows the form, `respond` handles what was sent, `invalid` shows a refused form again. */
+export type FormDefinition = Pick<PageDefinition<PageCall>, 'respond' | 'invalid'> & {
+  show(call: PageCall): Promise<PageResult>;
+};
+
+/**
+ * Makes pages. Each page says whom it serves. `Whom` is what a file may choose from: a file with the operator's services makes no page
+ * that customers have too.
+ */
+export type Pages<Whom extends ServedTo = ServedTo> = {
+  /** A page for signed-in users with at least this role. */
+  readonly page: <For extends Whom>(
+    definition: PageDefinition<PageCall> & { readonly for: For; readonly role: PortalRole },
+  ) => PageRoute<For>;
+  /** A page for every signed-in user. */
+  readonly view: <For extends Whom>(
+    path: string,
+    whom: For,
+    respond: (call: PageCall) => Promise<PageResult>,
+  ) => PageRoute<For>;
+  /**
+   * Live updates for every signed-in user; without a session, the event `signed-out`. The page's script reconnects by itself and would
+   * take any other reply for a stream that just ended.
+   */
+  readonly stream: <For extends Whom>(
+    path: string,
+    whom: For,
+    source: (call: PageCall) => AsyncIterable<StreamEvent> | Promise<AsyncIterable<StreamEvent>>,
+  ) => PageRoute<For>;
+  /** A form for administrators. It is sent to the path that shows it. */
+  readonly form: <For extends Whom>(path: string, whom: For, definition: FormDefinition) => PageRoute<For>[];
+  /** A public page, for anyone. */
+  readonly openPage: (definition: PageDefinition<OpenCall>) => PageRoute<'anyone'>;
+  /** Shows refusals of unknown paths as pages to browsers. */
+  readonly elsewhere: Pick<Route, 'refuse'>;
+};
+
+/** The role of a page, and whether the script requests it; tests read both. */
+export type PageRoute<For extends ServedTo = ServedTo> = Route<For> & {
+  readonly role: PortalRole | null;
+  readonly isBackground: boolean;
+};
+
+type Dependencies = {
+  /** The customer whose portal it is; null: the operator's. Sessions of others count as none. */
+  readonly customerId: string | null;
+  /** The scopes that administrators of customers hold. */
+  readonly offered: () => readonly string[];
+  readonly sessions: Sessions;
+  readonly sessionWatch: SessionWatch;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly layout: Layout;
+  readonly cookies: Cookies;
+  /** The host that clients use; null if unknown. */
+  readonly publicHost: () => string | null;
+  /** The origins that may show a customer's portal in a frame. */
+  readonly frameAncestors: readonly string[];
+  /** The look of the customers' portal. */
+  readonly theme: () => Promise<PortalTheme>;
+};
+
+type Place = Pick<PageDefinition<never>, 'isBackground' | 'isForCustomers' | 'isFramable'>;
+
+export function createPages(dependencies: Dependencies): Pages {
+  const {
+    customerId,
+    offered,
+    sessions,
+    sessionWatch,
+    clock,
+    random,
+    layout,
+    cookies,
+    publicHost,
+    frameAncestors,
+    theme,
+  } = dependencies;
+  /** The contexts of requests, so that a later refusal gets the same layout. */
+  const recognised = new WeakMap<IncomingMessage, RequestContext>();
+
+  const recognise = async (request: IncomingMessage, place: Place): Promise<RequestContext> => {
+    const cookieOf = cookies.of(request);
+    const token = cookieOf(SESSION_COOKIE);
+    const found = token === null ? null : await sessions.find(token, place.isBackground === true);
+    const session = place.isFramable !== true && found?.customerId === customerId ? found : null;
+    const cookie = session === null ? cookieOf(VISITOR_COOKIE) : token;
+    const isNew = cookie === null || !VISITOR_COOKIE_VALUE.test(cookie);
+    const isCustomers = customerId !== null || place.isForCustomers === true;
+    const isFramable = place.isFramable === true || (customerId !== null && session !== null);
+    const returnUrl = session?.returnUrl ?? null;
+    const made = requestContextOf(
+      request,
+      session,
+      isNew ? Buffer.from(random(32)).toString('base64url') : cookie,
+      isNew,
+      {
+        brand: isCustomers ? await theme() : null,
+        ...{ cookieOf, frameAncestors },
+        openings: {
+          ancestors: isFramable ? frameAncestors : [],
+          formTarget: returnUrl === null ? null : originOf(new URL(returnUrl)),
+        },
+      },
+    );
+    recognised.set(request, made);
+    return made;
+  };
+
+  const answer = async (
+    result: PageResult,
+    request: IncomingMessage,
+    context: RequestContext,
+    status: number,
+  ): Promise<Reply> => {
+    if ('reply' in result) return result.reply;
+    if ('redirect' in result) return redirect(result, request, context);
+    return packed(request, show(result, request, context, status), customerId);
+  };
+
+  /** Cookies of a portal in a frame are kept apart for the page around it. */
+  const placedHeader = (
+    set: readonly string[],
+    request: IncomingMessage,
+    { frameAncestors: around }: RequestContext,
+  ) => (set.length === 0 ? {} : { 'Set-Cookie': cookies.placed(set, request, around.length > 0) });
+
+  /** The page's script cannot follow a redirect to another page, so a header tells it to. */
+  const redirect = (
+    { redirect: to, flash, cookies: more = [] }: Redirect,
+    request: IncomingMessage,
+    context: RequestContext,
+  ): Reply => {
+    const { cookie, isPartial } = context;
+    // Escapes characters that an id in the path may contain.
+    const { pathname, search, hash } = new URL(to, 'http://own.invalid');
+    const path = pathname + search + hash;
+    const set = [...more, ...(flash === undefined ? [] : [writeFlash(cookie, flash)])];
+    const headers = { ...PAGE_HEADERS, ...placedHeader(set, request, context) };
+    return isPartial
+      ? { status: 200, headers: { ...headers, 'HX-Redirect': path }, body: '' }
+      : { status: 303, headers: { ...headers, Location: path }, body: '' };
+  };
+
+  const show = (view: View, request: IncomingMessage, context: RequestContext, status: number): Reply => {
+    const common = pageHeaders(request, context.openings);
+    if (context.isPartial && view.partial !== undefined) {
+      return { status: view.status ?? status, headers: common, body: view.partial.markup };
+    }
+    const sealed = context.cookieOf(FLASH_COOKIE);
+    const set = [
+      ...(context.isNew && context.session === null ? [setCookie(VISITOR_COOKIE, context.cookie)] : []),
+      ...(sealed === null ? [] : [clearedFlash()]),
+    ];
+    const flash = readFlash(sealed, context.cookie);
+    const headers = { ...common, ...placedHeader(set, request, context) };
+    return { status: view.status ?? status, headers, body: layout(view, { ...context, flash }) };
+  };
+
+  const refuse: NonNullable<Route['refuse']> = (refusal, request, errorId) => {
+    const context =
+      recognised.get(request) ??
+      requestContextOf(request, null, '', false, { ...UNKNOWN, cookieOf: cookies.of(request) });
+    const isSignedIn = context.session !== null || context.cookieOf(SESSION_COOKIE) !== null;
+    const reply = show(refusalView(refusal, errorId, isSignedIn), request, context, refusal.status);
+    return { ...reply, headers: { ...refusal.headers, ...reply.headers } };
+  };
+
+  const route = <C extends OpenCall, For extends ServedTo>(
+    definition: PageDefinition<C> & { readonly for: For },
+    role: PortalRole | null,
+    enter: (session: SignedIn | null) => ((call: OpenCall) => C) | null,
+  ): PageRoute<For> => {
+    const {
+      for: whom,
+      method,
+      path,
+      maxBytes = ADMIN_REQUEST_BYTES,
+      isBackground = false,
+      signedOut,
+      respond,
+      invalid,
+      isForCustomers = false,
+      isFramable = false,
+    } = definition;
+    const place = { isBackground, isForCustomers, isFramable };
+    return {
+      for: whom,
+      ...{ method: method satisfies Method, path, role, isBackground },
+      ...{ access: 'open', tag: 'portal', summary: path },
+      freeQuery: true,
+      replies: {},
+      ...(method === 'POST' && { body: { ...FORM, maxBytes } }),
+      refuse,
+      ...(method === 'POST' && {
+        admit: async (request) => {
+          const context = await recognise(request, place);
+          return enter(context.session) === null ? redirect(signInFirst(request, context), request, context) : null;
+        },
+      }),
+      respond: async (call) => {
+        const { request } = call;
+        // Again for a form: the session may have ended while its body arrived.
+        const context = await recognise(request, place);
+        const callOf = enter(context.session);
+        if (callOf === null) {
+          if (context.isPartial && signedOut !== undefined) return signedOut();
+          return redirect(signInFirst(request, context), request, context);
+        }
+        const open = openCallOf(call, context, clock());
+        const full = callOf(open);
+        if (method === 'POST') {
+          if (context.isNew) throw new PageRefusal('no cookie', 'the browser did not bring the cookie');
+          const problem = forgeryProblem(request, open.form.get(FORGERY_FIELD), context.cookie, publicHost());
+          if (problem !== null) throw new PageRefusal('form', problem);
+        }
+        try {
+          return await answer(await respond(full), request, context, 200);
+        } catch (error) {
+          if (!(error instanceof Refusal)) throw error;
+          const again = (await invalid?.(full, error)) ?? null;
+          if (again === null) throw error;
+          const reply = await answer(again, request, context, error.status);
+          return { ...reply, headers: { ...error.headers, ...reply.headers } };
+        }
+      },
+    };
+  };
+
+  const page = <For extends ServedTo>({
+    role,
+    ...definition
+  }: PageDefinition<PageCall> & { readonly for: For; readonly role: PortalRole }): PageRoute<For> =>
+    route(definition, role, (session) => {
+      if (session === null) return null;
+      if (!mayAct(session.role, role)) throw new PageRefusal('role', `this takes the role ${role}`);
+      return (call) => pageCallOf(call, session, offered());
+    });
+
+  return {
+    page,
+    view: (path, whom, respond) => page({ for: whom, method: 'GET', path, role: 'viewer', respond }),
+    stream: (path, whom, source) =>
+      page({
+        for: whom,
+        method: 'GET',
+        path,
+        role: 'viewer',
+        isBackground: true,
+        signedOut: signedOutStream,
+        respond: async (call) => {
+          enterLive(customerId, call.session.id, call.signal);
+          const ended = sessionWatch.ended(call.cookieOf(SESSION_COOKIE) ?? '', call.signal);
+          return { reply: eventStream(call, ended, await source(call)) };
+        },
+      }),
+    form: (path, whom, { show, ...sent }) => [
+      page({ for: whom, method: 'GET', path, role: 'administrator', respond: show }),
+      page({ for: whom, method: 'POST', path, role: 'administrator', ...sent }),
+    ],
+    openPage: (definition) => route({ for: 'anyone', ...definition }, null, () => (call) => call),
+    elsewhere: {
+      refuse: (refusal, request, errorId) => (wantsPage(request) ? refuse(refusal, request, errorId) : refusal),
+    },
+  };
+}
+
+/** The surroundings of a request for a path without a page. */
+const UNKNOWN: Omit<Circumstances, 'cookieOf'> = {
+  brand: null,
+  frameAncestors: [],
+  openings: { ancestors: [], formTarget: null },
+};
+
+const FORM = {
+  types: ['application/x-www-form-urlencoded'],
+  repeats: true,
+  // OpenAPI does not describe pages.
+  schema: z.unknown(),
+} as const;
+
+export type PortalDependencies = {
+  /** The portal of one customer, made over its part of the service. */
+  readonly ofCustomer: (customerId: string) => CustomerServices;
+  readonly offered: () => readonly string[];
+  readonly services: Services;
+  readonly store: Store;
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly figures: FigureKeeper;
+  readonly feed: AttemptFeed;
+  readonly dispatcher: Dispatcher;
+  readonly testDelivery: TestDelivery;
+  readonly testOauth: TestOauth;
+  /** Of sign-ins. */
+  readonly throttle: Throttle;
+  readonly config: Config;
+  /** The URL that clients use; null if unknown. */
+  readonly publicUrl: () => string | null;
+};
+
+type Surroundings<Whom extends ServedTo> = {
+  readonly pages: Pages<Whom>;
+  readonly cookies: Cookies;
+  readonly results: Results;
+  /** Whether the portal has a page at this path, as registered (`/endpoints/{id}`). Links to other paths are omitted. */
+  hasPage(path: string): boolean;
+};
+
+/** The dependencies of files with pages of the operator. */
+export type PageDependencies<Whom extends ServedTo = 'operator'> = PortalDependencies & Surroundings<Whom>;
+
+/** The dependencies of files with pages that customers have too, over the part of the service of the operator or of one customer. */
+export type SharedPageDependencies<Whom extends ServedTo = 'both'> = CustomerServices &
+  Pick<PortalDependencies, 'offered' | 'clock' | 'throttle' | 'publicUrl'> &
+  Surroundings<Whom>;

@@ -1,0 +1,41 @@
+/** Reading the query of a page. It tolerates mistakes, because people type and cut links. */
+
+import { refuseField } from '../../kernel/refusal.ts';
+import { parseMoment } from '../../kernel/schemas.ts';
+import { PERIODS, type Period } from '../../observe/figures.ts';
+
+/** The trimmed text; null if it is empty or absent. */
+export function readText(query: URLSearchParams, name: string): string | null {
+  const text = query.get(name)?.trim() ?? '';
+  return text === '' ? null : text;
+}
+
+/** One of the choices, or null. */
+export function readChoice<Choice extends string>(
+  query: URLSearchParams,
+  name: string,
+  choices: readonly Choice[],
+): Choice | null {
+  const text = query.get(name);
+  return choices.find((choice) => choice === text) ?? null;
+}
+
+const PERIOD_NAMES = Object.keys(PERIODS) as readonly Period[];
+
+/** The period of charts. Default: the last hour. */
+export function readPeriod(query: URLSearchParams): Period {
+  return readChoice(query, 'period', PERIOD_NAMES) ?? 'hour';
+}
+
+/**
+ * An instant in UTC, as `datetime-local` sends it (`2026-11-21T05:00`) or in ISO 8601; null if absent. Throws 400, which names the
+ * field.
+ */
+export function readInstant(query: URLSearchParams, name: string): number | null {
+  const text = readText(query, name);
+  if (text === null) return null;
+  const hasZone = /[Zz]$|[+-]\d\d:\d\d$/.test(text);
+  const at = parseMoment(hasZone ? text.toUpperCase() : `${text}${text.includes('T') ? '' : 'T00:00'}Z`);
+  if (at === null) throw refuseField(name, 'must be a time, such as 2026-11-21T05:00');
+  return at;
+}

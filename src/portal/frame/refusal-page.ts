@@ -1,0 +1,90 @@
+/** The page for a refusal: what happened, and what to do. */
+import { html } from '../../http/html.ts';
+import { Refusal, type Repeat } from '../../kernel/refusal.ts';
+import { linkButton } from '../parts/header.ts';
+import { sentence } from '../parts/text.ts';
+import type { View } from './call.ts';
+
+/** The browser did not bring the cookie of the form, the form is too old or from another site, or the page needs another role. */
+type PageProblem = 'no cookie' | 'form' | 'role';
+
+/** A page or a form is not for this visitor. */
+export class PageRefusal extends Refusal {
+  readonly problem: PageProblem;
+
+  constructor(problem: PageProblem, description: string) {
+    super('forbidden', description);
+    this.problem = problem;
+  }
+}
+
+export function refusalView(refusal: Refusal, errorId: string, isSignedIn: boolean): View {
+  const { title, text } = wording(refusal);
+  const back = isSignedIn
+    ? linkButton({ href: '/', label: 'Overview' })
+    : linkButton({ href: '/sign-in', label: 'Sign in' });
+  const content = html`
+    <div class="refusal">
+      <p class="refusal-status">${refusal.status}</p>
+      <h1>${title}</h1>
+      <p>${text}</p>
+      ${
+        refusal.status >= 500
+          ? html`<p class="quiet">The log of the service says more under <code>${errorId}</code>.</p>`
+          : null
+      }
+      <p>${back}</p>
+    </div>
+  `;
+  return { title, content, partial: content };
+}
+
+type Wording = { readonly title: string; readonly text: string };
+
+function wording(refusal: Refusal): Wording {
+  const { code, message, repeat } = refusal;
+  if (refusal instanceof PageRefusal) return pageWording(refusal);
+  if (code === 'unavailable') {
+    const advice = repeat === null ? '' : ADVICE[repeat];
+    return { title: 'This is not possible right now', text: `${sentence(message)}${advice}` };
+  }
+  return FIXED[code] ?? { title: 'That did not work', text: sentence(message) };
+}
+
+/** Some requests write several times, so what came before the refused write may be kept. After a look: the message says it. */
+const ADVICE: Readonly<Record<Repeat, string>> = {
+  soon: ' Your request was not completed. Try again in a few seconds.',
+  'once fixed': ' Your request was not completed. Try again once this is fixed.',
+  'after a look': '',
+};
+
+function pageWording({ problem, message }: PageRefusal): Wording {
+  switch (problem) {
+    case 'role':
+      return { title: 'Your role does not allow this', text: `${sentence(message)} Ask an administrator.` };
+    case 'no cookie':
+      return {
+        title: 'Your browser did not bring the cookie',
+        text: 'Forms here need one. Allow cookies for this site, and open it by https:// (on the machine itself http://localhost will do), where browsers keep it. Then load the page again.',
+      };
+    case 'form':
+      return {
+        title: 'Please send that form again',
+        text: 'The page it came from was open for too long, or belongs to another session. Go back, load it again and send it once more.',
+      };
+  }
+}
+
+const FIXED: Readonly<{ [code in Refusal['code']]?: Wording }> = {
+  not_found: { title: 'There is nothing here', text: 'The address is wrong, or what was here has been deleted.' },
+  method_not_allowed: {
+    title: 'Nothing to look at',
+    text: 'This address takes what a button sends, and shows nothing by itself.',
+  },
+  ambiguous_path: { title: 'There is nothing here', text: 'The address has characters in it that none of ours has.' },
+  server_error: {
+    title: 'Something went wrong',
+    text: 'It is not your doing. Try again; if it stays, look at the log.',
+  },
+  content_too_large: { title: 'That is too large', text: 'A form here takes up to 1 MiB.' },
+};

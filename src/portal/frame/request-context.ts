@@ -1,0 +1,103 @@
+/** The context of a request to a page: who sends it, the secret that its forms are bound to, and whether a part of the page is enough. */
+import type { IncomingMessage } from 'node:http';
+import { actingInPortal } from '../../access/sessions.ts';
+import type { SignedIn } from '../../domain/user.ts';
+import type { Call } from '../../http/route.ts';
+import { forgeryField, mayAct, type OpenCall, ownPath, type PageCall, type ReadCookie, type Redirect } from './call.ts';
+import { FRAME_COOKIE, readCookie, readCustomerVisit, THEME_COOKIE } from './cookies.ts';
+import { formToken } from './forgery.ts';
+import type { Openings } from './headers.ts';
+import type { Surroundings } from './layout.ts';
+
+export const SIGN_IN_PATH = '/sign-in';
+export const SESSION_ENDED_PATH = '/session-ended';
+
+/** What is known before the page answers. `cookie` is the secret that its forms are bound to. */
+export type RequestContext = Surroundings & {
+  readonly cookie: string;
+  readonly isNew: boolean;
+  readonly isPartial: boolean;
+  readonly openings: Openings;
+  readonly cookieOf: ReadCookie;
+};
+
+/** What the pages around a request decide. */
+export type Circumstances = Pick<RequestContext, 'brand' | 'openings' | 'cookieOf'> & {
+  /** The origins that may show a customer's portal in a frame. */
+  readonly frameAncestors: readonly string[];
+};
+
+/** 32 bytes in Base64url. Any other value is neither kept in memory nor sent back. */
+export const VISITOR_COOKIE_VALUE: RegExp = /^[A-Za-z0-9_-]{43}$/;
+
+export function requestContextOf(
+  request: IncomingMessage,
+  session: SignedIn | null,
+  cookie: string,
+  isNew: boolean,
+  { brand, openings, cookieOf, frameAncestors }: Circumstances,
+): RequestContext {
+  const theme = readCookie(request, THEME_COOKIE);
+  return {
+    ...{ session, brand, openings, cookieOf },
+    frameAncestors: isInFrame(request, cookieOf) ? frameAncestors : [],
+    cookie,
+    isNew,
+    csrf: forgeryField(formToken(cookie)),
+    theme: theme === 'light' || theme === 'dark' ? theme : 'system',
+    path: request.url?.split('?', 1)[0] ?? '/',
+    url: request.url ?? '/',
+    isPartial: request.headers['hx-request'] === 'true' && request.headers['hx-request-type'] !== 'full',
+  };
+}
+
+/** Whether the portal is inside a page of somebody else. Requests of its script bring the cookie alone. */
+function isInFrame({ headers }: IncomingMessage, cookieOf: ReadCookie): boolean {
+  return headers['sec-fetch-dest'] === 'iframe' || cookieOf(FRAME_COOKIE) !== null;
+}
+
+export function openCallOf(
+  call: Call,
+  { cookie, cookieOf, session, csrf, theme, url, isPartial, brand, frameAncestors }: RequestContext,
+  now: number,
+): OpenCall {
+  const { request, params, query, body, remoteAddress, signal } = call;
+  const form = body instanceof URLSearchParams ? body : new URLSearchParams();
+  const asked = { request, params, query, form, url, isPartial, now, remoteAddress, signal };
+  return { ...asked, csrf, theme, visitor: cookie, cookieOf, session, brand, isFramed: frameAncestors.length > 0 };
+}
+
+/** `offered`: the scopes that administrators of customers hold. */
+export function pageCallOf(call: OpenCall, session: SignedIn, offered: readonly string[]): PageCall {
+  const { userId, userName, displayName, role } = session;
+  const user = { id: userId, userName, displayName };
+  return {
+    ...call,
+    session,
+    user,
+    role,
+    acting: actingInPortal(session, offered),
+    may: (takes) => mayAct(role, takes),
+  };
+}
+
+/** After signing in, the browser returns to the page. A form is not sent again. */
+export function signInFirst(
+  request: IncomingMessage,
+  { url, isPartial, frameAncestors, cookieOf }: RequestContext,
+): Redirect {
+  const visit = readCustomerVisit(cookieOf);
+  // Nobody types a password into a frame, and a portal link is not opened twice.
+  if (frameAncestors.length > 0 || visit?.by === 'link') return { redirect: SESSION_ENDED_PATH };
+  const form = visit === null ? SIGN_IN_PATH : `${SIGN_IN_PATH}/${visit.customerId}`;
+  if (request.method === 'POST') return { redirect: form };
+  const current = String(request.headers['hx-current-url'] ?? '');
+  const seen = isPartial && URL.canParse(current) ? new URL(current) : null;
+  const next = ownPath(seen === null ? url : seen.pathname + seen.search);
+  return { redirect: next === '/' ? form : `${form}?${new URLSearchParams({ next })}` };
+}
+
+/** Whether a browser asks for a page. Programs ask for JSON or for nothing in particular. Paths of the API get the API's answers. */
+export function wantsPage({ method, url = '', headers }: IncomingMessage): boolean {
+  return method === 'GET' && !url.startsWith('/services/') && headers.accept?.includes('text/html') === true;
+}

@@ -1,0 +1,306 @@
+/** The overview: the state of the service, live and over time, what needs attention, and the first steps for new users. */
+import { adviceForMessage } from '../../domain/outcome.ts';
+import { STATE_REASONS, type StopReason } from '../../domain/webhook-states.ts';
+import { type Html, html } from '../../http/html.ts';
+import { EXPIRY_WARNING_MS } from '../../kernel/limits/limits.ts';
+import {
+  AILING_SHOWN,
+  EXPIRIES_SHOWN,
+  OVERVIEW_EVERY_MS,
+  OVERVIEW_KEPT_MS,
+  QUEUES_SHOWN,
+} from '../../kernel/limits/portal.ts';
+import type { Period, Series } from '../../observe/figures.ts';
+import type { Expiry } from '../../store/port/housekeeping.ts';
+import type { Ailing, Backlog, DeadLetters } from '../../store/port/overview.ts';
+import { liveContent } from '../frame/live-content.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { readPeriod } from '../frame/query.ts';
+import { deliveriesChart, latencyChart, periodTabs, tokensChart } from '../parts/chart.ts';
+import { figures } from '../parts/details.ts';
+import { pageHeader, section } from '../parts/header.ts';
+import { table } from '../parts/list.ts';
+import { badge, notice, stateBadge } from '../parts/mark.ts';
+import { countOf, countText, relativeTime, sentence, shareText, spanText } from '../parts/text.ts';
+import { isSetUp, readSetUp, setUpChecklist } from '../set-up/set-up-checklist.ts';
+
+const PATH = '/';
+const LIVE = '/overview/live';
+
+export function overviewPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
+  const { pages, store, feed, hasPage } = dependencies;
+  const read = overviewReader(dependencies);
+  return [
+    pages.view(PATH, 'both', async (call) => {
+      const period = readPeriod(call.query);
+      const [steps, overview] = await Promise.all([readSetUp(store), read(period)]);
+      const lead = store.customerId === null ? LEAD : CUSTOMERS_LEAD;
+      const content = html`
+        ${pageHeader({ title: 'Overview', lead })}
+        ${isSetUp(steps) ? null : setUpChecklist(steps, call.role, hasPage)}
+        ${periodTabs(PATH, call.query, period)}
+        <div id="live" class="page-part" data-hx-sse:connect="${LIVE}?period=${period}" data-hx-swap="innerMorph">
+          ${overviewContent(overview)}
+        </div>
+      `;
+      return { title: 'Overview', content, hasCharts: true };
+    }),
+    pages.stream(LIVE, 'both', ({ query, signal }) => {
+      const period = readPeriod(query);
+      const readLive = async () => {
+        const overview = await read(period);
+        return { version: String(overview.at), content: () => overviewContent(overview) };
+      };
+      return liveContent(feed, null, signal, readLive, {
+        everyMs: OVERVIEW_KEPT_MS,
+        checkMs: OVERVIEW_EVERY_MS[period],
+      });
+    }),
+  ];
+}
+
+const LEAD = 'Deliveries and tokens, waiting records, and problems.';
+const CUSTOMERS_LEAD = 'How your events arrive, and what needs your attention.';
+
+/** Made once for each reading, for all clients. */
+const contents = new WeakMap<Overview, Html>();
+
+function overviewContent(overview: Overview): Html {
+  const content = contents.get(overview) ?? madeContent(overview);
+  contents.set(overview, content);
+  return content;
+}
+
+function madeContent(overview: Overview): Html {
+  const { series, at, hasTokens } = overview;
+  return html`
+    ${headFigures(overview)}
+    ${attentionSection({ ...overview, now: at })}
+    ${section({
+      title: 'Deliveries per minute',
+      lead: 'Records by the outcome of their attempt.',
+      content: deliveriesChart(series, at),
+    })}
+    <div class="${hasTokens ? 'columns' : 'page-part'}">
+      ${section({
+        title: 'Response time',
+        lead: 'Of attempts with records, including the wait for a connection.',
+        content: latencyChart(series),
+      })}
+      ${
+        hasTokens
+          ? section({
+              title: 'Tokens per minute',
+              lead: 'Requested by applications.',
+              content: tokensChart(series, at),
+            })
+          : null
+      }
+    </div>
+    ${queues(overview)}
+  `;
+}
+
+function headFigures({ series, backlog, dead, at, hasTokens }: Overview): Html {
+  const { total } = series;
+  const { delivered, attempts, failedAttempts, successRate, p50Ms, p95Ms } = total;
+  return figures([
+    { label: 'Delivered', value: countText(delivered), hint: `in the last ${series.period}` },
+    {
+      label: 'Success rate',
+      value: successRate === null ? '–' : shareText(successRate),
+      tone: toneOf(successRate),
+      hint:
+        attempts === 0 ? 'No attempts yet' : `${countText(failedAttempts)} of ${countOf(attempts, 'attempt')} failed`,
+    },
+    {
+      label: 'Response time',
+      value: p50Ms === null ? '–' : html`<small>p50</small> ${spanText(p50Ms)}`,
+      hint: p95Ms === null ? 'No response yet' : `p95 ${spanText(p95Ms)}`,
+    },
+    {
+      label: 'Waiting',
+      value: countText(backlog.records),
+      href: '/deliveries?state=pending',
+      hint: backlog.oldestAt === null ? 'No record waits' : html`oldest ${relativeTime(backlog.oldestAt, at)}`,
+    },
+    {
+      label: 'Dead',
+      value: `${countText(dead.records)}${dead.more ? '+' : ''}`,
+      href: '/deliveries?state=dead',
+      tone: dead.records > 0 ? 'negative' : 'neutral',
+      hint: dead.records > 0 ? 'kept until you send them again' : 'No record was given up',
+    },
+    ...(hasTokens ? [{ label: 'Tokens issued', value: countText(total.tokensIssued), hint: refusals(series) }] : []),
+  ]);
+}
+
+function toneOf(successRate: number | null): 'neutral' | 'caution' | 'negative' {
+  if (successRate === null || successRate >= 0.99) return 'neutral';
+  return successRate >= 0.9 ? 'caution' : 'negative';
+}
+
+function refusals({ total: { tokensRefused, callsRefused } }: Series): string {
+  const refused = [
+    tokensRefused > 0 ? countOf(tokensRefused, 'token') : null,
+    callsRefused > 0 ? countOf(callsRefused, 'call') : null,
+  ].filter((one) => one !== null);
+  return refused.length === 0 ? 'Nothing was refused' : `${refused.join(' and ')} refused`;
+}
+
+function queues({ backlog, at }: Overview): Html | null {
+  if (backlog.longest.length === 0) return null;
+  return section({
+    title: 'Longest queues',
+    isPlain: true,
+    content: table({
+      caption: 'Longest queues',
+      columns: [{ label: 'Webhook', kind: 'main' }, { label: 'Waiting', kind: 'number' }, { label: 'Oldest' }],
+      rows: backlog.longest.map(({ id, name, records, oldestAt }) => [
+        html`<a href="/webhooks/${id}">${name}</a>`,
+        html`<a href="/deliveries?webhook=${id}&state=pending">${countText(records)}</a>`,
+        relativeTime(oldestAt, at),
+      ]),
+      empty: html``,
+    }),
+  });
+}
+
+type Attention = {
+  readonly ailing: readonly Ailing[];
+  /** Expired or about to expire. */
+  readonly expiring: readonly Expiry[];
+  readonly now: number;
+};
+
+export function attentionSection({ ailing, expiring, now }: Attention): Html {
+  const count = ailing.length + expiring.length;
+  const content =
+    count === 0
+      ? notice({
+          tone: 'positive',
+          text: 'Every started webhook delivers, and no key or certificate expires soon.',
+        })
+      : html`
+        ${ailing.length === 0 ? null : ailingTable(ailing, now)}
+        ${expiring.length === 0 ? null : expiringTable(expiring, now)}
+      `;
+  return section({ title: 'Problems', id: 'attention', content, isPlain: count > 0 });
+}
+
+function ailingTable(ailing: readonly Ailing[], now: number): Html {
+  return table({
+    caption: 'Webhooks with problems',
+    columns: [
+      { label: 'Webhook', kind: 'main' },
+      { label: 'State' },
+      { label: 'Problem' },
+      { label: 'Since' },
+      { label: 'Waiting', kind: 'number' },
+    ],
+    rows: ailing.map((webhook) => [
+      html`
+        <a href="/webhooks/${webhook.id}">${webhook.name}</a>
+        <span class="cell-hint">to ${webhook.endpointName}</span>
+      `,
+      stateBadge(webhook.state),
+      problemOf(webhook),
+      relativeTime(webhook.since, now),
+      webhook.waiting === 0
+        ? '0'
+        : html`<a href="/deliveries?webhook=${webhook.id}&state=pending">${countText(webhook.waiting)}</a>`,
+    ]),
+    empty: html``,
+  });
+}
+
+/** The problem, the advice below it, and where its failures are. */
+function problemOf({ id, name, state, reason, detail }: Ailing): Html {
+  const failures =
+    state === 'stopped'
+      ? null
+      : html`
+        <span class="cell-hint">
+          <a href="/deliveries/failures?webhook=${id}" aria-label="Failures by cause: ${name}">Failures by cause</a>
+        </span>
+      `;
+  if (reason === null) return html`<span class="quiet">–</span>${failures}`;
+  const known = STATE_REASONS[reason as StopReason] as string | undefined;
+  if (known !== undefined) return html`${known}${failures}`;
+  return html`
+    ${sentence(detail ?? reason)}
+    <span class="cell-hint">${adviceForMessage(reason, detail)}</span>
+    ${failures}
+  `;
+}
+
+function expiringTable(expiring: readonly Expiry[], now: number): Html {
+  return table({
+    caption: 'Keys and certificates that expire soon',
+    columns: [{ label: 'Name', kind: 'main' }, { label: 'Kind' }, { label: 'Expires' }, { label: 'Consequence' }],
+    rows: expiring.map(({ kind, id, name, expiresAt }) => {
+      const path = kind === 'key' ? 'keys' : 'endpoints';
+      const isOver = expiresAt <= now;
+      return [
+        html`<a href="/${path}/${id}">${name}</a>`,
+        KINDS[kind],
+        html`
+          ${badge(isOver ? 'negative' : 'caution', isOver ? 'ended' : 'ends', 'clock')}
+          ${' '}
+          ${relativeTime(expiresAt, now)}
+        `,
+        CONSEQUENCES[kind],
+      ];
+    }),
+    empty: html``,
+  });
+}
+
+const KINDS: Readonly<Record<Expiry['kind'], string>> = { key: 'PGP key', certificate: 'Client certificate' };
+const CONSEQUENCES: Readonly<Record<Expiry['kind'], string>> = {
+  key: 'Webhooks that use it stop, and their records wait.',
+  certificate: 'Receivers that require it reject the requests.',
+};
+
+type Overview = {
+  readonly at: number;
+  readonly series: Series;
+  readonly backlog: Backlog;
+  readonly dead: DeadLetters;
+  readonly ailing: readonly Ailing[];
+  /** Tokens are counted for the whole service, so a customer's overview has none. */
+  readonly hasTokens: boolean;
+  /** Expired, or expires within 30 days. */
+  readonly expiring: readonly Expiry[];
+};
+
+type ReadOverview = (period: Period) => Promise<Overview>;
+
+function overviewReader({
+  store,
+  figures,
+  clock,
+}: Pick<SharedPageDependencies, 'store' | 'figures' | 'clock'>): ReadOverview {
+  const kept = new Map<Period, { readonly at: number; readonly reading: Promise<Overview> }>();
+  const read = async (period: Period, at: number): Promise<Overview> => {
+    const [series, backlog, dead, ailing, expiries] = await Promise.all([
+      figures.series(period, 0),
+      store.overview.backlog(store.customerId, QUEUES_SHOWN),
+      store.overview.dead(store.customerId),
+      store.overview.ailing(store.customerId, AILING_SHOWN),
+      store.expiry.all(store.customerId, EXPIRIES_SHOWN),
+    ]);
+    const expiring = expiries.filter(({ expiresAt }) => expiresAt <= at + EXPIRY_WARNING_MS);
+    return { at, series, backlog, dead, ailing, expiring, hasTokens: store.customerId === null };
+  };
+  return (period) => {
+    const now = clock();
+    const known = kept.get(period);
+    if (known !== undefined && now >= known.at && now < known.at + OVERVIEW_KEPT_MS) return known.reading;
+    const reading = read(period, now);
+    kept.set(period, { at: now, reading });
+    // A failed read is not kept.
+    reading.catch(() => kept.delete(period));
+    return reading;
+  };
+}

@@ -1,0 +1,104 @@
+/** `/tester`: who could make a request now, and why others could not. The URL holds the question. */
+import { type Reach, reachOf } from '../../access/reach.ts';
+import { type Html, html } from '../../http/html.ts';
+import type { View } from '../frame/call.ts';
+import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import { readText } from '../frame/query.ts';
+import { definitionList } from '../parts/details.ts';
+import { newForm, selectField, textField } from '../parts/fields.ts';
+import { section } from '../parts/header.ts';
+import { emptyState, listView, table } from '../parts/list.ts';
+import { badge, notice } from '../parts/mark.ts';
+
+const PATH = '/tester';
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'];
+
+export function testerPages({ pages, services: { products }, store }: PageDependencies): PageRoute<'operator'>[] {
+  return [
+    pages.view(PATH, 'operator', async ({ query }) => {
+      const method = query.get('method') ?? 'GET';
+      const path = readText(query, 'path');
+      const reach = path === null ? null : await reachOf({ catalogue: products.compiled(), store }, method, path);
+      return testerView({ method, path, query, reach });
+    }),
+  ];
+}
+
+type Question = {
+  readonly method: string;
+  readonly path: string | null;
+  readonly query: URLSearchParams;
+  readonly reach: Reach | null;
+};
+
+function testerView({ method, path, query, reach }: Question): View {
+  const state = newForm({ method, path });
+  return listView({
+    title: 'Who could call this?',
+    lead: 'Type a request as a client would send it. The answer is the gate’s own: the rule that counts, and which applications pass it now.',
+    ...{ path: PATH, query, submit: 'Ask' },
+    filters: [
+      selectField(state, {
+        name: 'method',
+        label: 'Method',
+        choices: METHODS.map((value) => ({ value, label: value })),
+      }),
+      textField(state, { name: 'path', label: 'Path', isCode: true, placeholder: '/shop/orders/17' }),
+    ],
+    layout: 'stack',
+    results: reach === null ? explanation() : answer(reach),
+  });
+}
+
+function explanation(): Html {
+  return emptyState({
+    title: 'Ask about a request',
+    text: html`
+      <p>
+        A call passes when a rule of the API catalogue names its method and path, the token has the scope of that
+        rule, and the user that the application acts as has its permission.
+      </p>
+    `,
+  });
+}
+
+function answer(reach: Reach): Html {
+  if (reach.rule === null) {
+    return notice({
+      tone: 'negative',
+      title: 'Nobody',
+      text: `${reach.reason.slice(0, 1).toUpperCase()}${reach.reason.slice(1)}.`,
+    });
+  }
+  const { pattern, productName, scope, permission, params } = reach.rule;
+  const passing = reach.applications.filter(({ obstacle }) => obstacle === null).length;
+  const parameters = Object.entries(params).map(([name, value]) => html`<code>${name}</code> = <code>${value}</code> `);
+  return html`
+    ${section({
+      title: passing === 0 ? 'Nobody now' : passing === 1 ? 'One application' : `${passing} applications`,
+      content: definitionList([
+        ['Rule', html`<code>${pattern}</code>`, `of the API product ${productName}`],
+        ['Scope of the token', html`<code>${scope}</code>`],
+        ['Permission of the user', html`<code>${permission}</code>`],
+        ['In the path', parameters.length === 0 ? null : html`${parameters}`],
+      ]),
+    })}
+    ${table({
+      caption: 'Applications that hold the scope',
+      columns: [{ label: 'Application', kind: 'main' }, { label: 'Acts as' }, { label: 'May it?' }],
+      rows: reach.applications.map(({ id, name, clientId, userName, obstacle }) => [
+        html`<a href="/applications/${id}">${name}</a><span class="cell-hint"><code>${clientId}</code></span>`,
+        userName,
+        obstacle === null
+          ? badge('positive', 'yes', 'check')
+          : html`${badge('negative', 'no')} <span class="cell-hint">${obstacle}</span>`,
+      ]),
+      empty: emptyState({
+        title: 'No application holds the scope',
+        text: html`
+          <p>Give <code>${scope}</code> to an application, and its permission to the user that it acts as.</p>
+        `,
+      }),
+    })}
+  `;
+}

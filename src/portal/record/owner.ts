@@ -1,0 +1,175 @@
+/** Whose a resource is, in the operator's portal: the customer of a form, of a list's filter, and beside a row. A customer's portal has none of it. */
+import { isForOperatorAlone, isScopeOfOperator } from '../../access/built-in.ts';
+import type { ApiProduct } from '../../domain/catalogue.ts';
+import { type Html, html } from '../../http/html.ts';
+import { isUuidV7 } from '../../kernel/ids.ts';
+import { CUSTOMERS_SUGGESTED } from '../../kernel/limits/customers.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import type { Store } from '../../store/port/store.ts';
+import type { PageCall, View } from '../frame/call.ts';
+import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import { readText } from '../frame/query.ts';
+import { newForm, type Suggestion, suggestionOptions, textField } from '../parts/fields.ts';
+import { pageHeader } from '../parts/header.ts';
+import { icon, notice } from '../parts/mark.ts';
+
+/** The operator among the owners, as the store filters by it. */
+export const OPERATOR = '';
+/** The operator's own resources, in the filter of a list. */
+const OWN = 'own';
+/** In the query of lists and forms. */
+const CUSTOMER = 'customer';
+
+export type Owner = { readonly id: string; readonly name: string };
+type Owners = Pick<Store, 'customerId' | 'customers'>;
+type Owned = { readonly customerId: string | null };
+
+/** The customer to whom a new record will belong, or whose a record is; null: whoever the portal serves. Throws 404 for an unknown one. */
+export async function ownerOf(owners: Owners | undefined, call: PageCall, before: unknown): Promise<Owner | null> {
+  if (owners === undefined || owners.customerId !== null) return null;
+  if (before !== null) return recordOwner(owners, before);
+  const id = call.form.get('customerId') ?? readText(call.query, CUSTOMER);
+  if (id === null) return null;
+  const customer = isUuidV7(id) ? await owners.customers.get(id) : null;
+  if (customer === null) throw new Refusal('not_found', 'there is no such customer');
+  return customer;
+}
+
+export function recordOwner(owners: Owners | undefined, record: unknown): Owner | null {
+  const { customerId } = record as { readonly customerId?: string | null };
+  return owners === undefined || owners.customerId !== null || customerId == null
+    ? null
+    : { id: customerId, name: customerId };
+}
+
+/** In the form of a new record: says whose it will be. */
+export function ownerField({ id, name }: Owner): Html {
+  return html`
+    <input type="hidden" name="customerId" value="${id}">
+    ${notice({
+      tone: 'info',
+      text: html`For the customer <a href="/customers/${id}">${name}</a>, who sees and manages it too.`,
+    })}
+  `;
+}
+
+export type OwnerFilter = {
+  /** For the store; empty without a filter. */
+  readonly filter: { readonly customerId?: string };
+  readonly fields: readonly Html[];
+  /** The query of a form for a new record. */
+  readonly newQuery: string;
+  readonly isFiltered: boolean;
+};
+
+const NO_FILTER: OwnerFilter = { filter: {}, fields: [], newQuery: '', isFiltered: false };
+
+/** The filter of a list by customer: an id, a name or an external id, as people type it. Others find nothing. */
+export async function ownerFilter(store: Owners, query: URLSearchParams): Promise<OwnerFilter> {
+  if (store.customerId !== null) return NO_FILTER;
+  const typed = readText(query, CUSTOMER);
+  const found = typed === null ? null : await ownerNamed(store, typed);
+  const shown = newForm({ [CUSTOMER]: found === null || found.id === OPERATOR ? typed : found.name });
+  const field = textField(shown, {
+    name: CUSTOMER,
+    label: 'Customer',
+    placeholder: 'Name, or own',
+    autocomplete: 'off',
+    suggestions: [],
+    suggestFrom: SUGGESTIONS,
+  });
+  if (typed === null) return { ...NO_FILTER, fields: [field] };
+  return {
+    filter: { customerId: found?.id ?? 'unknown' },
+    fields: [field],
+    newQuery: found === null || found.id === OPERATOR ? '' : `?${CUSTOMER}=${found.id}`,
+    isFiltered: true,
+  };
+}
+
+async function ownerNamed({ customers }: Owners, typed: string): Promise<Owner | null> {
+  if (typed.toLowerCase() === OWN) return { id: OPERATOR, name: OWN };
+  if (isUuidV7(typed)) return customers.get(typed);
+  const byExternalId = await customers.getByExternalId(typed);
+  if (byExternalId !== null) return byExternalId;
+  const similar = await customers.search({ text: typed }, null, CUSTOMERS_SUGGESTED);
+  return similar.find(({ name }) => name.toLowerCase() === typed.toLowerCase()) ?? null;
+}
+
+/** The names of the customers of rows. In a customer's portal every row is its own, so there are none. */
+export async function ownerNames(
+  store: Owners,
+  rows: readonly Owned[],
+): Promise<(customerId: string | null) => Html | null> {
+  const ids = store.customerId === null ? rows.flatMap(({ customerId }) => customerId ?? []) : [];
+  const names = await (store.customerId === null ? store.customers.names(ids) : new Map<string, string>());
+  return (customerId) => {
+    const name = customerId === null ? undefined : names.get(customerId);
+    return name === undefined
+      ? null
+      : html`
+        <span class="cell-hint cell-owner">
+          ${icon('customer')}
+          <a class="plain-link" href="/customers/${customerId}">${name}</a>
+        </span>
+      `;
+  };
+}
+
+const SUGGESTIONS = '/customers/suggestions';
+
+/** Customers whose name contains the typed text, for the filters of lists. A name that several have is told apart by its external id. */
+export function customerSuggestionPage({ pages, store }: PageDependencies): PageRoute<'operator'> {
+  return pages.view(SUGGESTIONS, 'operator', async ({ query }) => {
+    const text = readText(query, CUSTOMER);
+    const found = await store.customers.search(text === null ? {} : { text }, null, CUSTOMERS_SUGGESTED);
+    const title = 'Customers found';
+    const names = found.map(({ id, name }) => html`<li><a href="/customers/${id}">${name}</a></li>`);
+    const times = Map.groupBy(found, ({ name }) => name);
+    const suggestions: Suggestion[] = found.map(({ id, name, externalId }) =>
+      (times.get(name)?.length ?? 0) > 1
+        ? { value: externalId ?? id, label: name }
+        : { value: name, label: externalId ?? '' },
+    );
+    return {
+      title,
+      content: html`${pageHeader({ title })}<ul>${names}</ul>`,
+      partial: suggestionOptions([{ value: OWN, label: 'What is your own' }, ...suggestions]),
+    };
+  });
+}
+
+/** The page of a record, with the customer that it belongs to above it. */
+export async function withOwner(store: Owners, { customerId }: Owned, view: View): Promise<View> {
+  const name = (await ownerNames(store, [{ customerId }]))(customerId);
+  return name === null
+    ? view
+    : { ...view, content: html`<p class="owner-line">Of the customer ${name}</p>${view.content}` };
+}
+
+/**
+ * The products with the scopes that customers may have, without those that have none. `offered`: the scopes that an administrator of a
+ * customer may give; null for the operator, who may give more.
+ */
+export function productsForCustomers(products: readonly ApiProduct[], offered: readonly string[] | null): ApiProduct[] {
+  return products
+    .map((product) => ({
+      ...product,
+      scopes: product.scopes.filter(({ name }) =>
+        offered === null ? !isScopeOfOperator(name) : offered.includes(name),
+      ),
+    }))
+    .filter(({ scopes }) => scopes.length > 0);
+}
+
+/** The same with the rules of permissions that users of customers may have. */
+export function permissionsForCustomers(
+  products: readonly ApiProduct[],
+  offered: readonly string[] | null,
+): ApiProduct[] {
+  const mayHave = (name: string): boolean => (offered === null ? !isForOperatorAlone(name) : offered.includes(name));
+  return productsForCustomers(products, offered).map((product) => ({
+    ...product,
+    rules: product.rules.filter(({ scope, permission = scope }) => mayHave(permission)),
+  }));
+}

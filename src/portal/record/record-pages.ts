@@ -1,0 +1,286 @@
+/** The forms of every entity: create, change and delete a record. The entity provides its table of fields, its layout and its texts. */
+import { type Html, html } from '../../http/html.ts';
+import type { ServedTo } from '../../http/route.ts';
+import type { Refusal } from '../../kernel/refusal.ts';
+import type { Administration } from '../../resources/administration.ts';
+import { defaultsOf, type InputReader } from '../../resources/input.ts';
+import type { Uses } from '../../store/port/directory.ts';
+import type { Store } from '../../store/port/store.ts';
+import { attempted, type PageCall, type PageResult, redirectTo, type View } from '../frame/call.ts';
+import type { PageRoute, Pages } from '../frame/page.ts';
+import { type FormState, refusedForm } from '../parts/fields.ts';
+import { confirmPage, fieldGroup, form, moreFields } from '../parts/form.ts';
+import { linkButton, type PageHeader, pageHeader } from '../parts/header.ts';
+import { notice } from '../parts/mark.ts';
+import {
+  type FieldTable,
+  type Body as FormBody,
+  fillForm,
+  readCompared,
+  readForm,
+  readPatch,
+  titlesOf,
+  withoutSecrets,
+} from './field-table.ts';
+import { OPERATOR, type Owner, ownerField, ownerOf, recordOwner } from './owner.ts';
+import { recordForm } from './record-form.ts';
+
+/** An entity of the portal. `Choices`: the options in its forms, for example the endpoints of a new webhook. */
+type Entity<Rec, Body, Input, For extends ServedTo> = {
+  readonly for: For;
+  /** The page with the list. Records have their pages below its path. */
+  readonly list: { readonly href: string; readonly label: string };
+  /** Singular: `key`. */
+  readonly noun: string;
+  nameOf(record: Rec): string;
+  readonly administration: Pick<Administration<Rec, Body, Input>, 'get' | 'shown' | 'patch' | 'remove'>;
+  /** The settings that people decide on, if the service itself changes the rest; default: the whole record. */
+  settings?(record: Rec): unknown;
+};
+
+export type EntityForms<Rec, Body, Input, Choices, For extends ServedTo> = Entity<Rec, Body, Input, For> & {
+  readonly reader: InputReader<Body, Input>;
+  /** Given if records belong to a customer or to the operator: a new one belongs to the customer of `?customer=`. */
+  readonly owners?: Pick<Store, 'customerId' | 'customers'>;
+  /** Reads the options of the forms. `owner` is the customer whose records may be named; '' is the operator. */
+  choices(owner: string): Promise<Choices>;
+  /** The fields of a change, or of a creation if `before` is null. */
+  fields(before: Rec | null, choices: Choices): FieldTable;
+  /** Groups the fields. */
+  layout(form: FormLayout<Rec, Choices>): Html;
+  /** Adjusts the body of a creation, or the merge patch of a change if `before` is given. */
+  adjust?(body: FormBody, before: Rec | null, call: PageCall): FormBody | Promise<FormBody>;
+  /** Names for messages of fields that are not in the table. */
+  titles?(state: FormState): Readonly<Record<string, string>>;
+  /** The refused form. Default: shows all typed values but secrets. */
+  refused?(typed: URLSearchParams, refusal: Refusal): FormState;
+  /** The record as the form shows it; default: as the API shows it. Throws a `Refusal` for a record that cannot be changed. */
+  shown?(record: Rec): unknown;
+  readonly creation: Omit<FormTexts, 'lead'> & {
+    readonly lead?: string | undefined;
+    /** Initial values of a new form, besides the defaults of the schema. */
+    start?(
+      call: PageCall,
+      choices: Choices,
+    ): Readonly<Record<string, unknown>> | Promise<Readonly<Record<string, unknown>>>;
+    respond(call: PageCall, input: Input): Promise<PageResult>;
+  };
+  readonly change: Partial<FormTexts> & {
+    /** The message after saving; default: that the record is saved. */
+    done?(after: Rec, before: Rec): string;
+  };
+};
+
+export type FormLayout<Rec, Choices> = {
+  readonly state: FormState;
+  readonly before: Rec | null;
+  readonly choices: Choices;
+  /** Renders a field; null if the table does not have it. */
+  field(name: string): Html | null;
+  /** Renders the fields of one object: their names begin with `name` and a dot. */
+  within(name: string): (Html | null)[];
+  /** Renders a group of fields. */
+  group(title: string, lead: string | null, ...names: readonly string[]): Html;
+  /** Renders fields that few people need: collapsed unless one of them has a problem. */
+  more(title: string, ...names: readonly string[]): Html;
+};
+
+type FormTexts = { readonly title: string; readonly lead?: string; readonly submit: string };
+
+/** `{list}/new` and `{list}/{id}/edit`. */
+export function recordPages<Rec extends { readonly id: string }, Body, Input, Choices, For extends ServedTo>(
+  pages: Pages<For>,
+  entity: EntityForms<Rec, Body, Input, Choices, For>,
+): PageRoute<For>[] {
+  const { list, nameOf, administration, reader, creation, change, fields, adjust = (body) => body } = entity;
+  const { shown = administration.shown, owners } = entity;
+
+  const view = async (call: PageCall, before: Rec | null, state: FormState): Promise<View> => {
+    const owner = await ownerOf(owners, call, before);
+    const choices = await entity.choices(owner?.id ?? owners?.customerId ?? OPERATOR);
+    const table = fields(before, choices);
+    const isNewOfCustomer = before === null && owner !== null;
+    const path =
+      before === null ? (isNewOfCustomer ? `/customers/${owner.id}` : list.href) : `${list.href}/${before.id}`;
+    const texts = before === null ? creation : { title: `Change ${nameOf(before)}`, submit: 'Save', ...change };
+    const field = (name: string): Html | null => table[name]?.draw(state, name) ?? null;
+    return formView({
+      ...{ title: texts.title, lead: texts.lead, csrf: call.csrf, state, submit: texts.submit, cancel: path },
+      crumbs: before === null ? [list] : [list, { href: path, label: nameOf(before) }],
+      action: before === null ? `${list.href}/new` : `${path}/edit`,
+      content: html`
+        ${isNewOfCustomer ? ownerField(owner) : null}
+        ${entity.layout({
+          ...{ state, before, choices, field },
+          within: (name) =>
+            Object.keys(table)
+              .filter((one) => one.startsWith(`${name}.`))
+              .map(field),
+          group: (title, lead, ...names) => fieldGroup(title, lead, names.map(field)),
+          more: (title, ...names) => moreFields(title, state, names, names.map(field)),
+        })}
+      `,
+      titles: { ...titlesOf(table), ...entity.titles?.(state) },
+    });
+  };
+  const tableOf = async (before: Rec | null, owner: Owner | null): Promise<FieldTable> =>
+    fields(before, await entity.choices(owner?.id ?? owners?.customerId ?? OPERATOR));
+  /** The customer's records are the choices of a change too. */
+  const tableOfRecord = (record: Rec): Promise<FieldTable> => tableOf(record, recordOwner(owners, record));
+  const refused = async (typed: URLSearchParams, refusal: Refusal, table: FieldTable): Promise<FormState> =>
+    entity.refused?.(typed, refusal) ?? refusedForm(withoutSecrets(table, typed), refusal);
+
+  return [
+    ...pages.form(`${list.href}/new`, entity.for, {
+      show: async (call) => {
+        const owner = await ownerOf(owners, call, null);
+        const choices = await entity.choices(owner?.id ?? owners?.customerId ?? OPERATOR);
+        const start = { ...(defaultsOf(reader.schema) as object), ...(await creation.start?.(call, choices)) };
+        return view(call, null, fillForm(fields(null, choices), start));
+      },
+      respond: async (call) => {
+        const owner = await ownerOf(owners, call, null);
+        const body = await adjust(readForm(await tableOf(null, owner), call.form), null, call);
+        return creation.respond(call, reader.create(owner === null ? body : { ...body, customerId: owner.id }));
+      },
+      invalid: async (call, refusal) => {
+        const table = await tableOf(null, await ownerOf(owners, call, null));
+        return view(call, null, await refused(call.form, refusal, table));
+      },
+    }),
+    ...pages.form(
+      `${list.href}/{id}/edit`,
+      entity.for,
+      recordForm<Rec>({
+        administration,
+        ...(entity.settings !== undefined && { settings: entity.settings }),
+        fill: async (record) => fillForm(await tableOfRecord(record), await shown(record)),
+        view,
+        refused: async (typed, refusal, record) => refused(typed, refusal, await tableOfRecord(record)),
+        compared: async (typed, record) => readCompared(await tableOfRecord(record), typed),
+        respond: async (call, before) => {
+          const patch = await adjust(readPatch(await tableOfRecord(before), call.form), before, call);
+          const after = await administration.patch(before.id, reader.patch(patch), call.acting);
+          return redirectTo(`${list.href}/${after.id}`, change.done?.(after, before) ?? `${nameOf(after)} is saved.`);
+        },
+      }),
+    ),
+  ];
+}
+
+type FormPage = Parameters<typeof pageHeader>[0] & {
+  readonly csrf: Html;
+  readonly state: FormState;
+  readonly action: string;
+  readonly content: Html;
+  readonly submit: string;
+  readonly cancel: string;
+  readonly titles: Readonly<Record<string, string>>;
+  /** Content between the header and the form. */
+  readonly above?: Html | null;
+};
+
+/** A page with one form. */
+export function formView({
+  csrf,
+  state,
+  action,
+  content,
+  submit,
+  cancel,
+  titles,
+  above = null,
+  ...header
+}: FormPage): View {
+  const { title } = header;
+  return {
+    title,
+    content: html`
+      ${pageHeader(header)}
+      ${above}
+      ${form({ action, csrf, form: state, content, submit, cancel, labels: titles })}
+    `,
+  };
+}
+
+export type Removal<Rec> = {
+  /** The consequences, and that they cannot be undone. */
+  text(call: PageCall, record: Rec): string | Html | Promise<string | Html>;
+  /** The resources that use the record. If there are any, the page names them and does not ask. */
+  uses?(record: Rec): Promise<Uses | null>;
+  /** Lists the resources that use it, and how to remove the reference. */
+  readonly used?: { all(record: Rec): string; readonly remedy: string };
+};
+
+/** `{list}/{id}/delete`: asks first, then deletes. */
+export function removalPages<Rec extends { readonly id: string }, For extends ServedTo>(
+  pages: Pages<For>,
+  { for: whom, list, noun, nameOf, administration, settings }: Entity<Rec, never, never, For>,
+  { text, uses, used }: Removal<Rec>,
+): PageRoute<For>[] {
+  return pages.form(
+    `${list.href}/{id}/delete`,
+    whom,
+    recordForm<Rec>({
+      administration,
+      ...(settings !== undefined && { settings }),
+      view: async (call, record, state) => {
+        const path = `${list.href}/${record.id}`;
+        const title = `Delete the ${noun} ${nameOf(record)}?`;
+        const crumbs = [list, { href: path, label: nameOf(record) }];
+        const using = (await uses?.(record)) ?? null;
+        if (using !== null && used !== undefined)
+          return stillUsedView({ title, crumbs, uses: using, all: used.all(record), back: path, remedy: used.remedy });
+        return confirmPage({
+          ...{ title, crumbs, form: state, csrf: call.csrf, action: `${path}/delete`, cancel: path },
+          submit: `Delete the ${noun}`,
+          text: await text(call, record),
+        });
+      },
+      respond: async ({ acting }, record) =>
+        attempted(
+          list.href,
+          `The ${noun} ${nameOf(record)} is deleted.`,
+          () => administration.remove(record.id, acting),
+          `${list.href}/${record.id}`,
+        ),
+    }),
+  );
+}
+
+/** `all` is the path of the whole list. */
+export function usesList({ count, first }: Uses, all: string, none = 'none'): Html {
+  if (count === 0) return html`<span class="quiet">${none}</span>`;
+  const names = first.map(({ id, name }) => html`<li><a href="/webhooks/${id}">${name}</a></li>`);
+  const more = count - first.length;
+  return html`<ul class="uses">${names}${more > 0 ? html`<li><a href="${all}">and ${more} more</a></li>` : null}</ul>`;
+}
+
+/** Shown instead of the question if webhooks use the record. */
+function stillUsedView({
+  title,
+  crumbs,
+  uses,
+  all,
+  remedy,
+  back,
+}: {
+  readonly title: string;
+  readonly crumbs: NonNullable<PageHeader['crumbs']>;
+  readonly uses: Uses;
+  readonly all: string;
+  readonly remedy: string;
+  readonly back: string;
+}): View {
+  const who = uses.count === 1 ? 'A webhook uses it' : `${uses.count} webhooks use it`;
+  const content = html`
+    ${pageHeader({ title, crumbs })}
+    ${notice({
+      tone: 'caution',
+      title: `${who}, so it stays.`,
+      text: html`<p>${remedy}</p>${usesList(uses, all)}`,
+    })}
+    <p>${linkButton({ href: back, label: 'Back', icon: 'previous' })}</p>
+  `;
+  return { title, content };
+}

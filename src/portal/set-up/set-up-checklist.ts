@@ -1,0 +1,177 @@
+/** The steps to the first delivery, for new users. */
+import type { PortalRole } from '../../domain/user.ts';
+import { type Html, html } from '../../http/html.ts';
+import { PAGE_MAX } from '../../kernel/limits/limits.ts';
+import type { Store } from '../../store/port/store.ts';
+import { mayAct } from '../frame/call.ts';
+import { linkButton, section } from '../parts/header.ts';
+import { icon } from '../parts/mark.ts';
+
+export type SetUpStep = {
+  readonly title: string;
+  readonly text: string;
+  readonly isDone: boolean;
+  /** Optional. */
+  readonly isOptional: boolean;
+  readonly link: { readonly href: string; readonly label: string };
+};
+
+/** The steps and which of them are done. Costs a few small reads, whatever the size of the database. */
+export async function readSetUp(store: Store): Promise<readonly SetUpStep[]> {
+  if (store.customerId !== null) return readCustomerSetUp(store);
+  const [applications, endpoints, keys, webhooks, eventTypes] = await Promise.all([
+    store.applications.list('', 2),
+    store.endpoints.list('', PAGE_MAX),
+    store.keys.list('', 1),
+    store.webhooks.list('', PAGE_MAX),
+    store.eventTypes.list('', PAGE_MAX),
+  ]);
+  const started = webhooks.filter(({ progress }) => progress.state !== 'stopped');
+  const hasDelivered = webhooks.some(({ progress }) => progress.state === 'running');
+  const hasOwnTypes = eventTypes.some(({ builtIn }) => !builtIn);
+  return [
+    {
+      title: 'Register an application',
+      text: 'A program that calls your API. It gets a client id and a secret, and the scopes that you pick.',
+      // The first start creates one for administration.
+      isDone: applications.length > 1,
+      isOptional: true,
+      link: { href: '/applications/new', label: 'Register' },
+    },
+    {
+      title: 'Name what happens',
+      text: 'An event type, such as order.created. Those of employees are built in.',
+      isDone: hasOwnTypes,
+      isOptional: true,
+      link: { href: '/event-types/new', label: 'Add an event type' },
+    },
+    {
+      title: 'Add an endpoint',
+      text: 'The HTTPS address that a customer receives at, and the secret that signs what is sent there.',
+      isDone: endpoints.some(({ enabled }) => enabled),
+      isOptional: false,
+      link: { href: '/endpoints/new', label: 'Add an endpoint' },
+    },
+    {
+      title: 'Import a key',
+      text: "The customer's PGP key. Events of employees go out encrypted only.",
+      isDone: keys.length > 0,
+      isOptional: true,
+      link: { href: '/keys/new', label: 'Import a key' },
+    },
+    {
+      title: 'Create a webhook and start it',
+      text: 'Which events go to which endpoint.',
+      isDone: started.length > 0,
+      isOptional: false,
+      link:
+        webhooks.length === 0
+          ? { href: '/webhooks/new', label: 'Create a webhook' }
+          : { href: '/webhooks', label: 'See the webhooks' },
+    },
+    {
+      title: 'See the first delivery arrive',
+      text: 'Send a test event, or publish one.',
+      isDone: hasDelivered,
+      isOptional: false,
+      link: { href: '/webhooks', label: 'Send a test event' },
+    },
+  ];
+}
+
+/** From the catalogue to the first verified delivery, in a customer's portal. */
+async function readCustomerSetUp(store: Store): Promise<readonly SetUpStep[]> {
+  const [endpoints, webhooks, delivered] = await Promise.all([
+    store.endpoints.list('', PAGE_MAX),
+    store.webhooks.list('', PAGE_MAX),
+    store.attempts.latest(1, 'delivered'),
+  ]);
+  const isVerified = endpoints.some(({ enabled }) => enabled);
+  return [
+    {
+      title: 'See which events there are',
+      text: 'Each with a sample of what your program gets.',
+      isDone: webhooks.length > 0,
+      isOptional: true,
+      link: { href: '/event-types', label: 'Open the catalogue' },
+    },
+    {
+      title: 'Add an endpoint',
+      text: 'The HTTPS address of your program. You get the secret with which it checks what arrives.',
+      isDone: endpoints.length > 0,
+      isOptional: false,
+      link: { href: '/endpoints/new', label: 'Add an endpoint' },
+    },
+    {
+      title: 'Verify that it is yours',
+      text: 'Your program signs a challenge. Until then nothing else is sent.',
+      isDone: isVerified,
+      isOptional: false,
+      link: { href: '/endpoints', label: 'See the endpoints' },
+    },
+    {
+      title: 'Create a webhook',
+      text: 'Which events go to the endpoint.',
+      isDone: webhooks.length > 0,
+      isOptional: false,
+      link: { href: '/webhooks/new', label: 'Create a webhook' },
+    },
+    {
+      title: 'See the first delivery arrive',
+      text: 'Send a test event.',
+      isDone: delivered.length > 0,
+      isOptional: false,
+      link: { href: '/webhooks', label: 'Send a test event' },
+    },
+  ];
+}
+
+/** Whether only optional steps are left. */
+export function isSetUp(steps: readonly SetUpStep[]): boolean {
+  return steps.every(({ isDone, isOptional }) => isDone || isOptional);
+}
+
+/** The list of steps with the next one marked. Links to missing pages, or that the role may not open, are omitted. */
+export function setUpChecklist(
+  steps: readonly SetUpStep[],
+  role: PortalRole,
+  hasPage: (path: string) => boolean,
+): Html {
+  const next = steps.find(({ isDone, isOptional }) => !isDone && !isOptional);
+  const done = steps.filter(({ isDone }) => isDone).length;
+  const items = steps.map((step, at) => {
+    const { title, text, isDone, isOptional, link } = step;
+    const kind = isDone ? 'step-done' : step === next ? 'step-next' : 'step-open';
+    const isOffered = !isDone && hasPage(link.href) && mayAct(role, 'administrator');
+    const button = linkButton({ ...link, kind: step === next ? 'primary' : 'plain' });
+    return html`
+      <li class="${kind}">
+        <span class="step-mark" aria-hidden="true">${isDone ? icon('check') : at + 1}</span>
+        <div>
+          <p class="step-title">
+            ${title}
+            ${
+              isDone
+                ? html`<span class="visually-hidden"> (done)</span>`
+                : isOptional
+                  ? html` <span class="optional">optional</span>`
+                  : null
+            }
+          </p>
+          <p class="step-text">${text}</p>
+        </div>
+        ${isOffered ? button : html`<span></span>`}
+      </li>
+    `;
+  });
+  const content = html`
+    <progress class="progress" value="${done}" max="${steps.length}" aria-label="Steps done">
+      ${done} of ${steps.length}
+    </progress>
+    <ol class="checklist">${items}</ol>
+  `;
+  const lead = isSetUp(steps)
+    ? 'Everything that it takes is done.'
+    : 'From nothing to the first delivered webhook. Each step can be done later, or again.';
+  return section({ title: 'Set up', lead, content });
+}

@@ -1,0 +1,177 @@
+/** `/settings`: the configuration with the source of each setting, the versions, and a backup to download. */
+import { type Config, databaseName, settingsGiven } from '../../config/config.ts';
+import { OUTBOUND_NAMES, SETTING_NAMES, SETTINGS, type SettingName } from '../../config/names.ts';
+import type { StorageFacts } from '../../data/data.ts';
+import type { Download, Downloads } from '../../data/download.ts';
+import { type Html, html } from '../../http/html.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import { VERSION } from '../../kernel/version.ts';
+import type { PageCall, View } from '../frame/call.ts';
+import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import { definitionList } from '../parts/details.ts';
+import { actionButton, pageHeader, section } from '../parts/header.ts';
+import { table } from '../parts/list.ts';
+import { sizeText, spanText } from '../parts/text.ts';
+
+export function settingsPages(dependencies: PageDependencies): PageRoute<'operator'>[] {
+  const { pages, config, storage } = dependencies;
+  const { downloads } = storage;
+  return [
+    pages.view('/settings', 'operator', async (call) =>
+      settingsView(call, config, { facts: await storage.facts(), hasDownloads: downloads !== null }),
+    ),
+    ...(downloads === null ? [] : [downloadPage(dependencies, downloads)]),
+  ];
+}
+
+function downloadPage(
+  { pages, store, ids, clock, log }: PageDependencies,
+  downloads: Downloads,
+): PageRoute<'operator'> {
+  return pages.page({
+    for: 'operator',
+    method: 'POST',
+    path: '/settings/backup',
+    role: 'administrator',
+    respond: async ({ acting: { actor }, now, signal }) => {
+      const download = await beginDownload(downloads, now, signal);
+      await store.audit.append({
+        ...{ id: ids.uuid(), at: clock(), actor, changes: {} },
+        action: 'backup.download',
+        target: `backup:${download.name}`,
+        customerId: null,
+      });
+      log.info({ actor, bytes: download.bytes }, 'a backup is downloaded');
+      return {
+        reply: {
+          status: 200,
+          headers: {
+            'Content-Type': 'application/vnd.sqlite3',
+            'Content-Length': String(download.bytes),
+            'Content-Disposition': `attachment; filename="${download.name}"`,
+          },
+          stream: download.content,
+        },
+      };
+    },
+  });
+}
+
+/** Bounds concurrent backups: each takes as much disk space as the database until its client has read it. Throws 503. */
+async function beginDownload(downloads: Downloads, now: number, signal: AbortSignal): Promise<Download> {
+  const download = await downloads.begin(now, signal).catch((error: unknown) => {
+    if (signal.aborted) throw new Refusal('unavailable', 'the client closed the connection');
+    throw error;
+  });
+  if (download !== null) return download;
+  const headers = { 'Retry-After': '60' };
+  throw new Refusal('unavailable', 'another backup is being downloaded: retry when it is finished', { headers });
+}
+
+function settingsView(
+  call: PageCall,
+  config: Config,
+  { facts, hasDownloads }: { readonly facts: StorageFacts; readonly hasDownloads: boolean },
+): View {
+  const given = settingsGiven(config);
+  const changed = SETTING_NAMES.filter((name) => given?.[name] != null);
+  const groups = GROUPS.map(({ title, names }) => {
+    const rest = names.filter((name) => !changed.includes(name));
+    return rest.length === 0 ? null : html`<h3>${title}</h3>${settingTable(config, title, rest)}`;
+  });
+  const content = html`
+    ${pageHeader({
+      title: 'Settings',
+      lead: 'Flags of the command or environment variables set them. Restart the server after a change.',
+    })}
+    ${
+      changed.length === 0
+        ? null
+        : section({ title: 'Changed', isPlain: true, content: settingTable(config, 'Changed settings', changed) })
+    }
+    ${section({ title: given === null ? 'All settings' : 'Defaults', isPlain: true, content: html`${groups}` })}
+    ${hasDownloads ? backup(call) : null}
+    ${section({
+      title: 'Versions and use',
+      content: definitionList([
+        ['Sallyport', VERSION],
+        ['Schema', `version ${facts.schemaVersion}`],
+        ['Node.js', process.version],
+        [facts.product, facts.version],
+        ['Uptime', spanText(process.uptime() * 1000)],
+        ['Memory', sizeText(process.memoryUsage.rss())],
+        ['Database', databaseText(facts)],
+      ]),
+    })}
+  `;
+  return { title: 'Settings', content };
+}
+
+function settingTable(config: Config, caption: string, names: readonly SettingName[]): Html {
+  const given = settingsGiven(config);
+  return table({
+    caption,
+    columns: [{ label: 'Setting', kind: 'main' }, { label: 'Value' }, { label: 'Source' }],
+    rows: names.map((name) => [
+      html`<code>${SETTINGS[name].variable}</code><span class="cell-hint">${SETTINGS[name].description}</span>`,
+      shownValue(config, name),
+      sourceOf(given?.[name], name),
+    ]),
+    empty: html``,
+  });
+}
+
+const GROUPS: readonly { readonly title: string; readonly names: readonly SettingName[] }[] = [
+  {
+    title: 'Address and TLS',
+    names: ['host', 'port', 'publicUrl', 'tlsCertFile', 'tlsKeyFile', 'trustedProxies', 'portalFrameAncestors'],
+  },
+  { title: 'Outbound requests', names: OUTBOUND_NAMES },
+  { title: 'Retention', names: ['retentionDeliveredDays', 'retentionDeadDays', 'retentionAttemptsDays'] },
+  { title: 'Data and log', names: ['dataDir', 'masterKeyFile', 'databaseUrl', 'databaseListenUrl', 'logLevel'] },
+];
+
+function backup(call: PageCall): Html | null {
+  if (!call.may('administrator')) return null;
+  return section({
+    title: 'Backup',
+    lead: html`
+      A consistent copy of the database in one file, without the master key that decrypts its secrets. It contains
+      personal data: give it only to people whom you trust with all of it. Use <code>sallyport backup</code> for
+      scheduled backups.
+    `,
+    actions: [
+      actionButton({ action: '/settings/backup', csrf: call.csrf, label: 'Download a backup', icon: 'download' }),
+    ],
+    content: html`
+      <p class="hint">Restore it with <code>sallyport restore</code>, which checks the whole file first.</p>
+    `,
+  });
+}
+
+function shownValue(config: Config, name: SettingName): Html {
+  const value = config[name];
+  if (value === null || (Array.isArray(value) && value.length === 0)) return html`<span class="quiet">none</span>`;
+  return html`<code>${shownText(value, settingsGiven(config)?.[name]?.text)}</code>`;
+}
+
+/** URLs are shown without their credentials. */
+function shownText(value: NonNullable<Config[SettingName]>, given: string | undefined): string {
+  if (typeof value !== 'object') return String(value);
+  if (!('reveal' in value))
+    return given ?? (value.every((one) => typeof one === 'string') ? value.join(', ') : `${value.length} blocks`);
+  const proxy = URL.parse(value.reveal());
+  return proxy?.protocol.startsWith('http') ? `${proxy.protocol}//${proxy.host}` : databaseName(value);
+}
+
+function sourceOf(given: { readonly by: string } | null | undefined, name: SettingName): Html {
+  const { variable, flag } = SETTINGS[name];
+  if (given === undefined) return html`the embedding program`;
+  if (given === null) return html`<span class="quiet">default</span>`;
+  return given.by === 'flag' ? html`<code>--${flag}</code>` : html`<code>${variable}</code>`;
+}
+
+function databaseText({ location, bytes, logBytes }: StorageFacts): string {
+  const log = logBytes === null ? '' : `, and ${sizeText(logBytes)} in its write-ahead log`;
+  return `${location === null ? '' : `${location}, `}${sizeText(bytes)}${log}`;
+}

@@ -1,0 +1,85 @@
+/** The fields of a user. */
+import type { ApiProduct } from '../../domain/catalogue.ts';
+import type { Constraints, User } from '../../domain/user.ts';
+import { html } from '../../http/html.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import { permissionChoices } from '../parts/catalogue-choices.ts';
+import { type FormState, radioGroup, refusedForm, textArea } from '../parts/fields.ts';
+import { type FieldTable, type FormField, oneOf, text } from '../record/field-table.ts';
+import { ROLE_TEXTS } from './user-views.ts';
+
+export function userFields(_before: User | null, products: readonly ApiProduct[]): FieldTable {
+  return {
+    userName: text({
+      label: 'User name',
+      isRequired: true,
+      isCode: true,
+      autocomplete: 'off',
+      hint: 'The user signs in with it. No spaces.',
+    }),
+    displayName: text({ label: 'Name', autocomplete: 'off' }),
+    email: text({ label: 'Email address', type: 'email', autocomplete: 'off' }),
+    role: oneOf(
+      {
+        label: 'Role in the portal',
+        title: 'Role',
+        choices: Object.entries(ROLE_TEXTS).map(([value, { label, hint }]) => ({ value, label, hint })),
+      },
+      { read: (sent, name) => sent.get(name) ?? '' },
+    ),
+    permissions: {
+      title: 'Permissions',
+      draw: (state) => html`${permissionChoices(state, products)}`,
+      read: permissionsOf,
+      fill: (value, name) => ({ [name]: value as readonly string[] }),
+    },
+    constraints: DIVISIONS,
+  };
+}
+
+const DIVISIONS: FormField = {
+  title: 'Divisions',
+  draw: (state) =>
+    html`
+      ${radioGroup(state, {
+        name: 'reach',
+        label: 'Divisions',
+        choices: [
+          { value: 'all', label: 'All divisions' },
+          { value: 'some', label: 'Only these' },
+        ],
+        isCompact: true,
+      })}
+      ${textArea(state, {
+        name: 'divisions',
+        label: 'Divisions, one per line',
+        rows: 3,
+        hint: 'For “Only these”. If empty, the user sees no employees.',
+      })}
+    `,
+  read: (sent) => {
+    const lines = (sent.get('divisions') ?? '').split('\n').map((line) => line.trim());
+    return sent.get('reach') === 'some' ? { divisions: lines.filter((line) => line !== '') } : undefined;
+  },
+  fill: (value) => {
+    const { divisions } = value as Constraints;
+    return divisions === undefined ? { reach: 'all' } : { reach: 'some', divisions: divisions.join('\n') };
+  },
+};
+
+/** The checked and the typed permissions, each once. */
+function permissionsOf(sent: URLSearchParams): string[] {
+  const typed = (sent.get('morePermissions') ?? '').split(/\s+/).filter((name) => name !== '');
+  return [...new Set([...sent.getAll('permissions'), ...typed])];
+}
+
+/** Moves the problem of a typed permission to its field. */
+export function refusedUserForm(typed: URLSearchParams, refusal: Refusal): FormState {
+  const boxes = new Set(typed.getAll('permissions')).size;
+  const permissions = permissionsOf(typed);
+  const details = refusal.details?.map(({ field, problem }) => {
+    const at = Number(/^permissions\[(\d+)\]$/.exec(field)?.[1] ?? -1);
+    return at < boxes ? { field, problem } : { field: 'morePermissions', problem: `“${permissions[at]}” ${problem}` };
+  });
+  return refusedForm(typed, new Refusal(refusal.code, refusal.message, details === undefined ? {} : { details }));
+}

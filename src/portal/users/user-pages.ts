@@ -1,0 +1,201 @@
+/** The pages of users: the accounts that people sign in with and that applications act as. */
+import { invitationUrl } from '../../access/invitations.ts';
+import { userReader } from '../../access/users.ts';
+import type { User } from '../../domain/user.ts';
+import { html } from '../../http/html.ts';
+import { Refusal, refuseField } from '../../kernel/refusal.ts';
+import { attempted, type PageCall, pathId, redirectTo, refusedTo } from '../frame/call.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { type Result, resultOf } from '../frame/results.ts';
+import { secretBox } from '../parts/details.ts';
+import { linkButton, pageHeader, section } from '../parts/header.ts';
+import { notice } from '../parts/mark.ts';
+import { relativeTime } from '../parts/text.ts';
+import { OPERATOR, permissionsForCustomers, withOwner } from '../record/owner.ts';
+import { recordPages, removalPages } from '../record/record-pages.ts';
+import { refusedUserForm, userFields } from './user-form.ts';
+import { userSuggestionPage } from './user-suggestions.ts';
+import { userListPage, userView } from './user-views.ts';
+
+const LIST = { href: '/users', label: 'Users' };
+
+export function userPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
+  const { pages, results, services, store, publicUrl, offered } = dependencies;
+  const { users, invitations, sessions } = services;
+
+  const switching = (verb: 'activate' | 'deactivate', done: string): PageRoute<'both'> =>
+    pages.page({
+      for: 'both',
+      method: 'POST',
+      path: `/users/{id}/${verb}`,
+      role: 'administrator',
+      respond: async (call) => {
+        const { id } = await users.get(pathId(call));
+        if (id === call.user.id) return refused(id, 'Nobody can deactivate their own account.');
+        return attempted(`/users/${id}`, done, () => users.patch(id, { active: verb === 'activate' }, call.acting));
+      },
+    });
+
+  const entity = {
+    for: 'both' as const,
+    list: LIST,
+    noun: 'user',
+    nameOf: ({ userName }: User) => userName,
+    administration: users,
+  };
+
+  return [
+    userListPage(dependencies),
+    userSuggestionPage(dependencies),
+    ...recordPages(pages, {
+      ...entity,
+      reader: userReader,
+      owners: store,
+      choices: async (owner) => {
+        const products = await store.products.all();
+        if (owner === OPERATOR) return products;
+        return permissionsForCustomers(products, store.customerId === null ? null : offered());
+      },
+      // Divisions are a matter of the operator's own employees.
+      fields: (before, products) => {
+        const { constraints, ...fields } = userFields(before, products);
+        return store.customerId === null && constraints !== undefined ? { ...fields, constraints } : fields;
+      },
+      layout: ({ field, group }) =>
+        html`
+          ${group('User', null, 'userName', 'displayName', 'email')}
+          ${field('role')}
+          ${group(
+            'Permissions of its applications',
+            'Applications that act as this user may do these, within their scopes. They allow nothing in the portal.',
+            'permissions',
+          )}
+          ${
+            store.customerId === null
+              ? group('Divisions', 'The employees API, and other APIs with divisions, show only these.', 'constraints')
+              : null
+          }
+        `,
+      titles: () => ({ morePermissions: 'Further permissions' }),
+      refused: refusedUserForm,
+      adjust: (body, before, { user }) => {
+        if (before?.id === user.id && body.role !== before.role)
+          throw refuseField('role', 'cannot be changed for your own account: ask another administrator');
+        return body;
+      },
+      creation: {
+        title: 'Add a user',
+        lead: 'Invite the user afterwards: the link lets them choose their own password.',
+        submit: 'Add the user',
+        // Whoever is limited to divisions can only add users of these.
+        start: ({ session }) => ({ role: 'viewer', constraints: session.constraints }),
+        respond: async ({ acting }, input) => {
+          const { id, userName, role } = await users.create(input, acting);
+          const next = role === 'service' ? 'Applications can act as it.' : 'Invite them to set a password.';
+          return redirectTo(`/users/${id}`, `${userName} is added. ${next}`);
+        },
+      },
+      change: { lead: 'Rights that you remove end with the next request, in the portal and for its applications.' },
+    }),
+    pages.view('/users/{id}', 'both', async (call) => {
+      const user = await users.get(pathId(call));
+      const [applications, open] = await Promise.all([store.applications.ofUser(user.id), sessions.ofUser(user.id)]);
+      return withOwner(store, user, userView(call, user, applications, open.length));
+    }),
+    switching(
+      'activate',
+      'The account is active. Earlier tokens of its applications stay revoked; they can get new ones.',
+    ),
+    switching('deactivate', 'The account is signed out, and its applications are refused from the next call on.'),
+    pages.page({
+      for: 'both',
+      method: 'POST',
+      path: '/users/{id}/invite',
+      role: 'administrator',
+      respond: async (call) => {
+        const { id, userName } = await users.get(pathId(call));
+        const url = publicUrl();
+        if (url === null) return refused(id, 'SALLYPORT_PUBLIC_URL is not set, and the link needs it.');
+        try {
+          return await results.once(call, async () => {
+            const { token, expiresAt } = await invitations.invite(id, call.acting);
+            const link = invitationUrl(url, token);
+            return invitedResult(call, { id, userName, link, expiresAt });
+          });
+        } catch (error) {
+          if (!(error instanceof Refusal)) throw error;
+          return refusedTo(`/users/${id}`, error.message);
+        }
+      },
+    }),
+    pages.page({
+      for: 'both',
+      method: 'POST',
+      path: '/users/{id}/sign-out',
+      role: 'administrator',
+      respond: async ({ params, acting }) => {
+        const { id, userName } = await users.get(params.id ?? '');
+        const done = `${userName} is signed out everywhere.`;
+        return attempted(`/users/${id}`, done, () => sessions.endAll(id, acting));
+      },
+    }),
+    ...removalPages(
+      pages,
+      {
+        ...entity,
+        administration: {
+          ...users,
+          remove: async (id, acting) => {
+            if (acting.actor === `user:${id}`)
+              throw new Refusal('invalid_state', 'nobody can delete their own account');
+            await users.remove(id, acting);
+          },
+        },
+      },
+      {
+        text: () =>
+          'The account is deleted with its password and its sessions. This cannot be undone. The audit log keeps what it did. An account that applications act as cannot be deleted: deactivate it instead.',
+      },
+    ),
+  ];
+}
+
+function refused(id: string, text: string) {
+  return { redirect: `/users/${id}`, flash: { tone: 'negative', text } } as const;
+}
+
+type Invited = { readonly id: string; readonly userName: string; readonly link: string; readonly expiresAt: number };
+
+function invitedResult({ now }: PageCall, { id, userName, link, expiresAt }: Invited): Result {
+  const title = `Invitation for ${userName}`;
+  const secret = {
+    label: 'Invitation',
+    value: link,
+    note: 'Whoever opens it can set the password of this account. Send it to its owner over a private channel.',
+    renewal: { href: `/users/${id}`, label: `invite ${userName} again` },
+  };
+  return resultOf(
+    title,
+    (showing) =>
+      html`
+        ${pageHeader({
+          title,
+          crumbs: [LIST, { href: `/users/${id}`, label: userName }],
+          actions: [linkButton({ href: `/users/${id}`, label: `Back to ${userName}`, kind: 'primary' })],
+        })}
+        ${section({
+          title: 'The link',
+          content: html`
+            ${secretBox(secret, showing)}
+            ${notice({
+              tone: 'info',
+              text: html`
+                It works once and expires ${relativeTime(expiresAt, now)}. Earlier invitations for this account no
+                longer work.
+              `,
+            })}
+          `,
+        })}
+      `,
+  );
+}

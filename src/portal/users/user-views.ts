@@ -1,0 +1,244 @@
+/** `/users` and `/users/{id}`: people who sign in, and accounts that applications act as. */
+import { isAllowed, requireRightsOfUser } from '../../access/containment.ts';
+import type { Application } from '../../domain/application.ts';
+import type { Role, User } from '../../domain/user.ts';
+import { type Html, html } from '../../http/html.ts';
+import type { UserListing } from '../../store/port/directory.ts';
+import type { PageCall, View } from '../frame/call.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { readChoice } from '../frame/query.ts';
+import { copyable, definitionList } from '../parts/details.ts';
+import { newForm, selectField, textField } from '../parts/fields.ts';
+import { actionButton, buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
+import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
+import { badge, notice, stateBadge, tags } from '../parts/mark.ts';
+import { time } from '../parts/text.ts';
+import { ownerFilter, ownerNames } from '../record/owner.ts';
+
+const PATH = '/users';
+
+/** What each role may do in the portal. The API uses permissions, not roles. */
+export const ROLE_TEXTS: Readonly<Record<Role, { readonly label: string; readonly hint: string }>> = {
+  administrator: { label: 'Administrator', hint: 'May do everything in the portal.' },
+  operator: {
+    label: 'Operator',
+    hint: 'Sees everything, and starts, stops, tests and replays webhooks.',
+  },
+  viewer: { label: 'Viewer', hint: 'Sees everything, changes nothing.' },
+  service: { label: 'Service', hint: 'Cannot sign in. For applications to act as.' },
+};
+const ROLES = Object.keys(ROLE_TEXTS) as Role[];
+
+export function userListPage({ pages, store }: SharedPageDependencies): PageRoute<'both'> {
+  return pages.view(PATH, 'both', async (call) => {
+    const { query } = call;
+    const text = query.get('q')?.trim() ?? '';
+    const role = readChoice(query, 'role', ROLES);
+    const owner = await ownerFilter(store, query);
+    const filter = { ...(text && { text }), ...(role !== null && { role }), ...owner.filter };
+    const { items, nextCursor } = await readListed(
+      query,
+      (before, limit) => store.registry.users(filter, before, limit),
+      ({ user }) => user.id,
+    );
+    const state = newForm({ q: text, role });
+    const ownerIn = await ownerNames(
+      store,
+      items.map(({ user }) => user),
+    );
+    const roles = ROLES.map((value) => ({ value, label: ROLE_TEXTS[value].label }));
+    const create = linkButton({
+      href: `${PATH}/new${owner.newQuery}`,
+      label: 'Add a user',
+      kind: 'primary',
+      icon: 'plus',
+    });
+    return listView({
+      title: 'Users',
+      lead: 'People who sign in to the portal, and accounts that applications act as.',
+      actions: [call.may('administrator') ? create : null],
+      ...{ path: PATH, query, nextCursor },
+      filters: [
+        textField(state, { name: 'q', label: 'Name', type: 'search' }),
+        selectField(state, { name: 'role', label: 'Role', choices: [{ value: '', label: 'Any' }, ...roles] }),
+        ...owner.fields,
+      ],
+      results: userTable(call, items, ownerIn),
+    });
+  });
+}
+
+function userTable(
+  { user: me }: PageCall,
+  listed: readonly UserListing[],
+  ownerIn: Awaited<ReturnType<typeof ownerNames>>,
+): Html {
+  return table({
+    caption: 'Users',
+    columns: [
+      { label: 'User', kind: 'main' },
+      { label: 'Role' },
+      { label: 'Permissions', kind: 'number' },
+      { label: 'Applications', kind: 'number' },
+      { label: 'State' },
+    ],
+    rows: listed.map(({ user, applications }) => [
+      html`
+        <a href="${PATH}/${user.id}">${user.userName}</a>
+        ${user.id === me.id ? html` ${badge('info', 'you')}` : null}
+        <span class="cell-hint">${user.displayName ?? user.email ?? ''}</span>
+        ${ownerIn(user.customerId)}
+      `,
+      ROLE_TEXTS[user.role].label,
+      user.permissions.length,
+      applications === 0 ? 0 : html`<a href="/applications?user=${user.id}" class="plain-link">${applications}</a>`,
+      html`<span class="badges">${userBadges(user)}</span>`,
+    ]),
+    empty: nothingFound(PATH, 'users'),
+  });
+}
+
+/** Whether the account is active, and whether it has a password. */
+function userBadges({ active, role, passwordHash }: User): Html[] {
+  const waits = active && role !== 'service' && passwordHash === null;
+  return [stateBadge(active ? 'active' : 'inactive'), ...(waits ? [badge('caution', 'no password yet', 'clock')] : [])];
+}
+
+/** `applications` are the first ones that act as the user. `sessions` is the number of signed-in browsers. */
+export function userView(call: PageCall, user: User, applications: readonly Application[], sessions: number): View {
+  const { id, userName, active } = user;
+  // Administrators hold what is offered to customers.
+  const mayChange = call.may('administrator') && isAllowed(() => requireRightsOfUser(call.acting, user, []));
+  const isMe = id === call.user.id;
+  const label = active ? 'Deactivate' : 'Activate';
+  const switchButton = actionButton({
+    action: `/users/${id}/${active ? 'deactivate' : 'activate'}`,
+    csrf: call.csrf,
+    label,
+    longLabel: `${label} ${userName}`,
+  });
+  const content = html`
+    ${pageHeader({
+      title: userName,
+      crumbs: [{ href: '/users', label: 'Users' }],
+      badges: userBadges(user),
+      lead: user.displayName ?? undefined,
+      actions: mayChange
+        ? [isMe ? null : switchButton, linkButton({ href: `/users/${id}/edit`, label: 'Change', icon: 'edit' })]
+        : [],
+    })}
+    ${call.may('administrator') && !mayChange ? notice({ tone: 'info', text: BEYOND }) : null}
+    ${portalAccess(call, user, sessions, mayChange)}
+    ${account(user)}
+    ${permissions(user)}
+    ${applicationSection(call, user, applications)}
+    ${mayChange && !isMe ? removal(user) : null}
+  `;
+  return { title: userName, content };
+}
+
+function portalAccess(
+  call: PageCall,
+  { id, role, userName, active, passwordHash }: User,
+  sessions: number,
+  mayChange: boolean,
+): Html {
+  const signsIn = role !== 'service';
+  const invite = actionButton({
+    action: `/users/${id}/invite`,
+    csrf: call.csrf,
+    label: passwordHash === null ? 'Invite' : 'Reset the password',
+    longLabel: `${passwordHash === null ? 'Invite' : 'Reset the password'}: ${userName}`,
+    kind: passwordHash === null ? 'primary' : 'plain',
+  });
+  const signOut = actionButton({
+    action: `/users/${id}/sign-out`,
+    csrf: call.csrf,
+    label: 'Sign out everywhere',
+    longLabel: `Sign out everywhere: ${userName}`,
+  });
+  return section({
+    title: 'In this portal',
+    actions: mayChange && signsIn ? [sessions > 0 ? signOut : null, active ? invite : null] : [],
+    content: definitionList([
+      ['Role', ROLE_TEXTS[role].label, ROLE_TEXTS[role].hint],
+      ...(signsIn
+        ? [
+            [
+              'Password',
+              passwordHash === null ? 'not set yet' : 'set',
+              passwordHash === null ? 'Invite the user to set one.' : undefined,
+            ] as const,
+            [
+              'Signed in',
+              sessions === 0 ? 'nowhere' : sessions === 1 ? 'in one browser' : `in ${sessions} browsers`,
+            ] as const,
+          ]
+        : []),
+    ]),
+  });
+}
+
+const BEYOND = 'This account has rights that you do not have, so you cannot change it.';
+
+function account({ id, customerId, email, constraints, createdAt, updatedAt }: User): Html {
+  const { divisions } = constraints;
+  return section({
+    title: 'The account',
+    content: definitionList([
+      ['Email address', email],
+      ...(customerId === null
+        ? ([
+            [
+              'Divisions',
+              divisions === undefined ? 'all' : divisions.join(', ') || 'none',
+              'The divisions that its applications may see.',
+            ],
+          ] as const)
+        : []),
+      ['User id', copyable(id)],
+      ['Added', time(createdAt)],
+      ['Changed', time(updatedAt)],
+    ]),
+  });
+}
+
+function permissions({ permissions: names }: User): Html {
+  return section({
+    title: 'Permissions',
+    lead: 'What applications that act as this user may do, within their own scopes.',
+    content: names.length === 0 ? html`<p class="quiet">None: its applications can do nothing.</p>` : tags(names),
+  });
+}
+
+function applicationSection(call: PageCall, { id }: User, applications: readonly Application[]): Html {
+  return section({
+    title: 'Its applications',
+    isPlain: true,
+    actions: applications.length === 0 ? [] : [linkButton({ href: `/applications?user=${id}`, label: 'Show all' })],
+    content: table({
+      caption: 'Its applications',
+      columns: [{ label: 'Application', kind: 'main' }, { label: 'Scopes', kind: 'number' }, { label: 'State' }],
+      rows: applications.map((application) => [
+        html`<a href="/applications/${application.id}">${application.name}</a>`,
+        application.scopes.length,
+        stateBadge(application.active ? 'active' : 'inactive'),
+      ]),
+      empty: emptyState({
+        title: 'No application acts as this user',
+        text: 'Choose the user when you register an application.',
+        action: call.may('administrator')
+          ? linkButton({ href: '/applications/new', label: 'Register an application' })
+          : null,
+      }),
+    }),
+  });
+}
+
+function removal({ id }: User): Html {
+  return section({
+    title: 'Delete',
+    lead: 'Possible only while no application acts as this user.',
+    content: buttonRow([linkButton({ href: `/users/${id}/delete`, label: 'Delete the user', icon: 'trash' })]),
+  });
+}

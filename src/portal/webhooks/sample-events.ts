@@ -1,0 +1,72 @@
+/** Sends the sample of an event type through one webhook, as a test: forms for the page of a webhook and of an event type. */
+import { type EventType, matchingTypes } from '../../domain/event.ts';
+import type { Webhook } from '../../domain/webhook.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
+import { TEST_MARGIN_MS } from '../../kernel/limits/portal.ts';
+import type { Use } from '../../store/port/directory.ts';
+import { newForm, selectField } from '../parts/fields.ts';
+import { section, submitButton } from '../parts/header.ts';
+
+const LEAD =
+  'The receiver gets the record that a real event would be, in a body with "test": true. It is in no log, and filters do not count.';
+
+/** For the page of a webhook: its event types that have a sample. Null if there is none. */
+export function samplesSection(
+  csrf: Html,
+  webhook: Pick<Webhook, 'id' | 'customerId' | 'eventTypes' | 'timeoutSeconds'>,
+  all: readonly EventType[],
+): Html | null {
+  const subscribed = new Set(webhook.eventTypes.flatMap((pattern) => matchingTypes(pattern, all)));
+  const choices = all.filter(
+    (type) => subscribed.has(type) && type.sample !== null && (webhook.customerId === null || type.public),
+  );
+  if (choices.length === 0) return null;
+  const action = `/webhooks/${webhook.id}/test`;
+  const swap = attributes({
+    'data-hx-post': action,
+    'data-hx-target': '#test',
+    'data-hx-swap': 'outerHTML show:top',
+    'data-hx-config': `timeout:${webhook.timeoutSeconds * 2000 + TEST_MARGIN_MS}`,
+  });
+  const select = selectField(newForm(), {
+    ...{ name: 'eventType', label: 'Event type', isRequired: true },
+    choices: choices.map(({ name }) => ({ value: name, label: name })),
+  });
+  // A live update leaves the choice as it is.
+  return html`
+    <div id="samples" data-hx-morph-skip>
+      ${section({
+        title: 'Send a sample',
+        lead: LEAD,
+        content: html`
+          <form method="post" action="${action}" class="filters"${swap}>
+            ${csrf}
+            <div class="filter-fields">${select}</div>
+            <div class="buttons">${SEND}</div>
+          </form>
+        `,
+      })}
+    </div>
+  `;
+}
+
+/** For the page of an event type: the webhooks that get it. */
+export function sendSampleSection(csrf: Html, { id }: Pick<EventType, 'id'>, webhooks: readonly Use[]): Html {
+  const select = selectField(newForm(), {
+    ...{ name: 'webhook', label: 'Webhook', isRequired: true },
+    choices: webhooks.map(({ id: value, name }) => ({ value, label: name })),
+  });
+  return section({
+    title: 'Send this sample',
+    lead: LEAD,
+    content: html`
+      <form method="post" action="/event-types/${id}/send-sample" class="filters">
+        ${csrf}
+        <div class="filter-fields">${select}</div>
+        <div class="buttons">${SEND}</div>
+      </form>
+    `,
+  });
+}
+
+const SEND = submitButton({ label: 'Send the sample', kind: 'plain', icon: 'send' });

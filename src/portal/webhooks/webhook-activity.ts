@@ -1,0 +1,122 @@
+/** The activity of a webhook on its page: charts of its deliveries, its last attempts, and the result of a test event. */
+import type { AttemptRecord } from '../../domain/batch.ts';
+import { adviceFor, type ErrorClass } from '../../domain/outcome.ts';
+import type { Webhook } from '../../domain/webhook.ts';
+import { type Html, html } from '../../http/html.ts';
+import { TAIL_BEGINS_WITH } from '../../kernel/limits/portal.ts';
+import type { Series } from '../../observe/figures.ts';
+import { attemptDetails } from '../deliveries/attempt-details.ts';
+import { attemptList } from '../deliveries/live-pages.ts';
+import type { PageCall } from '../frame/call.ts';
+import type { SharedPageDependencies } from '../frame/page.ts';
+import { readPeriod } from '../frame/query.ts';
+import { deliveriesChart, latencyChart, periodTabs } from '../parts/chart.ts';
+import { linkButton, section } from '../parts/header.ts';
+import { notice } from '../parts/mark.ts';
+import { countOf, countText, percentilesText, sentence, shareText, spanText, time } from '../parts/text.ts';
+
+export type Activity = { readonly series: Series; readonly attempts: readonly AttemptRecord[] };
+
+export async function readActivity(
+  { figures, store }: Pick<SharedPageDependencies, 'figures' | 'store'>,
+  query: URLSearchParams,
+  { progress: { webhookNumber } }: Webhook,
+): Promise<Activity> {
+  const [series, attempts] = await Promise.all([
+    figures.series(readPeriod(query), webhookNumber),
+    store.attempts.latestOf(webhookNumber, TAIL_BEGINS_WITH),
+  ]);
+  return { series, attempts };
+}
+
+/** Two sections for `/webhooks/{id}`. The page must set `hasCharts: true` and have `period` in its URL. */
+export function activitySections(
+  { query, now }: PageCall,
+  { id, name, mode, progress }: Webhook,
+  { series, attempts }: Activity,
+): Html {
+  const throughput = section({
+    title: 'Throughput',
+    id: 'throughput',
+    lead: mode === 'pull' ? readSummary(series) : summary(series),
+    content: html`
+      ${periodTabs(`/webhooks/${id}`, query, series.period)}
+      <div class="columns">
+        <div class="stack"><h3>Deliveries per minute</h3>${deliveriesChart(series, now)}</div>
+        ${mode === 'pull' ? null : html`<div class="stack"><h3>Response time</h3>${latencyChart(series)}</div>`}
+      </div>
+    `,
+  });
+  if (mode === 'pull') return throughput;
+  const last = section({
+    title: 'Attempts',
+    id: 'attempts',
+    lead: `The last ${TAIL_BEGINS_WITH} attempts. New ones appear at the top.`,
+    actions: [
+      linkButton({ href: `/deliveries/watch?webhook=${id}`, label: 'Watch live', icon: 'play', kind: 'quiet' }),
+    ],
+    content: html`
+      ${progress.state === 'failing' ? null : lastFailure(id, attempts)}
+      ${attemptList(attempts, () => ({ id, name }), false)}
+    `,
+  });
+  return html`${throughput}${last}`;
+}
+
+/** The advice if the last attempt failed. A test event has its own. While the webhook fails, its state has the same advice. */
+function lastFailure(id: string, attempts: readonly AttemptRecord[]): Html | null {
+  const attempt = attempts.find(({ kind }) => kind !== 'test');
+  if (attempt === undefined || attempt.errorClass === null) return null;
+  const { errorClass, errorMessage, responseStatus } = attempt;
+  return html`
+    <p>
+      <strong>${sentence(errorMessage ?? errorClass)}</strong>
+      ${' '}
+      ${adviceFor(errorClass as ErrorClass, responseStatus, errorMessage)}
+      ${' '}
+      <a href="/deliveries/failures?webhook=${id}">Failures by cause</a>
+    </p>
+  `;
+}
+
+function summary({ period, total }: Series): string {
+  const { delivered, dead, attempts, successRate, p50Ms, p95Ms } = total;
+  if (successRate === null) return `Nothing was sent in the last ${period}.`;
+  const times = p50Ms === null || p95Ms === null ? '' : ` Response time: ${percentilesText(p50Ms, p95Ms)}.`;
+  return `In the last ${period}: ${countOf(delivered, 'record')} delivered, ${countText(dead)} dead. ${shareText(successRate)} of ${countOf(attempts, 'attempt')} succeeded.${times}`;
+}
+
+/** In mode `pull`, nothing is sent. */
+function readSummary({ period, total: { delivered } }: Series): string {
+  return delivered === 0
+    ? `Nothing was acknowledged in the last ${period}.`
+    : `In the last ${period}, its reader acknowledged ${countOf(delivered, 'record')}.`;
+}
+
+/** The place of the result of a test event. A live update leaves it as it is. */
+export function testRegion(result: Html | null): Html {
+  return html`<div id="test" data-hx-morph-skip${result === null ? html` hidden` : null}>${result}</div>`;
+}
+
+/** `url` is that of the endpoint. */
+export function testSection(attempt: AttemptRecord, url: string): Html {
+  const { errorClass, errorMessage, responseStatus, timings, startedAt } = attempt;
+  const took = timings.totalMs === null ? '' : ` after ${spanText(timings.totalMs)}`;
+  const verdict =
+    errorClass === null
+      ? notice({
+          tone: 'positive',
+          title: `It arrived${took}.`,
+          text: 'The receiver accepted the test record. Test records have no offset of their own and are in no log.',
+        })
+      : notice({
+          tone: 'negative',
+          title: sentence(errorMessage ?? errorClass),
+          text: adviceFor(errorClass as ErrorClass, responseStatus, errorMessage),
+        });
+  return section({
+    title: 'Test event',
+    lead: html`Sent ${time(startedAt)}.`,
+    content: html`<div class="stack" role="status">${verdict}${attemptDetails(attempt, url)}</div>`,
+  });
+}

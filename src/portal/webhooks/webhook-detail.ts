@@ -1,0 +1,357 @@
+/** `/webhooks/{id}`: the state of a webhook, its figures, its history and its actions. */
+import { attemptMs } from '../../delivery/claim.ts';
+import { filterText } from '../../domain/filter-text.ts';
+import type { PgpKey, Webhook, WebhookState } from '../../domain/webhook.ts';
+import { FAILING_LIMIT_MS, isRunnable } from '../../domain/webhook-states.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
+import { TEST_MARGIN_MS } from '../../kernel/limits/portal.ts';
+import { type Day, successRate } from '../../observe/figures.ts';
+import type { WebhookListing } from '../../store/port/directory.ts';
+import { viewWebhook } from '../../webhooks/webhook-schema.ts';
+import type { PageCall } from '../frame/call.ts';
+import { copyable, definitionList, figures } from '../parts/details.ts';
+import { actionButton, buttonRow, linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
+import { attemptsText, rateTone } from '../parts/health.ts';
+import { notice, stateBadge, tags } from '../parts/mark.ts';
+import { countOf, countText, relativeTime, sentence, shareText, spanText, time } from '../parts/text.ts';
+import { failsBriefly } from './webhook-history.ts';
+
+export function webhookHeader(call: PageCall, { listing: { webhook }, figures }: Status): Html {
+  const { id, name } = webhook;
+  return pageHeader({
+    title: name,
+    crumbs: [{ href: '/webhooks', label: 'Webhooks' }],
+    badges: [shownState(call, webhook, figures)],
+    lead: stateLead(call, webhook, figures),
+    actions: [
+      call.may('administrator') ? linkButton({ href: `/webhooks/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
+      call.may('operator') && webhook.mode === 'push' ? testButton(call, webhook) : null,
+      call.may('operator') ? startOrStop(call, webhook) : null,
+    ],
+  });
+}
+
+function shownState({ now }: PageCall, { progress }: Webhook, { day }: WebhookFigures): Html {
+  const shown = failsBriefly(progress, day, now) ? 'running' : progress.state;
+  return html`<span id="state">${stateBadge(shown)}</span>`;
+}
+
+function stateLead({ now }: PageCall, webhook: Webhook, { day }: WebhookFigures): Html {
+  const { progress } = webhook;
+  const text = failsBriefly(progress, day, now)
+    ? 'The last attempt failed and will be retried. Most recent attempts succeeded.'
+    : html`${stateSentence(webhook)} In this state since ${time(progress.stateAt)}.`;
+  return html`<p>${text}</p>`;
+}
+
+/** Counted up to a bound. `isWhole` tells that there are no more. */
+export type DeadRecords = { readonly records: number; readonly isWhole: boolean };
+export type WebhookFigures = {
+  readonly dead: DeadRecords;
+  readonly oldestAt: number | null;
+  readonly day: Day | undefined;
+};
+
+export type Status = {
+  readonly listing: WebhookListing;
+  readonly figures: WebhookFigures;
+  readonly hasPage: (path: string) => boolean;
+};
+
+/** The state and the figures. */
+export function statusRegion(call: PageCall, { listing, figures: counted, hasPage }: Status): Html {
+  const { webhook, endpointEnabled, endpointName } = listing;
+  const { endpointId, progress } = webhook;
+  const cannotStart =
+    endpointEnabled || isRunnable(progress.state)
+      ? null
+      : notice({
+          tone: 'caution',
+          title: 'Its endpoint is not enabled.',
+          text: html`
+            <p>
+              The webhook cannot start or send a test event until you verify or enable
+              <a href="/endpoints/${endpointId}">${endpointName}</a>.
+            </p>
+          `,
+        });
+  return html`
+    <div id="status" class="status">
+      ${failsBriefly(progress, counted.day, call.now) ? null : stateNotice(webhook, call.now)}
+      ${cannotStart}
+      ${webhookFigures(call, listing, counted, hasPage('/deliveries'))}
+      ${deadSection(call, webhook, counted.dead, hasPage)}
+    </div>
+  `;
+}
+
+/** The script inserts the result into the page. Without it, the page reloads with the result. */
+function testButton({ csrf }: PageCall, webhook: Webhook): Html {
+  const { id, name } = webhook;
+  const action = `/webhooks/${id}/test`;
+  const swap = attributes({
+    'data-hx-post': action,
+    'data-hx-target': '#test',
+    'data-hx-swap': 'outerHTML',
+    // The receiver may take as long as for any delivery, at most two minutes and 20 seconds.
+    'data-hx-config': `timeout:${attemptMs({ webhook }) + TEST_MARGIN_MS}`,
+  });
+  return html`
+    <form method="post" action="${action}" class="inline-form"${swap}>
+      ${csrf}
+      ${submitButton({
+        label: 'Send a test event',
+        longLabel: `Send a test event through ${name}`,
+        kind: 'plain',
+        icon: 'send',
+      })}
+    </form>
+  `;
+}
+
+function startOrStop({ csrf }: PageCall, { id, name, progress }: Webhook): Html {
+  const verb = isRunnable(progress.state) ? 'stop' : 'start';
+  const label = verb === 'stop' ? 'Stop' : 'Start';
+  return actionButton({
+    action: `/webhooks/${id}/${verb}`,
+    csrf,
+    label,
+    longLabel: `${label} the webhook ${name}`,
+    icon: verb === 'stop' ? 'stop' : 'play',
+    kind: verb === 'stop' ? 'plain' : 'primary',
+  });
+}
+
+/** `hasDeliveries`: the portal has a page that lists these records. */
+function webhookFigures(
+  { now }: PageCall,
+  { webhook, pendingRecords }: WebhookListing,
+  { dead, oldestAt, day }: WebhookFigures,
+  hasDeliveries: boolean,
+): Html {
+  const { id, progress } = webhook;
+  const link = (state: string): { href?: string } =>
+    hasDeliveries ? { href: `/deliveries?webhook=${id}&state=${state}` } : {};
+  if (webhook.mode === 'pull') return readerFigures(webhook, { now, pendingRecords, oldestAt }, link('pending'));
+  const rate = day === undefined ? null : successRate(day);
+  const tone = rateTone(rate);
+  return figures([
+    {
+      label: 'Succeeded, last 24 hours',
+      value: rate === null ? '–' : shareText(rate),
+      tone: tone === 'positive' ? 'neutral' : tone,
+      hint: rate === null || day === undefined ? 'Nothing was sent' : attemptsText(day),
+    },
+    {
+      label: 'Waiting',
+      value: countText(pendingRecords),
+      hint: oldestAt === null ? 'Nothing waits' : html`oldest ${relativeTime(oldestAt, now)}`,
+      ...link('pending'),
+    },
+    {
+      label: 'Dead',
+      value: `${countText(dead.records)}${dead.isWhole ? '' : '+'}`,
+      tone: dead.records > 0 ? 'negative' : 'neutral',
+      hint: dead.records > 0 ? 'kept until they are replayed' : 'No record is dead',
+      ...link('dead'),
+    },
+    { label: 'Records in total', value: countText(progress.nextOffset), hint: 'since it was created' },
+    { label: 'Last attempt', value: relativeTime(progress.sentAt, now), hint: 'heartbeats included' },
+  ]);
+}
+
+/** How far the reader of a webhook in mode `pull` is. */
+function readerFigures(
+  { progress }: Webhook,
+  { now, pendingRecords, oldestAt }: { now: number; pendingRecords: number; oldestAt: number | null },
+  unreadLink: { href?: string },
+): Html {
+  return figures([
+    {
+      label: 'Unread',
+      value: countText(pendingRecords),
+      hint: oldestAt === null ? 'Everything is acknowledged' : html`oldest ${relativeTime(oldestAt, now)}`,
+      ...unreadLink,
+    },
+    {
+      label: 'Acknowledged through',
+      value: progress.cursorOffset === 0 ? '–' : `#${countText(progress.cursorOffset - 1)}`,
+      hint: 'the offset at which the next read begins',
+    },
+    {
+      label: 'Lag',
+      value: oldestAt === null ? '–' : spanText(now - oldestAt),
+      hint: 'age of the oldest unread record',
+    },
+    { label: 'Records in total', value: countText(progress.nextOffset), hint: 'since it was created' },
+    { label: 'Last acknowledgement', value: relativeTime(progress.sentAt, now), hint: 'by its reader' },
+  ]);
+}
+
+/** `12 records`, or `more than 10,000 records` if not all were counted. */
+export function deadCount({ records, isWhole }: DeadRecords): string {
+  return isWhole ? countOf(records, 'record') : `more than ${countOf(records - 1, 'record')}`;
+}
+
+/** Dead records, with a link to the page that counts and replays them. */
+function deadSection(
+  call: PageCall,
+  { id }: Webhook,
+  dead: DeadRecords,
+  hasPage: (path: string) => boolean,
+): Html | null {
+  if (dead.records === 0) return null;
+  const filtered = `/deliveries?webhook=${id}&state=dead`;
+  const count = deadCount(dead);
+  return section({
+    title: `${count.slice(0, 1).toUpperCase()}${count.slice(1)} ${dead.records === 1 ? 'is' : 'are'} dead`,
+    actions: [
+      hasPage('/deliveries') ? linkButton({ href: filtered, label: 'See them' }) : null,
+      call.may('operator') && hasPage('/deliveries/replay')
+        ? linkButton({ href: `/deliveries/replay?webhook=${id}&state=dead`, label: 'Replay them', icon: 'replay' })
+        : null,
+    ],
+    content: html`
+      <p class="quiet">
+        Dead records used up their attempts. They are kept, and you can replay them once the receiver works again.
+        Each keeps its message id, so the receiver can drop duplicates.
+      </p>
+    `,
+  });
+}
+
+export function settingsSection({ webhook, endpointName }: WebhookListing, key: PgpKey | null): Html {
+  const { id, endpointId, eventTypes, progress } = webhook;
+  return section({
+    title: 'Settings',
+    content: definitionList([
+      endpointId === null
+        ? ['Mode', 'pull: a reader fetches the events']
+        : ['Endpoint', html`<a href="/endpoints/${endpointId}">${endpointName}</a>`],
+      ['Events', tags(eventTypes)],
+      ['Filter', webhook.filter === null ? 'none: all of these events' : `only if ${filterText(webhook.filter)}`],
+      [
+        'Encrypted for',
+        key === null ? 'not encrypted, sent over TLS' : html`<a href="/keys/${key.id}">${key.name}</a>`,
+      ],
+      ...(endpointId === null ? [] : sendingSettings(webhook)),
+      ['Webhook id', copyable(id), 'subscriptionId in every body.'],
+      [
+        'Session',
+        progress.sessionId === null ? null : copyable(progress.sessionId, 'session id'),
+        'New at each start, and every 24 hours.',
+      ],
+      ['Created', time(webhook.createdAt)],
+      ['Changed', time(webhook.updatedAt)],
+    ]),
+  });
+}
+
+/** The settings that only mode `push` has. */
+function sendingSettings(webhook: Webhook): Parameters<typeof definitionList>[0] {
+  const { customHeaders } = webhook;
+  const headers = customHeaders.map(({ name, value }) => html`<li><code>${name}: ${value}</code></li>`);
+  return [
+    [
+      'Order',
+      webhook.ordered ? 'one batch at a time, in the order of the events' : 'not ordered, up to 8 concurrent requests',
+    ],
+    ['Batches', `up to ${webhook.maxBatchRecords} ${webhook.maxBatchRecords === 1 ? 'record' : 'records'}`],
+    [
+      'Rate',
+      webhook.maxRecordsPerSecond === null ? 'not limited' : `up to ${webhook.maxRecordsPerSecond} records a second`,
+    ],
+    [
+      'Retries',
+      `${webhook.maxAttempts} ${webhook.maxAttempts === 1 ? 'attempt' : 'attempts'}, with ${webhook.retryPolicy === 'exponential' ? 'exponential' : 'linear'} backoff`,
+    ],
+    ['Time-out', spanText(webhook.timeoutSeconds * 1000)],
+    [
+      'Heartbeat',
+      webhook.heartbeatSeconds === 0
+        ? 'none'
+        : `after ${spanText(webhook.heartbeatSeconds * 1000)} without another request`,
+    ],
+    ['Standard Webhooks', webhook.standardWebhooks ? 'signed as well' : 'no'],
+    ['Custom headers', headers.length === 0 ? null : html`<ul>${headers}</ul>`],
+  ];
+}
+
+export function removalSection({ id, mode }: Webhook): Html {
+  return section({
+    title: 'Delete',
+    lead:
+      mode === 'pull'
+        ? 'Deletes its log too: unread records cannot be read any more.'
+        : 'Deletes its log too: waiting records are not sent, and dead records cannot be replayed.',
+    content: buttonRow([linkButton({ href: `/webhooks/${id}/delete`, label: 'Delete the webhook', icon: 'trash' })]),
+  });
+}
+
+/** The problem of a webhook, with advice; null if there is none. */
+export function stateNotice(webhook: Webhook, now: number): Html | null {
+  const { state, stateReason, stateDescription } = viewWebhook(webhook);
+  const { failingSinceAt } = webhook.progress;
+  if (state === 'failing') {
+    const givenUpAt = failingSinceAt === null ? null : failingSinceAt + FAILING_LIMIT_MS;
+    return notice({
+      tone: 'caution',
+      title: reasonSentence(stateReason),
+      text: html`
+        <p>${stateDescription ?? ''}</p>
+        ${
+          givenUpAt === null
+            ? null
+            : html`
+              <p>
+                Every attempt has failed since ${time(failingSinceAt)}. Waiting records are retried. If no attempt
+                succeeds, the webhook stops ${relativeTime(givenUpAt, now)}.
+              </p>
+            `
+        }
+      `,
+    });
+  }
+  if (state === 'failed') {
+    return notice({
+      tone: 'negative',
+      title: 'It was stopped because deliveries failed.',
+      text: stateDescription ?? '',
+    });
+  }
+  if (state === 'stopped' && stateReason !== null && stateReason !== 'stopped_by_administrator') {
+    return notice({ tone: 'caution', title: 'It was stopped automatically.', text: stateDescription ?? '' });
+  }
+  return null;
+}
+
+export function stateSentence({ mode, progress }: Webhook): string {
+  if (mode === 'pull') return READER_SENTENCES[progress.state];
+  if (progress.state === 'stopped' && progress.stateReason === null) {
+    return 'It has not been started yet. New records wait.';
+  }
+  return SENTENCES[progress.state];
+}
+
+const SENTENCES: Readonly<Record<WebhookState, string>> = {
+  started: 'It is starting: the first delivery or heartbeat is in progress.',
+  running: 'The last attempt succeeded.',
+  failing: 'The last attempt failed and will be retried.',
+  failed: 'Nothing is sent. Waiting and new records are kept.',
+  stopped: 'Nothing is sent. Waiting and new records are kept.',
+};
+
+const READER_SENTENCES: Readonly<Record<WebhookState, string>> = {
+  started: 'Its reader has acknowledged nothing since the start.',
+  running: 'Its reader acknowledges what it has processed.',
+  failing: 'Its reader acknowledges what it has processed.',
+  failed: 'Nothing can be read. Waiting and new records are kept.',
+  stopped: 'Nothing can be read. Waiting and new records are kept.',
+};
+
+/** `http_status: the receiver answered 503` as a sentence without the code. */
+function reasonSentence(reason: string | null): string {
+  if (reason === null) return 'The last attempt failed.';
+  const at = reason.indexOf(': ');
+  return at === -1 ? `The last attempt failed (${reason}).` : sentence(reason.slice(at + 2));
+}

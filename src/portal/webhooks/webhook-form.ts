@@ -1,0 +1,383 @@
+/** The fields of a webhook, its events, and the rule that some events must be encrypted. */
+import { type EventType, encryptionNeed, STATUS_CATEGORY } from '../../domain/event.ts';
+import type { PgpKey, Webhook } from '../../domain/webhook.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
+import {
+  ATTEMPT_TIMEOUT_MAX_SECONDS,
+  ATTEMPTS_MAX,
+  BATCH_RECORDS_MAX,
+  CUSTOM_HEADERS_MAX,
+} from '../../kernel/limits/limits.ts';
+import type { EndpointName } from '../../store/port/directory.ts';
+import { viewWebhook } from '../../webhooks/webhook-schema.ts';
+import { type FormState, idOf, problemLine, textField } from '../parts/fields.ts';
+import { fieldGroup } from '../parts/form.ts';
+import { notice } from '../parts/mark.ts';
+import {
+  type Body,
+  type FieldTable,
+  type FormField,
+  number,
+  oneOf,
+  rows,
+  select,
+  text,
+  tick,
+} from '../record/field-table.ts';
+import type { FormLayout } from '../record/record-pages.ts';
+import { filterField } from './filter-editor.ts';
+
+/** The choices of the form. */
+export type WebhookChoices = {
+  readonly endpoints: readonly EndpointName[];
+  readonly eventTypes: readonly EventType[];
+  readonly keys: readonly PgpKey[];
+  readonly now: number;
+};
+
+export function webhookFields(before: Webhook | null, choices: WebhookChoices): FieldTable {
+  const { endpointId, ...always } = destination(choices);
+  if (before?.mode === 'pull') return always;
+  return {
+    ...always,
+    ...(endpointId === undefined ? {} : { endpointId }),
+    ...delivery(),
+    ...(before === null && { mode: MODE, start: START }),
+  };
+}
+
+function destination({ endpoints, eventTypes, keys, now }: WebhookChoices): FieldTable {
+  return {
+    name: text({ label: 'Name', isRequired: true, placeholder: 'Orders to the shop', hint: 'For your colleagues.' }),
+    endpointId: select(
+      {
+        label: 'Endpoint',
+        isRequired: true,
+        choices: [
+          { value: '', label: endpoints.length === 0 ? 'No endpoint yet' : 'Choose an endpoint' },
+          ...endpoints.map(({ id, name, enabled, tokenChallenge, verified }) => ({
+            value: id,
+            label: enabled ? name : `${name} (${tokenChallenge && !verified ? 'not verified' : 'disabled'})`,
+          })),
+        ],
+        hint:
+          endpoints.length === 0
+            ? html`<a href="/endpoints/new">Create an endpoint</a> first: the address that the events go to.`
+            : 'The webhook can start once its endpoint is enabled.',
+      },
+      {
+        compare: (sent, name) => {
+          const chosen = sent.get(name) ?? '';
+          return endpoints.find(({ id }) => id === chosen)?.name ?? chosen;
+        },
+      },
+    ),
+    eventTypes: eventsField(eventTypes),
+    filter: filterField(eventTypes, patternsOf),
+    encryptionKeyName: select({
+      label: 'Key',
+      choices: [
+        { value: '', label: 'None: not encrypted, sent over TLS' },
+        ...keys.map(({ name, expiresAt }) => {
+          const isExpired = expiresAt !== null && expiresAt <= now;
+          return { value: name, label: isExpired ? `${name} (expired)` : name, isDisabled: isExpired };
+        }),
+      ],
+      hint:
+        keys.length === 0
+          ? html`There is no key yet. <a href="/keys/new">Import the receiver’s key</a> first.`
+          : 'Every body is encrypted with this key. If the key expires or encryption fails, nothing is sent.',
+    }),
+  };
+}
+
+function delivery(): FieldTable {
+  return {
+    ordered: tick({
+      label: 'In order',
+      hint: 'One batch at a time, in the order of the events. A failing batch blocks the ones behind it until it is delivered or dead, which may take days. If unticked, up to 8 requests run concurrently.',
+    }),
+    maxBatchRecords: number({
+      label: 'Records per batch',
+      ...{ min: 1, max: BATCH_RECORDS_MAX },
+      hint: `1 to ${BATCH_RECORDS_MAX}. A batch has at most 1 MiB. With 1, every event is a request of its own.`,
+    }),
+    maxRecordsPerSecond: number({
+      label: 'Records per second',
+      step: 0.01,
+      hint: 'Leave empty for no limit. Records above the rate wait.',
+    }),
+    'retry.policy': oneOf({
+      label: 'Backoff',
+      choices: [
+        {
+          value: 'exponential',
+          label: 'Exponential',
+          hint: '5 s, 10 s, 20 s and so on up to 12 h, with jitter. 20 attempts span about two and a half days. If no attempt succeeds for 24 hours, the webhook stops and keeps its records until you start it again.',
+        },
+        { value: 'linear', label: 'Linear', hint: '30 s, 60 s, 90 s and so on. 20 attempts span 95 minutes.' },
+      ],
+    }),
+    'retry.maxAttempts': number({
+      label: 'Attempts',
+      ...{ min: 1, max: ATTEMPTS_MAX },
+      hint: `1 to ${ATTEMPTS_MAX}. After the last attempt a batch is dead: it is kept, and you can replay it.`,
+    }),
+    timeoutSeconds: number({
+      label: 'Time-out (seconds)',
+      title: 'Time-out',
+      ...{ min: 1, max: ATTEMPT_TIMEOUT_MAX_SECONDS },
+      hint: `1 to ${ATTEMPT_TIMEOUT_MAX_SECONDS}, for a whole attempt. Receivers should respond first and process afterwards.`,
+    }),
+    heartbeatSeconds: number({
+      label: 'Heartbeat (seconds)',
+      title: 'Heartbeat',
+      min: 0,
+      hint: 'An empty request after this time without another one, so that a receiver notices an outage. 0 turns it off.',
+    }),
+    customHeaders: rows({
+      label: 'Custom headers',
+      hint: `Sent and signed with every request. A name is x- and up to 25 letters, digits and dashes. A value has letters, digits and - _ , . only. At most ${CUSTOM_HEADERS_MAX}.`,
+      fields: [
+        { name: 'name', label: 'Name', placeholder: 'x-tenant' },
+        { name: 'value', label: 'Value', placeholder: 'acme' },
+      ],
+      spare: 2,
+      max: CUSTOM_HEADERS_MAX,
+    }),
+    standardWebhooks: tick({
+      label: 'Also sign with Standard Webhooks',
+      hint: 'Adds webhook-id, webhook-timestamp and webhook-signature. Its libraries verify them with whsec_ and the secret. Not possible with compression or encryption.',
+    }),
+  };
+}
+
+/** It cannot be changed later. */
+const MODE = oneOf({
+  label: 'Mode',
+  choices: [
+    { value: 'push', label: 'Push', hint: 'The events are sent to an endpoint.' },
+    {
+      value: 'pull',
+      label: 'Pull',
+      hint: 'A reader fetches the events and acknowledges them, for example from a network that cannot be reached. It needs no endpoint, and starts immediately.',
+    },
+  ],
+});
+
+/** In mode `pull`, no endpoint is chosen. */
+export function withoutEndpoint(body: Body): Body {
+  if (body.mode !== 'pull' || body.endpointId !== '') return body;
+  const { endpointId: _, ...others } = body;
+  return others;
+}
+
+/** Whether to start the webhook after its creation. Not a field of the API. */
+const START = {
+  ...tick({ label: 'Start it immediately', hint: 'Otherwise events wait until you start it.' }),
+  read: () => undefined,
+};
+
+export function webhookLayout({ state, before, choices, field, more }: FormLayout<Webhook, WebhookChoices>): Html {
+  const { eventTypes } = choices;
+  const hasKey = state.value('encryptionKeyName') !== '';
+  const isPulled = before?.mode === 'pull';
+  return html`
+    ${fieldGroup('1. Destination', null, [
+      field('name'),
+      field('mode'),
+      isPulled ? null : html`<div class="push-only">${field('endpointId')}</div>`,
+    ])}
+    ${field('eventTypes')}
+    ${more('Only some of these events', 'filter')}
+    ${fieldGroup('3. Encryption', null, [
+      ruleBox(encryptionRule(patternsOf(state.fields), hasKey, eventTypes)),
+      field('encryptionKeyName'),
+    ])}
+    ${isPulled ? null : sendingLayout(more, field)}
+  `;
+}
+
+/** What only mode `push` has. The style hides it once *Pull* is chosen. */
+function sendingLayout(
+  more: FormLayout<Webhook, WebhookChoices>['more'],
+  field: FormLayout<Webhook, WebhookChoices>['field'],
+): Html {
+  return html`
+    <div class="push-only">
+      <div class="more">
+        <h2 class="more-title">4. Delivery</h2>
+        <p class="hint">The defaults suit most webhooks.</p>
+      </div>
+      ${more('Order, batches and rate', ...['ordered', 'maxBatchRecords', 'maxRecordsPerSecond'])}
+      ${more(
+        'Retries, time-out and heartbeat',
+        ...['retry.policy', 'retry.maxAttempts', 'timeoutSeconds', 'heartbeatSeconds'],
+      )}
+      ${more('Custom headers and Standard Webhooks', 'customHeaders', 'standardWebhooks')}
+      ${field('start')}
+    </div>
+  `;
+}
+
+/** The settings without the state, which may change while a person fills in the form. */
+export function webhookSettings(webhook: Webhook): unknown {
+  const { state, stateReason, stateDescription, stateChangedAt, sessionId, ...settings } = viewWebhook(webhook);
+  return settings;
+}
+
+const NAME = 'eventTypes';
+const MORE = 'morePatterns';
+
+/** Known patterns are check boxes. Others are typed in a text field. */
+function eventsField(eventTypes: readonly EventType[]): FormField {
+  const offered = new Set(['*', ...eventTypes.flatMap(({ name }) => [name, `${categoryOf(name)}.*`])]);
+  return {
+    title: 'Events',
+    draw: (state) => eventsStep(state, eventTypes),
+    read: patternsOf,
+    fill: (value) => {
+      const patterns = (value ?? []) as readonly string[];
+      return {
+        [NAME]: patterns.filter((pattern) => offered.has(pattern)),
+        [MORE]: patterns.filter((pattern) => !offered.has(pattern)).join(' '),
+      };
+    },
+  };
+}
+
+/** The checked and the typed patterns, each once. */
+export function patternsOf(sent: URLSearchParams): string[] {
+  const typed = (sent.get(MORE) ?? '').split(/[\s,]+/).filter((pattern) => pattern !== '');
+  return [...new Set([...sent.getAll(NAME), ...typed])];
+}
+
+function categoryOf(name: string): string {
+  return name.slice(0, name.indexOf('.'));
+}
+
+/** Check boxes by category, the whole category above its types. Patterns without a box are in the text field below. */
+function eventsStep(form: FormState, eventTypes: readonly EventType[]): Html {
+  const chosen = new Set(form.values(NAME));
+  let boxes = 0;
+  const box = (value: string, label: string | Html, hint: string | null): Html => {
+    boxes += 1;
+    const id = `${idOf(NAME)}-${boxes}`;
+    const input = attributes({
+      ...{ id, name: NAME, type: 'checkbox', value, checked: chosen.has(value) },
+      'aria-describedby': hint === null ? null : `${id}-hint`,
+    });
+    return html`
+      <div class="choice">
+        <input${input}>
+        <div>
+          <label for="${id}">${label}</label>
+          ${hint === null ? null : html`<p class="hint" id="${id}-hint">${hint}</p>`}
+        </div>
+      </div>
+    `;
+  };
+  const categories = [...byCategory(eventTypes)].sort(ownFirst);
+  const groups = categories.map(([category, types]) => {
+    const all = box(
+      `${category}.*`,
+      html`<code>${category}.*</code>`,
+      `All events of ${category}, future types included.`,
+    );
+    const each = types.map(({ name, description, encryptionRequired }) =>
+      box(
+        name,
+        html`<code>${name}</code>`,
+        `${description}${encryptionRequired ? ' Encrypted only.' : ''}`.trim() || null,
+      ),
+    );
+    const boxes = html`${all}<div class="category-types">${each}</div>`;
+    if (`${category}.` !== STATUS_CATEGORY) return html`<div class="category">${boxes}</div>`;
+    const isChosen = [...chosen].some((pattern) => pattern.startsWith(STATUS_CATEGORY));
+    return html`
+      <details class="category"${attributes({ open: isChosen })}>
+        <summary>Events about webhooks themselves, for monitoring</summary>
+        ${boxes}
+      </details>
+    `;
+  });
+  const problem = form.problem(NAME);
+  const described = attributes({
+    id: idOf(NAME),
+    'aria-describedby': problem === null ? null : `${idOf(NAME)}-problem`,
+  });
+  return fieldGroup('2. Which events', 'The webhook receives events that are published from its creation on.', [
+    html`
+      <fieldset class="field field-wide" data-events${described}>
+        <legend class="visually-hidden">Events</legend>
+        ${problemLine(NAME, 'Events', problem)}
+        ${FILTER}
+        <div class="categories">
+          ${groups}
+          <div class="category">
+            ${box(
+              '*',
+              html`<code>*</code>`,
+              'All events, future types included. Needs a key, because employee events are included.',
+            )}
+          </div>
+        </div>
+      </fieldset>
+    `,
+    textField(form, {
+      name: MORE,
+      label: 'Other categories',
+      isCode: true,
+      placeholder: 'stock.* invoice.*',
+      hint: 'Categories without a type yet, separated by spaces.',
+    }),
+  ]);
+}
+
+/** The script shows it, and does the filtering. */
+const FILTER = html`
+  <label class="event-filter" hidden>
+    <span class="visually-hidden">Filter the events</span>
+    <input type="search" data-event-filter placeholder="Filter by name or description" autocomplete="off">
+  </label>
+  <p class="hint" data-no-events role="status" hidden>No event fits the filter.</p>
+`;
+
+function byCategory(eventTypes: readonly EventType[]): ReadonlyMap<string, readonly EventType[]> {
+  return Map.groupBy(eventTypes, ({ name }) => categoryOf(name));
+}
+
+/** Custom categories first, then the built-in ones. */
+function ownFirst(a: readonly [string, readonly EventType[]], b: readonly [string, readonly EventType[]]): number {
+  const builtIn = ([, types]: readonly [string, readonly EventType[]]): number =>
+    Number(types.every((type) => type.builtIn));
+  return builtIn(a) - builtIn(b) || (a[0] < b[0] ? -1 : 1);
+}
+
+/** The script reloads the rule after each change. The server checks it anyway. */
+function ruleBox(rule: Html): Html {
+  const refresh = attributes({
+    'data-hx-get': '/webhooks/new/rule',
+    'data-hx-trigger': "change from:'closest form'",
+    'data-hx-include': `[name="${NAME}"], [name="${MORE}"], [name="encryptionKeyName"]`,
+    'data-hx-sync': 'this:replace',
+  });
+  return html`<div aria-live="polite"${refresh}>${rule}</div>`;
+}
+
+/** Whether the chosen events need a key. */
+export function encryptionRule(patterns: readonly string[], hasKey: boolean, eventTypes: readonly EventType[]): Html {
+  const need = encryptionNeed(patterns, eventTypes);
+  if (need === null) {
+    return html`
+      <p class="hint">Employee events, event types marked “encrypted only” and <code>*</code> need a key.</p>
+    `;
+  }
+  return hasKey
+    ? notice({ tone: 'positive', text: `${capital(need)} must be encrypted. They will be.` })
+    : notice({ tone: 'caution', text: `${capital(need)} must be encrypted: choose a key.` });
+}
+
+function capital(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
+}

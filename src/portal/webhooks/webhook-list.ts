@@ -1,0 +1,178 @@
+/** `/webhooks`: the list of webhooks with their states. */
+import type { WebhookState } from '../../domain/webhook.ts';
+import { type Html, html } from '../../http/html.ts';
+import type { Day } from '../../observe/figures.ts';
+import type { WebhookListing } from '../../store/port/directory.ts';
+import { viewWebhook } from '../../webhooks/webhook-schema.ts';
+import type { PageCall } from '../frame/call.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { readChoice, readText } from '../frame/query.ts';
+import { newForm, selectField, textField } from '../parts/fields.ts';
+import { linkButton } from '../parts/header.ts';
+import { healthCell } from '../parts/health.ts';
+import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
+import { stateBadge, tag } from '../parts/mark.ts';
+import { countText, relativeTime } from '../parts/text.ts';
+import { ownerFilter, ownerNames } from '../record/owner.ts';
+import { isSetUp, readSetUp, setUpChecklist } from '../set-up/set-up-checklist.ts';
+import { failsBriefly } from './webhook-history.ts';
+
+const PATH = '/webhooks';
+const STATES = ['running', 'started', 'failing', 'failed', 'stopped'] as const satisfies readonly WebhookState[];
+const TYPES_SHOWN = 3;
+
+type Filter = { state: WebhookState | null; endpointId: string | null; keyName: string | null; text: string | null };
+
+export function webhookListPage({ pages, store, figures, hasPage }: SharedPageDependencies): PageRoute<'both'> {
+  return pages.view(PATH, 'both', async (call) => {
+    const { query } = call;
+    const asked: Filter = {
+      state: readChoice(query, 'state', STATES),
+      endpointId: readText(query, 'endpoint'),
+      keyName: readText(query, 'key'),
+      text: readText(query, 'q'),
+    };
+    const owner = await ownerFilter(store, query);
+    const given = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== null));
+    const filter = { ...given, ...owner.filter };
+    const { items, cursor, nextCursor } = await readListed(
+      query,
+      (after, limit) => store.directory.webhooks(filter, after, limit),
+      ({ webhook }) => webhook.id,
+    );
+    const [days, ownerIn] = await Promise.all([
+      figures.days(items.map(({ webhook }) => webhook.progress.webhookNumber)),
+      ownerNames(
+        store,
+        items.map(({ webhook }) => webhook),
+      ),
+    ]);
+    const isEmpty = items.length === 0 && Object.keys(filter).length === 0 && cursor === null;
+    const empty = isEmpty ? await firstWebhook(call) : nothingFound(PATH, 'webhooks');
+    return listView({
+      title: 'Webhooks',
+      lead: 'Which events go to which endpoint, and how deliveries are going.',
+      actions: [call.may('administrator') && !isEmpty ? newButton(owner.newQuery) : null],
+      ...{ path: PATH, query, nextCursor },
+      filters: isEmpty ? [] : [...(await filters(asked)), ...owner.fields],
+      results: webhookTable(call, items, { days, ownerIn, empty }),
+    });
+  });
+
+  async function filters(asked: Filter): Promise<Html[]> {
+    const counts = await store.directory.states(store.customerId);
+    const state = newForm({ q: asked.text, state: asked.state });
+    const states = STATES.map((name) => ({ value: name, label: `${name} (${countText(counts[name] ?? 0)})` }));
+    return [
+      textField(state, { name: 'q', label: 'Name', type: 'search' }),
+      selectField(state, { name: 'state', label: 'State', choices: [{ value: '', label: 'Any' }, ...states] }),
+      ...(asked.endpointId === null ? [] : [html`<input type="hidden" name="endpoint" value="${asked.endpointId}">`]),
+      ...(asked.keyName === null ? [] : [html`<input type="hidden" name="key" value="${asked.keyName}">`]),
+    ];
+  }
+
+  /** The steps to the first delivery. */
+  async function firstWebhook(call: PageCall): Promise<Html> {
+    const steps = await readSetUp(store);
+    const isGuided = !isSetUp(steps) && call.may('administrator');
+    return html`
+      ${emptyState({
+        title: 'Nothing is sent yet',
+        text: html`
+          <p>
+            A webhook subscribes an endpoint to events: to event types, to a whole category, or to all. Each event is
+            retried until the receiver accepts it.
+          </p>
+        `,
+        action: isGuided
+          ? null
+          : call.may('administrator')
+            ? newButton()
+            : html`<p class="quiet">An administrator can create one.</p>`,
+      })}
+      ${isGuided ? setUpChecklist(steps, call.role, hasPage) : null}
+    `;
+  }
+}
+
+type Beside = {
+  readonly days: ReadonlyMap<number, Day>;
+  readonly ownerIn: Awaited<ReturnType<typeof ownerNames>>;
+  readonly empty: Html;
+};
+
+function webhookTable(call: PageCall, listings: readonly WebhookListing[], { days, ownerIn, empty }: Beside): Html {
+  return table({
+    caption: 'Webhooks',
+    columns: [
+      { label: 'Name and endpoint', kind: 'main' },
+      { label: 'State' },
+      { label: 'Succeeded, 24 h' },
+      { label: 'Events' },
+      { label: 'Waiting', kind: 'number' },
+      { label: 'Last attempt' },
+    ],
+    rows: listings.map((listing) => {
+      const { webhook, endpointName, pendingRecords } = listing;
+      const { id, name, endpointId, progress } = webhook;
+      const day = days.get(progress.webhookNumber);
+      const isBrief = failsBriefly(progress, day, call.now);
+      return [
+        html`
+          <a href="${PATH}/${id}">${name}</a>
+          <span class="cell-hint">
+            ${
+              endpointId === null
+                ? 'read by its reader (pull)'
+                : html`to <a href="/endpoints/${endpointId}" class="plain-link">${endpointName}</a>`
+            }
+          </span>
+          ${ownerIn(webhook.customerId)}
+        `,
+        html`
+          ${stateBadge(isBrief ? 'running' : progress.state)}
+          ${isBrief ? html`<span class="cell-hint">some attempts fail</span>` : reasonHint(listing)}
+        `,
+        healthCell(day),
+        typesCell(webhook.eventTypes),
+        pendingRecords === 0 ? html`<span class="quiet">0</span>` : countText(pendingRecords),
+        relativeTime(progress.sentAt, call.now),
+      ];
+    }),
+    empty,
+  });
+}
+
+/** Why it is not running, in a few words. Its page has the whole reason. */
+function reasonHint({ webhook, endpointEnabled }: WebhookListing): Html | null {
+  const { stateReason } = viewWebhook(webhook);
+  if (stateReason !== null) {
+    const [code = ''] = stateReason.split(':', 1);
+    return html`<span class="cell-hint">${REASONS[code] ?? code.replaceAll('_', ' ')}</span>`;
+  }
+  return endpointEnabled ? null : html`<span class="cell-hint">its endpoint is off</span>`;
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  stopped_by_administrator: 'by an administrator',
+  http_status: 'the receiver returns an error',
+  connect: 'no connection',
+  dns: 'host name not found',
+  tls_untrusted: 'certificate not trusted',
+  tls_expired: 'certificate expired',
+  tls_wrong_host: 'certificate for another name',
+  timeout: 'time-out',
+  oauth_token: 'no OAuth token',
+};
+
+function typesCell(patterns: readonly string[]): Html {
+  const more = patterns.length - TYPES_SHOWN;
+  const first = patterns.slice(0, TYPES_SHOWN).map(tag);
+  return html`
+    <span class="tags">${first}${more > 0 ? html`<span class="quiet">+${countText(more)}</span>` : null}</span>
+  `;
+}
+
+function newButton(query = ''): Html {
+  return linkButton({ href: `${PATH}/new${query}`, label: 'New webhook', kind: 'primary', icon: 'plus' });
+}

@@ -1,0 +1,56 @@
+/** Customers, what belongs to them, and the links that open their portals. */
+
+import type { AuditEntry } from '../../domain/audit.ts';
+import type { Customer, PortalLink } from '../../domain/customer.ts';
+import type { Session } from '../../domain/user.ts';
+import type { Statement } from './database.ts';
+import type { ResourceStore } from './resource.ts';
+import type { WebhookStart } from './webhooks.ts';
+
+/** The resources that belong to customers, by their tables. */
+export type OwnedTable = 'user_account' | 'application' | 'endpoint' | 'pgp_key' | 'webhook';
+
+/** The tables of resources whose number a customer may have a limit of. */
+export type LimitedTable = 'endpoint' | 'webhook';
+
+/** What belongs to a customer, counted. */
+export type Belongings = { readonly [Kind in 'users' | 'applications' | 'endpoints' | 'keys' | 'webhooks']: number };
+
+/** All given conditions must hold. `text` is a part of the name or of the external id, or the id. */
+type CustomerSearch = { readonly text?: string; readonly active?: boolean };
+
+/** Customers (`customer`). */
+export type CustomerStore = Omit<ResourceStore<Customer>, 'update'> & {
+  getByExternalId(externalId: string): Promise<Customer | null>;
+  /**
+   * Writes the customer, and stops or starts webhooks in the same transaction. If `active` changes, the customer's sessions, portal links,
+   * invitations and tokens end. Throws `StaleWrite` if any of the records has changed.
+   */
+  update(
+    customer: Customer,
+    before: Customer,
+    audit: AuditEntry,
+    first?: readonly Statement[],
+    changes?: readonly WebhookStart[],
+  ): Promise<void>;
+  /** Newest first. `before`: the id of the previous page's last row. */
+  search(wanted: CustomerSearch, before: string | null, limit: number): Promise<Customer[]>;
+  /** By id: the names of customers. Unknown ids are absent. */
+  names(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /** By id: how much belongs to each. */
+  belongings(ids: readonly string[]): Promise<ReadonlyMap<string, Belongings>>;
+  /** Whether a row belongs to the customer. Takes the same time for a row of somebody else and for none. */
+  owns(customerId: string, table: OwnedTable, id: string): Promise<boolean>;
+  /** The numbers of the customer's webhooks with their ids, newest first. */
+  webhookNumbers(customerId: string): Promise<ReadonlyMap<number, string>>;
+};
+
+/** Portal links (`portal_link`). */
+export type PortalLinkStore = {
+  /** Keeps a link and deletes some expired ones. Throws `StaleWrite` if the customer is not active. */
+  add(link: PortalLink, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
+  /** The link with this token if it can be used: not used, not expired, of an active customer. */
+  find(tokenHash: Uint8Array, now: number): Promise<PortalLink | null>;
+  /** Uses the link and begins the session. Throws `StaleWrite` if the link was used meanwhile. */
+  use(link: PortalLink, session: Session, audit: AuditEntry): Promise<void>;
+};

@@ -1,0 +1,86 @@
+/**
+ * The port to SQL, which each driver implements.
+ *
+ * A transaction is a list of statements, all or none. It is not a callback, which could be interleaved with others. So a driver can put
+ * the lists of many requests into one commit and still undo one of them alone.
+ *
+ * A statement that both databases can run stands once, in `store/shared/`. Where they spell the same thing differently, it uses one of these
+ * forms, and each driver replaces it by its own (`store/sqlite/driver/dialect.ts`, `store/postgres/driver/dialect.ts`):
+ *
+ * - `numbers(@list) AS x` and `texts(@list) AS x` in a FROM: the elements of a JSON array as `x.value`. The array is a parameter or a column.
+ * - `tuples(@list) AS x`: the same for an array of arrays. `CAST(x.value ->> 0 AS BIGINT)` reads the first element of one.
+ * - `least(a, b)` and `greatest(a, b)`: neither may be null. `strpos(text, part)`: the position of the first occurrence, from 1; 0 if none.
+ * - `FOR UPDATE` in a subquery: locks its rows until the end of the transaction. SQLite has one writer at a time and no such locks.
+ * - `INDEXED BY index`: a hint to SQLite's planner. PostgreSQL chooses by itself.
+ *
+ * A boolean is a condition (`active`, `NOT active`) or the parameter `true` or `false`. A query returns it as 1 or 0. A parameter whose
+ * type no column tells, as in `@limit IS NULL`, needs a CAST to BIGINT or TEXT.
+ */
+
+export type SqlValue = string | number | bigint | boolean | Uint8Array | null;
+export type Parameters = Readonly<Record<string, SqlValue>>;
+export type Row = Readonly<Record<string, SqlValue>>;
+
+/** A statement and its parameters (`@name` in the text). If it does not change `expectChanges` rows, the whole list is undone. */
+export type Statement = {
+  readonly sql: string;
+  readonly params: Parameters;
+  readonly expectChanges?: number;
+  /**
+   * For PostgreSQL, if the list has only this statement: what to run if a connection broke and nobody knows whether `sql` was committed. It
+   * returns what `sql` would have returned, and changes nothing twice. Such a statement takes one round trip instead of two.
+   */
+  readonly again?: string;
+  /** The table whose writers run one after another, because each row needs the one before. PostgreSQL locks it first. */
+  readonly locks?: 'audit';
+};
+/** How many rows a statement changed, and the rows it returned. */
+export type StatementResult = { readonly changes: number; readonly rows: readonly Row[] };
+
+/** How long a list held the write lock: for its own statements, and for the commit, which it may share with other lists. */
+export type WriteTime = { readonly statementsMs: number; readonly commitMs: number };
+
+/** Where another thread opens the same database: an SQLite file, or the URL of a PostgreSQL database. */
+export type DatabaseSource = { readonly file: string } | { readonly url: string };
+
+/** A result that a driver returns at once (SQLite) or later (PostgreSQL). */
+export type Answer<T> = T | Promise<T>;
+
+export type Database = {
+  get(sql: string, params: Parameters): Answer<Row | undefined>;
+  all(sql: string, params: Parameters): Answer<Row[]>;
+  /** Makes the next read see all commits so far. Without it, the reads of one turn of the event loop may share a snapshot. */
+  readAnew(): void;
+  /**
+   * Runs the list as one transaction. Resolves once it is durable, after calling `onWritten`, and so is all that it read. Rejects if nothing
+   * of it was kept, and with `DatabaseUnavailable` (`unknown`) if nobody knows. `isPatient`: no request waits for it, so it waits for as long
+   * as a synchronous standby of PostgreSQL is away.
+   */
+  commit(
+    statements: readonly Statement[],
+    onWritten?: (took: WriteTime) => void,
+    isPatient?: boolean,
+  ): Promise<readonly StatementResult[]>;
+  /**
+   * Resolves once all that could be read before this call is durable: on PostgreSQL, on the synchronous standby too. For answers that promise
+   * what they only read. Rejects with `DatabaseUnavailable`.
+   */
+  confirm(): Answer<void>;
+  /** The number of commits of this process so far, also of failed ones. */
+  commits(): number;
+  /** Calls back after each commit of this process, also one that failed, before anybody is told what became of it. */
+  onCommit(listener: () => void): void;
+  /**
+   * The statements that overwrite the copies which the database keeps of rows beside them. They belong at the end of the transaction that
+   * erases the rows with these keys. `erasing` has the new values of the erased columns.
+   */
+  overwriteCopies(layout: RowLayout, keys: readonly number[], erasing: ErasedColumns): Promise<Statement[]>;
+  /** Removes old versions of rows: from the write-ahead log (SQLite), or by VACUUM. False if another process may still read them. */
+  forgetOverwritten(): Answer<boolean>;
+  close(): Answer<void>;
+};
+
+/** A table with an integer primary key `key`, and its other columns. One of them is `id`, a UUID. */
+export type RowLayout = { readonly table: string; readonly columns: readonly string[] };
+/** The values of erased columns: an integer or null. */
+export type ErasedColumns = Readonly<Record<string, number | null>>;

@@ -1,0 +1,105 @@
+/** Reads for the portal's lists: webhooks, endpoints, applications and users, newest first and filtered, with what each list shows beside a row. */
+
+import type { Application } from '../../domain/application.ts';
+import type { Endpoint } from '../../domain/endpoint.ts';
+import type { Role, User } from '../../domain/user.ts';
+import type { Webhook, WebhookState } from '../../domain/webhook.ts';
+
+/** All given conditions must hold. `text` matches names and endpoint URLs, ignoring ASCII case. */
+/** `customerId`, here and below: of this customer. */
+export type WebhookFilter = {
+  readonly customerId?: string;
+  readonly state?: WebhookState;
+  readonly endpointId?: string;
+  readonly keyName?: string;
+  readonly text?: string;
+};
+
+type EndpointFilter = { readonly customerId?: string; readonly text?: string };
+
+/** The fields that a choice of endpoints shows, without secrets. */
+export type EndpointName = Pick<Endpoint, 'id' | 'name' | 'enabled' | 'tokenChallenge' | 'verified'>;
+
+export type WebhookListing = {
+  readonly webhook: Webhook;
+  /** Null in mode `pull`. */
+  readonly endpointName: string | null;
+  /** Also true in mode `pull`, where no endpoint keeps the webhook from starting. */
+  readonly endpointEnabled: boolean;
+  /** Waiting records, including those in flight or waiting for a retry. */
+  readonly pendingRecords: number;
+};
+
+/** A webhook as the page of its endpoint shows it. */
+export type EndpointWebhook = Use & {
+  readonly endpointId: string;
+  readonly webhookNumber: number;
+  readonly stateReason: string | null;
+  readonly failingSinceAt: number | null;
+};
+
+/** Webhooks and endpoints. */
+export type DirectoryStore = {
+  /** `before`: the id of the previous page's last row; null begins with the newest. */
+  webhooks(filter: WebhookFilter, before: string | null, limit: number): Promise<WebhookListing[]>;
+  /** One row of that list, or null. */
+  webhook(id: string): Promise<WebhookListing | null>;
+  /** The time of a webhook's oldest waiting record, or null. */
+  oldestWaitingAt(webhookNumber: number): Promise<number | null>;
+  /** The number of dead records in up to `batches` batches; `isWhole` if there are no further batches. */
+  deadRecords(webhookNumber: number, batches: number): Promise<{ readonly records: number; readonly isWhole: boolean }>;
+  /** The number of webhooks by state, without states that have none: of a customer, or of all with null. */
+  states(customerId: string | null): Promise<Readonly<Partial<Record<WebhookState, number>>>>;
+  endpoints(filter: EndpointFilter, before: string | null, limit: number): Promise<Endpoint[]>;
+  /** The webhooks of endpoints, in order of creation, at most `limit` in total. */
+  webhooksOf(endpointIds: readonly string[], limit: number): Promise<EndpointWebhook[]>;
+  /** For a choice of endpoints, ordered by name: of a customer ('' is the operator), or of all with null. */
+  endpointNames(customerId: string | null, limit: number): Promise<EndpointName[]>;
+};
+
+/** All given conditions must hold. `text` matches names and client ids, ignoring ASCII case. */
+type ApplicationFilter = {
+  readonly customerId?: string;
+  readonly text?: string;
+  readonly userId?: string;
+  readonly scope?: string;
+};
+
+type UserFilter = {
+  readonly customerId?: string;
+  readonly text?: string;
+  readonly role?: Role;
+  readonly state?: 'active';
+};
+
+export type ApplicationListing = {
+  readonly application: Application;
+  readonly userName: string;
+  readonly userActive: boolean;
+};
+
+export type UserListing = { readonly user: User; readonly applications: number };
+
+/** Applications and users. */
+export type RegistryStore = {
+  /** `before`: the id of the previous page's last row; null begins with the newest. */
+  applications(filter: ApplicationFilter, before: string | null, limit: number): Promise<ApplicationListing[]>;
+  users(filter: UserFilter, before: string | null, limit: number): Promise<UserListing[]>;
+};
+
+export type Use = { readonly id: string; readonly name: string; readonly state: WebhookState };
+
+/** The number of webhooks and the first few in order of creation. */
+export type Uses = { readonly count: number; readonly first: readonly Use[] };
+
+/** Which webhooks use an endpoint, a key or an event type, for many of them at once. */
+export type UseStore = {
+  /** By endpoint id; unused endpoints are absent. */
+  ofEndpoints(ids: readonly string[]): Promise<ReadonlyMap<string, Uses>>;
+  /** By key id. */
+  ofKeys(ids: readonly string[]): Promise<ReadonlyMap<string, Uses>>;
+  /** By event type, of a customer, or of all with null. A webhook with a wildcard counts for every matching type. */
+  ofEventTypes(names: readonly string[], customerId: string | null): Promise<ReadonlyMap<string, Uses>>;
+};
+
+export const NO_USES: Uses = { count: 0, first: [] };

@@ -1,0 +1,63 @@
+/** The state of the service for the overview and the metrics: what waits, what fails, what was given up. Reads only. */
+import type { WebhookState } from '../../domain/webhook.ts';
+
+type Named = { readonly id: string; readonly name: string };
+
+/** A webhook with waiting records. */
+export type Waiting = Named & {
+  readonly state: WebhookState;
+  readonly records: number;
+  readonly oldestAt: number | null;
+};
+
+export type Backlog = {
+  /** Waiting records of all webhooks, including those in flight or waiting for a retry. */
+  readonly records: number;
+  readonly oldestAt: number | null;
+  readonly webhooks: number;
+  /** The webhooks with the most waiting records. */
+  readonly longest: readonly Waiting[];
+};
+
+/** A webhook that does not deliver although nobody stopped it. */
+export type Ailing = Named & {
+  readonly endpointId: string;
+  readonly endpointName: string;
+  readonly state: WebhookState;
+  readonly reason: string | null;
+  readonly detail: string | null;
+  /** When attempts began to fail, or when the webhook stopped. Epoch milliseconds. */
+  readonly since: number;
+  readonly waiting: number;
+};
+
+export type DeadLetters = {
+  readonly records: number;
+  /** More exist than were counted. */
+  readonly more: boolean;
+};
+
+/** Figures of the portal's overview: of a customer, or of all with null. */
+export type OverviewStore = {
+  backlog(customerId: string | null, longest: number): Promise<Backlog>;
+  /** Most recent first. */
+  ailing(customerId: string | null, limit: number): Promise<Ailing[]>;
+  dead(customerId: string | null): Promise<DeadLetters>;
+};
+
+/** How much waits at each webhook, for the metrics: from its progress and one index look-up, whatever the size of its log. */
+export type Queue = {
+  readonly webhookId: string;
+  readonly name: string;
+  readonly state: string;
+  /** Waiting records, including those in flight or waiting for a retry. */
+  readonly records: number;
+  /** The time of the oldest one, or null. */
+  readonly oldestAt: number | null;
+};
+
+/** Queue lengths for the metrics, from progress and one index look-up a webhook. */
+export type QueueStore = {
+  /** The queues of the first `limit` webhooks in order of creation, and the number of records that wait at all others. */
+  read(limit: number): Promise<{ readonly queues: readonly Queue[]; readonly otherRecords: number }>;
+};

@@ -1,0 +1,246 @@
+/** Deliveries: the records of webhooks' logs with the state of their batch. Reads only. */
+
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Delivery } from '../../../domain/webhook.ts';
+import {
+  type DeliveryAddress,
+  deliveryId,
+  firstRowKeyAt,
+  isUuidV7,
+  rowKeyOf,
+  rowKeyTime,
+} from '../../../kernel/ids.ts';
+import { BATCH_RECORDS_MAX } from '../../../kernel/limits/limits.ts';
+import { DELIVERIES_EXAMINED_AT_ONCE, DELIVERIES_EXAMINED_MAX } from '../../../kernel/limits/log.ts';
+import type { Database, Row } from '../../port/database.ts';
+import type { DeliveryFilter, DeliveryPage, DeliveryStore, ResponseFilter } from '../../port/deliveries.ts';
+import { customer, flag, readRow } from '../table.ts';
+import {
+  addressOf,
+  comparePlaces,
+  type EventKind,
+  FIRST_PLACE,
+  type KeyRange,
+  mergedPlaces,
+  offsetsAround,
+  offsetsWithin,
+  type Place,
+  type Places,
+  placesInAllLogs,
+  placesInLog,
+  placesInState,
+  placesOfEvent,
+  placesOfEvents,
+  placesOfWebhooks,
+} from './delivery-places.ts';
+import { failures, lastAttempts } from './outcomes.ts';
+
+// The batch of a record is the last one that begins at or before it, if it reaches that far. A record that was erased before its batch
+// was settled is discarded: attempts since the erasure did not carry it.
+const UNSENT = 'e.erased_at < coalesce(b.settled_at, e.erased_at + 1)';
+const SENT_SINCE = `
+  SELECT count(*) FROM attempt AS a WHERE a.webhook_number = o.webhook_number AND a.started_at >= e.erased_at
+    AND a.first_offset > o.record_offset - ${BATCH_RECORDS_MAX} AND a.first_offset <= o.record_offset AND a.last_offset >= o.record_offset`;
+const READ = `
+  SELECT o.webhook_number, o.record_offset AS offset, o.event_key, w.id AS webhook_id, w.customer_id, w.name AS webhook_name,
+         p.state AS webhook_state, w.mode AS webhook_mode,
+         e.id AS event_id, e.type AS event_type, e.subject, e.created_at,
+         e.erased_at, CASE WHEN ${UNSENT} THEN 'discarded' ELSE coalesce(b.state, 'pending') END AS state,
+         greatest(0, coalesce(b.attempt_count, 0) - CASE WHEN ${UNSENT} THEN (${SENT_SINCE}) ELSE 0 END) AS attempt_count,
+         CASE WHEN e.erased_at IS NULL THEN b.next_attempt_at END AS next_attempt_at,
+         e.erased_at IS NULL AND b.lease_owner IS NOT NULL AS is_leased,
+         CASE WHEN ${UNSENT} THEN e.erased_at ELSE b.settled_at END AS settled_at,
+         greatest(e.created_at, coalesce(e.erased_at, 0), coalesce(b.settled_at, 0), coalesce(b.updated_at, 0)) AS updated_at
+  FROM tuples(@places) AS place
+  CROSS JOIN outbox AS o CROSS JOIN event AS e CROSS JOIN webhook AS w CROSS JOIN webhook_progress AS p
+  LEFT JOIN batch AS b ON b.webhook_number = o.webhook_number AND b.last_offset >= o.record_offset AND b.first_offset =
+    (SELECT max(first_offset) FROM batch WHERE webhook_number = o.webhook_number AND first_offset <= o.record_offset)
+  WHERE o.webhook_number = CAST(place.value ->> 0 AS BIGINT) AND o.record_offset = CAST(place.value ->> 1 AS BIGINT)
+    AND e.key = o.event_key AND w.number = o.webhook_number AND p.webhook_number = o.webhook_number`;
+const CONTENT = `
+  SELECT e.data AS data_json, e.erased_at, e.correlation_id, e.actor_id FROM outbox AS o CROSS JOIN event AS e
+  WHERE e.key = o.event_key AND o.webhook_number = @webhookNumber AND o.record_offset = @offset`;
+const EVENT_KEY = 'SELECT event_key FROM outbox WHERE webhook_number = @webhookNumber AND record_offset = @offset';
+
+export function deliveryStore(db: Database): DeliveryStore {
+  return {
+    get: async (address) => {
+      const delivery = await readOne(db, address.webhookNumber, address.offset);
+      return delivery?.id === deliveryId(address) ? delivery : null;
+    },
+    at: (webhookNumber, offset) => readOne(db, webhookNumber, offset),
+    list: (filter, before, limit) => list(db, filter, before, limit),
+    failures: (webhookNumbers) => failures(db, webhookNumbers),
+    content: async (webhookNumber, offset) => {
+      const row = await db.get(CONTENT, { webhookNumber, offset });
+      return row === undefined ? null : readRow(row);
+    },
+    offsetsBetween: (webhookNumber, period) => offsetsWithin(db, webhookNumber, period),
+  };
+}
+
+async function list(
+  db: Database,
+  filter: DeliveryFilter,
+  before: DeliveryAddress | null,
+  limit: number,
+): Promise<DeliveryPage> {
+  if (filter.response !== undefined && 'errorClasses' in filter.response && filter.response.errorClasses.length === 0) {
+    return { items: [], next: null };
+  }
+  const source = await placesFor(db, filter, before);
+  const items: Delivery[] = [];
+  let examined = 0;
+  for (let size = limit + 1; ; size = Math.min(2 * size, DELIVERIES_EXAMINED_AT_ONCE)) {
+    const places = await source(size);
+    const found = await readAll(db, places);
+    const fitting = places.flatMap((place) => {
+      const delivery = found.get(nameOf(place));
+      return delivery === undefined || !fits(delivery, place, filter) ? [] : [delivery];
+    });
+    for (const delivery of await withResponse(db, fitting, filter.response)) {
+      if (items.length === limit) return { items, next: items.at(-1)?.id ?? null };
+      items.push(delivery);
+    }
+    const last = places.at(-1);
+    if (last === undefined) return { items, next: null };
+    examined += places.length;
+    if (examined >= DELIVERIES_EXAMINED_MAX) return { items, next: deliveryId(addressOf(last)) };
+    // Reading so many rows takes some milliseconds, so other work gets a turn.
+    await nextTurn();
+  }
+}
+
+/** Those whose last attempt has such an outcome. */
+async function withResponse(
+  db: Database,
+  deliveries: readonly Delivery[],
+  response: ResponseFilter | undefined,
+): Promise<readonly Delivery[]> {
+  if (response === undefined) return deliveries;
+  const last = await lastAttempts(db, deliveries);
+  return deliveries.filter((_, at) => {
+    const attempt = last[at] ?? null;
+    if (attempt === null) return false;
+    const { errorClass, responseStatus } = attempt;
+    if ('errorClasses' in response) return errorClass !== null && response.errorClasses.includes(errorClass);
+    // The status that came before another error, for example a response that is too large, is not the outcome.
+    const isStatus = errorClass === null || errorClass === 'http_status';
+    return isStatus && responseStatus !== null && responseStatus >= response.first && responseStatus <= response.last;
+  });
+}
+
+/** The source of places for the most selective condition of the filter. `fits` checks the others. */
+async function placesFor(db: Database, filter: DeliveryFilter, before: DeliveryAddress | null): Promise<Places> {
+  const { webhookNumber, webhookNumbers: among = null, state, eventId, subject, eventType, offsets: named } = filter;
+  const inLog = webhookNumber ?? null;
+  if (eventId !== undefined) {
+    const key = isUuidV7(eventId) ? rowKeyOf(eventId) : 0;
+    const range = await keyRange(db, { since: key, until: key + 1 }, before, among);
+    return among === null ? placesInAllLogs(db, range) : placesOfEvent(db, among, range);
+  }
+  const keys = (): Promise<KeyRange> => keyRange(db, keysOf(filter), before, among);
+  const events = async (kind: EventKind, value: string | null): Promise<Places> =>
+    placesOfEvents(db, { kind, value, inLog }, await keys());
+  // The indexes of events have those of all webhooks.
+  const isOfAll = among === null;
+  if (isOfAll && subject !== undefined) return events('subject', subject);
+  if (isOfAll && state === 'discarded') return events('erased', null);
+  const indexed = state === 'dead' || state === 'pending' ? state : null;
+  if (isOfAll && eventType !== undefined && indexed === null) return events('type', eventType);
+  const isFailed = isFailure(filter.response) && (state === undefined || state === 'pending');
+  if (webhookNumber === undefined) {
+    if (!isFailed) {
+      if (isOfAll && indexed === null) return placesInAllLogs(db, await keys());
+      return placesOfWebhooks(db, indexed ?? 'any', await keys(), among);
+    }
+    const claimed = placesOfWebhooks(db, 'claimed', await keys(), among);
+    return state === 'pending'
+      ? claimed
+      : mergedPlaces(placesOfWebhooks(db, 'dead', await keys(), among), claimed, comparePlaces);
+  }
+  const offsets =
+    named === undefined ? await offsetsAround(db, webhookNumber, filter) : { from: named.first, below: named.last + 1 };
+  const page = before === null ? offsets : { ...offsets, below: Math.min(offsets.below, before.offset) };
+  if (isFailed) {
+    const claimed = await placesInState(db, 'claimed', webhookNumber, page);
+    if (state === 'pending') return claimed;
+    const dead = await placesInState(db, 'dead', webhookNumber, page);
+    return mergedPlaces(dead, claimed, (a, b) => b.offset - a.offset);
+  }
+  return state === undefined || state === 'discarded'
+    ? placesInLog(db, webhookNumber, page)
+    : placesInState(db, state, webhookNumber, page);
+}
+
+/** Whether only failed attempts have such an outcome. Their records are dead, or pending in a batch. */
+function isFailure(response: ResponseFilter | undefined): boolean {
+  return response !== undefined && ('errorClasses' in response || response.first >= 300 || response.last < 200);
+}
+
+type Keys = { readonly since: number; readonly until: number };
+
+function keysOf({ since, until }: DeliveryFilter): Keys {
+  return {
+    since: since === undefined ? 0 : firstRowKeyAt(since),
+    until: until === undefined ? FIRST_PLACE.key : firstRowKeyAt(until),
+  };
+}
+
+async function keyRange(
+  db: Database,
+  { since, until }: Keys,
+  before: DeliveryAddress | null,
+  among: readonly number[] | null,
+): Promise<KeyRange> {
+  const end: Place = until === FIRST_PLACE.key ? FIRST_PLACE : { key: until, webhookNumber: -1, offset: -1 };
+  const place = before === null ? FIRST_PLACE : await placeOf(db, before, among);
+  return { from: since, before: comparePlaces(place, end) > 0 ? place : end };
+}
+
+async function placeOf(
+  db: Database,
+  { createdAt, webhookNumber, offset }: DeliveryAddress,
+  among: readonly number[] | null,
+): Promise<Place> {
+  if (webhookNumber === 0) return { key: firstRowKeyAt(createdAt) + offset, webhookNumber, offset };
+  const isAmong = among === null || among.includes(webhookNumber);
+  const record = isAmong ? await db.get(EVENT_KEY, { webhookNumber, offset }) : undefined;
+  // If housekeeping has deleted the record, or it is of another customer, the page begins with all records of its millisecond: it may
+  // repeat some but misses none.
+  return { key: Number(record?.event_key ?? firstRowKeyAt(createdAt + 1)), webhookNumber, offset };
+}
+
+async function readOne(db: Database, webhookNumber: number, offset: number): Promise<Delivery | null> {
+  const [delivery = null] = (await readAll(db, [{ key: 0, webhookNumber, offset }])).values();
+  return delivery;
+}
+
+async function readAll(db: Database, places: readonly Place[]): Promise<Map<string, Delivery>> {
+  if (places.length === 0) return new Map();
+  const wanted = places.map(({ webhookNumber, offset }) => [webhookNumber, offset]);
+  const rows = await db.all(READ, { places: JSON.stringify(wanted) });
+  return new Map(rows.map(read).map((delivery) => [nameOf(delivery), delivery]));
+}
+
+function nameOf({ webhookNumber, offset }: Pick<Place, 'webhookNumber' | 'offset'>): string {
+  return `${webhookNumber} ${offset}`;
+}
+
+function fits(delivery: Delivery, { key }: Place, filter: DeliveryFilter): boolean {
+  const { since, until, offsets, webhookNumbers, response: _, ...equal } = filter;
+  if (webhookNumbers !== undefined && !webhookNumbers.includes(delivery.webhookNumber)) return false;
+  if (offsets !== undefined && (delivery.offset < offsets.first || delivery.offset > offsets.last)) return false;
+  if (since !== undefined && key < firstRowKeyAt(since)) return false;
+  if (until !== undefined && key >= firstRowKeyAt(until)) return false;
+  return Object.entries(equal).every(([name, value]) => delivery[name as keyof typeof equal] === value);
+}
+
+function read(row: Row): Delivery {
+  const { eventKey, ...delivery } = readRow<Omit<Delivery, 'id'> & { readonly eventKey: number }>(row, {
+    customerId: customer,
+    isLeased: flag,
+  });
+  const { webhookNumber, offset } = delivery;
+  return { id: deliveryId({ createdAt: rowKeyTime(eventKey), webhookNumber, offset }), ...delivery };
+}

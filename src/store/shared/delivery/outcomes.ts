@@ -1,0 +1,116 @@
+/** The last attempts of records (`attempt`), and failing records grouped by cause. Reads only. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { BATCH_RECORDS_MAX } from '../../../kernel/limits/limits.ts';
+import { FAILURES_EXAMINED_AT_ONCE, FAILURES_EXAMINED_MAX } from '../../../kernel/limits/log.ts';
+import type { Database, Row } from '../../port/database.ts';
+import type { FailureGroup, Failures, LastAttempt, RecordPlace } from '../../port/deliveries.ts';
+import { readRow } from '../table.ts';
+
+/**
+ * The key of the last attempt that carried a record of a batch. Index: attempt_record. Attempts of a batch begin at its first record,
+ * unless a replay or a refused content has split it since: then every attempt that may reach the record is examined.
+ */
+function lastAttemptKey(webhook: string, batchFirst: string, offset: string): string {
+  return `coalesce(
+    (SELECT max(key) FROM attempt INDEXED BY attempt_record
+      WHERE webhook_number = ${webhook} AND first_offset = ${batchFirst} AND last_offset >= ${offset}),
+    (SELECT max(key) FROM attempt INDEXED BY attempt_record
+      WHERE webhook_number = ${webhook} AND first_offset > ${offset} - ${BATCH_RECORDS_MAX} AND first_offset <= ${offset}
+        AND last_offset >= ${offset}))`;
+}
+
+/** The cause of a failed attempt: the status of the response, for example 503, or the error class. */
+function causeOf(attempt: string): string {
+  return `CASE WHEN ${attempt}.error_class = 'http_status' THEN CAST(${attempt}.response_status AS TEXT) ELSE ${attempt}.error_class END`;
+}
+
+/** An expression for a row of `batch`: the cause of its last failure. */
+export const BATCH_CAUSE = `
+  (SELECT ${causeOf('attempt')} FROM attempt WHERE key = ${lastAttemptKey('batch.webhook_number', 'batch.first_offset', 'batch.first_offset')})`;
+
+// A batch has had no attempt since its last replay while `attempt_count` is 0, or 1 with the attempt under way.
+const WAS_TRIED = 'b.attempt_count > CASE WHEN b.lease_owner IS NULL THEN 0 ELSE 1 END';
+const LAST_ATTEMPTS = `
+  SELECT CAST(place.value ->> 2 AS BIGINT) AS position, a.id, a.response_status, a.error_class, a.error_message, a.started_at
+  FROM tuples(@places) AS place CROSS JOIN outbox AS o CROSS JOIN event AS e CROSS JOIN batch AS b CROSS JOIN attempt AS a
+  WHERE o.webhook_number = CAST(place.value ->> 0 AS BIGINT) AND o.record_offset = CAST(place.value ->> 1 AS BIGINT)
+    AND e.key = o.event_key AND e.erased_at IS NULL
+    AND b.webhook_number = o.webhook_number AND b.last_offset >= o.record_offset AND b.first_offset =
+      (SELECT max(first_offset) FROM batch WHERE webhook_number = o.webhook_number AND first_offset <= o.record_offset)
+    AND a.key = ${lastAttemptKey('o.webhook_number', 'b.first_offset', 'o.record_offset')}
+    AND ${WAS_TRIED}`;
+
+/** The last attempt of each record, at the same position; null: not tried since the last replay, or erased. */
+export async function lastAttempts(db: Database, records: readonly RecordPlace[]): Promise<(LastAttempt | null)[]> {
+  const found: (LastAttempt | null)[] = records.map(() => null);
+  if (records.length === 0) return found;
+  const places = JSON.stringify(records.map(({ webhookNumber, offset }, at) => [webhookNumber, offset, at]));
+  for (const { position, ...row } of await db.all(LAST_ATTEMPTS, { places })) found[Number(position)] = readRow(row);
+  return found;
+}
+
+// Indexes: batch_dead and batch_pending, newest batch first.
+function failedBatchesSql(state: 'dead' | 'pending'): string {
+  return `
+    SELECT b.first_offset, b.last_offset, ${causeOf('a')} AS cause, a.started_at
+    FROM batch AS b INDEXED BY batch_${state}
+    LEFT JOIN attempt AS a ON ${WAS_TRIED} AND a.key = ${lastAttemptKey('b.webhook_number', 'b.first_offset', 'b.first_offset')}
+    WHERE b.webhook_number = @webhookNumber AND b.state = '${state}' AND b.first_offset < @below
+    ORDER BY b.first_offset DESC LIMIT @limit`;
+}
+
+const FAILED_BATCHES = { dead: failedBatchesSql('dead'), pending: failedBatchesSql('pending') } as const;
+// There are thousands of webhooks at most. A webhook without dead batches costs one look into batch_dead.
+const webhooksWith = (condition: string): string => `
+  SELECT w.number, w.id, w.name FROM webhook AS w CROSS JOIN webhook_progress AS p
+  WHERE p.webhook_number = w.number ${condition}
+    AND (p.pending_records > 0 OR EXISTS (SELECT 1 FROM batch INDEXED BY batch_dead WHERE webhook_number = w.number AND state = 'dead'))
+  ORDER BY w.number`;
+
+const AMONG = 'AND w.number IN (SELECT n.value FROM numbers(@webhookNumbers) AS n)';
+
+type Group = { -readonly [Field in keyof FailureGroup]: FailureGroup[Field] };
+
+/** Examines the newest batches of each webhook: an equal share of FAILURES_EXAMINED_MAX, dead ones and pending ones. */
+export async function failures(db: Database, webhookNumbers: readonly number[] | null): Promise<Failures> {
+  const webhooks =
+    webhookNumbers === null
+      ? await db.all(webhooksWith(''), {})
+      : await db.all(webhooksWith(AMONG), { webhookNumbers: JSON.stringify(webhookNumbers) });
+  const share = Math.ceil(FAILURES_EXAMINED_MAX / Math.max(2 * webhooks.length, 1));
+  const groups: Group[] = [];
+  let isWhole = true;
+  for (const webhook of webhooks) {
+    const ofWebhook = new Map<string, Group>();
+    for (const state of ['dead', 'pending'] as const) {
+      let below = Number.MAX_SAFE_INTEGER;
+      for (let left = share; left > 0; ) {
+        const limit = Math.min(left, FAILURES_EXAMINED_AT_ONCE);
+        const rows = await db.all(FAILED_BATCHES[state], { webhookNumber: Number(webhook.number), below, limit });
+        for (const row of rows) count(ofWebhook, webhook, state, row);
+        left -= rows.length;
+        if (rows.length < limit) break;
+        below = Number(rows.at(-1)?.first_offset);
+        if (left <= 0) isWhole = false;
+        // Each batch takes some look-ups, so other work gets a turn.
+        await nextTurn();
+      }
+    }
+    groups.push(...ofWebhook.values());
+  }
+  return { groups: groups.toSorted((a, b) => b.lastAt - a.lastAt), isWhole };
+}
+
+function count(groups: Map<string, Group>, webhook: Row, state: 'dead' | 'pending', row: Row): void {
+  if (row.cause === null || row.cause === undefined) return;
+  const cause = String(row.cause);
+  const at = Number(row.started_at);
+  const group = groups.get(cause) ?? {
+    ...{ webhookId: String(webhook.id), webhookName: String(webhook.name), cause },
+    ...{ dead: 0, retrying: 0, firstAt: at, lastAt: at },
+  };
+  group[state === 'dead' ? 'dead' : 'retrying'] += Number(row.last_offset) - Number(row.first_offset) + 1;
+  group.firstAt = Math.min(group.firstAt, at);
+  group.lastAt = Math.max(group.lastAt, at);
+  groups.set(cause, group);
+}

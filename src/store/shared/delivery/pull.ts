@@ -1,0 +1,51 @@
+/** Acknowledgements of webhooks in mode `pull` (`webhook_progress`, `batch`), and the ends of logs for those who wait for records. */
+import { BATCH_RECORDS_MAX } from '../../../kernel/limits/limits.ts';
+import type { Database, Statement } from '../../port/database.ts';
+import type { Acknowledgement, LogEnd, PullStore } from '../../port/pull.ts';
+import { judgedChanges } from '../judging.ts';
+import { readRow } from '../table.ts';
+import { stateStatements } from '../webhooks/webhooks.ts';
+
+// A publisher changes only `next_offset`, and on PostgreSQL holds the same row: the two wait for each other and lose nothing.
+const MOVE_CURSOR = `
+  UPDATE webhook_progress SET cursor_offset = @through + 1, session_id = @sessionId, session_at = @sessionAt, sent_at = @at
+  WHERE webhook_number = @webhookNumber AND cursor_offset = @from AND next_offset > @through AND pulled
+    AND state IN ('started', 'running')`;
+// The records belong to no batch yet, and batches of a log do not overlap. Other statements rely on their length (BATCH_RECORDS_MAX). If another
+// acknowledgement came first, nothing is inserted and `MOVE_CURSOR` reports the race. Otherwise its batch would violate the primary key.
+const ADD_BATCHES = `
+  INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at)
+  SELECT @webhookNumber, CAST(b.value ->> 0 AS BIGINT), CAST(b.value ->> 1 AS BIGINT), b.value ->> 2, 'delivered', 0, 0, @at
+  FROM tuples(@batches) AS b
+  WHERE NOT EXISTS (SELECT 1 FROM batch WHERE webhook_number = @webhookNumber AND first_offset = @from)`;
+const ENDS = `
+  SELECT p.webhook_number, p.next_offset FROM numbers(@webhookNumbers) AS wanted CROSS JOIN webhook_progress AS p
+  WHERE p.webhook_number = wanted.value`;
+
+export function pullStore(db: Database): PullStore {
+  return {
+    acknowledge: async (acknowledgement) => {
+      const { change } = acknowledgement;
+      const changes = change === null ? [] : await judgedChanges(db, [change]);
+      await db.commit([...changes.flatMap(stateStatements), ...acknowledgeStatements(acknowledgement)]);
+    },
+    ends: async (webhookNumbers) => {
+      // Otherwise a reader that is woken by a commit of this turn would not see it.
+      db.readAnew();
+      return (await db.all(ENDS, { webhookNumbers: JSON.stringify(webhookNumbers) })).map((row) =>
+        readRow<LogEnd>(row),
+      );
+    },
+  };
+}
+
+function acknowledgeStatements({ webhookNumber, from, through, at, session, newId }: Acknowledgement): Statement[] {
+  const batches: [number, number, string][] = [];
+  for (let first = from; first <= through; first += BATCH_RECORDS_MAX)
+    batches.push([first, Math.min(through, first + BATCH_RECORDS_MAX - 1), newId()]);
+  const moved = { webhookNumber, from, through, at, sessionId: session.id, sessionAt: session.at };
+  return [
+    { sql: MOVE_CURSOR, params: moved, expectChanges: 1 },
+    { sql: ADD_BATCHES, params: { webhookNumber, from, at, batches: JSON.stringify(batches) } },
+  ];
+}

@@ -1,0 +1,66 @@
+/** Makes waiting retries due, or due earlier, in steps, so that other writers wait for one step at most. */
+
+import type { Database, Statement } from '../../port/database.ts';
+import { measured, runSteps } from '../../port/steps.ts';
+import { IS_RUNNABLE, wokenBy } from '../wake.ts';
+
+// Served by batch_pending.
+const STRETCH = `
+  SELECT max(first_offset) AS last, count(*) AS batches FROM (
+    SELECT first_offset FROM batch INDEXED BY batch_pending
+    WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset >= @from ORDER BY first_offset LIMIT @limit) AS stretch`;
+const DUE = `
+  UPDATE batch INDEXED BY batch_pending SET next_attempt_at = greatest(@now, next_attempt_at - @earlierMs)
+  WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset BETWEEN @from AND @last
+    AND next_attempt_at > @now AND lease_owner IS NULL`;
+
+// A claim that was planned before the retries were due must not set the next look to when they would have been due.
+const WAKE = `
+  UPDATE webhook_progress SET wake_at = ${wokenBy('@at')}, settings_version = settings_version + 1
+  WHERE webhook_number = @webhookNumber AND ${IS_RUNNABLE}`;
+const BEGIN = 'UPDATE webhook_progress SET resume_at = @now WHERE webhook_number = @webhookNumber';
+const END = `
+  UPDATE webhook_progress SET resume_at = NULL WHERE webhook_number = @webhookNumber AND resume_at <= @now`;
+const UNFINISHED = 'SELECT webhook_number FROM webhook_progress WHERE resume_at IS NOT NULL';
+
+/** Part of the transaction of a change that makes every retry of a webhook due. The caller then calls `resume`. */
+export function resumeStatement(webhookNumber: number, now: number): Statement {
+  return { sql: BEGIN, params: { webhookNumber, now } };
+}
+
+/** Makes the retries of a webhook due. If the process dies meanwhile, the next start does the rest. */
+export async function resume(database: Database, webhookNumber: number, now: number): Promise<void> {
+  await makeDue(database, webhookNumber, now);
+  await database.commit([{ sql: END, params: { webhookNumber, now } }]);
+}
+
+/** At start: finishes the work of a process that died. */
+export async function finishResuming(database: Database, now: number): Promise<void> {
+  for (const { webhook_number: number } of await database.all(UNFINISHED, {}))
+    await resume(database, Number(number), now);
+}
+
+/**
+ * Makes every pending batch of the webhook that is not leased due `earlierMs` earlier, but not before `now`; by default at `now`. A batch
+ * that fails meanwhile may be retried once more than its policy says.
+ */
+export async function makeDue(
+  database: Database,
+  webhookNumber: number,
+  now: number,
+  earlierMs: number = Number.MAX_SAFE_INTEGER,
+): Promise<void> {
+  let from = 0;
+  await runSteps((size) =>
+    measured(database, async (db) => {
+      const stretch = await db.get(STRETCH, { webhookNumber, from, limit: size });
+      const last = Number(stretch?.last ?? from);
+      await db.commit([
+        { sql: DUE, params: { webhookNumber, from, last, now, earlierMs } },
+        { sql: WAKE, params: { webhookNumber, at: now } },
+      ]);
+      from = last + 1;
+      return { done: Number(stretch?.batches ?? 0) < size };
+    }),
+  );
+}

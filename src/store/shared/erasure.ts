@@ -1,0 +1,116 @@
+/** Erasure of one person's data (`event`, `attempt`): overwrites it in steps and leaves no copy in the file. */
+
+import { ERASURE_UNDER_WAY_MS } from '../../kernel/limits/housekeeping.ts';
+import { BATCH_RECORDS_MAX } from '../../kernel/limits/limits.ts';
+import type { Database, RowLayout, Statement } from '../port/database.ts';
+import type { Erasure, ErasureStore } from '../port/events.ts';
+import { measured, type StepResult } from '../port/steps.ts';
+import { auditStatement } from './audit.ts';
+import { readRow } from './table.ts';
+
+/** Every column but the key. */
+export const ATTEMPT_COLUMNS = `id, webhook_number, kind, batch_id, first_offset, last_offset, attempt_number, started_at, request_headers,
+  response_status, response_headers, response_body, error_class, error_message, response_problem, timings`;
+export const EVENT_COLUMNS =
+  'id, type, data, subject, audience, correlation_id, actor_id, created_at, erased_at, content_hash';
+const ATTEMPT: RowLayout = { table: 'attempt', columns: ATTEMPT_COLUMNS.split(/,\s+/) };
+const EVENT: RowLayout = { table: 'event', columns: EVENT_COLUMNS.split(', ') };
+
+// Index: event_subject. Includes events that are already erased, for the sake of attempts that were in progress then.
+const EVENTS = `
+  SELECT key, erased_at FROM event WHERE subject = @subject AND key > @after AND key <= @through ORDER BY key LIMIT @limit`;
+// Covers the events published so far. Index: event_subject.
+const BEGIN = `
+  INSERT INTO erasure (id, subject, actor, through_key, after_key, started_at)
+  SELECT @id, @subject, @actor, coalesce(max(key), -1), -1, @startedAt FROM event WHERE subject = @subject`;
+const GET = `
+  SELECT id, subject, actor, through_key AS through, after_key AS after, events, deliveries_discarded, attempts, started_at, finished_at
+  FROM erasure WHERE id = @id`;
+// Index: erasure_open.
+const OPEN = `SELECT id, subject FROM erasure INDEXED BY erasure_open WHERE finished_at IS NULL ORDER BY started_at, id`;
+const FINISH = 'UPDATE erasure SET finished_at = @at WHERE id = @id AND finished_at IS NULL';
+// Records without a batch or in a pending batch are still to be sent. A batch that was settled after the erasure began left the record out.
+const COUNT_DISCARDED = `
+  SELECT count(*)
+  FROM event AS e CROSS JOIN outbox AS o
+  LEFT JOIN batch AS b ON b.webhook_number = o.webhook_number AND b.last_offset >= o.record_offset AND b.first_offset =
+    (SELECT max(first_offset) FROM batch WHERE webhook_number = o.webhook_number AND first_offset <= o.record_offset)
+  WHERE o.event_key = e.key AND e.key IN (SELECT erased.value FROM numbers(@keys) AS erased) AND e.erased_at IS NULL
+    AND (coalesce(b.state, 'pending') = 'pending' OR b.settled_at > @at)`;
+const COUNT_EVENTS = `
+  SELECT count(*) FROM event WHERE key IN (SELECT erased.value FROM numbers(@keys) AS erased) AND erased_at IS NULL`;
+const ERASE = `
+  UPDATE event SET data = NULL, content_hash = NULL, erased_at = @at
+  WHERE key IN (SELECT erased.value FROM numbers(@keys) AS erased) AND erased_at IS NULL`;
+// Index: attempt_record. A batch that covers the offset begins less than BATCH_RECORDS_MAX before it.
+const ANSWERED = `
+  SELECT a.key
+  FROM numbers(@keys) AS erased CROSS JOIN outbox AS o CROSS JOIN attempt AS a
+  WHERE o.event_key = erased.value AND a.webhook_number = o.webhook_number
+    AND a.first_offset > o.record_offset - ${BATCH_RECORDS_MAX} AND a.first_offset <= o.record_offset AND a.last_offset >= o.record_offset
+    AND (a.response_body IS NOT NULL OR a.response_headers IS NOT NULL)`;
+// Counts before the data is overwritten. If two processes work on one erasure, the second one finds another `after_key` and does nothing.
+const COUNT = `
+  UPDATE erasure SET after_key = @reached, events = events + (${COUNT_EVENTS}),
+    deliveries_discarded = deliveries_discarded + (${COUNT_DISCARDED}),
+    attempts = attempts + (SELECT count(*) FROM attempt WHERE key IN (${ANSWERED}))
+  WHERE id = @id AND after_key = @after AND finished_at IS NULL`;
+const ERASE_ANSWERS = `
+  UPDATE attempt SET response_body = NULL, response_headers = NULL WHERE key IN (${ANSWERED})`;
+
+/**
+ * Whether an attempt carried an event that was erased after its records had been read. Its response may repeat the data and is then not
+ * stored. Parameters as in the insertion of an attempt. Index: event_erased.
+ */
+export function carriedErased(attempt: {
+  readonly startedAt: string;
+  readonly webhookNumber: string;
+  readonly firstOffset: string;
+  readonly lastOffset: string;
+}): string {
+  return `
+  EXISTS (SELECT 1 FROM event AS e CROSS JOIN outbox AS o
+    WHERE o.event_key = e.key AND e.erased_at >= ${attempt.startedAt} - ${ERASURE_UNDER_WAY_MS}
+      AND o.webhook_number = ${attempt.webhookNumber} AND o.record_offset BETWEEN ${attempt.firstOffset} AND ${attempt.lastOffset})`;
+}
+
+/** `first`: statements at the beginning of each step, for a database that runs several writers at once. */
+export function erasureStore(database: Database, first: readonly Statement[] = []): ErasureStore {
+  return {
+    begin: async (erasure, audit) =>
+      void (await database.commit([{ sql: BEGIN, params: erasure }, auditStatement(audit)])),
+    get: async (id) => {
+      const row = await database.get(GET, { id });
+      return row === undefined ? null : readRow(row);
+    },
+    open: async () => (await database.all(OPEN, {})).map((row) => readRow(row)),
+    step: (erasure, limit) => measured(database, (db) => step(db, erasure, limit, first)),
+    finish: async (id, at, audit) =>
+      void (await database.commit([{ sql: FINISH, params: { id, at }, expectChanges: 1 }, auditStatement(audit)])),
+    forgetCopies: async () => database.forgetOverwritten(),
+  };
+}
+
+async function step(
+  db: Database,
+  { id, subject, after, through, startedAt: at }: Erasure,
+  limit: number,
+  first: readonly Statement[],
+): Promise<Omit<StepResult, 'took'>> {
+  const found = await db.all(EVENTS, { subject, after, through, limit });
+  const keys = found.map(({ key }) => Number(key));
+  const done = keys.length < limit;
+  const params = { keys: JSON.stringify(keys) };
+  const answered = (await db.all(ANSWERED, params)).map(({ key }) => Number(key));
+  const erased = found.filter(({ erased_at }) => erased_at === null).map(({ key }) => Number(key));
+  const reached = done ? through : (keys.at(-1) ?? through);
+  await db.commit([
+    ...first,
+    { sql: COUNT, params: { ...params, id, after, reached, at }, expectChanges: 1 },
+    { sql: ERASE, params: { ...params, at } },
+    { sql: ERASE_ANSWERS, params },
+    ...(await db.overwriteCopies(EVENT, erased, { data: null, content_hash: null, erased_at: at })),
+    ...(await db.overwriteCopies(ATTEMPT, answered, { response_headers: null, response_body: null })),
+  ]);
+  return { done, rows: keys.length };
+}

@@ -1,0 +1,204 @@
+/** Event types (`event_type`), and publishing: events, and their place in the logs of webhooks. */
+import { EVERYONE, type EventType, type NewEvent, OPERATOR_ONLY } from '../../domain/event.ts';
+import { firstRowKeyAt, rowKeyOf } from '../../kernel/ids.ts';
+import { LATEST_LOOKED_THROUGH, SAMPLES_LOOKED_THROUGH } from '../../kernel/limits/log.ts';
+import { slices } from '../../kernel/slices.ts';
+import type { Database, Statement } from '../port/database.ts';
+import type { EventSample, EventStore, EventTypeStore, PastEvent } from '../port/events.ts';
+import { categoryPattern } from './judging.ts';
+import { resourceStore } from './resource.ts';
+import { flag, json, number, readRow, table, text, textOrNull } from './table.ts';
+import { IS_RUNNABLE, wokenBy } from './wake.ts';
+
+const INSERT = `
+  INSERT INTO event (key, id, type, data, subject, audience, correlation_id, actor_id, created_at)
+  VALUES (@key, @id, @type, @data, @subject, @audience, @correlationId, @actorId, @createdAt)`;
+
+/** Whether customers get events of the type. A type that is not public reaches the operator's webhooks alone, whatever their patterns. */
+export const isForCustomers = (type: string): string =>
+  `EXISTS (SELECT 1 FROM event_type AS x WHERE x.name = ${type} AND x.public)`;
+/** The customers of the webhooks that get an event, besides the operator. */
+export const reachedBy = (type: string, audience: string): string =>
+  `CASE WHEN ${isForCustomers(type)} THEN ${audience} ELSE '' END`;
+// Primary key of subscription: the operator's own webhooks and those of one customer, however many customers there are.
+const SUBSCRIBED = `
+  SELECT webhook_number FROM subscription
+  WHERE pattern IN (@type, @category, '*') AND customer_id IN ('', ${reachedBy('@type', '@audience')})`;
+// The event is for no customer, so its type does not matter: looking that up twice is a fifth of the writer's time (bench:compare, "publish
+// an event").
+const SUBSCRIBED_OF_OPERATOR = `
+  SELECT webhook_number FROM subscription WHERE pattern IN (@type, @category, '*') AND customer_id = ''`;
+const SUBSCRIBED_OF_ALL = `
+  SELECT webhook_number FROM subscription
+  WHERE pattern IN (@type, @category, '*') AND (customer_id = '' OR ${isForCustomers('@type')})`;
+/** Without the webhooks whose filters the event does not pass. */
+const passed = (subscribed: string): string =>
+  `${subscribed} AND webhook_number NOT IN (SELECT x.value FROM numbers(@excluded) AS x)`;
+// An ordered webhook sends new records only after its pending batch is settled, and the settlement looks for more. Waking it here would
+// cost a look and a commit for each event.
+export const WAKE_AT = `CASE WHEN ${IS_RUNNABLE} THEN
+        CASE WHEN pending_records > 0 AND (SELECT ordered FROM webhook WHERE number = webhook_progress.webhook_number) THEN wake_at
+          ELSE ${wokenBy('@createdAt')} END
+      END`;
+// First takes the offsets and with them the lock of each log, then adds the records: a second publisher on PostgreSQL waits in between. The
+// locks are taken in the order of the numbers, so that two publishers cannot deadlock. A duplicate was not inserted and takes none.
+const advance = (subscribed: string): string => `
+  UPDATE webhook_progress
+  SET next_offset = next_offset + 1,
+      wake_at = ${WAKE_AT}
+  WHERE webhook_number IN (
+      SELECT p.webhook_number FROM webhook_progress AS p WHERE p.webhook_number IN (${subscribed}) ORDER BY p.webhook_number FOR UPDATE)
+    AND EXISTS (SELECT 1 FROM event WHERE key = @key AND id = @id)`;
+const fanOut = (subscribed: string): string => `
+  INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes)
+  SELECT p.webhook_number, p.next_offset - 1, e.key, octet_length(e.data)
+  FROM event AS e CROSS JOIN webhook_progress AS p
+  WHERE e.key = @key AND e.id = @id AND p.webhook_number IN (${subscribed})`;
+type Appending = { readonly advance: string; readonly fanOut: string };
+const appending = (subscribed: string): Appending => ({ advance: advance(subscribed), fanOut: fanOut(subscribed) });
+/** By the audience, and by whether filters exclude webhooks. */
+const APPENDING = {
+  operator: { all: appending(SUBSCRIBED_OF_OPERATOR), passed: appending(passed(SUBSCRIBED_OF_OPERATOR)) },
+  one: { all: appending(SUBSCRIBED), passed: appending(passed(SUBSCRIBED)) },
+  everyone: { all: appending(SUBSCRIBED_OF_ALL), passed: appending(passed(SUBSCRIBED_OF_ALL)) },
+} as const;
+
+/** Publishes one judged event in the transaction of the change that caused it (contract §3). Such an event has no idempotency key. */
+export function publishStatements(event: NewEvent): Statement[] {
+  return [insertStatement(event), ...appendStatements(event)];
+}
+
+export function insertStatement(event: NewEvent): Statement {
+  const { id, type, dataJson: data, subject, audience, correlationId, actorId, createdAt } = event;
+  const row = { key: rowKeyOf(id), id, type, data, subject, audience, correlationId, actorId, createdAt };
+  return { sql: INSERT, params: row };
+}
+
+/** Appends one inserted event to the logs of its webhooks. */
+export function appendStatements(event: NewEvent): Statement[] {
+  const { id, type, audience, createdAt } = event;
+  const isExcluding = event.excluded.length > 0;
+  const excluded = isExcluding ? { excluded: JSON.stringify(event.excluded) } : {};
+  const reached = audience === EVERYONE ? 'everyone' : audience === OPERATOR_ONLY ? 'operator' : 'one';
+  const ofCustomer = reached === 'one' ? { audience } : {};
+  const wanted = { key: rowKeyOf(id), id, type, category: categoryPattern(type), ...ofCustomer, ...excluded };
+  const { advance, fanOut } = APPENDING[reached][isExcluding ? 'passed' : 'all'];
+  return [
+    { sql: advance, params: { ...wanted, createdAt } },
+    { sql: fanOut, params: wanted },
+  ];
+}
+
+/** Event `e` belongs to an erasure that has begun. Index: erasure_open. */
+const IS_BEING_ERASED =
+  'EXISTS (SELECT 1 FROM erasure AS x WHERE x.finished_at IS NULL AND x.subject = e.subject AND x.through_key >= e.key)';
+// Index: event_of_type, covering.
+const LATEST_KEYS = 'SELECT key FROM event WHERE type = @type ORDER BY key DESC LIMIT @limit';
+// Index: event_of_audience. Looks through a bounded number of events, whatever their types are.
+const LATEST_KEYS_OF_CUSTOMER = `
+  SELECT key FROM (
+    SELECT key, type FROM event WHERE audience = @audience AND audience <> '' ORDER BY key DESC LIMIT ${LATEST_LOOKED_THROUGH}) AS e
+  WHERE type IN (SELECT t.value FROM texts(@types) AS t) ORDER BY key DESC LIMIT @limit`;
+const PAST = `
+  SELECT e.id, e.type, e.subject, e.created_at, e.data AS data_json FROM numbers(@keys) AS k CROSS JOIN event AS e
+  WHERE e.key = k.value AND e.data IS NOT NULL AND NOT ${IS_BEING_ERASED} ORDER BY e.key DESC`;
+/** Their data is at most 256 KiB each, and usually less than 1 KiB. */
+const PAST_AT_ONCE = 20;
+const PAST_BYTES_AT_ONCE = 512 * 1024;
+
+/** For `EventStore.latest`. */
+export function latestEvents(db: Database): EventStore['latest'] {
+  const keysOf = async (types: readonly string[], customerId: string | null, limit: number): Promise<number[]> => {
+    const reads =
+      customerId === null
+        ? types.map((type) => db.all(LATEST_KEYS, { type, limit }))
+        : [customerId, EVERYONE].map((audience) =>
+            db.all(LATEST_KEYS_OF_CUSTOMER, { audience, types: JSON.stringify(types), limit }),
+          );
+    return (await Promise.all(reads)).flat().map(({ key }) => Number(key));
+  };
+  return async (types, customerId, { events: limit, maxBytes }) => {
+    const keys = await keysOf(types, customerId, limit);
+    const newest = keys.sort((a, b) => b - a).slice(0, limit);
+    const found: PastEvent[] = [];
+    let bytes = 0;
+    for (let at = 0, count = 2; at < newest.length && bytes < maxBytes; at += count) {
+      if (bytes > 0) count = Math.min(PAST_AT_ONCE, Math.ceil((PAST_BYTES_AT_ONCE * found.length) / bytes));
+      const keys = JSON.stringify(newest.slice(at, at + count));
+      // SQLite reads at once, so a read is a slice of work.
+      const rows = await slices(
+        customerId,
+        (function* () {
+          yield;
+          return db.all(PAST, { keys });
+        })(),
+      );
+      for (const event of rows.map((row) => readRow<PastEvent>(row))) {
+        found.push(event);
+        bytes += event.dataJson.length;
+      }
+    }
+    return found;
+  };
+}
+
+export const EVENT_TYPE = table<EventType>(
+  'event_type',
+  'id',
+  {
+    id: text,
+    name: text,
+    description: text,
+    encryptionRequired: flag,
+    builtIn: flag,
+    dataSchema: json<Readonly<Record<string, unknown>> | null>(),
+    sample: json<Readonly<Record<string, unknown>> | null>(),
+    group: textOrNull,
+    deprecated: flag,
+    public: flag,
+    createdAt: number,
+    updatedAt: number,
+  },
+  { group: 'group_name' },
+);
+
+// Index: event_of_type.
+const IN_LOG = 'SELECT key FROM event WHERE type = @name AND erased_at IS NULL LIMIT 1';
+// Index: event_of_type, whose entries end in the key.
+const SAMPLE = `
+  SELECT data AS data_json, created_at FROM (
+    SELECT key, type, data, subject, created_at FROM event WHERE type = @name ORDER BY key DESC LIMIT ${SAMPLES_LOOKED_THROUGH}) AS e
+  WHERE data IS NOT NULL AND octet_length(data) <= @maxBytes
+    AND EXISTS (SELECT 1 FROM event_type AS t WHERE t.name = e.type AND NOT t.encryption_required)
+    AND NOT ${IS_BEING_ERASED}
+  ORDER BY key DESC LIMIT 1`;
+// Index: event_of_type, covering.
+const VOLUMES = `
+  SELECT wanted.value AS name, (
+    SELECT count(*) FROM (SELECT 1 FROM event WHERE type = wanted.value AND key >= @from LIMIT @limit) AS found) AS events
+  FROM texts(@names) AS wanted`;
+const ALL = `SELECT ${EVENT_TYPE.columns()} FROM event_type ORDER BY id`;
+// The clock may have been set back, so the latest change alone does not tell.
+const VERSION = `
+  SELECT count(*) AS types, max(updated_at) AS latest, CAST(sum(updated_at % 1000000007) AS BIGINT) AS checksum FROM event_type`;
+const FORGET_BUILT_IN = 'DELETE FROM event_type WHERE built_in';
+
+export function eventTypeStore(db: Database): Omit<EventTypeStore, 'getByName'> {
+  return {
+    ...resourceStore(db, 'event_type', EVENT_TYPE, { list: { filters: { public: "public = (@public = 'true')" } } }),
+    isInLog: async (name) => (await db.get(IN_LOG, { name })) !== undefined,
+    latestSample: async (name, maxBytes) => {
+      const row = await db.get(SAMPLE, { name, maxBytes });
+      return row === undefined ? null : readRow<EventSample>(row);
+    },
+    volumes: async (names, since, limit) => {
+      const rows = await db.all(VOLUMES, { names: JSON.stringify(names), from: firstRowKeyAt(since), limit });
+      const counted = rows.map(({ name, events }) => [String(name), Number(events)] as const);
+      return new Map(counted.filter(([, events]) => events > 0));
+    },
+    all: async () => (await db.all(ALL, {})).map(EVENT_TYPE.read),
+    version: async () => Object.values((await db.get(VERSION, {})) ?? {}).join(' '),
+    replaceBuiltIn: async (eventTypes) =>
+      void (await db.commit([{ sql: FORGET_BUILT_IN, params: {} }, ...eventTypes.map(EVENT_TYPE.insert)])),
+  };
+}

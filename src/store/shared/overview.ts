@@ -1,0 +1,73 @@
+/** The state of the service for the overview: waiting records, failing webhooks and dead letters. Reads only. */
+
+import type { Database, Parameters } from '../port/database.ts';
+import type { Ailing, Backlog, OverviewStore, Waiting } from '../port/overview.ts';
+import { OLDEST_WAITING_AT, RECORDS_WAITING } from './delivery/queues.ts';
+import { readRow } from './table.ts';
+
+// Three look-ups for each webhook with waiting records, of thousands at most.
+const HAS_WAITING = '(p.next_offset > p.cursor_offset OR p.pending_records > 0)';
+const waiting = (from: string): string => `
+  SELECT p.webhook_number, p.state, ${RECORDS_WAITING} AS records, ${OLDEST_WAITING_AT} AS oldest_at
+  FROM ${from} AND ${HAS_WAITING}`;
+const backlog = (from: string): string => `
+  SELECT coalesce(sum(records), 0) AS records, min(oldest_at) AS oldest_at, count(*) AS webhooks FROM (${waiting(from)}) AS q`;
+const longest = (from: string): string => `
+  SELECT w.id, w.name, q.state, q.records, q.oldest_at FROM (${waiting(from)}) AS q CROSS JOIN webhook AS w
+  WHERE w.number = q.webhook_number
+  ORDER BY q.records DESC, w.id LIMIT @limit`;
+const ailing = (condition: string): string => `
+  SELECT w.id, w.name, e.id AS endpoint_id, e.name AS endpoint_name, p.state, p.state_reason AS reason, p.state_detail AS detail,
+    CASE WHEN p.state = 'failing' THEN coalesce(p.failing_since_at, p.state_at) ELSE p.state_at END AS since, ${RECORDS_WAITING} AS waiting
+  FROM webhook AS w JOIN webhook_progress AS p ON p.webhook_number = w.number CROSS JOIN endpoint AS e
+  WHERE w.number = p.webhook_number AND e.id = w.endpoint_id ${condition}
+    AND (p.state IN ('failing', 'failed') OR (p.state = 'stopped' AND p.state_reason NOT IN ('stopped_by_administrator', 'customer_inactive')))
+  ORDER BY since DESC LIMIT @limit`;
+const dead = (from: string): string => `
+  SELECT coalesce(sum(records), 0) AS records, count(*) AS batches FROM (
+    SELECT b.last_offset - b.first_offset + 1 AS records FROM ${from} b.state = 'dead' LIMIT @limit) AS dead`;
+
+// Index of a customer's: webhook_customer.
+const OWN =
+  'webhook AS w CROSS JOIN webhook_progress AS p WHERE w.customer_id = @customerId AND p.webhook_number = w.number';
+const OF_ALL = {
+  backlog: backlog('webhook_progress AS p WHERE true'),
+  longest: longest('webhook_progress AS p WHERE true'),
+  ailing: ailing(''),
+  dead: dead('batch AS b INDEXED BY batch_dead WHERE'),
+};
+const OF_CUSTOMER = {
+  backlog: backlog(OWN),
+  longest: longest(OWN),
+  ailing: ailing('AND w.customer_id = @customerId'),
+  dead: dead(
+    'webhook AS w CROSS JOIN batch AS b INDEXED BY batch_dead WHERE w.customer_id = @customerId AND b.webhook_number = w.number AND',
+  ),
+};
+
+/** Dead batches that are counted at most. */
+const DEAD_COUNTED = 10_000;
+
+function of(customerId: string | null): readonly [typeof OF_ALL, Parameters] {
+  return customerId === null ? [OF_ALL, {}] : [OF_CUSTOMER, { customerId }];
+}
+
+export function overviewStore(db: Database): OverviewStore {
+  return {
+    backlog: async (customerId, limit) => {
+      const [sql, own] = of(customerId);
+      const all = await db.get(sql.backlog, own);
+      const found = (await db.all(sql.longest, { ...own, limit })).map((row) => readRow<Waiting>(row));
+      return { ...readRow<Omit<Backlog, 'longest'>>(all ?? {}), longest: found };
+    },
+    ailing: async (customerId, limit) => {
+      const [sql, own] = of(customerId);
+      return (await db.all(sql.ailing, { ...own, limit })).map((row) => readRow<Ailing>(row));
+    },
+    dead: async (customerId) => {
+      const [sql, own] = of(customerId);
+      const row = await db.get(sql.dead, { ...own, limit: DEAD_COUNTED });
+      return { records: Number(row?.records), more: Number(row?.batches) === DEAD_COUNTED };
+    },
+  };
+}

@@ -1,0 +1,102 @@
+/** Endpoints of customers (`endpoint`). */
+
+import type { Endpoint, Verification } from '../../../domain/endpoint.ts';
+import type { Vault } from '../../../kernel/vault.ts';
+import type { Database } from '../../port/database.ts';
+import type { EndpointStore } from '../../port/webhooks.ts';
+import { auditStatement } from '../audit.ts';
+import { limitStatements } from '../customer-limits.ts';
+import { judgedChanges } from '../judging.ts';
+import { type ListColumns, resourceStore } from '../resource.ts';
+import {
+  customer,
+  flag,
+  json,
+  number,
+  numberOrNull,
+  oneOf,
+  sealed,
+  sealedOrNull,
+  type Table,
+  table,
+  text,
+  textOrNull,
+} from '../table.ts';
+import { type ChangedSettings, changedSettingsStatement, resumeMoved } from './changed-settings.ts';
+import { stateStatements } from './webhooks.ts';
+
+export function endpointTable(vault: Vault): Table<Endpoint> {
+  return table<Endpoint>('endpoint', 'id', {
+    id: text,
+    customerId: customer,
+    name: text,
+    url: text,
+    apiKey: sealed(vault),
+    secret: sealed(vault),
+    secretCreatedAt: number,
+    nextSecret: sealedOrNull(vault),
+    nextSecretCreatedAt: numberOrNull,
+    nextSecretAt: numberOrNull,
+    secretOverlapEndsAt: numberOrNull,
+    nextApiKey: sealedOrNull(vault),
+    nextApiKeyAt: numberOrNull,
+    contentEncoding: oneOf<'gzip' | null>(),
+    tokenChallenge: flag,
+    verified: flag,
+    enabled: flag,
+    enableWhenVerified: flag,
+    oauthClientId: textOrNull,
+    oauthClientSecret: sealedOrNull(vault),
+    oauthTokenUrl: textOrNull,
+    oauthTokenExpirationMinutes: numberOrNull,
+    oauthScopes: textOrNull,
+    clientCertificate: textOrNull,
+    clientPrivateKey: sealedOrNull(vault),
+    clientCertificateExpiresAt: numberOrNull,
+    clientCertificateWarnedDays: numberOrNull,
+    lastVerification: json<Verification | null>(),
+    createdAt: number,
+    updatedAt: number,
+  });
+}
+
+// There are thousands of endpoints at most, so filters and sorts scan them.
+const LIST: ListColumns = {
+  filters: {
+    customerId: 'customer_id = @customerId',
+    name: 'name = @name',
+    url: 'url = @url',
+    enabled: "enabled = (@enabled = 'true')",
+  },
+  sorts: { name: 'lower(name)' },
+};
+
+export function endpointStore(db: Database, vault: Vault): EndpointStore {
+  const { updateStatements, ...store } = resourceStore(db, 'endpoint', endpointTable(vault), {
+    beforeInsert: ({ customerId }) => limitStatements('endpoint', customerId),
+    onUpdate: (endpoint, before) => changesOf(endpoint, before).map(changedSettingsStatement),
+    list: LIST,
+  });
+  return {
+    ...store,
+    update: async (endpoint, before, audit, first = [], starts = []) => {
+      const changes = await judgedChanges(
+        db,
+        starts.map(({ change }) => change),
+      );
+      await db.commit([
+        ...first,
+        ...updateStatements(endpoint, before, audit),
+        ...changes.flatMap(stateStatements),
+        ...starts.map((start) => auditStatement(start.audit)),
+      ]);
+      for (const change of changesOf(endpoint, before)) await resumeMoved(db, change);
+    },
+  };
+}
+
+/** The changes that affect the endpoint's webhooks at once: it was disabled, which stops them, or has another URL. */
+function changesOf({ id, url, enabled, updatedAt: at }: Endpoint, before: Endpoint): ChangedSettings[] {
+  const isMoved = url !== before.url;
+  return isMoved || !enabled ? [{ of: 'endpoint', id, at, isMoved }] : [];
+}

@@ -1,0 +1,225 @@
+/** Webhooks (`webhook`, `subscription`) and their progress (`webhook_progress`). */
+import type { EventFilter } from '../../../domain/filter.ts';
+import type {
+  CustomHeader,
+  Progress,
+  StateChange,
+  Webhook,
+  WebhookConfiguration,
+  WebhookMode,
+  WebhookState,
+} from '../../../domain/webhook.ts';
+import { webhookNumbersIn } from '../../../kernel/ids.ts';
+import { DEPENDENTS_NAMED } from '../../../kernel/limits/limits.ts';
+import type { Database, Row, SqlValue, Statement } from '../../port/database.ts';
+import type { NewWebhook, WebhookStore } from '../../port/webhooks.ts';
+import { auditStatement } from '../audit.ts';
+import { limitStatements } from '../customer-limits.ts';
+import { resume, resumeStatement } from '../delivery/resume.ts';
+import { publishStatements } from '../events.ts';
+import { categoryPattern, judgedChanges } from '../judging.ts';
+import { type ListColumns, pageOf, resourceStore } from '../resource.ts';
+import {
+  customer,
+  flag,
+  json,
+  number,
+  numberOrNull,
+  oneOf,
+  type Table,
+  table,
+  text,
+  textOrNull,
+  unchanged,
+} from '../table.ts';
+import { type ChangedSettings, changedSettingsStatement, resumeMoved } from './changed-settings.ts';
+
+/**
+ * The first of `@numbers` that no webhook has or had, or else the one after the largest. Numbers are random, because the ids of deliveries
+ * contain them: a customer could count the webhooks of others (contract §8).
+ */
+const FREE_NUMBER = `coalesce(
+  (SELECT drawn.value FROM numbers(@numbers) AS drawn
+   WHERE NOT EXISTS (SELECT 1 FROM webhook AS w WHERE w.number = drawn.value)
+     AND NOT EXISTS (SELECT 1 FROM removed_webhook AS r WHERE r.number = drawn.value) LIMIT 1),
+  (SELECT max(used.number) + 1 FROM (SELECT number FROM webhook UNION ALL SELECT number FROM removed_webhook) AS used), 1)`;
+
+export const WEBHOOK: Table<WebhookConfiguration> = table<WebhookConfiguration>(
+  'webhook',
+  'id',
+  {
+    id: text,
+    customerId: customer,
+    name: text,
+    mode: oneOf<WebhookMode>(),
+    endpointId: textOrNull,
+    eventTypes: json<readonly string[]>(),
+    filter: json<EventFilter | null>(),
+    customHeaders: json<readonly CustomHeader[]>(),
+    encryptionKeyName: textOrNull,
+    ordered: flag,
+    maxBatchRecords: number,
+    maxRecordsPerSecond: numberOrNull,
+    retryPolicy: oneOf<'exponential' | 'linear'>(),
+    maxAttempts: number,
+    standardWebhooks: flag,
+    heartbeatSeconds: number,
+    timeoutSeconds: number,
+    createdAt: number,
+    updatedAt: number,
+  },
+  {},
+  { column: 'number', sql: FREE_NUMBER, params: ({ id }) => ({ numbers: JSON.stringify(webhookNumbersIn(id)) }) },
+);
+
+export const PROGRESS: Table<Progress> = table<Progress>('webhook_progress', 'webhookNumber', {
+  webhookNumber: number,
+  state: oneOf<WebhookState>(),
+  stateReason: textOrNull,
+  stateDetail: textOrNull,
+  stateAt: number,
+  sessionId: textOrNull,
+  sessionAt: numberOrNull,
+  nextOffset: number,
+  cursorOffset: number,
+  wakeAt: numberOrNull,
+  sentAt: numberOrNull,
+  failingSinceAt: numberOrNull,
+  failureStreak: number,
+  probeAt: numberOrNull,
+  deadStreak: number,
+  settingsVersion: number,
+});
+
+const SELECT = `
+  SELECT ${WEBHOOK.columns('w')}, ${PROGRESS.columns('p')}
+  FROM webhook AS w JOIN webhook_progress AS p ON p.webhook_number = w.number`;
+const GET = `${SELECT} WHERE w.id = @id`;
+// Indexes: webhook_endpoint and the primary key of subscription. There are thousands of webhooks at most, so other filters and sorts scan them.
+const LIST: ListColumns = {
+  id: 'w.id',
+  filters: {
+    customerId: 'w.customer_id = @customerId',
+    endpointId: 'w.endpoint_id = @endpointId',
+    mode: 'w.mode = @mode',
+    state: 'p.state = @state',
+    eventType:
+      'EXISTS (SELECT 1 FROM subscription AS s WHERE s.pattern = @eventType AND s.customer_id = w.customer_id AND s.webhook_number = w.number)',
+  },
+  sorts: { name: 'lower(w.name)' },
+};
+const OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId ORDER BY w.id LIMIT ${DEPENDENTS_NAMED}`;
+const STANDARD_OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId AND w.standard_webhooks ORDER BY w.number LIMIT 1`;
+const STOPPED_WITH_ENDPOINT = `
+  ${SELECT} WHERE w.endpoint_id = @endpointId AND p.state = 'stopped' AND p.state_reason = 'endpoint_disabled' ORDER BY w.id`;
+const OF_KEY = `${SELECT} WHERE w.customer_id = @customerId AND w.encryption_key_name = @name ORDER BY w.id LIMIT ${DEPENDENTS_NAMED}`;
+const OF_PATTERN = `${SELECT} WHERE w.number IN (SELECT webhook_number FROM subscription WHERE pattern = @pattern) LIMIT ${DEPENDENTS_NAMED}`;
+
+// No index by state, because there are few webhooks. `wake_at` is not after any due attempt or the end of any lease.
+const FAILING_SINCE = `
+  ${SELECT} WHERE p.state = 'failing' AND p.failing_since_at <= @since AND p.wake_at > @quietUntil
+  ORDER BY p.failing_since_at LIMIT @limit`;
+
+const unencrypted = (condition: string): string => `${SELECT}
+  WHERE w.encryption_key_name IS NULL ${condition}
+    AND w.number IN (SELECT webhook_number FROM subscription WHERE pattern IN (@type, @category, '*')) LIMIT ${DEPENDENTS_NAMED}`;
+const UNENCRYPTED = unencrypted('');
+const UNENCRYPTED_OF_OPERATOR = unencrypted("AND w.customer_id = ''");
+
+const BEGIN_PROGRESS = `
+  INSERT INTO webhook_progress (webhook_number, pulled, state, state_at, session_id, session_at, next_offset, cursor_offset, failure_streak,
+    dead_streak)
+  SELECT number, mode = 'pull', @state, created_at, @sessionId, @sessionAt, 0, 0, 0, 0 FROM webhook WHERE id = @id`;
+const UNSUBSCRIBE = 'DELETE FROM subscription WHERE webhook_number = (SELECT number FROM webhook WHERE id = @id)';
+const SUBSCRIBE = `
+  INSERT INTO subscription (pattern, customer_id, webhook_number, filtered)
+  SELECT pattern.value, w.customer_id, w.number, w.filter IS NOT NULL FROM webhook AS w, texts(w.event_types) AS pattern WHERE w.id = @id`;
+// Housekeeping deletes the log in steps, because it may be of any size.
+const REMEMBER_NUMBER = 'INSERT INTO removed_webhook (number) SELECT number FROM webhook WHERE id = @id';
+// The endpoint must still be disabled. A webhook that stopped after its endpoint was enabled would not start with it.
+const STILL_DISABLED = 'UPDATE endpoint SET enabled = enabled WHERE id = @endpointId AND NOT enabled';
+const SET_STATE = `
+  UPDATE webhook_progress
+  SET state = @state, state_reason = @stateReason, state_detail = @stateDetail, state_at = @stateAt,
+      session_id = @sessionId, session_at = @sessionAt, wake_at = @wakeAt, failing_since_at = @failingSinceAt,
+      sent_at = @sentAt, failure_streak = @failureStreak, probe_at = @probeAt, dead_streak = @deadStreak
+  WHERE webhook_number = @webhookNumber AND state = @stateBefore`;
+
+/** The statements of a state change whose event is judged, for the transaction of its cause. */
+export function stateStatements({ progress, stateBefore, event }: StateChange): Statement[] {
+  const { nextOffset, cursorOffset, settingsVersion, ...written } = progress;
+  const told = event === null ? [] : publishStatements(event);
+  const { webhookNumber, state, stateAt } = progress;
+  const resumed = state === 'started' && stateBefore !== state ? [resumeStatement(webhookNumber, stateAt)] : [];
+  return [{ sql: SET_STATE, params: { ...written, stateBefore }, expectChanges: 1 }, ...resumed, ...told];
+}
+
+export function webhookStore(db: Database): WebhookStore {
+  const many = async (sql: string, params: Readonly<Record<string, SqlValue>>): Promise<Webhook[]> =>
+    (await db.all(sql, params)).map(readWebhook);
+  const store = resourceStore<NewWebhook>(db, 'webhook', WEBHOOK, {
+    beforeInsert: ({ customerId }) => limitStatements('webhook', customerId),
+    onInsert: ({ id, progress }) => [
+      { sql: BEGIN_PROGRESS, params: { id, ...begun(progress) } },
+      { sql: SUBSCRIBE, params: { id } },
+    ],
+    onUpdate: (webhook, before) => [
+      { sql: UNSUBSCRIBE, params: { id: webhook.id } },
+      { sql: SUBSCRIBE, params: { id: webhook.id } },
+      changedSettingsStatement(changeOf(webhook, before)),
+    ],
+    beforeRemove: (id) => [{ sql: REMEMBER_NUMBER, params: { id } }],
+  });
+  return {
+    get: async (id) => (await many(GET, { id }))[0] ?? null,
+    list: (after, limit, filter = {}) => {
+      const { sql, params } = pageOf(LIST, { after, limit, filter });
+      return many(`${SELECT} ${sql}`, params);
+    },
+    ofEndpoint: (endpointId) => many(OF_ENDPOINT, { endpointId }),
+    standardOfEndpoint: (endpointId) => many(STANDARD_OF_ENDPOINT, { endpointId }),
+    ofKey: (customerId, name) => many(OF_KEY, { customerId: customer.write(customerId, ''), name }),
+    stoppedWithEndpoint: (endpointId) => many(STOPPED_WITH_ENDPOINT, { endpointId }),
+    ofPattern: (pattern) => many(OF_PATTERN, { pattern }),
+    unencryptedOf: ({ name: type, public: isPublic }) =>
+      many(isPublic ? UNENCRYPTED : UNENCRYPTED_OF_OPERATOR, { type, category: categoryPattern(type) }),
+    failingSince: (span, limit) => many(FAILING_SINCE, { ...span, limit }),
+    insert: store.insert,
+    update: async (webhook, before, audit) => {
+      await store.update(webhook, before, audit);
+      await resumeMoved(db, changeOf(webhook, before));
+    },
+    remove: store.remove,
+    setState: async (change, audit, configuration) => {
+      const guards = configuration === undefined ? [] : [unchanged('webhook', configuration)];
+      const changes = await judgedChanges(db, [change]);
+      await db.commit([...guards, ...changes.flatMap(stateStatements), auditStatement(audit)]);
+    },
+    stopWithEndpoint: async (change, audit, endpointId) => {
+      const changes = await judgedChanges(db, [change]);
+      await db.commit([
+        { sql: STILL_DISABLED, params: { endpointId }, expectChanges: 1 },
+        ...changes.flatMap(stateStatements),
+        auditStatement(audit),
+      ]);
+    },
+    resume: (webhookNumber, now) => resume(db, webhookNumber, now),
+  };
+}
+
+type Begun = Pick<Progress, 'state' | 'sessionId' | 'sessionAt'>;
+
+function begun({ state, sessionId, sessionAt }: Begun = { state: 'stopped', sessionId: null, sessionAt: null }): Begun {
+  return { state, sessionId, sessionAt };
+}
+
+function changeOf(
+  { id, endpointId, updatedAt: at }: WebhookConfiguration,
+  before: WebhookConfiguration,
+): ChangedSettings {
+  return { of: 'webhook', id, at, isMoved: endpointId !== before.endpointId };
+}
+
+export function readWebhook(row: Row): Webhook {
+  return { ...WEBHOOK.read(row), progress: PROGRESS.read(row) };
+}

@@ -1,0 +1,125 @@
+/** Publishing on SQLite (`event`, `outbox`, `idempotency`): one transaction for each request, which the driver commits together with others. */
+
+import { EVERYONE, type Idempotency, type NewEvent } from '../../domain/event.ts';
+import { rowKeyOf } from '../../kernel/ids.ts';
+import type { Database, Statement } from '../port/database.ts';
+import { KeyConflict, StaleWrite } from '../port/errors.ts';
+import type { EventStore } from '../port/events.ts';
+import { appendStatements, insertStatement, latestEvents, reachedBy, WAKE_AT } from '../shared/events.ts';
+import { filteredWebhooks, hasFilters, judge } from '../shared/judging.ts';
+import { resultsByStatement } from '../shared/table.ts';
+
+// Takes the key if it is free or expired. Otherwise it stays with the earlier event.
+const TAKE_KEY = `
+  INSERT INTO idempotency (publisher, key, event_id, event_key, expires_at) VALUES (@publisher, @key, @eventId, @eventKey, @expiresAt)
+  ON CONFLICT (publisher, key) DO UPDATE
+  SET event_id = excluded.event_id, event_key = excluded.event_key, expires_at = excluded.expires_at
+  WHERE idempotency.expires_at <= @now`;
+
+const INSERT_ONCE = `
+  INSERT INTO event (key, id, type, data, subject, audience, correlation_id, actor_id, created_at, content_hash)
+  SELECT @key, @id, @type, @data, @subject, @audience, @correlationId, @actorId, @createdAt, @contentHash
+  WHERE EXISTS (SELECT 1 FROM idempotency WHERE publisher = @publisher AND key = @idempotencyKey AND event_id = @id)`;
+
+// An erased event has no hash: repeating its key publishes nothing, whatever the content is.
+const IS_SAME = '(e.content_hash IS NULL OR e.content_hash = @contentHash)';
+
+const HOLDER = `
+  SELECT i.event_id FROM idempotency AS i LEFT JOIN event AS e ON e.key = i.event_key
+  WHERE i.publisher = @publisher AND i.key = @key AND ${IS_SAME}`;
+
+const OTHER_HOLDER = `
+  SELECT i.event_id FROM idempotency AS i LEFT JOIN event AS e ON e.key = i.event_key
+  WHERE i.publisher = @publisher AND i.key = @key AND i.expires_at > @now AND NOT ${IS_SAME}`;
+
+// All events of a request with one write per log instead of one per event. The inserted events by key and id.
+const FRESH = `
+  fresh AS MATERIALIZED (
+    SELECT e.key, e.type, e.audience, octet_length(e.data) AS data_bytes FROM tuples(@inserted) AS j CROSS JOIN event AS e
+    WHERE e.key = CAST(j.value ->> 0 AS BIGINT) AND e.id = j.value ->> 1),
+  wanted AS MATERIALIZED (
+    SELECT DISTINCT t.type, t.audience, t.records, s.webhook_number
+    FROM (SELECT type, audience, count(*) AS records FROM fresh GROUP BY type, audience) AS t
+    CROSS JOIN subscription AS s
+    WHERE s.pattern IN (t.type, substr(t.type, 1, strpos(t.type, '.')) || '*', '*') AND s.customer_id IN ('', ${reachedBy('t.type', 't.audience')})),
+  added AS MATERIALIZED (SELECT webhook_number, CAST(sum(records) AS BIGINT) AS records FROM wanted GROUP BY webhook_number)`;
+
+const ADVANCE_ALL = `
+  WITH ${FRESH}
+  UPDATE webhook_progress
+  SET next_offset = next_offset + added.records,
+      wake_at = ${WAKE_AT}
+  FROM added WHERE webhook_progress.webhook_number = added.webhook_number`;
+
+const FAN_OUT_ALL = `
+  WITH ${FRESH}
+  INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes)
+  SELECT w.webhook_number, p.next_offset - a.records + row_number() OVER (PARTITION BY w.webhook_number ORDER BY f.key) - 1, f.key,
+    f.data_bytes
+  FROM added AS a CROSS JOIN webhook_progress AS p CROSS JOIN wanted AS w CROSS JOIN fresh AS f
+  WHERE p.webhook_number = a.webhook_number AND w.webhook_number = a.webhook_number AND f.type = w.type
+    AND f.audience = w.audience`;
+
+/** Appends several events in their order. Their keys ascend. */
+function publishAllStatements(events: readonly NewEvent[]): Statement[] {
+  const [first] = events;
+  const isSpecial = events.some(({ excluded, audience }) => excluded.length > 0 || audience === EVERYONE);
+  if (first === undefined || events.length === 1 || isSpecial)
+    return events.flatMap((event) => [...insertStatements(event), ...appendStatements(event)]);
+  const inserted = JSON.stringify(events.map(({ id }) => [rowKeyOf(id), id]));
+  return [
+    ...events.flatMap(insertStatements),
+    { sql: ADVANCE_ALL, params: { inserted, createdAt: first.createdAt } },
+    { sql: FAN_OUT_ALL, params: { inserted } },
+  ];
+}
+
+function insertStatements(event: NewEvent): Statement[] {
+  const { id, createdAt: now, idempotency } = event;
+  const insert = insertStatement(event);
+  if (idempotency === null) return [insert];
+  const { publisher, key: idempotencyKey, expiresAt, contentHash } = idempotency;
+  const taken = { publisher, key: idempotencyKey, eventId: id, eventKey: rowKeyOf(id), expiresAt, now };
+  return [
+    { sql: TAKE_KEY, params: taken },
+    { sql: INSERT_ONCE, params: { ...insert.params, contentHash, publisher, idempotencyKey } },
+  ];
+}
+
+export function eventStore(db: Database): EventStore {
+  return {
+    latest: latestEvents(db),
+    judge: async (events) =>
+      (await hasFilters(db)) ? judge(db, events, (addressed) => filteredWebhooks(db, addressed)) : events,
+    publish: async (events) => {
+      const keyed = events.filter((event) => event.idempotency !== null);
+      const holders = keyed.map(({ idempotency }): Statement => {
+        const { publisher, key, contentHash } = idempotency as Idempotency;
+        return { sql: HOLDER, params: { publisher, key, contentHash }, expectChanges: 1 };
+      });
+      const list = [...publishAllStatements(events), ...holders];
+      const results = await db.commit(list).catch(async (error: unknown) => {
+        // Only `HOLDER` expects a number of rows.
+        const conflicts = error instanceof StaleWrite ? await conflictsOf(db, events) : [];
+        // No conflict means that the key has expired or its event was erased. The caller decides again.
+        throw conflicts.length === 0 ? error : new KeyConflict(conflicts);
+      });
+      const resultOf = resultsByStatement(list, results);
+      const heldBy = new Map(holders.map((holder, n) => [keyed[n]?.id, String(resultOf(holder).rows[0]?.event_id)]));
+      return events.map(({ id }) => {
+        const holder = heldBy.get(id) ?? id;
+        return { id: holder, duplicate: holder !== id };
+      });
+    },
+  };
+}
+
+async function conflictsOf(db: Database, events: readonly NewEvent[]): Promise<number[]> {
+  const found: number[] = [];
+  for (const [at, { idempotency, createdAt }] of events.entries()) {
+    if (idempotency === null) continue;
+    const { publisher, key, contentHash } = idempotency;
+    if ((await db.get(OTHER_HOLDER, { publisher, key, contentHash, now: createdAt })) !== undefined) found.push(at);
+  }
+  return found;
+}

@@ -1,0 +1,42 @@
+/** The store on SQLite: the shared verbs and its own. One process has the database, so what lives for minutes is in its memory. */
+
+import { createThrottle } from '../../domain/throttle.ts';
+import type { Ids } from '../../kernel/ids.ts';
+import type { Vault } from '../../kernel/vault.ts';
+import type { Database } from '../port/database.ts';
+import type { Store } from '../port/store.ts';
+import { settlementStore } from '../shared/delivery/settlement.ts';
+import { employeeStore } from '../shared/employees.ts';
+import { erasureStore } from '../shared/erasure.ts';
+import { eventTypeStore } from '../shared/events.ts';
+import { removalStore, retentionStore } from '../shared/retention.ts';
+import { createSharedStore } from '../shared/store.ts';
+import { tokenStore, watchAccess } from './access.ts';
+import { createMemoryAllowances } from './allowances.ts';
+import { dispatchStore } from './dispatch.ts';
+import { employeeReads, eventTypeReads } from './lookups.ts';
+import { eventStore } from './publish.ts';
+import { ALL_OF_RECORD, rowsByAge } from './retention.ts';
+import { createMemoryValues } from './short-lived.ts';
+import { stateHistoryStore } from './state-history.ts';
+
+export function createSqliteStore(db: Database, vault: Vault, ids: Ids): Store {
+  const access = watchAccess(db);
+  return {
+    ...createSharedStore(db, vault, ids, access),
+    tokens: tokenStore(db, access),
+    failures: { throttle: (_, remembered) => createThrottle(remembered) },
+    allowances: createMemoryAllowances(),
+    shortLived: { values: (_, remembered) => createMemoryValues(remembered) },
+    erasures: erasureStore(db),
+    events: eventStore(db),
+    eventTypes: { ...eventTypeStore(db), ...eventTypeReads(db) },
+    retention: { ...retentionStore(db, ALL_OF_RECORD), byAge: rowsByAge(db), shortLived: null },
+    removals: removalStore(db, ALL_OF_RECORD),
+    stateHistory: stateHistoryStore(db),
+    instances: null,
+    employees: { ...employeeStore(db), ...employeeReads(db) },
+    dispatch: dispatchStore(db, vault),
+    settlements: settlementStore(db),
+  };
+}
