@@ -50,7 +50,7 @@ const KNOW_SQLITE_TOO = ['delivery/large-bodies-thread.ts'];
 const SHARED_NAMES: Readonly<Record<string, string>> = {
   'The same part of each database':
     'Connection Migration SCHEMA_HISTORY SCHEMA_VERSION SchemaHistory SchemaVerdict createSchema dispatchStore employeeReads erasureStore ' +
-    'eventStore eventTypeReads examineSchema migrate portError stateHistoryStore tokenStore watchAccess',
+    'eventStore eventTypeReads examineSchema migrate portError stateHistoryStore tokenStore unavailable watchAccess',
   'The same function with the means of Node and of WebCrypto': 'equalText hmacSha256Base64 sha256Base64',
   'A public name of the package for receivers, which has no part of the service': 'Answer Delivery Refusal RefusalCode',
   'A resource at each border: its table, its schema, its commands and its pages':

@@ -4,6 +4,7 @@ import { type Config, settingPrefix } from '../config/config.ts';
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
 import type { Vault } from '../kernel/vault.ts';
 import type { Database, DatabaseSource } from '../store/port/database.ts';
+import type { DatabaseUnavailable } from '../store/port/errors.ts';
 import type { FirstCredentialStore } from '../store/port/settings.ts';
 import type { Store } from '../store/port/store.ts';
 import type { Downloads } from './download.ts';
@@ -68,8 +69,8 @@ export type Signals = {
 };
 
 type StorageFiles = {
-  /** Whether the files are no longer where they were opened; null if they are. */
-  problem(): 'missing' | 'replaced' | null;
+  /** The problem if the files are no longer where they were opened; null if they are. */
+  problem(): DatabaseUnavailable | null;
   /** Saves the acknowledged writes if only the log is missing. Resolves to whether it did. */
   saveLog(): Promise<boolean>;
 };

@@ -5,7 +5,7 @@
 
 import { FILES_WATCH_MS } from '../kernel/limits/database.ts';
 import type { Log } from '../kernel/log.ts';
-import { DatabaseUnavailable } from '../store/port/errors.ts';
+import type { DatabaseUnavailable } from '../store/port/errors.ts';
 
 export const LOG_SAVED = 'everything acknowledged is in the database file now; restart Sallyport';
 const FILES_BACK = 'the files of the database are in their places again';
@@ -13,7 +13,7 @@ const FILES_BACK = 'the files of the database are in their places again';
 type Watched = {
   /** Null if the database has no files of its own on this machine. */
   readonly files: {
-    problem(): 'missing' | 'replaced' | null;
+    problem(): DatabaseUnavailable | null;
     saveLog(): Promise<boolean>;
   } | null;
   readonly dataDir: string;
@@ -23,15 +23,16 @@ type Watched = {
 /** Returns a function that stops the checks. */
 export function watchStorage({ files, dataDir, log }: Watched): () => void {
   if (files === null) return () => {};
-  let told: ReturnType<typeof files.problem> = null;
+  let told: DatabaseUnavailable['reason'] | null = null;
   let isSaving = false;
   let isSaved = false;
   const look = async (): Promise<void> => {
     const problem = files.problem();
-    if (problem !== told) {
+    const reason = problem?.reason ?? null;
+    if (reason !== told) {
       if (problem === null) log.info({ dataDir }, FILES_BACK);
-      else log.error({ dataDir, reason: problem }, new DatabaseUnavailable(problem).message);
-      told = problem;
+      else log.error({ dataDir, reason }, problem.message);
+      told = reason;
     }
     if (problem === null || isSaving || isSaved) return;
     isSaving = true;

@@ -1,6 +1,7 @@
 /** The error body of contract §1, which the API sends for every refusal and every fault. */
 
 import { z } from 'zod';
+import { DATABASE_RETRY_SECONDS } from '../kernel/limits/database.ts';
 import type { Log } from '../kernel/log.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { DatabaseUnavailable } from '../store/port/errors.ts';
@@ -41,6 +42,16 @@ export function errorReply(refusal: Refusal, errorId: string, now: number): Repl
   };
 }
 
+/** The refusal with the headers of its reply: one by the database says when the request can be repeated. */
+export function answerable(refusal: Refusal): Refusal {
+  if (!(refusal instanceof DatabaseUnavailable)) return refusal;
+  const { code, message, repeat } = refusal;
+  return new Refusal(code, message, {
+    headers: { 'Retry-After': String(DATABASE_RETRY_SECONDS) },
+    ...(repeat !== null && { repeat }),
+  });
+}
+
 /**
  * Returns a refusal as it is, and 500 for any other error, without its details. Logs the error with the `errorId` that the reply carries.
  * Also logs a refusal that the database caused, because an operator must fix the database.
@@ -50,7 +61,7 @@ export function asRefusal(error: unknown, errorId: string, log: Log): Refusal {
     const cause = error.cause instanceof Error ? error.cause.message : undefined;
     log.error({ errorId, reason: error.reason, cause }, error.message);
   }
-  if (error instanceof Refusal) return error;
+  if (error instanceof Refusal) return answerable(error);
   log.error({ errorId, err: error }, 'request failed');
   return new Refusal('server_error', 'an internal error occurred');
 }

@@ -2,21 +2,20 @@
  * The store as one customer sees it (contract §8): the rows that belong to the customer, and nothing else. The use cases, routes and pages
  * of a customer are made over this store, so none of them can reach a row of another customer, whatever ids it is given.
  *
- * Each verb is confined in one of four ways:
+ * `confinement.ts` says of each verb whether it is here. A verb that is here is confined in one of three ways:
  * - It takes an id or a number, which must be the customer's own. A row of somebody else is looked up by the same statement as a row that
  *   does not exist, and is answered the same.
  * - It takes a filter, to which the customer is added.
  * - It writes a record, which must be the customer's own.
- * - It is not for customers, and throws.
  */
-
-import type { AuditEntry, Change } from '../domain/audit.ts';
-import type { EventType, NewEvent } from '../domain/event.ts';
+import { type AuditEntry, type Change } from '../domain/audit.ts';
+import { type EventType, type NewEvent } from '../domain/event.ts';
 import { type AuditFilter, type AuditRecord, OPERATOR_ACTOR } from './port/audit.ts';
-import type { OwnedTable } from './port/customers.ts';
-import type { Statement } from './port/database.ts';
-import type { After, Filter } from './port/resource.ts';
-import type { Store } from './port/store.ts';
+import { type OwnedTable } from './port/customers.ts';
+import { type Statement } from './port/database.ts';
+import { type After, type Filter } from './port/resource.ts';
+import { type Store } from './port/store.ts';
+import { confined, type OwnVerbs, type StorePart } from './confinement.ts';
 
 type Owned = { readonly id: string; readonly customerId: string | null };
 type Verbs<Read, Written> = {
@@ -72,11 +71,13 @@ export function customerStoreOf(store: Store, customerId: string): Store {
     if (!(await ownsNumber(webhookNumber))) throw new Error('a customer cannot write to a webhook of somebody else');
   };
 
-  const { users, applications, endpoints, keys, webhooks, deliveries, attempts, eventTypes } = store;
+  const part = <Part extends StorePart>(name: Part, verbs: OwnVerbs<Part>): Store[Part] => confined(store, name, verbs);
+
+  const { users, applications, endpoints, keys, webhooks, deliveries, attempts, eventTypes, sessions } = store;
   return {
     ...own,
     confirm: store.confirm,
-    customers: only('customers', {
+    customers: part('customers', {
       get: async (id) => (id === customerId ? customers.get(id) : null),
       // Reads the customer's own row, whatever is asked for: the time says nothing of others.
       getByExternalId: async (externalId) => {
@@ -86,9 +87,8 @@ export function customerStoreOf(store: Store, customerId: string): Store {
       webhookNumbers: async (id) => (id === customerId ? customers.webhookNumbers(id) : new Map()),
       belongings: (ids) => customers.belongings(ids.filter((id) => id === customerId)),
     }),
-    portalLinks: only('portalLinks', {}),
-    usage: {
-      ...store.usage,
+    portalLinks: part('portalLinks', {}),
+    usage: part('usage', {
       count: (counted, more, now) => {
         if (counted !== customerId) throw new Error('a customer cannot count usage of somebody else');
         store.usage.count(counted, more, now);
@@ -96,68 +96,61 @@ export function customerStoreOf(store: Store, customerId: string): Store {
       days: (_, since, until) => store.usage.days(customerId, since, until),
       list: (period, after, limit) => store.usage.list({ ...period, ...own }, after, limit),
       sums: (period, after, limit) => store.usage.sums({ ...period, ...own }, after, limit),
-      purge: () => Promise.reject(new Error('usage.purge is not for customers')),
-    },
-    allowances: {
+    }),
+    allowances: part('allowances', {
       take: (wanted, now) => store.allowances.take(wanted.map(ownAllowance), now),
       giveBack: (wanted, now) => store.allowances.giveBack(wanted.map(ownAllowance), now),
-    },
-    users: {
+    }),
+    users: part('users', {
       ...resource('user_account', users),
       update: (user, before, audit, first) => users.update(mine(user), mine(before), audited(audit), first),
       // Only the operator's last administrator has to stay.
       hasOtherAdministrator: async () => true,
       getByName: (_, userName) => users.getByName(customerId, userName),
       isEmpty: async () => false,
-    },
-    invitations: only('invitations', {
+    }),
+    invitations: part('invitations', {
       put: (invitation, user, audit, first) => store.invitations.put(invitation, mine(user), audited(audit), first),
     }),
-    // The catalogue is the same for all. It has no secrets, and what a customer may use of it is decided by its scopes.
-    products: only('products', { all: store.products.all, version: store.products.version }),
-    applications: only('applications', {
+    products: part('products', {}),
+    applications: part('applications', {
       ...resource('application', applications),
       update: (application, before, audit, first) =>
         applications.update(mine(application), mine(before), audited(audit), first),
       ofUser: async (userId) => ((await owns('user_account', userId)) ? applications.ofUser(userId) : []),
     }),
-    applicationUses: only('applicationUses', {
-      // Asked with ids of applications that were read from this store.
-      latest: store.applicationUses.latest,
-    }),
-    tokens: only('tokens', {
+    applicationUses: part('applicationUses', {}),
+    tokens: part('tokens', {
       inForce: async (application, now, limit) =>
         (await owns('application', application.id))
           ? store.tokens.inForce(application, now, limit)
           : { count: 0, newestAt: null, isWhole: true },
     }),
-    failures: store.failures,
-    shortLived: store.shortLived,
-    employees: only('employees', {}),
-    endpoints: {
+    failures: part('failures', {}),
+    shortLived: part('shortLived', {}),
+    employees: part('employees', {}),
+    endpoints: part('endpoints', {
       ...resource('endpoint', endpoints),
       update: (endpoint, before, audit, first, starts) =>
         endpoints.update(mine(endpoint), mine(before), audited(audit), first, starts),
-    },
-    keys: {
+    }),
+    keys: part('keys', {
       ...resource('pgp_key', keys),
       update: (key, before, audit, first) => keys.update(mine(key), mine(before), audited(audit), first),
       getByName: (_, name) => keys.getByName(customerId, name),
-    },
-    // By the id of the calling application, which is the customer's own.
-    keptReplies: store.keptReplies,
-    eventTypes: only('eventTypes', {
+    }),
+    keptReplies: part('keptReplies', {}),
+    eventTypes: part('eventTypes', {
       get: async (id) => shown(await eventTypes.get(id)),
       getByName: async (name) => shown(await eventTypes.getByName(name)),
       list: (after, limit, filter) => eventTypes.list(after, limit, { ...filter, public: 'true' }),
       all: async () => (await eventTypes.all()).filter(isShown),
-      version: eventTypes.version,
       // The log has events of everybody.
       isInLog: async () => false,
       latestSample: async () => null,
       volumes: async () => new Map(),
     }),
-    webhooks: only('webhooks', {
+    webhooks: part('webhooks', {
       ...resource('webhook', webhooks),
       ofEndpoint: async (id) => ((await owns('endpoint', id)) ? webhooks.ofEndpoint(id) : []),
       standardOfEndpoint: async (id) => ((await owns('endpoint', id)) ? webhooks.standardOfEndpoint(id) : []),
@@ -173,25 +166,25 @@ export function customerStoreOf(store: Store, customerId: string): Store {
         await webhooks.resume(webhookNumber, now);
       },
     }),
-    events: {
+    events: part('events', {
       latest: (types, _, limits) => store.events.latest(types, customerId, limits),
       judge: async (events) => store.events.judge(ownEvents(events)),
       publish: async (events) => store.events.publish(ownEvents(events)),
-    },
-    dispatch: only('dispatch', {
+    }),
+    dispatch: part('dispatch', {
       target: (number) => ofNumber(number, null, () => store.dispatch.target(number)),
       waiting: (number, cursor, limit) => ofNumber(number, [], () => store.dispatch.waiting(number, cursor, limit)),
       records: (number, first, last) => ofNumber(number, [], () => store.dispatch.records(number, first, last)),
     }),
-    settlements: only('settlements', {}),
-    pulls: {
+    settlements: part('settlements', {}),
+    pulls: part('pulls', {
       acknowledge: async (acknowledgement) => {
         await requireNumber(acknowledgement.webhookNumber);
         await store.pulls.acknowledge(acknowledgement);
       },
       ends: async (wanted) => store.pulls.ends(await among(wanted)),
-    },
-    deliveries: {
+    }),
+    deliveries: part('deliveries', {
       get: (address) => ofNumber(address.webhookNumber, null, () => deliveries.get(address)),
       at: (number, offset) => ofNumber(number, null, () => deliveries.at(number, offset)),
       list: async (filter, before, limit) => {
@@ -206,15 +199,15 @@ export function customerStoreOf(store: Store, customerId: string): Store {
         return deliveries.failures(wanted === null ? known : wanted.filter((number) => known.includes(number)));
       },
       offsetsBetween: (number, period) => ofNumber(number, null, () => deliveries.offsetsBetween(number, period)),
-    },
-    replays: {
+    }),
+    replays: part('replays', {
       count: (range) => ofNumber(range.webhookNumber, 0, () => store.replays.count(range)),
       replay: async (replay, audit) => {
         await requireNumber(replay.webhookNumber);
         return store.replays.replay(replay, audited(audit));
       },
-    },
-    attempts: only('attempts', {
+    }),
+    attempts: part('attempts', {
       insert: async (attempt) => {
         await requireNumber(attempt.webhookNumber);
         await attempts.insert(attempt);
@@ -235,7 +228,7 @@ export function customerStoreOf(store: Store, customerId: string): Store {
         return attempts.lastOutcomes(wanted.filter((number) => known.has(number)));
       },
     }),
-    audit: only('audit', {
+    audit: part('audit', {
       append: (entry) => store.audit.append(audited(entry)),
       get: async (id) => {
         const entry = await store.audit.get(id, customerId);
@@ -247,32 +240,36 @@ export function customerStoreOf(store: Store, customerId: string): Store {
         return by === null ? [] : seen(await store.audit.list(before, limit, { ...filter, ...by, ...own }));
       },
     }),
-    settings: only('settings', {}),
-    sessions: {
-      ...store.sessions,
-      ofUser: async (userId, now) => ((await owns('user_account', userId)) ? store.sessions.ofUser(userId, now) : []),
-    },
-    passkeys: {
-      ...store.passkeys,
-      ofUser: async (userId) => ((await owns('user_account', userId)) ? store.passkeys.ofUser(userId) : []),
-    },
-    registry: {
+    settings: part('settings', {}),
+    sessions: part('sessions', {
+      ofUser: async (userId, now) => ((await owns('user_account', userId)) ? sessions.ofUser(userId, now) : []),
+      end: async (session, audit) => {
+        // A session of a portal link has no user.
+        if (session.userId === null || (await owns('user_account', session.userId)))
+          await sessions.end(session, audited(audit));
+      },
+      endAll: async (userId, keep, audit) => {
+        if (await owns('user_account', userId)) await sessions.endAll(userId, keep, audited(audit));
+      },
+      setPassword: (change, audit) => sessions.setPassword({ ...change, before: mine(change.before) }, audited(audit)),
+    }),
+    passkeys: part('passkeys', {}),
+    registry: part('registry', {
       applications: (filter, before, limit) => store.registry.applications({ ...filter, ...own }, before, limit),
       users: (filter, before, limit) => store.registry.users({ ...filter, ...own }, before, limit),
-    },
-    retention: only('retention', {}),
-    removals: only('removals', {}),
-    erasures: only('erasures', {}),
-    expiry: only('expiry', { all: (_, limit) => store.expiry.all(customerId, limit) }),
-    queues: only('queues', {}),
-    // Charts read `FigureKeeper.within`.
-    figures: only('figures', {}),
-    overview: {
+    }),
+    retention: part('retention', {}),
+    removals: part('removals', {}),
+    erasures: part('erasures', {}),
+    expiry: part('expiry', { all: (_, limit) => store.expiry.all(customerId, limit) }),
+    queues: part('queues', {}),
+    figures: part('figures', {}),
+    overview: part('overview', {
       backlog: (_, longest) => store.overview.backlog(customerId, longest),
       ailing: (_, limit) => store.overview.ailing(customerId, limit),
       dead: () => store.overview.dead(customerId),
-    },
-    directory: {
+    }),
+    directory: part('directory', {
       webhooks: (filter, before, limit) => store.directory.webhooks({ ...filter, ...own }, before, limit),
       webhook: async (id) => ((await owns('webhook', id)) ? store.directory.webhook(id) : null),
       oldestWaitingAt: (number) => ofNumber(number, null, () => store.directory.oldestWaitingAt(number)),
@@ -282,17 +279,17 @@ export function customerStoreOf(store: Store, customerId: string): Store {
       endpoints: (filter, before, limit) => store.directory.endpoints({ ...filter, ...own }, before, limit),
       webhooksOf: async (ids, limit) => store.directory.webhooksOf(await ownIds('endpoint', ids), limit),
       endpointNames: (_, limit) => store.directory.endpointNames(customerId, limit),
-    },
-    uses: {
+    }),
+    uses: part('uses', {
       ofEndpoints: async (ids) => store.uses.ofEndpoints(await ownIds('endpoint', ids)),
       ofKeys: async (ids) => store.uses.ofKeys(await ownIds('pgp_key', ids)),
       ofEventTypes: (names) => store.uses.ofEventTypes(names, customerId),
-    },
-    search: { find: (text, _, limit) => store.search.find(text, customerId, limit) },
-    stateHistory: {
+    }),
+    search: part('search', { find: (text, _, limit) => store.search.find(text, customerId, limit) }),
+    stateHistory: part('stateHistory', {
       ofWebhook: async (id, limit) => ((await owns('webhook', id)) ? store.stateHistory.ofWebhook(id, limit) : []),
-    },
-    clockLead: only('clockLead', {}),
+    }),
+    clockLead: part('clockLead', {}),
     instances: null,
   };
 
@@ -315,20 +312,6 @@ export function customerStoreOf(store: Store, customerId: string): Store {
     const known = await Promise.all(ids.map((id) => owns(table, id)));
     return ids.filter((_, at) => known[at]);
   }
-}
-
-/** A part with these verbs. A call of another verb is a fault of the program, and reaches no data. */
-function only<Part extends keyof Store>(
-  part: Part,
-  verbs: Partial<Store[Part]> & object,
-): NonNullable<Store[Part]> & object {
-  return new Proxy(verbs as NonNullable<Store[Part]> & object, {
-    get: (target, verb) =>
-      Reflect.get(target, verb) ??
-      (() => {
-        throw new Error(`${part}.${String(verb)} is not for customers`);
-      }),
-  });
 }
 
 /** The actors that customers know besides their own users and applications: the holders of their links, and the service itself. */

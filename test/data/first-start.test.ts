@@ -8,8 +8,8 @@ import type { FirstCredentials } from '../../src/data/data.ts';
 import { type FolderData, openFolder } from '../../src/data/data-folder.ts';
 import { makeFirstCredentials } from '../../src/data/first-start.ts';
 import { hashCredential } from '../../src/domain/credential.ts';
-import type { Database } from '../../src/store/port/database.ts';
 import { firstCredentialStore } from '../../src/store/shared/settings.ts';
+import type { SqliteDatabase } from '../../src/store/sqlite/driver/sqlite.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { unusedFolder } from '../support/command.ts';
@@ -23,7 +23,7 @@ async function newFolder(t: TestContext): Promise<FolderData> {
 /** The same data on a database that fails after `commits` more commits, as if the process had died. */
 function dyingAfter(data: FolderData, commits: number): FolderData {
   let left = commits;
-  const db: Database = {
+  const db: SqliteDatabase = {
     ...data.db,
     commit: (statements) => {
       left -= 1;

@@ -1,4 +1,5 @@
 /** The schema, the settings and the state of the database file. */
+
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -12,10 +13,11 @@ import {
   TOKEN_VALIDITY_MIN_SECONDS,
 } from '../../src/kernel/limits/limits.ts';
 import { createVault } from '../../src/kernel/vault.ts';
-import { DatabaseUnavailable, unavailableReason } from '../../src/store/port/errors.ts';
+import { DatabaseUnavailable } from '../../src/store/port/errors.ts';
 import { FIGURE_SPANS } from '../../src/store/port/figures.ts';
 import { settingStore } from '../../src/store/shared/settings.ts';
 import { damages, tellsDamage } from '../../src/store/sqlite/damage.ts';
+import { unavailableReason } from '../../src/store/sqlite/driver/errors.ts';
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { makeEndpoint, makeEventType } from '../support/journey.ts';
 import { holdLock } from '../support/lock-holder.ts';

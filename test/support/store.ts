@@ -127,7 +127,7 @@ export async function openTestStore(
 export function storeOn(database: Database, vault: Vault, ids: Ids): Store {
   return onPostgres
     ? createPostgresStore(database as PostgresDatabase, vault, ids)
-    : createSqliteStore(database, vault, ids);
+    : createSqliteStore(database as SqliteDatabase, vault, ids);
 }
 
 /** Throws once a test uses it. */

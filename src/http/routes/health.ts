@@ -9,6 +9,7 @@ import { READY_MS, READY_WRITE_MS } from '../../kernel/limits/limits.ts';
 import type { Log } from '../../kernel/log.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { Store } from '../../store/port/store.ts';
+import { answerable } from '../error-body.ts';
 import { okReply } from '../resource-routes.ts';
 import type { Route } from '../route.ts';
 
@@ -41,7 +42,7 @@ export function healthRoutes({
     } catch (error) {
       log.error({ err: error }, 'the database cannot be written');
       return error instanceof Refusal
-        ? new Refusal('unavailable', error.message, { headers: error.headers })
+        ? new Refusal('unavailable', error.message, { headers: answerable(error).headers })
         : new Refusal('unavailable', 'the database cannot be written');
     }
   };

@@ -2,57 +2,40 @@
  * Every request to a page goes through here: session, role, form token, the work of the page, and the layout around its content.
  * A refusal becomes a page of its own, or the form again with the problems beside its fields.
  */
-import type { IncomingMessage } from 'node:http';
+import { type IncomingMessage } from 'node:http';
 import { z } from 'zod';
-import type { SessionWatch } from '../../access/session-watch.ts';
-import type { Sessions } from '../../access/sessions.ts';
-import type { Config } from '../../config/config.ts';
-import type { Storage } from '../../data/data.ts';
-import type { Dispatcher } from '../../delivery/dispatcher.ts';
-import type { TestOauth } from '../../delivery/oauth.ts';
-import type { TestDelivery } from '../../delivery/test-delivery.ts';
-import type { PortalTheme } from '../../domain/portal-theme.ts';
-import type { PortalRole, SignedIn } from '../../domain/user.ts';
-import type { Method, Reply, Route, ServedTo } from '../../http/route.ts';
-import type { Clock, Ids, Random } from '../../kernel/ids.ts';
+import { type SessionWatch } from '../../access/session-watch.ts';
+import { type Sessions } from '../../access/sessions.ts';
+import { type Config } from '../../config/config.ts';
+import { type Storage } from '../../data/data.ts';
+import { type Dispatcher } from '../../delivery/dispatcher.ts';
+import { type TestOauth } from '../../delivery/oauth.ts';
+import { type TestDelivery } from '../../delivery/test-delivery.ts';
+import { type PortalTheme } from '../../domain/portal-theme.ts';
+import { type PortalRole, type SignedIn } from '../../domain/user.ts';
+import { type Method, type Reply, type Route, type ServedTo } from '../../http/route.ts';
+import { type Clock, type Ids, type Random } from '../../kernel/ids.ts';
 import { ADMIN_REQUEST_BYTES } from '../../kernel/limits/limits.ts';
-import type { Log } from '../../kernel/log.ts';
+import { type Log } from '../../kernel/log.ts';
 import { originOf } from '../../kernel/origin.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import type { AttemptFeed } from '../../observe/attempt-feed.ts';
-import type { FigureKeeper } from '../../observe/figures.ts';
-import type { Metrics } from '../../observe/metrics.ts';
-import type { CustomerServices } from '../../services/customer-services.ts';
-import type { Services } from '../../services/services.ts';
-import type { Throttle } from '../../store/port/failures.ts';
-import type { Store } from '../../store/port/store.ts';
+import { type AttemptFeed } from '../../observe/attempt-feed.ts';
+import { type FigureKeeper } from '../../observe/figures.ts';
+import { type Metrics } from '../../observe/metrics.ts';
+import { type CustomerServices } from '../../services/customer-services.ts';
+import { type Services } from '../../services/services.ts';
+import { type Throttle } from '../../store/port/failures.ts';
+import { type Store } from '../../store/port/store.ts';
 import { mayAct, type OpenCall, type PageCall, type PageResult, type Redirect, type View } from './call.ts';
-import {
-  type Cookies,
-  clearedFlash,
-  FLASH_COOKIE,
-  readFlash,
-  SESSION_COOKIE,
-  setCookie,
-  VISITOR_COOKIE,
-  writeFlash,
-} from './cookies.ts';
+import { type Cookies, clearedFlash, FLASH_COOKIE, readFlash, SESSION_COOKIE, setCookie, VISITOR_COOKIE, writeFlash } from './cookies.ts';
 import { enterLive, eventStream, type StreamEvent, signedOutStream } from './event-stream.ts';
 import { FORGERY_FIELD, forgeryProblem } from './forgery.ts';
 import { PAGE_HEADERS, packed, pageHeaders } from './headers.ts';
-import type { Layout } from './layout.ts';
+import { type Layout } from './layout.ts';
 import { PageRefusal, refusalView } from './refusal-page.ts';
-import {
-  type Circumstances,
-  openCallOf,
-  pageCallOf,
-  type RequestContext,
-  requestContextOf,
-  signInFirst,
-  VISITOR_COOKIE_VALUE,
-  wantsPage,
-} from './request-context.ts';
-import type { Results } from './results.ts';
+import { type Circumstances, openCallOf, pageCallOf, type RequestContext, requestContextOf, signInFirst, VISITOR_COOKIE_VALUE, wantsPage } from './request-context.ts';
+import { type Results } from './results.ts';
+import { answerable } from '../../http/error-body.ts';
 
 export type PageDefinition<C> = {
   readonly method: 'GET' | 'POST';
@@ -298,7 +281,7 @@ export function createPages(dependencies: Dependencies): Pages {
           const again = (await invalid?.(full, error)) ?? null;
           if (again === null) throw error;
           const reply = await answer(again, request, context, error.status);
-          return { ...reply, headers: { ...error.headers, ...reply.headers } };
+          return { ...reply, headers: { ...answerable(error).headers, ...reply.headers } };
         }
       },
     };

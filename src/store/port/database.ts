@@ -26,12 +26,7 @@ export type Statement = {
   readonly sql: string;
   readonly params: Parameters;
   readonly expectChanges?: number;
-  /**
-   * For PostgreSQL, if the list has only this statement: what to run if a connection broke and nobody knows whether `sql` was committed. It
-   * returns what `sql` would have returned, and changes nothing twice. Such a statement takes one round trip instead of two.
-   */
-  readonly again?: string;
-  /** The table whose writers run one after another, because each row needs the one before. PostgreSQL locks it first. */
+  /** The table whose writers run one after another, because each row needs the one before. */
   readonly locks?: 'audit';
 };
 /** How many rows a statement changed, and the rows it returned. */
@@ -49,18 +44,11 @@ export type Answer<T> = T | Promise<T>;
 export type Database = {
   get(sql: string, params: Parameters): Answer<Row | undefined>;
   all(sql: string, params: Parameters): Answer<Row[]>;
-  /** Makes the next read see all commits so far. Without it, the reads of one turn of the event loop may share a snapshot. */
-  readAnew(): void;
   /**
    * Runs the list as one transaction. Resolves once it is durable, after calling `onWritten`, and so is all that it read. Rejects if nothing
-   * of it was kept, and with `DatabaseUnavailable` (`unknown`) if nobody knows. `isPatient`: no request waits for it, so it waits for as long
-   * as a synchronous standby of PostgreSQL is away.
+   * of it was kept, and with `DatabaseUnavailable` (`unknown`) if nobody knows.
    */
-  commit(
-    statements: readonly Statement[],
-    onWritten?: (took: WriteTime) => void,
-    isPatient?: boolean,
-  ): Promise<readonly StatementResult[]>;
+  commit(statements: readonly Statement[], onWritten?: (took: WriteTime) => void): Promise<readonly StatementResult[]>;
   /**
    * Resolves once all that could be read before this call is durable: on PostgreSQL, on the synchronous standby too. For answers that promise
    * what they only read. Rejects with `DatabaseUnavailable`.
@@ -70,17 +58,5 @@ export type Database = {
   commits(): number;
   /** Calls back after each commit of this process, also one that failed, before anybody is told what became of it. */
   onCommit(listener: () => void): void;
-  /**
-   * The statements that overwrite the copies which the database keeps of rows beside them. They belong at the end of the transaction that
-   * erases the rows with these keys. `erasing` has the new values of the erased columns.
-   */
-  overwriteCopies(layout: RowLayout, keys: readonly number[], erasing: ErasedColumns): Promise<Statement[]>;
-  /** Removes old versions of rows: from the write-ahead log (SQLite), or by VACUUM. False if another process may still read them. */
-  forgetOverwritten(): Answer<boolean>;
   close(): Answer<void>;
 };
-
-/** A table with an integer primary key `key`, and its other columns. One of them is `id`, a UUID. */
-export type RowLayout = { readonly table: string; readonly columns: readonly string[] };
-/** The values of erased columns: an integer or null. */
-export type ErasedColumns = Readonly<Record<string, number | null>>;

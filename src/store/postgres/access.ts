@@ -6,6 +6,7 @@ import type { Database } from '../port/database.ts';
 import { DatabaseUnavailable, mayBeCommitted, StaleWrite } from '../port/errors.ts';
 import { type AccessVersion, grantsOf, readGrant, tokenStore as sharedTokenStore } from '../shared/access/tokens.ts';
 import { numberArray, rowsOf } from './arrays.ts';
+import type { PostgresDatabase } from './driver/postgres.ts';
 import { READS, together } from './together.ts';
 
 /** While one commit waits for the disk, the tokens of the next one gather. */
@@ -95,7 +96,7 @@ const FIND = grantsOf(`
   unnest((SELECT CAST(@keys AS BIGINT[]))) AS wanted (key)
   CROSS JOIN LATERAL (SELECT * FROM access_token WHERE key = wanted.key AND key BETWEEN @first AND @last LIMIT 1) AS t`);
 
-export function tokenStore(db: Database, access: Pick<AccessVersion, 'current'>): TokenStore {
+export function tokenStore(db: PostgresDatabase, access: Pick<AccessVersion, 'current'>): TokenStore {
   const issueBy = (issuing: Issuing): ((token: IssuedToken) => Promise<boolean>) =>
     together<IssuedToken, boolean>(
       async (tokens) => {

@@ -1,6 +1,7 @@
 /** What is missing in the schema of a database that Sallyport uses. Reads catalogs, and no table but `schema_change`. */
 import type { Database, Row } from '../port/database.ts';
 import { DatabaseUnavailable } from '../port/errors.ts';
+import { unavailable } from './driver/errors.ts';
 import {
   OTHER_INDEXES,
   SCHEMA_COLUMNS,
@@ -103,7 +104,7 @@ export async function refuseDefects(db: Pick<Database, 'get' | 'all'>): Promise<
   if (defects.length === 0) return;
   const isDenied = defects.every(({ kind }) => kind === 'privilege');
   const cause = new Error(`missing: ${namesOf(defects)}`);
-  throw new DatabaseUnavailable(isDenied ? 'denied' : 'incomplete', { cause, isServer: true });
+  throw unavailable(isDenied ? 'denied' : 'incomplete', cause);
 }
 
 const NAMED_MAX = 5;

@@ -19,6 +19,7 @@ import { finishResuming } from '../shared/delivery/resume.ts';
 import { settlementStatements, settlementStore } from '../shared/delivery/settlement.ts';
 import { readRow } from '../shared/table.ts';
 import { type Rows, rowsOf } from './arrays.ts';
+import type { PostgresDatabase } from './driver/postgres.ts';
 import { guardStatement, type Leases } from './instances.ts';
 import { isPlain, writeTurns } from './settlements.ts';
 import { READS, type TogetherOptions, together } from './together.ts';
@@ -69,7 +70,7 @@ const RECORD_READS: TogetherOptions = { ...READS, callsMax: 200 };
 
 /** `DispatchStore` and `SettlementStore` for the webhooks that this instance holds. */
 export function deliveryStores(
-  db: Database,
+  db: PostgresDatabase,
   vault: Vault,
   leases: Leases,
 ): { readonly dispatch: DispatchStore; readonly settlements: SettlementStore } {

@@ -3,14 +3,19 @@
  * finished after it. VACUUM frees the space of old versions but does not overwrite it, and keeps versions that a transaction older than the
  * erasure may still read. The write-ahead log, replicas and backups have their own life.
  */
-import type { Database, Statement } from '../port/database.ts';
+import type { Statement } from '../port/database.ts';
 import type { ErasureStore } from '../port/events.ts';
 import { erasureStore as sharedErasureStore } from '../shared/erasure.ts';
+import type { PostgresDatabase } from './driver/postgres.ts';
 
 // An attempt may be written at the same time as its event is erased. Neither transaction would see the rows of the other, and the response,
 // which may repeat the data, would stay. So a step waits for the attempts that are being written, and later ones wait for the step.
 const LOCK_ATTEMPTS: Statement = { sql: 'LOCK TABLE attempt IN SHARE ROW EXCLUSIVE MODE', params: {} };
 
-export function erasureStore(db: Database): ErasureStore {
-  return sharedErasureStore(db, [LOCK_ATTEMPTS]);
+export function erasureStore(db: PostgresDatabase): ErasureStore {
+  return sharedErasureStore(db, {
+    first: [LOCK_ATTEMPTS],
+    last: async () => [],
+    forgetCopies: db.forgetOverwritten,
+  });
 }

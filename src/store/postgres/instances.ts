@@ -7,7 +7,7 @@ import type { Database, Row, Statement } from '../port/database.ts';
 import { ConstraintViolation, StaleWrite } from '../port/errors.ts';
 import type { Instance, InstanceStore } from '../port/instances.ts';
 import { readRow } from '../shared/table.ts';
-import { IS_RUNNABLE } from '../shared/wake.ts';
+import { IS_RUNNABLE, wokenBy } from '../shared/wake.ts';
 import { databaseStatus } from './status.ts';
 
 /** The clock of the database, in epoch milliseconds. It also runs within a transaction. */
@@ -29,7 +29,7 @@ const RELEASE_BATCHES = `
   WHERE lease_owner IS NOT NULL AND webhook_number IN (SELECT webhook_number FROM webhook_progress WHERE holder = @number)`;
 const RELEASE_WEBHOOKS = `
   UPDATE webhook_progress
-  SET holder = NULL, wake_at = CASE WHEN ${IS_RUNNABLE} THEN least(wake_at, ${NOW}) END
+  SET holder = NULL, wake_at = CASE WHEN ${IS_RUNNABLE} THEN ${wokenBy(NOW)} END
   WHERE holder = @number`;
 const DELETE = 'DELETE FROM instance WHERE number = @number';
 // The row of another holder keeps the duty while that instance lives.
@@ -58,7 +58,7 @@ const TAKE = `
 // Nothing of them is under way, so a batch that is still leased belongs to a claim that was not answered.
 const IS_GIVEN = 'holder = @number AND webhook_number IN (SELECT given.value FROM numbers(@given) AS given)';
 const WAKE_GIVEN = `
-  UPDATE webhook_progress SET wake_at = CASE WHEN ${IS_RUNNABLE} THEN least(wake_at, ${NOW}) END
+  UPDATE webhook_progress SET wake_at = CASE WHEN ${IS_RUNNABLE} THEN ${wokenBy(NOW)} END
   WHERE ${IS_GIVEN} AND EXISTS (
     SELECT 1 FROM batch AS b WHERE b.webhook_number = webhook_progress.webhook_number AND b.lease_owner IS NOT NULL)`;
 const RELEASE_GIVEN = `

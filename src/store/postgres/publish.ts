@@ -11,7 +11,7 @@ import { ConstraintViolation, DatabaseUnavailable, KeyConflict } from '../port/e
 import type { EventStore } from '../port/events.ts';
 import { isForCustomers, latestEvents, reachedBy } from '../shared/events.ts';
 import { type Addressed, type Filtered, filteredWebhooks, judge } from '../shared/judging.ts';
-import { IS_RUNNABLE } from '../shared/wake.ts';
+import { wakeAfterAppend } from '../shared/wake.ts';
 import { rowsOf } from './arrays.ts';
 import { READS, together } from './together.ts';
 
@@ -108,10 +108,7 @@ const append = (passed: string): string => `
   advanced AS (
     UPDATE webhook_progress AS p
     SET next_offset = r.last_offset + 1,
-        wake_at = CASE WHEN ${IS_RUNNABLE} THEN
-          CASE WHEN p.pending_records > 0 AND (SELECT ordered FROM webhook WHERE number = p.webhook_number) THEN p.wake_at
-            ELSE least(coalesce(p.wake_at, @now), @now) END
-        END
+        wake_at = ${wakeAfterAppend('@now', 'p')}
     FROM (SELECT webhook_number, max(record_offset) AS last_offset FROM record GROUP BY webhook_number) AS r
     WHERE p.webhook_number = r.webhook_number),
   appended AS (

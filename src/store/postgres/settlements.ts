@@ -6,13 +6,14 @@
 import type { AttemptRecord, Batch, BatchFate, Claim, SettledBatch, Settlement } from '../../domain/batch.ts';
 import { rowKeyOf } from '../../kernel/ids.ts';
 import { ERASURE_UNDER_WAY_MS } from '../../kernel/limits/housekeeping.ts';
-import type { Database, Statement } from '../port/database.ts';
+import type { Statement } from '../port/database.ts';
 import { NEVER } from '../port/dispatch.ts';
 import { ConstraintViolation, StaleWrite } from '../port/errors.ts';
 import { settledRecords } from '../shared/delivery/settlement.ts';
 import { ATTEMPT_COLUMNS, carriedErased } from '../shared/erasure.ts';
-import { IS_RUNNABLE, wokenBy } from '../shared/wake.ts';
+import { IS_RUNNABLE, wakeAfterClaim, wokenBy } from '../shared/wake.ts';
 import { rowsOf } from './arrays.ts';
+import type { PostgresDatabase } from './driver/postgres.ts';
 import type { Hold } from './instances.ts';
 import { together } from './together.ts';
 
@@ -31,7 +32,7 @@ export function isPlain({ changes, audit, batches }: Settlement): boolean {
 }
 
 /** Returns the function that writes claims and settlements. It rejects as the verbs do, each for itself. */
-export function writeTurns(db: Database): (work: TurnWork) => Promise<void> {
+export function writeTurns(db: PostgresDatabase): (work: TurnWork) => Promise<void> {
   const write = together<TurnWork, Error | null>(
     async (works) => {
       const outcomes: (Error | null)[] = [];
@@ -61,7 +62,7 @@ function setsOf(works: readonly TurnWork[]): TurnWork[][] {
   return sets;
 }
 
-async function writeSet(db: Database, works: readonly TurnWork[]): Promise<(Error | null)[]> {
+async function writeSet(db: PostgresDatabase, works: readonly TurnWork[]): Promise<(Error | null)[]> {
   try {
     // An unknown outcome would keep the batches claimed until their leases end.
     await db.commit(statementsOf(works), undefined, true);
@@ -185,6 +186,14 @@ const STEPS = rowsOf<Step>('step', {
 });
 const ifHealth = (column: string, written = `step.${column}`): string =>
   `${column} = CASE WHEN step.health_state IS NULL THEN p.${column} ELSE ${written} END`;
+const CLAIMED = {
+  webhookNumber: 'p.webhook_number',
+  settingsVersion: 'step.settings_version',
+  now: 'step.claimed_at',
+  notBefore: 'step.not_before',
+  cursorAfter: 'step.cursor_after',
+  idleAt: 'step.idle_at',
+};
 // Last, because the next look depends on the pending batches, and on events that were published meanwhile.
 const ADVANCE = `
   UPDATE webhook_progress AS p
@@ -194,12 +203,8 @@ const ADVANCE = `
     cursor_offset = coalesce(step.cursor_after, p.cursor_offset),
     session_id = coalesce(step.session_id, p.session_id), session_at = coalesce(step.session_at, p.session_at),
     wake_at = CASE
-      WHEN step.settings_version <> p.settings_version THEN step.claimed_at
-      WHEN step.cursor_before IS NOT NULL THEN nullif(greatest(step.not_before,
-        CASE WHEN step.cursor_after < p.next_offset THEN step.claimed_at
-          ELSE least(step.idle_at, (SELECT min(next_attempt_at) FROM batch WHERE batch.webhook_number = p.webhook_number AND batch.state = 'pending'))
-        END), ${NEVER})
-      WHEN step.wake_at IS NOT NULL AND ${IS_RUNNABLE} THEN ${wokenBy('step.wake_at', 'p.wake_at')}
+      WHEN step.cursor_before IS NOT NULL THEN ${wakeAfterClaim(CLAIMED, 'p')}
+      WHEN step.wake_at IS NOT NULL AND ${IS_RUNNABLE} THEN ${wokenBy('step.wake_at', 'p')}
       ELSE p.wake_at END
   FROM ${STEPS.from}
   WHERE p.webhook_number = step.webhook_number

@@ -1,8 +1,8 @@
-/** Erasure of one person's data (`event`, `attempt`): overwrites it in steps and leaves no copy in the file. */
+/** Erasure of one person's data (`event`, `attempt`): overwrites it in steps. */
 
 import { ERASURE_UNDER_WAY_MS } from '../../kernel/limits/housekeeping.ts';
 import { BATCH_RECORDS_MAX } from '../../kernel/limits/limits.ts';
-import type { Database, RowLayout, Statement } from '../port/database.ts';
+import type { Answer, Database, Statement } from '../port/database.ts';
 import type { Erasure, ErasureStore } from '../port/events.ts';
 import { measured, type StepResult } from '../port/steps.ts';
 import { auditStatement } from './audit.ts';
@@ -13,8 +13,6 @@ export const ATTEMPT_COLUMNS = `id, webhook_number, kind, batch_id, first_offset
   response_status, response_headers, response_body, error_class, error_message, response_problem, timings`;
 export const EVENT_COLUMNS =
   'id, type, data, subject, audience, correlation_id, actor_id, created_at, erased_at, content_hash';
-const ATTEMPT: RowLayout = { table: 'attempt', columns: ATTEMPT_COLUMNS.split(/,\s+/) };
-const EVENT: RowLayout = { table: 'event', columns: EVENT_COLUMNS.split(', ') };
 
 // Index: event_subject. Includes events that are already erased, for the sake of attempts that were in progress then.
 const EVENTS = `
@@ -74,8 +72,23 @@ export function carriedErased(attempt: {
       AND o.webhook_number = ${attempt.webhookNumber} AND o.record_offset BETWEEN ${attempt.firstOffset} AND ${attempt.lastOffset})`;
 }
 
-/** `first`: statements at the beginning of each step, for a database that runs several writers at once. */
-export function erasureStore(database: Database, first: readonly Statement[] = []): ErasureStore {
+/** The rows that a step erases, by their keys. */
+export type ErasedRows = {
+  readonly events: readonly number[];
+  readonly attempts: readonly number[];
+  readonly at: number;
+};
+
+/** What a database does besides, so that no copy of the data is left. */
+export type CopyRemoval = {
+  /** The first and last statements of a step's transaction. */
+  readonly first: readonly Statement[];
+  last(erased: ErasedRows): Promise<readonly Statement[]>;
+  /** As `ErasureStore.forgetCopies`. */
+  forgetCopies(): Answer<boolean>;
+};
+
+export function erasureStore(database: Database, copies: CopyRemoval): ErasureStore {
   return {
     begin: async (erasure, audit) =>
       void (await database.commit([{ sql: BEGIN, params: erasure }, auditStatement(audit)])),
@@ -84,10 +97,10 @@ export function erasureStore(database: Database, first: readonly Statement[] = [
       return row === undefined ? null : readRow(row);
     },
     open: async () => (await database.all(OPEN, {})).map((row) => readRow(row)),
-    step: (erasure, limit) => measured(database, (db) => step(db, erasure, limit, first)),
+    step: (erasure, limit) => measured(database, (db) => step(db, erasure, limit, copies)),
     finish: async (id, at, audit) =>
       void (await database.commit([{ sql: FINISH, params: { id, at }, expectChanges: 1 }, auditStatement(audit)])),
-    forgetCopies: async () => database.forgetOverwritten(),
+    forgetCopies: async () => copies.forgetCopies(),
   };
 }
 
@@ -95,7 +108,7 @@ async function step(
   db: Database,
   { id, subject, after, through, startedAt: at }: Erasure,
   limit: number,
-  first: readonly Statement[],
+  copies: CopyRemoval,
 ): Promise<Omit<StepResult, 'took'>> {
   const found = await db.all(EVENTS, { subject, after, through, limit });
   const keys = found.map(({ key }) => Number(key));
@@ -105,12 +118,11 @@ async function step(
   const erased = found.filter(({ erased_at }) => erased_at === null).map(({ key }) => Number(key));
   const reached = done ? through : (keys.at(-1) ?? through);
   await db.commit([
-    ...first,
+    ...copies.first,
     { sql: COUNT, params: { ...params, id, after, reached, at }, expectChanges: 1 },
     { sql: ERASE, params: { ...params, at } },
     { sql: ERASE_ANSWERS, params },
-    ...(await db.overwriteCopies(EVENT, erased, { data: null, content_hash: null, erased_at: at })),
-    ...(await db.overwriteCopies(ATTEMPT, answered, { response_headers: null, response_body: null })),
+    ...(await copies.last({ events: erased, attempts: answered, at })),
   ]);
   return { done, rows: keys.length };
 }

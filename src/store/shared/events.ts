@@ -8,7 +8,7 @@ import type { EventSample, EventStore, EventTypeStore, PastEvent } from '../port
 import { categoryPattern } from './judging.ts';
 import { resourceStore } from './resource.ts';
 import { flag, json, number, readRow, table, text, textOrNull } from './table.ts';
-import { IS_RUNNABLE, wokenBy } from './wake.ts';
+import { wakeAfterAppend } from './wake.ts';
 
 const INSERT = `
   INSERT INTO event (key, id, type, data, subject, audience, correlation_id, actor_id, created_at)
@@ -34,18 +34,12 @@ const SUBSCRIBED_OF_ALL = `
 /** Without the webhooks whose filters the event does not pass. */
 const passed = (subscribed: string): string =>
   `${subscribed} AND webhook_number NOT IN (SELECT x.value FROM numbers(@excluded) AS x)`;
-// An ordered webhook sends new records only after its pending batch is settled, and the settlement looks for more. Waking it here would
-// cost a look and a commit for each event.
-export const WAKE_AT = `CASE WHEN ${IS_RUNNABLE} THEN
-        CASE WHEN pending_records > 0 AND (SELECT ordered FROM webhook WHERE number = webhook_progress.webhook_number) THEN wake_at
-          ELSE ${wokenBy('@createdAt')} END
-      END`;
 // First takes the offsets and with them the lock of each log, then adds the records: a second publisher on PostgreSQL waits in between. The
 // locks are taken in the order of the numbers, so that two publishers cannot deadlock. A duplicate was not inserted and takes none.
 const advance = (subscribed: string): string => `
   UPDATE webhook_progress
   SET next_offset = next_offset + 1,
-      wake_at = ${WAKE_AT}
+      wake_at = ${wakeAfterAppend('@createdAt')}
   WHERE webhook_number IN (
       SELECT p.webhook_number FROM webhook_progress AS p WHERE p.webhook_number IN (${subscribed}) ORDER BY p.webhook_number FOR UPDATE)
     AND EXISTS (SELECT 1 FROM event WHERE key = @key AND id = @id)`;

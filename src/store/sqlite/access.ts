@@ -4,6 +4,7 @@ import { setImmediate as atTurnsEnd } from 'node:timers';
 import type { TokenStore } from '../port/access.ts';
 import type { Database } from '../port/database.ts';
 import { type AccessVersion, grantsOf, readGrant, tokenStore as sharedTokenStore } from '../shared/access/tokens.ts';
+import type { SqliteDatabase } from './driver/sqlite.ts';
 
 const INSERT = `
   INSERT INTO access_token (key, hash, application_id, scope, expires_at)
@@ -31,7 +32,7 @@ export function tokenStore(db: Database, access: Pick<AccessVersion, 'current'>)
 }
 
 /** Checks writes of other processes once per turn of the event loop, and every millisecond in a long turn. */
-export function watchAccess(db: Database): AccessVersion {
+export function watchAccess(db: SqliteDatabase): AccessVersion {
   const subscribers = new Set<() => void>();
   let version = 0;
   let told = 0;
@@ -54,7 +55,7 @@ export function watchAccess(db: Database): AccessVersion {
       });
     }
     // Costs another read transaction, about 2 µs per millisecond, if something was read earlier in this turn.
-    db.readAnew();
+    db.endSnapshot();
     const row = db.get(VERSION, {}) as { readonly value: unknown };
     if (row.value !== written) version += 1;
     written = row.value;

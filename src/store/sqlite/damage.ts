@@ -1,8 +1,10 @@
 /** Detects damaged database files. */
+
 import { existsSync, statSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
 import { CHECKED_AT_START_BYTES } from '../../kernel/limits/database.ts';
-import { DatabaseUnavailable, unavailableReason } from '../port/errors.ts';
+import { DatabaseUnavailable } from '../port/errors.ts';
+import { unavailableReason } from './driver/errors.ts';
 import type { SqliteDatabase } from './driver/sqlite.ts';
 
 const PROBLEMS_SHOWN = 3;

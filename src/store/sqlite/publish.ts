@@ -1,13 +1,13 @@
 /** Publishing on SQLite (`event`, `outbox`, `idempotency`): one transaction for each request, which the driver commits together with others. */
-
 import { EVERYONE, type Idempotency, type NewEvent } from '../../domain/event.ts';
 import { rowKeyOf } from '../../kernel/ids.ts';
-import type { Database, Statement } from '../port/database.ts';
+import { type Database, type Statement } from '../port/database.ts';
 import { KeyConflict, StaleWrite } from '../port/errors.ts';
-import type { EventStore } from '../port/events.ts';
-import { appendStatements, insertStatement, latestEvents, reachedBy, WAKE_AT } from '../shared/events.ts';
+import { type EventStore } from '../port/events.ts';
+import { appendStatements, insertStatement, latestEvents, reachedBy } from '../shared/events.ts';
 import { filteredWebhooks, hasFilters, judge } from '../shared/judging.ts';
 import { resultsByStatement } from '../shared/table.ts';
+import { wakeAfterAppend } from '../shared/wake.ts';
 
 // Takes the key if it is free or expired. Otherwise it stays with the earlier event.
 const TAKE_KEY = `
@@ -48,7 +48,7 @@ const ADVANCE_ALL = `
   WITH ${FRESH}
   UPDATE webhook_progress
   SET next_offset = next_offset + added.records,
-      wake_at = ${WAKE_AT}
+      wake_at = ${wakeAfterAppend('@createdAt')}
   FROM added WHERE webhook_progress.webhook_number = added.webhook_number`;
 
 const FAN_OUT_ALL = `

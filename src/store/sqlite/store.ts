@@ -3,27 +3,36 @@
 import { createThrottle } from '../../domain/throttle.ts';
 import type { Ids } from '../../kernel/ids.ts';
 import type { Vault } from '../../kernel/vault.ts';
-import type { Database } from '../port/database.ts';
 import type { Store } from '../port/store.ts';
 import { settlementStore } from '../shared/delivery/settlement.ts';
 import { employeeStore } from '../shared/employees.ts';
-import { erasureStore } from '../shared/erasure.ts';
 import { eventTypeStore } from '../shared/events.ts';
 import { removalStore, retentionStore } from '../shared/retention.ts';
 import { createSharedStore } from '../shared/store.ts';
 import { tokenStore, watchAccess } from './access.ts';
 import { createMemoryAllowances } from './allowances.ts';
 import { dispatchStore } from './dispatch.ts';
+import type { SqliteDatabase } from './driver/sqlite.ts';
+import { erasureStore } from './erasure.ts';
 import { employeeReads, eventTypeReads } from './lookups.ts';
 import { eventStore } from './publish.ts';
 import { ALL_OF_RECORD, rowsByAge } from './retention.ts';
 import { createMemoryValues } from './short-lived.ts';
 import { stateHistoryStore } from './state-history.ts';
 
-export function createSqliteStore(db: Database, vault: Vault, ids: Ids): Store {
+export function createSqliteStore(db: SqliteDatabase, vault: Vault, ids: Ids): Store {
   const access = watchAccess(db);
+  const shared = createSharedStore(db, vault, ids, access);
   return {
-    ...createSharedStore(db, vault, ids, access),
+    ...shared,
+    pulls: {
+      ...shared.pulls,
+      ends: (webhookNumbers) => {
+        // Otherwise a reader that a commit of this turn wakes would not see it.
+        db.endSnapshot();
+        return shared.pulls.ends(webhookNumbers);
+      },
+    },
     tokens: tokenStore(db, access),
     failures: { throttle: (_, remembered) => createThrottle(remembered) },
     allowances: createMemoryAllowances(),

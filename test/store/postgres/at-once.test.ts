@@ -10,11 +10,11 @@ import { installBuiltInEventTypes } from '../../../src/events/built-in.ts';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
 import { SESSIONS_PER_USER_MAX } from '../../../src/kernel/limits/portal.ts';
 import { createVault, MASTER_KEY_BYTES } from '../../../src/kernel/vault.ts';
-import type { Database, StatementResult } from '../../../src/store/port/database.ts';
+import type { StatementResult } from '../../../src/store/port/database.ts';
 import { StaleWrite } from '../../../src/store/port/errors.ts';
 import { noFigures } from '../../../src/store/port/figures.ts';
 import { tokenStore, watchAccess } from '../../../src/store/postgres/access.ts';
-import { openPostgres } from '../../../src/store/postgres/driver/postgres.ts';
+import { openPostgres, type PostgresDatabase } from '../../../src/store/postgres/driver/postgres.ts';
 import { createPostgresStore } from '../../../src/store/postgres/store.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { openTestPostgres } from '../../support/postgres.ts';
@@ -311,7 +311,7 @@ describe('tokens of one turn', () => {
     assert.ok(shop);
     // What the driver does after a lost answer, and after a request that never arrived.
     for (const sent of [['sql', 'again'], ['again']] as const) {
-      const database: Database = {
+      const database: PostgresDatabase = {
         ...one.database,
         commit: async (statements) => {
           let results: readonly StatementResult[] = [];

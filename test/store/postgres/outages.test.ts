@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Statement } from '../../../src/store/port/database.ts';
 import { DatabaseUnavailable } from '../../../src/store/port/errors.ts';
 import { openPostgres, type PostgresDatabase } from '../../../src/store/postgres/driver/postgres.ts';
+import type { PostgresStatement } from '../../../src/store/postgres/driver/transaction.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { until } from '../../support/dispatching.ts';
 import { type Cluster, openAt, openClient, startCluster } from '../../support/postgres.ts';
@@ -12,7 +13,7 @@ import { startTcpProxy } from '../../support/tcp-proxy.ts';
 
 const insert = (name: string): Statement => ({ sql: 'INSERT INTO entry (name) VALUES (@name)', params: { name } });
 /** Takes one round trip. */
-const insertOnce = (name: string): Statement => {
+const insertOnce = (name: string): PostgresStatement => {
   const sql = 'INSERT INTO entry (name) VALUES (@name) ON CONFLICT (name) DO NOTHING RETURNING name';
   return {
     ...{ sql, params: { name } },

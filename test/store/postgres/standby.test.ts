@@ -4,6 +4,7 @@ import { after, before, describe, it, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Statement } from '../../../src/store/port/database.ts';
 import { openPostgres, type PostgresDatabase } from '../../../src/store/postgres/driver/postgres.ts';
+import type { PostgresStatement } from '../../../src/store/postgres/driver/transaction.ts';
 import { serverHealth } from '../../../src/store/postgres/health.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { startPgBouncer } from '../../support/pgbouncer.ts';
@@ -15,7 +16,7 @@ import { startTcpProxy } from '../../support/tcp-proxy.ts';
 const INSERT = 'INSERT INTO entry (name) VALUES (@name) ON CONFLICT (name) DO NOTHING';
 const insert = (name: string): Statement => ({ sql: INSERT, params: { name } });
 /** Takes one round trip. */
-const insertOnce = (name: string): Statement => {
+const insertOnce = (name: string): PostgresStatement => {
   const sql = `${INSERT} RETURNING name`;
   return {
     ...{ sql, params: { name } },

@@ -1,5 +1,11 @@
 /** The meaning of PostgreSQL's errors (Appendix A, "PostgreSQL Error Codes"). */
-import { ConstraintViolation, DatabaseUnavailable, StaleWrite, type UnavailableReason } from '../../port/errors.ts';
+import {
+  ConstraintViolation,
+  DatabaseUnavailable,
+  StaleWrite,
+  type UnavailableReason,
+  type UnavailableTexts,
+} from '../../port/errors.ts';
 
 /** The fields of an error that the server reports. */
 export type ServerError = Error & {
@@ -87,8 +93,20 @@ export function portError(error: unknown): unknown {
   }
 }
 
-function unavailable(reason: UnavailableReason, cause: Error): DatabaseUnavailable {
-  return new DatabaseUnavailable(reason, { cause, isServer: true });
+const TEXTS: UnavailableTexts = {
+  full: 'the database cannot be written: the disk of its server is full',
+  read_only: 'the database cannot be written: its server is read-only or a standby',
+  locked: 'the database did not answer in time: another transaction holds a lock',
+  damaged: 'the database server reports an internal error: see its log',
+  denied: 'the database refuses access: its role lacks a privilege; see sallyport doctor',
+  incomplete: 'the database lacks a table, a column or a function that Sallyport needs; see sallyport doctor',
+  no_partition: 'the database cannot be written: it has no partition for new rows; see sallyport doctor',
+  waiting: 'the database did not answer in time: other writes wait for it, perhaps for a synchronous standby',
+  failed: 'the database server lacks a resource, or its system reports an error: see its log',
+};
+
+export function unavailable(reason: UnavailableReason, cause?: Error): DatabaseUnavailable {
+  return new DatabaseUnavailable(reason, { texts: TEXTS, ...(cause !== undefined && { cause }) });
 }
 
 /** Errors of the system, such as EPIPE, are no codes of PostgreSQL: none of its classes begins with E. */

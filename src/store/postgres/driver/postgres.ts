@@ -23,12 +23,12 @@ import { ensurePartitions } from '../partitions.ts';
 import { together } from '../together.ts';
 import { vacuumErased } from '../vacuum.ts';
 import { type Connection, createConnection } from './connection.ts';
-import { isLost, isStaleSession, lacksPartition, portError } from './errors.ts';
+import { isLost, isStaleSession, lacksPartition, portError, unavailable } from './errors.ts';
 import { createListener, type OnMessage } from './listen.ts';
 import { WAIT_FOR_STANDBY } from './outcome.ts';
 import { createRoute, type Route } from './route.ts';
 import { type Prepared, runPlanned, type Session } from './session.ts';
-import { type Progress, runTransaction } from './transaction.ts';
+import { type PostgresStatement, type Progress, runTransaction } from './transaction.ts';
 import { planConnections } from './url.ts';
 import { watch } from './watch.ts';
 
@@ -45,7 +45,15 @@ export type PostgresOptions = {
   readonly patience?: number;
 };
 
-export type PostgresDatabase = Database & {
+export type PostgresDatabase = Omit<Database, 'commit'> & {
+  /** `isPatient`: no request waits for it, so it waits for as long as a synchronous standby is away. */
+  commit(
+    statements: readonly PostgresStatement[],
+    onWritten?: (took: WriteTime) => void,
+    isPatient?: boolean,
+  ): Promise<readonly StatementResult[]>;
+  /** Removes old versions of rows by VACUUM. False if an older transaction can still read them. */
+  forgetOverwritten(): Promise<boolean>;
   /**
    * Runs SQL as it is on a connection of its own and without a time limit, for the schema and administration. Several statements run in one
    * transaction.
@@ -58,7 +66,7 @@ export type PostgresDatabase = Database & {
 };
 
 type List = {
-  readonly statements: readonly Statement[];
+  readonly statements: readonly PostgresStatement[];
   readonly bytes: number;
   readonly onWritten: ((took: WriteTime) => void) | undefined;
   readonly resolve: (results: readonly StatementResult[]) => void;
@@ -107,14 +115,10 @@ export async function openPostgres({
   return {
     get: async (sql, params) => (await reads(sql, params))[0],
     all: reads,
-    // Every read sees all commits.
-    readAnew: () => {},
     commits: writes.commits,
     onCommit: writes.onCommit,
     commit: writes.commit,
     confirm: confirming(writes),
-    // Old versions of rows are removed by VACUUM, not by this transaction.
-    overwriteCopies: async () => [],
     forgetOverwritten: () => vacuumErased({ get: async (sql, params) => (await reads(sql, params))[0], vacuum }),
     run,
     listen: listener.listen,
@@ -202,7 +206,7 @@ function createReads(readers: readonly Connection[]): Reads {
     });
 }
 
-type Writes = Pick<Database, 'commit' | 'commits' | 'onCommit'> & { close(): Promise<void> };
+type Writes = Pick<PostgresDatabase, 'commit' | 'commits' | 'onCommit'> & { close(): Promise<void> };
 
 /** One statement for all callers of a turn. */
 function confirming({ commit }: Pick<Writes, 'commit'>): Database['confirm'] {
@@ -251,7 +255,7 @@ function createWrites(
       isOver || (!isPatient && now - askedAt > Math.min(commitMs, POSTGRES_QUEUE_MS));
     const late = waiting.filter(isLate);
     if (late.length > 0) waiting.splice(0, waiting.length, ...waiting.filter((list) => !isLate(list)));
-    for (const list of late) settled(list, () => list.reject(new DatabaseUnavailable('waiting')));
+    for (const list of late) settled(list, () => list.reject(unavailable('waiting')));
     for (const list of underWay) {
       if (list.isGivenUp || list.committingAt === null) continue;
       if (!isOver && (list.isPatient || now - list.committingAt <= commitMs)) continue;
@@ -285,7 +289,7 @@ function createWrites(
   };
   const runRepaired = async (
     writer: Connection,
-    statements: readonly Statement[],
+    statements: readonly PostgresStatement[],
     progress: Progress,
   ): Promise<readonly StatementResult[]> => {
     try {

@@ -15,6 +15,14 @@ import { hasCommitted, TRANSACTION_END, WAIT_FOR_STANDBY } from './outcome.ts';
 import type { Answered } from './pipeline.ts';
 import { BEGIN, type Session } from './session.ts';
 
+export type PostgresStatement = Statement & {
+  /**
+   * If the list has only this statement: what to run if a connection broke and nobody knows whether `sql` was committed. It returns what `sql`
+   * would have returned, and changes nothing twice. Such a statement takes one round trip instead of two.
+   */
+  readonly again?: string;
+};
+
 /** How far a transaction is, and whether its caller still waits for it. */
 export type Progress = {
   /** COMMIT is sent. From now on the transaction may be kept. */
@@ -30,7 +38,7 @@ export type Progress = {
  */
 export async function runTransaction(
   writer: Connection,
-  statements: readonly Statement[],
+  statements: readonly PostgresStatement[],
   progress: Progress,
 ): Promise<readonly StatementResult[]> {
   const [first] = statements;
@@ -70,7 +78,7 @@ export async function runTransaction(
 /** Runs a statement that is its own transaction. */
 async function runAlone(
   session: Session,
-  { sql, params, again = sql }: Statement,
+  { sql, params, again = sql }: PostgresStatement,
   mayBeCommitted: boolean,
   progress: Progress,
 ): Promise<StatementResult> {

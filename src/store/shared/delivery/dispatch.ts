@@ -6,9 +6,9 @@ import { RECORD_OVERHEAD_BYTES, TARGETS_CACHED } from '../../../kernel/limits/de
 import { createLru } from '../../../kernel/lru.ts';
 import type { Vault } from '../../../kernel/vault.ts';
 import type { Answer, Database, Row, Statement } from '../../port/database.ts';
-import { type DispatchStore, NEVER, type ReadRecords, type UnsureClaims } from '../../port/dispatch.ts';
+import type { DispatchStore, ReadRecords, UnsureClaims } from '../../port/dispatch.ts';
 import { customer, readOne, readRow } from '../table.ts';
-import { IS_RUNNABLE, WAKE } from '../wake.ts';
+import { IS_RUNNABLE, WAKE, wakeAfterClaim } from '../wake.ts';
 import { endpointTable } from '../webhooks/endpoints.ts';
 import { PGP_KEY } from '../webhooks/keys.ts';
 import { PROGRESS, WEBHOOK } from '../webhooks/webhooks.ts';
@@ -45,15 +45,18 @@ const CLAIM_FRESH = `
     @leaseExpiresAt, @owner, @now
   FROM tuples(@batches) AS fresh
   WHERE (SELECT cursor_offset FROM webhook_progress WHERE webhook_number = @webhookNumber) = @cursorBefore`;
-// The next look is computed inside the transaction, so that an event published meanwhile is not missed.
 const MOVE_CURSOR = `
   UPDATE webhook_progress
   SET cursor_offset = @cursorAfter, session_id = @sessionId, session_at = @sessionAt,
       pending_records = pending_records + @cursorAfter - @cursorBefore,
-      wake_at = CASE WHEN settings_version <> @settingsVersion THEN @now ELSE
-        nullif(greatest(@notBefore, CASE WHEN @cursorAfter < next_offset THEN @now ELSE least(@idleAt, coalesce(
-          (SELECT min(next_attempt_at) FROM batch WHERE batch.webhook_number = @webhookNumber AND batch.state = 'pending'),
-          @idleAt)) END), ${NEVER}) END
+      wake_at = ${wakeAfterClaim({
+        webhookNumber: '@webhookNumber',
+        settingsVersion: '@settingsVersion',
+        now: '@now',
+        notBefore: '@notBefore',
+        cursorAfter: '@cursorAfter',
+        idleAt: '@idleAt',
+      })}
   WHERE webhook_number = @webhookNumber AND cursor_offset = @cursorBefore AND ${IS_RUNNABLE}`;
 const POSTPONE = 'UPDATE webhook_progress SET wake_at = @at WHERE webhook_number = @webhookNumber AND wake_at < @at';
 const RELEASE_UNSURE = `

@@ -29,13 +29,8 @@ export function pullStore(db: Database): PullStore {
       const changes = change === null ? [] : await judgedChanges(db, [change]);
       await db.commit([...changes.flatMap(stateStatements), ...acknowledgeStatements(acknowledgement)]);
     },
-    ends: async (webhookNumbers) => {
-      // Otherwise a reader that is woken by a commit of this turn would not see it.
-      db.readAnew();
-      return (await db.all(ENDS, { webhookNumbers: JSON.stringify(webhookNumbers) })).map((row) =>
-        readRow<LogEnd>(row),
-      );
-    },
+    ends: async (webhookNumbers) =>
+      (await db.all(ENDS, { webhookNumbers: JSON.stringify(webhookNumbers) })).map((row) => readRow<LogEnd>(row)),
   };
 }
 

@@ -1,4 +1,4 @@
-/** Connections to the SQLite file: their pragmas, their statements, whether their files are still in place, and the meaning of SQLite's errors. */
+/** Connections to the SQLite file: their pragmas, their statements, and whether their files are still in place. */
 
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
@@ -11,8 +11,8 @@ import {
   PAGES_KEPT_KIB,
 } from '../../../kernel/limits/database.ts';
 import type { Parameters, SqlValue } from '../../port/database.ts';
-import { ConstraintViolation, DatabaseUnavailable, unavailableReason } from '../../port/errors.ts';
 import { sqliteText } from './dialect.ts';
+import { unavailable } from './errors.ts';
 
 export type Connection = BetterSqlite3.Database;
 
@@ -79,7 +79,7 @@ export function openToWrite(
 ): { readonly connection: Connection; readonly files: FileIdentities } {
   // Checked before the opening too: beside other files it would create a second log.
   const problem = expected === null ? null : filesProblem(path, expected);
-  if (problem !== null) throw new DatabaseUnavailable(problem);
+  if (problem !== null) throw unavailable(problem);
   const before = expected?.[0] ?? identityOf(path);
   const connection = openConnection(path, { mustExist: expected !== null });
   try {
@@ -87,7 +87,7 @@ export function openToWrite(
     connection.prepare('SELECT count(*) FROM sqlite_master').get();
     const files = identitiesOf(path);
     const known = expected ?? [before ?? files[0], ...files.slice(1)];
-    if (files.some((identity, at) => identity !== known[at])) throw new DatabaseUnavailable('replaced');
+    if (files.some((identity, at) => identity !== known[at])) throw unavailable('replaced');
     return { connection, files };
   } catch (error) {
     connection.close();
@@ -149,34 +149,6 @@ export function parameterNames(sql: string): readonly string[] {
   return Array.from(sql.matchAll(PARAMETER), ([, name = '']) => name);
 }
 
-const CONSTRAINT_KINDS: Readonly<Record<string, 'unique' | 'foreign_key' | 'check'>> = {
-  SQLITE_CONSTRAINT_UNIQUE: 'unique',
-  SQLITE_CONSTRAINT_PRIMARYKEY: 'unique',
-  SQLITE_CONSTRAINT_FOREIGNKEY: 'foreign_key',
-  SQLITE_CONSTRAINT_CHECK: 'check',
-};
-
-/** Translates an error of SQLite into one of the port, and returns any other unchanged. A constraint's message ends in its columns. */
-export function portError(error: unknown): unknown {
-  if (!(error instanceof BetterSqlite3.SqliteError)) return unavailableError(error);
-  const kind = CONSTRAINT_KINDS[error.code];
-  if (kind === undefined) return unavailableError(error);
-  const columns = error.message.split(': ')[1]?.split(', ') ?? [];
-  return new ConstraintViolation(kind, columns, { cause: error });
-}
-
-/** Returns `DatabaseUnavailable` for an error that means that the database cannot be used now, and any other error unchanged. */
-export function unavailableError(error: unknown): unknown {
-  if (!(error instanceof BetterSqlite3.SqliteError)) return error;
-  const reason = unavailableReason(error.code);
-  return reason === null ? error : new DatabaseUnavailable(reason, { cause: error });
-}
-
-/** Whether another process holds the file. */
-export function isBusy(error: unknown): boolean {
-  return error instanceof BetterSqlite3.SqliteError && error.code.startsWith('SQLITE_BUSY');
-}
-
 // Whether the files of an open database are still at their paths. SQLite keeps writing to files that were deleted or moved: commits to
 // such files are lost when the process ends, and no other process can read them.
 
@@ -201,7 +173,7 @@ function identityOf(path: string): string | null {
   return found === null ? null : `${found.dev}:${found.ino}`;
 }
 
-export type FilesProblem = 'missing' | 'replaced';
+type FilesProblem = 'missing' | 'replaced';
 
 /** Why a database that was opened with these files cannot be written; null if they are at their paths. */
 export function filesProblem(path: string, opened: FileIdentities): FilesProblem | null {
@@ -222,7 +194,7 @@ export function createFileCheck(path: string, opened: FileIdentities): FileCheck
   const check = (): void => {
     checkedAt = Number.NEGATIVE_INFINITY;
     const problem = filesProblem(path, opened);
-    if (problem !== null) throw new DatabaseUnavailable(problem);
+    if (problem !== null) throw unavailable(problem);
     checkedAt = performance.now();
   };
   return {

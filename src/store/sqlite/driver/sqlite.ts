@@ -4,6 +4,7 @@
  * Lists that are committed within one turn of the event loop share a transaction, hence an fsync. A caller is answered after that fsync. A
  * server commits in a thread (thread-writer.ts), a command in its event loop (writer.ts).
  */
+
 import { setImmediate as atTurnsEnd } from 'node:timers';
 import { BYTES_WAITING_MAX, LISTS_HANDED_EARLY, LISTS_WAITING_MAX } from '../../../kernel/limits/database.ts';
 import type { Database, Parameters, Row, Statement, StatementResult, WriteTime } from '../../port/database.ts';
@@ -13,24 +14,26 @@ import {
   createFileCheck,
   createStatements,
   type FileCheck,
-  type FilesProblem,
   filesProblem,
   isLogAloneMissing,
   openConnection,
   openToWrite,
   type PreparedStatement,
-  portError,
   valuesOf,
 } from './connection.ts';
-import { overwriteLeftovers } from './leftovers.ts';
+import { portError, unavailable } from './errors.ts';
 import { createThreadWriter, type ThreadEvents } from './thread-writer.ts';
 import { createCommitLists, createInlineWriter, type WaitingList } from './writer.ts';
 
 export type SqliteDatabase = Database & {
+  /** Makes the next read see all commits so far. Without it, the reads of one turn of the event loop may share a snapshot. */
+  endSnapshot(): void;
+  /** Removes old versions of rows from the write-ahead log. False if another process may still read them. */
+  forgetOverwritten(): Promise<boolean>;
   /** The connection itself, for what only SQLite has: backup, integrity check, pragmas. */
   readonly connection: Connection;
-  /** Whether the database's files are no longer where they were opened; null if they are. */
-  filesProblem(): FilesProblem | null;
+  /** What is wrong if the files are no longer where they were opened; null if they are. */
+  filesProblem(): DatabaseUnavailable | null;
   /**
    * Copies the log into the database's file if only the log is gone from its place: what was acknowledged must not be lost with the
    * process. Resolves to false if that is not the case, or if the log cannot be copied.
@@ -158,7 +161,7 @@ export function openSqlite(path: string, { readOnly = false, writerThread }: Sql
       }
     },
     all,
-    readAnew: snapshot.end,
+    endSnapshot: snapshot.end,
     commits: () => commits,
     onCommit: (listener) => void listeners.push(listener),
     commit: (statements: readonly Statement[], onWritten?: (took: WriteTime) => void) =>
@@ -167,9 +170,11 @@ export function openSqlite(path: string, { readOnly = false, writerThread }: Sql
       }),
     // Nothing can be read before it is on the disk.
     confirm: () => {},
-    overwriteCopies: (layout, keys, erasing) => overwriteLeftovers({ all }, layout, keys, erasing),
     forgetOverwritten: emptyLog,
-    filesProblem: () => (files === null ? null : filesProblem(path, files)),
+    filesProblem: () => {
+      const problem = files === null ? null : filesProblem(path, files);
+      return problem === null ? null : unavailable(problem);
+    },
     saveLog: async () => files !== null && isLogAloneMissing(path, files) && emptyLog(),
     close: () => {
       const close = (): void => {

@@ -10,6 +10,7 @@ import { threadProgram } from '../../../kernel/assets.ts';
 import type { Row, SqlValue, Statement, StatementResult } from '../../port/database.ts';
 import { ConstraintViolation, DatabaseUnavailable, StaleWrite, type UnavailableReason } from '../../port/errors.ts';
 import { type FileIdentities, parameterNames, valuesOf } from './connection.ts';
+import { unavailable } from './errors.ts';
 import {
   answerList,
   createCheckpoints,
@@ -140,7 +141,7 @@ function receivedError(sent: SentError): Error {
     case 'constraint':
       return new ConstraintViolation(sent.kind, sent.columns);
     case 'unavailable':
-      return new DatabaseUnavailable(sent.reason, sent.cause === null ? {} : { cause: receivedError(sent.cause) });
+      return unavailable(sent.reason, sent.cause === null ? undefined : receivedError(sent.cause));
     case 'sqlite':
       return new BetterSqlite3.SqliteError(sent.message, sent.code);
     default:
@@ -267,7 +268,7 @@ function openThread(
     worker.postMessage(request);
   };
   const refuseAll = (cause: Error): void => {
-    refusal ??= new DatabaseUnavailable('stopped', { cause });
+    refusal ??= unavailable('stopped', cause);
     for (const { reject } of [...lists, ...checkpoints]) reject(refusal);
     lists = [];
     checkpoints = [];

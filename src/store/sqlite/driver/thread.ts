@@ -2,6 +2,7 @@
  * The program of a database thread. It has its own connection and answers the requests of the event loop in their order. Lists that
  * arrive during a commit share the next one.
  */
+
 import { type MessagePort, parentPort } from 'node:worker_threads';
 import { BUSY_GIVE_UP_MS, BUSY_PAUSE_MS, LISTS_PER_COMMIT } from '../../../kernel/limits/database.ts';
 import {
@@ -9,11 +10,10 @@ import {
   createFileCheck,
   createStatements,
   type FileCheck,
-  isBusy,
   openToWrite,
   type PreparedStatement,
-  unavailableError,
 } from './connection.ts';
+import { isBusy, unavailableError } from './errors.ts';
 import {
   type CheckpointMode,
   receivedLists,

@@ -2,6 +2,7 @@
  * Commits lists of statements: many in one transaction, hence one fsync. A refused list is undone alone. Also decides when the log is copied
  * into the file.
  */
+
 import BetterSqlite3 from 'better-sqlite3';
 import {
   BUSY_GIVE_UP_MS,
@@ -14,14 +15,8 @@ import {
 } from '../../../kernel/limits/database.ts';
 import type { Answer, Row, SqlValue, Statement, StatementResult, WriteTime } from '../../port/database.ts';
 import { StaleWrite } from '../../port/errors.ts';
-import {
-  type Connection,
-  type FileCheck,
-  isBusy,
-  type PreparedStatement,
-  portError,
-  unavailableError,
-} from './connection.ts';
+import type { Connection, FileCheck, PreparedStatement } from './connection.ts';
+import { isBusy, portError, unavailableError } from './errors.ts';
 
 /** A statement ready to run, with its values in the order of its parameters. */
 export type Bound = {

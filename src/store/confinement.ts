@@ -1,0 +1,144 @@
+/**
+ * How each verb of the store is confined to one customer (contract §8). A verb without a line here does not compile, nor does a line `own`
+ * without its function in `customer-store.ts`.
+ */
+import type { Store } from './port/store.ts';
+
+export type Confinement =
+  /** `customer-store.ts` has a function for it that reaches only what is the customer's own. */
+  | 'own'
+  /** The verb of the whole store. It tells every customer the same, or acts on an id that was read from the customer's store. */
+  | 'shared'
+  /** Not for customers: it throws before it reaches data. */
+  | 'none';
+
+export type StorePart = Exclude<keyof Store, 'customerId' | 'confirm' | 'instances'>;
+
+export const CONFINEMENT = {
+  customers: {
+    ...own('get', 'getByExternalId', 'webhookNumbers', 'belongings'),
+    ...none('list', 'insert', 'update', 'remove', 'search', 'owns', 'names'),
+  },
+  portalLinks: none('add', 'find', 'use'),
+  usage: {
+    ...own('count', 'days', 'list', 'sums'),
+    // What this process has counted, of everybody: it tells nothing.
+    ...shared('unwritten', 'write'),
+    ...none('purge'),
+  },
+  allowances: own('take', 'giveBack'),
+  users: own('get', 'list', 'insert', 'update', 'remove', 'getByName', 'hasOtherAdministrator', 'isEmpty'),
+  invitations: { ...own('put'), ...none('find', 'use') },
+  products: {
+    // The catalogue has no secrets, and what a customer may use of it is decided by its scopes.
+    ...shared('all'),
+    ...none('version', 'get', 'list', 'insert', 'update', 'remove', 'onlyAt', 'replaceBuiltIn'),
+  },
+  applications: {
+    ...own('get', 'list', 'insert', 'update', 'remove', 'ofUser'),
+    ...none('getClient', 'holding', 'holders'),
+  },
+  applicationUses: { ...shared('latest'), ...none('note', 'unwritten', 'write') },
+  tokens: { ...own('inForce'), ...none('version', 'issue', 'find', 'revoke') },
+  failures: none('throttle'),
+  shortLived: none('values'),
+  employees: none('get', 'list', 'insert', 'update'),
+  endpoints: own('get', 'list', 'insert', 'update', 'remove'),
+  keys: own('get', 'list', 'insert', 'update', 'remove', 'getByName'),
+  // By the id of the calling application.
+  keptReplies: shared('find', 'keep'),
+  eventTypes: {
+    ...own('get', 'getByName', 'list', 'all', 'isInLog', 'latestSample', 'volumes'),
+    ...shared('version'),
+    ...none('insert', 'update', 'remove', 'replaceBuiltIn'),
+  },
+  webhooks: {
+    ...own('get', 'list', 'insert', 'update', 'remove', 'setState', 'resume'),
+    ...own('ofEndpoint', 'standardOfEndpoint', 'stoppedWithEndpoint', 'ofKey'),
+    ...none('ofPattern', 'unencryptedOf', 'failingSince', 'stopWithEndpoint'),
+  },
+  events: own('latest', 'judge', 'publish'),
+  dispatch: {
+    ...own('target', 'waiting', 'records'),
+    ...none('dueWebhooks', 'nextWakeAt', 'stoppedAmong', 'dueBatches', 'firstPending', 'claim', 'wake', 'postpone'),
+    ...none('releaseAll', 'releaseUnsure'),
+  },
+  settlements: none('settle', 'isLeased'),
+  pulls: own('acknowledge', 'ends'),
+  deliveries: own('get', 'at', 'list', 'content', 'failures', 'offsetsBetween'),
+  replays: own('count', 'replay'),
+  attempts: {
+    ...own('insert', 'get', 'lastOf', 'ofRecord', 'batch', 'latest', 'latestOf', 'lastOutcomes'),
+    ...none('live'),
+  },
+  audit: { ...own('append', 'get', 'list'), ...none('ofCustomer', 'head', 'hasHead', 'firstBroken') },
+  settings: none('knowsMasterKey', 'proveWritable', 'checkMasterKey', 'portalTheme', 'putPortalTheme'),
+  sessions: {
+    ...own('ofUser', 'end', 'endAll', 'setPassword'),
+    ...none('version', 'subscribe', 'begin', 'find', 'touch'),
+  },
+  passkeys: none('add', 'find', 'ofUser', 'use', 'remove'),
+  registry: own('applications', 'users'),
+  retention: none('nextWebhook', 'records', 'byAge', 'idempotencyKeys', 'erasures', 'keptReplies', 'shortLived'),
+  removals: none('step'),
+  erasures: none('begin', 'get', 'open', 'step', 'finish', 'forgetCopies'),
+  expiry: { ...own('all'), ...none('next', 'warn') },
+  queues: none('read'),
+  // Charts read `FigureKeeper.within`.
+  figures: none('read', 'attempts', 'add', 'purge'),
+  overview: own('backlog', 'ailing', 'dead'),
+  directory: {
+    ...own('webhooks', 'webhook', 'oldestWaitingAt', 'deadRecords', 'states'),
+    ...own('endpoints', 'webhooksOf', 'endpointNames'),
+  },
+  uses: own('ofEndpoints', 'ofKeys', 'ofEventTypes'),
+  search: own('find'),
+  stateHistory: own('ofWebhook'),
+  clockLead: none('moveWebhooks', 'moveRetries', 'resume', 'step', 'take'),
+} as const satisfies {
+  readonly [Part in StorePart]: { readonly [Verb in keyof Store[Part]]-?: Confinement };
+};
+
+/** The names of the verbs of a part that are confined so. */
+export type VerbsThatAre<How extends Confinement, Part extends StorePart> = {
+  [Verb in keyof Store[Part]]: Verb extends keyof (typeof CONFINEMENT)[Part]
+    ? (typeof CONFINEMENT)[Part][Verb] extends How
+      ? Verb
+      : never
+    : never;
+}[keyof Store[Part]];
+
+export type OwnVerbs<Part extends StorePart> = Pick<Store[Part], VerbsThatAre<'own', Part>>;
+
+/**
+ * A part of the store for one customer: `own` has its own verbs, shared ones are those of the whole store, and a call of any other is a
+ * fault of the program that reaches no data.
+ */
+export function confined<Part extends StorePart>(store: Store, part: Part, own: OwnVerbs<Part>): Store[Part] {
+  const verbs: Readonly<Record<string, Confinement>> = CONFINEMENT[part];
+  const made = Object.entries(verbs).map(([verb, how]) => {
+    const refuse = (): never => {
+      throw new Error(`${part}.${verb} is not for customers`);
+    };
+    return [verb, how === 'own' ? Reflect.get(own, verb) : how === 'shared' ? Reflect.get(store[part], verb) : refuse];
+  });
+  return Object.fromEntries(made) as Store[Part];
+}
+
+type Confined<How extends Confinement, Verb extends string> = { readonly [Name in Verb]: How };
+
+function own<Verb extends string>(...verbs: readonly Verb[]): Confined<'own', Verb> {
+  return all('own', verbs);
+}
+
+function shared<Verb extends string>(...verbs: readonly Verb[]): Confined<'shared', Verb> {
+  return all('shared', verbs);
+}
+
+function none<Verb extends string>(...verbs: readonly Verb[]): Confined<'none', Verb> {
+  return all('none', verbs);
+}
+
+function all<How extends Confinement, Verb extends string>(how: How, verbs: readonly Verb[]): Confined<How, Verb> {
+  return Object.fromEntries(verbs.map((verb) => [verb, how])) as Confined<How, Verb>;
+}
