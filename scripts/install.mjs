@@ -78,7 +78,7 @@ function install(development) {
   if (status !== 0) throw new Error(`npm ${command[0]} failed with status ${status}`);
 }
 
-/** Locks the installation, because two at once would remove each other's files. The lock of a process that has ended is void. */
+/** Locks the installation, because two concurrent ones would remove each other's files. The lock of a process that has ended is void. */
 function lock() {
   const pause = new Int32Array(new SharedArrayBuffer(4));
   for (;;) {

@@ -24,7 +24,7 @@ export function launch(args, { restarts = null } = {}) {
       end(null, signal);
       return;
     }
-    // At a terminal Ctrl-C reaches the child by itself; a second one would read as "stop at once".
+    // At a terminal Ctrl-C also reaches the child; a second one would read as "stop immediately".
     if (signal === 'SIGINT' && process.stdin.isTTY) return;
     child.kill(signal);
   };

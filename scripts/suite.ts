@@ -39,7 +39,7 @@ const PROCESS_TIMEOUT_MS = 25 * 60_000;
 const CONCURRENCY = availableParallelism() + 1;
 /** Small enough to keep all processors busy to the end. */
 const FILES_PER_PROCESS = 20;
-/** A test file that measures its process runs alone in it. */
+/** A test file that measures its process shares it with no other file. */
 const MEASURES_ITS_PROCESS = /process\.(memoryUsage|resourceUsage|getActiveResourcesInfo)\b/;
 
 /** Files that each test process loads before the tests: the runner sorts files by their paths. */
@@ -225,7 +225,7 @@ function testJob(group: readonly string[], settings: Readonly<Record<string, str
   };
 }
 
-/** Groups files of one folder, because they load similar modules. Puts large groups first, so that none runs alone at the end. */
+/** Groups files of one folder, because they load similar modules. Puts large groups first, so that no large one is left for the end. */
 function grouped(files: readonly string[]): string[][] {
   const isAlone = (file: string): boolean => isSlowFile(file) || MEASURES_ITS_PROCESS.test(readFileSync(file, 'utf8'));
   const folders = Map.groupBy(

@@ -31,7 +31,7 @@ function measure(path: string): void {
   });
 }
 
-/** Of this process and of its children that ended, which Node alone does not tell. */
+/** Of this process and of its children that ended, which Node does not tell. */
 function processorSeconds(): number {
   try {
     const [, fields = ''] = readFileSync('/proc/self/stat', 'utf8').split(') ');

@@ -5,7 +5,6 @@
  *     const { url } = await sallyport.start();
  */
 import { ConfigurationError, completeConfig, type Options as Settings } from './config/config.ts';
-import { customerAdministration } from './http/api-routes.ts';
 import { createLog } from './observe/log.ts';
 import { openSallyport, type Sallyport } from './open.ts';
 import { isLogger, LOG_METHODS, type Logger, logTo } from './program/log.ts';

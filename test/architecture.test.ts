@@ -47,6 +47,23 @@ const KNOW_SQLITE = ['store', 'data', 'cli'];
 /** A thread opens its own connection. */
 const KNOW_SQLITE_TOO = ['delivery/large-bodies-thread.ts'];
 
+/** Exported names that several files share on purpose, and the reason. */
+const SHARED_NAMES: Readonly<Record<string, string>> = {
+  'The same part of each database':
+    'Connection Migration SCHEMA_HISTORY SCHEMA_VERSION SchemaHistory SchemaVerdict createSchema dispatchStore employeeReads erasureStore ' +
+    'eventStore eventTypeReads examineSchema migrate portError stateHistoryStore tokenStore unavailable watchAccess',
+  'The same function with the means of Node and of WebCrypto': 'equalText hmacSha256Base64 sha256Base64',
+  'A public name of the package for receivers, which has no part of the service': 'Answer Delivery Refusal RefusalCode',
+  'A resource at each border: its table, its schema, its commands and its pages':
+    'USER WEBHOOK applicationView customerView endpointView userView',
+  'A part of the portal or of a database driver that no file imports together with the other':
+    'Listener OPERATOR Owner Place Progress RequestContext Route Session Table createListener number oneOf originOf readActivity table text',
+};
+/** Exported types that hide a type of TypeScript or of Node. */
+const HIDING: readonly string[] = ['store/port/database.ts: Parameters'];
+/** Types of TypeScript, beside the globals of Node. */
+const UTILITY_TYPES =
+  'Awaited Exclude Extract InstanceType Iterable NonNullable Omit Parameters Partial Pick Readonly Record Required ReturnType';
 /** The layers of src/portal, from the bottom. The entities are in between: they import the first three, and each other without a circle. */
 const PORTAL_LAYERS = ['parts', 'frame', 'record', null, 'customer-frame'] as const;
 
@@ -142,6 +159,26 @@ describe('the layout of src/', () => {
     assert.deepEqual(imports.filter(({ to }) => !sources.has(to)).map(shown), []);
   });
 
+  it('has no two exports of one name, except for the listed ones', () => {
+    const homes = Map.groupBy(exportedNames(), ({ name }) => name);
+    const shared = [...homes].filter(([, places]) => new Set(places.map(({ file }) => file)).size > 1);
+    assert.deepEqual(shared.map(([name]) => name).sort(), Object.values(SHARED_NAMES).join(' ').split(' ').sort());
+  });
+
+  it('gives no type, type parameter or export the name of a built-in', () => {
+    const builtIn = new Set([...Object.getOwnPropertyNames(globalThis), ...UTILITY_TYPES.split(' ')]);
+    const types = [...sources].flatMap(([file, source]) =>
+      [...source.matchAll(/^(?:export )?type (\w+)/gm)].map(([, name = '']) => ({ file, name })),
+    );
+    const parameters = [...sources].flatMap(([file, source]) =>
+      [...source.matchAll(/^(?:export )?(?:async )?(?:type|function) \w+<([^>(=]*)/gm)].flatMap(([, list = '']) =>
+        list.split(',').map((one) => ({ file, name: /^\s*(\w+)/.exec(one)?.[1] ?? '' })),
+      ),
+    );
+    const hiding = [...types, ...parameters, ...exportedNames()].filter(({ name }) => builtIn.has(name));
+    assert.deepEqual([...new Set(hiding.map(({ file, name }) => `${file}: ${name}`))].sort(), HIDING);
+  });
+
   it('has few files beside the rooms, and no crowded folder', () => {
     const counts = new Map<string, number>();
     for (const file of files) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);
@@ -156,6 +193,14 @@ describe('the layout of src/', () => {
     assert.deepEqual(long, []);
   });
 });
+
+/** The names that each file declares and exports. */
+function exportedNames(): { readonly file: string; readonly name: string }[] {
+  const declaration = /^export (?:async )?(?:function\*?|const|let|class|type) (\w+)/gm;
+  return [...sources].flatMap(([file, source]) =>
+    [...source.matchAll(declaration)].map(([, name = '']) => ({ file, name })),
+  );
+}
 
 function shown({ from, to, typeOnly }: Import): string {
   return `${from} imports ${to}${typeOnly ? ' (types)' : ''}`;

@@ -1,5 +1,5 @@
 /**
- * Compares what operations cost in this working tree and in another commit: tokens, guarded calls, publishing, delivering, both at once, and
+ * Compares what operations cost in this working tree and in another commit: tokens, guarded calls, publishing, delivering, both together, and
  * both at 300 events a second. Both versions run on this machine and are measured in turns, by the CPU time of all threads of the service, which
  * other programs disturb less than rates. It says what changed beyond noise, and ends with 0 whatever it found.
  *
@@ -22,7 +22,7 @@ const COMPARED = {
   guard: ['make a guarded call', 6000],
   publish: ['publish an event', 2000],
   deliver: ['deliver a record', 3000],
-  steady: ['publish and deliver at once', 1500],
+  steady: ['publish and deliver together', 1500],
   paced: ['the same at 300 events a second', 300],
 } as const satisfies { readonly [Name in Operation]?: readonly [name: string, count: number] };
 type Name = keyof typeof COMPARED;
@@ -36,7 +36,7 @@ const USAGE = `usage: npm run bench:compare -- <commit> [options]
 
   --rounds <n>     how often both versions are measured (12; at least ${ROUNDS_LEAST})
   --only <names>   some of ${NAMES.join(',')}
-  --folder <path>  where data is put meanwhile, on a disk (/var/tmp)
+  --folder <path>  where data is put during the run, on a disk (/var/tmp)
 `;
 
 type Options = {

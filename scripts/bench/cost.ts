@@ -1,5 +1,5 @@
 /**
- * CPU time of the service for each token, guarded call and record, by thread: publishing alone, delivering alone, both at once, batches of 100,
+ * CPU time of the service for each token, guarded call and record, by thread: only publishing, only delivering, both together, batches of 100,
  * and one ordered webhook. It uses one event a request, and one record a POST unless it says otherwise. With two or more folders of the
  * project, it measures each in turn in every round, so that what else the machine does disturbs all of them alike.
  *

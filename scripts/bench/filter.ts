@@ -2,7 +2,7 @@
  * Time that one judgement of an event by a filter takes: typical filters, and the worst ones that the limits allow, on the events that cost
  * them most. Run: `npm run bench:filter`. docs/planning.md has the figures.
  */
-import { compileFilter, type Filter, filterProblem, type Judged } from '../../src/domain/filter.ts';
+import { compileFilter, type EventFilter, filterProblem, type Judged } from '../../src/domain/filter.ts';
 import { EVENT_DATA_BYTES, FILTER_BYTES, FILTER_CONDITIONS, FILTER_STEPS } from '../../src/kernel/limits/limits.ts';
 
 const ROUNDS = 7;
@@ -16,9 +16,9 @@ const ORDER: Judged = {
   ) as unknown,
 };
 
-type Row = { readonly name: string; readonly filter: Filter; readonly data: unknown };
+type Row = { readonly name: string; readonly filter: EventFilter; readonly data: unknown };
 
-const typical: readonly (readonly [name: string, filter: Filter])[] = [
+const typical: readonly (readonly [name: string, filter: EventFilter])[] = [
   ['one condition', { 'data.total': { $gte: 100 } }],
   ['three conditions', { 'data.total': { $gte: 100 }, 'data.country': { $in: ['DE', 'FR'] }, 'data.currency': 'EUR' }],
   [
@@ -79,7 +79,7 @@ function emptyFilters(): Row {
   return { name: `an $and of ${filters.length} without conditions`, filter: { $and: filters }, data: {} };
 }
 
-function fits(filter: Filter): boolean {
+function fits(filter: EventFilter): boolean {
   return filterProblem(filter) === null;
 }
 
@@ -103,7 +103,7 @@ function measure({ filter, data }: Row, event: Judged): number {
   return rounds.sort((a, b) => a - b)[Math.floor(ROUNDS / 2)] ?? Number.NaN;
 }
 
-/** The first judgement of an event alone: the sizes of its objects are counted then. Median of several copies. */
+/** Only the first judgement of an event: the sizes of its objects are counted then. Median of several copies. */
 function measureFirst({ filter, data }: Row): number {
   const passes = compileFilter(filter);
   const text = JSON.stringify(data);

@@ -19,12 +19,12 @@ export type Options = {
 export const USAGE = `usage: npm run bench -- [${NAMES.join('|')} …] [options]
        npm run bench -- report
 
-Without a name: all of them, in less than 20 minutes. \`report\` measures nothing and writes the report of what was measured last.
+Without a name: all of them, in less than 20 minutes. \`report\` measures nothing and writes the report of the last measurements.
 
   --write-report     write docs/benchmarks.md afterwards, of the newest result of every benchmark
   --rounds <n>       how often everything is measured (5)
   --soak-minutes <n> how long the soak of \`memory\` takes (1)
-  --folder <path>    where databases are put meanwhile, on a disk (/var/tmp)
+  --folder <path>    where databases are put during the run, on a disk (/var/tmp)
   --results <path>   where results are kept (scripts/bench/results)
   --skip-missing     leave out peers whose database is not on this machine; the result says so
   --quick            as little as can be, to see that it runs; no result to keep

@@ -23,7 +23,7 @@ export async function bundle(
     format: 'cjs',
     // A module that is imported dynamically becomes part of the bundle and runs at its first import.
     supported: { 'dynamic-import': false },
-    plugins: [addonFromAsset, clientAlone],
+    plugins: [addonFromAsset, clientOnly],
     logLevel: 'warning',
     // Only src/kernel/assets.ts reads it, and not in a binary.
     define: { 'import.meta.url': '"file:///"' },
@@ -53,12 +53,12 @@ const addonFromAsset: Plugin = {
 const CLIENT_ALONE = `
   exports.Client = require('undici/lib/dispatcher/client.js');
   exports.errors = require('undici/lib/core/errors.js');`;
-const clientAlone: Plugin = {
-  name: 'client-alone',
+const clientOnly: Plugin = {
+  name: 'client-only',
   setup: ({ onResolve, onLoad }) => {
-    onResolve({ filter: /^undici$/ }, ({ path }) => ({ path, namespace: 'alone' }));
-    onResolve({ filter: /^node:http2$/ }, ({ path }) => ({ path, namespace: 'alone' }));
-    onLoad({ filter: /./, namespace: 'alone' }, ({ path }) => ({
+    onResolve({ filter: /^undici$/ }, ({ path }) => ({ path, namespace: 'client-only' }));
+    onResolve({ filter: /^node:http2$/ }, ({ path }) => ({ path, namespace: 'client-only' }));
+    onLoad({ filter: /./, namespace: 'client-only' }, ({ path }) => ({
       contents: path === 'undici' ? CLIENT_ALONE : 'exports.constants = {};',
       resolveDir: root,
     }));

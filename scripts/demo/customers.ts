@@ -1,4 +1,4 @@
-/** The steps of `npm run demo:customers`: two customers, each with what belongs to it, and nothing that crosses. */
+/** The steps of `npm run demo:customers`: two customers, each with its own resources and without access to the other's. */
 import { type Api, EDGE, requestToken } from './api.ts';
 import { checkEnvelope, createReceivingEndpoint, until } from './delivery.ts';
 import type { ReceiverProcess } from './processes.ts';
@@ -40,7 +40,7 @@ export async function runCustomers({ story, admin, receiver }: CustomersStage): 
     tell.fact('filter', filter);
     return webhook;
   });
-  const pulled = await story.step('pull', 'Bolt fetches its orders by itself, and has no endpoint', async (tell) => {
+  const pulled = await story.step('pull', 'Bolt fetches its orders, and has no endpoint', async (tell) => {
     const body = { name: 'Orders', mode: 'pull', eventTypes: [TYPE] };
     const { body: webhook } = await bolt.api.call<Named>(201, 'POST', `${EDGE}/webhooks`, body);
     tell.fact('mode', 'pull');
@@ -96,7 +96,8 @@ export async function runCustomers({ story, admin, receiver }: CustomersStage): 
     for (const list of ['endpoints', 'audit', `deliveries?webhookId=${pushed.id}`]) {
       const { body: page } = await bolt.api.call<Page>(200, 'GET', `${EDGE}/${list}`);
       const ids = new Set(body.items.map(({ id }) => id));
-      if (page.items.some(({ id }) => ids.has(id) || id === pushed.id)) throw new Error(`${list} shows what is Acme's`);
+      if (page.items.some(({ id }) => ids.has(id) || id === pushed.id))
+        throw new Error(`${list} shows a resource of Acme`);
     }
     tell.fact('foreign ids found', 0);
   });

@@ -58,7 +58,7 @@ function membersOf({ properties = {}, required = [] }: Schema, prefix: string): 
   });
 }
 
-/** The nested objects of a member, without those that it refers to by `$ref`. */
+/** The nested objects of a member, without the ones that it refers to by `$ref`. */
 function nestedOf(schema: Schema): { readonly schema: Schema; readonly suffix: string }[] {
   if (schema.$ref !== undefined) return [];
   if (schema.properties !== undefined) return [{ schema, suffix: '' }];

@@ -64,7 +64,7 @@ export const applicationView = z
     active: z.boolean(),
     lastUsedAt: instant.nullable().meta({
       description:
-        'When it last got a token or called with one; null: never. Use alone does not change the `ETag`. After a crash it may be a minute behind.',
+        'When it last got a token or called with one; null: never. Using it does not change the `ETag`. After a crash it may be a minute behind.',
     }),
     secretCreatedAt: instant.meta({ description: 'When its client secret was made.' }),
     previousSecretExpiresAt: instant
@@ -270,7 +270,7 @@ async function refuseUnknownUser(
 /** Scopes of the built-in products that customers may not have are refused before it is known whether the caller holds them. */
 function refuseScopesOfOperator({ customerId, scopes }: ApplicationInput): void {
   if (customerId === null) return;
-  refuseScopes(scopes, isScopeOfOperator, 'is for applications of the operator alone');
+  refuseScopes(scopes, isScopeOfOperator, 'is only for applications of the operator');
 }
 
 async function refuseUnknownScopes(store: Store, { scopes }: Pick<Application, 'scopes'>): Promise<void> {

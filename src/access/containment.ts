@@ -1,7 +1,7 @@
 /**
  * A caller grants no more than it holds (contract §4).
  *
- * Users and applications: whoever creates, changes, takes over or deletes one must hold everything that it holds before and after the
+ * Users and applications: anyone who creates, changes, takes over or deletes one must hold everything that it holds before and after the
  * change.
  *
  * Products: a change of rules must not give a request that the caller could not make to a scope that some application holds. Otherwise
@@ -9,7 +9,7 @@
  * only a caller with every right can grant it.
  *
  * Customers (contract §8): the administrators of every customer hold the scopes that are offered. A caller that offers a scope, or makes an
- * administrator of a customer, must hold what is offered.
+ * administrator of a customer, must hold the scope or role that it offers.
  */
 
 import type { Acting, Held } from '../domain/acting.ts';

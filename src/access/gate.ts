@@ -1,7 +1,7 @@
 /**
  * The gate (contract §3): authenticates callers and authorizes their requests. Revoking a token, deactivating an application or user, or
  * removing a permission takes effect with the next call: cached callers are dropped by any write that grants depend on, and each call
- * is authorized anew.
+ * is authorized again.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { TokenGrant } from '../domain/application.ts';

@@ -16,7 +16,7 @@ import { requireRightsOfUser } from './containment.ts';
 import { hashPassword, passwordProblem } from './password.ts';
 import { viewUser } from './users.ts';
 
-/** The token is never shown again. Whoever has it can set the user's password. */
+/** The token is never shown again. Anyone who has it can set the user's password. */
 export type NewInvitation = { readonly token: string; readonly expiresAt: number };
 export type ChosenPassword = { readonly password: string; readonly passwordAgain: string };
 
@@ -64,11 +64,11 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
     });
   };
 
-  /** The last call of `accept` that is under way, by token. */
+  /** The last call of `accept` that is in progress, by token. */
   const underWay = new Map<string, Promise<unknown>>();
   /**
-   * Runs the calls for one invitation one after the other. All but the first find it used, so a link that is sent a thousand times at once
-   * costs one hash and does not delay other users.
+   * Runs the calls for one invitation one after the other. All but the first find it used, so a link that is sent a thousand times in
+   * parallel costs one hash and does not delay other users.
    */
   const inTurn = (token: string, work: () => Promise<User>): Promise<User> => {
     const done = (underWay.get(token) ?? Promise.resolve()).then(work);

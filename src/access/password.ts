@@ -12,10 +12,10 @@ import {
 } from '../kernel/limits/limits.ts';
 import { PASSWORD_LOG2_N, PASSWORDS_WAITING_MAX, PASSWORDS_WAITING_PER_OWNER } from '../kernel/limits/portal.ts';
 
-type Parameters = { readonly log2N: number; readonly r: number; readonly p: number };
+type ScryptParameters = { readonly log2N: number; readonly r: number; readonly p: number };
 
 let log2N = PASSWORD_LOG2_N;
-const current = (): Parameters => ({ log2N, r: 8, p: 1 });
+const current = (): ScryptParameters => ({ log2N, r: 8, p: 1 });
 /** The r of new hashes. A larger r is not from this service. */
 const R_MAX = 8;
 const SALT_BYTES = 16;
@@ -37,8 +37,8 @@ export async function hashPassword(password: string, random: Random, owner: Owne
 
 /**
  * Whether the password matches the hash. Without a hash (no such account, or no password set) the answer is false and takes as long, so
- * that timing does not reveal which accounts exist. `owner`: whose turn it takes, a network before signing in. Throws an Error for an invalid
- * hash, 429 if too many passwords of the owner wait, and 503 if too many of all do.
+ * that timing does not reveal which accounts exist. Counts towards the share of `owner`, a network before signing in. Throws an Error for
+ * an invalid hash, 429 if too many passwords of the owner wait, and 503 if too many of all do.
  */
 export async function verifyPassword(password: string, hash: string | null, owner: Owner = null): Promise<boolean> {
   const { parameters, salt, expected } = parse(hash ?? nobody());
@@ -69,11 +69,11 @@ const ALPHABET = 'abcdefghijkmnpqrstuvwxyz23456789';
 /** Takes as long to verify as any other new hash. */
 const nobody = (): string => format(current(), new Uint8Array(SALT_BYTES), new Uint8Array(HASH_BYTES));
 
-function format({ log2N, r, p }: Parameters, salt: Uint8Array, hash: Uint8Array): string {
+function format({ log2N, r, p }: ScryptParameters, salt: Uint8Array, hash: Uint8Array): string {
   return `$scrypt$ln=${log2N},r=${r},p=${p}$${unpadded(salt)}$${unpadded(hash)}`;
 }
 
-function parse(hash: string): { parameters: Parameters; salt: Uint8Array; expected: Uint8Array } {
+function parse(hash: string): { parameters: ScryptParameters; salt: Uint8Array; expected: Uint8Array } {
   const [, log2N, r, p, salt = '', expected = ''] = FORMAT.exec(hash) ?? [];
   const parameters = { log2N: Number(log2N), r: Number(r), p: Number(p) };
   if (log2N === undefined || parameters.log2N > LOG2_N_MAX || parameters.r > R_MAX) {
@@ -88,7 +88,7 @@ const hashing = createFairQueue({
   ...{ waiting: PASSWORDS_WAITING_MAX, waitingPerOwner: PASSWORDS_WAITING_PER_OWNER, retryAfterSeconds: 5 },
 });
 
-function derive(password: string, salt: Uint8Array, { log2N, r, p }: Parameters, owner: Owner): Promise<Buffer> {
+function derive(password: string, salt: Uint8Array, { log2N, r, p }: ScryptParameters, owner: Owner): Promise<Buffer> {
   const options: ScryptOptions = { N: 2 ** log2N, r, p, maxmem: 2 ** log2N * r * 128 * 2 };
   // The same password may be typed in several Unicode forms (RFC 8265 §4.2).
   const typed = password.normalize('NFC');

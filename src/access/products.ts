@@ -16,7 +16,7 @@ import { scopeName } from '../domain/credential.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../kernel/limits/limits.ts';
 import { type FieldProblem, Refusal, refuseFields } from '../kernel/refusal.ts';
-import { displayName, id, instant, isoInstant, text } from '../kernel/schemas.ts';
+import { displayName, id, instant, isoInstant, textSchema } from '../kernel/schemas.ts';
 import { type Administration, administer } from '../resources/administration.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import { ConstraintViolation } from '../store/port/errors.ts';
@@ -34,7 +34,7 @@ const RULE_PATH = `^(?:/(?:${LITERAL}|\\{[A-Za-z][A-Za-z0-9_]*\\}))*/(?:${LITERA
 const scope = z
   .strictObject({
     name: scopeName,
-    description: text(0, 500).default(''),
+    description: textSchema(0, 500).default(''),
     offered: z.boolean().optional().meta({
       description:
         'Administrators of customers may give it to the applications of their customer. The caller must hold it to offer it. Absent: no.',
@@ -240,8 +240,8 @@ function refuseAny(problems: readonly FieldProblem[], code: 'validation_failed' 
 }
 
 /**
- * Only built-in rules may match Sallyport's own paths. A rule with more literals would win over a built-in one, so whoever may change the
- * catalogue could open every path.
+ * Only built-in rules may match Sallyport's own paths. A rule with more literals would win over a built-in one, so anyone who may change
+ * the catalogue could open every path.
  */
 function builtInPaths({ rules }: ApiProduct): FieldProblem[] {
   return rules.flatMap(({ path }, at) => {

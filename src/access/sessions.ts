@@ -25,7 +25,8 @@ export type NewSession = { readonly token: string; readonly session: Session };
 export type Sessions = {
   /**
    * Begins a session of a user of the operator (`customerId` null) or of a customer if the password is right. Returns null after the same time for an unknown user, a wrong password, an inactive
-   * account and one that cannot sign in. `network`: the visitor's, whose turn it takes. Throws 429 or 503 if too many passwords wait.
+   * account and one that cannot sign in. `network`: the visitor's, whose share of password checks counts. Throws 429 or 503 if too many
+   * passwords wait.
    */
   signIn(
     credentials: { customerId: string | null; userName: string; password: string },
@@ -158,7 +159,7 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
       const passwordHash = await hashPassword(password, random, user.customerId ?? user.id);
       await retryStale(async () => {
         const before = await store.users.get(user.id);
-        // The password was changed meanwhile, so the one entered as the current one is wrong.
+        // The password was changed since, so the one entered as the current one is wrong.
         if (before?.passwordHash !== confirmed.passwordHash) throw refuseField('currentPassword', 'is wrong');
         const updatedAt = Math.max(clock(), before.updatedAt + 1);
         const changes = changesBetween({ passwordHash: before.passwordHash }, { passwordHash });
@@ -183,7 +184,7 @@ export function actingInPortal(session: SignedIn, offered: readonly string[]): A
   return { actor: userId === null ? `portal-link:${id}` : `user:${userId}`, authority };
 }
 
-/** Sessions are shared by all customers: a customer's administrator ends those of its own users alone. */
+/** Sessions are shared by all customers: a customer's administrator ends only those of its own users. */
 function isWithin({ authority }: Acting, { customerId }: User): boolean {
   return authority === 'unlimited' || authority.customerId === null || authority.customerId === customerId;
 }

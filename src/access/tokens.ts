@@ -46,7 +46,7 @@ export type Tokens = {
   authenticate(credentials: ClientCredentials, version?: number): Promise<Client>;
   /**
    * Issues a token to a client that was just authenticated, for the requested `scope`. Throws `invalid_scope`. If its tokens were revoked
-   * or it was deactivated meanwhile, `again` authenticates it once more: a revocation ends tokens, not credentials. Without `again` the
+   * or it was deactivated in between, `again` authenticates it once more: a revocation ends tokens, not credentials. Without `again` the
    * client is refused.
    */
   issue(client: Client, scope: string | undefined, again?: () => Promise<Client>): Promise<IssuedToken>;
@@ -59,7 +59,7 @@ type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids
 
 const ONE_TOKEN = { tokens: 1 };
 
-/** Compared for an unknown client, so that refusing it takes as long as a wrong secret. */
+/** Compared for an unknown client, so that refusing an unknown client takes as long as refusing a wrong secret. */
 const NO_HASH: Uint8Array = new Uint8Array(32);
 
 export function createTokens({ store, clock, ids, random }: Dependencies): Tokens {

@@ -15,7 +15,7 @@ import {
   id,
   instant,
   isoInstant,
-  text,
+  textSchema,
   word,
 } from '../kernel/schemas.ts';
 import { type Administration, administer } from '../resources/administration.ts';
@@ -29,7 +29,7 @@ const permission: z.ZodType<string, string> = z
   .string()
   .regex(/^[A-Za-z0-9._:/-]{1,128}$/, 'must be 1 to 128 letters, digits or . _ : / -');
 const constraints = z.strictObject({
-  divisions: distinct(text(1, 100), 1000).optional(),
+  divisions: distinct(textSchema(1, 100), 1000).optional(),
 });
 
 const userInput = z
@@ -146,7 +146,7 @@ export function viewUser({ passwordHash, createdAt, updatedAt, ...user }: User):
 function refuseOperatorPermissions(permissions: readonly string[]): void {
   const problems = [...permissions.entries()].flatMap(([at, name]) =>
     isForOperatorAlone(name)
-      ? [{ field: `permissions[${at}]`, problem: `${JSON.stringify(name)} is for users of the operator alone` }]
+      ? [{ field: `permissions[${at}]`, problem: `${JSON.stringify(name)} is only for users of the operator` }]
       : [],
   );
   if (problems.length > 0) throw refuseFields(problems);

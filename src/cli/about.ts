@@ -79,14 +79,14 @@ function fishScript(groups: readonly Loaded[]): string {
     const own = commands.find((command) => command.name === name);
     const others = commands.filter((command) => command !== own);
     const seen = `__fish_seen_subcommand_from ${name}`;
-    const alone =
+    const first =
       others.length === 0 ? seen : `${seen}; and not __fish_seen_subcommand_from ${others.map(lastWord).join(' ')}`;
     return [
       `complete -c sallyport -f -n __fish_use_subcommand -a ${name} -d ${quoted(summary)}`,
       ...others.map(
-        (command) => `complete -c sallyport -f -n '${alone}' -a ${lastWord(command)} -d ${quoted(command.summary)}`,
+        (command) => `complete -c sallyport -f -n '${first}' -a ${lastWord(command)} -d ${quoted(command.summary)}`,
       ),
-      ...(own === undefined ? [] : fishOptions(own, alone)),
+      ...(own === undefined ? [] : fishOptions(own, first)),
       ...others.flatMap((command) =>
         fishOptions(command, `${seen}; and __fish_seen_subcommand_from ${lastWord(command)}`),
       ),

@@ -19,7 +19,7 @@ import { definedFields, validate } from '../kernel/validation.ts';
 import type { CommandGroup, Operand } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { recordCommand } from './open.ts';
-import { type Configured, listCommand, recordId, removeCommand, showCommand, updateCommand } from './resource.ts';
+import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
 import { USER } from './user.ts';
 
 const ID: Operand = { name: 'application', description: 'Its id, client id or name' };
@@ -116,7 +116,7 @@ export const applicationCommands: CommandGroup = [
       return { record: viewApplication(application, clock()) };
     },
   }),
-  removeCommand(
+  deleteCommand(
     APPLICATION,
     'Its tokens are refused from the next call on. To disable the application instead, see sallyport help application update.',
   ),

@@ -49,7 +49,7 @@ export const backupCommands: CommandGroup = [
     summary: 'Back up the database while it is in use',
     examples: ['sallyport backup sallyport-backup.db', 'sallyport backup nightly.db --force --with-master-key'],
     explanation:
-      'Checks the backup before it gets its name. The backup does not contain the master key, without which its secrets cannot\nbe decrypted: keep the two apart. With --with-master-key, the file contains both: whoever has it has every secret.',
+      'Checks the backup before it gets its name. The backup does not contain the master key, without which its secrets cannot\nbe decrypted: keep the two apart. With --with-master-key, the file contains both: anyone who has it has every secret.',
     operands: [{ name: 'file', description: 'The file to write' }],
     options: {
       force: { description: 'Replace an existing file' },
@@ -92,7 +92,7 @@ export function backupRecord(file: string, facts: BackupFacts): Readonly<Record<
 
 function noteOf({ withMasterKey }: BackupFacts, config: Config): string {
   return withMasterKey
-    ? 'The backup contains the master key: whoever has this file has every secret.'
+    ? 'The backup contains the master key: anyone who has this file has every secret.'
     : `The backup does not contain the master key. Keep a copy of ${masterKeyPath(config)} elsewhere:\nwithout it, the secrets in this backup cannot be decrypted.`;
 }
 

@@ -46,7 +46,7 @@ export type GroupEntry = {
   load(): Promise<CommandGroup>;
 };
 
-/** The parsed arguments of a command. Names are those that the command declares. */
+/** The parsed arguments of a command. Only names that the command declares. */
 export type Invocation = {
   readonly command: Command;
   readonly terminal: Terminal;

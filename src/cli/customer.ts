@@ -20,9 +20,9 @@ import { definedFields, validate } from '../kernel/validation.ts';
 import type { Composed } from '../services/compose.ts';
 import { USAGE_COUNTS } from '../store/port/usage.ts';
 import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
-import { ADDRESS_SETTINGS, addressOf, configBesideServer, DATA_SETTINGS, recordCommand, withData } from './open.ts';
+import { ADDRESS_SETTINGS, configBesideServer, DATA_SETTINGS, recordCommand, serverAddress, withData } from './open.ts';
 import { printRecord, tableText } from './output.ts';
-import { type Configured, listCommand, recordId, removeCommand, showCommand, updateCommand } from './resource.ts';
+import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
 
 const NAMED: Operand = { name: 'customer', description: 'Its id, external id or name' };
 
@@ -36,7 +36,7 @@ const CUSTOMER: Configured<Customer, CustomerBody> = {
   names: ({ name, externalId }) => (externalId === null ? [name] : [externalId, name]),
   view: viewCustomer,
   updateExplanation:
-    '{"active":false} suspends the customer: its applications are refused from then on, its sessions, links and tokens end\nfor good, and its webhooks stop and keep what waits. {"active":true} starts the webhooks again that stopped for this reason.\n{"limits":{"endpoints":5,"webhooks":10,"eventsPerSecond":100}} limits what it has; null returns\nto the default: ' +
+    '{"active":false} suspends the customer: its applications are refused from then on, its sessions, links and tokens end\npermanently, and its webhooks stop and keep their pending records. {"active":true} starts the webhooks again that stopped for this reason.\n{"limits":{"endpoints":5,"webhooks":10,"eventsPerSecond":100}} limits what it has; null returns\nto the default: ' +
     `${ENDPOINTS_LIMIT_DEFAULT} endpoints, ${WEBHOOKS_LIMIT_DEFAULT} webhooks, any number of events. What exists is kept.`,
 };
 
@@ -100,7 +100,7 @@ export const customerCommands: CommandGroup = [
     summary: "Print a one-time link to a customer's portal",
     examples: ['sallyport customer link Acme', 'sallyport customer link Acme --role viewer --expires-in-seconds 86400'],
     explanation:
-      'Whoever opens the link first acts for the customer. It has the address of the running server, or without one the address in the settings.',
+      'The first person who opens the link acts for the customer. It has the address of the running server, or without one the address in the settings.',
     operands: [NAMED],
     options: {
       role: { value: '<role>', description: 'administrator or viewer (default: administrator)' },
@@ -119,7 +119,7 @@ export const customerCommands: CommandGroup = [
     settings: ADDRESS_SETTINGS,
     run: async (composed, invocation) => {
       const { operand, text, integer } = invocation;
-      const address = addressOf(await configBesideServer(invocation));
+      const address = serverAddress(await configBesideServer(invocation));
       const input = definedFields({
         role: text('role') ?? 'administrator',
         expiresInSeconds: integer('expires-in-seconds'),
@@ -167,9 +167,9 @@ export const customerCommands: CommandGroup = [
         return 0;
       }),
   },
-  removeCommand(
+  deleteCommand(
     CUSTOMER,
-    'A customer to whom anything belongs cannot be removed. To suspend one instead, see sallyport help customer update.',
+    'A customer to whom anything belongs cannot be deleted. To suspend one instead, see sallyport help customer update.',
   ),
 ];
 

@@ -2,7 +2,7 @@
 import { type Config, SETTING_NAMES } from '../config/names.ts';
 import type { CommandGroup } from './command.ts';
 import type { Finding } from './doctor/finding.ts';
-import { printable } from './output.ts';
+import { escapeControls } from './output.ts';
 
 export const doctorCommands: CommandGroup = [
   {
@@ -23,7 +23,9 @@ export const doctorCommands: CommandGroup = [
       const checks = [...(await examineFiles(config, now)), ...(await examineDatabase(config, now))];
       const healthy = checks.every(({ status }) => status !== 'problem');
       const shown = invocation.given('quiet') ? checks.filter(({ status }) => status !== 'ok') : checks;
-      const lines = shown.map(({ check, status, detail }) => `${status.padEnd(7)}  ${check}: ${printable(detail)}\n`);
+      const lines = shown.map(
+        ({ check, status, detail }) => `${status.padEnd(7)}  ${check}: ${escapeControls(detail)}\n`,
+      );
       const { terminal, json } = invocation;
       await terminal.out(json ? `${JSON.stringify({ ok: healthy, checks: shown })}\n` : lines.join(''));
       return healthy ? 0 : 1;

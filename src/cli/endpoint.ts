@@ -17,7 +17,7 @@ import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { readJsonObject, readSecretText } from './input.ts';
 import { OUTBOUND_SETTINGS, recordCommand, withData } from './open.ts';
 import { printRecord } from './output.ts';
-import { type Configured, listCommand, recordId, removeCommand, showCommand, updateCommand } from './resource.ts';
+import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
 
 const ID: Operand = { name: 'endpoint', description: 'Its id or name' };
 const SECRET = '<text|@file|->';
@@ -26,7 +26,7 @@ const ACTIVATION: Readonly<Record<string, Option>> = {
   'activate-after-seconds': {
     value: '<number>',
     integer: true,
-    description: 'When it replaces the old one; until then the receiver can accept both (default: 0, at once)',
+    description: 'When it replaces the old one; until then the receiver can accept both (default: 0, immediately)',
   },
 };
 
@@ -176,7 +176,7 @@ export const endpointCommands: CommandGroup = [
       return { record: viewEndpoint(endpoint, clock()) };
     },
   }),
-  removeCommand(ENDPOINT, 'An endpoint that a webhook uses cannot be removed.'),
+  deleteCommand(ENDPOINT, 'An endpoint that a webhook uses cannot be deleted.'),
 ];
 
 async function readSecret(invocation: Invocation): Promise<string | undefined> {

@@ -1,6 +1,6 @@
 /** Errors of commands, with messages for people. */
 
-/** Wrong usage: the message says what is wrong with the command line. Exit status 2. */
+/** Wrong usage: the message names the mistake in the command line. Exit status 2. */
 export class UsageError extends Error {
   /** The command for which to show help, such as `application create`; empty for the overview. */
   readonly topic: string;

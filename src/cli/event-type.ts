@@ -7,7 +7,7 @@ import { definedFields } from '../kernel/validation.ts';
 import type { CommandGroup } from './command.ts';
 import { readJsonObject } from './input.ts';
 import { recordCommand } from './open.ts';
-import { type Configured, listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
+import { type Configured, deleteCommand, listCommand, showCommand, updateCommand } from './resource.ts';
 
 const EVENT_TYPE: Configured<EventType, EventTypeBody> = {
   group: 'event-type',
@@ -54,8 +54,8 @@ export const eventTypeCommands: CommandGroup = [
   }),
   showCommand(EVENT_TYPE),
   updateCommand(EVENT_TYPE),
-  removeCommand(
+  deleteCommand(
     EVENT_TYPE,
-    'Built-in event types, event types that a webhook names, and event types with encrypted events in the log cannot be removed.',
+    'Built-in event types, event types that a webhook names, and event types with encrypted events in the log cannot be deleted.',
   ),
 ];

@@ -28,7 +28,7 @@ export const eventCommands: CommandGroup = [
         value: '<customer>',
         description: "Id, external id or name of the customer whose webhooks get it, besides the operator's own",
       },
-      everyone: { description: 'Send it to all webhooks that subscribe, whoever they belong to' },
+      everyone: { description: "Send it to all webhooks that subscribe, the operator's and every customer's" },
       subject: { value: '<text>', description: 'The person whom the event is about' },
       'correlation-id': { value: '<text>', description: 'Links related events (default: a new id)' },
       'actor-id': { value: '<text>', description: 'The user who caused the event' },

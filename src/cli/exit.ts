@@ -4,7 +4,7 @@ import { devNull } from 'node:os';
 import { isatty } from 'node:tty';
 
 /**
- * Resolves at the first SIGTERM or SIGINT. A later SIGINT ends the process at once, for a person who does not want to wait. A SIGINT
+ * Resolves at the first SIGTERM or SIGINT. A later SIGINT ends the process immediately, for a person who does not want to wait. A SIGINT
  * together with the first signal counts as the same one: service managers and npm send it to a process group and a parent passes it on.
  * A SIGTERM never ends a stop early.
  *

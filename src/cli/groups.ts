@@ -1,4 +1,4 @@
-/** All groups of commands. The code of a group is loaded on use, so that `sallyport version` answers at once. */
+/** All groups of commands. The code of a group is loaded on use, so that `sallyport version` starts fast. */
 import type { GroupEntry } from './command.ts';
 
 export const GROUPS: readonly GroupEntry[] = [

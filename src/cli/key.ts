@@ -10,7 +10,7 @@ import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { readFileOrInput } from './input.ts';
 import { recordCommand } from './open.ts';
 import type { Shown } from './output.ts';
-import { type Configured, listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
+import { type Configured, deleteCommand, listCommand, showCommand, updateCommand } from './resource.ts';
 
 const KEY: Configured<PgpKey, KeyBody> = {
   group: 'key',
@@ -61,7 +61,7 @@ export const keyCommands: CommandGroup = [
       });
     },
   }),
-  removeCommand(KEY, 'A key that a webhook uses cannot be removed.'),
+  deleteCommand(KEY, 'A key that a webhook uses cannot be deleted.'),
 ];
 
 /** Without the armor, which is long, unless programs read it. */

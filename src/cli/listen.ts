@@ -6,7 +6,7 @@ import { firstSignal } from './exit.ts';
 import { createAnswerer } from './listen/answer.ts';
 import { type Arrival, createInspector } from './listen/arrival.ts';
 import { defaultFolder, keptIdentity } from './listen/certificate.ts';
-import { readPlan, readVerification, type Verification } from './listen/options.ts';
+import { type ListenVerification, readPlan, readVerification } from './listen/options.ts';
 import type { Registration } from './listen/register.ts';
 import { answerText, arrivalJson, arrivalText, inColour, plain } from './listen/report.ts';
 import { listen, type Parts } from './listen/server.ts';
@@ -111,7 +111,7 @@ function readPatterns({ command, given, texts }: Invocation): readonly string[] 
 }
 
 /** The first secret and API key that the receiver accepts. */
-function credentialsOf({ secrets, apiKey }: Verification['verification']): { secret: string; apiKey: string } {
+function credentialsOf({ secrets, apiKey }: ListenVerification['verification']): { secret: string; apiKey: string } {
   const first = (value: string | readonly string[] | undefined): string | undefined =>
     typeof value === 'string' ? value : value?.[0];
   return { secret: first(secrets) ?? '', apiKey: first(apiKey) ?? randomBytes(16).toString('hex') };

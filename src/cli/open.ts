@@ -80,7 +80,7 @@ export async function withData(
 }
 
 /** The address of the server, for links. Throws `CommandError` if the settings do not tell it. */
-export function addressOf(config: Config): string {
+export function serverAddress(config: Config): string {
   if (config.publicUrl === null && config.port === 0) {
     throw new CommandError('--public-url is required, or --port with the port of the server');
   }

@@ -41,11 +41,11 @@ export function tableText(rows: readonly Shown[], columns: readonly string[]): s
 /** Names and replies come from outside, so control characters are escaped. */
 function cell(value: unknown): string {
   if (value === null || value === undefined) return '-';
-  if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return printable(value.join(' '));
-  return printable(typeof value === 'string' ? value : JSON.stringify(value));
+  if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return escapeControls(value.join(' '));
+  return escapeControls(typeof value === 'string' ? value : JSON.stringify(value));
 }
 
-export function printable(text: string): string {
+export function escapeControls(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
     const code = character.codePointAt(0) ?? 0;
     return `\\u{${code.toString(16)}}`;

@@ -10,7 +10,7 @@ import { CommandError, UsageError } from './errors.ts';
 import { readJsonObject } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { printRecord, recordText, type Shown, tableText } from './output.ts';
-import { type Configured, listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
+import { type Configured, deleteCommand, listCommand, showCommand, updateCommand } from './resource.ts';
 
 const HOW_PATHS_MATCH =
   'In a path, {name} matches one segment, and {name*} at the end matches the rest. The longest literal match wins.';
@@ -66,7 +66,7 @@ export const productCommands: CommandGroup = [
     },
   },
   updateCommand(PRODUCT, { options: OPTIONS, read: async (invocation) => readOptions(invocation) }),
-  removeCommand(PRODUCT, 'A product with a scope that an application has cannot be removed.'),
+  deleteCommand(PRODUCT, 'A product with a scope that an application has cannot be deleted.'),
   checkCommand(),
 ];
 

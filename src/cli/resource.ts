@@ -1,4 +1,4 @@
-/** The commands of every configured resource: list, show, update by merge patch, and remove. */
+/** The commands of every configured resource: list, show, update by merge patch, and delete. */
 
 import type { SettingName } from '../config/names.ts';
 import { type Acting, COMMAND_LINE } from '../domain/acting.ts';
@@ -141,15 +141,15 @@ function refuseNoChange({ command, text }: Invocation, options: readonly string[
   throw new UsageError(`Use one of ${options.map((option) => `--${option}`).join(', ')}`, command.name);
 }
 
-export function removeCommand<T extends { readonly id: string }, Body>(
+export function deleteCommand<T extends { readonly id: string }, Body>(
   configured: Configured<T, Body>,
   explanation: string,
 ): Command {
   const { group, operand, administration, example } = configured;
   return {
-    name: `${group} remove`,
-    summary: `Remove ${withArticle(titleOf(group))}`,
-    examples: [`sallyport ${group} remove ${example.name}`],
+    name: `${group} delete`,
+    summary: `Delete ${withArticle(titleOf(group))}`,
+    examples: [`sallyport ${group} delete ${example.name}`],
     explanation,
     operands: [operand],
     options: IF_MATCH,
@@ -171,7 +171,10 @@ function idOf<T extends { readonly id: string }, Body>(
   return recordId(configured, composed, invocation.operand(configured.operand.name));
 }
 
-/** The id of the record that is given by its id or one of its names, among those that a list with the filter has. Throws `CommandError` if none has the name, or several have it. */
+/**
+ * The id of the resource with the given id or name. `among` filters the list that is searched for a name. Throws `CommandError` if none has
+ * the name, or several have it.
+ */
 export async function recordId<T extends { readonly id: string }, Body>(
   { group, path, administration, names }: Pick<Configured<T, Body>, 'group' | 'path' | 'administration' | 'names'>,
   composed: Composed,

@@ -22,7 +22,7 @@ export const serveCommands: CommandGroup = [
       'sallyport serve',
       'sallyport serve --data /var/lib/sallyport --host 0.0.0.0 --public-url https://api.example.com',
     ],
-    explanation: `Sets up an empty data folder as sallyport init does. SIGTERM or SIGINT stops the service after the requests in progress,\nwhich have ${DRAIN_MS / 1000} s; a second SIGINT stops it at once. SIGHUP reloads the TLS certificate and its key for new connections.\nWith --json, one line of JSON has the address and the credentials of a first start.`,
+    explanation: `Sets up an empty data folder as sallyport init does. SIGTERM or SIGINT stops the service after the requests in progress,\nwhich have ${DRAIN_MS / 1000} s; a second SIGINT stops it immediately. SIGHUP reloads the TLS certificate and its key for new connections.\nWith --json, one line of JSON has the address and the credentials of a first start.`,
     settings: SETTING_NAMES,
     json: true,
     run: async (invocation) => {
@@ -72,7 +72,7 @@ async function logOf({ terminal, text }: Invocation, { logLevel }: Config): Prom
   return createLog(isSet ? logLevel : 'warn', humanLog(standardError));
 }
 
-/** Lets requests under way be answered for a moment, and returns the error that is the last line of the log. */
+/** Waits a moment for the replies to current requests, and returns the error that is the last line of the log. */
 async function stoppedBy(cause: Error, { stop }: Pick<Sallyport, 'stop'>): Promise<CommandError> {
   const patience = new Promise<void>((resolve) => setTimeout(resolve, WRITER_END_STOP_MS).unref());
   await Promise.race([stop().catch(() => {}), patience]);

@@ -10,8 +10,8 @@ import { definedFields } from '../kernel/validation.ts';
 import type { CommandGroup, Invocation, Operand } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { UsageError } from './errors.ts';
-import { ADDRESS_SETTINGS, addressOf, configBesideServer, recordCommand } from './open.ts';
-import { type Configured, listCommand, recordId, removeCommand, showCommand, updateCommand } from './resource.ts';
+import { ADDRESS_SETTINGS, configBesideServer, recordCommand, serverAddress } from './open.ts';
+import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
 
 const NAMED: Operand = { name: 'user', description: 'The id or user name of the user' };
 const DEFAULT_ROLE = 'service';
@@ -86,7 +86,7 @@ export const userCommands: CommandGroup = [
     settings: ADDRESS_SETTINGS,
     run: async (composed, invocation) => {
       const { services } = composed;
-      const address = addressOf(await configBesideServer(invocation));
+      const address = serverAddress(await configBesideServer(invocation));
       const id = await recordId(USER, composed, invocation.operand('user'));
       const { token, expiresAt } = await services.invitations.invite(id, COMMAND_LINE);
       return {
@@ -95,9 +95,9 @@ export const userCommands: CommandGroup = [
       };
     },
   }),
-  removeCommand(
+  deleteCommand(
     USER,
-    'A user that an application acts as cannot be removed. To disable a user instead, see sallyport help user update.',
+    'A user that an application acts as cannot be deleted. To disable a user instead, see sallyport help user update.',
   ),
 ];
 

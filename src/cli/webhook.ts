@@ -17,7 +17,7 @@ import { ENDPOINT } from './endpoint.ts';
 import { CommandError, UsageError } from './errors.ts';
 import { readJsonObject } from './input.ts';
 import { OUTBOUND_SETTINGS, recordCommand } from './open.ts';
-import { type Configured, listCommand, recordId, removeCommand, showCommand, updateCommand } from './resource.ts';
+import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
 
 const ID: Operand = { name: 'webhook', description: 'Its id or name' };
 
@@ -47,7 +47,8 @@ export const webhookCommands: CommandGroup = [
       name: { value: '<name>', required: true, description: 'A name for people' },
       mode: {
         value: '<push|pull>',
-        description: 'Send to an endpoint, or let a reader fetch and acknowledge; pull starts at once (default: push)',
+        description:
+          'Send to an endpoint, or let a reader fetch and acknowledge; pull starts immediately (default: push)',
       },
       endpoint: { value: '<id or name>', description: 'The endpoint to send to; required unless the mode is pull' },
       event: { value: '<type>', many: true, required: true, description: 'An event type, <category>.* or *' },
@@ -59,7 +60,7 @@ export const webhookCommands: CommandGroup = [
       header: { value: '<name: value>', many: true, description: 'A custom header, such as "x-tenant: 17"' },
       ordered: { description: 'Send a batch only after the previous one is delivered or dead' },
       'standard-webhooks': { description: 'Also sign as Standard Webhooks' },
-      start: { description: 'Start it at once' },
+      start: { description: 'Start it immediately' },
       fields: { value: '<json|@file|->', description: 'Other fields as a JSON object' },
     },
     check: ({ text, command }) => {
@@ -172,7 +173,7 @@ export const webhookCommands: CommandGroup = [
     },
   }),
   ...recordsCommands(),
-  removeCommand(WEBHOOK, 'Also removes its records and their attempts, including records that are not delivered yet.'),
+  deleteCommand(WEBHOOK, 'Also deletes its records and their attempts, including records that are not delivered yet.'),
 ];
 
 /** Errors that may be caused by the settings of the sender. */

@@ -22,7 +22,7 @@ import {
 
 export type { Config } from './names.ts';
 
-/** An invalid setting. The message names its variable or flag and says what is allowed, without secrets. */
+/** An invalid setting. The message names its variable or flag and the allowed values, without secrets. */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError';
 }
@@ -71,8 +71,8 @@ export function readConfig(env: Environment, flags: Environment = {}): Config {
 
 function refuseHalfTls(config: Config): void {
   if ((config.tlsCertFile === null) !== (config.tlsKeyFile === null)) {
-    const [alone, missing] = config.tlsKeyFile === null ? CERTIFICATE_ALONE : KEY_ALONE;
-    throw new ConfigurationError(`${alone} is set without ${missing}: TLS needs both`);
+    const [present, missing] = config.tlsKeyFile === null ? CERTIFICATE_ALONE : KEY_ALONE;
+    throw new ConfigurationError(`${present} is set without ${missing}: TLS needs both`);
   }
 }
 

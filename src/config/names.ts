@@ -7,7 +7,7 @@ import type { Secret } from '../kernel/secret.ts';
 import type { Cidr } from '../outbound/ip-address.ts';
 
 export type Config = {
-  /** The folder of all data, or with `databaseUrl` of the master key alone; absolute. */
+  /** The folder of all data, or with `databaseUrl` only of the master key; absolute. */
   readonly dataDir: string;
   readonly host: string;
   /** 0: any free port. */

@@ -62,8 +62,8 @@ export function readCidrs(text: string): Reading<readonly Cidr[]> {
 }
 
 /**
- * Origins, separated by commas or spaces. May be empty. Plain HTTP is for the loopback address alone: over it anybody on the way could
- * change the page around the portal.
+ * Origins, separated by commas or spaces. May be empty. Plain HTTP is only for the loopback address: over a network, anybody on the way
+ * could change the page around the portal.
  */
 export function readFrameAncestors(text: string): Reading<readonly string[]> {
   const origins: string[] = [];

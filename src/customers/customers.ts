@@ -63,7 +63,10 @@ const customerInput = z
     }),
     limits: limitsInput.default(DEFAULTS),
   })
-  .meta({ id: 'CustomerInput', description: 'Whoever you serve: the owner of endpoints, webhooks and applications.' });
+  .meta({
+    id: 'CustomerInput',
+    description: 'A customer that you serve: the owner of endpoints, webhooks and applications.',
+  });
 export type CustomerBody = BodyOf<typeof customerInput>;
 type CustomerInput = z.output<typeof customerInput>;
 
@@ -81,7 +84,10 @@ export const customerView = z
     createdAt: instant,
     updatedAt: instant,
   })
-  .meta({ id: 'Customer', description: 'Whoever you serve: the owner of endpoints, webhooks and applications.' });
+  .meta({
+    id: 'Customer',
+    description: 'A customer that you serve: the owner of endpoints, webhooks and applications.',
+  });
 export type CustomerView = z.infer<typeof customerView>;
 export const customerReader = inputReader(customerInput, customerView);
 

@@ -1,4 +1,4 @@
-/** Portal links (contract §8): the operator makes one, and whoever opens it first gets a session in the customer's portal. */
+/** Portal links (contract §8): the operator makes one, and the first person who opens it gets a session in the customer's portal. */
 import { z } from 'zod';
 import { requireRightsOfLink } from '../access/containment.ts';
 import type { NewSession, Visitor } from '../access/sessions.ts';
@@ -60,12 +60,12 @@ type PortalLinkInput = z.output<typeof portalLinkInput>;
 
 export const portalLinkView = z
   .object({
-    url: z.string().meta({ description: 'Good once. Whoever opens it acts for the customer.' }),
+    url: z.string().meta({ description: 'Works once. Anyone who opens it acts for the customer.' }),
     expiresAt: instant,
   })
   .meta({ id: 'PortalLink', description: "A link that opens the customer's portal once." });
 
-/** The token is never shown again. Whoever has it can act for the customer. */
+/** The token is never shown again. Anyone who has it can act for the customer. */
 export type NewPortalLink = { readonly token: string; readonly expiresAt: number };
 
 export type PortalLinks = {
@@ -81,7 +81,9 @@ export type PortalLinks = {
   ): Promise<NewPortalLink>;
   /** The link, if it can be opened. */
   find(token: string): Promise<PortalLink | null>;
-  /** Begins the session of a link. Null if it was used, has expired, or its customer is inactive. Of several calls at once, one succeeds. */
+  /**
+   * Begins the session of a link. Null if it was used, has expired, or its customer is inactive. Of several concurrent calls, one succeeds.
+   */
   open(token: string, visitor: Visitor): Promise<NewSession | null>;
 };
 

@@ -46,9 +46,9 @@ export const listedUsageView = z
 export type ListedUsageView = z.infer<typeof listedUsageView>;
 
 /** Both days are part of it. */
-export type Period = { readonly since: string; readonly until: string };
+export type UsagePeriod = { readonly since: string; readonly until: string };
 
-export type UsageQuery = Period & {
+export type UsageQuery = UsagePeriod & {
   /** A row for each day, or the sum of the period. */
   readonly by: 'day' | 'customer';
   /** Of this customer; null: of all. */
@@ -59,7 +59,7 @@ type UsagePage = { readonly items: readonly ListedUsageView[]; readonly nextCurs
 
 export type UsageReads = {
   /** Throws 404 for an unknown customer. Also takes `externalId:…`. */
-  ofCustomer(customer: string, period: Period): Promise<CustomerUsageView>;
+  ofCustomer(customer: string, period: UsagePeriod): Promise<CustomerUsageView>;
   /** Days with usage, or sums, by customer. The usage of deleted customers is among them. Throws 404 for an unknown customer. */
   list(query: UsageQuery, page: { readonly cursor: string | null; readonly limit: number }): Promise<UsagePage>;
   /** The same as CSV, whole. Throws 400 if it has more than `USAGE_CSV_ROWS_MAX` rows. */
@@ -156,14 +156,14 @@ export function createUsageReads({ store, customers }: Dependencies): UsageReads
 
 const CSV_COLUMNS = ['since', 'until', 'customerId', 'customerExternalId', 'customerName', ...USAGE_COUNTS];
 
-function csvValues(row: ListedUsageView, { since, until }: Period): CsvValue[] {
+function csvValues(row: ListedUsageView, { since, until }: UsagePeriod): CsvValue[] {
   const { day: only, customerId, customerExternalId, customerName } = row;
   const period = [only ?? since, only ?? until];
   return [...period, customerId, customerExternalId, customerName, ...USAGE_COUNTS.map((name) => row[name])];
 }
 
 /** The name of a CSV file. */
-export function usageFileName({ since, until }: Period): string {
+export function usageFileName({ since, until }: UsagePeriod): string {
   return `usage-${since}-${until}.csv`;
 }
 
@@ -197,7 +197,7 @@ function sumOf(items: readonly Usage[]): Usage {
   return total;
 }
 
-function daysOf({ since, until }: Period): string[] {
+function daysOf({ since, until }: UsagePeriod): string[] {
   const days: string[] = [];
   for (let at = Date.parse(since); at <= Date.parse(until); at += DAY_MS) days.push(dayOf(at));
   return days;
@@ -207,7 +207,7 @@ const NOT_A_DAY = 'must be a day, as 2026-11-21';
 const isDay = (text: string): boolean => z.iso.date().safeParse(text).success;
 
 /** The period that a query asks for; by default the last 30 days. Throws 400. */
-export function readUsagePeriod(query: URLSearchParams, now: number): Period {
+export function readUsagePeriod(query: URLSearchParams, now: number): UsagePeriod {
   const [askedSince, askedUntil] = [query.get('since'), query.get('until')];
   if (askedSince !== null && !isDay(askedSince)) throw refuseField('since', NOT_A_DAY);
   if (askedUntil !== null && !isDay(askedUntil)) throw refuseField('until', NOT_A_DAY);

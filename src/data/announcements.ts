@@ -1,6 +1,6 @@
 /**
  * Files in the data folder by which its server and the commands beside it find each other. Only a user who may write into the folder can
- * make them. Whoever made one refreshes it, so that it ends soon after its process was killed.
+ * make them. The process that made one refreshes it, so that it ends soon after its process was killed.
  *
  * A receiver for development announces its certificate: the server then sends to `https://localhost:<port>` and trusts it there. A server
  * announces its settings: commands then send as the server does, whatever their own environment says.
@@ -52,7 +52,7 @@ export function besideServer(config: Config, now: number): Config {
   const { masterKeyFile, sealed } = JSON.parse(text) as AnnouncedServer;
   const withKey = withSettings(config, { masterKeyFile });
   const verdict = readMasterKey(masterKeyPath(withKey));
-  // Opening the folder reports what is wrong with the key.
+  // Opening the folder reports the problem with the key.
   if (!verdict.ok) return withKey;
   try {
     const settings = createVault(verdict.key, randomBytes).unseal(Buffer.from(sealed, 'base64'), SEALED_AS);

@@ -32,9 +32,9 @@ export type BackupVerdict =
 const MASTER_KEY = 'backup_master_key';
 
 /**
- * Writes a snapshot of the database to `path`, replaces an existing file, and checks the copy before it gets its name. Others may write
- * meanwhile. `masterKey` is added to the backup unless null, and `key` authenticates its manifest. A backup that root makes belongs to
- * root.
+ * Writes a snapshot of the database to `path`, replaces an existing file, and checks the copy before it gets its name. Other processes
+ * may write during the copy. `masterKey` is added to the backup unless null, and `key` authenticates its manifest. A backup that root makes
+ * belongs to root.
  */
 export function writeBackup(
   from: SqliteDatabase,

@@ -67,7 +67,7 @@ export type Opening = {
 export const FIRST_START_FILE = 'first-start';
 
 /**
- * Opens the data folder of `config`. `exclusive` is for the one server of a folder: takes the lock, creates what is missing, installs the
+ * Opens the data folder of `config`. `exclusive` is for the one server of a folder: takes the lock, creates missing files, installs the
  * built-in products and event types, and migrates an older database after copying it. Without `exclusive` the folder must have had its
  * first start. Throws `DataFolderError`.
  *

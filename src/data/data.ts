@@ -24,7 +24,7 @@ export type Data = {
   close(): Promise<void>;
 };
 
-/** Adds to what was opened whether the first start is still to be finished. */
+/** Adds to the opened data whether the first start is still to be finished. */
 export async function withFirstStart<Opened extends Omit<Data, 'firstStart'>>(
   opened: Opened,
 ): Promise<Opened & Pick<Data, 'firstStart'>> {
@@ -69,9 +69,9 @@ export type Signals = {
 };
 
 type StorageFiles = {
-  /** What is wrong if the files are no longer where they were opened; null if they are. */
+  /** The problem if the files are no longer where they were opened; null if they are. */
   problem(): DatabaseUnavailable | null;
-  /** Saves what was acknowledged if only the log is gone from its place. Resolves to whether it did. */
+  /** Saves the acknowledged writes if only the log is missing. Resolves to whether it did. */
   saveLog(): Promise<boolean>;
 };
 

@@ -26,8 +26,8 @@ const APPLICATION_NAME = 'administration';
 type FirstStart = Pick<Data, 'dataDir' | 'store' | 'clock' | 'ids' | 'random' | 'firstCredentials'>;
 
 /**
- * Creates what is missing and returns the credentials, the same ones until `firstCredentials.forget()`; null once they were shown. Processes
- * that start at the same time create everything once and return the same credentials.
+ * Creates the missing ones and returns the credentials, the same ones until `firstCredentials.forget()`; null once they were shown.
+ * Processes that start at the same time create everything once and return the same credentials.
  */
 export async function makeFirstCredentials(data: FirstStart): Promise<FirstCredentials | null> {
   const { firstCredentials, random } = data;
@@ -39,7 +39,7 @@ export async function makeFirstCredentials(data: FirstStart): Promise<FirstCrede
   };
   const pending = (await firstCredentials.get()) ?? (await firstCredentials.begin(drawn));
   if (pending === null) return null;
-  // Whoever has the credentials may have changed or deleted both: they must not come back.
+  // Someone who has the credentials may have changed or deleted both: they must not come back.
   if (!pending.made) {
     await makeAdministrator(data, pending);
     await makeApplication(data, pending);

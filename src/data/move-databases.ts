@@ -116,14 +116,14 @@ export async function moveFromPostgres({ config, acting, now, report }: MoveOpti
   }
 }
 
-/** A server must not use the folder meanwhile. */
+/** A server must not use the folder during the move. */
 function holdFolder(config: Config): FolderLock {
   const lock = lockFolder(config.dataDir);
   if (lock === null) throw new DataFolderError(`the data folder ${config.dataDir} is in use: stop the server first`);
   return lock;
 }
 
-/** Reads one state of the database, whatever commands write meanwhile. Changes nothing. */
+/** Reads one state of the database, even while commands write. Changes nothing. */
 function openSource(config: Config): SqliteDatabase {
   const path = databasePath(config);
   const db = openSqlite(path, { readOnly: true });

@@ -8,7 +8,7 @@ import type { Database, Row, SqlValue, Statement } from '../store/port/database.
 import { ConstraintViolation, StaleWrite } from '../store/port/errors.ts';
 import { auditStatement } from '../store/shared/audit.ts';
 
-/** A table and its primary key. Tables come after those that they refer to. */
+/** A table and its primary key. A table comes after the tables that it refers to. */
 type KeyedTable = {
   readonly name: string;
   readonly key: readonly string[];
@@ -94,7 +94,7 @@ const FORGET = 'DELETE FROM setting WHERE name = @name AND value = @before';
 const CHUNK_BYTES = 4 * 1024 * 1024;
 const CHUNK_ROWS_FIRST = 100;
 const CHUNK_ROWS_MAX = 5000;
-/** All employees at once. */
+/** All employees in one chunk. */
 const ALL_ROWS = 100_000_000;
 const SHA256_BYTES = 32;
 

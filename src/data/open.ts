@@ -6,7 +6,7 @@ import type { Data } from './data.ts';
 import { databasePath, type Opening, openFolder, requireDatabase } from './data-folder.ts';
 
 /**
- * Opens the data. `exclusive` is for a process that serves: it creates what is missing. Without it the data must have had its first start.
+ * Opens the data. `exclusive` is for a process that serves: it creates missing data. Without it the data must have had its first start.
  * Throws `DataFolderError`.
  */
 export async function openData(config: Config, opening: Omit<Opening, 'history'>): Promise<Data> {
@@ -15,7 +15,7 @@ export async function openData(config: Config, opening: Omit<Opening, 'history'>
   return openDatabase(config, opening);
 }
 
-/** Opens the database for reading alone, without the master key. Throws `DataFolderError`. */
+/** Opens the database only for reading, without the master key. Throws `DataFolderError`. */
 export async function openToRead(config: Config): Promise<Database> {
   if (config.databaseUrl === null) {
     requireDatabase(config);

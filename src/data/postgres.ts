@@ -1,5 +1,5 @@
 /**
- * Opens a PostgreSQL database that any number of instances use. The data folder then holds the master key alone. If the database cannot be
+ * Opens a PostgreSQL database that any number of instances use. The data folder then holds only the master key. If the database cannot be
  * used, the error says why and what to do.
  */
 import { rmSync } from 'node:fs';
@@ -36,7 +36,7 @@ import { MOVE_SETTING } from './move.ts';
 import { settleRotation } from './rotation.ts';
 
 type PostgresOpening = {
-  /** Creates what is missing: for a process that serves. */
+  /** Creates missing data: for a process that serves. */
   readonly exclusive: boolean;
   /** The default is the clock of the database. */
   readonly clock?: Clock | undefined;
@@ -44,7 +44,7 @@ type PostgresOpening = {
 };
 
 /**
- * Opens the database of `config`, whose URL is set. With `exclusive` it creates what is missing: schema, partitions, master key, built-in
+ * Opens the database of `config`, whose URL is set. With `exclusive` it creates the missing parts: schema, partitions, master key, built-in
  * products and event types. Of several instances that start at the same time, one creates each. Throws `DataFolderError`.
  */
 export async function openDatabase(
@@ -176,7 +176,7 @@ export async function refuseUnfinishedMove(config: Config, db: PostgresDatabase)
   if (row === undefined) return;
   throw unusable(
     config,
-    'it holds an unfinished move: run the same sallyport move again, which goes on, or drop the database and create it anew',
+    'it holds an unfinished move: run the same sallyport move again, which goes on, or drop the database and create it again',
   );
 }
 
@@ -347,7 +347,7 @@ function causeOf(error: Error): Error {
   return error instanceof DatabaseUnavailable && error.cause instanceof Error ? error.cause : error;
 }
 
-/** The server's function that lets a role into a database. It refuses with the code that also stands for tables. */
+/** The server's function that lets a role into a database. It refuses with the code that PostgreSQL also uses for tables. */
 const CONNECTING = 'CheckMyDatabase';
 const ADVICE_CONNECTING = 'GRANT CONNECT ON DATABASE to the role, or correct the role in the URL';
 

@@ -1,4 +1,4 @@
-/** Restores a backup as the database of a data folder. No other process may use the folder meanwhile. */
+/** Restores a backup as the database of a data folder. No other process may use the folder during the restore. */
 import { linkSync, rmSync, statSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
 import type { AuditEntry } from '../domain/audit.ts';

@@ -19,14 +19,14 @@ import { keyErrorCode } from '../wire/pgp.ts';
 export type BodyRequest = Omit<EnvelopeToEncode, 'records'> & Omit<PayloadEncoding, 'now'>;
 
 /** `headers`: encoding, hash and `date`. */
-export type Body = {
+export type DeliveryBody = {
   readonly ok: true;
   readonly bytes: Uint8Array;
   readonly headers: Readonly<Record<string, string>> & ContentHeaders;
 };
 
 /** If encryption fails, the attempt fails: nothing is sent in clear instead. */
-export type BodyOrFailure = Body | Failure;
+export type BodyOrFailure = DeliveryBody | Failure;
 
 /**
  * The body of a batch: of its records from `firstOffset` to `lastOffset`, both included. `parsed`: their JSON is parsed first. To parse
@@ -79,7 +79,7 @@ export async function makeBody(request: BodyRequest, records: readonly EnvelopeR
   }
 }
 
-/** Reads the records now, not at the claim: data erased since is not sent, and memory holds only the requests under way. */
+/** Reads the records now, not at the claim: data erased since is not sent, and memory holds only the current requests. */
 export async function makeBatchBody(request: BatchBodyRequest, read: ReadRecords): Promise<BatchBody> {
   const all = await readAll(request, read);
   if ('unreadable' in all) return all;

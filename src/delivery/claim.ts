@@ -7,11 +7,11 @@ import type { Batch, Claim, Claimed, DeliveryTarget, NextLook, Room } from '../d
 import type { Progress, WebhookConfiguration } from '../domain/webhook.ts';
 import {
   isRunnable,
-  SESSION_MS,
   type StopReason,
   serviceStopEntry,
   stateChange,
   stoppedProgress,
+  WEBHOOK_SESSION_MS,
 } from '../domain/webhook-states.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { FULL_PAUSE_MS, LEASE_MARGIN_MS, OAUTH_TIMEOUT_MS, WAITING_READ_MAX } from '../kernel/limits/delivery.ts';
@@ -20,7 +20,7 @@ import type { Log } from '../kernel/log.ts';
 import { NEVER, type WaitingRecord } from '../store/port/dispatch.ts';
 import { StaleWrite } from '../store/port/errors.ts';
 import type { Store } from '../store/port/store.ts';
-import { AT_ONCE, isSequential, recordsOf, type Scheduler, whenSettled } from './scheduler.ts';
+import { isSequential, LOOK_NOW, recordsOf, type Scheduler, whenSettled } from './scheduler.ts';
 
 /** A claim to write, and the jobs that are under a lease once it is written. */
 export type PlannedClaim = Claimed & { readonly claim: Claim };
@@ -67,7 +67,7 @@ export async function planClaim(
   const { webhookNumber } = progress;
   const { retries, fresh, next } = await selectWork(store, ids, target, room);
   const { heartbeatAt: silentUntil, renewAt } = idleAt(webhook, progress);
-  // A webhook with work under way is not silent; its outcome wakes it.
+  // A webhook with work in progress is not silent; its outcome wakes it.
   const heartbeatAt = room.claimed > 0 ? NEVER : silentUntil;
   const isEmpty = retries.length + fresh.length === 0;
   const isHeartbeat = isEmpty && room.batches > 0 && heartbeatAt <= now;
@@ -86,7 +86,7 @@ export async function planClaim(
     cursorBefore: progress.cursorOffset,
     cursorAfter: (fresh.at(-1)?.lastOffset ?? progress.cursorOffset - 1) + 1,
     notBefore: notBefore(next),
-    idleAt: isHeartbeat ? leaseExpiresAt : Math.min(heartbeatAt, session.at + SESSION_MS),
+    idleAt: isHeartbeat ? leaseExpiresAt : Math.min(heartbeatAt, session.at + WEBHOOK_SESSION_MS),
     session,
     settingsVersion: progress.settingsVersion,
   };
@@ -107,7 +107,7 @@ export function stopReason({ endpoint, key, webhook }: DeliveryTarget, now: numb
 type Work = { readonly retries: readonly Batch[]; readonly fresh: readonly Batch[]; readonly next: NextLook };
 
 function notBefore(next: NextLook): number {
-  if (next.kind === 'at once') return 0;
+  if (next.kind === 'now') return 0;
   return next.kind === 'not before' ? next.at : next.atLatest;
 }
 
@@ -132,10 +132,10 @@ async function selectWork(store: Store, ids: Ids, target: DeliveryTarget, room: 
   const retries = withinAllowance(others.slice(0, most), room.records);
   const free = batches - retries.length;
   if (free === 0) return { retries, fresh: [], next: whenSettled(now) };
-  if (retries.length === most) return { retries, fresh: [], next: AT_ONCE };
+  if (retries.length === most) return { retries, fresh: [], next: LOOK_NOW };
   const records = room.records - recordCount(retries);
   const { fresh, next } = await newWork(store, ids, target, { ...room, batches: free, records });
-  // Such a batch stays due until it is settled, so looking again at once would spin.
+  // Such a batch stays due until it is settled, so looking again immediately would spin.
   const isHeldHere = due.length > others.length;
   return { retries, fresh, next: isHeldHere ? { kind: 'not before', at: now + FULL_PAUSE_MS } : next };
 }
@@ -145,7 +145,7 @@ async function newWork(store: Store, ids: Ids, target: DeliveryTarget, room: Roo
   const { batches: maxBatches, records: recordsAllowed, now } = room;
   const { maxBatchRecords: maxRecords, progress } = target.webhook;
   const { webhookNumber, cursorOffset, nextOffset } = progress;
-  if (cursorOffset >= nextOffset || recordsAllowed <= 0) return { retries: [], fresh: [], next: AT_ONCE };
+  if (cursorOffset >= nextOffset || recordsAllowed <= 0) return { retries: [], fresh: [], next: LOOK_NOW };
   const batchesRead = Math.min(maxBatches, batchesReadAtOnce(target.webhook));
   const waiting = await store.dispatch.waiting(webhookNumber, cursorOffset, batchesRead * maxRecords);
   const fresh = cutBatches(waiting, { maxRecords, maxBatches: batchesRead, recordsAllowed }).map((stretch) => ({
@@ -155,7 +155,7 @@ async function newWork(store: Store, ids: Ids, target: DeliveryTarget, room: Roo
     attemptNumber: 1,
     contentRefusals: 0,
   }));
-  return { retries: [], fresh, next: fresh.length === maxBatches ? whenSettled(now) : AT_ONCE };
+  return { retries: [], fresh, next: fresh.length === maxBatches ? whenSettled(now) : LOOK_NOW };
 }
 
 function batchesReadAtOnce({ maxBatchRecords }: Pick<WebhookConfiguration, 'maxBatchRecords'>): number {
@@ -196,13 +196,13 @@ export function idleAt(
   const silentSince = progress.sentAt ?? progress.stateAt;
   return {
     heartbeatAt: heartbeatSeconds === 0 ? NEVER : silentSince + heartbeatSeconds * 1000,
-    renewAt: (progress.sessionAt ?? progress.stateAt) + SESSION_MS,
+    renewAt: (progress.sessionAt ?? progress.stateAt) + WEBHOOK_SESSION_MS,
   };
 }
 
 /**
- * Cuts waiting records into batches of at most `maxRecords` and 1 MiB each, `recordsAllowed` in all. A larger record travels alone. (The
- * data of one event is at most 256 KiB, so that does not happen to events that were checked when published.)
+ * Cuts waiting records into batches of at most `maxRecords` and 1 MiB each, `recordsAllowed` in all. A larger record gets a batch of its
+ * own. (The data of one event is at most 256 KiB, so that does not happen to events that were checked when published.)
  */
 export function cutBatches(
   waiting: readonly WaitingRecord[],

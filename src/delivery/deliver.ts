@@ -1,7 +1,7 @@
 /** Delivers jobs: reads the current settings and the records of each, makes its body, sends it, and reports the result. */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Batch, DeliveryTarget, Job, LogRecord, Result, Sent } from '../domain/batch.ts';
+import type { Batch, DeliveryTarget, EndedAttempt, Job, JobResult, LogRecord } from '../domain/batch.ts';
 import { failure } from '../domain/outcome.ts';
 import { isRunnable } from '../domain/webhook-states.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
@@ -32,12 +32,12 @@ import type { LargeBodies } from './large-bodies.ts';
 import type { Scheduler } from './scheduler.ts';
 import type { Send } from './send.ts';
 
-export type Deliveries = {
+type Deliveries = {
   /** Never throws. */
-  readonly deliver: (job: Job) => Promise<Result>;
+  readonly deliver: (job: Job) => Promise<JobResult>;
   /** Ends every attempt that carries records about the subject, or is about to: its batch goes out again without them. */
   readonly recall: (subject: string) => void;
-  /** Webhooks with attempts under way. */
+  /** Webhooks with attempts in progress. */
   readonly busyWebhooks: () => readonly number[];
   /** Ends every attempt of a stopped webhook. It is recorded, but does not count. */
   readonly endWebhook: (webhookNumber: number) => void;
@@ -64,17 +64,17 @@ type Context = Dependencies & { readonly budget: YieldBudget };
 /** A job on its way, until `end`. */
 type Delivery = {
   readonly job: Job;
-  /** About how many bytes of a turn it takes. */
+  /** Its approximate share of a turn, in bytes. */
   readonly bytes: number;
   readonly ending: Cancellation;
   /** Subjects that were recalled since it began. */
   readonly recalled: string[];
   /** The subjects of its body, once that is made. */
   subjects: readonly string[];
-  readonly end: (result: Result) => void;
+  readonly end: (result: JobResult) => void;
 };
 
-/** A delivery that is to be sent, with what was read for it. */
+/** A delivery to send, with the data that was read for it. */
 type Ready = {
   readonly delivery: Delivery;
   readonly bytes: number;
@@ -84,7 +84,7 @@ type Ready = {
   readonly records: Promise<LogRecord[]> | null;
 };
 
-const RELEASED: Result = { kind: 'release' };
+const RELEASED: JobResult = { kind: 'release' };
 
 export function createDeliver(dependencies: Dependencies): Deliveries {
   const { store, answeredRequests } = dependencies;
@@ -145,14 +145,14 @@ async function prepare(context: Context, delivery: Delivery, reading: Reading): 
   const { clock, ids, log, scheduler, maySend } = context;
   const { job, ending, end } = delivery;
   const { batch, webhookNumber } = job;
-  // Before the reads: an attempt that started after an erasure did not carry what was erased.
+  // Take the time before reading, so that an attempt dated after an erasure cannot carry erased data.
   const now = clock();
   try {
     if (ending.reason !== null || !maySend()) {
       end(RELEASED);
       return null;
     }
-    // At once, so that both reads share a round trip to PostgreSQL.
+    // Together, so that both reads share a round trip to PostgreSQL.
     const records = batch === null || isLarge(batch) ? null : reading.records(batch);
     const target = await reading.target(webhookNumber);
     if (target === null || !mayBeSent(job, target, now)) {
@@ -176,7 +176,7 @@ async function makeAndSend(context: Context, { delivery, target, request, record
   const { job, ending, recalled, end } = delivery;
   const { webhookNumber, batch } = job;
   const { now } = request;
-  // It may have waited for some turns, and the process may have been paused meanwhile.
+  // It may have waited for some turns, and the process may have been paused.
   if (ending.reason !== null || !maySend()) return end(RELEASED);
   const body = await makeBodyOf(context, batch, request, records);
   if (body === 'erased') return end({ kind: 'discarded' });
@@ -209,7 +209,7 @@ async function makeBodyOf(
   const ofBatch = { ...request, webhookNumber, firstOffset, lastOffset, parsed };
   if (records !== null) return makeBatchBody(ofBatch, () => records);
   const body = await makeLargeBody(ofBatch);
-  // Several may be ready at once, and writing one to its connection is heavy too.
+  // Several may be ready at the same time, and writing one to its connection is heavy too.
   return heavyTurns(request.owner, async () => {
     await yieldToCalls(budget);
     return body;
@@ -235,7 +235,7 @@ function isLarge({ bytes }: Batch): boolean {
 
 /**
  * Memory from a thread counts towards the event loop's heap, and V8 collects all of that after every few dozen megabytes: 10 to 20 ms in
- * which no request is answered. Freed at once, it does not count. The body cannot be read after this.
+ * which no request is answered. Memory that is freed immediately does not count. The body cannot be read after this.
  */
 function freeMemory(body: BodyOrFailure): void {
   if (body.ok) ownMemory(body.bytes)?.transfer(0);
@@ -252,7 +252,7 @@ function mayBeSent(job: Job, target: DeliveryTarget, now: number): boolean {
 }
 
 /** A fault of the service is recorded as an attempt, so that an operator who looks for a missing delivery finds the reason. */
-function brokenOff(error: unknown, startedAt: number): Sent {
+function brokenOff(error: unknown, startedAt: number): EndedAttempt {
   const reason = error instanceof Error ? error.message : 'unknown';
   return {
     startedAt,
@@ -263,7 +263,7 @@ function brokenOff(error: unknown, startedAt: number): Sent {
 }
 
 /** The service is stopping, the webhook was stopped, or a record in the request was erased. */
-function isCutOff({ outcome }: Sent, ending: Cancellation): boolean {
+function isCutOff({ outcome }: EndedAttempt, ending: Cancellation): boolean {
   return ending.reason !== null && !outcome.ok && outcome.errorClass === 'internal';
 }
 
@@ -291,20 +291,20 @@ function createReading({ dispatch }: Store): Reading {
   };
 }
 
-/** About how many bytes of a turn it takes. */
+/** Its approximate share of a turn, in bytes. */
 type Sized = { readonly bytes: number };
 
 type SendTurnsOptions<Job extends Sized, Ready extends Sized> = {
   readonly budget: YieldBudget;
   readonly turns: Turns;
-  /** Reads what the jobs need, all at once. Returns those that are to be sent, in order. Never rejects. */
+  /** Reads the data of all jobs together. Returns the ones to send, in order. Never rejects. */
   prepare(jobs: readonly Job[]): Promise<readonly Ready[]>;
   send(ready: Ready): void;
 };
 
 /**
  * Sends jobs in turns of the event loop, a bounded number of bytes in each, so that requests and responses never wait long. A turn that
- * follows a full one waits in `turns` with other heavy work. Jobs are prepared for several turns at once, because reads take PostgreSQL
+ * follows a full one waits in `turns` with other heavy work. Jobs are prepared for several turns together, because reads take PostgreSQL
  * about as long for many as for one. A job is never divided, so a turn may exceed its budget by one job. Returns the function that adds a
  * job after those added before.
  */

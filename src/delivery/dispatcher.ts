@@ -37,11 +37,11 @@ import { createOutcomeQueue, createSettlementWriter, type ObserveOutcome } from 
 
 export type Dispatcher = {
   start(): Promise<void>;
-  /** There may be work: looks at once instead of at the next poll. */
+  /** There may be work: looks immediately instead of at the next poll. */
   wake(): void;
   /** The subject is being erased: ends requests that carry events about it. Their batches go out again without these events. */
   recall(subject: string): void;
-  /** Claims nothing more and waits for requests under way, at most 10 s. Those that are not done by then are ended, and due again at once. */
+  /** Claims nothing more and waits for current requests, at most 10 s. Then it ends the others, which are due again immediately. */
   stop(): Promise<void>;
   /** Whether the loop has looked for work lately; false tells `/readyz` that it is stuck. */
   isAlive(): boolean;
@@ -55,7 +55,7 @@ export type DispatcherOptions = {
   readonly log: Log;
   readonly send: Send;
   readonly makeLargeBody: LargeBodies['make'];
-  /** This process among others on the same database; by default it is alone. */
+  /** This process among others on the same database; by default there is no other. */
   readonly membership?: Membership | null;
   /** A number in [0, 1), for the jitter of retries. */
   readonly jitter: () => number;
@@ -96,14 +96,14 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   const look = async (): Promise<{ again: boolean; nextAt: number | null }> => {
     await endStopped();
-    // Time alone frees slots too.
+    // The passing of time frees slots too.
     runNext();
     await checkClock();
     if (!maySend()) return { again: false, nextAt: null };
     for (const webhookNumber of [...unsure]) await releaseUnsure(webhookNumber);
     const due = await store.dispatch.dueWebhooks(clock(), WEBHOOKS_PER_ROUND);
     const again = due.length > 0;
-    // Several at once, because they share a commit; not all at once, because each reads the waiting records.
+    // Several together, because they share a commit; not all together, because each reads the waiting records.
     while (due.length > 0 && loop.isRunning()) await allOf(due.splice(0, CLAIMS_AT_ONCE).map(claim));
     return { again, nextAt: again ? null : await store.dispatch.nextWakeAt() };
   };
@@ -232,7 +232,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     },
     stop: async () => {
       const looked = loop.stop();
-      // At once: answers that arrive while the last look ends must not start what waits. That look may still claim.
+      // Immediately: answers that arrive while the last look ends must not start waiting jobs. That look may still claim.
       giveBack();
       await looked;
       giveBack();
@@ -250,7 +250,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   };
 }
 
-/** Waits for all, so that nothing is under way when it rejects. */
+/** Waits for all, so that nothing is in progress when it rejects. */
 async function allOf(works: readonly Promise<void>[]): Promise<void> {
   for (const outcome of await Promise.allSettled(works)) if (outcome.status === 'rejected') throw outcome.reason;
 }
@@ -271,7 +271,7 @@ function isHeldUp({ progress }: Webhook, now: number): boolean {
 /** Looks for work when it is woken, at the time that the last look returned, and at every poll; one look at a time. */
 export type Loop = {
   start(): void;
-  /** There may be work: looks at once, or once more after the current look. */
+  /** There may be work: looks immediately, or once more after the current look. */
   wake(): void;
   /** Resolves when the current look is over. */
   stop(): Promise<void>;
@@ -281,7 +281,7 @@ export type Loop = {
 };
 
 type LoopOptions = {
-  /** Looks once. Returns whether to look again at once, and otherwise the latest time of the next look. */
+  /** Looks once. Returns whether to look again immediately, and otherwise the latest time of the next look. */
   readonly look: () => Promise<{ readonly again: boolean; readonly nextAt: number | null }>;
   readonly clock: Clock;
   readonly log: Log;

@@ -26,7 +26,7 @@ export type LargeBodies = {
 
 export type LargeBodiesOptions = {
   readonly source: DatabaseSource;
-  /** Told of a thread that ended by itself or stopped answering. */
+  /** Told of a thread that ended unexpectedly or stopped answering. */
   readonly onFault: (error: Error) => void;
   /** Told once if the system does not let the thread lower its priority. */
   readonly onCannotGiveWay: (error: Error) => void;

@@ -1,13 +1,13 @@
 /**
- * Waits for records of webhooks' logs. All who wait share one look at the ends of their logs: at once after a publication by this process,
- * and now and then for those of other processes. Without anybody who waits there is no look.
+ * Waits for records of webhooks' logs. All waiting readers share one look at the ends of their logs: immediately after a publication by
+ * this process, and now and then for those of other processes. Without anybody who waits there is no look.
  */
 import { createFairQueue, type Owner } from '../kernel/fair-queue.ts';
 import {
+  RECORD_READERS_MAX,
   RECORDS_LOOK_EVERY_MS,
   RECORDS_LOOK_MS,
   RECORDS_LOOK_SHARE,
-  RECORDS_WAITING,
   RECORDS_WAITING_PER_CUSTOMER,
 } from '../kernel/limits/delivery.ts';
 import type { PullStore } from '../store/port/pull.ts';
@@ -20,7 +20,7 @@ export type LogWatch = {
    * and with 503 if too many of all do.
    */
   wait(owner: Owner, webhookNumber: number, offset: number, ms: number, signal: AbortSignal): Promise<void>;
-  /** Ends every wait, and later ones at once. */
+  /** Ends every wait, and later ones immediately. */
   close(): void;
 };
 
@@ -30,7 +30,11 @@ type Waiter = { readonly webhookNumber: number; readonly offset: number; readonl
 export function createLogWatch(ends: PullStore['ends'], stopwatch: () => number = () => performance.now()): LogWatch {
   const waiters = new Set<Waiter>();
   const places = createFairQueue({
-    ...{ what: 'reads that wait for records', places: RECORDS_WAITING, placesPerOwner: RECORDS_WAITING_PER_CUSTOMER },
+    ...{
+      what: 'reads that wait for records',
+      places: RECORD_READERS_MAX,
+      placesPerOwner: RECORDS_WAITING_PER_CUSTOMER,
+    },
   });
   let timer: NodeJS.Timeout | null = null;
   let isLooking = false;

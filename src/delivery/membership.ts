@@ -14,14 +14,14 @@ export type Membership = {
   maySend(): boolean;
   /** Whether this instance does the work that one instance does for all. */
   hasDuty(): boolean;
-  /** Nothing of the webhook is under way any more: others may take it. */
+  /** No attempt of the webhook is in progress any more: others may take it. */
   handedOver(webhookNumber: number): Promise<void>;
   /** Leaves. Deliveries must have ended. */
   stop(): Promise<void>;
 };
 
 type MembershipListener = {
-  /** Others may have taken what this instance held: whatever is under way no longer counts. */
+  /** Others may have taken what this instance held: current attempts no longer count. */
   lost(): void;
   /** Ends work on these webhooks, which others should take, and calls `handedOver` for each. */
   handOver(webhookNumbers: readonly number[]): void;
@@ -70,7 +70,7 @@ export function createMembership({
   };
 
   const renew = async (): Promise<void> => {
-    // The lease counts from before the request: the database may have renewed it at once or just now.
+    // The lease counts from before the request: the database may have renewed it immediately or just now.
     const at = stopwatch();
     const renewal = await instances.renew(leaseMs);
     if (renewal === null) return rejoin();

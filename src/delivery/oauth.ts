@@ -19,7 +19,7 @@ import { isObject } from '../kernel/validation.ts';
 import { USER_AGENT } from '../kernel/version.ts';
 import type { Transport } from '../outbound/transport.ts';
 import type { Administration } from '../resources/administration.ts';
-import { type DecodedAnswer, decoded, withoutSecrets } from './token-answer.ts';
+import { type DecodedAnswer, decoded, maskSecrets } from './token-answer.ts';
 
 export type BearerToken = { readonly ok: true; readonly token: string } | Failure;
 
@@ -133,7 +133,7 @@ const tokenAnswer = z.object({
 async function requestToken(transport: Transport, endpoint: Endpoint): Promise<TokenReply> {
   const received = await transport.post(tokenRequest(endpoint));
   const content = received.answer === null ? null : decoded(received.answer);
-  const shown = content === null ? null : withoutSecrets(content.answer, formsOfSecret(endpoint));
+  const shown = content === null ? null : maskSecrets(content.answer, formsOfSecret(endpoint));
   const outcome = { ...received, answer: shown } as Outcome;
   const refuse = (problem: string): TokenReply => ({ ok: false, problem, outcome });
   if (!received.ok && received.errorClass !== 'http_status') {

@@ -22,7 +22,7 @@ import { makeBody, someMustBeEncrypted } from './body.ts';
 import type { LogWatch } from './log-watch.ts';
 
 type RecordsQuery = {
-  /** The offset of the last record that the reader has; -1: none. Null: in mode `pull` what is acknowledged, otherwise -1. */
+  /** The offset of the last record that the reader has; -1: none. Null: in mode `pull` the acknowledged offset, otherwise -1. */
   readonly after: number | null;
   readonly limit: number;
   /** How long to wait for the next record, in milliseconds. */
@@ -40,7 +40,7 @@ export type RecordsBody = { readonly bytes: Uint8Array; readonly headers: Readon
 /**
  * Reads records after an offset, at most `RECORDS_BYTES` of data. `maySee` is called after a wait and rejects if the caller's rights have ended.
  * Throws `Refusal` for an unknown webhook, for a stopped one in mode `pull`, for records that must be encrypted without a key or with an
- * expired one, and if too many reads of the customer, or of all, are under way or wait.
+ * expired one, and if too many reads of the customer, or of all, are in progress or wait.
  */
 export type ReadRecordsOf = (
   webhookId: string,

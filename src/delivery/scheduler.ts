@@ -1,6 +1,6 @@
 /**
- * Decides what may be claimed and what is sent next: the claimed jobs of each webhook, the requests under way to each endpoint and in all,
- * and the rate of each webhook. No I/O; all of it can be rebuilt from the store. The time of a choice does not grow with the webhooks.
+ * Decides which jobs may be claimed and which are sent next: the claimed jobs of each webhook, the current requests to each endpoint and in
+ * all, and the rate of each webhook. No I/O; all of it can be rebuilt from the store. The time of a choice does not grow with the webhooks.
  */
 import type { Claimed, Job, NextLook, Room, SchedulerLimits, SettledBatch } from '../domain/batch.ts';
 import type { Webhook, WebhookConfiguration } from '../domain/webhook.ts';
@@ -15,7 +15,7 @@ export type Scheduler = {
   hasRoomAfter(webhookNumber: number, settling: number): boolean;
   /** Whether the last claim found the webhook at its limit. */
   isAtLimit(webhookNumber: number): boolean;
-  /** Begins a claim, until `endClaim`. False while another claim of the webhook is under way: the store would refuse the second one. */
+  /** Begins a claim, until `endClaim`. False while another claim of the webhook is in progress: the store would refuse the second one. */
   beginClaim(webhookNumber: number): boolean;
   endClaim(webhookNumber: number): void;
   /** The first offsets of the batches that are claimed and not settled. */
@@ -39,13 +39,13 @@ export type Scheduler = {
   settled(webhookNumber: number, jobs: readonly Job[], sequential: boolean | null): void;
   /** Removes the jobs that have not started, of one webhook or of all. Each of them must be `settled`. */
   withdraw(webhookNumber?: number): Job[];
-  /** Whether a job of the webhook is claimed and not settled, or a claim is under way. */
+  /** Whether a job of the webhook is claimed and not settled, or a claim is in progress. */
   isBusy(webhookNumber: number): boolean;
   /** Whether every job that was started or withdrawn is settled. */
   isIdle(): boolean;
 };
 
-export const AT_ONCE: NextLook = { kind: 'at once' };
+export const LOOK_NOW: NextLook = { kind: 'now' };
 
 /** The webhook is at its limit. */
 export function whenSettled(now: number): NextLook {
@@ -78,7 +78,7 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
   const queues = new Map<number, Queue>();
   /** Webhooks at their limit. The store looks at them again after `FULL_PAUSE_MS`, unless a settlement makes room first. */
   const atLimit = new Set<number>();
-  /** Webhooks with a claim under way. */
+  /** Webhooks with a claim in progress. */
   const claiming = new Set<number>();
   const turns = createEndpointTurns(limits);
   const requests = createRequests(limits);
@@ -127,7 +127,7 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
     },
     hasRoomAfter: (webhookNumber, settling) => {
       const has = hasRoom(webhookNumber, settling);
-      // Of several settlements written side by side, each counts the others' jobs as under way: the last one finds the room.
+      // Of several settlements written side by side, each counts the others' jobs as unsettled: the last one finds the room.
       if (has) atLimit.delete(webhookNumber);
       else atLimit.add(webhookNumber);
       return has;
@@ -197,7 +197,7 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
   };
 }
 
-/** `taken`: requests under way; `queues`: those whose next job goes to this endpoint, in the order of their turns. */
+/** `taken`: current requests; `queues`: the queues whose next job goes to this endpoint, in the order of their turns. */
 type Endpoint = { readonly id: string; readonly owner: Owner; taken: number; readonly queues: Set<Queue> };
 
 type EndpointTurns = {
@@ -212,7 +212,7 @@ type EndpointTurns = {
 /** Customers take turns, and so do the endpoints of each, and the webhooks of each endpoint. */
 function createEndpointTurns({ perEndpoint, perCustomer }: SchedulerLimits): EndpointTurns {
   const endpoints = new Map<string, Endpoint>();
-  /** Requests under way by owner, and endpoints with a free slot and a waiting job. The owner and the endpoint that are next come first. */
+  /** Current requests by owner, and endpoints with a free slot and a waiting job. The owner and the endpoint that are next come first. */
   const taken = new Map<Owner, number>();
   const ready = new Map<Owner, Set<Endpoint>>();
 
@@ -236,7 +236,7 @@ function createEndpointTurns({ perEndpoint, perCustomer }: SchedulerLimits): End
   const nextAt = (endpoint: Endpoint): Job | null => {
     for (const queue of endpoint.queues) {
       endpoint.queues.delete(queue);
-      // Its jobs may have been withdrawn or replaced meanwhile.
+      // Its jobs may have been withdrawn or replaced since.
       if (!mayStart(queue)) continue;
       const isHere = queue.waiting[0]?.endpointId === endpoint.id;
       const job = isHere ? (queue.waiting.shift() ?? null) : null;
@@ -304,10 +304,10 @@ function capacity(webhook: Webhook, { now, room, claimed, allowance }: Load): Pi
   if (room <= 0 || (sequential && claimed > 0)) return { batches: 0, next: whenSettled(now) };
   if (probeAt !== null && probeAt > now) return { batches: 0, next: { kind: 'not before', at: probeAt } };
   if (allowance.records <= 0) return { batches: 0, next: { kind: 'not before', at: allowance.nextAt } };
-  return { batches: sequential ? 1 : room, next: AT_ONCE };
+  return { batches: sequential ? 1 : room, next: LOOK_NOW };
 }
 
-/** Limits the requests under way. Receivers that hang, however many, delay nobody else until their time-outs. */
+/** Limits the current requests. Receivers that hang, however many, delay nobody else until their time-outs. */
 function createRequests({ inFlight, inFlightInAll, lingersMs }: SchedulerLimits) {
   /** Requests that began less than `lingersMs` ago, in the order in which they began. */
   const recent = new Map<Job, number>();

@@ -1,6 +1,6 @@
 /** Sends one attempt (contract §5): signs it or adds a bearer token, posts it, and makes the record of the attempt. */
 import type { KeyObject } from 'node:crypto';
-import type { Sent } from '../domain/batch.ts';
+import type { EndedAttempt } from '../domain/batch.ts';
 import {
   clientCertificateOf,
   currentApiKey,
@@ -15,7 +15,7 @@ import type { Secret } from '../kernel/secret.ts';
 import { USER_AGENT } from '../kernel/version.ts';
 import type { Cancellation, Transport } from '../outbound/transport.ts';
 import { signDelivery, signingKey, standardWebhookHeaders } from '../wire/payload.ts';
-import type { Body, BodyOrFailure } from './body.ts';
+import type { BodyOrFailure, DeliveryBody } from './body.ts';
 import type { BearerToken, OauthTokens } from './oauth.ts';
 
 /** One attempt to send. */
@@ -24,7 +24,7 @@ type Parts = {
   readonly endpoint: Endpoint;
   readonly batchId: string;
   readonly body: BodyOrFailure;
-  /** The time of this attempt, in epoch milliseconds: every attempt is signed anew. */
+  /** The time of this attempt, in epoch milliseconds: every attempt gets a new signature. */
   readonly now: number;
 };
 
@@ -36,7 +36,7 @@ type Message = {
 };
 
 /** Sends one attempt. Never throws: failures are outcomes. */
-export type Send = (parts: Parts, cancellation?: Cancellation) => Promise<Sent>;
+export type Send = (parts: Parts, cancellation?: Cancellation) => Promise<EndedAttempt>;
 
 type Dependencies = {
   readonly transport: Transport;
@@ -114,7 +114,7 @@ function unlessGivenUp(token: Promise<BearerToken>, cancellation: Cancellation |
   });
 }
 
-function buildMessage({ webhook, endpoint, batchId, now }: Parts, { bytes, headers: content }: Body): Message {
+function buildMessage({ webhook, endpoint, batchId, now }: Parts, { bytes, headers: content }: DeliveryBody): Message {
   const url = urlOf(endpoint);
   const { customHeaders } = webhook;
   const headers: Record<string, string> = {

@@ -91,7 +91,7 @@ export function createSettlementWriter(options: WriterOptions): SettlementWriter
         const { error } = written;
         if (claims && mayBeCommitted(error)) onUnsure(webhookNumber);
         if (isRefusal(error)) {
-          // The store may have refused the claim alone; outcomes written apart have none.
+          // The store may have refused only the claim; outcomes written apart have none.
           if (!isApart) return 'refused';
           const [one] = finished;
           if (one !== undefined && (await isLost(one))) finished = [lostOf(one, log)];
@@ -214,9 +214,9 @@ function logChange(log: Log, webhookId: string, { progress: { state, stateReason
 }
 
 /**
- * Returns the function that collects outcomes of jobs. Those that end within `SETTLE_EVERY_MS` are written together. `isUrgent`: the
- * webhook sends nothing until the outcome is written, so it is written at once. `settle` writes outcomes of one webhook. It runs once at a
- * time for each webhook; webhooks share commits.
+ * Returns the function that collects outcomes of jobs. Outcomes of jobs that end within `SETTLE_EVERY_MS` are written together. `isUrgent`:
+ * the webhook sends nothing until the outcome is written, so it is written immediately. `settle` writes outcomes of one webhook. It runs
+ * once at a time for each webhook; webhooks share commits.
  */
 export function createOutcomeQueue(
   settle: (webhookNumber: number, finished: readonly Finished[]) => Promise<void>,

@@ -36,13 +36,13 @@ type Dependencies = {
   readonly ids: Ids;
   readonly send: Send;
   readonly webhooks: Pick<Administration<Webhook>, 'get'>;
-  /** Bounds those under way; default: that of the process. */
+  /** Bounds the tests in progress; default: that of the process. */
   readonly underWay?: FairQueue;
 };
 
 /**
  * Sends under the rules of deliveries: it is refused if the endpoint is not enabled or the key has expired (409). It does not wait for a
- * delivery slot; it is refused if too many tests of the customer (429), or of all (503), are under way.
+ * delivery slot; it is refused if too many tests of the customer (429), or of all (503), are in progress.
  */
 export function createTestDelivery(dependencies: Dependencies): TestDelivery {
   const { store, clock, ids, send, webhooks, underWay = testsUnderWay } = dependencies;
@@ -71,7 +71,7 @@ export function createTestDelivery(dependencies: Dependencies): TestDelivery {
   return async (webhookId, actorId, eventType) => {
     const { progress, mode } = await webhooks.get(webhookId);
     if (mode === 'pull') {
-      const why = 'no test can be sent: the webhook is in mode pull, and its reader fetches what is published';
+      const why = 'no test can be sent: the webhook is in mode pull, and its reader fetches the published events';
       throw new Refusal('invalid_state', why);
     }
     const target = await store.dispatch.target(progress.webhookNumber);
@@ -100,7 +100,7 @@ export function createTestDelivery(dependencies: Dependencies): TestDelivery {
 /** `perCustomer`: how many of one customer. */
 export function createTestsUnderWay(inAll: number, perCustomer: number): FairQueue {
   return createFairQueue({
-    ...{ what: 'test events under way', places: inAll, placesPerOwner: perCustomer },
+    ...{ what: 'test events in progress', places: inAll, placesPerOwner: perCustomer },
     retryAfterSeconds: TEST_DELIVERIES_RETRY_SECONDS,
   });
 }
@@ -111,7 +111,7 @@ type Sample = { readonly type: string; readonly data: Readonly<Record<string, un
 
 /**
  * Refuses a type that the webhook does not get: a webhook has a key if the types that it gets need one. Its filter does not count, because
- * the receiver is what is tried.
+ * the test is for the receiver.
  */
 function sampleFor({ webhook, key }: DeliveryTarget, name: string, all: readonly EventType[]): Sample {
   // A customer learns nothing of internal types.

@@ -1,11 +1,11 @@
-/** What a token server answers: decoded, and masked for those who read it. */
+/** The answers of token servers: decoded, and masked for people who read them. */
 import { brotliDecompressSync, gunzipSync, inflateSync, type ZlibOptions } from 'node:zlib';
-import type { Answer } from '../domain/outcome.ts';
+import type { ReceiverAnswer } from '../domain/outcome.ts';
 import { RESPONSE_READ_BYTES } from '../kernel/limits/limits.ts';
 
 export type DecodedAnswer = {
   /** The body as text is, without content coding and byte order mark; empty if it could not be decoded. */
-  readonly answer: Answer;
+  readonly answer: ReceiverAnswer;
   /** Why the body could not be decoded, as the end of a sentence, or null. */
   readonly problem: string | null;
 };
@@ -21,7 +21,7 @@ const DECODERS: Readonly<Record<string, (bytes: Uint8Array, options: ZlibOptions
  * Removes the content coding, which some servers apply although the request accepts none, and a byte order mark. The body has at most
  * `RESPONSE_READ_BYTES` afterwards too. A body that cannot be decoded is left out, because nobody could find the secrets in it.
  */
-export function decoded(answer: Answer): DecodedAnswer {
+export function decoded(answer: ReceiverAnswer): DecodedAnswer {
   const coding = (answer.headers['content-encoding'] ?? '').trim().toLowerCase();
   if (coding === '' || coding === 'identity' || answer.body.length === 0) {
     return { answer: { ...answer, body: withoutMark(answer.body) }, problem: null };
@@ -78,7 +78,7 @@ export function masked(text: string, secrets: readonly string[]): string {
   return out + text.slice(end);
 }
 
-/** The spans in order; those that overlap become one. Adjacent ones stay apart. */
+/** The spans in order; overlapping ones become one. Adjacent ones stay apart. */
 function joined(spans: readonly (readonly [from: number, to: number])[]): (readonly [from: number, to: number])[] {
   const result: (readonly [from: number, to: number])[] = [];
   for (const [from, to] of spans.toSorted((a, b) => a[0] - b[0] || b[1] - a[1])) {
@@ -90,7 +90,7 @@ function joined(spans: readonly (readonly [from: number, to: number])[]): (reado
 }
 
 /** The response with tokens and secrets masked in its headers and body. */
-export function withoutSecrets(answer: Answer, secrets: readonly string[]): Answer {
+export function maskSecrets(answer: ReceiverAnswer, secrets: readonly string[]): ReceiverAnswer {
   const headers = Object.entries(answer.headers).map(([name, value]) => [name, masked(value, secrets)]);
   const body = Buffer.from(masked(Buffer.from(answer.body).toString('utf8'), secrets));
   return { ...answer, headers: Object.fromEntries(headers), body };

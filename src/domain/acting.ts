@@ -27,7 +27,7 @@ export type Held = {
   readonly scopes: readonly string[];
 };
 
-/** Changes that the service makes by itself. */
+/** Changes that the service makes automatically. */
 export const SERVICE: Acting = { actor: 'service', authority: 'unlimited' };
 export const COMMAND_LINE: Acting = { actor: 'command-line', authority: 'unlimited' };
 /** An embedding program that acts for its operator. */

@@ -46,7 +46,7 @@ export type ScopeHolder = {
 
 /** An access token as it is stored. */
 export type AccessToken = {
-  /** Row key, ordered by time. The first 8 bytes of the token hold it; it proves nothing by itself. */
+  /** Row key, ordered by time. The first 8 bytes of the token hold it; it proves nothing without the rest. */
   readonly key: number;
   readonly hash: Uint8Array;
   readonly applicationId: string;

@@ -49,7 +49,10 @@ export type Claim = {
   /** The next look if no record waits: for a heartbeat or the renewal of the session. */
   readonly idleAt: number;
   readonly session: { readonly id: string; readonly at: number };
-  /** The version of the settings that the claim was planned with. If it is no longer the current one, the dispatcher looks again at once. */
+  /**
+   * The version of the settings that the claim was planned with. If it is no longer the current one, the dispatcher looks again
+   * immediately.
+   */
   readonly settingsVersion: number;
 };
 
@@ -108,7 +111,7 @@ export type Settlement = {
 };
 
 /** An attempt that ended. */
-export type Sent = {
+export type EndedAttempt = {
   readonly startedAt: number;
   /** With the first `RESPONSE_KEPT_BYTES` of the response body. */
   readonly outcome: Outcome;
@@ -123,7 +126,7 @@ export type Job = {
   readonly webhookNumber: number;
   readonly endpointId: string;
   readonly batch: Batch | null;
-  /** The webhook was ordered when the job was claimed: no other job of it was under way, and no earlier record waited. */
+  /** The webhook was ordered when the job was claimed: no other job of it was claimed, and no earlier record waited. */
   readonly ordered: boolean;
   readonly leaseExpiresAt: number;
 };
@@ -138,13 +141,13 @@ export type Job = {
  * - `release`: not tried, the batch is given back;
  * - `discarded`: not tried, all its records were erased.
  */
-export type Result =
-  | { readonly kind: 'sent'; readonly sent: Sent; readonly url: string }
-  | { readonly kind: 'cut off' | 'broken off' | 'unreadable'; readonly sent: Sent }
-  | { readonly kind: 'lost'; readonly sent: Sent | null }
+export type JobResult =
+  | { readonly kind: 'sent'; readonly sent: EndedAttempt; readonly url: string }
+  | { readonly kind: 'cut off' | 'broken off' | 'unreadable'; readonly sent: EndedAttempt }
+  | { readonly kind: 'lost'; readonly sent: EndedAttempt | null }
   | { readonly kind: 'release' | 'discarded' };
 
-export type Finished = { readonly job: Job; readonly result: Result };
+export type Finished = { readonly job: Job; readonly result: JobResult };
 
 type AttemptKind = 'delivery' | 'heartbeat' | 'test';
 
@@ -179,7 +182,7 @@ export type Room = {
   readonly next: NextLook;
   /** Records that the rate allows; infinite without a limit. */
   readonly records: number;
-  /** Jobs claimed and not settled, without those that the same transaction settles. */
+  /** Jobs claimed and not settled, without the jobs that the same transaction settles. */
   readonly claimed: number;
   /** First offsets of the batches that the same transaction settles. */
   readonly settling: ReadonlySet<number>;
@@ -195,28 +198,28 @@ export type Claimed = {
   readonly jobs: readonly Job[];
   /** One request at a time. */
   readonly isSequential: boolean;
-  /** Nothing is claimed ahead beyond what may be under way at once. */
+  /** Nothing is claimed ahead beyond the requests that may run at the same time. */
   readonly isRateLimited: boolean;
   readonly next: NextLook;
 };
 
 /**
- * When the dispatcher looks at a webhook again: at once if work is due; not before an instant; or when one of its jobs settles, at the
+ * When the dispatcher looks at a webhook again: now if work is due; not before an instant; or when one of its jobs settles, at the
  * latest at an instant. A published event wakes the webhook in any case.
  */
 export type NextLook =
-  | { readonly kind: 'at once' }
+  | { readonly kind: 'now' }
   | { readonly kind: 'not before'; readonly at: number }
   | { readonly kind: 'when settled'; readonly atLatest: number };
 
 export type SchedulerLimits = {
-  /** Requests under way to one endpoint, and to all endpoints of one customer. The operator has no such bound. */
+  /** Current requests to one endpoint, and to all endpoints of one customer. The operator has no such bound. */
   readonly perEndpoint: number;
   readonly perCustomer: number;
-  /** Requests under way for less than `lingersMs`. An unanswered request costs only memory, so a slow one gives up its slot. */
+  /** Requests in progress for less than `lingersMs`. An unanswered request costs only memory, so a slow one gives up its slot. */
   readonly inFlight: number;
   readonly lingersMs: number;
-  /** Requests under way, slow ones included. */
+  /** Requests in progress, slow ones included. */
   readonly inFlightInAll: number;
   /** Batches claimed for one webhook, and a target for all webhooks together. Each webhook may always have one. */
   readonly claimed: number;

@@ -95,7 +95,7 @@ export function matchRule(catalogue: Catalogue, method: string, path: string | r
   return { scope, permission, pattern, productName, params: paramsOf(rule, segments) };
 }
 
-/** The problems of a product by itself. Fields are relative to it: `rules[0].scope`. */
+/** The problems of one product, without regard to the others. Fields are relative to it: `rules[0].scope`. */
 export function problemsOf(product: Product): FieldProblem[] {
   const problems: FieldProblem[] = [];
   const check = (fine: boolean, field: string, problem: string): void => {

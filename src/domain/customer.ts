@@ -8,7 +8,7 @@ export type CustomerLimits = {
   readonly eventsPerSecond: number | null;
 };
 
-/** Whoever the operator serves. Users, applications, endpoints, keys and webhooks belong to a customer or to the operator. */
+/** A customer that the operator serves. Users, applications, endpoints, keys and webhooks belong to a customer or to the operator. */
 export type Customer = {
   readonly id: string;
   readonly name: string;
@@ -22,7 +22,7 @@ export type Customer = {
   readonly updatedAt: number;
 };
 
-/** The role of whoever opens a portal link. */
+/** The role of the person who opens a portal link. */
 export type LinkRole = 'administrator' | 'viewer';
 
 /** A link that opens the portal of a customer once. Epoch milliseconds. */

@@ -35,7 +35,7 @@ export function makeEvent(draft: EventDraft, { ids, now }: { readonly ids: Ids; 
   };
 }
 
-/** Employee events are about the employee, whoever publishes them (contract §4). */
+/** Employee events are about the employee, no matter who publishes them (contract §4). */
 function subjectOf({ type, data }: Pick<EventDraft, 'type' | 'data'>): string | null {
   return type.startsWith(EMPLOYEE_CATEGORY) && typeof data?.userId === 'string' ? data.userId : null;
 }
@@ -103,7 +103,7 @@ export function matchingTypes<T extends Named>(pattern: string, eventTypes: read
   );
 }
 
-/** The event types whose events webhooks of this owner get: customers get public ones alone (contract §8). */
+/** The event types whose events webhooks of this owner get: customers get only public ones (contract §8). */
 export function typesFor(customerId: string | null, eventTypes: readonly EventType[]): readonly EventType[] {
   return customerId === null ? eventTypes : eventTypes.filter((eventType) => eventType.public);
 }

@@ -1,16 +1,16 @@
 /** Says in words which events a filter lets pass, and why it stops one. Pure. */
 
 import { isObject } from '../kernel/validation.ts';
-import { compileFilter, type Filter, isCondition, type Judged, MISSING, valueAt } from './filter.ts';
+import { compileFilter, type EventFilter, isCondition, type Judged, MISSING, valueAt } from './filter.ts';
 
 /** Such as `data.total is at least 100 and data.country is one of "DE", "FR"`. `filter` must be valid. */
-export function filterText(filter: Filter): string {
+export function filterText(filter: EventFilter): string {
   const parts = Object.entries(filter).map(([name, value]) => {
     if (name === '$and' || name === '$or') {
-      const filters = value as readonly Filter[];
+      const filters = value as readonly EventFilter[];
       return joined(name, filters, filters.map(filterText));
     }
-    if (name === '$not') return `not (${filterText(value as Filter)})`;
+    if (name === '$not') return `not (${filterText(value as EventFilter)})`;
     return conditionText(name, value);
   });
   return parts.length === 0 ? 'any event' : parts.join(' and ');
@@ -65,9 +65,9 @@ export type WhyNot = (event: Judged, isSecret?: boolean) => Iterable<string>;
 
 /**
  * Explains a filter, which must be valid: each of its conditions that does not hold, with what the event has there, such as `data.total is
- * 40, not at least 100`. Everything that depends on the filter alone is done once.
+ * 40, not at least 100`. Everything that depends only on the filter is done once.
  */
-export function whyNot(filter: Filter): WhyNot {
+export function whyNot(filter: EventFilter): WhyNot {
   const parts = Object.entries(filter).map(([name, value]) =>
     unless(compileFilter({ [name]: value }), part(name, value)),
   );
@@ -75,13 +75,13 @@ export function whyNot(filter: Filter): WhyNot {
 }
 
 function part(name: string, value: unknown): WhyNot {
-  if (name === '$and') return all((value as readonly Filter[]).map(whyNot));
+  if (name === '$and') return all((value as readonly EventFilter[]).map(whyNot));
   if (name === '$or') {
-    const filters = value as readonly Filter[];
+    const filters = value as readonly EventFilter[];
     if (filters.length === 1) return whyNot(filters[0] ?? {});
     return always(() => `none of these is true: ${filters.map(filterText).join('; ')}`);
   }
-  if (name === '$not') return always(() => `this is true, and must not be: ${filterText(value as Filter)}`);
+  if (name === '$not') return always(() => `this is true, and must not be: ${filterText(value as EventFilter)}`);
   return failures(name, value);
 }
 

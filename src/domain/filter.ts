@@ -13,7 +13,7 @@ import {
 import { type FieldProblem, Refusal, refuseField } from '../kernel/refusal.ts';
 import { isDeeperThan, isObject } from '../kernel/validation.ts';
 
-export type Filter = Readonly<Record<string, unknown>>;
+export type EventFilter = Readonly<Record<string, unknown>>;
 
 /** What a filter sees of an event. `data` is parsed JSON. */
 export type Judged = { readonly type: string; readonly subject: string | null; readonly data: unknown };
@@ -27,12 +27,12 @@ export const MISSING: unique symbol = Symbol('missing');
 const ROOTS = ['type', 'subject', 'data'] as const;
 
 /** Compiles a filter. Throws a `Refusal` of the place that is wrong. */
-export function compileFilter(filter: Filter): Passes {
+export function compileFilter(filter: EventFilter): Passes {
   return all(filterOf(filter, { path: 'filter', depth: 1, count: { conditions: 0 } }));
 }
 
 /** The first problem of a filter, with its place, or null. */
-export function filterProblem(filter: Filter): FieldProblem | null {
+export function filterProblem(filter: EventFilter): FieldProblem | null {
   // First: everything below is recursive.
   if (isDeeperThan(JSON_DEPTH_MAX, filter))
     return { field: 'filter', problem: `must not be nested deeper than ${JSON_DEPTH_MAX}` };
@@ -102,7 +102,7 @@ export function valueAt(event: Judged, path: string): unknown {
 }
 
 /** Whether these are the operators of a condition, and not a plain value. */
-export function isCondition(value: unknown): value is Filter {
+export function isCondition(value: unknown): value is EventFilter {
   return isObject(value) && Object.keys(value).some((name) => name.startsWith('$'));
 }
 

@@ -6,11 +6,11 @@ import type {
   AttemptRecord,
   Batch,
   BatchFate,
+  EndedAttempt,
   Finished,
   Health,
   Job,
-  Result,
-  Sent,
+  JobResult,
   SettledBatch,
   Settlement,
 } from './batch.ts';
@@ -51,7 +51,7 @@ export type Case = {
   readonly halfIds: () => readonly [string, string];
 };
 
-export function judge(question: Case): Judgement {
+export function judgeOutcome(question: Case): Judgement {
   const { outcome } = question;
   if (outcome.ok) return delivered(question);
   return outcome.errorClass === 'internal' ? notTried(question) : failed(question, outcome);
@@ -68,7 +68,7 @@ function judgeBrokenOff(question: Case): Judgement {
 }
 
 /**
- * A batch with an unreadable record is halved without an attempt until that record is alone, and then it is dead. The other records go
+ * A batch with an unreadable record is halved without an attempt until only that record is left, and then it is dead. The other records go
  * out. It does not count against the endpoint.
  */
 function judgeUnreadable({ batch, progress, now, halfIds }: Case): Judgement {
@@ -78,8 +78,8 @@ function judgeUnreadable({ batch, progress, now, halfIds }: Case): Judgement {
 }
 
 /**
- * The endpoint's URL changed while the attempt was under way, so the outcome says nothing about the new URL: a failure there neither
- * delays nor stops the webhook, and the batch is retried at the new URL at once.
+ * The endpoint's URL changed during the attempt, so the outcome says nothing about the new URL: a failure there neither
+ * delays nor stops the webhook, and the batch is retried at the new URL immediately.
  */
 function judgeElsewhere(question: Case): Judgement {
   const { batch } = question;
@@ -156,8 +156,8 @@ function failed(question: Case, outcome: FailedOutcome): Judgement {
 }
 
 /**
- * A connection that ended before an answer. A receiver that answers 413 and closes at once, with the rest of the body unread, resets the
- * connection, and its answer is lost on the way.
+ * A connection that ended before an answer. A receiver that answers 413 and closes immediately, with the rest of the body unread, resets
+ * the connection, and its answer is lost on the way.
  */
 function isUnanswered({ errorClass, answer }: FailedOutcome): boolean {
   return errorClass === 'reset' && answer === null;
@@ -184,7 +184,7 @@ function failedFate(
 }
 
 /**
- * When a failing endpoint is probed next, one attempt at a time: at once after each of the first ten failures in a row, so that
+ * When a failing endpoint is probed next, one attempt at a time: immediately after each of the first ten failures in a row, so that
  * one bad record hardly delays the others, then after 1 s, 2 s, 4 s, … up to 30 s.
  */
 function probeAt(failureStreak: number, now: number): number | null {
@@ -196,7 +196,7 @@ function probeAt(failureStreak: number, now: number): number | null {
 const HOLDING: ReadonlySet<number | null> = new Set([429, 503]);
 
 /**
- * Until when the receiver wants no requests: from this `Retry-After`, or from one that arrived while this attempt was under way. A
+ * Until when the receiver wants no requests: from this `Retry-After`, or from one that arrived during this attempt. A
  * success ends it, and so does an administrator's start or replay.
  */
 function heldUntil(
@@ -218,7 +218,7 @@ function latest(sentAt: number | null, startedAt: number): number {
   return Math.max(sentAt ?? 0, startedAt);
 }
 
-/** The health alone, without the rest of the progress. */
+/** Only the health, without the rest of the progress. */
 function healthOf({
   stateReason,
   stateDetail,
@@ -298,8 +298,8 @@ export function conclude(webhook: Webhook, finished: readonly Finished[], circum
   return { batches, changes, audit, progress, health };
 }
 
-function judgeOf(result: Result, url: string): typeof judge {
-  if (result.kind === 'sent') return result.url === url ? judge : judgeElsewhere;
+function judgeOf(result: JobResult, url: string): typeof judgeOutcome {
+  if (result.kind === 'sent') return result.url === url ? judgeOutcome : judgeElsewhere;
   return result.kind === 'unreadable' ? judgeUnreadable : judgeBrokenOff;
 }
 
@@ -312,7 +312,7 @@ function progressAfter(progress: Progress, { event, health, stopReason }: Judgem
   return { ...progress, ...health, state, stateAt: now, wakeAt: now };
 }
 
-function attemptOf({ webhookNumber, batch }: Job, sent: Sent, ids: Ids): SettledBatch['attempt'] {
+function attemptOf({ webhookNumber, batch }: Job, sent: EndedAttempt, ids: Ids): SettledBatch['attempt'] {
   const identity = {
     id: ids.uuid(),
     webhookNumber,
@@ -331,7 +331,10 @@ type AttemptIdentity = Pick<
 >;
 
 /** The attempt as it is stored. */
-export function attemptRecord(identity: AttemptIdentity, { startedAt, outcome, requestHeaders }: Sent): AttemptRecord {
+export function attemptRecord(
+  identity: AttemptIdentity,
+  { startedAt, outcome, requestHeaders }: EndedAttempt,
+): AttemptRecord {
   const { answer, timings } = outcome;
   return {
     ...identity,

@@ -33,7 +33,7 @@ export type Timings = {
 };
 
 /** Header names are in lower case, repeated ones joined by ", "; the body is as sent, never decompressed. */
-export type Answer = {
+export type ReceiverAnswer = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   /** At most `RESPONSE_READ_BYTES`. */
@@ -49,13 +49,13 @@ export type Answer = {
  * Other failures carry the answer as far as it had arrived, or null.
  */
 export type Outcome =
-  | { readonly ok: true; readonly answer: Answer; readonly timings: Timings }
+  | { readonly ok: true; readonly answer: ReceiverAnswer; readonly timings: Timings }
   | {
       readonly ok: false;
       readonly errorClass: ErrorClass;
       readonly message: string;
       readonly advice: string;
-      readonly answer: Answer | null;
+      readonly answer: ReceiverAnswer | null;
       readonly timings: Timings;
     };
 
@@ -68,7 +68,7 @@ export const NO_TIMINGS: Timings = { dnsMs: null, connectMs: null, tlsMs: null, 
 export function failure(
   errorClass: ErrorClass,
   message: string,
-  { answer = null, timings = NO_TIMINGS }: { readonly answer?: Answer | null; readonly timings?: Timings } = {},
+  { answer = null, timings = NO_TIMINGS }: { readonly answer?: ReceiverAnswer | null; readonly timings?: Timings } = {},
 ): Failure {
   return {
     ok: false,
@@ -171,7 +171,7 @@ const STATUS_ADVICE: Readonly<Record<string, string>> = {
   404: "Check the path of the endpoint's URL: the receiver has nothing there.",
   405: "Check the path of the endpoint's URL: the receiver does not accept POST there.",
   408: 'Check that the receiver reads the whole request, and how long it and any proxy wait for it.',
-  410: "The receiver is gone for good from this address. Set the endpoint's new URL, then start the webhook again.",
+  410: "The receiver has permanently left this address. Set the endpoint's new URL, then start the webhook again.",
   413: "Raise the receiver's limit for request bodies, or lower maxBatchRecords of the webhook.",
   415: 'Check that the receiver accepts application/json, and compressed or encrypted bodies if they are switched on.',
   429: 'Set maxRecordsPerSecond of the webhook to a rate that the receiver allows.',

@@ -18,7 +18,7 @@ export type PortalTheme = {
 
 export const NO_THEME: PortalTheme = { name: null, logo: null, accent: null };
 
-/** What a person typed. Empty texts stand for nothing. */
+/** What a person typed. An empty text means no value. */
 export type ThemeInput = { readonly name: string; readonly logo: string; readonly accent: string };
 
 /** Throws 400, which names the fields. */
@@ -78,7 +78,7 @@ const PNG = Buffer.from('89504e470d0a1a0a', 'hex');
 
 /**
  * Pages show it in an `<img>`, where it can neither run nor load anything (SVG Integration §7.2). Active content is refused all the same:
- * people also open pictures by themselves.
+ * people also open a picture without its page.
  */
 function readSvg(text: string): Picture {
   if (Buffer.byteLength(text) > THEME_LOGO_BYTES) return TOO_LARGE;
@@ -158,7 +158,7 @@ export function accentStyle(accent: string): string {
   return `:root {\n${line('accent', 'accent')}${line('accent-strong', 'strong')}${line('accent-soft', 'soft')}${line('on-accent', 'on')}}\n`;
 }
 
-/** Names the stylesheet by its colour and content, so that browsers cache it for good. */
+/** Names the stylesheet by its colour and content, so that browsers cache it permanently. */
 export function accentVersion(accent: string): string {
   return `${accent.slice(1)}-${createHash('sha256').update(accentStyle(accent)).digest('hex').slice(0, 16)}`;
 }

@@ -1,5 +1,5 @@
 /**
- * Checks that an SVG picture can neither run nor load anything, by what is allowed (contract §8.16): elements, style functions and
+ * Checks that an SVG picture can neither run nor load anything, by a list of allowed parts (contract §8.16): elements, style functions and
  * namespaces that are not listed here are refused, whatever a future browser makes of them. Pure.
  */
 
@@ -28,7 +28,7 @@ const NOTES: ReadonlySet<string> = new Set([
   'http://vectornator.io',
 ]);
 
-/** The functions of styles. `url` leads to a part of the picture alone. */
+/** The functions of styles. `url` leads only to a part of the picture. */
 const FUNCTIONS: ReadonlySet<string> = new Set(
   `url rgb rgba hsl hsla hwb lab lch oklab oklch color color-mix light-dark calc min max clamp var matrix translate translatex translatey
   scale scalex scaley rotate skewx skewy blur brightness contrast drop-shadow grayscale hue-rotate invert opacity saturate sepia circle
@@ -76,7 +76,7 @@ export function svgProblem(svg: string): string | null {
   return open.length === 0 ? null : NOT_WELL_FORMED;
 }
 
-const NOT_WELL_FORMED = 'what is not well-formed XML';
+const NOT_WELL_FORMED = 'text that is not well-formed XML';
 const ELSEWHERE = 'links to elsewhere';
 
 /** `namespaces`: by prefix, for the whole picture. A prefix means the same everywhere, so that order and nesting hide nothing. */

@@ -18,14 +18,14 @@ import { createLru } from '../kernel/lru.ts';
 import { Refusal } from '../kernel/refusal.ts';
 
 /** `client` is a digest, since the client id of a request may be long. */
-export type Failure = { readonly at: number; readonly client: string };
+export type FailedAuthentication = { readonly at: number; readonly client: string };
 
 export function clientDigest(clientId: string): string {
   return hash('sha256', clientId, 'base64');
 }
 
 /** How long an attempt waits with this log of its network, oldest failure first. Null if it is admitted now. */
-export function waitMsOf(log: readonly Failure[], client: string, now: number): number | null {
+export function waitMsOf(log: readonly FailedAuthentication[], client: string, now: number): number | null {
   const recent = recentOf(log, now);
   const ofClient = recent.filter((failure) => failure.client === client);
   const waitMs = Math.max(
@@ -36,17 +36,17 @@ export function waitMsOf(log: readonly Failure[], client: string, now: number): 
 }
 
 /** A clock that was set back leaves failures in the future. They count for at most a minute too. */
-export function recentOf(log: readonly Failure[], now: number): readonly Failure[] {
+export function recentOf(log: readonly FailedAuthentication[], now: number): readonly FailedAuthentication[] {
   return log.filter(({ at }) => Math.abs(now - at) < FAILURE_WINDOW_MS);
 }
 
 /** Milliseconds until fewer than `max` of these failures are within the window; 0 if they already are. */
-function untilBelow(max: number, failures: readonly Failure[], now: number): number {
+function untilBelow(max: number, failures: readonly FailedAuthentication[], now: number): number {
   const leaving = failures.at(-max);
   return leaving === undefined ? 0 : Math.min(leaving.at + FAILURE_WINDOW_MS - now, FAILURE_WINDOW_MS);
 }
 
-/** Answers at once. */
+/** Answers synchronously, from memory. */
 export type MemoryThrottle = {
   blockedForMs(attempt: Attempt, now: number): number | null;
   blockedHereForMs(attempt: Attempt, now: number): number | null;
@@ -55,7 +55,7 @@ export type MemoryThrottle = {
 
 /** `remembered` bounds the failures in memory, of all networks together. */
 export function createThrottle(remembered: number = FAILURES_REMEMBERED_MAX): MemoryThrottle {
-  const logs = createLru<string, readonly Failure[]>({
+  const logs = createLru<string, readonly FailedAuthentication[]>({
     max: Number.POSITIVE_INFINITY,
     maxWeight: remembered,
     weightOf: ({ length }) => length,

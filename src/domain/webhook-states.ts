@@ -1,5 +1,5 @@
 /**
- * The states of a webhook (contract §5): a pure state machine, the closed list of reasons, and what is written with a change of state: its
+ * The states of a webhook (contract §5): a pure state machine, the closed list of reasons, and the writes with a change of state: its
  * event, and an audit entry if the service made the change.
  */
 
@@ -48,7 +48,7 @@ export type StopReason = keyof typeof STATE_REASONS;
 
 export const FAILING_LIMIT_MS: number = 24 * 3_600_000;
 export const DEAD_STREAK_LIMIT = 10;
-export const SESSION_MS: number = 24 * 3_600_000;
+export const WEBHOOK_SESSION_MS: number = 24 * 3_600_000;
 
 /** Why the service gives a failing webhook up at `now`, or null. */
 export function giveUpReason(
@@ -161,7 +161,7 @@ export function stateReasonText({
 }
 
 /**
- * The reason for subscribers of `webhook.*`, who may be other customers: the code, and the status that the endpoint answered. Only those
+ * The reason for subscribers of `webhook.*`, who may be other customers: the code, and the status that the endpoint answered. Only callers
  * who may read the webhook see the rest of the answer.
  */
 function toldReason(progress: Pick<Progress, 'stateReason' | 'stateDetail'>): string | null {

@@ -1,6 +1,6 @@
 /** A webhook: its configuration and its progress; its key, and its deliveries. */
 import type { NewEvent } from './event.ts';
-import type { Filter } from './filter.ts';
+import type { EventFilter } from './filter.ts';
 
 export type WebhookState = 'stopped' | 'started' | 'running' | 'failing' | 'failed';
 
@@ -17,7 +17,7 @@ export type WebhookConfiguration = {
   readonly endpointId: string | null;
   readonly eventTypes: readonly string[];
   /** Which events of these types it gets; null: all. */
-  readonly filter: Filter | null;
+  readonly filter: EventFilter | null;
   readonly customHeaders: readonly CustomHeader[];
   readonly encryptionKeyName: string | null;
   readonly ordered: boolean;
@@ -105,7 +105,7 @@ export type Delivery = {
   readonly state: DeliveryState;
   readonly attemptCount: number;
   readonly nextAttemptAt: number | null;
-  /** A process has claimed it: an attempt is under way until `nextAttemptAt`, the end of the lease. */
+  /** A process has claimed it: an attempt is in progress until `nextAttemptAt`, the end of the lease. */
   readonly isLeased: boolean;
   readonly createdAt: number;
   readonly settledAt: number | null;

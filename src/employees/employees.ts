@@ -64,7 +64,7 @@ export type Employees = {
     caller: Caller,
   ): Promise<Employee[]>;
   /**
-   * Replaces the employee by what `next` makes of the present one. `next` may be called again if the employee changes meanwhile. Throws
+   * Replaces the employee by what `next` makes of the present one. `next` may be called again if the employee changes in between. Throws
    * 404 and 401 as `get`, and 412 if the employee has none of the tags in `ifMatch`; `next` is called only after these.
    */
   change(

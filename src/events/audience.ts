@@ -15,14 +15,14 @@ type Asked = {
 type Addressee = { readonly id: string; readonly name: string; readonly eventsPerSecond: number | null };
 
 export type Audiences = {
-  /** For each input, or what is wrong with what it says. */
+  /** The audience of each input, or the problem with it. */
   readonly audiences: readonly (Audience | FieldProblem)[];
   readonly addressees: ReadonlyMap<string, Addressee>;
 };
 
 type Customers = Pick<Store, 'customerId' | 'customers'>;
 
-/** A customer publishes for itself alone. Each customer is looked up once a request. */
+/** A customer publishes only for itself. Each customer is looked up once a request. */
 export async function audiencesOf(store: Customers, inputs: readonly Asked[]): Promise<Audiences> {
   const found = new Map<string, Audience | FieldProblem>();
   const addressees = new Map<string, Addressee>();
@@ -45,7 +45,7 @@ async function audienceOf(
   const { customerId, customerExternalId, audience } = asked;
   if (audience !== null && (customerId !== null || customerExternalId !== null))
     return { field: 'audience', problem: 'cannot be combined with a customer' };
-  if (audience !== null) return own === null ? EVERYONE : { field: 'audience', problem: 'is for the operator alone' };
+  if (audience !== null) return own === null ? EVERYONE : { field: 'audience', problem: 'is only for the operator' };
   const byId = customerId === null || !isUuidV7(customerId) ? null : await customers.get(customerId);
   if (customerId !== null && byId === null) return { field: 'customerId', problem: 'is not the id of a customer' };
   const byExternalId = customerExternalId === null ? null : await customers.getByExternalId(customerExternalId);
@@ -99,7 +99,7 @@ export async function takeAllowances(
   );
 }
 
-/** Gives back what was taken for events that were not kept. If that fails, the allowances are full again within a second. */
+/** Gives back the allowance of events that were not kept. If that fails, the allowances are full again within a second. */
 export async function giveBack(
   allowances: Store['allowances'],
   limited: readonly LimitedEvents[],

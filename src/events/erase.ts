@@ -67,9 +67,9 @@ export type Erasures = {
 
 /** The work on unfinished erasures in this process. */
 export type ErasureWork = {
-  /** Works on every unfinished erasure from now on, whoever asked for it. */
+  /** Works on every unfinished erasure from now on, including those of other processes. */
   start(): void;
-  /** Finishes the step under way. */
+  /** Finishes the current step. */
   stop(): Promise<void>;
 };
 

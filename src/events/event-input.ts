@@ -11,32 +11,32 @@ import {
   LARGE_JSON_BYTES,
 } from '../kernel/limits/limits.ts';
 import { type FieldProblem, Refusal, refuseField, refuseFields } from '../kernel/refusal.ts';
-import { EVENT_TYPE_NAME, text } from '../kernel/schemas.ts';
+import { EVENT_TYPE_NAME, textSchema } from '../kernel/schemas.ts';
 import { inOnePiece, type Work } from '../kernel/slices.ts';
 import { fieldName, isObject, validate, validateEach } from '../kernel/validation.ts';
 import { type CompactJson, type EventData, type EventTexts, REPEATED, readingTexts } from './event-text.ts';
 
-export const reference: z.ZodType<string, string> = text(1, 200);
+export const reference: z.ZodType<string, string> = textSchema(1, 200);
 
 export const eventInput = z
   .strictObject({
     type: z.string().max(130).meta({ description: 'The name of an event type.', pattern: EVENT_TYPE_NAME.source }),
     data: z.record(z.string(), z.unknown()).meta({ description: `At most ${EVENT_DATA_BYTES} bytes of JSON.` }),
-    subject: reference
-      .nullish()
-      .meta({ description: 'Whom it is about: what is erased when that person asks for it.' }),
+    subject: reference.nullish().meta({ description: 'The person whom it is about, whose data an erasure deletes.' }),
     correlationId: reference.nullish().meta({ description: 'Handed on to receivers; made if absent.' }),
     actorId: reference.nullish().meta({ description: 'Who caused it.' }),
     customerId: z.string().max(100).nullish().meta({
       description:
         "The customer whose webhooks get it, besides the operator's own. Without one, only the operator's own get it.",
     }),
-    customerExternalId: text(1, EXTERNAL_ID_MAX_LENGTH).nullish().meta({ description: 'The same by your own id.' }),
+    customerExternalId: textSchema(1, EXTERNAL_ID_MAX_LENGTH)
+      .nullish()
+      .meta({ description: 'The same by your own id.' }),
     audience: z
       .literal('everyone')
       .nullish()
-      .meta({ description: 'All webhooks that subscribe get it, whoever they belong to.' }),
-    idempotencyKey: text(1, IDEMPOTENCY_KEY_MAX_LENGTH).nullish().meta({
+      .meta({ description: "All webhooks that subscribe get it, the operator's and every customer's." }),
+    idempotencyKey: textSchema(1, IDEMPOTENCY_KEY_MAX_LENGTH).nullish().meta({
       description:
         'For 24 hours, an event with the same key and content is this one again; with other content it is refused.',
     }),

@@ -98,7 +98,7 @@ function createCollector(bytes: Buffer, begin: number, bytesMax: number): Collec
 
 type EventParts = {
   readonly parts: JsonParts;
-  /** Refuses what is too large if it goes on until there. */
+  /** Refuses a value that is too large if it goes on until there. */
   refuseLarge(at: number): void;
   /** At the end of the bytes. */
   texts(): EventTexts;

@@ -20,7 +20,7 @@ import {
 } from '../kernel/limits/limits.ts';
 import { createLru } from '../kernel/lru.ts';
 import { type FieldProblem, Refusal, refuseField } from '../kernel/refusal.ts';
-import { displayName, EVENT_TYPE_NAME, id, instant, isoInstant, text } from '../kernel/schemas.ts';
+import { displayName, EVENT_TYPE_NAME, id, instant, isoInstant, textSchema } from '../kernel/schemas.ts';
 import { slices, type Work } from '../kernel/slices.ts';
 import { nextTurn } from '../kernel/turns.ts';
 import { fieldName } from '../kernel/validation.ts';
@@ -31,7 +31,7 @@ import type { Store } from '../store/port/store.ts';
 const eventTypeInput = z
   .strictObject({
     name: z.string().regex(EVENT_TYPE_NAME, 'must be of the form <category>.<name>, in lower case'),
-    description: text(0, 1000).default(''),
+    description: textSchema(0, 1000).default(''),
     encryptionRequired: z
       .boolean()
       .default(false)
@@ -268,7 +268,7 @@ function createDataSchemas(): DataSchemas {
         });
         leftMs -= performance.now() - beganAt;
         const isLast = problems.length === checks.length;
-        // The limit is of time that passes. On a machine that does other work meanwhile, the check may not have run at all.
+        // The limit is of time that passes. On a busy machine, the check may not have run at all.
         tries = inTime ? 0 : tries + 1;
         if (!isLast && (leftMs <= 0 || tries === SCHEMA_TRIES)) {
           const limit = tries === SCHEMA_TRIES ? SCHEMA_EVENT_MS : SCHEMA_CHECK_MS;

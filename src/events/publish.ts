@@ -89,7 +89,7 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
       // The ids are made when the events are written, so that logs keep the order of ids when requests are checked concurrently.
       return store.events.publish(judged.map((event) => ({ ...event, id: ids.uuid() })));
     }).catch(async (error: unknown) => {
-      // Events that were refused because too much of their customer waits count: it would send them again at once.
+      // Events that were refused because too much of their customer waits count: it would send them again immediately.
       const counts = error instanceof Refusal && error.code === 'too_many_requests';
       if (!counts) await giveBack(store.allowances, taken, clock());
       if (error instanceof KeyConflict) refuseConflicts(error.at, batch);
@@ -204,7 +204,7 @@ export type EventInput = {
   readonly customerId?: string | null | undefined;
   /** The same by your own id. */
   readonly customerExternalId?: string | null | undefined;
-  /** All webhooks that subscribe get it, whoever they belong to. */
+  /** All webhooks that subscribe get it, the operator's and every customer's. */
   readonly audience?: 'everyone' | null | undefined;
   /** For 24 hours, an event with the same key and content counts as this one. Other content under the key is refused. */
   readonly idempotencyKey?: string | null | undefined;
@@ -283,7 +283,7 @@ function problemOf(value: unknown, above: readonly object[]): string | null {
 
 function numberProblem(value: number): string | null {
   if (!Number.isFinite(value)) return `is ${value}, which JSON cannot carry`;
-  // The program may have meant another one: from there on a double stands for several integers.
+  // The program may have meant another one: from there on one double represents several integers.
   if (Math.abs(value) <= Number.MAX_SAFE_INTEGER) return null;
   return `is ${value}, a number that is not kept exactly: send it as a string`;
 }

@@ -21,7 +21,7 @@ export function typesModule(eventTypes: readonly Typed[]): string {
   ].join('\n');
 }
 
-/** The declarations of one event type alone: of its data first, then of the parts that its schema refers to. */
+/** The declarations of only one event type: of its data first, then of the parts that its schema refers to. */
 export function typeDeclarations(eventType: Typed): string {
   return declarations(eventType, typeNames([eventType]).get(eventType.name) ?? '');
 }
@@ -107,7 +107,7 @@ function typeOf(schema: unknown, at: Place): string {
   if (!isObject(schema) || at.writing.nodes > NODES_MAX) return UNKNOWN;
   const parts = [
     ...referenced(schema, at),
-    // Draft-07 passes over what stands beside a reference.
+    // Draft-07 ignores keywords beside a reference.
     ...(at.writing.isDraft07 && '$ref' in schema ? [] : [ownType(schema, at), ...combined(schema, at)]),
   ];
   const type = intersection(parts);

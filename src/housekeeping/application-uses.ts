@@ -1,10 +1,10 @@
 /** Writes when applications were last used. Requests only note it in memory. */
 import { APPLICATION_USES_AT_ONCE, APPLICATION_USES_EVERY_MS } from '../kernel/limits/housekeeping.ts';
 import type { ApplicationUseStore } from '../store/port/access.ts';
-import type { Job } from './scheduler.ts';
+import type { HousekeepingJob } from './scheduler.ts';
 
 /** A run writes the uses noted before it began, so that it ends even while applications stay in use. */
-export function applicationUsesJob(uses: ApplicationUseStore): Job {
+export function applicationUsesJob(uses: ApplicationUseStore): HousekeepingJob {
   return {
     name: 'application-uses',
     everyMs: APPLICATION_USES_EVERY_MS,

@@ -7,7 +7,7 @@ import { AUDIT_HEAD_EVERY_MS } from '../kernel/limits/housekeeping.ts';
 import type { Log } from '../kernel/log.ts';
 import { type AuditStore, headText } from '../store/port/audit.ts';
 import { NO_TIME } from '../store/port/steps.ts';
-import type { Job } from './scheduler.ts';
+import type { HousekeepingJob } from './scheduler.ts';
 
 type Dependencies = { readonly audit: Pick<AuditStore, 'head'>; readonly log: Log };
 
@@ -16,7 +16,7 @@ export async function logAuditHead({ audit, log }: Dependencies): Promise<void> 
   if (head !== null) log.info({ head: headText(head) }, 'audit log head');
 }
 
-export function auditHeadJob(dependencies: Dependencies): Job {
+export function auditHeadJob(dependencies: Dependencies): HousekeepingJob {
   return {
     name: 'audit-head',
     everyMs: AUDIT_HEAD_EVERY_MS,

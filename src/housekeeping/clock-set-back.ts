@@ -3,7 +3,7 @@
 import type { Clock } from '../kernel/ids.ts';
 import { CLOCK_LOOK_EVERY_MS } from '../kernel/limits/housekeeping.ts';
 import type { ClockLeadStore } from '../store/port/housekeeping.ts';
-import type { Job } from './scheduler.ts';
+import type { HousekeepingJob } from './scheduler.ts';
 
 type Dependencies = {
   readonly clockLead: ClockLeadStore;
@@ -12,7 +12,7 @@ type Dependencies = {
   readonly wake: () => void;
 };
 
-export function clockSetBackJob({ clockLead, clock, wake }: Dependencies): Job {
+export function clockSetBackJob({ clockLead, clock, wake }: Dependencies): HousekeepingJob {
   return {
     name: 'clock-set-back',
     everyMs: CLOCK_LOOK_EVERY_MS,

@@ -8,7 +8,7 @@ import { isoInstant } from '../kernel/schemas.ts';
 import { StaleWrite } from '../store/port/errors.ts';
 import type { Expiring, ExpiryStore } from '../store/port/housekeeping.ts';
 import { NO_TIME } from '../store/port/steps.ts';
-import type { Job } from './scheduler.ts';
+import type { HousekeepingJob } from './scheduler.ts';
 
 type Dependencies = {
   readonly expiry: ExpiryStore;
@@ -21,7 +21,7 @@ type Dependencies = {
 const DAY_MS = 86_400_000;
 
 /** Warns once for each threshold. Of thresholds that passed while the service was off, only the last one gets a warning. */
-export function expiryWarningsJob({ expiry, ids, log, wake }: Dependencies): Job {
+export function expiryWarningsJob({ expiry, ids, log, wake }: Dependencies): HousekeepingJob {
   return {
     name: 'expiry-warnings',
     everyMs: EXPIRY_LOOK_EVERY_MS,

@@ -17,7 +17,7 @@ import type { Log } from '../kernel/log.ts';
 import { StaleWrite } from '../store/port/errors.ts';
 import { NO_TIME } from '../store/port/steps.ts';
 import type { WebhookStore } from '../store/port/webhooks.ts';
-import type { Job } from './scheduler.ts';
+import type { HousekeepingJob } from './scheduler.ts';
 
 type Dependencies = {
   readonly webhooks: Pick<WebhookStore, 'failingSince' | 'setState'>;
@@ -29,7 +29,7 @@ type Dependencies = {
   readonly wake: () => void;
 };
 
-export function giveUpJob({ webhooks, clock, checkClock, ids, log, wake }: Dependencies): Job {
+export function giveUpJob({ webhooks, clock, checkClock, ids, log, wake }: Dependencies): HousekeepingJob {
   return {
     name: 'give-up',
     everyMs: GIVE_UP_EVERY_MS,

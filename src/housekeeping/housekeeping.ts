@@ -9,10 +9,15 @@ import { clockSetBackJob } from './clock-set-back.ts';
 import { expiryWarningsJob } from './expiry-warnings.ts';
 import { giveUpJob } from './give-up.ts';
 import { expiredJobs, type Retention, retentionJobs } from './retention.ts';
-import { createScheduler, type Job, type Scheduler, type SchedulerOptions } from './scheduler.ts';
+import {
+  createHousekeepingScheduler,
+  type HousekeepingJob,
+  type HousekeepingScheduler,
+  type SchedulerOptions,
+} from './scheduler.ts';
 import { usageJob } from './usage.ts';
 
-export type Housekeeping = Scheduler;
+export type Housekeeping = HousekeepingScheduler;
 
 export type HousekeepingOptions = Omit<SchedulerOptions, 'jobs'> & {
   readonly store: Store;
@@ -20,7 +25,7 @@ export type HousekeepingOptions = Omit<SchedulerOptions, 'jobs'> & {
   readonly checkClock: CheckClock;
   readonly retention: Retention;
   /** Jobs of other modules. */
-  readonly further?: readonly Job[];
+  readonly further?: readonly HousekeepingJob[];
   /** Notifies the dispatcher that there may be work. */
   readonly wake: () => void;
 };
@@ -35,7 +40,7 @@ export function createHousekeeping({
   ...options
 }: HousekeepingOptions): Housekeeping {
   const { log, clock } = options;
-  return createScheduler({
+  return createHousekeepingScheduler({
     ...options,
     jobs: [
       clockSetBackJob({ clockLead: store.clockLead, clock, wake }),

@@ -11,12 +11,12 @@ import type { Log } from '../kernel/log.ts';
 import type { KeptSince, PartitionsByAge, RetentionStore, RowsByAge } from '../store/port/housekeeping.ts';
 import { NO_TIME, type StepResult } from '../store/port/steps.ts';
 import type { Store } from '../store/port/store.ts';
-import type { Job } from './scheduler.ts';
+import type { HousekeepingJob } from './scheduler.ts';
 
 /**
  * How many days finished records and attempts are kept; 0 means forever. Records count from the end of their batch. Attempts count from
- * their start, and are deleted with their records at the latest. Pending records are never deleted, except in mode `pull`: those that nobody
- * acknowledges are kept like dead ones, from their publication on.
+ * their start, and are deleted with their records at the latest. Pending records are never deleted, except in mode `pull`: unacknowledged
+ * ones are kept like dead ones, from their publication on.
  */
 export type Retention = {
   readonly deliveredDays: number;
@@ -32,7 +32,7 @@ export function retentionJobs(
   { retention: store, removals }: Pick<Store, 'retention' | 'removals'>,
   days: Retention,
   log: Pick<Log, 'warn'>,
-): Job[] {
+): HousekeepingJob[] {
   return [
     { name: 'removed-webhooks', everyMs: REMOVAL_EVERY_MS, begin: () => removals.step },
     {
@@ -66,7 +66,10 @@ function before(now: number, keptDays: number): number | null {
   return keptDays === 0 ? null : now - keptDays * DAY_MS;
 }
 
-function partitionJob({ step }: PartitionsByAge, { deliveredDays, deadDays, attemptsDays }: Retention): Job {
+function partitionJob(
+  { step }: PartitionsByAge,
+  { deliveredDays, deadDays, attemptsDays }: Retention,
+): HousekeepingJob {
   return {
     name: 'partitions',
     everyMs: PARTITIONS_EVERY_MS,
@@ -82,7 +85,7 @@ function partitionJob({ step }: PartitionsByAge, { deliveredDays, deadDays, atte
   };
 }
 
-function rowJobs(store: RowsByAge, days: Retention): Job[] {
+function rowJobs(store: RowsByAge, days: Retention): HousekeepingJob[] {
   return [
     {
       name: 'attempts',
@@ -126,9 +129,9 @@ function rowJobs(store: RowsByAge, days: Retention): Job[] {
 type Expiring = Pick<RetentionStore, 'idempotencyKeys' | 'keptReplies' | 'erasures' | 'shortLived'>;
 
 /** Deletes expired idempotency keys, kept replies, finished erasures and values that live for minutes. */
-export function expiredJobs(store: Expiring): Job[] {
+export function expiredJobs(store: Expiring): HousekeepingJob[] {
   const { shortLived } = store;
-  const removing: Job[] =
+  const removing: HousekeepingJob[] =
     shortLived === null
       ? []
       : [{ name: 'short-lived', everyMs: EXPIRED_EVERY_MS, begin: (now) => (size) => shortLived(now, size) }];

@@ -9,7 +9,7 @@ import { HOUSEKEEPING_LOOK_MS } from '../kernel/limits/housekeeping.ts';
 import type { Log } from '../kernel/log.ts';
 import { FIRST_SIZE, nextSize, pauseMs, type Step, type StepResult } from '../store/port/steps.ts';
 
-export type Job = {
+export type HousekeepingJob = {
   readonly name: string;
   /** The time from the beginning of a run to the next one. The first run is due immediately. */
   readonly everyMs: number;
@@ -19,7 +19,7 @@ export type Job = {
   readonly everywhere?: boolean;
 };
 
-export type Scheduler = {
+export type HousekeepingScheduler = {
   start(): void;
   /** Starts no further step and waits for the current one. */
   stop(): Promise<void>;
@@ -30,7 +30,7 @@ export type Scheduler = {
 export type ObserveStep = (job: string, result: StepResult) => void;
 
 export type SchedulerOptions = {
-  readonly jobs: readonly Job[];
+  readonly jobs: readonly HousekeepingJob[];
   readonly clock: Clock;
   readonly log: Log;
   readonly observe?: ObserveStep;
@@ -42,22 +42,22 @@ export type SchedulerOptions = {
 
 type Pause = (ms: number, signal: AbortSignal) => Promise<void>;
 
-type Run = { readonly job: Job; readonly step: Step; rows: number };
+type Run = { readonly job: HousekeepingJob; readonly step: Step; rows: number };
 
-export function createScheduler({
+export function createHousekeepingScheduler({
   jobs,
   clock,
   log,
   observe,
   pause = pauseFor,
   hasDuty = () => true,
-}: SchedulerOptions): Scheduler {
-  const sizes = new Map<Job, number>();
-  const begunAt = new Map<Job, number>();
+}: SchedulerOptions): HousekeepingScheduler {
+  const sizes = new Map<HousekeepingJob, number>();
+  const begunAt = new Map<HousekeepingJob, number>();
   let stopping = new AbortController();
   let loop: Promise<void> | null = null;
 
-  const isDue = (job: Job): boolean => {
+  const isDue = (job: HousekeepingJob): boolean => {
     if (job.everywhere !== true && !hasDuty()) return false;
     const last = begunAt.get(job);
     const now = clock();
@@ -65,7 +65,7 @@ export function createScheduler({
     return last === undefined || now >= last + job.everyMs || now < last;
   };
 
-  const begin = (job: Job): Run => {
+  const begin = (job: HousekeepingJob): Run => {
     const now = clock();
     begunAt.set(job, now);
     return { job, step: job.begin(now), rows: 0 };

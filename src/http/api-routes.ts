@@ -69,7 +69,7 @@ type SharedDoors = Pick<Composed, 'store' | 'clock'> & {
 
 type Doors = SharedDoors & Pick<Composed, 'services'> & { readonly dispatcher: Dispatcher; readonly log: Log };
 
-/** The guarded routes of the operator, and those that probe the service, in the order of the API's document. */
+/** The guarded routes of the operator, and the routes that probe the service, in the order of the API's document. */
 export function administration(doors: Doors): Route[] {
   const { services, store, clock, publicUrl, dispatcher, log } = doors;
   const once = createOnce({ store, clock });

@@ -1,6 +1,6 @@
 /**
- * The memory of bodies that arrive in parts. It grows with what has arrived, never with what was announced, and counts towards what all
- * bodies, and those of one caller, may hold until their replies are made.
+ * The memory of bodies that arrive in parts. It grows with the bytes that have arrived, never with the announced size, and counts towards
+ * what all bodies, and those of one caller, may hold until their replies are made.
  */
 import { createFairQueue, type FairQueue, type Owner } from '../kernel/fair-queue.ts';
 import { BODIES_BYTES, BODIES_BYTES_PER_OWNER, BODY_FIRST_BYTES } from '../kernel/limits/limits.ts';
@@ -22,12 +22,12 @@ export function createBodies(
   places: number = BODIES_BYTES,
   placesPerOwner: number = BODIES_BYTES_PER_OWNER,
 ): FairQueue {
-  return createFairQueue({ what: 'bytes of bodies under way', places, placesPerOwner });
+  return createFairQueue({ what: 'bytes of bodies in progress', places, placesPerOwner });
 }
 
 /**
- * In which bodies are read on, one a turn of the event loop: a request that is not paused is read until its socket is empty, megabytes at
- * once.
+ * In which bodies are read on, one a turn of the event loop: a request that is not paused is read until its socket is empty, megabytes in
+ * one turn.
  */
 export const readingTurns: Turns = createTurns();
 

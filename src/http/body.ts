@@ -6,18 +6,18 @@ import { JSON_VALUES_MAX, LARGE_JSON_BYTES, REQUEST_BODY_MS } from '../kernel/li
 import { FORM_FIELDS_MAX } from '../kernel/limits/portal.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { slices, type Work } from '../kernel/slices.ts';
-import { printable, textProblem } from '../kernel/validation.ts';
+import { printableName, textProblem } from '../kernel/validation.ts';
 import type { BodyMemory } from './body-memory.ts';
 import { allHeaders, firstHeader, hasBody } from './request.ts';
 import type { BodyRule } from './route.ts';
 
 type BodyOptions = { readonly timeoutMs?: number | undefined; readonly customerId?: string | null };
-export type ReadBody = { readonly body: unknown; readonly mediaType: string };
+type ReadBody = { readonly body: unknown; readonly mediaType: string };
 
 /**
  * `customerId`: whose work it is to read a large body; null for the operator and for callers that are not known yet. A body of at most `most`
- * bytes that does not arrive at once is collected in memory, which the caller closes. Throws 400 (malformed), 408 (too slow), 413 (too large),
- * 415 (media type, charset, or content coding), 429 (too much of the customer waits), and what the memory throws.
+ * bytes that does not arrive in one piece is collected in memory, which the caller closes. Throws 400 (malformed), 408 (too slow), 413 (too
+ * large), 415 (media type, charset, or content coding), 429 (too much of the customer waits), and what the memory throws.
  */
 export async function readBody(
   request: IncomingMessage,
@@ -113,7 +113,7 @@ function turnsEnd(): Promise<void> {
 /** Reads a body that has arrived completely. */
 function readAtOnce(request: IncomingMessage, maxBytes: number): Buffer {
   if (request.readableLength > maxBytes) throw tooLarge(maxBytes);
-  // Without a size, Node 26 and Deno return the first chunk alone.
+  // Without a size, Node 26 and Deno return only the first chunk.
   return (request.read(request.readableLength) as Buffer | null) ?? NO_BYTES;
 }
 
@@ -178,7 +178,7 @@ function unsupported(description: string): Refusal {
 }
 
 /** A form as RFC 6749 Appendix B defines it: UTF-8 with percent-encoding. */
-export type Form = Readonly<Record<string, string>>;
+type Form = Readonly<Record<string, string>>;
 
 /**
  * Parses a form in which each name occurs once (RFC 6749 §3.2). An empty value stays empty. Throws 400 `invalid_request` for a repeated
@@ -188,7 +188,7 @@ export function parseForm(text: string): Form {
   const form: Record<string, string> = Object.create(null) as Record<string, string>;
   for (const [name, value] of pairsOf(text)) {
     if (name in form) {
-      throw new Refusal('invalid_request', `the parameter ${printable(name)} was sent more than once`);
+      throw new Refusal('invalid_request', `the parameter ${printableName(name)} was sent more than once`);
     }
     form[name] = value;
   }
@@ -217,7 +217,7 @@ function* pairsOf(text: string): Generator<readonly [name: string, value: string
       throw new Refusal('invalid_request', 'the form has an escape that is broken or not UTF-8');
     }
     const problem = textProblem(name) ?? textProblem(value);
-    if (problem !== null) throw refuseField(printable(name), problem, 'invalid_request');
+    if (problem !== null) throw refuseField(printableName(name), problem, 'invalid_request');
     yield [name, value];
   }
 }

@@ -5,7 +5,7 @@ import type { Acting, IfMatch } from '../domain/acting.ts';
 import { refuseField } from '../kernel/refusal.ts';
 import { entityTag, parseEntityTags, refuseChanged } from '../resources/entity-tag.ts';
 import { allHeaders } from './request.ts';
-import { type Call, callerOf, type Reply, type ReplyDescription, type Route } from './route.ts';
+import { type Call, type Reply, type ReplyDescription, type Route, requireCaller } from './route.ts';
 
 const LIST = /^(?:\*|(?:W\/)?"[!#-~]*"(?:, ?(?:W\/)?"[!#-~]*")*)$/;
 
@@ -34,7 +34,7 @@ export const NOT_MODIFIED: Route['replies'] = {
 
 /** The actor, with the tags of `If-Match`. Throws 400 for a malformed `If-Match`. */
 export function actingOn(call: Call): Acting {
-  return { ...actingOf(callerOf(call)), ifMatch: readIfMatch(call) };
+  return { ...actingOf(requireCaller(call)), ifMatch: readIfMatch(call) };
 }
 
 /** Throws 400 for a malformed `If-Match`. */
@@ -59,10 +59,10 @@ export function read(call: Call, body: unknown, ETag: string = entityTag(body)):
 }
 
 /** A new or changed resource as a read returns it, and secrets that are shown only once. */
-export type Shown = { readonly shown: object; readonly secrets?: object };
+export type ShownResource = { readonly shown: object; readonly secrets?: object };
 
 /** The reply to a change. */
-export function changed({ shown, secrets }: Shown, ETag: string = entityTag(shown)): Reply {
+export function changed({ shown, secrets }: ShownResource, ETag: string = entityTag(shown)): Reply {
   return { status: 200, headers: { ETag }, body: { ...shown, ...secrets } };
 }
 

@@ -14,7 +14,7 @@ export const errorBodySchema = z
     error: z.object({
       errorId: z.string().meta({ format: 'uuid', description: 'Also in the log line of the request' }),
       message: z.string().nullable(),
-      code: z.string().meta({ description: 'For programs; each status names those that it may have' }),
+      code: z.string().meta({ description: 'For programs; each status names its possible codes' }),
       description: z.string().meta({ description: 'What was wrong, and with which field' }),
       details: z
         .array(z.object({ field: z.string(), problem: z.string() }))

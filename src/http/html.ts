@@ -1,4 +1,4 @@
-/** A template tag for HTML. It escapes all values except those that it created itself. */
+/** A template tag for HTML. It escapes all values except markup that it created itself. */
 
 /** Markup that needs no escaping. Only `html` creates it. */
 export type Html = { readonly markup: string };
@@ -24,7 +24,7 @@ export function html(strings: TemplateStringsArray, ...values: readonly HtmlValu
 /** The texts of each template in the code. */
 const withoutBreaks = new WeakMap<TemplateStringsArray, readonly string[]>();
 
-/** Stands for a value while the texts are one. */
+/** Holds the place of a value while the texts are one. */
 const VALUE = '\0';
 const TAG_OR_BREAK = /<(?:"[^"]*"|[^">])*>|\s*\n\s*/g;
 const ATTRIBUTE_OR_BREAK = /"[^"]*"|\s*\n\s*([/>\0])?/g;

@@ -12,7 +12,7 @@ import type { KeptReply } from '../store/port/kept-replies.ts';
 import type { Beside } from '../store/port/resource.ts';
 import type { Store } from '../store/port/store.ts';
 import { allHeaders } from './request.ts';
-import { type Call, callerOf, type Reply, type Route } from './route.ts';
+import { type Call, type Reply, type Route, requireCaller } from './route.ts';
 
 /**
  * Runs `work` and returns `reply` of its result. `work` must write the statements of `beside` in its transaction. For a used key, returns
@@ -48,7 +48,7 @@ export function createOnce({ store: { keptReplies }, clock }: Dependencies): Onc
     const key = readKey(call);
     if (key === null) return reply(await work(() => []));
     refuseDeep(call.body);
-    const owner = { applicationId: callerOf(call).applicationId, key };
+    const owner = { applicationId: requireCaller(call).applicationId, key };
     const requestHash = Buffer.from(contentHash([call.method, call.request.url, call.body])).toString('hex');
     const first = async (): Promise<Reply | null> => {
       const kept = await keptReplies.find(owner, clock());
@@ -67,9 +67,9 @@ export function createOnce({ store: { keptReplies }, clock }: Dependencies): Onc
       });
     } catch (error) {
       // A concurrent request with the same key may have come first, and may have taken the name.
-      const meanwhile = await first();
-      if (meanwhile === null) throw error;
-      return meanwhile;
+      const earlier = await first();
+      if (earlier === null) throw error;
+      return earlier;
     }
     if (answer === null) throw new Error('the reply to a request with an idempotency key was not stored');
     return answer;

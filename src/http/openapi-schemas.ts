@@ -38,7 +38,7 @@ export function collectSchemas(): SchemaCollection {
       const described = {
         ...patch,
         description:
-          `A merge patch (RFC 7396): what is left out stays, null restores the default. ${description ?? ''}`.trim(),
+          `A merge patch (RFC 7396): absent fields keep their value, null restores the default. ${description ?? ''}`.trim(),
       };
       return id === undefined ? described : keep(id.replace(/(Input|Patch)$/, 'Patch'), described);
     },

@@ -336,7 +336,7 @@ an HTTP version other than 1.0 and 1.1. Later versions may add members to replie
 
 const TAGS: readonly { readonly name: string; readonly description: string }[] = [
   { name: 'oauth', description: 'Access tokens: issued, introspected, revoked, and checked for a proxy.' },
-  { name: 'customers', description: 'Whoever you serve, and the links that open their portals.' },
+  { name: 'customers', description: 'The customers you serve, and the links that open their portals.' },
   { name: 'applications', description: 'Registered applications: credentials, scopes, and the user they act as.' },
   { name: 'users', description: 'Portal accounts: permissions and constraints.' },
   { name: 'products', description: 'The API catalogue: which request needs which scope.' },

@@ -6,33 +6,42 @@ import { page } from '../kernel/schemas.ts';
 import type { InputReader, MergePatch } from '../resources/input.ts';
 import { cursorBehind, type ListRules } from '../resources/list-rules.ts';
 import type { After, Beside, Filter } from '../store/port/resource.ts';
-import { actingOn, changed, ETAG, IF_MATCH, IF_NONE_MATCH, NOT_MODIFIED, read, type Shown } from './conditional.ts';
+import {
+  actingOn,
+  changed,
+  ETAG,
+  IF_MATCH,
+  IF_NONE_MATCH,
+  NOT_MODIFIED,
+  read,
+  type ShownResource,
+} from './conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from './once.ts';
 import { listQuery, PAGE_QUERY, pageReply, readListQuery } from './paging.ts';
-import { type Call, callerOf, jsonBody, patchBody, type Reply, type Route, type ServedTo } from './route.ts';
+import { type Call, jsonBody, patchBody, type Reply, type Route, requireCaller, type ServedTo } from './route.ts';
 
 export const EDGE = '/services/api/x/edge/v1';
 
-type Resource<For extends ServedTo, Record> = {
+type Resource<For extends ServedTo, Rec> = {
   readonly for: For;
   /** For the path and the tag: `applications`. */
   readonly path: string;
   /** Singular, for summaries: `application`. */
   readonly noun: string;
   readonly view: z.ZodType;
-  show(record: Record): { readonly id: string };
+  show(record: Rec): { readonly id: string };
 };
 
-type ReadRoutes<For extends ServedTo, Record> = Resource<For, Record> & {
+type ReadRoutes<For extends ServedTo, Rec> = Resource<For, Rec> & {
   readonly administration: {
-    get(id: string): Promise<Record>;
-    list(after: After, limit: number, filter?: Filter): Promise<Record[]>;
+    get(id: string): Promise<Rec>;
+    list(after: After, limit: number, filter?: Filter): Promise<Rec[]>;
   };
   /** Filters and orders. Without them, the list is in order of creation. */
   readonly list?: ListRules;
 };
 
-type ChangeRoutes<For extends ServedTo, Record, Made, Body, Input> = Resource<For, Record> & {
+type ChangeRoutes<For extends ServedTo, Rec, Made, Body, Input> = Resource<For, Rec> & {
   readonly reader: InputReader<Body, Input>;
   /** The schema of a patch, where that may not name every field. */
   readonly patchInput?: z.ZodType;
@@ -40,25 +49,25 @@ type ChangeRoutes<For extends ServedTo, Record, Made, Body, Input> = Resource<Fo
   readonly createdView?: z.ZodType;
   readonly administration: {
     create(input: Input, acting: Acting, more: { readonly beside: Beside<Made> }): Promise<Made>;
-    patch(id: string, patch: MergePatch<Body>, acting: Acting): Promise<Record>;
+    patch(id: string, patch: MergePatch<Body>, acting: Acting): Promise<Rec>;
     remove(id: string, acting: Acting): Promise<void>;
   };
   /** Other replies of `POST` and `PATCH`. */
   readonly changeReplies?: Route['replies'];
   /** The reply to `POST`. */
-  showMade(made: Made): Shown & { readonly shown: { readonly id: string } };
+  showMade(made: Made): ShownResource & { readonly shown: { readonly id: string } };
   readonly once: Once;
 };
 
-export function resourceRoutes<For extends ServedTo, Record extends { readonly id: string }, Made, Body, Input>(
-  resource: ReadRoutes<For, Record> & ChangeRoutes<For, Record, Made, Body, Input>,
+export function resourceRoutes<For extends ServedTo, Rec extends { readonly id: string }, Made, Body, Input>(
+  resource: ReadRoutes<For, Rec> & ChangeRoutes<For, Rec, Made, Body, Input>,
 ): Route<For>[] {
   return [...readRoutes(resource), ...changeRoutes(resource)];
 }
 
 /** List and read. */
-export function readRoutes<For extends ServedTo, Record extends { readonly id: string }>(
-  resource: ReadRoutes<For, Record>,
+export function readRoutes<For extends ServedTo, Rec extends { readonly id: string }>(
+  resource: ReadRoutes<For, Rec>,
 ): Route<For>[] {
   const { path, noun, view, administration, show, list } = resource;
   const shared = { for: resource.for, access: 'guarded', tag: path } as const;
@@ -91,14 +100,14 @@ export function readRoutes<For extends ServedTo, Record extends { readonly id: s
       summary: `Read ${article(noun)}`,
       headers: IF_NONE_MATCH,
       replies: { 200: { description: `The ${noun}`, schema: view, headers: ETAG }, ...NOT_MODIFIED },
-      respond: async (call) => read(call, show(await administration.get(idOf(call)))),
+      respond: async (call) => read(call, show(await administration.get(idInPath(call)))),
     },
   ];
 }
 
 /** Create, change and delete. */
-export function changeRoutes<For extends ServedTo, Record extends { readonly id: string }, Made, Body, Input>(
-  resource: ChangeRoutes<For, Record, Made, Body, Input>,
+export function changeRoutes<For extends ServedTo, Rec extends { readonly id: string }, Made, Body, Input>(
+  resource: ChangeRoutes<For, Rec, Made, Body, Input>,
 ): Route<For>[] {
   const { path, noun, reader, patchInput = reader.schema, view, createdView = view, changeReplies } = resource;
   const { administration, show, showMade, once } = resource;
@@ -120,7 +129,7 @@ export function changeRoutes<For extends ServedTo, Record extends { readonly id:
         once<Made>(
           call,
           (made) => created(collection, showMade(made)),
-          (beside) => administration.create(reader.create(call.body), actingOf(callerOf(call)), { beside }),
+          (beside) => administration.create(reader.create(call.body), actingOf(requireCaller(call)), { beside }),
         ),
     },
     {
@@ -134,7 +143,7 @@ export function changeRoutes<For extends ServedTo, Record extends { readonly id:
       replies: { 200: { description: `The ${noun} as it is now`, schema: view, headers: ETAG }, ...changeReplies },
       respond: async (call) => {
         const acting = actingOn(call);
-        return changed({ shown: show(await administration.patch(idOf(call), reader.patch(call.body), acting)) });
+        return changed({ shown: show(await administration.patch(idInPath(call), reader.patch(call.body), acting)) });
       },
     },
     {
@@ -146,7 +155,7 @@ export function changeRoutes<For extends ServedTo, Record extends { readonly id:
       headers: IF_MATCH,
       replies: { 204: { description: 'It is gone' } },
       respond: async (call) => {
-        await administration.remove(idOf(call), actingOn(call));
+        await administration.remove(idInPath(call), actingOn(call));
         return { status: 204 };
       },
     },
@@ -171,20 +180,20 @@ export function actionRoute<For extends ServedTo>(
     access: 'guarded',
     tag: path,
     summary,
-    respond: (call) => respond(call, idOf(call), actingOn(call)),
+    respond: (call) => respond(call, idInPath(call), actingOn(call)),
   };
 }
 
-export function ok(body: unknown): Reply {
+export function okReply(body: unknown): Reply {
   return { status: 200, body };
 }
 
-function created(collection: string, made: Shown & { readonly shown: { readonly id: string } }): Reply {
+function created(collection: string, made: ShownResource & { readonly shown: { readonly id: string } }): Reply {
   const { headers, body } = changed(made);
   return { status: 201, headers: { Location: `${collection}/${made.shown.id}`, ...headers }, body };
 }
 
-export function idOf({ params }: Call): string {
+export function idInPath({ params }: Call): string {
   return params.id ?? '';
 }
 

@@ -108,7 +108,7 @@ export type Route<For extends ServedTo = ServedTo> = {
   /** Request headers other than the usual ones. */
   readonly headers?: Readonly<Record<string, Parameter>>;
   readonly query?: Readonly<Record<string, Parameter>>;
-  /** Accepts unknown query parameters, such as those that mail programs add to links. */
+  /** Accepts unknown query parameters, which mail programs may add to links. */
   readonly freeQuery?: boolean;
   readonly body?: BodyRule;
   readonly replies: Readonly<Record<number, ReplyDescription>>;
@@ -142,7 +142,7 @@ export function patchBody(schema: z.ZodType): BodyRule {
 }
 
 /** The caller of a guarded route. */
-export function callerOf({ caller }: Call): Caller {
+export function requireCaller({ caller }: Call): Caller {
   if (caller === null) throw new Error('an open route asked for its caller');
   return caller;
 }

@@ -8,7 +8,7 @@ import {
   parsePattern,
 } from '../domain/path.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
-import { printable, textProblem } from '../kernel/validation.ts';
+import { printableName, textProblem } from '../kernel/validation.ts';
 import { decodeFormText } from './body.ts';
 import type { Route } from './route.ts';
 
@@ -120,7 +120,7 @@ export function refuseUnknownQuery(route: Route, query: URLSearchParams, target:
   if (query.size === 0 || anyMethod === true) return;
   for (const [name, value] of query) {
     const problem = textProblem(name) ?? textProblem(value);
-    if (problem !== null) throw refuseField(printable(name), problem);
+    if (problem !== null) throw refuseField(printableName(name), problem);
   }
   if (freeQuery === true || body?.types.includes('application/x-www-form-urlencoded') === true) return;
   // Other bytes than UTF-8 were read as U+FFFD.
@@ -128,7 +128,7 @@ export function refuseUnknownQuery(route: Route, query: URLSearchParams, target:
     throw new Refusal('invalid_request', 'the query has an escape that is not UTF-8');
   for (const name of query.keys()) {
     if (route.query === undefined || !Object.hasOwn(route.query, name))
-      throw refuseField(printable(name), 'is not a known query parameter');
-    if (query.getAll(name).length > 1) throw refuseField(printable(name), 'was given more than once');
+      throw refuseField(printableName(name), 'is not a known query parameter');
+    if (query.getAll(name).length > 1) throw refuseField(printableName(name), 'was given more than once');
   }
 }

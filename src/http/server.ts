@@ -54,7 +54,7 @@ type Dependencies = {
   /** The route that serves a caller in place of a guarded one: that of its customer. Throws `Refusal`. */
   readonly routeFor?: (route: Route, caller: Caller) => Route;
   readonly gate: Gate;
-  /** Waits until what was read is durable, before a reply promises it. Default: it is. Throws `Refusal`. */
+  /** Waits until the data that was read is durable, before a reply promises it. Default: it is. Throws `Refusal`. */
   readonly confirm?: () => Answer<void>;
   readonly clock: Clock;
   readonly log: Log;
@@ -62,7 +62,7 @@ type Dependencies = {
   readonly remoteAddress: (request: IncomingMessage) => string;
   /** Time limit for receiving a body. Default: REQUEST_BODY_MS. */
   readonly bodyTimeoutMs?: number;
-  /** Bounds the bytes of bodies under way. */
+  /** Bounds the bytes of bodies in progress. */
   readonly bodies?: FairQueue;
   readonly observe?: readonly ObserveRequest[];
   /** Words the refusals of requests without a route. */
@@ -157,7 +157,7 @@ export type Listener = {
   serve(tls: { readonly cert: string; readonly key: string }): void;
   /**
    * Accepts no new connections or requests, waits at most 10 s for the replies to current requests, and closes every connection after
-   * its last reply. Idle connections close at once.
+   * its last reply. Idle connections close immediately.
    */
   close(): Promise<void>;
 };
@@ -222,7 +222,7 @@ export function createListener({ handler, tls, clock, log, drainMs = DRAIN_MS }:
       }),
     serve: (next) => {
       if (secure === null) throw new Error('the server has no TLS');
-      // Replaces all settings: those that are absent would get Node's defaults.
+      // Replaces all settings: absent ones would get Node's defaults.
       secure.setSecureContext({ ...next, ...TLS_VERSIONS });
     },
     close: () =>
@@ -249,9 +249,9 @@ type Connections = {
    * after that reply.
    */
   afterReplies(socket: Socket, refuse: () => void): void;
-  /** Closes each connection after its last pending reply, and idle connections at once. */
+  /** Closes each connection after its last pending reply, and idle connections immediately. */
   drain(): void;
-  /** Closes all connections at once. */
+  /** Closes all connections immediately. */
   destroy(): void;
 };
 
@@ -312,7 +312,7 @@ function trackConnections(server: Server): Connections {
   };
 }
 
-/** Calls `act` when the response is sent, or at once without a response. */
+/** Calls `act` when the response is sent, or immediately without a response. */
 function afterwards(response: ServerResponse | undefined, act: () => void): void {
   if (response === undefined || response.writableFinished) act();
   else response.once('finish', act);

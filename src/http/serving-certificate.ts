@@ -3,7 +3,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { type Config, ConfigurationError, readSettingFile } from '../config/config.ts';
-import type { Job } from '../housekeeping/scheduler.ts';
+import type { HousekeepingJob } from '../housekeeping/scheduler.ts';
 import type { Clock } from '../kernel/ids.ts';
 import { SERVING_CERTIFICATE_LOOK_EVERY_MS, SERVING_CERTIFICATE_WARNING_MS } from '../kernel/limits/housekeeping.ts';
 import type { Log } from '../kernel/log.ts';
@@ -20,7 +20,7 @@ export type ServingCertificate = {
    */
   renew(serve: (tls: ServedTls) => void): void;
   /** Checks the expiry once a day and logs a warning. An expired certificate stays in use: clients decide whether to accept it. */
-  readonly jobs: readonly Job[];
+  readonly jobs: readonly HousekeepingJob[];
 };
 
 type Dependencies = { readonly log: Log; readonly clock: Clock };

@@ -1,4 +1,4 @@
-/** CSV (RFC 4180) that spreadsheets open without running what is in it. */
+/** CSV (RFC 4180) that spreadsheets open without running its content. */
 
 export type CsvValue = string | number | null;
 

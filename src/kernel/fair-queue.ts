@@ -16,8 +16,8 @@ export type FairQueue = {
    */
   run<T>(owner: Owner, work: () => Promise<T>): Promise<T>;
   /**
-   * Takes so many places at once, without waiting, and returns the function that gives them back. Throws 429 with `Retry-After` beyond the
-   * owner's bound, and 503 with `Retry-After` if the places of all are used up.
+   * Takes so many places immediately, without waiting, and returns the function that gives them back. Throws 429 with `Retry-After` beyond
+   * the owner's bound, and 503 with `Retry-After` if the places of all are used up.
    */
   take(owner: Owner, places?: number): () => void;
   /** The places in use, of all owners or of one. */
@@ -27,7 +27,7 @@ export type FairQueue = {
 export type FairBounds = {
   /** What is bounded, in the plural, for refusals: `live pages`. */
   readonly what: string;
-  /** How much may be in use at once, by all owners and by one. */
+  /** How much may be in use at a time, by all owners and by one. */
   readonly places: number;
   readonly placesPerOwner?: number;
   /** Pieces of work that may wait, of all owners and of one. Default: any number, for callers that bound them. */
@@ -85,7 +85,9 @@ export function createFairQueue({
   const refused = (isOwn: boolean, most: number): Refusal => {
     const headers = { 'Retry-After': String(retryAfterSeconds) };
     return isOwn
-      ? new Refusal('too_many_requests', `you have too many ${what}: at most ${most} are allowed at once`, { headers })
+      ? new Refusal('too_many_requests', `you have too many ${what}: at most ${most} are allowed at a time`, {
+          headers,
+        })
       : new Refusal('unavailable', `there are too many ${what} now: at most ${most} in all`, { headers });
   };
 

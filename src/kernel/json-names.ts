@@ -23,7 +23,7 @@ export type Names = {
 const FEW = 16;
 
 export function createNames(): Names {
-  /** Of the objects that are open, the outermost first, without those that have a set. */
+  /** Of the open objects, the outermost first, without objects that have a set. */
   let hashes = new Int32Array(64);
   let count = 0;
   const begins: number[] = [];

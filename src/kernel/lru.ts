@@ -4,7 +4,10 @@ export type Lru<Key, Value> = {
   readonly size: number;
   /** The value, or undefined. The entry becomes the most recently used. */
   get(key: Key): Value | undefined;
-  /** The entry becomes the most recently used. Drops old entries until the bounds hold, the new one too if it exceeds them alone. */
+  /**
+   * The entry becomes the most recently used. Drops old entries until the bounds hold, the new one too if it exceeds them without the
+   * others.
+   */
   set(key: Key, value: Value): void;
   /** Returns whether there was such an entry. */
   delete(key: Key): boolean;

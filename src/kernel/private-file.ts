@@ -79,14 +79,14 @@ export function strangerText(paths: readonly string[]): string {
   const self = currentUid();
   if (self === null || self === 0) return '';
   for (const path of paths) {
-    const uid: number = ownerOf(path)?.uid ?? self;
+    const uid: number = fileOwner(path)?.uid ?? self;
     if (uid !== self) return ` (${path} belongs to ${userText(uid)}, and this is ${userText(self)})`;
   }
   return '';
 }
 
 /** Null if the path does not exist or cannot be examined. */
-export function ownerOf(path: string): Pick<Stats, 'uid' | 'gid'> | null {
+export function fileOwner(path: string): Pick<Stats, 'uid' | 'gid'> | null {
   try {
     return statSync(path, { throwIfNoEntry: false }) ?? null;
   } catch {

@@ -104,7 +104,7 @@ export function refuseFields(problems: readonly FieldProblem[], code: RefusalCod
   return new Refusal(code, description, { details });
 }
 
-/** Runs all checks and throws one refusal for all fields that they refuse. Any other error ends the checks at once. */
+/** Runs all checks and throws one refusal for all fields that they refuse. Any other error ends the checks immediately. */
 export async function checkAll(checks: readonly (() => void | Promise<void>)[]): Promise<void> {
   const problems: FieldProblem[] = [];
   for (const check of checks) {

@@ -11,7 +11,7 @@ const CONTROLS = '\\x00-\\x1f\\x7f-\\x9f';
 const BLANKS = '\\x00-\\x20\\x7f-\\xa0\u1680\u2000-\u200f\u2027-\u202f\u205f\u3000\ufeff';
 
 /** Text with a length in characters as in JSON Schema: a surrogate pair counts as one. */
-export function text(min: number, max: number): z.ZodString {
+export function textSchema(min: number, max: number): z.ZodString {
   return z
     .string()
     .check((context) => {
@@ -27,7 +27,7 @@ export function text(min: number, max: number): z.ZodString {
 }
 
 /** A name for people: no control characters, no spaces at either end. */
-export const displayName: z.ZodType<string, string> = text(1, 200)
+export const displayName: z.ZodType<string, string> = textSchema(1, 200)
   .regex(
     new RegExp(`^(?:[^${BLANKS}]|[^${BLANKS}][^${CONTROLS}]*[^${BLANKS}])$`, 'u'),
     'must not begin or end with a space, or hold control characters',
@@ -124,7 +124,7 @@ const NO_LABEL = `${BLANKS}!-,./:-@\\[-\`{-~`;
 const LABEL = `[^${NO_LABEL}-](?:[^${NO_LABEL}]*[^${NO_LABEL}-])?`;
 
 /** A mailbox (RFC 5321 §4.1.2, with the letters of RFC 6531): a dot-atom and a host name, without quoted strings and IP addresses. */
-export const emailAddress: z.ZodType<string, string> = text(3, 254)
+export const emailAddress: z.ZodType<string, string> = textSchema(3, 254)
   .regex(new RegExp(`^[^${NO_ATOM}]+(?:\\.[^${NO_ATOM}]+)*@${LABEL}(?:\\.${LABEL})+$`, 'u'), 'must be an email address')
   .meta({ minLength: 3, maxLength: 254 });
 
@@ -165,7 +165,7 @@ const TWO: readonly string[] = Array.from({ length: 100 }, (_, n) => String(n).p
 /** The error for an invalid `moment`. */
 export const NOT_A_MOMENT = 'must be an instant, as 2026-11-21T05:00:00.000Z';
 
-/** In requests that create what belongs to a customer (contract §8). */
+/** In requests that create a resource of a customer (contract §8). */
 export const customerIdInput: z.ZodDefault<z.ZodNullable<z.ZodString>> = z
   .string()
   .max(100)

@@ -121,6 +121,6 @@ export function inOnePiece<T>(work: Work<T>): T {
 }
 
 function tooMuchAtOnce(): Refusal {
-  const text = 'too many large requests of this customer are under way: send this one again in a second';
+  const text = 'too many large requests of this customer are in progress: send this one again in a second';
   return new Refusal('too_many_requests', text, { headers: { 'Retry-After': '1' } });
 }

@@ -209,13 +209,13 @@ export function fieldName(path: readonly PropertyKey[]): string {
   let name = '';
   for (const step of path) {
     if (typeof step === 'number') name += `[${step}]`;
-    else name += `${name === '' ? '' : '.'}${printable(String(step))}`;
+    else name += `${name === '' ? '' : '.'}${printableName(String(step))}`;
   }
   return name === '' ? 'body' : name;
 }
 
 /** Shortens the field name of a caller, and replaces everything but visible ASCII. */
-export function printable(name: string): string {
+export function printableName(name: string): string {
   return name === '' ? '""' : name.slice(0, 64).replace(/[^\x20-\x7e]/g, '?');
 }
 

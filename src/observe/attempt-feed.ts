@@ -28,7 +28,7 @@ export type AttemptFeed = {
   /** The attempts of one webhook, or of all with null, until the signal aborts. */
   subscribe(webhookId: string | null, signal: AbortSignal): AsyncIterable<FeedPiece>;
   /**
-   * The feed of the webhooks with these ids alone. Nothing in it tells of others, also not how many attempts were dropped. `owner`: the
+   * The feed of only the webhooks with these ids. Nothing in it tells of others, not even how many attempts were dropped. `owner`: the
    * customer that reads it; default: the operator.
    */
   within(ids: () => Promise<ReadonlySet<string>>, owner?: Owner): AttemptFeed;
@@ -179,7 +179,7 @@ function watchOthers(
     try {
       const newest = await readNewest(FEED_BUFFERED);
       for (const { webhookId, attempt } of newest.toReversed()) {
-        // The first look only finds out what is old.
+        // The first look only finds the old attempts.
         if (isNew(attempt.id) && !isFirst) push({ webhookId, attempt, fate: null });
       }
       isFirst = false;

@@ -1,7 +1,7 @@
 /**
  * Notices that the system's clock was set, by comparing it with a monotonic clock. Pauses then keep their length, and a webhook that has
  * failed for ten seconds does not count as failing for three days. A suspended machine looks like one whose clock was set forward: attempts
- * did not fail while it slept, and deliveries that became due meanwhile are sent.
+ * did not fail while it slept, and deliveries that became due in its sleep are sent.
  */
 import type { CheckClock } from '../kernel/clock.ts';
 import type { Clock } from '../kernel/ids.ts';

@@ -4,7 +4,7 @@
  */
 
 import type { ObserveSettled } from '../delivery/settle.ts';
-import type { Job } from '../housekeeping/scheduler.ts';
+import type { HousekeepingJob } from '../housekeeping/scheduler.ts';
 import type { Clock } from '../kernel/ids.ts';
 import { FIGURE_WEBHOOKS_MAX, FIGURES_EVERY_MS } from '../kernel/limits/portal.ts';
 import {
@@ -54,10 +54,10 @@ export type FigureKeeper = {
   series(period: Period, webhookNumber: number): Promise<Series>;
   /** The last 24 hours of several webhooks, by their numbers. Every number has an entry. */
   days(webhookNumbers: readonly number[]): Promise<ReadonlyMap<number, Day>>;
-  /** The figures of the webhooks with these numbers alone: number 0 is their sum. */
+  /** The figures of only the webhooks with these numbers: number 0 is their sum. */
   within(numbers: () => Promise<readonly number[]>): FigureKeeper;
   /** Writes the counted figures, and deletes expired ones. */
-  readonly job: Job;
+  readonly job: HousekeepingJob;
   /** Writes all counted figures. Called before the store is closed. */
   flush(): Promise<void>;
 };
@@ -103,7 +103,7 @@ export function createFigures({ store, clock }: Dependencies): FigureKeeper {
     return write;
   };
 
-  /** Reads again if a write began meanwhile: its figures would count twice, as written and as unwritten. */
+  /** Reads again if a write began during the read: its figures would count twice, as written and as unwritten. */
   const readAll = async <T>(read: () => Promise<T>): Promise<{ written: T; unwritten: FigureAt[] }> => {
     for (;;) {
       const before = lastWrite;

@@ -19,7 +19,7 @@ export function rangeOf(address: Uint8Array): AddressRange | null {
   return found ?? null;
 }
 
-/** `wholly`: the prefix says that the address stands for the IPv4 inside, so that only this is judged. */
+/** `wholly`: the prefix says that the address means the IPv4 address inside, so that only this is judged. */
 export type Carried = { readonly wholly: boolean; readonly addresses: readonly Uint8Array[] };
 
 /**

@@ -17,7 +17,7 @@ export type ReadHead = {
 const STATUS_LINE = /^HTTP\/(\d\.\d)[ \t]+(\d{3})(?=[ \t\r]|$)/;
 
 /** The status in the first line of a response, without its line feed, or null if it is not a status line. */
-export function statusOf(line: string): number | null {
+export function statusOfLine(line: string): number | null {
   const [, , status] = STATUS_LINE.exec(line) ?? [];
   return status === undefined ? null : Number(status);
 }
@@ -97,7 +97,7 @@ function fieldOf(line: string, problems: Set<string>): readonly [name: string | 
 }
 
 function fieldValue(text: string, problems: Set<string>): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern looks for them
   const value = text.replace(/[\x00-\x08\x0a-\x1f\x7f]/g, ' ');
   if (value !== text) problems.add('a header has a control character');
   return withoutBlanks(value);

@@ -27,7 +27,7 @@ export function classifyError(error: unknown): Classified {
   if (errorClass !== undefined) return { errorClass, message };
   // undici's message for a status of 101.
   if (code === 'UND_ERR_SOCKET' && message.startsWith('bad ')) {
-    const what = 'the receiver answered what had not been asked for: another protocol';
+    const what = 'the receiver answered with another protocol, which was not requested';
     return { errorClass: 'malformed_response', message: what };
   }
   // undici's parser errors have no code; their message is one of the parser's fixed sentences.

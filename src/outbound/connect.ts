@@ -8,14 +8,14 @@ import { ADDRESS_ATTEMPT_MS } from '../kernel/limits/limits.ts';
 import { certificateWanted, classifyError, deliveryError, isExhausted } from './classify.ts';
 import { type EgressPolicy, guardedLookup, isLiteral, resolveChecked } from './egress.ts';
 import { type ConnectProxy, openTunnel } from './proxy.ts';
-import { type Resolve, systemResolve } from './resolve.ts';
+import { type ResolveHost, systemResolve } from './resolve.ts';
 import { lacksCertificate, tlsOptions } from './tls.ts';
 
 /** How requests leave this machine. */
 export type Way = {
   readonly egress: EgressPolicy;
   readonly proxy: ConnectProxy | null;
-  readonly resolve: Resolve | undefined;
+  readonly resolve: ResolveHost | undefined;
 };
 
 /** `host`: a name, or an address without brackets that `hostVerdict` has checked. */
@@ -28,7 +28,7 @@ export type ConnectSteps = { dnsMs: number | null; connectMs: number | null; tls
  * Rejects with Node's error, or one of class `proxy` or `egress_refused`. Has no time-out: `signal` ends it at any step. `owner`: whose turn
  * the look-up of the name takes.
  */
-export async function openConnection(
+export async function connectTo(
   { host, port, secureContext }: Destination,
   way: Way,
   steps: ConnectSteps,
@@ -36,7 +36,7 @@ export async function openConnection(
   owner: Owner = null,
 ): Promise<TLSSocket> {
   const lap = stopwatch();
-  const resolve: Resolve = (hostname) => (way.resolve ?? systemResolve)(hostname, owner);
+  const resolve: ResolveHost = (hostname) => (way.resolve ?? systemResolve)(hostname, owner);
   const options = tlsOptions(host, secureContext);
   if (way.proxy === null) {
     const lookup = timedLookup(guardedLookup(way.egress, resolve), () => (steps.dnsMs = lap()));

@@ -6,7 +6,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import { Client, type Dispatcher } from 'undici';
-import type { Answer } from '../domain/outcome.ts';
+import type { ReceiverAnswer } from '../domain/outcome.ts';
 import type { Owner } from '../kernel/fair-queue.ts';
 import { LARGE_BODY_BYTES } from '../kernel/limits/delivery.ts';
 import {
@@ -17,11 +17,11 @@ import {
   RESPONSE_READ_BYTES,
 } from '../kernel/limits/limits.ts';
 import { deliveryError } from './classify.ts';
-import { type ConnectSteps, type Destination, openConnection, type Way } from './connect.ts';
+import { type ConnectSteps, connectTo, type Destination, type Way } from './connect.ts';
 import { boundIncoming, concatenated, type Incoming } from './incoming.ts';
 import { lacksCertificate } from './tls.ts';
 
-export type Connection = {
+export type OutboundConnection = {
   readonly client: Client;
   /** The steps since the last `acquire`; null if the connection was already open. */
   steps: ConnectSteps | null;
@@ -35,31 +35,31 @@ export type Connection = {
 
 export type Connections = {
   /**
-   * Passes a free connection, at once or when one is released; the oldest waiter comes first. The returned function ends the wait. `owner`:
-   * for whom a new one is opened.
+   * Passes a free connection, immediately or when one is released; the oldest waiter comes first. The returned function ends the wait.
+   * `owner`: for whom a new one is opened.
    */
-  acquire(take: (connection: Connection) => void, owner: Owner): () => void;
+  acquire(take: (connection: OutboundConnection) => void, owner: Owner): () => void;
   /**
    * Gives back a connection whose exchange ended cleanly, for the next request. If the receiver answered before it read all of a large
    * request, the connection is destroyed instead.
    */
-  release(connection: Connection): void;
+  release(connection: OutboundConnection): void;
   /** Gives back a connection in any other state: it is destroyed, connecting or not. */
-  discard(connection: Connection): void;
+  discard(connection: OutboundConnection): void;
   /** Destroys a connection and returns a new one in its place. */
-  replace(connection: Connection, owner: Owner): Connection;
+  replace(connection: OutboundConnection, owner: Owner): OutboundConnection;
   /** Destroys idle connections now, and the others when they are given back. Waiters are still served. */
   close(): Promise<void>;
 };
 
 /** At most `CONNECTIONS_PER_ORIGIN_MAX` at a time, the most recently used first, so that surplus connections time out. */
 export function createConnections(origin: string, destination: Destination, way: Way): Connections {
-  const idle: Connection[] = [];
-  const waiting = new Map<(connection: Connection) => void, Owner>();
-  const ends = new Map<Connection, AbortController>();
+  const idle: OutboundConnection[] = [];
+  const waiting = new Map<(connection: OutboundConnection) => void, Owner>();
+  const ends = new Map<OutboundConnection, AbortController>();
   let closed = false;
 
-  function open(owner: Owner): Connection {
+  function open(owner: Owner): OutboundConnection {
     const end = new AbortController();
     let opened: TLSSocket | null = null;
     const client = new Client(origin, {
@@ -72,7 +72,7 @@ export function createConnections(origin: string, destination: Destination, way:
       bodyTimeout: 0,
       connect: (_options, callback) => {
         connection.steps = { dnsMs: null, connectMs: null, tlsMs: null };
-        openConnection(destination, way, connection.steps, end.signal, owner).then(
+        connectTo(destination, way, connection.steps, end.signal, owner).then(
           (socket) => {
             connection.lacksCertificate = lacksCertificate(socket);
             opened = socket;
@@ -83,7 +83,7 @@ export function createConnections(origin: string, destination: Destination, way:
         );
       },
     });
-    const connection: Connection = {
+    const connection: OutboundConnection = {
       ...{ client, steps: null, lacksCertificate: false, incoming: null },
       unwrittenBytes: () => opened?.writableLength ?? 0,
     };
@@ -94,14 +94,14 @@ export function createConnections(origin: string, destination: Destination, way:
     return connection;
   }
 
-  function drop(connection: Connection): Promise<void> {
+  function drop(connection: OutboundConnection): Promise<void> {
     if (idle.includes(connection)) idle.splice(idle.indexOf(connection), 1);
     ends.get(connection)?.abort();
     ends.delete(connection);
     return connection.client.destroy();
   }
 
-  function serveNext(connection: (owner: Owner) => Connection): boolean {
+  function serveNext(connection: (owner: Owner) => OutboundConnection): boolean {
     const [first] = waiting;
     if (first === undefined) return false;
     const [next, owner] = first;
@@ -110,13 +110,13 @@ export function createConnections(origin: string, destination: Destination, way:
     return true;
   }
 
-  function reuse(connection: Connection): void {
+  function reuse(connection: OutboundConnection): void {
     if (serveNext(() => connection)) return;
     if (closed) void drop(connection);
     else idle.push(connection);
   }
 
-  function discard(connection: Connection): void {
+  function discard(connection: OutboundConnection): void {
     void drop(connection);
     serveNext(open);
   }
@@ -150,9 +150,9 @@ export type ExchangeEnd = { readonly reusable: boolean; readonly error?: unknown
 
 export type Exchange = {
   /** The response so far; null before its head. */
-  answer(): Answer | null;
+  answer(): ReceiverAnswer | null;
   /** After a failure: a response whose head was not complete, or not understood; null before its status line is complete. */
-  unseenAnswer(): Answer | null;
+  unseenAnswer(): ReceiverAnswer | null;
   /** Whether a byte of the response has arrived. */
   hasBegun(): boolean;
   /** From writing the request to the head of the response, in milliseconds. */
@@ -176,12 +176,12 @@ type Listener = {
  * caller must not change.
  */
 export function startExchange(
-  connection: Connection,
+  connection: OutboundConnection,
   request: { readonly path: string; readonly headers: string[]; readonly body: Uint8Array },
   { onHead, onEnd }: Listener,
 ): Exchange {
   const chunks: Uint8Array[] = [];
-  let head: Pick<Answer, 'status' | 'headers'> | null = null;
+  let head: Pick<ReceiverAnswer, 'status' | 'headers'> | null = null;
   let bytes = 0;
   let complete = false;
   let startedAt: number | null = null;

@@ -9,7 +9,7 @@ import type { LookupFunction } from 'node:net';
 import { carriedIpv4, rangeOf } from './address-ranges.ts';
 import { deliveryError } from './classify.ts';
 import { type Cidr, cidrContains, formatAddress, parseAddress, parseCidr, unmapped } from './ip-address.ts';
-import { type Resolve, systemResolve } from './resolve.ts';
+import { type ResolveHost, systemResolve } from './resolve.ts';
 
 /** Private addresses that are allowed to the endpoints of the operator or of customers. */
 export type EgressPolicy = {
@@ -80,7 +80,7 @@ export function isLiteral(host: string): boolean {
 export async function resolveChecked(
   hostname: string,
   policy: EgressPolicy,
-  resolve: Resolve = systemResolve,
+  resolve: ResolveHost = systemResolve,
 ): Promise<LookupAddress[]> {
   const answers = await resolve(hostname);
   if (answers.length === 0) throw dnsError('ENOTFOUND', hostname);
@@ -95,7 +95,7 @@ export async function resolveChecked(
 }
 
 /** A `lookup` for Node's sockets that returns only checked addresses (`resolveChecked`). */
-export function guardedLookup(policy: EgressPolicy, resolve: Resolve = systemResolve): LookupFunction {
+export function guardedLookup(policy: EgressPolicy, resolve: ResolveHost = systemResolve): LookupFunction {
   return (hostname, options, callback) => {
     resolveChecked(hostname, policy, resolve).then(
       (checked) => {

@@ -8,7 +8,7 @@ import {
   INTERIM_HEADS_BYTES,
   RESPONSE_HEADER_BYTES,
 } from '../kernel/limits/limits.ts';
-import { isWellFormed, type ReadHead, readHead, statusOf } from './answer-head.ts';
+import { isWellFormed, type ReadHead, readHead, statusOfLine } from './answer-head.ts';
 import { deliveryError } from './classify.ts';
 
 export type Incoming = {
@@ -129,7 +129,7 @@ export function createHeadFilter(): HeadFilter {
         if (from > 0) rest = rest.subarray(from);
         if (!beginsAsStatusLine(rest)) return through(rest);
         const lineEnd = rest.indexOf(LF);
-        const status = lineEnd < 0 ? null : statusOf(latin1(rest, lineEnd));
+        const status = lineEnd < 0 ? null : statusOfLine(latin1(rest, lineEnd));
         const isInterim = status !== null && status >= 100 && status < 200 && status !== SWITCHING;
         // 101: no request asks for it, and the bytes after it are not HTTP.
         if (lineEnd >= 0 && !isInterim && (status === null || status < 200)) return through(rest);
@@ -179,7 +179,7 @@ function skipEmptyLines(bytes: Uint8Array): number {
   return at;
 }
 
-/** `d` stands for any digit. */
+/** `d` means any digit. */
 const BEGINNING = 'HTTP/d.d';
 
 /** Whether the bytes are the beginning of a status line, as far as they go. */

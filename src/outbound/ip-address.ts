@@ -1,6 +1,6 @@
 /**
- * IP addresses and CIDR blocks as bytes. Pure and strict: one spelling rule for what is checked and what is connected
- * to, so that no text means one address here and another to the system.
+ * IP addresses and CIDR blocks as bytes. Pure and strict: one spelling rule for the address that is checked and the
+ * address that is connected to, so that no text means one address here and another to the system.
  */
 
 /** A block of addresses: its first address (4 or 16 bytes) and how many leading bits are fixed. */
@@ -98,7 +98,7 @@ function parseIpv6(text: string): Uint8Array | null {
   const right = parseGroups(halves[1] ?? '', true);
   if (left === null || right === null) return null;
   const gap = 16 - left.length - right.length;
-  // "::" stands for at least one group (RFC 4291 §2.2); without it nothing may be missing.
+  // "::" replaces at least one group (RFC 4291 §2.2); without it nothing may be missing.
   if (halves.length === 1 ? gap !== 0 : gap < 2) return null;
   return Uint8Array.from([...left, ...new Array<number>(gap).fill(0), ...right]);
 }

@@ -1,6 +1,6 @@
 /**
- * The operator's HTTP CONNECT proxy (`SALLYPORT_EGRESS_PROXY`). It is itself exempt from the egress guard: whoever
- * configures it may also allow addresses.
+ * The operator's HTTP CONNECT proxy (`SALLYPORT_EGRESS_PROXY`). It is itself exempt from the egress guard: anyone
+ * who configures it may also allow addresses.
  */
 
 import { request as httpRequest } from 'node:http';
@@ -34,7 +34,7 @@ type TunnelOptions = { readonly signal: AbortSignal; readonly namesAddresses: bo
 /**
  * Opens a tunnel to the first of `addresses` that the proxy can reach, at most `PROXY_ADDRESSES_TRIED` of them. The
  * proxy is told addresses, never names: it could resolve a name to something that was not checked. Rejects with an
- * error of class `proxy`, or `internal` where this machine has no connection left to give; `signal` ends it at once.
+ * error of class `proxy`, or `internal` where this machine has no connection left to give; `signal` ends it immediately.
  */
 export async function openTunnel(
   proxy: ConnectProxy,

@@ -40,7 +40,7 @@ type Options = {
 type Kind = 'quick' | 'slow' | 'unknown';
 
 /** One for the process, like its thread pool. */
-export const systemResolve: Resolve = createResolve({ lookup: (hostname) => dns.lookup(hostname, { all: true }) });
+export const systemResolve: ResolveHost = createResolve({ lookup: (hostname) => dns.lookup(hostname, { all: true }) });
 
 /** Remembers only how long a look-up took, never its answer: every later request looks the name up again. */
 export function createResolve({
@@ -48,11 +48,11 @@ export function createResolve({
   stopwatch = () => performance.now(),
   exhaustion = missingDescriptor,
   limitMs = LOOKUP_MS,
-}: Options): Resolve {
+}: Options): ResolveHost {
   /** Look-ups that have a thread, by name. */
-  const running = new Map<string, ReturnType<Resolve>>();
+  const running = new Map<string, ReturnType<ResolveHost>>();
   /** Look-ups that wait for their turn or for their answer, by owner and name: nobody waits in somebody else's turn. */
-  const asked = new Map<string, ReturnType<Resolve>>();
+  const asked = new Map<string, ReturnType<ResolveHost>>();
   const lastTime = createLru<string, Exclude<Kind, 'unknown'>>({ max: NAMES_REMEMBERED });
   const queues: Readonly<Record<Kind, FairQueue>> = {
     quick: createPlaces(LOOKUPS_QUICK, LOOKUPS_QUICK_PER_CUSTOMER),
@@ -60,7 +60,7 @@ export function createResolve({
     unknown: createPlaces(LOOKUPS_UNKNOWN, LOOKUPS_UNKNOWN_PER_CUSTOMER),
   };
 
-  const start = async (hostname: string): ReturnType<Resolve> => {
+  const start = async (hostname: string): ReturnType<ResolveHost> => {
     const startedAt = stopwatch();
     try {
       return await lookup(hostname);
@@ -72,13 +72,13 @@ export function createResolve({
     }
   };
 
-  const shared = (hostname: string): ReturnType<Resolve> => {
+  const shared = (hostname: string): ReturnType<ResolveHost> => {
     const answer = running.get(hostname) ?? start(hostname);
     running.set(hostname, answer);
     return answer;
   };
 
-  const inTurn = async (hostname: string, owner: Owner): ReturnType<Resolve> => {
+  const inTurn = async (hostname: string, owner: Owner): ReturnType<ResolveHost> => {
     const found = running.get(hostname);
     if (found !== undefined) return within(found, hostname, limitMs);
     let isWanted = true;
@@ -107,7 +107,7 @@ function createPlaces(places: number, placesPerOwner: number): FairQueue {
   return createFairQueue({ what: 'host names to look up', places, placesPerOwner, waitingPerOwner });
 }
 
-/** The answer, or a failure if it takes longer. */
+/** The answer, or a failure after `ms`. */
 async function within<T>(answer: Promise<T>, hostname: string, ms: number): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(tooLate(hostname)), ms).unref();
@@ -136,5 +136,5 @@ async function missingDescriptor(): Promise<Error | null> {
   }
 }
 
-/** Every address of a name, or a rejection with the DNS error's `code`. `owner`: whose turn it takes. */
-export type Resolve = (hostname: string, owner?: Owner) => Promise<readonly LookupAddress[]>;
+/** Every address of a name, or a rejection with the DNS error's `code`. `owner`: the look-up counts towards its share. */
+export type ResolveHost = (hostname: string, owner?: Owner) => Promise<readonly LookupAddress[]>;

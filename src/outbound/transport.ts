@@ -6,22 +6,22 @@
 import { createHash } from 'node:crypto';
 import type { SecureContext } from 'node:tls';
 import type { ClientCertificate } from '../domain/endpoint.ts';
-import { type Answer, type ErrorClass, failure, type Outcome, type Timings } from '../domain/outcome.ts';
+import { type ErrorClass, failure, type Outcome, type ReceiverAnswer, type Timings } from '../domain/outcome.ts';
 import { BODY_AFTER_HEAD_MS, CONNECTIONS_PER_ORIGIN_MAX, ORIGINS_MAX } from '../kernel/limits/limits.ts';
 import { createLru } from '../kernel/lru.ts';
 import { type Classified, certificateWanted, classifyAnswerError, classifyError, deliveryError } from './classify.ts';
 import type { Way } from './connect.ts';
 import {
-  type Connection,
   type Connections,
   createConnections,
   type Exchange,
   type ExchangeEnd,
+  type OutboundConnection,
   startExchange,
 } from './connections.ts';
 import { bareHost, type Egress, type EgressPolicy, hostVerdict, isLiteral, LOOPBACK } from './egress.ts';
 import { parseProxyUrl } from './proxy.ts';
-import type { Resolve } from './resolve.ts';
+import type { ResolveHost } from './resolve.ts';
 import { makeSecureContext, readAuthorities } from './tls.ts';
 
 export type TransportOptions = {
@@ -36,7 +36,7 @@ export type TransportOptions = {
    */
   readonly developmentReceiver?: ((port: number) => string | null) | undefined;
   /** Replaces the system's resolver. */
-  readonly resolve?: Resolve | undefined;
+  readonly resolve?: ResolveHost | undefined;
 };
 
 export type TransportRequest = {
@@ -56,7 +56,7 @@ export type TransportRequest = {
    * the status decides unless it is 2xx.
    */
   readonly headDecides?: boolean | undefined;
-  /** Ends the request at once, with an outcome of class `internal` whose message has the reason. */
+  /** Ends the request immediately, with an outcome of class `internal` whose message has the reason. */
   readonly cancellation?: Cancellation | undefined;
 };
 
@@ -199,7 +199,7 @@ function attempt(request: AttemptRequest, connections: Connections): Promise<Out
   const { url, headers, body, timeoutMs, headDecides = false, cancellation, customerId } = request;
   return new Promise((resolve) => {
     const startedAt = performance.now();
-    let connection: Connection | null = null;
+    let connection: OutboundConnection | null = null;
     let exchange: Exchange | null = null;
     let stopWaiting = (): void => {};
     let settled = false;
@@ -237,7 +237,7 @@ function attempt(request: AttemptRequest, connections: Connections): Promise<Out
     const giveUp = (): void => {
       fail('internal', `${cancellation.reason} before the answer: ${whereabouts(connection, exchange, url)}`);
     };
-    const exchangeOn = (taken: Connection): void => {
+    const exchangeOn = (taken: OutboundConnection): void => {
       connection = taken;
       const own = startExchange(taken, { path: url.pathname + url.search, headers, body }, { onHead, onEnd });
       exchange = own;
@@ -259,7 +259,7 @@ function attempt(request: AttemptRequest, connections: Connections): Promise<Out
 }
 
 /** Whether the receiver had closed a kept-alive connection before it saw the request, as far as can be told. */
-function wasClosedIdle({ error }: ExchangeEnd, { steps }: Connection, exchange: Exchange | null): boolean {
+function wasClosedIdle({ error }: ExchangeEnd, { steps }: OutboundConnection, exchange: Exchange | null): boolean {
   const isReset = steps === null && exchange?.answer() === null && classifyError(error).errorClass === 'reset';
   return isReset && exchange.unseenAnswer() === null && !exchange.hasBegun();
 }
@@ -274,7 +274,7 @@ function answerOf(
   exchange: Exchange | null,
   { error }: ExchangeEnd,
   { headDecides, classify }: Decision,
-): Answer | null {
+): ReceiverAnswer | null {
   const seen = exchange?.answer() ?? null;
   const answer = seen ?? (headDecides ? (exchange?.unseenAnswer() ?? null) : null);
   if (answer === null || error === undefined || !headDecides) return answer;
@@ -288,7 +288,11 @@ function isSuccess(status: number): boolean {
 }
 
 /** A receiver that requires a client certificate may close the connection right after it opens; TLS 1.3 allows it no earlier. */
-function explained(end: ExchangeEnd, { steps, lacksCertificate }: Connection, exchange: Exchange | null): ExchangeEnd {
+function explained(
+  end: ExchangeEnd,
+  { steps, lacksCertificate }: OutboundConnection,
+  exchange: Exchange | null,
+): ExchangeEnd {
   const isUnanswered = lacksCertificate && steps !== null && exchange?.answer() == null;
   const isRefusal = isUnanswered && classifyError(end.error).errorClass === 'reset';
   return isRefusal ? { ...end, error: certificateWanted(end.error) } : end;
@@ -296,7 +300,7 @@ function explained(end: ExchangeEnd, { steps, lacksCertificate }: Connection, ex
 
 function outcomeOf(
   end: ExchangeEnd,
-  answer: Answer | null,
+  answer: ReceiverAnswer | null,
   timings: Timings,
   classify: (error: unknown) => Classified,
 ): Outcome {
@@ -307,13 +311,13 @@ function outcomeOf(
   return statusOutcome(answer, timings);
 }
 
-function statusOutcome(answer: Answer, timings: Timings): Outcome {
+function statusOutcome(answer: ReceiverAnswer, timings: Timings): Outcome {
   if (isSuccess(answer.status)) return { ok: true, answer, timings };
   return failure('http_status', `the receiver answered ${answer.status}`, { answer, timings });
 }
 
 /** The step at which a request timed out. */
-function whereabouts(connection: Connection | null, exchange: Exchange | null, url: URL): string {
+function whereabouts(connection: OutboundConnection | null, exchange: Exchange | null, url: URL): string {
   if (exchange?.firstByteMs() != null) return 'the answer was being read';
   if (exchange?.started()) return 'the receiver had not begun to answer';
   const steps = connection?.steps;
@@ -323,7 +327,7 @@ function whereabouts(connection: Connection | null, exchange: Exchange | null, u
       ? 'the host name was being resolved'
       : 'the connection was being opened';
   }
-  return 'the TLS handshake was under way';
+  return 'the TLS handshake was in progress';
 }
 
 /** Ends requests early. An `AbortController` for each delivery would cost 4 µs, mostly for the event that it never sends. */

@@ -36,7 +36,7 @@ export class CatchUpError extends Error {
   }
 }
 
-/** Records as the sender answers with them. `acknowledgedOffset` is there in mode `pull` alone. */
+/** Records as the sender answers with them. `acknowledgedOffset` is there only in mode `pull`. */
 type Part<Events> = {
   readonly records: readonly RecordOf<Events>[];
   readonly throughOffset: number;
@@ -44,7 +44,7 @@ type Part<Events> = {
   readonly acknowledgedOffset?: number;
 };
 
-type Request = { readonly address: URL; readonly init?: { readonly method: string; readonly body: string } };
+type RecordsCall = { readonly address: URL; readonly init?: { readonly method: string; readonly body: string } };
 
 export type Calls<Events> = {
   read(query: Readonly<Record<string, string>>): Promise<Part<Events>>;
@@ -65,7 +65,7 @@ export function createCalls<Events>(
     new URL(`services/api/x/edge/v1/webhooks/${encodeURIComponent(webhookId)}/${action}`, base);
   let token: string | null = null;
 
-  const ask = async ({ address, init }: Request): Promise<Response> => {
+  const ask = async ({ address, init }: RecordsCall): Promise<Response> => {
     token ??= await options.token();
     return send(address, {
       ...init,
@@ -76,7 +76,7 @@ export function createCalls<Events>(
   };
 
   const call = async <Result>(
-    request: Request,
+    request: RecordsCall,
     understand: (response: Response) => Promise<Result>,
   ): Promise<Result> => {
     let isTokenNew = token === null;

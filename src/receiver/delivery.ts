@@ -19,7 +19,7 @@ export type Delivery<Events> = {
   readonly attemptNumber: number;
   /** The record is the sample of its event type, which somebody had sent to try the receiver. Absent from all other deliveries. */
   readonly test?: true;
-  /** All records, including those that were handled before. A heartbeat has none. */
+  /** All records, including records that were handled before. A heartbeat has none. */
   readonly records: readonly RecordOf<Events>[];
   /** When the attempt was made, from its `date` header: epoch milliseconds in whole seconds. */
   readonly sentAt: number;

@@ -7,7 +7,7 @@ import { readContentHeaders, verifyContent, verifyHead } from '../wire/delivery-
 import { type Envelope, parseEnvelope } from '../wire/envelope.ts';
 import { lowerCaseHeaders } from '../wire/headers.ts';
 import { readEncoding, tooLarge } from '../wire/payload-decoding.ts';
-import { failure, type Verdict } from '../wire/verdict.ts';
+import { reject, type Verdict } from '../wire/verdict.ts';
 import { equalText } from '../wire/web-hash.ts';
 import type { Delivery } from './delivery.ts';
 import type { Settings } from './options.ts';
@@ -51,17 +51,17 @@ type Sender =
 /** Checks the API key, then the signature, or the bearer token if the receiver accepts them. */
 async function verifySender(request: Openable): Promise<Verdict<RefusalCode, Sender>> {
   const { method, pathAndQuery, headers, secrets, apiKeys, bearer } = request;
-  if (method !== 'POST') return failure('wrong_method', `the method is ${method}, not POST`);
+  if (method !== 'POST') return reject('wrong_method', `the method is ${method}, not POST`);
   const given = headers.get('x-api-key');
   // Compares all keys, so that the time does not reveal which one matches.
   if (apiKeys.length > 0 && !apiKeys.map((apiKey) => equalText(apiKey, given ?? '')).includes(true)) {
-    return failure('wrong_api_key', `x-api-key is ${given === undefined ? 'missing' : 'wrong'}`);
+    return reject('wrong_api_key', `x-api-key is ${given === undefined ? 'missing' : 'wrong'}`);
   }
   const token = headers.get(challengeHeader);
   if (token !== undefined) {
     const answer = await answerChallenge({ pathAndQuery, token, secret: secrets[0] });
     if (answer !== null) return { ok: true, answer };
-    return failure(
+    return reject(
       'malformed_challenge',
       `${challengeHeader} is not one token of visible ASCII, or the answer would be a valid signature of a forged delivery`,
     );
@@ -70,7 +70,7 @@ async function verifySender(request: Openable): Promise<Verdict<RefusalCode, Sen
   if (bearerToken) {
     const content = readContentHeaders(request);
     if (!content.ok) return content;
-    if (!(await bearer(bearerToken))) return failure('wrong_token', 'the bearer token is not accepted');
+    if (!(await bearer(bearerToken))) return reject('wrong_token', 'the bearer token is not accepted');
     return { ...content, secretIndex: null, headers: Object.fromEntries(headers) };
   }
   const head = await verifyHead(request);
@@ -93,10 +93,10 @@ async function readContent(
 
   const announced = Number(headers.get('content-length'));
   const read = announced > maxBytes ? 'too large' : typeof body === 'function' ? await body(maxBytes) : body;
-  if (read === 'broken') return failure('body_incomplete', 'the connection ended before the body was complete');
+  if (read === 'broken') return reject('body_incomplete', 'the connection ended before the body was complete');
   // A program without types may pass a parsed body. Not `instanceof`: in a test runner the bytes may come from another realm.
   if (read !== 'too large' && !ArrayBuffer.isView(read)) {
-    return failure('body_was_parsed', 'the body was parsed before verification: pass the raw bytes');
+    return reject('body_was_parsed', 'the body was parsed before verification: pass the raw bytes');
   }
   if (read === 'too large' || read.length > maxBytes) return tooLarge('the body', maxBytes);
   const content = await verifyContent(read, contentHash);

@@ -2,7 +2,7 @@
 
 import type { Decrypt } from '../wire/payload-decoding.ts';
 import { type DecryptOptions, decryptBinary } from '../wire/pgp-decryption.ts';
-import { failure } from '../wire/verdict.ts';
+import { reject } from '../wire/verdict.ts';
 
 /** `privateKey` is armored. */
 export type PrivateKey = { readonly privateKey: string; readonly passphrase?: string };
@@ -25,7 +25,7 @@ export function pgpDecryption(
     const key = Object.hasOwn(keys, keyName) ? keys[keyName] : undefined;
     if (key === undefined) {
       const known = Object.keys(keys).join(', ') || 'none';
-      return failure('unknown_key', `no private key has the name ${JSON.stringify(keyName)}; the names are: ${known}`);
+      return reject('unknown_key', `no private key has the name ${JSON.stringify(keyName)}; the names are: ${known}`);
     }
     const decrypted = await decryptBinary(bytes, key.privateKey, key.passphrase, { allowUnprotected });
     if (decrypted.ok && !decrypted.isProtected) onUnprotected(keyName);

@@ -6,7 +6,7 @@ import type { RecordOf } from './delivery.ts';
 export type PullOptions = CallOptions & {
   /** Waits for further records until `signal` ends it. Without it, the loop ends at the newest record. */
   readonly follow?: boolean;
-  /** How many records at most are handed over at once, up to 1000 (default: 100). */
+  /** How many records at most are handed over together, up to 1000 (default: 100). */
   readonly limit?: number;
 };
 

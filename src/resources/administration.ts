@@ -14,76 +14,76 @@ import { type Limited, refuseBeyondLimit } from './customer-limits.ts';
 import { refuseChanged } from './entity-tag.ts';
 import type { InputReader, MergePatch } from './input.ts';
 
-export type Resource<Record extends StoredResource, Body, Input> = {
+export type Resource<Rec extends StoredResource, Body, Input> = {
   /** Singular, as in audit actions and messages: `application`. */
   readonly name: AuditedResource;
-  readonly store: ResourceStore<Record>;
+  readonly store: ResourceStore<Rec>;
   /** Given if each record belongs to a customer or to the operator, which its `customerId` says (contract §8). */
   readonly owners?: Pick<Store, 'customerId' | 'customers'>;
   /** Given if a customer may have a limit of how many of them it has. The store enforces it too, against others at the same time. */
   readonly limited?: Limited;
   readonly reader: Pick<InputReader<Body, Input>, 'apply'>;
   /** The body that would create this record, which a patch merges into. */
-  writable(record: Record): Body;
+  writable(record: Rec): Body;
   /** Applies the rules beyond the schema and makes the record. `before` and `patch` are null for a new one. Throws `Refusal`. */
-  readonly build: Build<Record, Body, Input>;
+  readonly build: Build<Rec, Body, Input>;
   /** The view of the record. Its entity tag is made of it. */
-  shown(record: Record): unknown;
+  shown(record: Rec): unknown;
   /** Names the records that refer to this one, which cannot be deleted then. */
-  referrers(record: Record): Promise<readonly string[]>;
+  referrers(record: Rec): Promise<readonly string[]>;
   /** The field behind each unique column, such as `{'user_account.user_name': 'userName'}`. */
   readonly unique: Readonly<{ [column: string]: string }>;
   /** The record as the audit log compares it, with the API's field names. Secrets are of type `Secret` or their names end in `Hash`. */
-  audited(record: Record): Readonly<{ [field: string]: unknown }>;
+  audited(record: Rec): Readonly<{ [field: string]: unknown }>;
   /**
    * Throws 401 if the change would grant or take over more rights than the actor has, and 409 if nobody could administer afterwards
    * (contract §4). `before` is null for a new record, `after` for a deleted one.
    */
-  contain?(acting: Acting, before: Record | null, after: Record | null): Promise<void> | void;
+  contain?(acting: Acting, before: Rec | null, after: Rec | null): Promise<void> | void;
   /** Why the record cannot be changed or deleted, or null. */
-  readOnly?(record: Record): string | null;
+  readOnly?(record: Rec): string | null;
 };
 
 /** `input` is the whole record as a caller would write it; `patch` is the part that this change named. */
-export type Build<Record, Body, Input> = (
+export type Build<Rec, Body, Input> = (
   input: Input,
-  before: Record | null,
+  before: Rec | null,
   stamp: Stamp,
   patch: MergePatch<Body> | null,
-) => Promise<Record>;
+) => Promise<Rec>;
 
 /** Identity and instants of the record to write. `updatedAt` always grows, even within a millisecond. */
 export type Stamp = { readonly id: string; readonly createdAt: number; readonly updatedAt: number };
 
 /** The use cases of a resource. Readers need neither `Body` nor `Input`. */
-export type Administration<Record, Body = never, Input = never> = {
-  create(input: Input, acting: Acting, more?: Creation<Record>): Promise<Record>;
-  get(id: string): Promise<Record>;
-  list(after: After, limit: number, filter?: Filter): Promise<Record[]>;
+export type Administration<Rec, Body = never, Input = never> = {
+  create(input: Input, acting: Acting, more?: Creation<Rec>): Promise<Rec>;
+  get(id: string): Promise<Rec>;
+  list(after: After, limit: number, filter?: Filter): Promise<Rec[]>;
   /** The view of the record. Its entity tag is made of it. */
-  shown(record: Record): unknown;
+  shown(record: Rec): unknown;
   /** A patch that changes nothing writes nothing (RFC 7396 §2): `updatedAt` stays, and the audit log gets no entry. */
-  patch(id: string, patch: MergePatch<Body>, acting: Acting): Promise<Record>;
+  patch(id: string, patch: MergePatch<Body>, acting: Acting): Promise<Rec>;
   /** Applies `next` and audits the change as `action`. Writes nothing if `next` returns `before` itself. */
   change(
     id: string,
     action: AuditAction,
     acting: Acting,
-    next: (before: Record, stamp: Stamp) => Promise<Record> | Record,
-    beside?: Beside<Record>,
-  ): Promise<Record>;
+    next: (before: Rec, stamp: Stamp) => Promise<Rec> | Rec,
+    beside?: Beside<Rec>,
+  ): Promise<Rec>;
   remove(id: string, acting: Acting): Promise<void>;
 };
 
 /** What `administer` makes: `build` replaces the resource's own in one call of `patch`, also when a stale write is tried again. */
-type Administered<Record, Body, Input> = Omit<Administration<Record, Body, Input>, 'patch'> & {
-  patch(id: string, patch: MergePatch<Body>, acting: Acting, build?: Build<Record, Body, Input>): Promise<Record>;
+type Administered<Rec, Body, Input> = Omit<Administration<Rec, Body, Input>, 'patch'> & {
+  patch(id: string, patch: MergePatch<Body>, acting: Acting, build?: Build<Rec, Body, Input>): Promise<Rec>;
 };
 
-type Creation<Record> = {
+type Creation<Rec> = {
   /** Adds what only the caller knows, such as the hash of a secret that it will show. */
-  readonly complete?: (record: Record) => Record;
-  readonly beside?: Beside<Record> | undefined;
+  readonly complete?: (record: Rec) => Rec;
+  readonly beside?: Beside<Rec> | undefined;
 };
 
 type Owned = { readonly customerId?: string | null | undefined };
@@ -190,7 +190,7 @@ export function administer<
   };
 }
 
-/** The input with the customer that the record will belong to. A customer creates only what is its own. Throws 400. */
+/** The input with the customer that the record will belong to. A customer creates only records of its own. Throws 400. */
 async function withOwner<Input extends Owned>(
   owners: Resource<never, never, never>['owners'],
   input: Input,

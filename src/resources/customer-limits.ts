@@ -1,4 +1,4 @@
-/** The limits of customers on how much they have (contract §8.7), whoever creates it for them. */
+/** The limits on how many resources a customer has (contract §8.7), no matter who creates them. */
 import { Refusal } from '../kernel/refusal.ts';
 import type { CustomerStore } from '../store/port/customers.ts';
 

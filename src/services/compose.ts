@@ -32,12 +32,12 @@ export type Composed = Omit<Data, 'firstCredentials' | 'firstStart'> & {
   credentialsShown(): Promise<void>;
   /** Reports that there may be work to deliver. */
   wake(): void;
-  /** Sets the listener. Without one, the server beside this process finds the work, or the erasure, by itself. */
+  /** Sets the listener. Without one, the server beside this process finds the work, or the erasure, without a call. */
   onWork(listener: WorkListener): void;
   close(): Promise<void>;
 };
 
-/** What use cases tell a server: the dispatcher's part, and what is counted. */
+/** What use cases tell a server: the dispatcher's part, and counts. */
 type WorkListener = {
   wake(): void;
   recall(subject: string): void;

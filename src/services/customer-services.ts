@@ -36,7 +36,7 @@ export type CustomerServices = {
 };
 
 type Dependencies = Omit<ServiceDependencies, 'erasures' | 'logWatch'> & {
-  /** That of the whole service: whoever waits has passed the customer's store. */
+  /** That of the whole service: a waiting reader has passed the customer's store. */
   readonly logWatch: LogWatch;
   readonly services: Pick<Services, 'customers' | 'passkeys'>;
   readonly send: Send;

@@ -78,7 +78,7 @@ export type ServiceDependencies = {
   /** Tells the dispatcher that there may be work. */
   readonly wake: () => void;
   readonly erasures: Erasures;
-  /** Default: one of their own, which is woken by the poll alone. */
+  /** Default: one of their own, which only the poll wakes. */
   readonly logWatch?: LogWatch;
   readonly acknowledged?: ObserveAcknowledged;
 };

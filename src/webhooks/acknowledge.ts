@@ -1,7 +1,7 @@
 /** `POST /webhooks/{id}/acknowledge` (contract §10): a reader has processed records of a webhook in mode `pull`. */
 import { z } from 'zod';
 import type { Progress, Webhook } from '../domain/webhook.ts';
-import { HEALTHY, isRunnable, nextState, SESSION_MS, stateChange } from '../domain/webhook-states.ts';
+import { HEALTHY, isRunnable, nextState, stateChange, WEBHOOK_SESSION_MS } from '../domain/webhook-states.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { retryStale } from '../store/port/errors.ts';
@@ -100,7 +100,7 @@ type ReadProgress = Progress & { readonly sessionId: string; readonly sessionAt:
 /** The progress of a webhook whose reader acknowledges records. As in mode `push`, a session ends after 24 hours. */
 function readProgress(progress: Progress, ids: Ids, now: number): ReadProgress {
   const { sessionId, sessionAt } = progress;
-  const isCurrent = sessionId !== null && sessionAt !== null && now - sessionAt < SESSION_MS;
+  const isCurrent = sessionId !== null && sessionAt !== null && now - sessionAt < WEBHOOK_SESSION_MS;
   const session = isCurrent ? { sessionId, sessionAt } : { sessionId: ids.uuid(), sessionAt: now };
   const state = nextState(progress.state, 'succeeded');
   const changed = state === progress.state ? {} : { ...HEALTHY, state, stateAt: now };

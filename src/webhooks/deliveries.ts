@@ -47,7 +47,7 @@ export const attemptView = z
       totalMs: milliseconds,
     }),
   })
-  .meta({ id: 'Attempt', description: 'One request to a receiver, and what came of it.' });
+  .meta({ id: 'Attempt', description: 'One request to a receiver, and its outcome.' });
 export type AttemptView = z.infer<typeof attemptView>;
 
 export const deliveryView = z

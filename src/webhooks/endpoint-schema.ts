@@ -73,7 +73,7 @@ const endpointInput = z
       description: 'Must answer a challenge before it is enabled. Off unless asked for; recommended.',
     }),
     enabled: z.boolean().optional().meta({
-      description: 'At creation true if absent; with tokenChallenge on it takes effect with the verification.',
+      description: 'At creation true if absent; with tokenChallenge on, `true` takes effect with the verification.',
       default: true,
     }),
     oauth: oauthInput

@@ -39,7 +39,7 @@ import {
 } from './endpoint-schema.ts';
 import { standardEndpointProblems } from './standard-webhooks-rule.ts';
 import { refuseNewUrl } from './url.ts';
-import { type Challenge, challengeOnce } from './verification.ts';
+import { type ChallengeEndpoint, challengeOnce } from './verification.ts';
 
 export type Endpoints = Administration<Endpoint, EndpointBody, EndpointInput> & {
   /**
@@ -66,7 +66,7 @@ type Dependencies = {
   readonly ids: Ids;
   readonly random: Random;
   readonly egress: Egress;
-  readonly challenge: Challenge;
+  readonly challenge: ChallengeEndpoint;
   /** Tells the dispatcher that there may be work. */
   readonly wake: () => void;
 };
@@ -143,7 +143,7 @@ export function createEndpoints(dependencies: Dependencies): Endpoints {
 /** Makes the endpoint of an input, and challenges it if its URL is new. */
 function buildWith(
   { store, clock, random, egress }: Dependencies,
-  challenge: Challenge,
+  challenge: ChallengeEndpoint,
 ): Build<Endpoint, EndpointBody, EndpointInput> {
   return async (input, before, stamp, patch) => {
     // Only new values are checked: an endpoint can be disabled even if its URL or certificate would now be refused.
@@ -228,7 +228,7 @@ function withNewSecret(
   { activateAfterSeconds, overlapSeconds }: RotateSecretInput,
   at: number,
 ): Endpoint {
-  // Without an overlap the old secret is deleted at once, because it may have leaked.
+  // Without an overlap the old secret is deleted immediately, because it may have leaked.
   if (activateAfterSeconds === 0 && overlapSeconds === 0)
     return { ...before, updatedAt: at, ...NO_NEXT_SECRET, secret: newSecret, secretCreatedAt: at };
   const nextSecretAt = at + activateAfterSeconds * 1000;
@@ -270,7 +270,7 @@ const NO_NEXT_SECRET = {
 
 /** Runs the challenge if it is due, and enables or disables the endpoint by its result. */
 async function challengeAndEnable(
-  challenge: Challenge,
+  challenge: ChallengeEndpoint,
   endpoint: Endpoint,
   wanted: boolean,
   due: boolean,

@@ -1,6 +1,6 @@
 /** Which of the latest events a filter would let pass, and why not the others (contract §7). Changes nothing. */
 import { type EventType, matchingTypes, typesFor } from '../domain/event.ts';
-import { compileFilter, type Filter, type Judged } from '../domain/filter.ts';
+import { compileFilter, type EventFilter, type Judged } from '../domain/filter.ts';
 import { whyNot } from '../domain/filter-text.ts';
 import type { Webhook } from '../domain/webhook.ts';
 import { parsing } from '../kernel/json-parts.ts';
@@ -19,7 +19,7 @@ import type { FilterPreview, FilterPreviewInput } from './webhook-schema.ts';
 
 /**
  * Judges the latest events that a webhook of this customer with these `eventTypes` could have got; of all customers with null. A filter that
- * is null lets all pass. Throws 429 while too many previews of the customer are under way.
+ * is null lets all pass. Throws 429 while too many previews of the customer are in progress.
  */
 export async function previewFilter(
   store: Pick<Store, 'eventTypes' | 'events'>,
@@ -42,7 +42,7 @@ async function oneOfFew<T>(customerId: string | null, preview: () => Promise<T>)
   const customer = customerId ?? '';
   const count = underWay.get(customer) ?? 0;
   if (count >= (customerId === null ? FILTER_PREVIEWS_OF_OPERATOR : FILTER_PREVIEWS)) {
-    const text = 'too many previews of filters are under way: try this one again in a second';
+    const text = 'too many previews of filters are in progress: try this one again in a second';
     throw new Refusal('too_many_requests', text, { headers: { 'Retry-After': '1' } });
   }
   underWay.set(customer, count + 1);
@@ -58,7 +58,7 @@ async function oneOfFew<T>(customerId: string | null, preview: () => Promise<T>)
 /** The reasons say nothing of data that must be encrypted. */
 function* judging(
   events: readonly PastEvent[],
-  filter: Filter | null,
+  filter: EventFilter | null,
   types: ReadonlyMap<string, EventType>,
 ): Work<FilterPreview['items']> {
   const passes = filter === null ? () => true : compileFilter(filter);

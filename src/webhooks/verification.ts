@@ -17,7 +17,7 @@ import { challengeAnswer, challengeBody, newChallengeToken, verifyChallengeAnswe
 import { challengeHeader } from '../wire/challenge-answer.ts';
 import { pathAndQuery } from '../wire/signature.ts';
 
-export type Challenge = (endpoint: Endpoint) => Promise<Verification>;
+export type ChallengeEndpoint = (endpoint: Endpoint) => Promise<Verification>;
 
 type Dependencies = { readonly transport: Transport; readonly clock: Clock; readonly random: Random };
 
@@ -25,7 +25,7 @@ type Dependencies = { readonly transport: Transport; readonly clock: Clock; read
  * Sends one challenge. The result tells what went wrong. Throws 503 if the service stops before the answer or cannot make the request,
  * because that says nothing about the endpoint.
  */
-export function createChallenge({ transport, clock, random }: Dependencies): Challenge {
+export function createChallenge({ transport, clock, random }: Dependencies): ChallengeEndpoint {
   return async (endpoint) => {
     const url = new URL(endpoint.url);
     const token = newChallengeToken(random);
@@ -68,10 +68,10 @@ export function createChallenge({ transport, clock, random }: Dependencies): Cha
 const CHALLENGES_PER_CHANGE = 2;
 
 /**
- * The challenge for one change of an endpoint. If another change is written meanwhile, this change is decided again, and a challenge
+ * The challenge for one change of an endpoint. If another change is written first, this change is decided again, and a challenge
  * with the same settings is not repeated. With other settings it is sent once more; after that it throws 409.
  */
-export function challengeOnce(challenge: Challenge, clock: Clock): Challenge {
+export function challengeOnce(challenge: ChallengeEndpoint, clock: Clock): ChallengeEndpoint {
   let asked: string | null = null;
   let answered: Verification | null = null;
   let challenges = 0;

@@ -66,7 +66,7 @@ const customHeaders = z
 
 const EVENT_PATTERN = /^(\*|[a-z][a-z0-9_-]{0,63}\.(\*|[a-z][a-z0-9_-]{0,63}))$/;
 
-/** Checks where an empty problem path stands for the whole field: the message names the place within it. */
+/** Checks where an empty problem path means the whole field: the message names the place within it. */
 const filterInput = z
   .record(z.string(), z.unknown())
   .superRefine((filter, context) => {
@@ -113,7 +113,7 @@ export const webhookInput = z
     ordered: z
       .boolean()
       .default(false)
-      .meta({ description: 'One batch at a time: a failing one holds up what follows.' }),
+      .meta({ description: 'One batch at a time: a failing one delays the following ones.' }),
     maxBatchRecords: z.int().min(1).max(BATCH_RECORDS_MAX).default(BATCH_RECORDS_DEFAULT),
     maxRecordsPerSecond: z.number().min(0.01).max(RECORDS_PER_SECOND_MAX).nullable().default(null),
     retry: z

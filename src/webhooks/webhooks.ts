@@ -125,7 +125,7 @@ async function changeState(
     ...{ id: ids.uuid(), at: now, actor: acting.actor, action: `webhook.${verb}`, target: `webhook:${id}`, changes },
     customerId: webhook.customerId,
   });
-  // A person's stop also counts for a webhook that the service would start again by itself.
+  // A person's stop also counts for a webhook that the service would start again automatically.
   const startsByItself = progress.state === 'stopped' && progress.stateReason === 'endpoint_disabled';
   if (verb === 'stop' && startsByItself) {
     const after: Progress = { ...progress, stateReason: 'stopped_by_administrator' };
@@ -163,7 +163,7 @@ function configuration({ retry, ...input }: WebhookInput, stamp: Stamp): Omit<We
   return { ...stamp, ...input, retryPolicy: retry.policy, maxAttempts: retry.maxAttempts };
 }
 
-/** The progress of a new webhook. The store gives it its number. One in mode `pull` waits for no endpoint, so it starts at once. */
+/** The progress of a new webhook. The store gives it its number. One in mode `pull` waits for no endpoint, so it starts immediately. */
 function newProgress(mode: WebhookMode, now: number, ids: Ids): Progress {
   const begun =
     mode === 'pull'

@@ -7,7 +7,7 @@ import { decodeStrictBase64, encodeBase64Url } from './bytes.ts';
 import { type Challenge, challengeHeader, challengeMessage } from './challenge-answer.ts';
 import { equalText, hmacSha256Base64 } from './payload.ts';
 import { secretKey } from './signature.ts';
-import { failure, type Verdict } from './verdict.ts';
+import { reject, type Verdict } from './verdict.ts';
 
 export type ChallengeVerdict = Verdict<'missing_answer' | 'malformed_answer' | 'wrong_answer'>;
 
@@ -32,22 +32,22 @@ export function verifyChallengeAnswer(challenge: Challenge, header: string | nul
   // White space around a header's value is not part of it (RFC 9112 §5.1), but some HTTP parsers leave it.
   const answer = header?.replace(/^[ \t]+|[ \t]+$/g, '') ?? '';
   if (answer === '') {
-    return failure('missing_answer', `the response has no ${challengeHeader} header`);
+    return reject('missing_answer', `the response has no ${challengeHeader} header`);
   }
   if (/^[A-Za-z0-9+/_-]{43}=?$/.test(answer) && decodeStrictBase64(answer) === null) {
-    return failure(
+    return reject(
       'malformed_answer',
       `${challengeHeader} of the response is Base64url, or has no padding: ${STANDARD}`,
     );
   }
   if (decodeStrictBase64(answer)?.length !== 32) {
-    return failure(
+    return reject(
       'malformed_answer',
       `${challengeHeader} of the response is not the Base64 of an HMAC-SHA256 (44 characters; it has ${answer.length})`,
     );
   }
   if (!equalText(answer, challengeAnswer(challenge))) {
-    return failure('wrong_answer', `${challengeHeader} of the response is not the signature of this challenge`);
+    return reject('wrong_answer', `${challengeHeader} of the response is not the signature of this challenge`);
   }
   return { ok: true };
 }

@@ -13,7 +13,7 @@ import {
   secretKey,
   stringToSign,
 } from './signature.ts';
-import { failure, type Verdict } from './verdict.ts';
+import { reject, type Verdict } from './verdict.ts';
 import { equalText, hmacSha256Base64, sha256Base64 } from './web-hash.ts';
 
 /** A delivery without its body. */
@@ -67,21 +67,21 @@ export async function verifyHead(delivery: DeliveryHead): Promise<HeadVerdict> {
   const { method, pathAndQuery, secrets, requiredHeaders = [] } = delivery;
   const headers = lowerCaseHeaders(delivery.headers);
   const authorization = headers.get('authorization');
-  if (authorization === undefined) return failure('missing_authorization', 'Authorization is missing');
+  if (authorization === undefined) return reject('missing_authorization', 'Authorization is missing');
   if (!authorization.startsWith(`${SIGNATURE_SCHEME} `)) {
-    return failure('wrong_scheme', `the scheme of Authorization is not ${SIGNATURE_SCHEME}`);
+    return reject('wrong_scheme', `the scheme of Authorization is not ${SIGNATURE_SCHEME}`);
   }
   const parsed = parseAuthorization(authorization);
   if (parsed === null) {
-    return failure('malformed_authorization', 'Authorization lacks SignedHeaders=a;b&Signature=c');
+    return reject('malformed_authorization', 'Authorization lacks SignedHeaders=a;b&Signature=c');
   }
   const { signedHeaders, signature } = parsed;
   for (const name of [...REQUIRED_SIGNED_HEADERS, ...requiredHeaders]) {
     const isSigned = signedHeaders.includes(name.toLowerCase());
-    if (!isSigned) return failure('unsigned_header', `SignedHeaders lacks ${name}`);
+    if (!isSigned) return reject('unsigned_header', `SignedHeaders lacks ${name}`);
   }
   for (const name of signedHeaders) {
-    if (!headers.has(name)) return failure('missing_header', `the signed header ${name} is missing`);
+    if (!headers.has(name)) return reject('missing_header', `the signed header ${name} is missing`);
   }
   const content = readContentHeaders(delivery);
   if (!content.ok) return content;
@@ -91,7 +91,7 @@ export async function verifyHead(delivery: DeliveryHead): Promise<HeadVerdict> {
   const wanted = await Promise.all(secrets.map((secret) => hmacSha256Base64(secretKey(secret), signed)));
   const secretIndex = wanted.map((one) => equalText(one, signature)).indexOf(true);
   if (secretIndex === -1) {
-    return failure(
+    return reject(
       'wrong_signature',
       `none of the ${secrets.length} secrets signed ${method} ${pathAndQuery} with these values of ${signedHeaders.join(', ')}`,
     );
@@ -105,19 +105,19 @@ export function readContentHeaders(received: Pick<DeliveryHead, 'headers'> & Rec
   const headers = lowerCaseHeaders(received.headers);
   const [contentHash = '', date = ''] = REQUIRED_SIGNED_HEADERS.map((name) => headers.get(name));
   if (!/^[A-Za-z0-9+/]{43}=$/.test(contentHash)) {
-    return failure('malformed_content_hash', `x-content-sha256 is not Base64 of 32 bytes: "${contentHash}"`);
+    return reject('malformed_content_hash', `x-content-sha256 is not Base64 of 32 bytes: "${contentHash}"`);
   }
   const sentAt = parseImfFixdate(date);
-  if (sentAt === null) return failure('malformed_date', `date is not an IMF-fixdate: "${date}"`);
+  if (sentAt === null) return reject('malformed_date', `date is not an IMF-fixdate: "${date}"`);
   const problem = ageProblem('date', sentAt, now, toleranceSeconds);
-  if (problem !== null) return failure(sentAt < now ? 'stale_date' : 'future_date', problem);
+  if (problem !== null) return reject(sentAt < now ? 'stale_date' : 'future_date', problem);
   return { ok: true, sentAt, contentHash };
 }
 
 /** Compares the body with `x-content-sha256`. Neither is secret. */
 export async function verifyContent(body: Uint8Array, contentHash: string): Promise<Verdict<'wrong_content_hash'>> {
   if ((await sha256Base64(body)) === contentHash) return { ok: true };
-  return failure(
+  return reject(
     'wrong_content_hash',
     `x-content-sha256 does not match the ${body.length} bytes of the body: was it decompressed or parsed before?`,
   );

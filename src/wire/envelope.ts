@@ -1,6 +1,6 @@
 /** Reads the JSON body of a delivery: the records of one webhook in one attempt (contract §5.2). The inverse is `payload.ts`. */
 import type { EnvelopeRecord } from '../domain/event.ts';
-import { type Failure, failure, type Verdict } from './verdict.ts';
+import { type Rejection, reject, type Verdict } from './verdict.ts';
 
 /** A record as a receiver gets it: the event's data is parsed, and `lag` is the seconds from the event to the attempt. */
 export type ReceivedRecord = Omit<EnvelopeRecord, 'dataJson'> & { readonly lag: number; readonly data: unknown };
@@ -27,7 +27,7 @@ export function parseEnvelope(body: Uint8Array): EnvelopeVerdict {
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch {
-    return failure('malformed_json', 'the body is not JSON in UTF-8');
+    return reject('malformed_json', 'the body is not JSON in UTF-8');
   }
   let problem = problemOf(value, '', ENVELOPE);
   if (problem !== null) return problem;
@@ -40,7 +40,7 @@ export function parseEnvelope(body: Uint8Array): EnvelopeVerdict {
     const { headers } = value;
     const key = eventTypeKey(headers.eventType);
     if (!Object.hasOwn(value, key)) {
-      return failure(
+      return reject(
         'malformed_envelope',
         `records[${index}].value.${key}, the data of ${headers.eventType}, is missing`,
       );
@@ -80,7 +80,7 @@ const RECORD: Shape = {
 };
 
 /** `at` is the prefix of paths in messages. */
-function problemOf(value: unknown, at: string, shape: Shape): Failure<'malformed_envelope'> | null {
+function problemOf(value: unknown, at: string, shape: Shape): Rejection<'malformed_envelope'> | null {
   for (const [path, [wanted, check]] of Object.entries(shape)) {
     const member = path.split('.').reduce((object, name) => (object as Record<string, unknown> | null)?.[name], value);
     if (!check(member)) return malformed(at + path, wanted);
@@ -101,6 +101,6 @@ function isTimestamp(value: unknown): boolean {
   return isText(value) && new Date(value).toJSON() === value;
 }
 
-function malformed(member: string, wanted: string): Failure<'malformed_envelope'> {
-  return failure('malformed_envelope', `${member} is not ${wanted}`);
+function malformed(member: string, wanted: string): Rejection<'malformed_envelope'> {
+  return reject('malformed_envelope', `${member} is not ${wanted}`);
 }

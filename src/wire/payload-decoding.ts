@@ -6,7 +6,7 @@
 import { GUNZIP_SLICE_BYTES } from '../kernel/limits/limits.ts';
 import { readChunks } from './bytes.ts';
 import { type HeaderPairs, type HeaderRecord, lowerCaseHeaders } from './headers.ts';
-import { type Failure, failure, type Verdict } from './verdict.ts';
+import { type Rejection, reject, type Verdict } from './verdict.ts';
 
 /** Decrypts a PGP message, or says why it cannot. */
 export type Decrypt = (bytes: Uint8Array, keyName: string) => Promise<Verdict<string, { readonly bytes: Uint8Array }>>;
@@ -42,42 +42,42 @@ export function readEncoding(
   const isEncrypted = encrypted !== undefined;
   const keyName = headers.get('x-pgp-key-name');
   if (isEncrypted && (encrypted !== 'true' || keyName === undefined)) {
-    return failure('contradicting_headers', `${ENCRYPTED} is not true, or x-pgp-key-name is missing`);
+    return reject('contradicting_headers', `${ENCRYPTED} is not true, or x-pgp-key-name is missing`);
   }
   const mediaType = isEncrypted ? 'application/octet-stream' : 'application/json';
   const type = headers.get('content-type') ?? '';
   if (!new RegExp(`^${mediaType}\\s*(;|$)`, 'i').test(type)) {
-    return failure('unsupported_content_type', `content-type is "${type}", not ${mediaType}`);
+    return reject('unsupported_content_type', `content-type is "${type}", not ${mediaType}`);
   }
   const [where, elsewhere] = isEncrypted
     ? ['x-original-encoding', 'content-encoding']
     : ['content-encoding', 'x-original-encoding'];
   if (headers.has(elsewhere)) {
-    return failure('contradicting_headers', `${elsewhere} with${isEncrypted ? '' : 'out'} ${ENCRYPTED}`);
+    return reject('contradicting_headers', `${elsewhere} with${isEncrypted ? '' : 'out'} ${ENCRYPTED}`);
   }
   const encoding = headers.get(where);
   if (encoding !== undefined && encoding.toLowerCase() !== 'gzip') {
-    return failure('unsupported_encoding', `${where} is "${encoding}", not gzip`);
+    return reject('unsupported_encoding', `${where} is "${encoding}", not gzip`);
   }
   const undo = isEncrypted ? decrypt : null;
-  if (undo === undefined) return failure('no_decryption', 'the body is encrypted, and the receiver has no decryption');
+  if (undo === undefined) return reject('no_decryption', 'the body is encrypted, and the receiver has no decryption');
   const decode = async (bytes: Uint8Array): Promise<PayloadVerdict> => {
     let content = bytes;
     if (undo !== null) {
       const decrypted = await undo(bytes, keyName ?? '');
-      if (!decrypted.ok) return failure('decryption_failed', decrypted.description);
+      if (!decrypted.ok) return reject('decryption_failed', decrypted.description);
       content = decrypted.bytes;
     }
     const body = encoding === undefined ? content : await gunzip(content, maxBytes);
-    if (body === 'broken') return failure('malformed_gzip', 'the body is not gzip, or is incomplete');
+    if (body === 'broken') return reject('malformed_gzip', 'the body is not gzip, or is incomplete');
     if (body !== 'too large' && body.length <= maxBytes) return { ok: true, body };
     return tooLarge('the decoded body', maxBytes);
   };
   return { ok: true, decode };
 }
 
-export function tooLarge(what: string, maxBytes: number): Failure<'too_large'> {
-  return failure('too_large', `${what} has more than the ${maxBytes} bytes allowed`);
+export function tooLarge(what: string, maxBytes: number): Rejection<'too_large'> {
+  return reject('too_large', `${what} has more than the ${maxBytes} bytes allowed`);
 }
 
 const ENCRYPTED = 'x-content-encrypted';

@@ -55,7 +55,7 @@ export type PayloadEncoding = {
   readonly encryption: { readonly keyName: string; readonly publicKey: string } | null;
   /** Epoch milliseconds. The key must be valid then. */
   readonly now: number;
-  /** Whose turn it takes to compress and encrypt: the customer of the webhook. */
+  /** Compression and encryption count towards its share: the customer of the webhook. */
   readonly owner: Owner;
 };
 

@@ -69,7 +69,7 @@ const USER_ATTRIBUTE = 17;
 
 /** Of user ids, by the key itself and by others (RFC 9580 §5.2.1). */
 const CERTIFICATIONS: readonly number[] = [0x10, 0x11, 0x12, 0x13];
-/** Stands for the key itself: signatures that it alone makes, and those that name no issuer. */
+/** Means the key itself: signatures that only it makes, and signatures that name no issuer. */
 const OWN = '';
 
 // Subpackets of signatures (RFC 9580 §5.2.3.7).
@@ -111,7 +111,7 @@ function hexOf(bytes: Uint8Array): string {
 
 type Packet = { readonly tag: number; readonly body: Uint8Array; readonly end: number };
 
-/** The packet at this place (RFC 9580 §4.2). Null without a length of its own: partial and indeterminate lengths are for data alone. */
+/** The packet at this place (RFC 9580 §4.2). Null without a length of its own: partial and indeterminate lengths are only for data. */
 function packetAt(bytes: Uint8Array, at: number): Packet | null {
   const first = bytes[at] ?? 0;
   if (first < 0x80) return null;

@@ -5,7 +5,7 @@
 import type { PrivateKey } from 'openpgp';
 import { PGP_KEYS_CACHED, PGP_UNPACKED_BYTES } from '../kernel/limits/limits.ts';
 import { createLru } from '../kernel/lru.ts';
-import { type Failure, failure, type Verdict } from './verdict.ts';
+import { type Rejection, reject, type Verdict } from './verdict.ts';
 import { sha256Base64 } from './web-hash.ts';
 
 export type DecryptFailureCode =
@@ -45,18 +45,18 @@ export async function decryptBinary(
   const { packet } = openpgp.enums;
   // A copy, because in a test runner the bytes may come from another realm, where the library does not recognize them.
   const message = await openpgp.readMessage({ binaryMessage: new Uint8Array(bytes) }).catch(() => null);
-  if (message === null) return failure('malformed_message', 'the body is not a binary PGP message');
+  if (message === null) return reject('malformed_message', 'the body is not a binary PGP message');
   const unprotected = message.packets.filterByTag(packet.symmetricallyEncryptedData).length;
   if (unprotected > 0 && !allowUnprotected) {
-    return failure('not_integrity_protected', 'the PGP message has no integrity protection');
+    return reject('not_integrity_protected', 'the PGP message has no integrity protection');
   }
   if (message.packets.filterByTag(packet.symEncryptedIntegrityProtectedData).length + unprotected !== 1) {
-    return failure('malformed_message', 'the PGP message has no encrypted data of a supported kind');
+    return reject('malformed_message', 'the PGP message has no encrypted data of a supported kind');
   }
   const recipients = message.getEncryptionKeyIDs();
   if (!recipients.some((id) => key.getKeyIDs().some((own) => id.equals(own, true)))) {
     const named = recipients.map((id) => id.toHex().toUpperCase()).join(', ') || 'no key';
-    return failure('wrong_key', `the PGP message is for ${named}, not for ${key.getKeyID().toHex().toUpperCase()}`);
+    return reject('wrong_key', `the PGP message is for ${named}, not for ${key.getKeyID().toHex().toUpperCase()}`);
   }
   const config = {
     ...openpgp.config,
@@ -66,18 +66,20 @@ export async function decryptBinary(
   };
   const opened = await message.decrypt([key], undefined, undefined, undefined, config).catch(() => null);
   if (opened === null) {
-    return failure('failed_integrity', 'the PGP message does not decrypt: it was changed or truncated on the way');
+    return reject('failed_integrity', 'the PGP message does not decrypt: it was changed or truncated on the way');
   }
   const content = opened.unwrapCompressed();
   if (content.packets.filterByTag(packet.onePassSignature, packet.signature).length > 0) {
-    return failure('signed_message', 'the PGP message is signed, which is not supported');
+    return reject('signed_message', 'the PGP message is signed, which is not supported');
   }
   const literal = content.getLiteralData();
-  if (!(literal instanceof Uint8Array)) return failure('malformed_message', 'the PGP message has no literal data');
+  if (!(literal instanceof Uint8Array)) return reject('malformed_message', 'the PGP message has no literal data');
   return { ok: true, bytes: literal, isProtected: unprotected === 0 };
 }
 
-type Unlocked = { readonly ok: true; readonly key: PrivateKey } | Failure<'malformed_private_key' | 'wrong_passphrase'>;
+type Unlocked =
+  | { readonly ok: true; readonly key: PrivateKey }
+  | Rejection<'malformed_private_key' | 'wrong_passphrase'>;
 
 async function unlock(armored: string, passphrase: string | undefined): Promise<Unlocked> {
   const name = await sha256Base64(new TextEncoder().encode(JSON.stringify([armored, passphrase])));
@@ -85,15 +87,15 @@ async function unlock(armored: string, passphrase: string | undefined): Promise<
   if (cached !== undefined) return { ok: true, key: cached };
   const openpgp = await import('openpgp');
   const read = await openpgp.readPrivateKey({ armoredKey: armored }).catch(() => null);
-  if (read === null) return failure('malformed_private_key', 'the private key cannot be read');
+  if (read === null) return reject('malformed_private_key', 'the private key cannot be read');
   if (!read.isDecrypted() && passphrase === undefined) {
-    return failure('wrong_passphrase', 'the private key has a passphrase and none was given');
+    return reject('wrong_passphrase', 'the private key has a passphrase and none was given');
   }
   const key =
     read.isDecrypted() || passphrase === undefined
       ? read
       : await openpgp.decryptKey({ privateKey: read, passphrase }).catch(() => null);
-  if (key === null) return failure('wrong_passphrase', 'the passphrase does not open the private key');
+  if (key === null) return reject('wrong_passphrase', 'the passphrase does not open the private key');
   unlockedKeys.set(name, key);
   return { ok: true, key };
 }

@@ -8,7 +8,7 @@ import { PGP_KEY_BYTES, PGP_KEYS_CACHED, PGP_KEYS_WAITING, PGP_RSA_MIN_BITS } fr
 import { createLru } from '../kernel/lru.ts';
 import { heavyTurns, nextTurn } from '../kernel/turns.ts';
 import { keyExcess } from './pgp-bounds.ts';
-import { type Failure, failure, type Verdict } from './verdict.ts';
+import { type Rejection, reject, type Verdict } from './verdict.ts';
 
 /** The error of `encryptBinary` for a key that must not be used. `code` says why. */
 type KeyError = Error & { readonly code: KeyFailureCode };
@@ -47,7 +47,7 @@ async function inspect(key: Key, now: number): Promise<KeyVerdict> {
 /**
  * Encrypts for the key. The result is a binary message of one literal data packet, not signed and not compressed, in an
  * integrity-protected packet of version 1, which GnuPG 2.2 reads. Rejects with a `KeyError` for every key that `inspectPublicKey` refuses
- * at `now`, so that nothing is sent with an expired key. `owner`: whose turn it takes.
+ * at `now`, so that nothing is sent with an expired key. `owner`: the work counts towards its share.
  */
 export function encryptBinary(
   armoredPublicKey: string,
@@ -55,8 +55,8 @@ export function encryptBinary(
   now: number,
   owner: Owner = null,
 ): Promise<Uint8Array> {
-  // The library takes about 4 ms for 1 MiB, all in microtasks. Eight at once would block the event loop for 30 ms or more, and a steady
-  // stream of them for ever. One at a time, the loop's delay at full load was 4 ms in the median and under 9 ms at p99 (RSA-4096).
+  // The library takes about 4 ms for 1 MiB, all in microtasks. Eight together would block the event loop for 30 ms or more, and a steady
+  // stream of them without end. One at a time, the loop's delay at full load was 4 ms in the median and under 9 ms at p99 (RSA-4096).
   return heavyTurns(owner, () => encryptNow(armoredPublicKey, bytes, now));
 }
 
@@ -84,7 +84,7 @@ export function keyErrorCode(error: unknown): KeyFailureCode | null {
   return error instanceof Error && error.name === 'KeyError' ? (error as KeyError).code : null;
 }
 
-type Parsed = { readonly ok: true; readonly key: Key } | Failure<KeyFailureCode>;
+type Parsed = { readonly ok: true; readonly key: Key } | Rejection<KeyFailureCode>;
 
 async function parsePublicKey(armored: string): Promise<Parsed> {
   const cached = publicKeys.get(armored);
@@ -105,7 +105,7 @@ async function parsePublicKey(armored: string): Promise<Parsed> {
   // Private packets under the header line of a public key. They are not cached either.
   if (keys.some((one) => one.isPrivate())) return refusePrivate();
   if (key === undefined || keys.length > 1) {
-    return failure('malformed_key', `expected one public key, but the text has ${keys.length}`);
+    return reject('malformed_key', `expected one public key, but the text has ${keys.length}`);
   }
   await dropInvalidSignatures(key);
   publicKeys.set(armored, key);
@@ -114,7 +114,7 @@ async function parsePublicKey(armored: string): Promise<Parsed> {
 
 /**
  * Removes the self-signatures that do not verify. The library ignores them, but would verify them again about ten times for each message, while
- * it remembers those that are valid.
+ * it remembers valid ones.
  */
 async function dropInvalidSignatures(key: Key): Promise<void> {
   const { enums } = await import('openpgp');
@@ -145,16 +145,16 @@ type VerifiedSignature = {
   verify(key: Key['keyPacket'], type: number, data: object, date: Date | null): Promise<unknown>;
 };
 
-function unreadable(problem: string): Failure<KeyFailureCode> {
-  return failure('malformed_key', `the key cannot be read (${problem})`);
+function unreadable(problem: string): Rejection<KeyFailureCode> {
+  return reject('malformed_key', `the key cannot be read (${problem})`);
 }
 
-function oversized(problem: string): Failure<KeyFailureCode> {
+function oversized(problem: string): Rejection<KeyFailureCode> {
   const advice = 'gpg --export-options export-minimal leaves out what encryption does not need';
-  return failure('oversized_key', `the key is too large to be checked: ${problem}. ${advice}`);
+  return reject('oversized_key', `the key is too large to be checked: ${problem}. ${advice}`);
 }
 
-function keyError({ code, description }: Failure<KeyFailureCode>): KeyError {
+function keyError({ code, description }: Rejection<KeyFailureCode>): KeyError {
   return Object.assign(new Error(description), { name: 'KeyError', code });
 }
 
@@ -162,25 +162,25 @@ function keyError({ code, description }: Failure<KeyFailureCode>): KeyError {
 const ENCRYPTION_FLAGS = 0x0c;
 
 /** Checks the armored text before it is parsed. Returns null, or why the text is refused. */
-function refuseArmor(armored: string): Failure<KeyFailureCode> | null {
+function refuseArmor(armored: string): Rejection<KeyFailureCode> | null {
   if (armored.length > PGP_KEY_BYTES) {
-    return failure('malformed_key', `the key has ${armored.length} characters; at most ${PGP_KEY_BYTES} are allowed`);
+    return reject('malformed_key', `the key has ${armored.length} characters; at most ${PGP_KEY_BYTES} are allowed`);
   }
   if (armored.includes('-----BEGIN PGP PRIVATE KEY BLOCK-----')) return refusePrivate();
   const blocks = armored.split('-----BEGIN PGP ').length - 1;
   if (blocks === 1 && armored.includes('-----BEGIN PGP PUBLIC KEY BLOCK-----')) return null;
-  if (blocks > 1) return failure('malformed_key', `expected one armored public key, but the text has ${blocks} blocks`);
-  return failure('malformed_key', 'the text is not an armored PGP public key (-----BEGIN PGP PUBLIC KEY BLOCK-----)');
+  if (blocks > 1) return reject('malformed_key', `expected one armored public key, but the text has ${blocks} blocks`);
+  return reject('malformed_key', 'the text is not an armored PGP public key (-----BEGIN PGP PUBLIC KEY BLOCK-----)');
 }
 
-function refusePrivate(): Failure<KeyFailureCode> {
-  return failure('private_key', 'this is a private key: keep it secret, and use its public key instead');
+function refusePrivate(): Rejection<KeyFailureCode> {
+  return reject('private_key', 'this is a private key: keep it secret, and use its public key instead');
 }
 
 /** What encrypts at a moment: a subkey, or the key itself. `keyExpiresAt` is the key's own expiry; infinite for never. */
 type Judged =
   | { readonly ok: true; readonly encrypting: Key | Subkey; readonly keyExpiresAt: number }
-  | Failure<KeyFailureCode>;
+  | Rejection<KeyFailureCode>;
 
 /**
  * Checks one parsed public key at `now` (epoch milliseconds) and chooses its newest subkey that can be used then, as GnuPG does. The first
@@ -189,17 +189,17 @@ type Judged =
 async function judgeKey(key: Key, now: number): Promise<Judged> {
   const date = new Date(now);
   const kind = unsupportedKind(key);
-  if (kind !== null) return failure('cannot_encrypt', `the key cannot be used: ${kind} is not supported. ${SUPPORTED}`);
-  if (await key.isRevoked(undefined, undefined, date)) return failure('revoked_key', 'the key is revoked');
+  if (kind !== null) return reject('cannot_encrypt', `the key cannot be used: ${kind} is not supported. ${SUPPORTED}`);
+  if (await key.isRevoked(undefined, undefined, date)) return reject('revoked_key', 'the key is revoked');
   const keyExpiresAt = Number((await key.getExpirationTime()) ?? Number.NaN);
   if (Number.isNaN(keyExpiresAt)) {
     const { algorithm, curve, bits } = key.getAlgorithmInfo();
     const info = `${algorithm}, ${curve ?? bits ?? 'no size'}`;
-    return failure('cannot_encrypt', `the key has no self-signature that can be verified here (${info})`);
+    return reject('cannot_encrypt', `the key has no self-signature that can be verified here (${info})`);
   }
   if (keyExpiresAt <= now) return expired('the key', keyExpiresAt);
   const created = key.getCreationTime().getTime();
-  if (created > now) return failure('cannot_encrypt', `the key is not valid before ${new Date(created).toISOString()}`);
+  if (created > now) return reject('cannot_encrypt', `the key is not valid before ${new Date(created).toISOString()}`);
   const encrypting = await key.getEncryptionKey(undefined, date).catch((error: Error) => error);
   const weak = weakness(key) ?? (encrypting instanceof Error ? null : weakness(encrypting));
   if (weak !== null) return weak;
@@ -207,8 +207,8 @@ async function judgeKey(key: Key, now: number): Promise<Judged> {
 }
 
 /**
- * Until when the key can encrypt without a gap, in epoch milliseconds; infinite for ever. When the subkey that encrypts expires, an older one
- * may still be usable.
+ * Until when the key can encrypt without a gap, in epoch milliseconds; infinite for a key without an end. When the subkey that encrypts
+ * expires, an older one may still be usable.
  */
 async function usableUntil(key: Key, now: number): Promise<number> {
   let until = now;
@@ -238,7 +238,7 @@ function unsupportedKind(key: Key | Subkey): string | null {
 }
 
 /** The newest subkey for encryption says why the key cannot encrypt any more. A key without such a subkey never could. */
-async function whyNoneEncrypts(key: Key, date: Date, error: Error): Promise<Failure<KeyFailureCode>> {
+async function whyNoneEncrypts(key: Key, date: Date, error: Error): Promise<Rejection<KeyFailureCode>> {
   const newestFirst = key.subkeys.toSorted((a, b) => b.getCreationTime().getTime() - a.getCreationTime().getTime());
   for (const subkey of newestFirst) {
     const bindings = subkey.bindingSignatures.filter(
@@ -248,10 +248,10 @@ async function whyNoneEncrypts(key: Key, date: Date, error: Error): Promise<Fail
       const kind = unsupportedKind(subkey);
       if (kind !== null) {
         const what = `the key's encryption subkey ${nameOf(subkey)} cannot be used`;
-        return failure('cannot_encrypt', `${what}: ${kind} is not supported. ${SUPPORTED}`);
+        return reject('cannot_encrypt', `${what}: ${kind} is not supported. ${SUPPORTED}`);
       }
       if (await subkey.isRevoked(binding, key.keyPacket, date)) {
-        return failure('revoked_key', `the key's encryption subkey ${nameOf(subkey)} is revoked`);
+        return reject('revoked_key', `the key's encryption subkey ${nameOf(subkey)} is revoked`);
       }
       const expiresAt = Number((await subkey.getExpirationTime(date)) ?? Number.POSITIVE_INFINITY);
       if (expiresAt <= date.getTime()) return expired(`the key's encryption subkey ${nameOf(subkey)}`, expiresAt);
@@ -259,13 +259,13 @@ async function whyNoneEncrypts(key: Key, date: Date, error: Error): Promise<Fail
       if (weak !== null) return weak;
     }
   }
-  return failure('cannot_encrypt', `the key has no subkey that can encrypt (${firstLine(error)})`);
+  return reject('cannot_encrypt', `the key has no subkey that can encrypt (${firstLine(error)})`);
 }
 
-function weakness(key: Key | Subkey): Failure<KeyFailureCode> | null {
+function weakness(key: Key | Subkey): Rejection<KeyFailureCode> | null {
   const { algorithm, bits } = key.getAlgorithmInfo();
   if (!algorithm.startsWith('rsa') || bits === undefined || bits >= PGP_RSA_MIN_BITS) return null;
-  return failure('weak_key', `RSA with ${bits} bits is too weak; at least ${PGP_RSA_MIN_BITS} are required`);
+  return reject('weak_key', `RSA with ${bits} bits is too weak; at least ${PGP_RSA_MIN_BITS} are required`);
 }
 
 /** The library's reason, without further lines, which may be a module path. */
@@ -273,8 +273,8 @@ function firstLine(error: Error): string {
   return error.message.split('\n', 1).join();
 }
 
-function expired(what: string, at: number): Failure<KeyFailureCode> {
-  return failure('expired_key', `${what} expired on ${new Date(at).toISOString()}`);
+function expired(what: string, at: number): Rejection<KeyFailureCode> {
+  return reject('expired_key', `${what} expired on ${new Date(at).toISOString()}`);
 }
 
 function nameOf(subkey: Subkey): string {

@@ -2,7 +2,7 @@
 import { SIGNATURE_TOLERANCE_SECONDS, WEBHOOK_SIGNATURES_MAX } from '../kernel/limits/limits.ts';
 import { type HeaderPairs, type HeaderRecord, lowerCaseHeaders } from './headers.ts';
 import { ageProblem, secretKey } from './signature.ts';
-import { failure, type Verdict } from './verdict.ts';
+import { reject, type Verdict } from './verdict.ts';
 import { equalText, hmacSha256Base64 } from './web-hash.ts';
 
 export type MessageHead = {
@@ -47,17 +47,17 @@ export function readStandardWebhook(message: MessageHead): MessageHeadVerdict {
   const headers = lowerCaseHeaders(message.headers);
   const [id, timestamp, given] = HEADERS.map((name) => headers.get(name));
   if (id === undefined || timestamp === undefined || given === undefined) {
-    return failure('missing_header', `${HEADERS.filter((name) => !headers.has(name)).join(', ')} is missing`);
+    return reject('missing_header', `${HEADERS.filter((name) => !headers.has(name)).join(', ')} is missing`);
   }
   if (!/^msg_[A-Za-z0-9_-]{1,64}$/.test(id))
-    return failure('malformed_id', 'webhook-id is not msg_ followed by an identifier');
-  if (!/^\d{1,12}$/.test(timestamp)) return failure('malformed_timestamp', 'webhook-timestamp is not digits only');
+    return reject('malformed_id', 'webhook-id is not msg_ followed by an identifier');
+  if (!/^\d{1,12}$/.test(timestamp)) return reject('malformed_timestamp', 'webhook-timestamp is not digits only');
   const signedAt = Number(timestamp) * 1000;
   const problem = ageProblem('webhook-timestamp', signedAt, now, toleranceSeconds);
-  if (problem !== null) return failure(signedAt < now ? 'stale_timestamp' : 'future_timestamp', problem);
+  if (problem !== null) return reject(signedAt < now ? 'stale_timestamp' : 'future_timestamp', problem);
   const signatures = given.split(' ').filter((part) => part.startsWith('v1,'));
   if (signatures.length === 0 || signatures.length > WEBHOOK_SIGNATURES_MAX) {
-    return failure('malformed_signature', `webhook-signature has ${signatures.length} signatures of version v1`);
+    return reject('malformed_signature', `webhook-signature has ${signatures.length} signatures of version v1`);
   }
   const verify = async (body: Uint8Array): Promise<Verdict<'wrong_signature', { readonly secretIndex: number }>> => {
     const sign = (secret: string): Promise<string> => hmacSha256Base64(secretKey(secret), `${id}.${timestamp}.`, body);
@@ -68,7 +68,7 @@ export function readStandardWebhook(message: MessageHead): MessageHeadVerdict {
     );
     const secretIndex = matches.indexOf(true);
     if (secretIndex >= 0) return { ok: true, secretIndex };
-    return failure('wrong_signature', `none of the ${secrets.length} secrets signed ${id}, ${timestamp} and the body`);
+    return reject('wrong_signature', `none of the ${secrets.length} secrets signed ${id}, ${timestamp} and the body`);
   };
   return { ok: true, id, signedAt, verify };
 }

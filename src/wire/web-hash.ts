@@ -1,6 +1,6 @@
 /**
  * Digests and HMAC with WebCrypto, which every JavaScript runtime has, and comparison in constant time. For receivers; the sender uses
- * hash.ts, which does the same synchronously, because it signs thousands of deliveries a second.
+ * payload.ts, which does the same synchronously, because it signs thousands of deliveries a second.
  */
 import { encodeBase64 } from './bytes.ts';
 

@@ -184,19 +184,19 @@ test('application: creates one, lists it without its secret, replaces the secret
   );
 });
 
-test('update and remove change nothing with another ETag in --if-match', async (t) => {
+test('update and delete change nothing with another ETag in --if-match', async (t) => {
   const { json, run, failure } = await initialised(t);
   const user = await json(['user', 'create', '--user-name', 'ada']);
   const present = entityTag(user);
   const update = ['user', 'update', String(user.id), '--fields', '{"displayName":"Ada"}', '--if-match'];
-  const remove = ['user', 'remove', String(user.id), '--if-match'];
-  for (const command of [update, remove]) assert.match(await failure([...command, '"x"']), /has changed since/);
+  const deletion = ['user', 'delete', String(user.id), '--if-match'];
+  for (const command of [update, deletion]) assert.match(await failure([...command, '"x"']), /has changed since/);
   assert.equal((await json(['user', 'show', String(user.id)])).displayName, null);
   // Shells remove quotes.
   const changed = await json([...update, present.slice(1, -1)]);
   assert.equal(changed.displayName, 'Ada');
-  assert.match(await failure([...remove, present]), /has changed since/);
-  assert.equal((await run([...remove, entityTag(changed)])).stdout, '');
+  assert.match(await failure([...deletion, present]), /has changed since/);
+  assert.equal((await run([...deletion, entityTag(changed)])).stdout, '');
 });
 
 test('commands are audited as the command line, without secrets', async (t) => {

@@ -5,7 +5,7 @@ import { pgpVector } from '../support/vectors.ts';
 
 const SHOP = ['endpoint', 'create', '--name', 'Shop', '--url', 'https://shop.example/hook'];
 
-test('endpoint, webhook: are shown, changed as by PATCH, and removed if nothing refers to them', async (t) => {
+test('endpoint, webhook: are shown, changed as by PATCH, and deleted if nothing refers to them', async (t) => {
   const { run, json, failure } = await initialised(t);
   const endpoint = await json(SHOP);
   const webhook = await json([
@@ -31,19 +31,19 @@ test('endpoint, webhook: are shown, changed as by PATCH, and removed if nothing 
   const usage = await run(['webhook', 'update', webhook.id]);
   assert.deepEqual([usage.status, /--fields is required/.test(usage.stderr)], [2, true]);
 
-  assert.match(await failure(['endpoint', 'remove', endpoint.id]), /the endpoint is used by webhook Orders/);
+  assert.match(await failure(['endpoint', 'delete', endpoint.id]), /the endpoint is used by webhook Orders/);
   for (const words of [
     ['webhook', webhook.id],
     ['endpoint', endpoint.id],
   ] as const) {
     const [group, id] = words;
-    const removed = await run([group, 'remove', id]);
-    assert.deepEqual([removed.status, removed.stdout, removed.stderr], [0, '', '']);
+    const deleted = await run([group, 'delete', id]);
+    assert.deepEqual([deleted.status, deleted.stdout, deleted.stderr], [0, '', '']);
     assert.match(await failure([group, 'show', id]), new RegExp(`^sallyport: there is no ${group} ${id}\n$`));
   }
 });
 
-test('key: is shown and removed by its name, and stays while a webhook encrypts for it', async (t) => {
+test('key: is shown and deleted by its name, and stays while a webhook encrypts for it', async (t) => {
   const { run, json, failure } = await initialised(t);
   const key = await json(['key', 'import', '-', '--name', 'payroll'], pgpVector('curve25519'));
   assert.deepEqual(await json(['key', 'show', 'payroll']), key);
@@ -54,10 +54,10 @@ test('key: is shown and removed by its name, and stays while a webhook encrypts 
   const endpoint = await json(SHOP);
   const create = ['webhook', 'create', '--name', 'HR', '--endpoint', endpoint.id, '--event', 'employee.*'];
   const webhook = await json([...create, '--key', 'payroll']);
-  assert.match(await failure(['key', 'remove', 'payroll']), /the key is used by webhook HR/);
-  assert.equal((await run(['webhook', 'remove', webhook.id])).status, 0);
-  assert.equal((await run(['key', 'remove', 'payroll'])).status, 0);
-  assert.match(await failure(['key', 'remove', 'payroll']), /^sallyport: there is no key payroll\n$/);
+  assert.match(await failure(['key', 'delete', 'payroll']), /the key is used by webhook HR/);
+  assert.equal((await run(['webhook', 'delete', webhook.id])).status, 0);
+  assert.equal((await run(['key', 'delete', 'payroll'])).status, 0);
+  assert.match(await failure(['key', 'delete', 'payroll']), /^sallyport: there is no key payroll\n$/);
 });
 
 test('webhook test: sends one request, shows the result, and fails if the receiver refuses it', async (t) => {

@@ -15,8 +15,8 @@ test('a webhook and its endpoint are given by name, and --start starts the webho
   assert.deepEqual([webhook.endpointId, webhook.state], [id, 'started']);
   assert.equal((await json(['webhook', 'stop', 'Orders'])).state, 'stopped');
   assert.equal((await json(['webhook', 'show', 'orders'])).id, webhook.id, 'without regard to case');
-  assert.equal((await run(['webhook', 'remove', 'Orders'])).status, 0);
-  assert.equal((await run(['endpoint', 'remove', 'Shop'])).status, 0);
+  assert.equal((await run(['webhook', 'delete', 'Orders'])).status, 0);
+  assert.equal((await run(['endpoint', 'delete', 'Shop'])).status, 0);
 });
 
 test('an unknown name is refused with the nearest one, and a name of several with their ids', async (t) => {

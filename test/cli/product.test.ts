@@ -60,7 +60,7 @@ test('product: accepts a JSON object too, and names wrong fields', async (t) => 
   assert.equal((await json<Page>(['product', 'list'])).items.length, 3);
 });
 
-test('product: changes only given fields, and removes', async (t) => {
+test('product: changes only given fields, and deletes', async (t) => {
   const { json, run, failure } = await initialised(t);
   const made = await json(CREATE);
   const renamed = await json(['product', 'update', 'Shop', '--name', 'Store']);
@@ -72,12 +72,12 @@ test('product: changes only given fields, and removes', async (t) => {
   assert.match(await failure(['product', 'update', 'Employees', '--name', 'x']), /is built in and cannot be changed/);
 
   await json(['application', 'create', '--name', 'Web shop', '--user', 'admin', '--scope', 'orders:view']);
-  assert.match(await failure(['product', 'remove', 'Store']), /is used by application Web shop/);
+  assert.match(await failure(['product', 'delete', 'Store']), /is used by application Web shop/);
   const { items } = await json<Page>(['application', 'list']);
   assert.equal(items.length, 2);
-  assert.match(await failure(['product', 'remove', 'Administration']), /is built in/);
+  assert.match(await failure(['product', 'delete', 'Administration']), /is built in/);
   await json(CREATE.map((word) => word.replace('Shop', 'Other').replaceAll('orders', 'others')));
-  assert.deepEqual(await run(['product', 'remove', 'Other']), { status: 0, stdout: '', stderr: '' });
+  assert.deepEqual(await run(['product', 'delete', 'Other']), { status: 0, stdout: '', stderr: '' });
   assert.equal(await failure(['product', 'show', 'Other']), 'sallyport: there is no product Other\n');
 });
 

@@ -32,7 +32,7 @@ test('an application or user that a command disables is refused at the next call
   }
 });
 
-test('application: is shown, changed, given a new secret and removed by id or client id', async (t) => {
+test('application: is shown, changed, given a new secret and deleted by id or client id', async (t) => {
   const { json, run, failure } = await initialised(t);
   const { clientSecret, ...created } = await json(['application', 'create', '--name', 'Payroll', '--user', 'admin']);
   const clientId = String(created.clientId);
@@ -48,16 +48,16 @@ test('application: is shown, changed, given a new secret and removed by id or cl
     /^sallyport: clientSecret is set by the service\n$/,
   );
 
-  const removed = await run(['application', 'remove', clientId]);
-  assert.deepEqual([removed.status, removed.stdout, removed.stderr], [0, '', '']);
+  const deleted = await run(['application', 'delete', clientId]);
+  assert.deepEqual([deleted.status, deleted.stdout, deleted.stderr], [0, '', '']);
   const gone = `sallyport: there is no application ${clientId}\n`;
-  for (const command of ['show', 'remove', 'revoke-tokens', 'regenerate-secret']) {
+  for (const command of ['show', 'delete', 'revoke-tokens', 'regenerate-secret']) {
     assert.equal(await failure(['application', command, clientId]), gone);
   }
   assert.equal(await failure(['application', 'update', clientId, ...OFF]), gone);
 });
 
-test('user: is shown, changed and removed by id or user name, but not while an application acts as it', async (t) => {
+test('user: is shown, changed and deleted by id or user name, but not while an application acts as it', async (t) => {
   const { json, run, failure } = await initialised(t);
   const created = await json(['user', 'create', '--user-name', 'ada', '--permission', 'employees:view']);
   for (const name of [created.id, 'ada']) assert.deepEqual(await json(['user', 'show', name]), created);
@@ -65,17 +65,17 @@ test('user: is shown, changed and removed by id or user name, but not while an a
   assert.deepEqual([changed.role, changed.permissions, changed.active], ['viewer', ['a:x'], true]);
 
   const application = await json(['application', 'create', '--name', 'Payroll', '--user', 'ada']);
-  assert.match(await failure(['user', 'remove', 'ada']), /the user is used by application Payroll/);
-  await run(['application', 'remove', application.id]);
-  assert.deepEqual(await run(['user', 'remove', 'ada']), { status: 0, stdout: '', stderr: '' });
-  assert.equal(await failure(['user', 'remove', 'ada']), 'sallyport: there is no user ada\n');
+  assert.match(await failure(['user', 'delete', 'ada']), /the user is used by application Payroll/);
+  await run(['application', 'delete', application.id]);
+  assert.deepEqual(await run(['user', 'delete', 'ada']), { status: 0, stdout: '', stderr: '' });
+  assert.equal(await failure(['user', 'delete', 'ada']), 'sallyport: there is no user ada\n');
 });
 
-test('user remove: refuses the last active administrator', async (t) => {
+test('user delete: refuses the last active administrator', async (t) => {
   const { credentials, run, failure } = await initialised(t);
-  await run(['application', 'remove', credentials.clientId]);
+  await run(['application', 'delete', credentials.clientId]);
   assert.match(
-    await failure(['user', 'remove', 'admin']),
+    await failure(['user', 'delete', 'admin']),
     /^sallyport: admin is the last active administrator: it stays, active and in this role\n$/,
   );
   assert.equal((await run(['user', 'show', 'admin'])).status, 0);
@@ -106,7 +106,7 @@ test('key update: changes the name, also in webhooks, and the key', async (t) =>
   assert.match(nothing.stderr, /^sallyport key update: Use one of --name, --public-key, --fields\n/);
 });
 
-test('event-type: is created, listed, shown, changed and removed by name, unless it is built in', async (t) => {
+test('event-type: is created, listed, shown, changed and deleted by name, unless it is built in', async (t) => {
   const { json, run, failure } = await initialised(t);
   const created = await json(['event-type', 'create', '--name', 'order.placed']);
   assert.deepEqual(await json(['event-type', 'show', 'order.placed']), created);
@@ -115,7 +115,7 @@ test('event-type: is created, listed, shown, changed and removed by name, unless
   assert.deepEqual([changed.description, changed.dataSchema], ['Somebody ordered.', { type: 'object' }]);
   for (const command of [
     ['update', 'employee.created', '--fields', '{"description":"x"}'],
-    ['remove', 'webhook.test'],
+    ['delete', 'webhook.test'],
   ]) {
     assert.match(await failure(['event-type', ...command]), /is built in and cannot be changed/);
   }
@@ -123,7 +123,7 @@ test('event-type: is created, listed, shown, changed and removed by name, unless
     await failure(['event-type', 'update', 'order.placed', '--fields', '{"name":"order.made"}']),
     /^sallyport: name cannot be changed/,
   );
-  assert.deepEqual(await run(['event-type', 'remove', 'order.placed']), { status: 0, stdout: '', stderr: '' });
+  assert.deepEqual(await run(['event-type', 'delete', 'order.placed']), { status: 0, stdout: '', stderr: '' });
   assert.equal(
     await failure(['event-type', 'show', 'order.placed']),
     'sallyport: there is no event type order.placed\n',

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { BatchBody } from '../../src/delivery/body.ts';
 import { createDeliver } from '../../src/delivery/deliver.ts';
-import type { Sent } from '../../src/domain/batch.ts';
+import type { EndedAttempt } from '../../src/domain/batch.ts';
 import { LARGE_BODY_BYTES } from '../../src/kernel/limits/delivery.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { contentHeaders } from '../../src/wire/payload.ts';
@@ -38,7 +38,7 @@ async function lengths(s: TestServices, made: Uint8Array): Promise<[number, numb
       headers: contentHeaders(made, s.clock()),
       subjects: [],
     }),
-    send: async ({ body, now }): Promise<Sent> => {
+    send: async ({ body, now }): Promise<EndedAttempt> => {
       assert.ok(body.ok);
       lengthSent = body.bytes.byteLength;
       return { startedAt: now, outcome: { ...OUTCOME, timings: TIMINGS }, requestHeaders: {}, bodyBytes: 0 };

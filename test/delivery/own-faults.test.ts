@@ -6,7 +6,7 @@ import type { Dispatcher } from '../../src/delivery/dispatcher.ts';
 import { createOauthTokens } from '../../src/delivery/oauth.ts';
 import { createSend } from '../../src/delivery/send.ts';
 import { FAULT_PAUSE_MS } from '../../src/kernel/limits/delivery.ts';
-import type { Resolve } from '../../src/outbound/resolve.ts';
+import type { ResolveHost } from '../../src/outbound/resolve.ts';
 import {
   type Connected,
   type Dispatching,
@@ -34,7 +34,7 @@ type Exhausted = Dispatching & {
 async function exhausted(t: TestContext): Promise<Exhausted> {
   const d = await openDispatching(t);
   let isExhausted = true;
-  const resolve: Resolve = async () => {
+  const resolve: ResolveHost = async () => {
     if (isExhausted) throw Object.assign(new Error('no'), { code: 'EMFILE', syscall: 'getaddrinfo' });
     return [{ address: '127.0.0.1', family: 4 }];
   };

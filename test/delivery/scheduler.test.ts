@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { AT_ONCE, isSequential, whenSettled } from '../../src/delivery/scheduler.ts';
+import { isSequential, LOOK_NOW, whenSettled } from '../../src/delivery/scheduler.ts';
 import type { Job } from '../../src/domain/batch.ts';
 import type { WebhookState } from '../../src/domain/webhook.ts';
 import { batchOf } from '../support/attempts.ts';
@@ -177,7 +177,7 @@ describe('the room for a claim', () => {
     ] as const) {
       const scheduler = openScheduler();
       const webhook = webhookOf(1, { ordered, progress: { state } });
-      assert.deepEqual([scheduler.room(webhook, NOW).batches, scheduler.room(webhook, NOW).next], [1, AT_ONCE]);
+      assert.deepEqual([scheduler.room(webhook, NOW).batches, scheduler.room(webhook, NOW).next], [1, LOOK_NOW]);
       admit(scheduler, jobs(1, 'e', 1), SEQUENTIAL);
       assert.deepEqual(
         [0, 1].map((settling) => scheduler.hasRoomAfter(1, settling)),

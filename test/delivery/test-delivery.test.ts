@@ -30,7 +30,7 @@ describe('test deliveries', () => {
     await came.promise;
     const { headers } = await refused(() => test(webhook.id, ACTOR.actor), {
       code: 'unavailable',
-      says: 'there are too many test events under way now: at most 2',
+      says: 'there are too many test events in progress now: at most 2',
     });
     assert.match(headers['Retry-After'] ?? '', /^\d+$/);
     assert.equal(d.receiver.requests.length, 2);

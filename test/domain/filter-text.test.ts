@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { compileFilter, type Filter, filterProblem, type Judged } from '../../src/domain/filter.ts';
+import { compileFilter, type EventFilter, filterProblem, type Judged } from '../../src/domain/filter.ts';
 import { filterText, whyNot } from '../../src/domain/filter-text.ts';
 import { anyEvent, anyFilter } from '../support/filters.ts';
 
-const texts: readonly (readonly [filter: Filter, text: string])[] = [
+const texts: readonly (readonly [filter: EventFilter, text: string])[] = [
   [{}, 'any event'],
   [{ type: 'order.placed' }, 'type is "order.placed"'],
   [
@@ -40,7 +40,7 @@ const ORDER: Judged = {
   data: { total: 40, country: 'IT', note: 'x'.repeat(100), lines: [1, 2] },
 };
 
-const reasons: readonly (readonly [filter: Filter, why: readonly string[], secret: readonly string[]])[] = [
+const reasons: readonly (readonly [filter: EventFilter, why: readonly string[], secret: readonly string[]])[] = [
   [{ 'data.total': 40 }, [], []],
   [
     { 'data.total': { $gte: 100 }, 'data.country': { $in: ['DE', 'FR'] }, type: 'order.placed' },

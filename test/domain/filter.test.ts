@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { compileFilter, type Filter, filterProblem, type Judged } from '../../src/domain/filter.ts';
+import { compileFilter, type EventFilter, filterProblem, type Judged } from '../../src/domain/filter.ts';
 import { FILTER_BYTES, FILTER_CONDITIONS, FILTER_DEPTH, FILTER_STEPS } from '../../src/kernel/limits/limits.ts';
 import { anyEvent, anyFilter } from '../support/filters.ts';
 
@@ -24,7 +24,7 @@ const EVENT: Judged = {
   },
 };
 
-const cases: readonly (readonly [filter: Filter, passes: boolean])[] = [
+const cases: readonly (readonly [filter: EventFilter, passes: boolean])[] = [
   [{}, true],
   [{ type: 'order.placed' }, true],
   [{ type: 'order.paid' }, false],
@@ -88,12 +88,12 @@ const cases: readonly (readonly [filter: Filter, passes: boolean])[] = [
   [{ 'data.total': { $and: [{ $gt: 10 }, { $lt: 100 }] } }, false],
 ];
 
-const nots = (levels: number): Filter => (levels === 0 ? { type: 'a.b' } : { $not: nots(levels - 1) });
-const conditions = (count: number): Filter => ({ $or: Array.from({ length: count }, () => ({ 'data.n': 1 })) });
-const steps = (count: number): Filter => ({ [`data${'.a'.repeat(count)}`]: 1 });
-const sized = (bytes: number): Filter => ({ 'data.a': 'x'.repeat(bytes - '{"data.a":""}'.length) });
+const nots = (levels: number): EventFilter => (levels === 0 ? { type: 'a.b' } : { $not: nots(levels - 1) });
+const conditions = (count: number): EventFilter => ({ $or: Array.from({ length: count }, () => ({ 'data.n': 1 })) });
+const steps = (count: number): EventFilter => ({ [`data${'.a'.repeat(count)}`]: 1 });
+const sized = (bytes: number): EventFilter => ({ 'data.a': 'x'.repeat(bytes - '{"data.a":""}'.length) });
 
-const refusals: readonly (readonly [filter: Filter, field: string, problem: RegExp])[] = [
+const refusals: readonly (readonly [filter: EventFilter, field: string, problem: RegExp])[] = [
   [{ total: 1 }, 'filter.total', /must begin with type, subject or data/],
   [{ 'type.x': 1 }, 'filter.type.x', /type has no members/],
   [{ $nor: [] }, 'filter.$nor', /is not an operator here/],
@@ -157,12 +157,12 @@ describe('a filter', () => {
     const data = fc.dictionary(name, value);
     const path = name.map((one) => `data.${one}`);
     const leaf = fc.tuple(path, fc.constantFrom('$eq', '$neq'), fc.jsonValue({ maxDepth: 1 }));
-    const filter = leaf.map(([at, operator, wanted]): Filter => ({ [at]: { [operator]: wanted } }));
+    const filter = leaf.map(([at, operator, wanted]): EventFilter => ({ [at]: { [operator]: wanted } }));
     fc.assert(
       fc.property(filter, filter, data, name, (one, other, content, member) => {
         fc.pre(filterProblem(one) === null && filterProblem(other) === null);
         const event = { type: 'a.b', subject: null, data: JSON.parse(JSON.stringify(content)) as unknown };
-        const passes = (wanted: Filter): boolean => compileFilter(wanted)(event);
+        const passes = (wanted: EventFilter): boolean => compileFilter(wanted)(event);
         assert.equal(passes({ $not: one }), !passes(one));
         assert.equal(passes({ $and: [one, other] }), passes(one) && passes(other));
         assert.equal(passes({ $or: [one, other] }), passes(one) || passes(other));
@@ -212,12 +212,12 @@ describe('a compiled filter', () => {
 });
 
 /** The rules of contract §7 as they stand there, without a thought of speed. */
-function slowly(filter: Filter, event: Judged): boolean {
+function slowly(filter: EventFilter, event: Judged): boolean {
   return Object.entries(filter).every(([name, value]) => {
-    const filters = value as readonly Filter[];
+    const filters = value as readonly EventFilter[];
     if (name === '$and') return filters.every((one) => slowly(one, event));
     if (name === '$or') return filters.some((one) => slowly(one, event));
-    if (name === '$not') return !slowly(value as Filter, event);
+    if (name === '$not') return !slowly(value as EventFilter, event);
     return holds(value, membersAt(event, name.split('.')));
   });
 }

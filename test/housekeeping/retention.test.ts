@@ -22,7 +22,7 @@ async function everyDelivery(s: TestStore, limit: number): Promise<Delivery[]> {
   }
 }
 
-// On SQLite alone, which deletes rows one by one. PostgreSQL drops partitions (test/store/postgres/partitions.test.ts).
+// Only on SQLite, which deletes rows one by one. PostgreSQL drops partitions (test/store/postgres/partitions.test.ts).
 describe('retention', () => {
   it('deletes a delivered record exactly 30 days after its delivery, with its event, batch and attempts', async (t) => {
     const s = await openTestStore(t);

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { createScheduler, type Job, type SchedulerOptions } from '../../src/housekeeping/scheduler.ts';
+import {
+  createHousekeepingScheduler,
+  type HousekeepingJob,
+  type SchedulerOptions,
+} from '../../src/housekeeping/scheduler.ts';
 import { STEP_ROWS_FIRST, STEP_ROWS_MAX, STEP_ROWS_MIN } from '../../src/kernel/limits/housekeeping.ts';
 import { createLog } from '../../src/observe/log.ts';
 import type { WriteTime } from '../../src/store/port/database.ts';
@@ -13,8 +17,8 @@ const took = (statementsMs: number, commitMs = 0): WriteTime => ({ statementsMs,
 function job(
   name: string,
   steps: number,
-  more: Partial<Job> & { took?: WriteTime; sizes?: number[]; order?: string[] } = {},
-): Job {
+  more: Partial<HousekeepingJob> & { took?: WriteTime; sizes?: number[]; order?: string[] } = {},
+): HousekeepingJob {
   const { took = NO_TIME, sizes, order, ...rest } = more;
   return {
     name,
@@ -32,10 +36,10 @@ function job(
   };
 }
 
-function scheduler(jobs: readonly Job[], more: Partial<SchedulerOptions> = {}) {
+function scheduler(jobs: readonly HousekeepingJob[], more: Partial<SchedulerOptions> = {}) {
   const logged: Record<string, unknown>[] = [];
   const log = createLog('info', { write: (line: string) => void logged.push(JSON.parse(line)) });
-  return { ...createScheduler({ jobs, clock: () => 0, log, pause: async () => {}, ...more }), logged };
+  return { ...createHousekeepingScheduler({ jobs, clock: () => 0, log, pause: async () => {}, ...more }), logged };
 }
 
 describe('the size of a step', () => {
@@ -115,7 +119,11 @@ describe('the scheduler', () => {
 
   it('continues with other jobs when one fails, logs the failure, and tries again when it is due', async () => {
     const order: string[] = [];
-    const failing: Job = { name: 'failing', everyMs: 1, begin: () => () => Promise.reject(new Error('disk full')) };
+    const failing: HousekeepingJob = {
+      name: 'failing',
+      everyMs: 1,
+      begin: () => () => Promise.reject(new Error('disk full')),
+    };
     const s = scheduler([failing, job('other', 2, { order })]);
     await s.runOnce();
     await s.runOnce();
@@ -129,7 +137,11 @@ describe('the scheduler', () => {
 
   it('reports every step, and logs a run that changed rows', async () => {
     const seen: [string, StepResult][] = [];
-    const idle: Job = { name: 'idle', everyMs: 1, begin: () => async () => ({ done: true, rows: 0, took: NO_TIME }) };
+    const idle: HousekeepingJob = {
+      name: 'idle',
+      everyMs: 1,
+      begin: () => async () => ({ done: true, rows: 0, took: NO_TIME }),
+    };
     const s = scheduler([job('busy', 3), idle], { observe: (name, result) => void seen.push([name, result]) });
     await s.runOnce();
     assert.deepEqual(
@@ -149,7 +161,7 @@ describe('the scheduler', () => {
 
   it('stops after the current step, ends its pause, and can be started again', async () => {
     const order: string[] = [];
-    const s = createScheduler({
+    const s = createHousekeepingScheduler({
       jobs: [job('endless', Number.POSITIVE_INFINITY, { order, took: took(3_600_000) })],
       clock: () => 0,
       log: createLog('silent'),

@@ -200,7 +200,7 @@ describe('the memory of bodies', () => {
     assert.match(text, /^HTTP\/1\.1 429 /);
     assert.match(text, /\r\nRetry-After: 1\r\n/);
     assert.match(text, /\r\nConnection: close\r\n/);
-    assert.match(text, /too many bytes of bodies under way/);
+    assert.match(text, /too many bytes of bodies in progress/);
     assert.equal(bodies.held(), 3 * BODY_FIRST_BYTES);
     await came.promise;
     second.destroy();

@@ -10,7 +10,7 @@ import {
   resolveChecked,
 } from '../../src/outbound/egress.ts';
 import { parseCidr } from '../../src/outbound/ip-address.ts';
-import type { Resolve } from '../../src/outbound/resolve.ts';
+import type { ResolveHost } from '../../src/outbound/resolve.ts';
 
 const NOTHING: EgressPolicy = { allow: [] };
 
@@ -246,7 +246,7 @@ test('a name is judged by the addresses that it resolves to', async () => {
   }
 });
 
-function answering(...addresses: readonly string[]): Resolve {
+function answering(...addresses: readonly string[]): ResolveHost {
   return async () => addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
 }
 
@@ -258,7 +258,7 @@ type LookupAnswer = {
 
 function lookUp(
   policy: EgressPolicy,
-  resolve: Resolve,
+  resolve: ResolveHost,
   options: { all?: boolean; family?: number | 'IPv4' | 'IPv6' } = {},
 ): Promise<LookupAnswer> {
   return new Promise((settle) => {
@@ -299,16 +299,16 @@ test('one refused address refuses the name, at any position and for any family',
 });
 
 test("the family follows from the address, not from the resolver's answer", async () => {
-  const lying: Resolve = async () => [{ address: '1.1.1.1', family: 6 }];
+  const lying: ResolveHost = async () => [{ address: '1.1.1.1', family: 6 }];
   assert.deepEqual((await lookUp(NOTHING, lying, { all: true })).address, [{ address: '1.1.1.1', family: 4 }]);
 });
 
 test('no answer, a failing resolver and one that throws without a code fail closed', async () => {
   const failing =
-    (error: unknown): Resolve =>
+    (error: unknown): ResolveHost =>
     () =>
       Promise.reject(error);
-  const throwing: Resolve = () => {
+  const throwing: ResolveHost = () => {
     throw new Error('boom');
   };
   assert.equal((await lookUp(allowing('0.0.0.0/0'), answering())).error?.code, 'ENOTFOUND');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
-import type { Resolve } from '../../src/outbound/resolve.ts';
+import type { ResolveHost } from '../../src/outbound/resolve.ts';
 import { deferred } from '../support/deferred.ts';
 import { startHttpsServer, startRawTlsServer, startTcpServer } from '../support/https-server.ts';
 import { makeCertificates } from '../support/tls.ts';
@@ -27,7 +27,7 @@ test('nothing that listens is a failure to connect', async (t) => {
 });
 
 test('a name that does not resolve, and one without addresses, fail closed', async (t) => {
-  const failing: Resolve = () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' }));
+  const failing: ResolveHost = () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' }));
   for (const resolve of [failing, resolvingTo()]) {
     const { post } = loopbackTransport(t, { caPem, resolve });
     const { message, timings } = failed(await post(requestTo('https://receiver.test/')), 'dns');
@@ -95,7 +95,7 @@ test('an unrequested change of protocol is malformed_response and is named as su
   });
   const { post } = loopbackTransport(t, { caPem });
   const { message } = failed(await post(requestTo(`https://receiver.test:${port}/`)), 'malformed_response');
-  assert.match(message, /asked for: another protocol$/);
+  assert.match(message, /answered with another protocol, which was not requested$/);
 });
 
 test('extra bytes after a response affect neither it nor the next one', async (t) => {
@@ -130,7 +130,7 @@ test('the total time-out cuts off every step, and says which', async (t) => {
       closed.resolve();
     });
   };
-  const never: Resolve = () => new Promise(() => {});
+  const never: ResolveHost = () => new Promise(() => {});
   const table = [
     {
       ...{ timeoutMs: 300, port: silent, warm: false, resolve: never },
@@ -138,7 +138,7 @@ test('the total time-out cuts off every step, and says which', async (t) => {
       status: undefined,
     },
     // What takes others to come so far has more time.
-    { timeoutMs: 5000, port: silent, warm: false, at: /the TLS handshake was under way$/, status: undefined },
+    { timeoutMs: 5000, port: silent, warm: false, at: /the TLS handshake was in progress$/, status: undefined },
     {
       ...{ timeoutMs: 300, port: await startSlow(() => {}), warm: true },
       at: /the receiver had not begun to answer$/,
@@ -284,7 +284,7 @@ test('a name is resolved once for a connection, which uses only the checked addr
   const receiver = await startHttpsServer(identity, { answer: { headers: { connection: 'close' } } });
   t.after(() => receiver.close());
   let questions = 0;
-  const rebinding: Resolve = async () => {
+  const rebinding: ResolveHost = async () => {
     questions += 1;
     return [{ address: questions % 2 === 1 ? '127.0.0.1' : '127.0.0.66', family: 4 }];
   };

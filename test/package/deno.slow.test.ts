@@ -163,14 +163,14 @@ async function runEveryCommand(t: TestContext, { folder, env }: Clone, file: str
   await run('user show', user.id);
   const application = await json('application create', '--name', 'billing', '--user', user.id);
   await run('application update', application.id, ...fields);
-  for (const verb of ['list', 'show', 'regenerate-secret', 'revoke-tokens', 'remove']) {
+  for (const verb of ['list', 'show', 'regenerate-secret', 'revoke-tokens', 'delete']) {
     await run(`application ${verb}`, ...(verb === 'list' ? [] : [application.id]));
   }
-  await run('user remove', user.id);
+  await run('user delete', user.id);
 
   const customer = await json('customer create', '--name', 'shop');
   await run('customer update', customer.id, ...fields);
-  for (const verb of ['list', 'usage', 'show', 'link', 'remove'])
+  for (const verb of ['list', 'usage', 'show', 'link', 'delete'])
     await run(`customer ${verb}`, ...(verb === 'list' ? [] : [customer.id]));
 
   const rule = { methods: ['GET'], path: '/shop/{id}', scope: 'shop:view' };
@@ -178,11 +178,11 @@ async function runEveryCommand(t: TestContext, { folder, env }: Clone, file: str
   const product = await json('product create', '--fields', JSON.stringify({ name: 'Shop', scopes, rules: [rule] }));
   await run('product update', product.id, ...fields);
   await run('product check', 'GET', '/shop/1');
-  for (const verb of ['list', 'show', 'remove']) await run(`product ${verb}`, ...(verb === 'list' ? [] : [product.id]));
+  for (const verb of ['list', 'show', 'delete']) await run(`product ${verb}`, ...(verb === 'list' ? [] : [product.id]));
 
   await run('key import', keyFile, '--name', 'hr');
   await run('key update', 'hr', '--name', 'people');
-  for (const verb of ['list', 'show', 'remove']) await run(`key ${verb}`, ...(verb === 'list' ? [] : ['people']));
+  for (const verb of ['list', 'show', 'delete']) await run(`key ${verb}`, ...(verb === 'list' ? [] : ['people']));
 
   const [, , ...creation] = creationOf(hook);
   const endpoint = await json('endpoint create', ...creation);
@@ -209,9 +209,9 @@ async function runEveryCommand(t: TestContext, { folder, env }: Clone, file: str
   await run('webhook records', webhook.id);
   const pushed = await ending('webhook acknowledge', [webhook.id, '--through', '0']);
   assert.deepEqual([pushed.code, /pull/.test(pushed.stderr)], [1, true], pushed.stderr);
-  for (const verb of ['stop', 'remove']) await run(`webhook ${verb}`, webhook.id);
-  for (const verb of ['rotate-secret', 'rotate-api-key', 'remove']) await run(`endpoint ${verb}`, endpoint.id);
-  await run('event-type remove', 'order.placed');
+  for (const verb of ['stop', 'delete']) await run(`webhook ${verb}`, webhook.id);
+  for (const verb of ['rotate-secret', 'rotate-api-key', 'delete']) await run(`endpoint ${verb}`, endpoint.id);
+  await run('event-type delete', 'order.placed');
 
   await run('audit verify');
   await run('backup', backup, '--with-master-key');

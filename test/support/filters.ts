@@ -1,6 +1,6 @@
 /** Filters and events that share names and values, so that filters pass about as many events as they stop. */
 import fc from 'fast-check';
-import { type Filter, filterProblem, type Judged } from '../../src/domain/filter.ts';
+import { type EventFilter, filterProblem, type Judged } from '../../src/domain/filter.ts';
 
 const NAMES = ['a', 'b', '0', '__proto__', 'length'] as const;
 
@@ -59,15 +59,15 @@ const comparable = fc.oneof(fc.constantFrom<unknown>('', 'a', 'ab', 'ä', '\u{1f
 const text = fc.constantFrom('', 'a', 'b', 'ab');
 
 /** Conditions at one path: operators, and a plain value at the top. */
-const operators: fc.Arbitrary<Filter> = fc.letrec<{ operators: Filter }>((tie) => ({
+const operators: fc.Arbitrary<EventFilter> = fc.letrec<{ operators: EventFilter }>((tie) => ({
   operators: fc
     .dictionary(fc.constantFrom('x', 'y'), operator(tie('operators')), { minKeys: 1, maxKeys: 2 })
-    .map((parts) => Object.assign({}, ...Object.values(parts)) as Filter),
+    .map((parts) => Object.assign({}, ...Object.values(parts)) as EventFilter),
 })).operators;
 
-function operator(more: fc.Arbitrary<Filter>): fc.Arbitrary<Filter> {
-  const one = (name: string, operand: fc.Arbitrary<unknown>): fc.Arbitrary<Filter> =>
-    operand.map((wanted): Filter => ({ [name]: wanted }));
+function operator(more: fc.Arbitrary<EventFilter>): fc.Arbitrary<EventFilter> {
+  const one = (name: string, operand: fc.Arbitrary<unknown>): fc.Arbitrary<EventFilter> =>
+    operand.map((wanted): EventFilter => ({ [name]: wanted }));
   return fc.oneof(
     { maxDepth: 3, withCrossShrink: true },
     ...['$eq', '$neq'].map((name) => one(name, value)),
@@ -80,7 +80,7 @@ function operator(more: fc.Arbitrary<Filter>): fc.Arbitrary<Filter> {
   );
 }
 
-const unbounded: fc.Arbitrary<Filter> = fc.letrec<{ filter: Filter }>((tie) => ({
+const unbounded: fc.Arbitrary<EventFilter> = fc.letrec<{ filter: EventFilter }>((tie) => ({
   filter: fc
     .array(
       fc.oneof(
@@ -91,8 +91,8 @@ const unbounded: fc.Arbitrary<Filter> = fc.letrec<{ filter: Filter }>((tie) => (
       ),
       { maxLength: 3 },
     )
-    .map((members) => Object.fromEntries(members) as Filter),
+    .map((members) => Object.fromEntries(members) as EventFilter),
 })).filter;
 
 /** Within the limits of the contract. */
-export const anyFilter: fc.Arbitrary<Filter> = unbounded.filter((filter) => filterProblem(filter) === null);
+export const anyFilter: fc.Arbitrary<EventFilter> = unbounded.filter((filter) => filterProblem(filter) === null);

@@ -1,5 +1,5 @@
 /** Asks `judge` about one aspect of an attempt at a time. */
-import { type Case, type Judgement, judge } from '../../src/domain/judge.ts';
+import { type Case, type Judgement, judgeOutcome } from '../../src/domain/judge.ts';
 import { answered, batchOf, HEALTHY } from './attempts.ts';
 import { NOW } from './store.ts';
 
@@ -10,7 +10,7 @@ export const half = (): number => 0.5;
 
 /** A first attempt that delivered ten records of a healthy webhook, with the test's changes. */
 export function judged(more: Partial<Case>): Judgement {
-  return judge({
+  return judgeOutcome({
     outcome: answered(200),
     batch: batchOf(0, 9),
     webhook: { retryPolicy: 'exponential', maxAttempts: 20 },

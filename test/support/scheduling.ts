@@ -1,6 +1,6 @@
 /** A scheduler, jobs for it, and the jobs that it started. */
 
-import { AT_ONCE, createScheduler, type Scheduler } from '../../src/delivery/scheduler.ts';
+import { createScheduler, LOOK_NOW, type Scheduler } from '../../src/delivery/scheduler.ts';
 import type { Claimed, Job, Room, SchedulerLimits } from '../../src/domain/batch.ts';
 import type { Progress, Webhook } from '../../src/domain/webhook.ts';
 import { batchOf, progressOf } from './attempts.ts';
@@ -19,8 +19,8 @@ const LIMITS: SchedulerLimits = {
 };
 
 /** The concurrency of a webhook: as many requests as there are slots, or one at a time. */
-export const PARALLEL = { customerId: null, isSequential: false, isRateLimited: false, next: AT_ONCE } as const;
-export const SEQUENTIAL = { customerId: null, isSequential: true, isRateLimited: false, next: AT_ONCE } as const;
+export const PARALLEL = { customerId: null, isSequential: false, isRateLimited: false, next: LOOK_NOW } as const;
+export const SEQUENTIAL = { customerId: null, isSequential: true, isRateLimited: false, next: LOOK_NOW } as const;
 
 export function openScheduler(limits: Partial<SchedulerLimits> = {}): Scheduler {
   return createScheduler({ ...LIMITS, ...limits });

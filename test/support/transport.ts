@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test';
 import type { ErrorClass, Failure, Outcome } from '../../src/domain/outcome.ts';
 import type { Egress, EgressPolicy } from '../../src/outbound/egress.ts';
 import { parseCidr } from '../../src/outbound/ip-address.ts';
-import type { Resolve } from '../../src/outbound/resolve.ts';
+import type { ResolveHost } from '../../src/outbound/resolve.ts';
 import {
   createTransport,
   type Transport,
@@ -30,7 +30,7 @@ export function egressOf(operator: EgressPolicy, customers: EgressPolicy = opera
 }
 
 /** Resolves any name to these addresses. */
-export function resolvingTo(...addresses: readonly string[]): Resolve {
+export function resolvingTo(...addresses: readonly string[]): ResolveHost {
   return async () => addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
 }
 

@@ -48,12 +48,12 @@ export const isolationBench: Bench = {
       };
       const while_ = async (
         webhooks: readonly string[],
-        meanwhile: (until: AbortSignal) => Promise<void> = async () => undefined,
+        during: (until: AbortSignal) => Promise<void> = async () => undefined,
       ): Promise<Record<string, number>> => {
         const before = (await receiver.received()).requests;
         const over = new AbortController();
         await all(service, webhooks, 'start');
-        const beside = meanwhile(over.signal);
+        const beside = during(over.signal);
         const measured = await loaded();
         const { requests } = await receiver.received();
         over.abort();
@@ -125,7 +125,7 @@ function describe(rows: readonly Row[]): Omit<BenchResult, 'seconds'> {
   return {
     ...{ bench: 'isolation', title: 'Calls beside deliveries' },
     method:
-      `Guarded GETs of an employee over ${CONNECTIONS} existing connections: alone, during deliveries of one record per POST, and during encrypted deliveries of 1 MiB (RSA-2048), both with ` +
+      `Guarded GETs of an employee over ${CONNECTIONS} existing connections: without deliveries, during deliveries of one record per POST, and during encrypted deliveries of 1 MiB (RSA-2048), both with ` +
       'as many requests in flight as allowed, to a receiver on the same machine. `posts` counts the deliveries during the measurement.',
     figures: [
       { name: 'p99', unit: 'ms' },

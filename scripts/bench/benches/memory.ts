@@ -1,4 +1,4 @@
-/** How much memory the service takes: with a million events queued and drained, and in a soak of everything at once. */
+/** How much memory the service takes: with a million events queued and drained, and in a soak of everything together. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeCertificates } from '../../../test/support/tls.ts';
 import { buildBinary, unitEnvironment } from '../harness/binary.ts';

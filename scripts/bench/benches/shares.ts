@@ -213,7 +213,7 @@ async function longestTurn(pid: number, file: string): Promise<number> {
   return Number(readFileSync(file, 'utf8'));
 }
 
-/** Waits until the service is done with what is left of the attack before. */
+/** Waits until the service is done with the rest of the attack before. */
 async function quiet(pid: number, file: string): Promise<void> {
   for (let turns = 0; turns < 3; ) {
     await sleep(QUIET_MS);

@@ -38,5 +38,5 @@ for (let n = 0; n < connections; n += 1)
   void (async () => {
     for (;;) await once();
   })();
-// Until the first requests are under way.
+// Until the first requests are in progress.
 setTimeout(() => writeSync(1, '{}\n'), 300);

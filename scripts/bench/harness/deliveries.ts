@@ -1,4 +1,4 @@
-/** Sallyport's side of the delivery benchmarks: webhooks whose records wait, and how long it takes until all are delivered. */
+/** Sallyport's side of the delivery benchmarks: webhooks whose records wait, and the time until all are delivered. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,7 +15,7 @@ import { EDGE, type Service, startService } from './service.ts';
 
 /** Data of an event. */
 export const EVENT_BYTES = 1024;
-/** With 8 requests under way to each of 8 endpoints, 64 are under way: as many as the others have. */
+/** With 8 current requests to each of 8 endpoints, there are 64: as many as the others have. */
 export const ENDPOINTS = 8;
 
 export type Drained = {
@@ -34,10 +34,10 @@ export type Delivering = {
   /** The first is `service`. */
   readonly instances: readonly Service[];
   /**
-   * Starts the webhooks and waits until `meanwhile` is over and all that was published is delivered, which must be so many records, or as
-   * many as the number that `meanwhile` resolves to.
+   * Starts the webhooks and waits until `during` is over and all that was published is delivered, which must be so many records, or as
+   * many as the number that `during` resolves to.
    */
-  deliver(records: number, meanwhile?: () => Promise<unknown>): Promise<Drained>;
+  deliver(records: number, during?: () => Promise<unknown>): Promise<Drained>;
   stop(): Promise<void>;
 };
 
@@ -80,13 +80,13 @@ export async function startDelivering({ dataDir, certificates, ...options }: Del
     Promise.all(webhooks.map((id) => service.admin.call(200, 'POST', `${EDGE}/webhooks/${id}/${action}`)));
   return {
     ...{ service, instances },
-    deliver: async (records, meanwhile = async () => undefined) => {
+    deliver: async (records, during = async () => undefined) => {
       const deliveredBefore = await log.delivered();
       const { requests: requestsBefore } = await options.receiver.received();
       const cpuBefore = cpuOfAll();
       const from = monotonicMicros();
       await all('start');
-      const published = await meanwhile();
+      const published = await during();
       const wanted = typeof published === 'number' ? published : records;
       while ((await log.waiting()) > 0) await sleep(10);
       const to = monotonicMicros();

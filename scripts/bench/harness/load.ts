@@ -24,7 +24,7 @@ export type Loaded = {
 export type LoadOptions = {
   readonly seconds: number;
   readonly connections?: number;
-  /** Connections stand for so long before their first request; costs the rate a little. */
+  /** Connections are open for so long before their first request; costs the rate a little. */
   readonly openMs?: number;
 };
 
@@ -67,7 +67,7 @@ export async function load(
   };
 }
 
-/** ASCII alone: what JSON escapes in such text, Lua reads alike. */
+/** Only ASCII: Lua reads the escapes that JSON uses in such text. */
 function luaOf(value: unknown): string {
   if (Array.isArray(value)) return `{${value.map(luaOf).join(',')}}`;
   if (typeof value === 'string') return JSON.stringify(value);

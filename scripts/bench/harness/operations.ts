@@ -34,7 +34,7 @@ const DURABLE = {
 const PACED = 300;
 const READERS = 20;
 
-/** `steady`: publish and deliver at once. `paced`: the same at 300 events a second. `ordered`: one ordered webhook. */
+/** `steady`: publish and deliver together. `paced`: the same at 300 events a second. `ordered`: one ordered webhook. */
 export const OPERATIONS = ['token', 'guard', 'publish', 'deliver', 'batches', 'steady', 'paced', 'ordered'] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
@@ -61,7 +61,7 @@ export type ContenderOptions = {
   readonly certificates: Certificates;
   /** `slow` answers after 1 ms. */
   readonly receivers: { readonly quick: Receiver; readonly slow: Receiver };
-  /** Requests under way at once. */
+  /** Concurrent requests. */
   readonly publishers: number;
   /** So many instances on a PostgreSQL server of their own. Null: SQLite. */
   readonly instances?: number | null;
@@ -126,7 +126,7 @@ export async function startContender(options: ContenderOptions): Promise<Contend
 }
 
 function started(running: Delivering | null): Delivering {
-  if (running === null) throw new Error('the operation is not among those that the contender was started for');
+  if (running === null) throw new Error('the contender was not started for this operation');
   return running;
 }
 

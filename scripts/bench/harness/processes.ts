@@ -69,7 +69,7 @@ export async function output(command: string, args: readonly string[], options: 
   return printed;
 }
 
-/** Ends everything at once: for the way out of this process. */
+/** Ends everything immediately: for the way out of this process. */
 export function killAll(): void {
   for (const child of live) child.kill('SIGKILL');
   live.clear();

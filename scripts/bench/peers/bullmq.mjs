@@ -1,4 +1,4 @@
-/** BullMQ: a job a record, 64 at once. Its worker has one job at a time; batches are a matter of its commercial edition. */
+/** BullMQ: a job a record, 64 at a time. Its worker has one job at a time; batches are a matter of its commercial edition. */
 import { Queue, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import { countdown, serve } from './commands.mjs';

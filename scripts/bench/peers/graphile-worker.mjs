@@ -1,4 +1,4 @@
-/** graphile-worker: a job a record, 64 at once, fetched and completed in batches as its documentation advises for throughput. */
+/** graphile-worker: a job a record, 64 at a time, fetched and completed in batches as its documentation advises for throughput. */
 import { Logger, makeWorkerUtils, run, runMigrations } from 'graphile-worker';
 import { countdown, serve } from './commands.mjs';
 import { createPoster, makeRecords } from './post.mjs';

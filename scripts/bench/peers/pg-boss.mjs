@@ -1,6 +1,6 @@
 /**
  * pg-boss: a job a record. Jobs are fetched many at a time, continuously while there are any; with one record a POST each job is
- * settled by itself, with several the handler's whole batch is one POST.
+ * settled separately, with several the handler's whole batch is one POST.
  */
 import { PgBoss } from 'pg-boss';
 import { countdown, serve } from './commands.mjs';

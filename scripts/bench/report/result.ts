@@ -27,7 +27,7 @@ export type ThreadProfile = { readonly thread: string; readonly busyShare: numbe
 export type BenchResult = {
   readonly bench: string;
   readonly title: string;
-  /** The method, for readers of the figures alone. */
+  /** The method, for readers of only the figures. */
   readonly method: string;
   readonly figures: readonly Figure[];
   readonly rows: readonly Row[];

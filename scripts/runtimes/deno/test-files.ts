@@ -41,7 +41,7 @@ type Result = {
 async function testFile(deno: string, root: string, file: string): Promise<Result> {
   const startedAt = performance.now();
   const importMap = join(import.meta.dirname, 'import-map.json');
-  // All permissions, because tests start programs, create links and fill disks. The demo uses only those that the service needs.
+  // All permissions, because tests start programs, create links and fill disks. The demo uses only the permissions that the service needs.
   const args = ['test', '--no-check', '--allow-all', '--quiet', `--import-map=${importMap}`, file];
   const child = spawn(deno, args, {
     cwd: root,

@@ -13,7 +13,7 @@ import {
   FILES_FREE_LOW,
   FILES_FREE_MIN,
 } from '../../kernel/limits/limits.ts';
-import { exposedMode, ownerOf, userText } from '../../kernel/private-file.ts';
+import { exposedMode, fileOwner, userText } from '../../kernel/private-file.ts';
 import { readAuthorities } from '../../outbound/tls.ts';
 import { type Finding, finding, judgeExpiry, ok, problem, warning } from './finding.ts';
 
@@ -71,13 +71,13 @@ function examinePermissions(config: Config): Finding {
 function examineOwners(config: Config): Finding {
   const check = 'file owners';
   const { dataDir } = config;
-  const owner = ownerOf(dataDir);
+  const owner = fileOwner(dataDir);
   if (owner === null) return warning(check, `the owner of ${dataDir} cannot be determined`);
   const strangers = readdirSync(dataDir)
     .sort()
     .flatMap((name) => {
       const path = join(dataDir, name);
-      const uid = ownerOf(path)?.uid ?? owner.uid;
+      const uid = fileOwner(path)?.uid ?? owner.uid;
       return uid === owner.uid ? [] : [{ path, uid, isService: isServices(config, name) }];
     });
   if (strangers.length === 0) return ok(check, `everything belongs to the owner of the folder, ${userText(owner.uid)}`);

@@ -1,4 +1,4 @@
-/** The checks of `sallyport doctor` on tables: what is missing, locked or damaged, and what the role may not do. */
+/** The checks of `sallyport doctor` on tables: missing, locked or damaged ones, and missing rights of the role. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Database } from '../../store/port/database.ts';
 import { readTables, settingsOfRole, tableLocks } from '../../store/postgres/condition.ts';
@@ -35,7 +35,7 @@ export async function examineLocks(db: Database): Promise<Finding> {
   );
 }
 
-/** What the role may not do, and what is missing in the schema. */
+/** Missing rights of the role, and missing parts of the schema. */
 export async function examineObjects(db: Database, { role, schema }: ServerFacts): Promise<Finding[]> {
   const defects = await schemaDefects(db);
   const denied = defects.filter(({ kind }) => kind === 'privilege');

@@ -13,7 +13,7 @@ export type AnswerPlan = {
 };
 
 /** `onPurpose`: a planned failure. `forwarded`: describes the reply of the other program. */
-export type Answered = {
+export type ListenAnswer = {
   readonly status: number | 'reset';
   readonly onPurpose: boolean;
   readonly forwarded: string | null;
@@ -25,7 +25,7 @@ export function createAnswerer({
   failFirst,
   delayMs,
   forward,
-}: AnswerPlan): (json: Uint8Array) => Promise<Answered> {
+}: AnswerPlan): (json: Uint8Array) => Promise<ListenAnswer> {
   let failuresLeft = failFirst ?? Number.POSITIVE_INFINITY;
   return async (json) => {
     if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
@@ -39,7 +39,7 @@ export function createAnswerer({
 }
 
 /** Replies with the status of the program, so that failures are retried; 502 if it did not answer. */
-async function passOn(url: URL, json: Uint8Array): Promise<Answered> {
+async function passOn(url: URL, json: Uint8Array): Promise<ListenAnswer> {
   const since = performance.now();
   const took = (): string => `in ${Math.round(performance.now() - since)} ms`;
   try {

@@ -45,12 +45,12 @@ function readForward(invocation: Invocation): URL | null {
 }
 
 /** `made`: the new secret and API key if no secret was given. */
-export type Verification = {
+export type ListenVerification = {
   readonly verification: VerifyOptions;
   readonly made: { readonly secret: string; readonly apiKey: string } | null;
 };
 
-export async function readVerification(invocation: Invocation): Promise<Verification> {
+export async function readVerification(invocation: Invocation): Promise<ListenVerification> {
   const given: string[] = [];
   for (const secret of invocation.texts('secret')) given.push(await readSecretText(invocation, 'secret', secret));
   const apiKeys = invocation.texts('api-key');

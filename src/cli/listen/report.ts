@@ -2,8 +2,8 @@
 import { styleText } from 'node:util';
 import { indentedJson, parseExactly } from '../../kernel/json-text.ts';
 import { LISTEN_BODY_SHOWN_LENGTH } from '../../kernel/limits/listen.ts';
-import { printable } from '../output.ts';
-import type { Answered } from './answer.ts';
+import { escapeControls } from '../output.ts';
+import type { ListenAnswer } from './answer.ts';
 import type { Arrival } from './arrival.ts';
 
 /** Colours text, or returns it unchanged. */
@@ -15,21 +15,24 @@ export const plain: Paint = (_style, text) => text;
 /** The text for a request. */
 export function arrivalText({ number, at, method, path, headers, body, found }: Arrival, paint: Paint): string {
   const time = new Date(at).toISOString().slice(11, 23);
-  const title = `#${number} ${time} ${printable(`${method} ${path}`)}`;
-  const shown = headers.map(([name, value]) => `  ${paint('dim', printable(`${name}: ${value}`))}`);
+  const title = `#${number} ${time} ${escapeControls(`${method} ${path}`)}`;
+  const shown = headers.map(([name, value]) => `  ${paint('dim', escapeControls(`${name}: ${value}`))}`);
   return `${[`${paint('bold', title)}  ${whatText(found, paint)}`, ...shown, ...bodyLines(found, body)].join('\n')}\n`;
 }
 
 /** The text for the reply. */
-export function answerText({ number }: Arrival, { status, onPurpose, forwarded }: Answered, paint: Paint): string {
+export function answerText({ number }: Arrival, { status, onPurpose, forwarded }: ListenAnswer, paint: Paint): string {
   const what = status === 'reset' ? 'connection reset' : String(status);
   const style = typeof status === 'number' && status < 300 ? 'green' : onPurpose ? 'yellow' : 'red';
   const why = onPurpose ? ' (on purpose)' : '';
-  return `${paint('bold', `#${number}`)} → ${paint(style, what)}${why}${forwarded === null ? '' : `: ${printable(forwarded)}`}\n`;
+  return `${paint('bold', `#${number}`)} → ${paint(style, what)}${why}${forwarded === null ? '' : `: ${escapeControls(forwarded)}`}\n`;
 }
 
 /** Request and reply as one line of JSON. */
-export function arrivalJson({ number, at, method, path, headers, body, found }: Arrival, answered: Answered): string {
+export function arrivalJson(
+  { number, at, method, path, headers, body, found }: Arrival,
+  answered: ListenAnswer,
+): string {
   const what = 'refusal' in found ? 'refused' : 'answer' in found ? 'challenge' : 'delivery';
   const bytes = 'delivery' in found ? found.delivery.body : body;
   return `${JSON.stringify({
@@ -52,7 +55,7 @@ export function arrivalJson({ number, at, method, path, headers, body, found }: 
 function whatText(found: Arrival['found'], paint: Paint): string {
   if ('refusal' in found) {
     const { code, description, verified } = found.refusal;
-    return `${paint('red', `✗ ${code}`)}: ${printable(description)}${verified ? ' (the sender is authentic)' : ''}`;
+    return `${paint('red', `✗ ${code}`)}: ${escapeControls(description)}${verified ? ' (the sender is authentic)' : ''}`;
   }
   if ('answer' in found) return `${paint('green', '✓')} token challenge`;
   const { records, attemptNumber, secretIndex } = found.delivery;
@@ -69,7 +72,10 @@ function bodyLines(found: Arrival['found'], body: Uint8Array): string[] {
   const shown = indented(text);
   const more = shown.length - LISTEN_BODY_SHOWN_LENGTH;
   const lines = shown.slice(0, LISTEN_BODY_SHOWN_LENGTH).split('\n');
-  return [...lines.map((line) => `  ${printable(line)}`), ...(more > 0 ? [`  … and ${more} more characters`] : [])];
+  return [
+    ...lines.map((line) => `  ${escapeControls(line)}`),
+    ...(more > 0 ? [`  … and ${more} more characters`] : []),
+  ];
 }
 
 function indented(text: string): string {

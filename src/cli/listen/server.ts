@@ -5,17 +5,17 @@ import type { AddressInfo } from 'node:net';
 import { statusOf } from '../../receiver/refusals.ts';
 import { challengeHeader } from '../../wire/challenge-answer.ts';
 import { CommandError } from '../errors.ts';
-import type { Answered } from './answer.ts';
+import type { ListenAnswer } from './answer.ts';
 import type { Arrival } from './arrival.ts';
 import type { Identity } from './self-signed.ts';
 
 export type Parts = {
   inspect(request: IncomingMessage): Promise<Arrival>;
   /** Called for a delivery that passed every check. */
-  answer(json: Uint8Array): Promise<Answered>;
+  answer(json: Uint8Array): Promise<ListenAnswer>;
   /** Called when a request has arrived, and when it is answered. */
   showArrival(arrival: Arrival): void;
-  showAnswer(arrival: Arrival, answered: Answered): void;
+  showAnswer(arrival: Arrival, answered: ListenAnswer): void;
 };
 
 export type Listening = {
@@ -62,7 +62,7 @@ async function handle(request: IncomingMessage, response: ServerResponse, parts:
 }
 
 /** The reply to anything but a valid delivery. */
-function plainAnswer(found: Exclude<Arrival['found'], { readonly delivery: unknown }>): Answered {
+function plainAnswer(found: Exclude<Arrival['found'], { readonly delivery: unknown }>): ListenAnswer {
   const status = 'refusal' in found ? statusOf(found.refusal) : 200;
   return { status, onPurpose: false, forwarded: null };
 }

@@ -14,7 +14,7 @@ import { type Filters, textFilter } from '../../resources/list-rules.ts';
 import { changed, ETAG, IF_MATCH, IF_NONE_MATCH, NOT_MODIFIED, read, readIfMatch } from '../conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
 import { PAGE_QUERY, pageReply, readFilter, readPageQuery } from '../paging.ts';
-import { type Call, callerOf, jsonBody, patchBody, type Route } from '../route.ts';
+import { type Call, jsonBody, patchBody, type Route, requireCaller } from '../route.ts';
 
 const COLLECTION = '/services/api/x/users/v1/employees';
 const ITEM = `${COLLECTION}/{userId}`;
@@ -30,7 +30,7 @@ export function employeeRoutes({ employees, once }: Dependencies): Route<'operat
   const shared = { for: 'operator', access: 'guarded', tag: 'employees' } as const;
   const userId = ({ params }: Call): string => params.userId ?? '';
   const changeTo = (call: Call, next: Parameters<Employees['change']>[1]): Promise<Employee> =>
-    employees.change(userId(call), next, callerOf(call), readIfMatch(call));
+    employees.change(userId(call), next, requireCaller(call), readIfMatch(call));
   return [
     {
       ...shared,
@@ -45,7 +45,7 @@ export function employeeRoutes({ employees, once }: Dependencies): Route<'operat
         const division = call.query.get('division') ?? undefined;
         const filter = readFilter(call.query, FILTERS);
         const list = (limit: number) =>
-          employees.list({ division, after: asked.cursor ?? '', limit, filter }, callerOf(call));
+          employees.list({ division, after: asked.cursor ?? '', limit, filter }, requireCaller(call));
         return pageReply(asked, list, viewEmployee, (employee) => employee.userId);
       },
     },
@@ -65,7 +65,7 @@ export function employeeRoutes({ employees, once }: Dependencies): Route<'operat
             const { headers, body } = changed({ shown: viewEmployee(employee) }, employeeTag(employee));
             return { status: 201, headers: { Location: `${COLLECTION}/${employee.userId}`, ...headers }, body };
           },
-          (beside) => employees.create(employeeReader.create(call.body), callerOf(call), beside),
+          (beside) => employees.create(employeeReader.create(call.body), requireCaller(call), beside),
         ),
     },
     {
@@ -77,7 +77,7 @@ export function employeeRoutes({ employees, once }: Dependencies): Route<'operat
       headers: IF_NONE_MATCH,
       replies: { 200: { description: 'The employee', schema: employeeView, headers: ETAG }, ...NOT_MODIFIED },
       respond: async (call) => {
-        const employee = await employees.get(userId(call), callerOf(call));
+        const employee = await employees.get(userId(call), requireCaller(call));
         return read(call, viewEmployee(employee), employeeTag(employee));
       },
     },

@@ -3,8 +3,8 @@ import { actingOf } from '../../access/callers.ts';
 import { type Erasures, erasedView, eraseInput } from '../../events/erase.ts';
 import { validate } from '../../kernel/validation.ts';
 import { ETAG, IF_NONE_MATCH, NOT_MODIFIED, read } from '../conditional.ts';
-import { EDGE, idOf, ok } from '../resource-routes.ts';
-import { callerOf, jsonBody, type Route } from '../route.ts';
+import { EDGE, idInPath, okReply } from '../resource-routes.ts';
+import { jsonBody, type Route, requireCaller } from '../route.ts';
 
 const ERASURES = `${EDGE}/erasures`;
 
@@ -23,17 +23,17 @@ export function erasureRoutes({ erasures }: { readonly erasures: Erasures }): Ro
         'within two seconds, or step by step afterwards, also after a restart.',
       body: jsonBody(eraseInput),
       replies: {
-        200: { description: 'It is finished: what was erased', schema: erasedView },
+        200: { description: 'The erasure is finished; its counts', schema: erasedView },
         202: {
-          description: 'It goes on: what was erased so far',
+          description: 'The erasure continues; its counts so far',
           schema: erasedView,
           headers: { Location: 'Where to ask how far it is' },
         },
       },
       respond: async (call) => {
-        const body = await erasures.erase(validate(eraseInput, call.body), actingOf(callerOf(call)));
+        const body = await erasures.erase(validate(eraseInput, call.body), actingOf(requireCaller(call)));
         return body.state === 'finished'
-          ? ok(body)
+          ? okReply(body)
           : { status: 202, headers: { Location: `${ERASURES}/${body.id}` }, body };
       },
     },
@@ -52,7 +52,7 @@ export function erasureRoutes({ erasures }: { readonly erasures: Erasures }): Ro
         ...NOT_MODIFIED,
         404: { description: 'There is no such erasure, or it was finished long ago' },
       },
-      respond: async (call) => read(call, await erasures.get(idOf(call))),
+      respond: async (call) => read(call, await erasures.get(idInPath(call))),
     },
   ];
 }

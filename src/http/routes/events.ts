@@ -22,8 +22,8 @@ import {
 } from '../../webhooks/deliveries.ts';
 import { ETAG, IF_NONE_MATCH, NOT_MODIFIED, read, requireMatch } from '../conditional.ts';
 import { PAGE_QUERY, pageReply, readFilter, readPageQuery } from '../paging.ts';
-import { actionRoute, EDGE, idOf, ok } from '../resource-routes.ts';
-import { callerOf, emptyInput, jsonBody, type Route } from '../route.ts';
+import { actionRoute, EDGE, idInPath, okReply } from '../resource-routes.ts';
+import { emptyInput, jsonBody, type Route, requireCaller } from '../route.ts';
 
 type Dependencies = {
   readonly services: Pick<SharedServices, 'publish' | 'deliveries'>;
@@ -75,11 +75,11 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
         409: { description: 'An idempotency key was used for other content; none of the events is kept' },
         429: {
           description:
-            'The events exceed what a customer may get each second, or too much of a customer is under way; none of them is kept',
+            'The events exceed what a customer may get each second, or too many large requests of a customer are in progress; none of them is kept',
         },
       },
       respond: async (call) => {
-        const caller = callerOf(call);
+        const caller = requireCaller(call);
         const body = call.body as Buffer;
         const events = await slices(caller.customerId, readingEvents(body), body.length);
         return { status: 202, body: await publish(events, actingOf(caller)) };
@@ -94,7 +94,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       operationId: 'listDeliveries',
       summary: 'List deliveries, the newest event first',
       description:
-        'A page looks at a bounded number of records. Where hardly any fits several filters at once it may hold fewer items than asked for, or none, and still have a `nextCursor`: go on until that is null.',
+        'A page looks at a bounded number of records. Where hardly any fits several filters together it may hold fewer items than asked for, or none, and still have a `nextCursor`: go on until that is null.',
       query: {
         ...PAGE_QUERY,
         customerId: { schema: z.string(), description: 'Of the webhooks of this customer.' },
@@ -108,7 +108,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       respond: async ({ query }) => {
         const { cursor, limit } = readPageQuery(query);
         const { items, next } = await deliveries.list(readDeliverySearch(query), cursor, limit);
-        return ok({ items: items.map(viewDelivery), nextCursor: next });
+        return okReply({ items: items.map(viewDelivery), nextCursor: next });
       },
     },
     {
@@ -121,7 +121,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       summary: 'Read a delivery with its attempts',
       headers: IF_NONE_MATCH,
       replies: { 200: { description: 'The delivery', schema: deliveryWithAttempts, headers: ETAG }, ...NOT_MODIFIED },
-      respond: async (call) => read(call, await showDelivery(idOf(call))),
+      respond: async (call) => read(call, await showDelivery(idInPath(call))),
     },
     actionRoute('deliveries', 'replay', 'Send a delivered or dead delivery again', {
       for: 'both',
@@ -131,7 +131,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       respond: async (call, id, acting) => {
         validate(emptyInput, call.body);
         requireMatch(call, await showDelivery(id), 'delivery');
-        return ok(viewDelivery(await deliveries.replay(id, acting)));
+        return okReply(viewDelivery(await deliveries.replay(id, acting)));
       },
     }),
     {
@@ -166,7 +166,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       headers: IF_NONE_MATCH,
       replies: { 200: { description: 'The entry', schema: auditView, headers: ETAG }, ...NOT_MODIFIED },
       respond: async (call) => {
-        const entry = await audit.get(idOf(call));
+        const entry = await audit.get(idInPath(call));
         if (entry === null) throw new Refusal('not_found', 'there is no such audit entry');
         return read(call, viewAudit(entry));
       },

@@ -27,7 +27,7 @@ export const IDENTITY_HEADERS: readonly string[] = Object.keys(IDENTITY);
 
 /** The same headers for OpenAPI. */
 const DESCRIBED: Readonly<Record<string, string>> = Object.fromEntries(
-  IDENTITY_HEADERS.map((name) => [name, 'Empty where there is no such value.']),
+  IDENTITY_HEADERS.map((name) => [name, 'Empty without such a value.']),
 );
 
 function text(description: string): Parameter {

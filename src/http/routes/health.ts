@@ -10,7 +10,7 @@ import type { Log } from '../../kernel/log.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { Store } from '../../store/port/store.ts';
 import { answerable } from '../error-body.ts';
-import { ok } from '../resource-routes.ts';
+import { okReply } from '../resource-routes.ts';
 import type { Route } from '../route.ts';
 
 type Dependencies = {
@@ -77,20 +77,20 @@ export function healthRoutes({
       operationId: 'getLiveness',
       summary: 'The process answers',
       replies: { 200: { description: 'It does', schema: healthView } },
-      respond: async () => ok({ status: 'ok' }),
+      respond: async () => okReply({ status: 'ok' }),
     },
     {
       ...shared,
       path: '/readyz',
       operationId: 'getReadiness',
       summary:
-        'The database can be written within 5 seconds, its files are those that were opened, and the dispatcher is alive',
+        'The database can be written within 5 seconds, its files are still the ones that were opened, and the dispatcher is alive',
       replies: { 200: { description: 'All of that', schema: healthView }, 503: { description: 'What is wrong' } },
       respond: async () => {
         const problem = await writeProblem();
         if (problem !== null) throw problem;
         if (!dispatcher.isAlive()) throw new Refusal('unavailable', 'the dispatcher is not running');
-        return ok({ status: 'ok' });
+        return okReply({ status: 'ok' });
       },
     },
   ];

@@ -8,9 +8,9 @@ import {
   type ClientAuthentication,
   credentialPlace,
   formCredentials,
+  type OAuthParameters,
   oauthBody,
   oauthRoute,
-  type Parameters,
   parametersOf,
 } from './token.ts';
 
@@ -73,7 +73,7 @@ type Holder = Pick<Caller, 'customerId' | 'scope' | 'userName' | 'permissions'>;
 
 export function introspectionRoutes({ tokens, authentication, gate, users, issuer }: Dependencies): Route[] {
   /** RFC 7662 §2.1: authenticates with client credentials or with the caller's own bearer token. */
-  const holderOf = async (call: Call, parameters: Parameters): Promise<Holder> => {
+  const holderOf = async (call: Call, parameters: OAuthParameters): Promise<Holder> => {
     const { authorization } = call.request.headers;
     if (credentialPlace(call, parameters) === 'header' && /^bearer(?: |$)/i.test(authorization ?? '')) {
       return gate.authenticate([authorization ?? '']);

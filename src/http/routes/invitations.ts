@@ -21,7 +21,7 @@ const INVITATION_HOURS: number = INVITATION_MS / 3_600_000;
 
 const invitationView = z
   .object({
-    url: z.string().meta({ format: 'uri', description: 'Shown this once. Whoever has it can set the password.' }),
+    url: z.string().meta({ format: 'uri', description: 'Shown only once. Anyone who has it can set the password.' }),
     expiresAt: instant,
   })
   .meta({ id: 'Invitation', description: 'A one-time link by which a user sets a password.' });

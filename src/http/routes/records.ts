@@ -9,7 +9,7 @@ import { acknowledgedView, acknowledgeInput } from '../../webhooks/acknowledge.t
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { Webhooks } from '../../webhooks/webhooks.ts';
 import { requireMatch } from '../conditional.ts';
-import { actionRoute, EDGE, idOf, ok } from '../resource-routes.ts';
+import { actionRoute, EDGE, idInPath, okReply } from '../resource-routes.ts';
 import { jsonBody, type Route } from '../route.ts';
 
 type Dependencies = {
@@ -73,7 +73,7 @@ export function recordRoutes({ readRecords, webhooks, gate, stopping }: Dependen
           description:
             'They must be encrypted, and there is no key or it has expired; or the webhook is in mode `pull` and stopped',
         },
-        429: { description: 'Too many of your reads are under way or wait; see `Retry-After`' },
+        429: { description: 'Too many of your reads are in progress or wait; see `Retry-After`' },
         503: { description: 'Too many reads wait; see `Retry-After`' },
       },
       respond: async (call) => {
@@ -85,9 +85,9 @@ export function recordRoutes({ readRecords, webhooks, gate, stopping }: Dependen
         // A token that was revoked during the wait reads nothing.
         const maySee = async (): Promise<void> => {
           const caller = await gate.authenticate(request.headersDistinct.authorization ?? []);
-          gate.authorize(caller, method, `${EDGE}/webhooks/${idOf(call)}/records`.slice(1).split('/'));
+          gate.authorize(caller, method, `${EDGE}/webhooks/${idInPath(call)}/records`.slice(1).split('/'));
         };
-        const { bytes, headers } = await readRecords(idOf(call), { after, limit, waitMs, signal }, maySee);
+        const { bytes, headers } = await readRecords(idInPath(call), { after, limit, waitMs, signal }, maySee);
         const { 'content-type': type = '', ...others } = headers;
         return { status: 200, headers: { ...others, 'Content-Type': type, 'Cache-Control': 'no-store' }, body: bytes };
       },
@@ -104,7 +104,7 @@ export function recordRoutes({ readRecords, webhooks, gate, stopping }: Dependen
       },
       respond: async (call, id) => {
         requireMatch(call, viewWebhook(await webhooks.get(id)), 'webhook');
-        return ok(await webhooks.acknowledge(id, validate(acknowledgeInput, call.body)));
+        return okReply(await webhooks.acknowledge(id, validate(acknowledgeInput, call.body)));
       },
     }),
   ];

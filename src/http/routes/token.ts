@@ -86,14 +86,14 @@ const JSON_NAMES = {
 
 type ParameterName = keyof typeof JSON_NAMES;
 
-export type Parameters = {
+export type OAuthParameters = {
   /** The value, or undefined if it is missing or empty (RFC 6749 §3.2). */
   optional(name: ParameterName): string | undefined;
   required(name: ParameterName): string;
 };
 
 /** Both functions throw 400 `invalid_request` with the name that the caller used. Unknown parameters are ignored. */
-export function parametersOf({ body, mediaType }: Pick<Call, 'body' | 'mediaType'>): Parameters {
+export function parametersOf({ body, mediaType }: Pick<Call, 'body' | 'mediaType'>): OAuthParameters {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw new Refusal('invalid_request', 'the body must be a JSON object');
   const members = body as Readonly<Record<string, unknown>>;
@@ -163,7 +163,7 @@ export type ClientAuthentication = {
    * Authenticates the client of a call. Throws `invalid_client`, which never tells why the credentials are wrong; `invalid_request` for
    * malformed credentials or credentials in two places; 429 with `Retry-After` after too many failures.
    */
-  client(call: Call, parameters: Parameters): Promise<Client>;
+  client(call: Call, parameters: OAuthParameters): Promise<Client>;
 };
 
 type AuthenticationParts = {
@@ -175,7 +175,7 @@ type AuthenticationParts = {
 /** Authentication behind the throttle (contract §2.6). All routes share one, so that guesses at one count for all. */
 export function createClientAuthentication({ tokens, throttle, clock }: AuthenticationParts): ClientAuthentication {
   const authenticate = async (credentials: ClientCredentials, attempt: Attempt): Promise<Client> => {
-    // Both are asked at once, since on PostgreSQL each is a query.
+    // Both are asked together, since on PostgreSQL each is a query.
     const [waitMs, version] = await Promise.all([throttle.blockedForMs(attempt, clock()), tokens.version()]);
     refuseBlocked(waitMs, tooMany);
     const client = await tokens.authenticate(credentials, version).catch(async (error: unknown) => {
@@ -207,7 +207,7 @@ export function createClientAuthentication({ tokens, throttle, clock }: Authenti
  * `invalid_request` then, and for a repeated header. But a form may repeat the `client_id` of Basic (contract §2): RFC 6749 §3.2.1 allows
  * it, and stock clients do it.
  */
-export function credentialPlace({ request, mediaType }: Call, parameters: Parameters): 'header' | 'body' {
+export function credentialPlace({ request, mediaType }: Call, parameters: OAuthParameters): 'header' | 'body' {
   if (request.headers.authorization === undefined) return 'body';
   if ((request.headersDistinct.authorization?.length ?? 0) > 1) {
     throw new Refusal('invalid_request', 'the Authorization header was sent more than once');
@@ -225,7 +225,7 @@ function sentTwice(): Refusal {
   );
 }
 
-function credentialsOf(call: Call, parameters: Parameters): ClientCredentials {
+function credentialsOf(call: Call, parameters: OAuthParameters): ClientCredentials {
   if (credentialPlace(call, parameters) === 'header') {
     const credentials = basicCredentials(call.request.headers.authorization ?? '');
     if ((parameters.optional('client_id') ?? credentials.clientId) === credentials.clientId) return credentials;

@@ -1,4 +1,4 @@
-/** What customers use, as JSON and as CSV (contract §8.9). A customer's applications see its own alone. */
+/** What customers use, as JSON and as CSV (contract §8.9). A customer's applications see only its own. */
 import { z } from 'zod';
 import {
   customerUsageView,
@@ -13,7 +13,7 @@ import { PAGE_DEFAULT, PAGE_MAX } from '../../kernel/limits/limits.ts';
 import { refuseField } from '../../kernel/refusal.ts';
 import { page } from '../../kernel/schemas.ts';
 import { readLimit } from '../paging.ts';
-import { EDGE, idOf, ok } from '../resource-routes.ts';
+import { EDGE, idInPath, okReply } from '../resource-routes.ts';
 import type { Reply, Route } from '../route.ts';
 
 type Dependencies = { readonly usage: UsageReads; readonly clock: Clock };
@@ -28,7 +28,7 @@ const LIST: NonNullable<Route['query']> = {
     schema: z.enum(['day', 'customer']).default('day'),
     description: 'An item for each day of a customer, or one for the whole period.',
   },
-  customerId: { schema: z.string(), description: 'Of this customer alone: its id, or `externalId:…`.' },
+  customerId: { schema: z.string(), description: 'Only of this customer: its id, or `externalId:…`.' },
 };
 const CSV_REPLIES: Route['replies'] = {
   200: { description: 'A line for each item, in UTF-8 (RFC 4180)', schema: z.string(), mediaType: 'text/csv' },
@@ -50,7 +50,7 @@ export function customerUsageRoutes({ usage, clock }: Dependencies): Route<'oper
       description: 'Up to half a minute of what other instances counted is not part of it yet.',
       query: PERIOD,
       replies: { 200: { description: 'The usage, and the limits', schema: customerUsageView } },
-      respond: async (call) => ok(await usage.ofCustomer(idOf(call), readUsagePeriod(call.query, clock()))),
+      respond: async (call) => okReply(await usage.ofCustomer(idInPath(call), readUsagePeriod(call.query, clock()))),
     },
     {
       ...shared,
@@ -63,7 +63,7 @@ export function customerUsageRoutes({ usage, clock }: Dependencies): Route<'oper
       replies: CSV_REPLIES,
       respond: async (call) => {
         const period = readUsagePeriod(call.query, clock());
-        const query: UsageQuery = { ...period, by: 'day', customerId: idOf(call) };
+        const query: UsageQuery = { ...period, by: 'day', customerId: idInPath(call) };
         return csvReply(await usage.csv(query), query);
       },
     },
@@ -88,7 +88,7 @@ export function usageRoutes({ usage, clock }: Dependencies): Route<'both'>[] {
       },
       replies: { 200: { description: 'A page of usage', schema: page(listedUsageView) }, ...NO_CUSTOMER },
       respond: async ({ query }) =>
-        ok(await usage.list(readQuery(query, clock()), { cursor: query.get('cursor'), limit: readLimit(query) })),
+        okReply(await usage.list(readQuery(query, clock()), { cursor: query.get('cursor'), limit: readLimit(query) })),
     },
     {
       ...shared,

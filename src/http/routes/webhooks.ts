@@ -32,8 +32,8 @@ import {
 } from '../../webhooks/webhook-schema.ts';
 import { changed, ETAG, requireMatch } from '../conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
-import { actionRoute, changeRoutes, ok, readRoutes, resourceRoutes } from '../resource-routes.ts';
-import { callerOf, emptyInput, jsonBody, type Route } from '../route.ts';
+import { actionRoute, changeRoutes, okReply, readRoutes, resourceRoutes } from '../resource-routes.ts';
+import { emptyInput, jsonBody, type Route, requireCaller } from '../route.ts';
 
 type Dependencies = {
   readonly services: Pick<SharedServices, 'endpoints' | 'keys' | 'eventTypes' | 'webhooks'>;
@@ -172,12 +172,12 @@ export function webhookRoutes({
       body: jsonBody(testInput, { optional: true }),
       replies: {
         200: { description: 'The attempt, delivered or not', schema: attemptView },
-        503: { description: 'Too many tests are under way; see `Retry-After`' },
+        503: { description: 'Too many tests are in progress; see `Retry-After`' },
       },
       respond: async (call, id) => {
         const { eventType } = validate(testInput, call.body);
         requireMatch(call, viewWebhook(await webhooks.get(id)), 'webhook');
-        return ok(viewAttempt(await testDelivery(id, callerOf(call).userId, eventType)));
+        return okReply(viewAttempt(await testDelivery(id, requireCaller(call).userId, eventType)));
       },
     }),
     actionRoute('webhooks', 'filter-preview', 'Judge the latest events of its types by a filter; changes nothing', {
@@ -187,11 +187,11 @@ export function webhookRoutes({
       body: jsonBody(filterPreviewInput),
       replies: {
         200: { description: 'Which of them would pass', schema: filterPreviewView },
-        429: { description: 'Too many previews of the customer are under way; see `Retry-After`' },
+        429: { description: 'Too many previews of the customer are in progress; see `Retry-After`' },
       },
       respond: async (call, id) => {
         requireMatch(call, viewWebhook(await webhooks.get(id)), 'webhook');
-        return ok(await webhooks.previewFilter(id, validate(filterPreviewInput, call.body)));
+        return okReply(await webhooks.previewFilter(id, validate(filterPreviewInput, call.body)));
       },
     }),
     actionRoute('webhooks', 'replay', 'Send records again', {
@@ -201,7 +201,7 @@ export function webhookRoutes({
       replies: { 200: { description: 'How many records are due again', schema: replayedView } },
       respond: async (call, id, acting) => {
         requireMatch(call, viewWebhook(await webhooks.get(id)), 'webhook');
-        return ok(await webhooks.replay(id, validate(replayInput, call.body), acting));
+        return okReply(await webhooks.replay(id, validate(replayInput, call.body), acting));
       },
     }),
   ];

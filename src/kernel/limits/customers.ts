@@ -27,7 +27,7 @@ export const EVENTS_PER_SECOND_LIMIT_MAX = 100_000;
 export const ALLOWANCES_REMEMBERED = 10_000;
 /** How often the counted usage is written: what a crash can lose. */
 export const USAGE_EVERY_MS = 30_000;
-/** Customers and days that a stop writes at once. */
+/** Customers and days that a stop writes in one transaction. */
 export const USAGE_AT_ONCE = 1000;
 export const USAGE_KEPT_DAYS = 400;
 /** The period of a reply without `since`. */

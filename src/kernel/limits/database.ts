@@ -5,19 +5,19 @@ export const LISTS_PER_COMMIT = 512;
 export const COMMIT_STATEMENTS_MS = 4;
 /**
  * So many lists are handed to an idle writing thread before the turn of the event loop ends, so that it writes while the loop works on.
- * With 64 token requests at once this raised the rate by 11 to 23 % (benchmark "Issuing tokens"); fewer cost the event loop more than
+ * With 64 concurrent token requests this raised the rate by 11 to 23 % (benchmark "Issuing tokens"); fewer cost the event loop more than
  * they gain.
  */
 export const LISTS_HANDED_EARLY = 32;
 /** How long another process may hold the database before waiting writes are refused. The reply is due within 5 s (contract §6). */
 export const BUSY_GIVE_UP_MS = 4000;
-/** How long SQLite itself waits at each attempt. The thread stands still meanwhile. */
+/** How long SQLite itself waits at each attempt. The thread is blocked during the wait. */
 export const BUSY_WAIT_MS = 5;
 /** The pause between two attempts while another process holds the database. */
 export const BUSY_PAUSE_MS = 20;
 /** `Retry-After` of refusals by the database. */
 export const DATABASE_RETRY_SECONDS = 5;
-/** How many lists may wait to be written, and the bytes of their values. Beyond either limit, writes are refused at once. */
+/** How many lists may wait to be written, and the bytes of their values. Beyond either limit, writes are refused immediately. */
 export const LISTS_WAITING_MAX = 16_384;
 export const BYTES_WAITING_MAX: number = 128 * 1024 * 1024;
 /** For so long after a check of the database's files, a commit begins without another one. Each commit ends with a check. */
@@ -34,7 +34,7 @@ export const CHECKPOINT_PAGES_ALONE = 500;
 /** The writer copies so few pages itself, between two commits; and so many if the checkpoint thread does not keep up. */
 export const CHECKPOINT_FINISH_PAGES = 200;
 export const CHECKPOINT_PAGES_MAX = 16_384;
-/** The log's file is cut to this size when the log begins anew. */
+/** The log's file is cut to this size when the log begins again. */
 export const LOG_FILE_BYTES: number = 16 * 1024 * 1024;
 /**
  * The page cache of each connection, in KiB. A commit of another connection empties it, so a larger one helps only while nothing is

@@ -5,7 +5,7 @@ export const RECORD_OVERHEAD_BYTES = 1024;
 /** The cost of a message besides its records (headers, signature, request), as bytes of records that take as long. */
 export const MESSAGE_OVERHEAD_BYTES: number = 8 * 1024;
 /**
- * Requests under way at once, and to one endpoint. A request that is unanswered for `DELIVERY_LINGERS_MS` no longer counts towards the
+ * Requests in progress, in all and to one endpoint. A request that is unanswered for `DELIVERY_LINGERS_MS` no longer counts towards the
  * first bound, up to `DELIVERIES_IN_FLIGHT_IN_ALL`, each of which may hold 1 MiB: slow endpoints cannot use up all slots.
  */
 export const DELIVERIES_IN_FLIGHT = 64;
@@ -14,7 +14,7 @@ export const DELIVERY_LINGERS_MS = 1000;
 export const DELIVERIES_IN_FLIGHT_IN_ALL = 256;
 /** Of all these, slow ones included, for one customer. */
 export const DELIVERIES_IN_FLIGHT_PER_CUSTOMER = 64;
-/** Test deliveries under way at once, of one customer, and the `Retry-After` of the refusal of one more. */
+/** Test deliveries in progress, in all and of one customer, and the `Retry-After` of the refusal of one more. */
 export const TEST_DELIVERIES_IN_FLIGHT = 16;
 export const TEST_DELIVERIES_PER_CUSTOMER = 4;
 /** Of one read of records: bytes of data, as of a batch, and how many records: at most, and if the reader does not say it. */
@@ -26,10 +26,10 @@ export const RECORDS_DEFAULT = 100;
  * look, at most every `RECORDS_LOOK_EVERY_MS`, serves all readers. It is followed by a pause of `RECORDS_LOOK_SHARE` times its length.
  */
 export const RECORDS_WAIT_MAX_SECONDS = 30;
-export const RECORDS_WAITING = 1000;
+export const RECORD_READERS_MAX = 1000;
 /** Of these, readers of one customer. */
 export const RECORDS_WAITING_PER_CUSTOMER = 100;
-/** Bodies of reads that are made at once, of one customer, and how many reads of it may wait for that. */
+/** Bodies of reads that are made at a time, of one customer, and how many reads of it may wait for that. */
 export const RECORDS_READING = 4;
 export const RECORDS_READING_PER_CUSTOMER = 2;
 export const RECORDS_READS_WAITING_PER_CUSTOMER = 100;
@@ -95,7 +95,7 @@ export const STATE_EVENT_WEBHOOKS = 10_000;
 /** Bodies of about this size or more are made in a thread, which ends when it is idle for `LARGE_BODIES_IDLE_MS`. */
 export const LARGE_BODY_BYTES: number = 64 * 1024;
 export const LARGE_BODIES_IDLE_MS = 60_000;
-/** Large bodies that the thread makes at once, while one is compressed or read. The others wait outside it, and customers take turns. */
+/** Large bodies that the thread makes at a time, while one is compressed or read. The others wait outside it, and customers take turns. */
 export const LARGE_BODIES_AT_ONCE = 4;
 /** A thread that does not answer for this long is ended. The largest body, compressed and encrypted, takes 100 ms on a slow machine. */
 export const LARGE_BODY_ANSWER_MS = 30_000;

@@ -34,7 +34,7 @@ export const APPLICATION_USES_EVERY_MS = 60_000;
 export const APPLICATION_USES_AT_ONCE = 1000;
 /** How often to look for failing webhooks that send nothing. */
 export const GIVE_UP_EVERY_MS = 60_000;
-/** Webhooks with an attempt due within this time are left alone. Longer than any attempt. */
+/** Webhooks with an attempt due within this time are left out. Longer than any attempt. */
 export const GIVE_UP_QUIET_MS = 300_000;
 /** How often to look for records ahead of the clock. */
 export const CLOCK_LOOK_EVERY_MS = 60_000;

@@ -1,6 +1,6 @@
 /**
  * The limits of the service; the portal, logs, database, housekeeping and `listen` have files of their own. Each limit is one constant, so
- * that a bundler can drop those that a receiver does not use.
+ * that a bundler can drop the limits that a receiver does not use.
  */
 
 // Incoming requests (contract §1).
@@ -235,7 +235,7 @@ export const RECORDS_PER_SECOND_MAX = 1_000_000;
 export const ATTEMPTS_SHOWN = 200;
 
 /**
- * Work of customers on the event loop: how long a slice of it takes, and how many jobs and bytes of one customer may wait. The operator may
+ * Work of customers on the event loop: the length of a slice, and how many jobs and bytes of one customer may wait. The operator may
  * have so many times as many.
  */
 export const SLICE_MS = 2;
@@ -270,7 +270,7 @@ export const CLOCK_BEHIND_MAX_MS = 60_000;
 /** Webhooks with their own series in the metrics; all others share one. */
 export const METRICS_WEBHOOKS_MAX = 200;
 
-/** Of the filter of a webhook: its JSON text, its conditions, and how deep filters stand in filters (contract §7). */
+/** Of the filter of a webhook: its JSON text, its conditions, and how deep filters nest (contract §7). */
 export const FILTER_BYTES: number = 16 * 1024;
 export const FILTER_CONDITIONS = 50;
 export const FILTER_DEPTH = 8;
@@ -288,7 +288,7 @@ export const JUDGEMENTS_MAX = 10;
 /** Events that a preview judges at most, and after how many bytes of their data it stops. */
 export const FILTER_PREVIEW_EVENTS = 1000;
 export const FILTER_PREVIEW_BYTES: number = 16 * 1024 * 1024;
-/** Previews under way of one customer and of the operator, each with as many bytes; and the reasons of an event. */
+/** Previews in progress of one customer and of the operator, each with as many bytes; and the reasons of an event. */
 export const FILTER_PREVIEWS = 2;
 export const FILTER_PREVIEWS_OF_OPERATOR = 16;
 export const FILTER_REASONS_MAX = 10;

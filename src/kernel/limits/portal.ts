@@ -96,7 +96,10 @@ export const LIVE_EVERY_MS = 500;
 export const LIVE_CHECK_MS = 2000;
 /** Failures by cause take some ten milliseconds to count. */
 export const FAILURES_EVERY_MS = 2000;
-/** Live pages that are open at once: of all, of one customer, and of one session, whose browser has several tabs with some streams each. */
+/**
+ * Live pages that are open at the same time: of all, of one customer, and of one session, whose browser has several tabs with some streams
+ * each.
+ */
 export const LIVE_PAGES = 300;
 export const LIVE_PAGES_PER_CUSTOMER = 60;
 export const LIVE_PAGES_PER_SESSION = 20;

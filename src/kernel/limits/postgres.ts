@@ -30,7 +30,7 @@ export const POSTGRES_ANSWER_MS = 10_000;
  */
 export const POSTGRES_QUEUE_MS = 5000;
 export const POSTGRES_COMMIT_MS: number = POSTGRES_ANSWER_MS;
-/** How long an orderly end waits for writes that are under way. */
+/** How long an orderly end waits for writes in progress. */
 export const POSTGRES_CLOSE_MS = 1000;
 /** How often these limits are checked. */
 export const POSTGRES_LATE_EVERY_MS = 200;

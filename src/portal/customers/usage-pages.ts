@@ -2,8 +2,8 @@
 import {
   type CustomerUsageView,
   type ListedUsageView,
-  type Period,
   readUsagePeriod,
+  type UsagePeriod,
   type UsageReads,
 } from '../../customers/usage.ts';
 import { type Html, html } from '../../http/html.ts';
@@ -70,7 +70,7 @@ async function downloadOne(usage: UsageReads, customerId: string, { query, now }
   return download(await usage.csv({ ...period, by: 'day', customerId }), period);
 }
 
-function download(csv: string, period: Period): Raw {
+function download(csv: string, period: UsagePeriod): Raw {
   return { reply: csvReply(csv, period) };
 }
 
@@ -113,7 +113,7 @@ async function allView(usage: UsageReads, { query, now }: PageCall): Promise<Vie
   return { title: 'Usage', content };
 }
 
-function csvButton(path: string, { since, until }: Period): Html {
+function csvButton(path: string, { since, until }: UsagePeriod): Html {
   return linkButton({ href: `${path}.csv?${new URLSearchParams({ since, until })}`, label: 'Download as CSV' });
 }
 
@@ -200,7 +200,7 @@ function daysSection(used: CustomerUsageView): Html {
   });
 }
 
-function customersTable(items: readonly ListedUsageView[], { since, until }: Period): Html {
+function customersTable(items: readonly ListedUsageView[], { since, until }: UsagePeriod): Html {
   const query = new URLSearchParams({ since, until });
   return table({
     caption: 'Usage by customer',
@@ -250,7 +250,7 @@ function bars(
 }
 
 /** Links to the same page with another period. */
-function periodTabs(path: string, query: URLSearchParams, { since, until }: Period, now: number): Html {
+function periodTabs(path: string, query: URLSearchParams, { since, until }: UsagePeriod, now: number): Html {
   const today = dayOf(now);
   const ago = (days: number): string => dayOf(now - days * DAY_MS);
   const month = `${today.slice(0, 7)}-01`;

@@ -1,5 +1,5 @@
 /** Failed authentications on PostgreSQL (`authentication_failure`), which all instances share. */
-import { type Attempt, clientDigest, type Failure, waitMsOf } from '../../domain/throttle.ts';
+import { type Attempt, clientDigest, type FailedAuthentication, waitMsOf } from '../../domain/throttle.ts';
 import { CLIENT_FAILURES_MAX, FAILURE_WINDOW_MS, NETWORK_FAILURES_MAX } from '../../kernel/limits/limits.ts';
 import { createLru } from '../../kernel/lru.ts';
 import type { Database, Row, Statement } from '../port/database.ts';
@@ -97,7 +97,7 @@ function logsOf(asked: readonly Asked[]) {
 
 function waits(asked: readonly Asked[], rows: readonly Row[]): (number | null)[] {
   const logs = Map.groupBy(
-    rows.map((row): Failure & { readonly network: string } => ({
+    rows.map((row): FailedAuthentication & { readonly network: string } => ({
       network: String(row.network),
       client: String(row.client),
       at: Number(row.at),

@@ -1,6 +1,6 @@
 /** The filters of webhooks (`webhook.filter`): which of the webhooks that subscribe to an event do not get it. */
 import { type Audience, EVERYONE, type NewEvent, OPERATOR_ONLY } from '../../domain/event.ts';
-import { compileFilter, type Filter, type Judged } from '../../domain/filter.ts';
+import { compileFilter, type EventFilter, type Judged } from '../../domain/filter.ts';
 import type { StateChange } from '../../domain/webhook.ts';
 import { parsing } from '../../kernel/json-parts.ts';
 import { FILTERS_CACHED, JUDGED_AGAIN_MS, JUDGEMENTS_MAX } from '../../kernel/limits/limits.ts';
@@ -31,7 +31,7 @@ type Compiled = { readonly updatedAt: number; readonly passes: Passes };
 const compiledTexts = createLru<string, Passes>({ max: FILTERS_CACHED });
 
 function compile(text: string): Passes {
-  const passes = compiledTexts.get(text) ?? compileFilter(JSON.parse(text) as Filter);
+  const passes = compiledTexts.get(text) ?? compileFilter(JSON.parse(text) as EventFilter);
   compiledTexts.set(text, passes);
   return passes;
 }

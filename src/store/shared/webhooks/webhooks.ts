@@ -1,5 +1,5 @@
 /** Webhooks (`webhook`, `subscription`) and their progress (`webhook_progress`). */
-import type { Filter } from '../../../domain/filter.ts';
+import type { EventFilter } from '../../../domain/filter.ts';
 import type {
   CustomHeader,
   Progress,
@@ -54,7 +54,7 @@ export const WEBHOOK: Table<WebhookConfiguration> = table<WebhookConfiguration>(
     mode: oneOf<WebhookMode>(),
     endpointId: textOrNull,
     eventTypes: json<readonly string[]>(),
-    filter: json<Filter | null>(),
+    filter: json<EventFilter | null>(),
     customHeaders: json<readonly CustomHeader[]>(),
     encryptionKeyName: textOrNull,
     ordered: flag,

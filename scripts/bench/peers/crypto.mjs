@@ -1,5 +1,5 @@
 /**
- * What gzip and OpenPGP cost by themselves: the same libraries with the same settings on the same bodies, and nothing around them.
+ * The cost of only gzip and OpenPGP: the same libraries with the same settings on the same bodies, and nothing around them.
  * Argument: the settings as JSON.
  */
 import { readFileSync } from 'node:fs';
