@@ -6,7 +6,7 @@ for (const [tests, database] of [
   ['test/guards', {}],
   ['test/guards/statements.test.ts', { TEST_DATABASE: 'postgres' }],
 ] as const) {
-  const { status } = spawnSync(process.execPath, ['scripts/test-suite.ts', tests], {
+  const { status } = spawnSync(process.execPath, ['scripts/suite.ts', tests], {
     cwd: resolve(import.meta.dirname, '..'),
     stdio: 'inherit',
     env: { ...process.env, ...database, GUARDS: 'write' },

@@ -1,4 +1,4 @@
-/** Composes the routes of the API, without those of the portal, metrics and OpenAPI. */
+/** Composes the routes of the API: all of them for the operator, and the guarded ones of one customer. */
 
 import type { Gate } from '../access/gate.ts';
 import type { Dispatcher } from '../delivery/dispatcher.ts';
@@ -14,36 +14,44 @@ import { customerRoutes } from './routes/customers.ts';
 import { discoveryRoutes } from './routes/discovery.ts';
 import { employeeRoutes } from './routes/employees.ts';
 import { erasureRoutes } from './routes/erasure.ts';
+import { eventCatalogueRoutes } from './routes/event-catalogue.ts';
 import { eventRoutes } from './routes/events.ts';
 import { forwardAuthRoutes } from './routes/forward-auth.ts';
 import { healthRoutes } from './routes/health.ts';
 import { introspectionRoutes } from './routes/introspection.ts';
 import { invitationRoutes, inviteRoute, type SignInInvited } from './routes/invitations.ts';
+import { metricsRoutes } from './routes/metrics.ts';
+import { openApiRoutes } from './routes/openapi.ts';
 import { recordRoutes } from './routes/records.ts';
 import { revocationRoutes } from './routes/revocation.ts';
 import { createClientAuthentication, tokenRoutes } from './routes/token.ts';
 import { customerUsageRoutes, usageRoutes } from './routes/usage.ts';
 import { eventTypeChangeRoutes, webhookRoutes } from './routes/webhooks.ts';
 
+/** Every route besides those of the portal. */
+export function apiRoutes(
+  parts: AuthorizationServer & Doors & Pick<Parameters<typeof metricsRoutes>[0], 'metrics'>,
+): Route[] {
+  const { store, gate, publicUrl } = parts;
+  const described = [
+    ...authorizationServer(parts),
+    ...administration(parts),
+    ...metricsRoutes(parts),
+    ...eventCatalogueRoutes({ eventTypes: store.eventTypes, gate }),
+  ];
+  return [...described, ...openApiRoutes({ routes: described, publicUrl })];
+}
+
 /** The routes of the authorization server, with a shared throttle. */
-export function authorizationServer({
+function authorizationServer({
   services: { tokens, invitations, products },
   store,
   clock,
   gate,
-  issuer,
+  publicUrl: issuer,
   knownAddress,
   ...page
-}: Composed & {
-  readonly gate: Gate;
-  readonly issuer: () => string;
-  /** The same, or null if it is unknown. */
-  readonly knownAddress: () => string | null;
-  readonly signInPath: () => string | null;
-  readonly signInInvited: SignInInvited;
-  readonly customersLook: () => Promise<PageLook>;
-  readonly stylesheet: string;
-}): Route[] {
+}: AuthorizationServer): Route[] {
   const throttle = store.failures.throttle('client');
   const authentication = createClientAuthentication({ tokens, throttle, clock });
   return [
@@ -55,6 +63,18 @@ export function authorizationServer({
     ...invitationRoutes({ invitations, ...page }),
   ];
 }
+
+type AuthorizationServer = Pick<Composed, 'services' | 'store' | 'clock'> & {
+  readonly gate: Gate;
+  /** The public address of the service. Throws `unavailable` if it is unknown. */
+  readonly publicUrl: () => string;
+  /** The same, or null if it is unknown. */
+  readonly knownAddress: () => string | null;
+  readonly signInPath: () => string | null;
+  readonly signInInvited: SignInInvited;
+  readonly customersLook: () => Promise<PageLook>;
+  readonly stylesheet: string;
+};
 
 /** What the guarded routes for both need, made for the operator or for one customer. */
 type SharedDoors = Pick<Composed, 'store' | 'clock'> & {
@@ -70,7 +90,7 @@ type SharedDoors = Pick<Composed, 'store' | 'clock'> & {
 type Doors = SharedDoors & Pick<Composed, 'services'> & { readonly dispatcher: Dispatcher; readonly log: Log };
 
 /** The guarded routes of the operator, and those that probe the service, in the order of the API's document. */
-export function administration(doors: Doors): Route[] {
+function administration(doors: Doors): Route[] {
   const { services, store, clock, publicUrl, dispatcher, log } = doors;
   const once = createOnce({ store, clock });
   return [
