@@ -13,7 +13,7 @@ import {
 } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import type { Caller, Gate } from '../access/gate.ts';
+import { type Caller, type Gate, requireOperator } from '../access/gate.ts';
 import type { FairQueue } from '../kernel/fair-queue.ts';
 import type { Clock } from '../kernel/ids.ts';
 import {
@@ -51,7 +51,7 @@ export type RequestHandler = (request: IncomingMessage, response: ServerResponse
 
 type Dependencies = {
   readonly routes: readonly Route[];
-  /** The route that serves a caller in place of a guarded one: that of its customer. Throws `Refusal`. */
+  /** The guarded route that serves a caller: that of its customer, if it has one. Throws `Refusal`. Default: it serves the operator only. */
   readonly routeFor?: (route: Route, caller: Caller) => Route;
   readonly gate: Gate;
   /** Waits until what was read is durable, before a reply promises it. Default: it is. Throws `Refusal`. */
@@ -71,8 +71,23 @@ type Dependencies = {
   readonly stopping?: AbortSignal;
 };
 
+function forOperator(route: Route, caller: Caller): Route {
+  requireOperator(caller);
+  return route;
+}
+
 export function createRequestHandler(dependencies: Dependencies): RequestHandler {
-  const { routes, routeFor, gate, clock, log, bodyTimeoutMs, observe = [], elsewhere, stopping } = dependencies;
+  const {
+    routes,
+    routeFor = forOperator,
+    gate,
+    clock,
+    log,
+    bodyTimeoutMs,
+    observe = [],
+    elsewhere,
+    stopping,
+  } = dependencies;
   const confirmed = dependencies.confirm === undefined ? null : confirming(dependencies.confirm);
   const router = createRouter(routes);
   const { bodies = createBodies() } = dependencies;
@@ -89,7 +104,7 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
     if (route.access === 'guarded') {
       context.caller = await gate.authenticate(allHeaders(request, 'authorization'));
       gate.authorize(context.caller, method, segments);
-      route = routeFor?.(route, context.caller) ?? route;
+      route = routeFor(route, context.caller);
     }
     context.query = queryOf(target);
     refuseUnknownQuery(route, context.query, target);
