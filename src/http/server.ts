@@ -51,7 +51,7 @@ export type RequestHandler = (request: IncomingMessage, response: ServerResponse
 
 type Dependencies = {
   readonly routes: readonly Route[];
-  /** The guarded route that serves a caller: that of its customer, if it has one. Throws `Refusal`. Default: it serves the operator only. */
+  /** The guarded route that serves a caller: for a customer, its own. Throws `Refusal`. Default: every route serves only the operator. */
   readonly routeFor?: (route: Route, caller: Caller) => Route;
   readonly gate: Gate;
   /** Waits until what was read is durable, before a reply promises it. Default: it is. Throws `Refusal`. */
