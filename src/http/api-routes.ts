@@ -1,14 +1,13 @@
-/** Composes the routes of the API, without those of the portal, metrics and OpenAPI. */
-
-import type { Gate } from '../access/gate.ts';
-import type { Dispatcher } from '../delivery/dispatcher.ts';
-import type { TestDelivery } from '../delivery/test-delivery.ts';
-import type { Log } from '../kernel/log.ts';
-import type { Composed } from '../services/compose.ts';
-import type { SharedServices } from '../services/services.ts';
+/** Composes the routes of the API: all of them for the operator, and the guarded ones of one customer. */
+import { type Gate } from '../access/gate.ts';
+import { type Dispatcher } from '../delivery/dispatcher.ts';
+import { type TestDelivery } from '../delivery/test-delivery.ts';
+import { type Log } from '../kernel/log.ts';
+import { type Composed } from '../services/compose.ts';
+import { type SharedServices } from '../services/services.ts';
 import { createOnce, type Once } from './once.ts';
-import type { PageLook } from './page.ts';
-import type { Route } from './route.ts';
+import { type PageLook } from './page.ts';
+import { type Route } from './route.ts';
 import { applicationRoutes, productRoutes, userRoutes } from './routes/access.ts';
 import { customerRoutes } from './routes/customers.ts';
 import { discoveryRoutes } from './routes/discovery.ts';
@@ -24,26 +23,34 @@ import { revocationRoutes } from './routes/revocation.ts';
 import { createClientAuthentication, tokenRoutes } from './routes/token.ts';
 import { customerUsageRoutes, usageRoutes } from './routes/usage.ts';
 import { eventTypeChangeRoutes, webhookRoutes } from './routes/webhooks.ts';
+import { eventCatalogueRoutes } from './routes/event-catalogue.ts';
+import { metricsRoutes } from './routes/metrics.ts';
+import { openApiRoutes } from './routes/openapi.ts';
+
+/** Every route besides those of the portal. */
+export function apiRoutes(
+  parts: AuthorizationServer & Doors & Pick<Parameters<typeof metricsRoutes>[0], 'metrics'>,
+): Route[] {
+  const { store, gate, publicUrl } = parts;
+  const described = [
+    ...authorizationServer(parts),
+    ...administration(parts),
+    ...metricsRoutes(parts),
+    ...eventCatalogueRoutes({ eventTypes: store.eventTypes, gate }),
+  ];
+  return [...described, ...openApiRoutes({ routes: described, publicUrl })];
+}
 
 /** The routes of the authorization server, with a shared throttle. */
-export function authorizationServer({
+function authorizationServer({
   services: { tokens, invitations, products },
   store,
   clock,
   gate,
-  issuer,
+  publicUrl: issuer,
   knownAddress,
   ...page
-}: Composed & {
-  readonly gate: Gate;
-  readonly issuer: () => string;
-  /** The same, or null if it is unknown. */
-  readonly knownAddress: () => string | null;
-  readonly signInPath: () => string | null;
-  readonly signInInvited: SignInInvited;
-  readonly customersLook: () => Promise<PageLook>;
-  readonly stylesheet: string;
-}): Route[] {
+}: AuthorizationServer): Route[] {
   const throttle = store.failures.throttle('client');
   const authentication = createClientAuthentication({ tokens, throttle, clock });
   return [
@@ -55,6 +62,18 @@ export function authorizationServer({
     ...invitationRoutes({ invitations, ...page }),
   ];
 }
+
+type AuthorizationServer = Pick<Composed, 'services' | 'store' | 'clock'> & {
+  readonly gate: Gate;
+  /** The public address of the service. Throws `unavailable` if it is unknown. */
+  readonly publicUrl: () => string;
+  /** The same, or null if it is unknown. */
+  readonly knownAddress: () => string | null;
+  readonly signInPath: () => string | null;
+  readonly signInInvited: SignInInvited;
+  readonly customersLook: () => Promise<PageLook>;
+  readonly stylesheet: string;
+};
 
 /** What the guarded routes for both need, made for the operator or for one customer. */
 type SharedDoors = Pick<Composed, 'store' | 'clock'> & {
@@ -69,8 +88,13 @@ type SharedDoors = Pick<Composed, 'store' | 'clock'> & {
 
 type Doors = SharedDoors & Pick<Composed, 'services'> & { readonly dispatcher: Dispatcher; readonly log: Log };
 
+<<<<<<< /tmp/im_o
 /** The guarded routes of the operator, and the routes that probe the service, in the order of the API's document. */
 export function administration(doors: Doors): Route[] {
+=======
+/** The guarded routes of the operator, and those that probe the service, in the order of the API's document. */
+function administration(doors: Doors): Route[] {
+>>>>>>> /tmp/im_t
   const { services, store, clock, publicUrl, dispatcher, log } = doors;
   const once = createOnce({ store, clock });
   return [

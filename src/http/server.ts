@@ -2,56 +2,33 @@
  * The HTTP server: its sockets and time-outs, one request from route to reply, and a graceful stop (contract §6). A refusal becomes the
  * error body, and any other error a 500 that shows only its `errorId`. Every request writes one log line.
  */
-
 import { randomUUID } from 'node:crypto';
-import {
-  createServer as createHttpServer,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-  STATUS_CODES,
-} from 'node:http';
+import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
-import type { Caller, Gate } from '../access/gate.ts';
-import type { FairQueue } from '../kernel/fair-queue.ts';
-import type { Clock } from '../kernel/ids.ts';
-import {
-  CONNECTIONS_CHECK_MS,
-  DISCARDED_BODY_MS,
-  DRAIN_MS,
-  HEADERS_MS,
-  KEEP_ALIVE_MS,
-  REQUEST_HEADER_BYTES,
-  REQUEST_MS,
-} from '../kernel/limits/limits.ts';
-import type { Log } from '../kernel/log.ts';
+import { type AddressInfo, type Socket } from 'node:net';
+import { type Caller, type Gate, requireOperator } from '../access/gate.ts';
+import { type FairQueue } from '../kernel/fair-queue.ts';
+import { type Clock } from '../kernel/ids.ts';
+import { CONNECTIONS_CHECK_MS, DISCARDED_BODY_MS, DRAIN_MS, HEADERS_MS, KEEP_ALIVE_MS, REQUEST_HEADER_BYTES, REQUEST_MS } from '../kernel/limits/limits.ts';
+import { type Log } from '../kernel/log.ts';
 import { Refusal, type RefusalCode } from '../kernel/refusal.ts';
-import type { ObserveRequest } from '../observe/requests.ts';
-import type { Answer } from '../store/port/database.ts';
+import { type ObserveRequest } from '../observe/requests.ts';
+import { type Answer } from '../store/port/database.ts';
 import { readBody } from './body.ts';
 import { type BodyMemory, bodyMemory, createBodies } from './body-memory.ts';
 import { confirming } from './confirm.ts';
 import { asRefusal, errorReply } from './error-body.ts';
 import { createSendLater, JSON_TYPE, sendReply, sendStream } from './reply.ts';
-import {
-  allHeaders,
-  framingProblem,
-  loggedPath,
-  networkOf,
-  readAbsoluteForm,
-  refuseFraming,
-  versionNotSupported,
-} from './request.ts';
+import { allHeaders, framingProblem, loggedPath, networkOf, readAbsoluteForm, refuseFraming, versionNotSupported } from './request.ts';
 import { RequestContext } from './request-context.ts';
-import type { Call, Reply, Route } from './route.ts';
+import { type Call, type Reply, type Route } from './route.ts';
 import { createRouter, queryOf, refuseUnknownQuery } from './router.ts';
 
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 type Dependencies = {
   readonly routes: readonly Route[];
-  /** The route that serves a caller in place of a guarded one: that of its customer. Throws `Refusal`. */
+  /** The guarded route that serves a caller: for a customer, its own. Throws `Refusal`. Default: every route serves only the operator. */
   readonly routeFor?: (route: Route, caller: Caller) => Route;
   readonly gate: Gate;
   /** Waits until the data that was read is durable, before a reply promises it. Default: it is. Throws `Refusal`. */
@@ -71,10 +48,30 @@ type Dependencies = {
   readonly stopping?: AbortSignal;
 };
 
+function forOperator(route: Route, caller: Caller): Route {
+  requireOperator(caller);
+  return route;
+}
+
 export function createRequestHandler(dependencies: Dependencies): RequestHandler {
+<<<<<<< /tmp/im_o
   const { routes, routeFor, gate, clock, log, bodyTimeoutMs, observe = [], elsewhere, stopping } = dependencies;
   const { confirm } = dependencies;
   const respond = confirm === undefined ? (route: Route, call: Call) => route.respond(call) : confirming(confirm);
+=======
+  const {
+    routes,
+    routeFor = forOperator,
+    gate,
+    clock,
+    log,
+    bodyTimeoutMs,
+    observe = [],
+    elsewhere,
+    stopping,
+  } = dependencies;
+  const confirmed = dependencies.confirm === undefined ? null : confirming(dependencies.confirm);
+>>>>>>> /tmp/im_t
   const router = createRouter(routes);
   const { bodies = createBodies() } = dependencies;
   const sendLater = createSendLater(log);
@@ -90,7 +87,7 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
     if (route.access === 'guarded') {
       context.caller = await gate.authenticate(allHeaders(request, 'authorization'));
       gate.authorize(context.caller, method, segments);
-      route = routeFor?.(route, context.caller) ?? route;
+      route = routeFor(route, context.caller);
     }
     context.query = queryOf(target);
     refuseUnknownQuery(route, context.query, target);

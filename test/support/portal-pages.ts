@@ -1,12 +1,27 @@
 /** Every registered page of the portal, so that tests include pages that are added later. */
 import { defaultConfig } from '../../src/config/config.ts';
-import type { PageRoute, PortalDependencies } from '../../src/portal/frame/page.ts';
+import { type PageRoute, type PortalDependencies } from '../../src/portal/frame/page.ts';
 import { createPortal } from '../../src/portal/portal.ts';
 import { onPostgres } from './store.ts';
+import { apiRoutes } from '../../src/http/api-routes.ts';
+import { type Route } from '../../src/http/route.ts';
 
 /** Returns the pages without working services. Tests can read their descriptions but not render them. */
 export function portalPages(): readonly PageRoute[] {
   return createPortal(DEPENDENCIES as PortalDependencies).pages;
+}
+
+/** The same of one customer. */
+export function customersPages(): readonly PageRoute[] {
+  return createPortal(DEPENDENCIES as PortalDependencies).pagesOfCustomer('none');
+}
+
+/** The routes of scripts and styles, and every route of the API, likewise. */
+export function routesWithoutPages(): readonly Route[] {
+  return [
+    ...apiRoutes(API as Parameters<typeof apiRoutes>[0]),
+    ...createPortal(DEPENDENCIES as PortalDependencies).assets,
+  ];
 }
 
 /** The pages that users open, without downloads, and without the streams and fragments that scripts request. */
@@ -27,7 +42,14 @@ export function filledPath(path: string, value = '01933f2a-0000-7000-8000-000000
 }
 
 const DEPENDENCIES: { readonly [Name in keyof PortalDependencies]: unknown } = {
-  ofCustomer: undefined,
+  ofCustomer: () => ({
+    store: NOTHING,
+    services: NOTHING,
+    testDelivery: NOTHING,
+    testOauth: NOTHING,
+    figures: NOTHING,
+    feed: NOTHING,
+  }),
   offered: () => [],
   services: NOTHING,
   // Only a PostgreSQL database has a page of its instances, and only an SQLite file a backup to download.
@@ -46,4 +68,22 @@ const DEPENDENCIES: { readonly [Name in keyof PortalDependencies]: unknown } = {
   throttle: NOTHING,
   config: defaultConfig(),
   publicUrl: () => null,
+};
+
+const API: { readonly [Name in keyof Parameters<typeof apiRoutes>[0]]: unknown } = {
+  services: NOTHING,
+  store: NOTHING,
+  clock: NOTHING,
+  gate: NOTHING,
+  publicUrl: NOTHING,
+  knownAddress: NOTHING,
+  signInPath: NOTHING,
+  signInInvited: NOTHING,
+  customersLook: NOTHING,
+  stylesheet: '',
+  testDelivery: NOTHING,
+  stopping: NOTHING,
+  dispatcher: NOTHING,
+  log: NOTHING,
+  metrics: NOTHING,
 };
