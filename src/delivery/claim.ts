@@ -17,16 +17,17 @@ import type { Clock, Ids } from '../kernel/ids.ts';
 import { FULL_PAUSE_MS, LEASE_MARGIN_MS, OAUTH_TIMEOUT_MS, WAITING_READ_MAX } from '../kernel/limits/delivery.ts';
 import { BATCH_BYTES } from '../kernel/limits/limits.ts';
 import type { Log } from '../kernel/log.ts';
+import type { DispatchVerbs } from '../store/port/dispatch.ts';
 import { NEVER, type WaitingRecord } from '../store/port/dispatch.ts';
 import { StaleWrite } from '../store/port/errors.ts';
-import type { Store } from '../store/port/store.ts';
+import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import { AT_ONCE, isSequential, recordsOf, type Scheduler, whenSettled } from './scheduler.ts';
 
 /** A claim to write, and the jobs that are under a lease once it is written. */
 export type PlannedClaim = Claimed & { readonly claim: Claim };
 
 type Dependencies = {
-  readonly store: Store;
+  readonly store: DispatchVerbs & WebhookVerbs;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
@@ -111,7 +112,7 @@ function notBefore(next: NextLook): number {
   return next.kind === 'not before' ? next.at : next.atLatest;
 }
 
-async function selectWork(store: Store, ids: Ids, target: DeliveryTarget, room: Room): Promise<Work> {
+async function selectWork(store: Dependencies['store'], ids: Ids, target: DeliveryTarget, room: Room): Promise<Work> {
   const { batches, now } = room;
   if (batches === 0) return { retries: [], fresh: [], next: room.next };
   const { webhook } = target;
@@ -141,7 +142,7 @@ async function selectWork(store: Store, ids: Ids, target: DeliveryTarget, room: 
 }
 
 /** Cuts batches from the log. */
-async function newWork(store: Store, ids: Ids, target: DeliveryTarget, room: Room): Promise<Work> {
+async function newWork(store: Dependencies['store'], ids: Ids, target: DeliveryTarget, room: Room): Promise<Work> {
   const { batches: maxBatches, records: recordsAllowed, now } = room;
   const { maxBatchRecords: maxRecords, progress } = target.webhook;
   const { webhookNumber, cursorOffset, nextOffset } = progress;
