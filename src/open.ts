@@ -21,12 +21,9 @@ import { logAuditHead } from './housekeeping/audit-head.ts';
 import { createHousekeeping } from './housekeeping/housekeeping.ts';
 import type { Retention } from './housekeeping/retention.ts';
 import { watchStorage } from './housekeeping/storage-watch.ts';
-import { administration, authorizationServer, customerAdministration } from './http/api-routes.ts';
+import { apiRoutes, customerAdministration } from './http/api-routes.ts';
 import { createRouteFor } from './http/customer-routes.ts';
 import { createRemoteAddress } from './http/request.ts';
-import { eventCatalogueRoutes } from './http/routes/event-catalogue.ts';
-import { metricsRoutes } from './http/routes/metrics.ts';
-import { openApiRoutes } from './http/routes/openapi.ts';
 import { createListener, createRequestHandler } from './http/server.ts';
 import { openServingCertificate, type ServingCertificate } from './http/serving-certificate.ts';
 import type { CheckClock } from './kernel/clock.ts';
@@ -175,17 +172,22 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
   // Ends streams and waits: otherwise a stop would wait for the viewers of live pages and for readers of records.
   const stopping = new AbortController();
   const api = { clock, publicUrl: issuer, gate, stopping: stopping.signal };
-  const described = [
-    ...authorizationServer({
-      ...{ ...composed, gate, issuer, knownAddress, signInPath },
-      ...{ signInInvited: portal.signInInvited, stylesheet: portal.stylesheet, customersLook: portal.customersLook },
+  const routes = [
+    ...apiRoutes({
+      ...portal,
+      ...api,
+      services,
+      store,
+      testDelivery,
+      dispatcher,
+      log,
+      metrics,
+      knownAddress,
+      signInPath,
     }),
-    ...administration({ ...api, services, store, testDelivery, dispatcher, log }),
-    ...metricsRoutes({ metrics, gate }),
-    ...eventCatalogueRoutes({ eventTypes: store.eventTypes, gate }),
+    // Their paths contain a hash, so no embedding program has the same ones.
+    ...portal.assets,
   ];
-  // The paths of styles contain a hash, so no embedding program has the same ones.
-  const routes = [...described, ...openApiRoutes({ routes: described, publicUrl: issuer }), ...portal.assets];
   let catalogueWatch: NodeJS.Timeout | null = null;
   let endWatch = (): void => {};
   let announcement: Announcement | null = null;

@@ -25,6 +25,8 @@ import {
 import { type Administration, administer, type Stamp } from '../resources/administration.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import { CUSTOMER_FILTER, choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
+import type { AccessVerbs } from '../store/port/access.ts';
+import type { CustomerVerbs } from '../store/port/customers.ts';
 import type { Beside } from '../store/port/resource.ts';
 import type { Store } from '../store/port/store.ts';
 import { isScopeOfOperator } from './built-in.ts';
@@ -125,7 +127,12 @@ export type Applications = Omit<Administration<Application, ApplicationBody, App
   revokeTokens(id: string, acting: Acting): Promise<Application>;
 };
 
-type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly random: Random };
+type Dependencies = {
+  readonly store: AccessVerbs & CustomerVerbs & Pick<Store, 'customerId'>;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly random: Random;
+};
 
 export function createApplications({ store, clock, ids, random }: Dependencies): Applications {
   const isOfCustomer = store.customerId !== null;
@@ -256,7 +263,7 @@ export function viewApplication(application: Application, now: number): Applicat
 const NO_SECRET: Uint8Array = new Uint8Array(32);
 
 async function refuseUnknownUser(
-  store: Store,
+  store: Dependencies['store'],
   { customerId, userId }: ApplicationInput,
   before: Application | null,
 ): Promise<void> {
@@ -273,7 +280,10 @@ function refuseScopesOfOperator({ customerId, scopes }: ApplicationInput): void 
   refuseScopes(scopes, isScopeOfOperator, 'is only for applications of the operator');
 }
 
-async function refuseUnknownScopes(store: Store, { scopes }: Pick<Application, 'scopes'>): Promise<void> {
+async function refuseUnknownScopes(
+  store: Dependencies['store'],
+  { scopes }: Pick<Application, 'scopes'>,
+): Promise<void> {
   const declared = new Set((await store.products.all()).flatMap((product) => product.scopes.map(({ name }) => name)));
   refuseScopes(scopes, (scope) => !declared.has(scope), 'is not a scope of any product');
 }

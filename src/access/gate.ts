@@ -10,7 +10,7 @@ import { hashCredential, tokenRowKey } from '../domain/credential.ts';
 import type { Clock } from '../kernel/ids.ts';
 import { AUTHORIZATION_BYTES } from '../kernel/limits/limits.ts';
 import { type FieldProblem, PROBLEMS_MAX, Refusal } from '../kernel/refusal.ts';
-import type { Store } from '../store/port/store.ts';
+import type { AccessVerbs } from '../store/port/access.ts';
 import { type Caller, createCallers } from './callers.ts';
 
 export type { Caller } from './callers.ts';
@@ -23,7 +23,7 @@ export type Gate = {
 };
 
 type Dependencies = {
-  readonly store: Store;
+  readonly store: AccessVerbs;
   readonly clock: Clock;
   readonly catalogue: () => Catalogue;
   /** Reads the catalogue again if another instance has changed it. Left out if this process has the database for itself. */
@@ -91,7 +91,7 @@ function oncePerVersion(work: () => Promise<void>): (version: number) => Promise
  * The token `text` with its application and user, or null if it is not valid at `now`. A wrong checksum costs no look-up. The row key in
  * the token proves nothing; the hash of the whole token must match.
  */
-export async function findGrant(store: Store, text: string, now: number): Promise<TokenGrant | null> {
+export async function findGrant(store: AccessVerbs, text: string, now: number): Promise<TokenGrant | null> {
   const key = tokenRowKey(text);
   if (key === null) return null;
   const grant = await store.tokens.find(key);

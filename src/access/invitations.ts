@@ -9,9 +9,10 @@ import { type Clock, type Ids, isUuidV7, type Random } from '../kernel/ids.ts';
 import { INVITATION_MS } from '../kernel/limits/limits.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { refuseChanged } from '../resources/entity-tag.ts';
+import type { AccessVerbs } from '../store/port/access.ts';
+import type { CustomerVerbs } from '../store/port/customers.ts';
 import { retryStale } from '../store/port/errors.ts';
 import type { Beside } from '../store/port/resource.ts';
-import type { Store } from '../store/port/store.ts';
 import { requireRightsOfUser } from './containment.ts';
 import { hashPassword, passwordProblem } from './password.ts';
 import { viewUser } from './users.ts';
@@ -39,7 +40,12 @@ export function invitationUrl(publicUrl: string, token: string): string {
   return `${publicUrl}${INVITATIONS_PATH}/${token}`;
 }
 
-type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly random: Random };
+type Dependencies = {
+  readonly store: AccessVerbs & CustomerVerbs;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly random: Random;
+};
 
 export function createInvitations({ store, clock, ids, random }: Dependencies): Invitations {
   const find = async (token: string): Promise<User | null> =>

@@ -21,6 +21,7 @@ import {
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { isObject } from '../kernel/validation.ts';
 import type { Vault } from '../kernel/vault.ts';
+import type { AccessVerbs } from '../store/port/access.ts';
 import { ConstraintViolation, retryStale, StaleWrite } from '../store/port/errors.ts';
 import type { ShortLivedValues } from '../store/port/short-lived.ts';
 import type { Store } from '../store/port/store.ts';
@@ -56,7 +57,7 @@ export type Passkeys = {
 };
 
 type Dependencies = {
-  readonly store: Store;
+  readonly store: AccessVerbs & Pick<Store, 'audit'>;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly random: Random;

@@ -19,8 +19,8 @@ import { type FieldProblem, Refusal, refuseFields } from '../kernel/refusal.ts';
 import { displayName, id, instant, isoInstant, textSchema } from '../kernel/schemas.ts';
 import { type Administration, administer } from '../resources/administration.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
+import type { AccessVerbs } from '../store/port/access.ts';
 import { ConstraintViolation } from '../store/port/errors.ts';
-import type { Store } from '../store/port/store.ts';
 import { BUILT_IN_PREFIXES, BUILT_IN_PRODUCTS } from './built-in.ts';
 import { requireRightsOfOffer, requireRightsOfRules } from './containment.ts';
 
@@ -120,7 +120,7 @@ export type Products = Administration<ApiProduct, ProductBody, ProductInput> & {
   refreshIfChanged(): Promise<void>;
 };
 
-export function createProducts({ store, clock, ids }: { store: Store; clock: Clock; ids: Ids }): Products {
+export function createProducts({ store, clock, ids }: { store: AccessVerbs; clock: Clock; ids: Ids }): Products {
   let catalogue: Catalogue = compileCatalogue([]);
   let scopeNames: readonly string[] = [];
   let offered: readonly string[] = [];
@@ -207,7 +207,7 @@ export function createProducts({ store, clock, ids }: { store: Store; clock: Clo
  * Writes the built-in products of this version unless they are there, and keeps their creation times. `isFirst`: if another instance writes
  * them at the same moment, it looks again.
  */
-export async function installBuiltInProducts(store: Store, now: number, isFirst = true): Promise<void> {
+export async function installBuiltInProducts(store: AccessVerbs, now: number, isFirst = true): Promise<void> {
   const installed = (await store.products.all()).filter(({ builtIn }) => builtIn);
   const known = new Map(installed.map((product) => [product.id, product]));
   const current = BUILT_IN_PRODUCTS.map((product: Product) => {
@@ -263,7 +263,7 @@ function takenScopes(product: ApiProduct, others: readonly ApiProduct[]): FieldP
   );
 }
 
-async function refuseHeldScopes(store: Store, before: ApiProduct, after: ApiProduct): Promise<void> {
+async function refuseHeldScopes(store: AccessVerbs, before: ApiProduct, after: ApiProduct): Promise<void> {
   const kept = new Set(after.scopes.map(({ name }) => name));
   const dropped = before.scopes.map(({ name }) => name).filter((name) => !kept.has(name));
   const held = dropped.length === 0 ? [] : await holders(store, dropped);
@@ -273,6 +273,6 @@ async function refuseHeldScopes(store: Store, before: ApiProduct, after: ApiProd
   throw new Refusal('in_use', description, { details });
 }
 
-async function holders(store: Store, scopes: readonly string[]): Promise<string[]> {
+async function holders(store: AccessVerbs, scopes: readonly string[]): Promise<string[]> {
   return (await store.applications.holding(scopes)).map(({ id, name }) => `application ${name} (${id})`);
 }

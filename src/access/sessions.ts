@@ -11,8 +11,9 @@ import type { PortalRole, Session, SignedIn, SignInMethod, User } from '../domai
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
 import { SESSION_MS, SESSION_SEEN_EVERY_MS, USER_AGENT_KEPT_LENGTH } from '../kernel/limits/portal.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
+import type { AccessVerbs } from '../store/port/access.ts';
+import type { CustomerVerbs } from '../store/port/customers.ts';
 import { DatabaseUnavailable, retryStale } from '../store/port/errors.ts';
-import type { Store } from '../store/port/store.ts';
 import { requireRightsOfUser } from './containment.ts';
 import type { ChosenPassword } from './invitations.ts';
 import { hashPassword, passwordProblem, verifyPassword } from './password.ts';
@@ -59,7 +60,12 @@ type Confirmed = { readonly passwordHash: string };
 const TOKEN_BYTES = 32;
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
-type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly random: Random };
+type Dependencies = {
+  readonly store: AccessVerbs & CustomerVerbs;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly random: Random;
+};
 
 export function createSessions({ store, clock, ids, random }: Dependencies): Sessions {
   /** An audit entry for a change by users to their own account. */

@@ -8,9 +8,10 @@ import { type Clock, type Ids, type Random, rowKeyTime } from '../kernel/ids.ts'
 import { CLIENTS_CACHED, CLIENTS_CACHED_BYTES } from '../kernel/limits/limits.ts';
 import { bytesOfTexts, createVersionedCache } from '../kernel/lru.ts';
 import { Refusal } from '../kernel/refusal.ts';
+import type { AccessVerbs } from '../store/port/access.ts';
+import type { CustomerVerbs } from '../store/port/customers.ts';
 import type { Answer } from '../store/port/database.ts';
 import { retryStale, StaleWrite } from '../store/port/errors.ts';
-import type { Store } from '../store/port/store.ts';
 import { findGrant } from './gate.ts';
 
 export type ClientCredentials = { readonly clientId: string; readonly clientSecret: string };
@@ -55,7 +56,12 @@ export type Tokens = {
   revoke(token: string, client: Client): Promise<void>;
 };
 
-type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly random: Random };
+type Dependencies = {
+  readonly store: AccessVerbs & CustomerVerbs;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly random: Random;
+};
 
 const ONE_TOKEN = { tokens: 1 };
 

@@ -21,6 +21,8 @@ import {
 import { type Administration, administer } from '../resources/administration.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import { CUSTOMER_FILTER, choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
+import type { AccessVerbs } from '../store/port/access.ts';
+import type { CustomerVerbs } from '../store/port/customers.ts';
 import type { Store } from '../store/port/store.ts';
 import { isForOperatorAlone } from './built-in.ts';
 import { requireRightsOfUser } from './containment.ts';
@@ -85,7 +87,15 @@ export const USER_LIST: ListRules = {
 
 export type Users = Administration<User, UserBody, UserInput>;
 
-export function createUsers({ store, clock, ids }: { store: Store; clock: Clock; ids: Ids }): Users {
+export function createUsers({
+  store,
+  clock,
+  ids,
+}: {
+  store: AccessVerbs & CustomerVerbs & Pick<Store, 'customerId'>;
+  clock: Clock;
+  ids: Ids;
+}): Users {
   const administration = administer<User, UserBody, UserInput>(
     {
       name: 'user',
@@ -153,7 +163,11 @@ function refuseOperatorPermissions(permissions: readonly string[]): void {
 }
 
 /** Throws 409 if no active administrator would remain to give the rights back (contract §4). */
-async function refuseLastAdministrator(store: Store, before: User, after: User | null): Promise<void> {
+async function refuseLastAdministrator(
+  store: AccessVerbs & CustomerVerbs & Pick<Store, 'customerId'>,
+  before: User,
+  after: User | null,
+): Promise<void> {
   const lost = lostAdministration(before, after);
   if (lost === null || (await store.users.hasOtherAdministrator(before.id, lost))) return;
   const kept =

@@ -20,8 +20,9 @@ import { displayName, id, instant, isoInstant, plainText } from '../kernel/schem
 import { type Administration, administer } from '../resources/administration.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import { choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
+import type { CustomerVerbs } from '../store/port/customers.ts';
 import type { Store } from '../store/port/store.ts';
-import type { WebhookStart } from '../store/port/webhooks.ts';
+import type { WebhookStart, WebhookVerbs } from '../store/port/webhooks.ts';
 
 const metadata = z
   .record(plainText(METADATA_NAME_MAX_LENGTH), z.string().max(METADATA_VALUE_MAX_LENGTH))
@@ -107,7 +108,7 @@ export type Customers = Administration<Customer, CustomerBody, CustomerInput>;
 const EXTERNAL_ID_PREFIX = 'externalId:';
 
 type Dependencies = {
-  readonly store: Store;
+  readonly store: CustomerVerbs & WebhookVerbs;
   readonly clock: Clock;
   readonly ids: Ids;
   /** Tells the dispatcher that there may be work. */

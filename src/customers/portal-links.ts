@@ -22,9 +22,10 @@ import { originOf } from '../kernel/origin.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { instant, urlPattern } from '../kernel/schemas.ts';
 import { refuseChanged } from '../resources/entity-tag.ts';
+import type { AccessVerbs } from '../store/port/access.ts';
+import type { CustomerVerbs } from '../store/port/customers.ts';
 import { ConstraintViolation, retryStale, StaleWrite } from '../store/port/errors.ts';
 import type { Beside } from '../store/port/resource.ts';
-import type { Store } from '../store/port/store.ts';
 import { type Customers, viewCustomer } from './customers.ts';
 
 export const portalLinkInput = z
@@ -91,7 +92,7 @@ const TOKEN_BYTES = 32;
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
 type Dependencies = {
-  readonly store: Store;
+  readonly store: AccessVerbs & CustomerVerbs;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly random: Random;

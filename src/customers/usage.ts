@@ -4,6 +4,7 @@ import type { Customer } from '../domain/customer.ts';
 import { type CsvValue, csvLine } from '../kernel/csv.ts';
 import { USAGE_CSV_ROWS_MAX, USAGE_DAYS_DEFAULT, USAGE_KEPT_DAYS } from '../kernel/limits/customers.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
+import type { CustomerVerbs } from '../store/port/customers.ts';
 import type { Store } from '../store/port/store.ts';
 import { addUsage, DAY_MS, dayOf, type ListedUsage, noUsage, USAGE_COUNTS, type Usage } from '../store/port/usage.ts';
 import type { Customers } from './customers.ts';
@@ -67,7 +68,7 @@ export type UsageReads = {
 };
 
 type Dependencies = {
-  readonly store: Store;
+  readonly store: CustomerVerbs & Pick<Store, 'customerId'>;
   /** Of all customers. A customer's part of the service does not ask it. */
   readonly customers: Pick<Customers, 'get'>;
 };

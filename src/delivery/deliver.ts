@@ -17,7 +17,8 @@ import {
 import type { Log } from '../kernel/log.ts';
 import { heavyTurns, type Turns } from '../kernel/turns.ts';
 import { type Cancellation, cancel, createCancellation } from '../outbound/transport.ts';
-import type { Store } from '../store/port/store.ts';
+import type { DispatchVerbs } from '../store/port/dispatch.ts';
+import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import {
   type BatchBody,
   type BodyOrFailure,
@@ -46,7 +47,7 @@ type Deliveries = {
 };
 
 type Dependencies = {
-  readonly store: Store;
+  readonly store: DispatchVerbs & WebhookVerbs;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly send: Send;
@@ -274,7 +275,7 @@ type Reading = {
   target(webhookNumber: number): Promise<DeliveryTarget | null>;
 };
 
-function createReading({ dispatch }: Store): Reading {
+function createReading({ dispatch }: DispatchVerbs): Reading {
   const targets = new Map<number, Promise<DeliveryTarget | null>>();
   return {
     records: ({ webhookNumber, firstOffset, lastOffset }) => {

@@ -15,7 +15,9 @@ import {
   RECORDS_WAIT_MAX_SECONDS,
 } from '../kernel/limits/delivery.ts';
 import { Refusal } from '../kernel/refusal.ts';
+import type { DispatchVerbs } from '../store/port/dispatch.ts';
 import type { Store } from '../store/port/store.ts';
+import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import { refuseStoppedPull } from '../webhooks/acknowledge.ts';
 import { isExpired } from '../webhooks/keys.ts';
 import { makeBody, someMustBeEncrypted } from './body.ts';
@@ -56,7 +58,7 @@ export const recordsInput = z.strictObject({
 });
 
 type Dependencies = {
-  readonly store: Store;
+  readonly store: DispatchVerbs & WebhookVerbs & Pick<Store, 'confirm'>;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly webhooks: { get(id: string): Promise<Webhook> };

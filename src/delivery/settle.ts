@@ -17,9 +17,10 @@ import {
 } from '../kernel/limits/delivery.ts';
 import type { Log } from '../kernel/log.ts';
 import { createLru } from '../kernel/lru.ts';
+import type { DispatchVerbs } from '../store/port/dispatch.ts';
 import { NEVER } from '../store/port/dispatch.ts';
 import { ConstraintViolation, mayBeCommitted, StaleWrite } from '../store/port/errors.ts';
-import type { Store } from '../store/port/store.ts';
+import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import { idleAt, type PlannedClaim, planClaim, stopReason } from './claim.ts';
 import type { Scheduler } from './scheduler.ts';
 
@@ -56,7 +57,7 @@ type SettlementWriter = {
 };
 
 type WriterOptions = {
-  readonly store: Store;
+  readonly store: DispatchVerbs & WebhookVerbs;
   readonly clock: Clock;
   readonly checkClock: CheckClock;
   readonly ids: Ids;

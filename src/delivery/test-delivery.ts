@@ -16,6 +16,9 @@ import {
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import type { Administration } from '../resources/administration.ts';
+import type { DeliveryVerbs } from '../store/port/deliveries.ts';
+import type { DispatchVerbs } from '../store/port/dispatch.ts';
+import type { EventVerbs } from '../store/port/events.ts';
 import type { Store } from '../store/port/store.ts';
 import { bodyRequest, makeBody } from './body.ts';
 import { stopReason } from './claim.ts';
@@ -31,7 +34,7 @@ export type TestDelivery = (webhookId: string, actorId: string | null, eventType
 const TEST_OFFSET = 0;
 
 type Dependencies = {
-  readonly store: Store;
+  readonly store: DeliveryVerbs & DispatchVerbs & EventVerbs & Pick<Store, 'customerId'>;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly send: Send;

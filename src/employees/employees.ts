@@ -75,7 +75,12 @@ export type Employees = {
   ): Promise<Employee>;
 };
 
-type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly wake: () => void };
+type Dependencies = {
+  readonly store: Pick<Store, 'employees'>;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly wake: () => void;
+};
 
 const EMPLOYEE = {
   name: 'employee',

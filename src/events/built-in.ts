@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { EMPLOYEE_CATEGORY, type EventType } from '../domain/event.ts';
 import { ConstraintViolation } from '../store/port/errors.ts';
-import type { Store } from '../store/port/store.ts';
+import type { EventVerbs } from '../store/port/events.ts';
 
 type BuiltInEventType = Omit<EventType, 'builtIn' | 'createdAt' | 'updatedAt'>;
 
@@ -67,7 +67,7 @@ function sampleOf(name: string): EventType['sample'] {
  * Writes the built-in event types of this version unless they are there. They keep their `createdAt`. `isFirst`: if another instance writes
  * them at the same moment, it looks again.
  */
-export async function installBuiltInEventTypes(store: Store, now: number, isFirst = true): Promise<void> {
+export async function installBuiltInEventTypes(store: EventVerbs, now: number, isFirst = true): Promise<void> {
   const installed = (await store.eventTypes.all()).filter(({ builtIn }) => builtIn);
   const known = new Map(installed.map((eventType) => [eventType.id, eventType]));
   const current = BUILT_IN_EVENT_TYPES.map((eventType): EventType => {

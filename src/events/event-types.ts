@@ -26,7 +26,9 @@ import { nextTurn } from '../kernel/turns.ts';
 import { fieldName } from '../kernel/validation.ts';
 import { type Administration, administer } from '../resources/administration.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
+import type { EventVerbs } from '../store/port/events.ts';
 import type { Store } from '../store/port/store.ts';
+import type { WebhookVerbs } from '../store/port/webhooks.ts';
 
 const eventTypeInput = z
   .strictObject({
@@ -92,7 +94,15 @@ export type EventTypes = Administration<EventType, EventTypeBody, EventTypeInput
 
 type Draft = { readonly type: string; readonly dataJson: string };
 
-export function createEventTypes({ store, clock, ids }: { store: Store; clock: Clock; ids: Ids }): EventTypes {
+export function createEventTypes({
+  store,
+  clock,
+  ids,
+}: {
+  store: EventVerbs & WebhookVerbs & Pick<Store, 'customerId'>;
+  clock: Clock;
+  ids: Ids;
+}): EventTypes {
   const schemas = createDataSchemas();
   return {
     ...administer<EventType, EventTypeBody, EventTypeInput>(
@@ -169,7 +179,10 @@ export function noSuchType(name: string): string {
 }
 
 /** Encryption cannot be required while subscribers have no key. They need a key or must unsubscribe first. */
-async function refuseUnencrypted(store: Store, type: EventTypeInput): Promise<void> {
+async function refuseUnencrypted(
+  store: EventVerbs & WebhookVerbs & Pick<Store, 'customerId'>,
+  type: EventTypeInput,
+): Promise<void> {
   const webhooks = (await store.webhooks.unencryptedOf(type)).map(({ id, name }) => `webhook ${name} (${id})`);
   if (webhooks.length === 0) return;
   throw new Refusal(

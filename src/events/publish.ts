@@ -16,7 +16,9 @@ import { IDEMPOTENCY_MS, JSON_DEPTH_MAX } from '../kernel/limits/limits.ts';
 import { type FieldProblem, PROBLEMS_MAX, Refusal, refuseFields } from '../kernel/refusal.ts';
 import { slices, type Work } from '../kernel/slices.ts';
 import { fieldName } from '../kernel/validation.ts';
+import type { CustomerVerbs } from '../store/port/customers.ts';
 import { KeyConflict, retryStale } from '../store/port/errors.ts';
+import type { EventVerbs } from '../store/port/events.ts';
 import type { Store } from '../store/port/store.ts';
 import {
   audiencesOf,
@@ -43,7 +45,7 @@ export type AcceptedView = z.infer<typeof acceptedView>;
 export type Publish = (events: Events, acting: Acting) => Promise<AcceptedView>;
 
 type Dependencies = {
-  readonly store: Store;
+  readonly store: CustomerVerbs & EventVerbs & Pick<Store, 'customerId'>;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly eventTypes: Pick<EventTypes, 'problemsOf'>;

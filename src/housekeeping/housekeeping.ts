@@ -2,7 +2,11 @@
 
 import type { CheckClock } from '../kernel/clock.ts';
 import type { Ids } from '../kernel/ids.ts';
+import type { AccessVerbs } from '../store/port/access.ts';
+import type { CustomerVerbs } from '../store/port/customers.ts';
+import type { HousekeepingVerbs } from '../store/port/housekeeping.ts';
 import type { Store } from '../store/port/store.ts';
+import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import { applicationUsesJob } from './application-uses.ts';
 import { auditHeadJob } from './audit-head.ts';
 import { clockSetBackJob } from './clock-set-back.ts';
@@ -20,7 +24,7 @@ import { usageJob } from './usage.ts';
 export type Housekeeping = HousekeepingScheduler;
 
 export type HousekeepingOptions = Omit<SchedulerOptions, 'jobs'> & {
-  readonly store: Store;
+  readonly store: AccessVerbs & CustomerVerbs & HousekeepingVerbs & WebhookVerbs & Pick<Store, 'audit'>;
   readonly ids: Ids;
   readonly checkClock: CheckClock;
   readonly retention: Retention;

@@ -88,13 +88,8 @@ type SharedDoors = Pick<Composed, 'store' | 'clock'> & {
 
 type Doors = SharedDoors & Pick<Composed, 'services'> & { readonly dispatcher: Dispatcher; readonly log: Log };
 
-<<<<<<< /tmp/im_o
 /** The guarded routes of the operator, and the routes that probe the service, in the order of the API's document. */
-export function administration(doors: Doors): Route[] {
-=======
-/** The guarded routes of the operator, and those that probe the service, in the order of the API's document. */
 function administration(doors: Doors): Route[] {
->>>>>>> /tmp/im_t
   const { services, store, clock, publicUrl, dispatcher, log } = doors;
   const once = createOnce({ store, clock });
   return [

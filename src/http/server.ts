@@ -54,24 +54,9 @@ function forOperator(route: Route, caller: Caller): Route {
 }
 
 export function createRequestHandler(dependencies: Dependencies): RequestHandler {
-<<<<<<< /tmp/im_o
-  const { routes, routeFor, gate, clock, log, bodyTimeoutMs, observe = [], elsewhere, stopping } = dependencies;
-  const { confirm } = dependencies;
+  const { routes, routeFor = forOperator, gate, clock, log, bodyTimeoutMs, observe = [], elsewhere } = dependencies;
+  const { confirm, stopping } = dependencies;
   const respond = confirm === undefined ? (route: Route, call: Call) => route.respond(call) : confirming(confirm);
-=======
-  const {
-    routes,
-    routeFor = forOperator,
-    gate,
-    clock,
-    log,
-    bodyTimeoutMs,
-    observe = [],
-    elsewhere,
-    stopping,
-  } = dependencies;
-  const confirmed = dependencies.confirm === undefined ? null : confirming(dependencies.confirm);
->>>>>>> /tmp/im_t
   const router = createRouter(routes);
   const { bodies = createBodies() } = dependencies;
   const sendLater = createSendLater(log);

@@ -9,14 +9,17 @@ import { type Clock, deliveryAddress, type Ids } from '../kernel/ids.ts';
 import { ATTEMPTS_SHOWN } from '../kernel/limits/limits.ts';
 import { Refusal, refuseBackwards } from '../kernel/refusal.ts';
 import { id, instant, isoInstant } from '../kernel/schemas.ts';
+import type { CustomerVerbs } from '../store/port/customers.ts';
 import type {
   DeliveryContent,
   DeliveryFilter,
   DeliveryPage,
+  DeliveryVerbs,
   ReplayableState,
   ReplayRange,
 } from '../store/port/deliveries.ts';
 import type { Store } from '../store/port/store.ts';
+import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import { REPLAYABLE, type ReplayInput } from './webhook-schema.ts';
 
 const milliseconds = z.number().nullable();
@@ -94,7 +97,12 @@ export type Deliveries = {
 /** With `cause`, only records that were given up for it (`FailureGroup`). Callers of the API cannot name a cause. */
 export type ReplayRequest = ReplayInput & { readonly cause?: string };
 
-type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly wake: () => void };
+type Dependencies = {
+  readonly store: CustomerVerbs & DeliveryVerbs & WebhookVerbs;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly wake: () => void;
+};
 
 export function createDeliveries({ store, clock, ids, wake }: Dependencies): Deliveries {
   const look = async (id: string): Promise<Delivery | null> => {

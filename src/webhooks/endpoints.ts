@@ -15,9 +15,10 @@ import { checkAll, refuseField, refuseFields } from '../kernel/refusal.ts';
 import { type Secret, secret } from '../kernel/secret.ts';
 import type { Egress } from '../outbound/egress.ts';
 import { type Administration, administer, type Build } from '../resources/administration.ts';
+import type { CustomerVerbs } from '../store/port/customers.ts';
 import type { Beside } from '../store/port/resource.ts';
 import type { Store } from '../store/port/store.ts';
-import type { WebhookStart } from '../store/port/webhooks.ts';
+import type { WebhookStart, WebhookVerbs } from '../store/port/webhooks.ts';
 import {
   apiKeyColumns,
   certificateColumns,
@@ -61,7 +62,7 @@ export type Endpoints = Administration<Endpoint, EndpointBody, EndpointInput> & 
 export type WithNewSecret = { readonly endpoint: Endpoint; readonly newSecret: Secret };
 
 type Dependencies = {
-  readonly store: Store;
+  readonly store: CustomerVerbs & WebhookVerbs & Pick<Store, 'customerId'>;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly random: Random;
@@ -212,7 +213,7 @@ function updateWith({ store, clock, ids }: Dependencies): Store['endpoints']['up
 
 /** Refuses settings that Standard Webhooks' libraries could not verify, if a webhook of the endpoint uses Standard Webhooks. */
 async function refuseForStandardWebhooks(
-  store: Store,
+  store: Dependencies['store'],
   id: string,
   settings: Parameters<typeof standardEndpointProblems>[0],
 ): Promise<void> {

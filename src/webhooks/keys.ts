@@ -7,7 +7,9 @@ import { refuseField } from '../kernel/refusal.ts';
 import { customerIdInput, customerIdView, id, instant, isoInstant } from '../kernel/schemas.ts';
 import { type Administration, administer } from '../resources/administration.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
+import type { CustomerVerbs } from '../store/port/customers.ts';
 import type { Store } from '../store/port/store.ts';
+import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import { inspectPublicKey } from '../wire/pgp.ts';
 
 /** The name is sent in a header. */
@@ -51,7 +53,15 @@ export const keyReader = inputReader(keyInput, keyView);
 
 export type Keys = Administration<PgpKey, KeyBody, KeyInput>;
 
-export function createKeys({ store, clock, ids }: { store: Store; clock: Clock; ids: Ids }): Keys {
+export function createKeys({
+  store,
+  clock,
+  ids,
+}: {
+  store: CustomerVerbs & WebhookVerbs & Pick<Store, 'customerId'>;
+  clock: Clock;
+  ids: Ids;
+}): Keys {
   return administer<PgpKey, KeyBody, KeyInput>(
     {
       name: 'key',

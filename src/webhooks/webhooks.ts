@@ -11,8 +11,12 @@ import type { Clock, Ids } from '../kernel/ids.ts';
 import { type FieldProblem, Refusal, refuseFields } from '../kernel/refusal.ts';
 import { type Administration, administer, type Stamp } from '../resources/administration.ts';
 import { refuseChanged } from '../resources/entity-tag.ts';
+import type { CustomerVerbs } from '../store/port/customers.ts';
+import type { DeliveryVerbs } from '../store/port/deliveries.ts';
 import { retryStale } from '../store/port/errors.ts';
+import type { EventVerbs } from '../store/port/events.ts';
 import type { Store } from '../store/port/store.ts';
+import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import { type Acknowledge, createAcknowledge, type ObserveAcknowledged } from './acknowledge.ts';
 import { askedReplay, type ReplayRequest, refusePulledReplay } from './deliveries.ts';
 import { previewFilter } from './filter-preview.ts';
@@ -40,7 +44,7 @@ export type Webhooks = Administration<Webhook, WebhookBody, WebhookInput> & {
 };
 
 type Dependencies = {
-  readonly store: Store;
+  readonly store: CustomerVerbs & DeliveryVerbs & EventVerbs & WebhookVerbs & Pick<Store, 'customerId'>;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly wake: () => void;
@@ -178,7 +182,7 @@ function newProgress(mode: WebhookMode, now: number, ids: Ids): Progress {
 
 /** A webhook with an expired key cannot start or subscribe to other events. Its other settings can change. */
 async function refuseBrokenRules(
-  store: Store,
+  store: Dependencies['store'],
   input: WebhookInput,
   before: Webhook | null,
   now: number,
@@ -224,7 +228,7 @@ async function refuseBrokenRules(
   if (problems.length > 0) throw refuseFields(problems);
 }
 
-async function refuseStart(store: Store, webhook: Webhook, now: number): Promise<void> {
+async function refuseStart(store: Dependencies['store'], webhook: Webhook, now: number): Promise<void> {
   const customer = webhook.customerId === null ? null : await store.customers.get(webhook.customerId);
   if (customer?.active === false) {
     throw new Refusal('invalid_state', `the webhook cannot start: the customer ${customer.name} is inactive`);

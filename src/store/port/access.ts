@@ -5,7 +5,10 @@ import type { AuditEntry } from '../../domain/audit.ts';
 import type { ApiProduct } from '../../domain/catalogue.ts';
 import type { Invitation, LostAdministration, Passkey, Session, SignedIn, User } from '../../domain/user.ts';
 import type { Answer, Statement } from './database.ts';
+import type { FailureStore } from './failures.ts';
+import type { KeptReplyStore } from './kept-replies.ts';
 import type { ResourceStore } from './resource.ts';
+import type { ShortLivedStore } from './short-lived.ts';
 import type { StepResult } from './steps.ts';
 
 /** Portal accounts (`user_account`). */
@@ -110,7 +113,6 @@ export type ApplicationUseStore = {
   write(limit: number): Promise<StepResult>;
 };
 
-/** Issued access tokens (`access_token`), with everything that the gate needs in one look-up. */
 export type TokensInForce = {
   readonly count: number;
   readonly newestAt: number | null;
@@ -118,6 +120,7 @@ export type TokensInForce = {
   readonly isWhole: boolean;
 };
 
+/** Issued access tokens (`access_token`), with everything that the gate needs in one look-up. */
 export type TokenStore = {
   /**
    * Throws `StaleWrite` if the application or its user was deactivated, or its tokens were revoked, since `tokensRevokedThrough` was
@@ -135,4 +138,18 @@ export type TokenStore = {
   ): Promise<TokensInForce>;
   /** Deletes one token of an application. Not an error if it does not exist. */
   revoke(key: number, applicationId: string): Promise<void>;
+};
+
+export type AccessVerbs = {
+  readonly users: UserStore;
+  readonly invitations: InvitationStore;
+  readonly sessions: SessionStore;
+  readonly passkeys: PasskeyStore;
+  readonly products: ProductStore;
+  readonly applications: ApplicationStore;
+  readonly applicationUses: ApplicationUseStore;
+  readonly tokens: TokenStore;
+  readonly failures: FailureStore;
+  readonly shortLived: ShortLivedStore;
+  readonly keptReplies: KeptReplyStore;
 };

@@ -5,6 +5,7 @@ import type { Customer, PortalLink } from '../../domain/customer.ts';
 import type { Session } from '../../domain/user.ts';
 import type { Statement } from './database.ts';
 import type { ResourceStore } from './resource.ts';
+import type { AllowanceStore, UsageStore } from './usage.ts';
 import type { WebhookStart } from './webhooks.ts';
 
 /** The resources that belong to customers, by their tables. */
@@ -53,4 +54,11 @@ export type PortalLinkStore = {
   find(tokenHash: Uint8Array, now: number): Promise<PortalLink | null>;
   /** Uses the link and begins the session. Throws `StaleWrite` if the link was used meanwhile. */
   use(link: PortalLink, session: Session, audit: AuditEntry): Promise<void>;
+};
+
+export type CustomerVerbs = {
+  readonly customers: CustomerStore;
+  readonly portalLinks: PortalLinkStore;
+  readonly usage: UsageStore;
+  readonly allowances: AllowanceStore;
 };

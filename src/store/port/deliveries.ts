@@ -4,6 +4,7 @@ import type { AuditEntry } from '../../domain/audit.ts';
 import type { AttemptRecord } from '../../domain/batch.ts';
 import type { Delivery, DeliveryState } from '../../domain/webhook.ts';
 import type { DeliveryAddress } from '../../kernel/ids.ts';
+import type { PullStore } from './pull.ts';
 
 /** All given conditions must hold. */
 export type DeliveryFilter = {
@@ -162,3 +163,11 @@ export type ReplayStore = {
 
 /** A range of offsets, inclusive. */
 export type FoundOffsets = { readonly first: number; readonly last: number };
+
+/** The records of webhooks, for people and readers. */
+export type DeliveryVerbs = {
+  readonly deliveries: DeliveryStore;
+  readonly replays: ReplayStore;
+  readonly attempts: AttemptStore;
+  readonly pulls: PullStore;
+};

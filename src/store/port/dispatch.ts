@@ -1,5 +1,6 @@
 /** What the dispatcher reads and writes: due webhooks and batches, claims, records and settlements. */
 import type { Batch, Claim, DeliveryTarget, LogRecord, Settlement } from '../../domain/batch.ts';
+import type { InstanceStore } from './instances.ts';
 
 export type WaitingRecord = { readonly offset: number; readonly bytes: number };
 
@@ -61,4 +62,12 @@ export type SettlementStore = {
   settle(settlement: Settlement): Promise<void>;
   /** Whether the lease of this attempt is still held. */
   isLeased(batch: Batch, owner: string): Promise<boolean>;
+};
+
+/** What delivery reads and writes. */
+export type DispatchVerbs = {
+  readonly dispatch: DispatchStore;
+  readonly settlements: SettlementStore;
+  /** Null if one process has the database for itself. */
+  readonly instances: InstanceStore | null;
 };

@@ -83,3 +83,9 @@ export type ErasureStore = {
   /** Removes the copies that the database keeps beside its tables. Returns false if another process is reading them: try again later. */
   forgetCopies(): Promise<boolean>;
 };
+
+export type EventVerbs = {
+  readonly events: EventStore;
+  readonly eventTypes: EventTypeStore;
+  readonly erasures: ErasureStore;
+};

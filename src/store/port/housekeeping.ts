@@ -108,3 +108,10 @@ export type ClockLeadStore = {
   /** Runs all steps. */
   take(now: number): Promise<void>;
 };
+
+export type HousekeepingVerbs = {
+  readonly retention: RetentionStore;
+  readonly removals: RemovalStore;
+  readonly expiry: ExpiryStore;
+  readonly clockLead: ClockLeadStore;
+};

@@ -1,5 +1,8 @@
 /** The state of the service for the overview and the metrics: what waits, what fails, what was given up. Reads only. */
 import type { WebhookState } from '../../domain/webhook.ts';
+import type { DirectoryStore, RegistryStore, UseStore } from './directory.ts';
+import type { FigureStore } from './figures.ts';
+import type { SearchStore } from './search.ts';
 
 type Named = { readonly id: string; readonly name: string };
 
@@ -60,4 +63,15 @@ export type Queue = {
 export type QueueStore = {
   /** The queues of the first `limit` webhooks in order of creation, and the number of records that wait at all others. */
   read(limit: number): Promise<{ readonly queues: readonly Queue[]; readonly otherRecords: number }>;
+};
+
+/** What the portal and the metrics read across all subjects. */
+export type OverviewVerbs = {
+  readonly overview: OverviewStore;
+  readonly queues: QueueStore;
+  readonly figures: FigureStore;
+  readonly directory: DirectoryStore;
+  readonly registry: RegistryStore;
+  readonly uses: UseStore;
+  readonly search: SearchStore;
 };

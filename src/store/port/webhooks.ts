@@ -69,3 +69,10 @@ export type StateHistoryStore = {
   /** State changes, newest first. Read from the events about them, for as long as those are retained. */
   ofWebhook(webhookId: string, limit: number): Promise<PastState[]>;
 };
+
+export type WebhookVerbs = {
+  readonly endpoints: EndpointStore;
+  readonly keys: KeyStore;
+  readonly webhooks: WebhookStore;
+  readonly stateHistory: StateHistoryStore;
+};
