@@ -5,7 +5,7 @@ import { connect, createServer } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
 import pg from 'pg';
 import { connectFirst } from '../../../src/store/postgres/driver/connect.ts';
-import { internalsOf } from '../../../src/store/postgres/driver/pg-internals.ts';
+import { internalsOf, PG_RELEASE } from '../../../src/store/postgres/driver/pg-internals.ts';
 import { planConnections } from '../../../src/store/postgres/driver/url.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { freePort } from '../../support/free-port.ts';
@@ -56,6 +56,7 @@ describe('the parts of pg that its documentation leaves out', () => {
   it('are those of one exact release, which has them all', () => {
     assert.match(project.dependencies.pg, /^\d+\.\d+\.\d+$/);
     assert.equal(installed.version, project.dependencies.pg);
+    assert.ok(installed.version.startsWith(`${PG_RELEASE}.`));
     const internals = internalsOf(new pg.Client());
     assert.equal(internals.process(), null);
   });
@@ -66,10 +67,10 @@ describe('the parts of pg that its documentation leaves out', () => {
     const parsing = Object.assign(Object.create(connection), { parse: undefined });
     assert.throws(of({ processID: null, connection: parsing }), {
       name: 'TypeError',
-      message: 'this release of pg lacks connection.parse, which Sallyport needs',
+      message: `this release of pg lacks connection.parse: npm install pg@${PG_RELEASE}`,
     });
     const silent = Object.assign(Object.create(connection), { stream: { destroy() {} } });
-    assert.throws(of({ connection: silent }), /lacks processID, connection\.stream\.cork, connection\.stream\.uncork,/);
+    assert.throws(of({ connection: silent }), /lacks processID, connection\.stream\.cork, connection\.stream\.uncork:/);
   });
 
   it('send statements with one Sync, as one transaction, and prepare each once', async (t) => {

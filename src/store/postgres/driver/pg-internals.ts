@@ -4,6 +4,9 @@
  */
 import type pg from 'pg';
 
+/** The minor release that Sallyport is tested with. */
+export const PG_RELEASE = '8.23';
+
 /** What the driver needs of a client beyond the documented API. */
 export type PgInternals = {
   /** The process that the server named when the connection began. A pooler names none, or one that is not a server's. */
@@ -38,7 +41,8 @@ const STREAM = ['cork', 'uncork', 'destroy'] as const;
 export function internalsOf(client: pg.Client): PgInternals {
   const parts = client as unknown as Parts;
   const lacking = lacks(parts);
-  if (lacking.length > 0) throw new TypeError(`this release of pg lacks ${lacking.join(', ')}, which Sallyport needs`);
+  if (lacking.length > 0)
+    throw new TypeError(`this release of pg lacks ${lacking.join(', ')}: npm install pg@${PG_RELEASE}`);
   const { connection } = parts;
   return {
     process: () => parts.processID,
