@@ -66,7 +66,8 @@ writeJson(join(folder, 'package.json'), {
   ...PUBLISHED,
   engines,
   dependencies: { ...dependencies, [TYPES]: project.devDependencies[TYPES] },
-  peerDependencies: { [OPTIONAL]: `^${optional}` },
+  // A minor release may change what `store/postgres/driver/pg-internals.ts` uses.
+  peerDependencies: { [OPTIONAL]: `~${optional}` },
   peerDependenciesMeta: { [OPTIONAL]: { optional: true } },
 });
 process.stdout.write(`${relative(process.cwd(), process.argv[2] === undefined ? pack(folder) : folder) || '.'}\n`);

@@ -15,6 +15,7 @@ import { createVault } from '../kernel/vault.ts';
 import { ConstraintViolation, DatabaseUnavailable } from '../store/port/errors.ts';
 import type { Store } from '../store/port/store.ts';
 import { openDatabaseClock } from '../store/postgres/clock.ts';
+import { PG_RELEASE } from '../store/postgres/driver/pg-internals.ts';
 import type { PostgresDatabase } from '../store/postgres/driver/postgres.ts';
 import { ensurePartitions, PARTITIONS_AHEAD_MS } from '../store/postgres/partitions.ts';
 import { createSchema, examineSchema, migrate, SCHEMA_HISTORY, type SchemaHistory } from '../store/postgres/schema.ts';
@@ -332,7 +333,7 @@ function advice(error: unknown): string | null {
   if (['DatabaseUrlError', 'NotWritableError'].includes(causeOf(error).name)) return causeOf(error).message;
   const { code, message, routine } = causeOf(error) as NodeJS.ErrnoException & { readonly routine?: string };
   if (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND')
-    return 'the package pg is not installed: npm install pg@8';
+    return `the package pg is not installed: npm install pg@${PG_RELEASE}`;
   const known =
     code === '42501' && routine === CONNECTING ? ADVICE_CONNECTING : (OF_CLIENT[message] ?? ADVICE[code ?? '']);
   if (known !== undefined) return `${oneLine(message)}: ${known}`;

@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type pg from 'pg';
 import { READ_ONLY, STANDBY } from '../server.ts';
 import { isServerCode, type ServerError } from './errors.ts';
+import { internalsOf } from './pg-internals.ts';
 import { createSession, greet, type Session, TYPES } from './session.ts';
 import { sessionSettings } from './settings.ts';
 import type { ConnectionPlan } from './url.ts';
@@ -70,25 +71,23 @@ async function connectOnce(
   { needsPrimary, prepares, schema, signal }: Wanted,
 ): Promise<Session> {
   const { Client, Query } = (await import('pg')).default;
-  const client = new Client({ ...config, keepAlive: true, types: TYPES, pipeline: true } as pg.ClientConfig);
-  const { stream } = (
-    client as unknown as { readonly connection: { readonly stream: { destroy(error: Error): void } } }
-  ).connection;
+  const client = new Client({ ...config, keepAlive: true, types: TYPES, pipeline: true });
+  const internals = internalsOf(client);
   // Without a listener, a connection that breaks while it is made would end the process.
   client.on('error', () => {});
-  signal.addEventListener('abort', () => stream.destroy(signal.reason as Error));
+  signal.addEventListener('abort', () => internals.destroy(signal.reason as Error));
   try {
     await client.connect();
     const greeting = await greet(client);
     if (needsPrimary && greeting.isStandby) throw new NotWritableError(STANDBY);
     if (needsPrimary && greeting.isReadOnly) throw new NotWritableError(READ_ONLY);
     const settled = { ...greeting, schema: schema ?? greeting.schema };
-    const session = createSession({ client, Query }, settled, prepares);
+    const session = createSession({ client, internals, Query }, settled, prepares);
     if (session.process !== null) await client.query(sessionSettings(settled));
     return session;
   } catch (error) {
     // An answer in order may never come.
-    stream.destroy(error as Error);
+    internals.destroy(error as Error);
     throw error;
   }
 }

@@ -5,6 +5,7 @@ import type pg from 'pg';
 import { POSTGRES_END_MS } from '../../../kernel/limits/postgres.ts';
 import type { Parameters, Row, Statement } from '../../port/database.ts';
 import { postgresText, postgresValue, typesOf } from './dialect.ts';
+import type { PgInternals } from './pg-internals.ts';
 import { type Answered, pipelined, type Sent } from './pipeline.ts';
 import { transactionSettings } from './settings.ts';
 
@@ -115,22 +116,20 @@ export const TYPES: pg.CustomTypesConfig = {
 /** The classes of warnings: a warning of no other class, and one of the end of the connection. */
 const WARNINGS = ['01', '57P'];
 
-/** Fields of the client that its types leave out. */
-type ClientParts = {
-  readonly processID: number;
-  readonly connection: { readonly stream: { destroy(): void; cork(): void; uncork(): void } };
-};
-
 /** `prepares`: statements are named, so that the server parses each once a connection. Never behind a pooler. */
 export function createSession(
-  { client, Query }: { readonly client: pg.Client; readonly Query: typeof pg.Query },
+  {
+    client,
+    internals,
+    Query,
+  }: { readonly client: pg.Client; readonly internals: PgInternals; readonly Query: typeof pg.Query },
   greeting: Greeting,
   prepares: boolean,
 ): Session {
-  const parts = client as unknown as ClientParts;
-  const process = parts.processID === greeting.process ? greeting.process : null;
+  const process = internals.process() === greeting.process ? greeting.process : null;
   const isPrepared = prepares && process !== null;
   const { schema, version } = greeting;
+  const messages = { Query, messages: internals.messages, kept: new Map<string, boolean>() };
   let waiting = 0;
   let progressAt = 0;
   let isOpen = true;
@@ -150,11 +149,10 @@ export function createSession(
   const gather = (): void => {
     if (isGathering) return;
     isGathering = true;
-    const { stream } = parts.connection;
-    stream.cork();
+    internals.cork();
     nextTick(() => {
       isGathering = false;
-      stream.uncork();
+      internals.uncork();
     });
   };
   const answered = <Result>(submit: (answer: (error: Error | null, result: Result) => void) => void): Promise<Result> =>
@@ -174,11 +172,11 @@ export function createSession(
       const { text, names, name } = textOf(sql, params);
       return { name: isPrepared ? name : '', text, values: names.map((one) => postgresValue(params[one], one)) };
     });
-    return answered((answer) => void client.query(pipelined(Query, sent, answer)));
+    return answered((answer) => void client.query(pipelined(messages, sent, answer)));
   };
   const destroy = (): void => {
     isOpen = false;
-    parts.connection.stream.destroy();
+    internals.destroy();
   };
 
   return {
