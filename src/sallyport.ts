@@ -75,7 +75,8 @@ export type Sallyport = Embedding & {
   firstInvitation(): Promise<string | null>;
   /**
    * Publishes one event, or several with `{events: […]}`, all or none (contract §4). The events are durable when it resolves. A `Date` is
-   * sent as ISO text. Rejects with a `Refusal` that names the field if a value does not fit into JSON, and with `StoppedError` after `stop`.
+   * sent as ISO text. Rejects with a `Refusal` that names the field if a value does not fit into JSON, and with `StoppedError` after
+   * `stop`.
    */
   publish(input: PublishInput): ReturnType<Services['publish']>;
   /** Starts to deliver and to listen at `address`; clients use `url`. Later calls return the same result. */
@@ -92,8 +93,8 @@ export type Sallyport = Embedding & {
   readonly failed: Promise<Error>;
   /**
    * Stops accepting requests, finishes those under way (at most 8 s), and closes the data folder. Later calls wait for the same stop. Every
-   * other call rejects with `StoppedError` from then on, and the middleware answers 503. Rejects after 9.5 s with the folder still open, for
-   * example if another process keeps the database locked; nothing acknowledged is lost.
+   * other call rejects with `StoppedError` from then on, and the middleware answers 503. Rejects after 9.5 s with the folder still open,
+   * for example if another process keeps the database locked; nothing acknowledged is lost.
    */
   stop(): Promise<void>;
 };
@@ -103,7 +104,8 @@ const IN_MEMORY: ReadonlySet<string> = new Set(['compiled', 'scopeNames', 'isPos
 
 /**
  * Opens the data folder, and creates it at the first start. Options left out have their defaults; only `readConfig` reads the environment.
- * Throws `ConfigurationError` or `DataFolderError`. `overrides.clock` replaces the system's clock everywhere, so that a test can advance it.
+ * Throws `ConfigurationError` or `DataFolderError`. `overrides.clock` replaces the system's clock everywhere, so that a test can advance
+ * it.
  */
 export async function createSallyport(
   options: Options = {},

@@ -39,11 +39,12 @@ const KNOW_SQLITE = ['store', 'data', 'cli'];
 const KNOW_SQLITE_TOO = ['delivery/large-bodies-thread.ts'];
 
 /** The layers of src/portal, from the bottom. The entities are in between: they import the first three, and each other without a circle. */
-const PORTAL_LAYERS = ['parts', 'frame', 'record', null, 'customer-frame'] as const;
+const PORTAL_LAYERS: readonly (string | null)[] = ['parts', 'frame', 'record', null, 'customer-frame'];
 
 const ROOT_FILES_MAX = 6;
 const FOLDER_FILES_MAX = 30;
 const LINES_MAX = 400;
+const COLUMNS_MAX = 140;
 
 type Import = { readonly from: string; readonly to: string; readonly typeOnly: boolean };
 
@@ -83,7 +84,7 @@ describe('the layout of src/', () => {
   it('lets each layer of src/portal import only those below it: parts, frame, record, the entities, the frame of customers', () => {
     const layerOf = (file: string): number => {
       const [, folder = ''] = file.split('/');
-      const at = PORTAL_LAYERS.findIndex((layer) => layer === folder);
+      const at = PORTAL_LAYERS.indexOf(folder);
       return at === -1 ? PORTAL_LAYERS.indexOf(null) : at;
     };
     const below = imports.filter(({ from, to }) => /^portal\/.+\//.test(from) && /^portal\//.test(to));
@@ -129,6 +130,26 @@ describe('the layout of src/', () => {
 
   it('has no file of more than 400 lines', () => {
     const long = [...sources].filter(([, source]) => source.split('\n').length - 1 > LINES_MAX).map(([file]) => file);
+    assert.deepEqual(long, []);
+  });
+});
+
+/** All code, by its path in the repository. */
+const code = new Map(
+  ['src', 'test', 'scripts'].flatMap((folder) =>
+    readdirSync(join(src, '..', folder), { recursive: true, encoding: 'utf8' })
+      .filter((file) => /\.(ts|mjs|js)$/.test(file))
+      .map((file) => join(folder, file))
+      .map((file): [string, string] => [file, readFileSync(join(src, '..', file), 'utf8')]),
+  ),
+);
+
+describe('the lines of src/, test/ and scripts/', () => {
+  it('have at most 140 columns, also within templates', () => {
+    assert.ok(code.size > 1000);
+    const long = [...code].flatMap(([file, source]) =>
+      source.split('\n').flatMap((line, at) => (line.length > COLUMNS_MAX ? [`${file}:${at + 1}`] : [])),
+    );
     assert.deepEqual(long, []);
   });
 });

@@ -1,7 +1,7 @@
 /**
- * CPU time of the service for each token, guarded call and record, by thread: publishing alone, delivering alone, both at once, batches of 100,
- * and one ordered webhook. It uses one event a request, and one record a POST unless it says otherwise. With two or more folders of the
- * project, it measures each in turn in every round, so that what else the machine does disturbs all of them alike.
+ * CPU time of the service for each token, guarded call and record, by thread: publishing alone, delivering alone, both at once, batches of
+ * 100, and one ordered webhook. It uses one event a request, and one record a POST unless it says otherwise. With two or more folders of
+ * the project, it measures each in turn in every round, so that what else the machine does disturbs all of them alike.
  *
  * With `--instances`, it measures so many instances on a PostgreSQL server of its own, which syncs every commit to the disk, and that
  * server's CPU time as well.
@@ -81,7 +81,8 @@ function report(costs: ReadonlyMap<string, readonly Cost[]>): void {
       instances === null ? '' : `  PostgreSQL ${median(all.map(({ postgres }) => postgres)).toFixed(0)} µs`;
     const rate = median(all.map(({ perSecond }) => perSecond)).toFixed(0);
     process.stdout.write(
-      `${name.padEnd(36)} ${median(totals).toFixed(0).padStart(5)} (${Math.min(...totals).toFixed(0)})  ${rate.padStart(6)}/s${server}  ${split.join(', ')}\n`,
+      `${name.padEnd(36)} ${median(totals).toFixed(0).padStart(5)} (${Math.min(...totals).toFixed(0)})  ` +
+        `${rate.padStart(6)}/s${server}  ${split.join(', ')}\n`,
     );
   }
 }

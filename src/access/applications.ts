@@ -64,7 +64,8 @@ export const applicationView = z
     active: z.boolean(),
     lastUsedAt: instant.nullable().meta({
       description:
-        'When it last got a token or called with one; null: never. Use alone does not change the `ETag`. After a crash it may be a minute behind.',
+        'When it last got a token or called with one; null: never. Use alone does not change the `ETag`. After a ' +
+        'crash it may be a minute behind.',
     }),
     secretCreatedAt: instant.meta({ description: 'When its client secret was made.' }),
     previousSecretExpiresAt: instant

@@ -37,8 +37,8 @@ export async function hashPassword(password: string, random: Random, owner: Owne
 
 /**
  * Whether the password matches the hash. Without a hash (no such account, or no password set) the answer is false and takes as long, so
- * that timing does not reveal which accounts exist. `owner`: whose turn it takes, a network before signing in. Throws an Error for an invalid
- * hash, 429 if too many passwords of the owner wait, and 503 if too many of all do.
+ * that timing does not reveal which accounts exist. `owner`: whose turn it takes, a network before signing in. Throws an Error for an
+ * invalid hash, 429 if too many passwords of the owner wait, and 503 if too many of all do.
  */
 export async function verifyPassword(password: string, hash: string | null, owner: Owner = null): Promise<boolean> {
   const { parameters, salt, expected } = parse(hash ?? nobody());
@@ -139,8 +139,11 @@ function isGuessedFirst(folded: string, userName: string): boolean {
 }
 
 /** The most common words in lists of leaked passwords, and the name of this service. */
-const WORDS =
-  /pass(?:word|wort)?|letmein|welcome|admin(?:istrator)?|sallyport|change(?:me|it)|iloveyou|qwerty|football|monkey|dragon|secret|default|login|master|123456789|123456|12345|1234|123/g;
+const WORDS = new RegExp(
+  'pass(?:word|wort)?|letmein|welcome|admin(?:istrator)?|sallyport|change(?:me|it)|iloveyou|qwerty|football|monkey|dragon|secret|default|' +
+    'login|master|123456789|123456|12345|1234|123',
+  'g',
+);
 /** `abcdefabcdef`. */
 const REPEATED = /^(.{1,6})\1+$/s;
 /** Runs along the alphabet and the keyboard, repeated. */

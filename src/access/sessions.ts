@@ -24,8 +24,9 @@ export type NewSession = { readonly token: string; readonly session: Session };
 
 export type Sessions = {
   /**
-   * Begins a session of a user of the operator (`customerId` null) or of a customer if the password is right. Returns null after the same time for an unknown user, a wrong password, an inactive
-   * account and one that cannot sign in. `network`: the visitor's, whose turn it takes. Throws 429 or 503 if too many passwords wait.
+   * Begins a session of a user of the operator (`customerId` null) or of a customer if the password is right. Returns null after the same
+   * time for an unknown user, a wrong password, an inactive account and one that cannot sign in. `network`: the visitor's, whose turn it
+   * takes. Throws 429 or 503 if too many passwords wait.
    */
   signIn(
     credentials: { customerId: string | null; userName: string; password: string },

@@ -25,7 +25,8 @@ export const backupCommands: CommandGroup = [
     summary: 'Check a backup without restoring it',
     examples: ['sallyport backup verify sallyport-backup.db'],
     explanation:
-      'Reads the whole file: checksums and database. If its master key is in the data folder or in the backup, also checks that\nthe backup was written with that key. Changes nothing.',
+      'Reads the whole file: checksums and database. If its master key is in the data folder or in the backup, ' +
+      'also checks that\nthe backup was written with that key. Changes nothing.',
     operands: [{ name: 'file', description: 'The backup' }],
     settings: DATA_SETTINGS,
     json: true,
@@ -49,7 +50,9 @@ export const backupCommands: CommandGroup = [
     summary: 'Back up the database while it is in use',
     examples: ['sallyport backup sallyport-backup.db', 'sallyport backup nightly.db --force --with-master-key'],
     explanation:
-      'Checks the backup before it gets its name. The backup does not contain the master key, without which its secrets cannot\nbe decrypted: keep the two apart. With --with-master-key, the file contains both: whoever has it has every secret.',
+      'Checks the backup before it gets its name. The backup does not contain the master key, without which its ' +
+      'secrets cannot\nbe decrypted: keep the two apart. With --with-master-key, the file contains both: whoever ' +
+      'has it has every secret.',
     operands: [{ name: 'file', description: 'The file to write' }],
     options: {
       force: { description: 'Replace an existing file' },
@@ -93,7 +96,8 @@ export function backupRecord(file: string, facts: BackupFacts): Readonly<Record<
 function noteOf({ withMasterKey }: BackupFacts, config: Config): string {
   return withMasterKey
     ? 'The backup contains the master key: whoever has this file has every secret.'
-    : `The backup does not contain the master key. Keep a copy of ${masterKeyPath(config)} elsewhere:\nwithout it, the secrets in this backup cannot be decrypted.`;
+    : `The backup does not contain the master key. Keep a copy of ${masterKeyPath(config)} elsewhere:\nwithout it, ` +
+        'the secrets in this backup cannot be decrypted.';
 }
 
 function openDatabase(config: Config): SqliteDatabase {

@@ -36,7 +36,10 @@ const CUSTOMER: Configured<Customer, CustomerBody> = {
   names: ({ name, externalId }) => (externalId === null ? [name] : [externalId, name]),
   view: viewCustomer,
   updateExplanation:
-    '{"active":false} suspends the customer: its applications are refused from then on, its sessions, links and tokens end\nfor good, and its webhooks stop and keep what waits. {"active":true} starts the webhooks again that stopped for this reason.\n{"limits":{"endpoints":5,"webhooks":10,"eventsPerSecond":100}} limits what it has; null returns\nto the default: ' +
+    '{"active":false} suspends the customer: its applications are refused from then on, its sessions, links and ' +
+    'tokens end\nfor good, and its webhooks stop and keep what waits. {"active":true} starts the webhooks again ' +
+    'that stopped for this reason.\n{"limits":{"endpoints":5,"webhooks":10,"eventsPerSecond":100}} limits what ' +
+    'it has; null returns\nto the default: ' +
     `${ENDPOINTS_LIMIT_DEFAULT} endpoints, ${WEBHOOKS_LIMIT_DEFAULT} webhooks, any number of events. What exists is kept.`,
 };
 
@@ -100,19 +103,24 @@ export const customerCommands: CommandGroup = [
     summary: "Print a one-time link to a customer's portal",
     examples: ['sallyport customer link Acme', 'sallyport customer link Acme --role viewer --expires-in-seconds 86400'],
     explanation:
-      'Whoever opens the link first acts for the customer. It has the address of the running server, or without one the address in the settings.',
+      'Whoever opens the link first acts for the customer. It has the address of the running server, or without ' +
+      'one the address in the settings.',
     operands: [NAMED],
     options: {
       role: { value: '<role>', description: 'administrator or viewer (default: administrator)' },
       'expires-in-seconds': {
         value: '<number>',
         integer: true,
-        description: `How long it can be opened, ${PORTAL_LINK_MIN_SECONDS} to ${PORTAL_LINK_MAX_SECONDS} (default: ${PORTAL_LINK_DEFAULT_SECONDS})`,
+        description:
+          `How long it can be opened, ${PORTAL_LINK_MIN_SECONDS} to ${PORTAL_LINK_MAX_SECONDS} (default: ` +
+          `${PORTAL_LINK_DEFAULT_SECONDS})`,
       },
       'session-seconds': {
         value: '<number>',
         integer: true,
-        description: `How long the session lasts, ${LINK_SESSION_MIN_SECONDS} to ${LINK_SESSION_MAX_SECONDS} (default: ${LINK_SESSION_DEFAULT_SECONDS})`,
+        description:
+          `How long the session lasts, ${LINK_SESSION_MIN_SECONDS} to ${LINK_SESSION_MAX_SECONDS} (default: ` +
+          `${LINK_SESSION_DEFAULT_SECONDS})`,
       },
       'return-url': { value: '<url>', description: 'The page of your product that the portal leads back to' },
     },
@@ -143,7 +151,8 @@ export const customerCommands: CommandGroup = [
     summary: 'Show what a customer used, by day',
     examples: ['sallyport customer usage Acme', 'sallyport customer usage Acme --since 2026-11-01 --until 2026-11-30'],
     explanation:
-      'Days begin and end in UTC. What a running server counted in the last half minute may be missing. Days without usage are left out;\n--json has them, and the limits of the customer.',
+      'Days begin and end in UTC. What a running server counted in the last half minute may be missing. Days ' +
+      'without usage are left out;\n--json has them, and the limits of the customer.',
     operands: [NAMED],
     options: {
       since: { value: '<day>', description: 'The first day (default: 29 days before --until)' },

@@ -107,7 +107,9 @@ export function updateCommand<T extends { readonly id: string }, Body>(
   return {
     name: `${group} update`,
     summary: `Change ${withArticle(titleOf(group))}`,
-    explanation: `--fields takes the body of PATCH /services/api/x/edge/v1/${path}/{id}: fields that are absent keep their value, and null removes one.${more}`,
+    explanation:
+      `--fields takes the body of PATCH /services/api/x/edge/v1/${path}/{id}: fields that are absent keep their ` +
+      `value, and null removes one.${more}`,
     examples: [`sallyport ${group} update ${example.name} --fields '${example.fields}'`],
     operands: [operand],
     options: {
@@ -171,7 +173,10 @@ function idOf<T extends { readonly id: string }, Body>(
   return recordId(configured, composed, invocation.operand(configured.operand.name));
 }
 
-/** The id of the record that is given by its id or one of its names, among those that a list with the filter has. Throws `CommandError` if none has the name, or several have it. */
+/**
+ * The id of the record that is given by its id or one of its names, among those that a list with the filter has. Throws `CommandError` if
+ * none has the name, or several have it.
+ */
 export async function recordId<T extends { readonly id: string }, Body>(
   { group, path, administration, names }: Pick<Configured<T, Body>, 'group' | 'path' | 'administration' | 'names'>,
   composed: Composed,

@@ -22,7 +22,11 @@ export const serveCommands: CommandGroup = [
       'sallyport serve',
       'sallyport serve --data /var/lib/sallyport --host 0.0.0.0 --public-url https://api.example.com',
     ],
-    explanation: `Sets up an empty data folder as sallyport init does. SIGTERM or SIGINT stops the service after the requests in progress,\nwhich have ${DRAIN_MS / 1000} s; a second SIGINT stops it at once. SIGHUP reloads the TLS certificate and its key for new connections.\nWith --json, one line of JSON has the address and the credentials of a first start.`,
+    explanation:
+      'Sets up an empty data folder as sallyport init does. SIGTERM or SIGINT stops the service after the requests ' +
+      `in progress,\nwhich have ${DRAIN_MS / 1000} s; a second SIGINT stops it at once. SIGHUP reloads the TLS ` +
+      'certificate and its key for new connections.\nWith --json, one line of JSON has the address and the ' +
+      'credentials of a first start.',
     settings: SETTING_NAMES,
     json: true,
     run: async (invocation) => {
@@ -77,7 +81,8 @@ async function stoppedBy(cause: Error, { stop }: Pick<Sallyport, 'stop'>): Promi
   const patience = new Promise<void>((resolve) => setTimeout(resolve, WRITER_END_STOP_MS).unref());
   await Promise.race([stop().catch(() => {}), patience]);
   return new CommandError(
-    `a thread of the database ended (${cause.message}), so the service stopped; nothing that was acknowledged is lost; systemd, Docker or npm start starts it again`,
+    `a thread of the database ended (${cause.message}), so the service stopped; nothing that was acknowledged is ` +
+      'lost; systemd, Docker or npm start starts it again',
     { cause },
   );
 }

@@ -70,8 +70,8 @@ export type NewPortalLink = { readonly token: string; readonly expiresAt: number
 
 export type PortalLinks = {
   /**
-   * Makes a link. Throws 404 for an unknown customer, 409 for an inactive one, and 401 `insufficient_permission` for a role with rights that
-   * the caller lacks.
+   * Makes a link. Throws 404 for an unknown customer, 409 for an inactive one, and 401 `insufficient_permission` for a role with rights
+   * that the caller lacks.
    */
   create(
     customer: string,
@@ -81,7 +81,9 @@ export type PortalLinks = {
   ): Promise<NewPortalLink>;
   /** The link, if it can be opened. */
   find(token: string): Promise<PortalLink | null>;
-  /** Begins the session of a link. Null if it was used, has expired, or its customer is inactive. Of several calls at once, one succeeds. */
+  /**
+   * Begins the session of a link. Null if it was used, has expired, or its customer is inactive. Of several calls at once, one succeeds.
+   */
   open(token: string, visitor: Visitor): Promise<NewSession | null>;
 };
 

@@ -26,8 +26,8 @@ const APPLICATION_NAME = 'administration';
 type FirstStart = Pick<Data, 'dataDir' | 'store' | 'clock' | 'ids' | 'random' | 'firstCredentials'>;
 
 /**
- * Creates what is missing and returns the credentials, the same ones until `firstCredentials.forget()`; null once they were shown. Processes
- * that start at the same time create everything once and return the same credentials.
+ * Creates what is missing and returns the credentials, the same ones until `firstCredentials.forget()`; null once they were shown.
+ * Processes that start at the same time create everything once and return the same credentials.
  */
 export async function makeFirstCredentials(data: FirstStart): Promise<FirstCredentials | null> {
   const { firstCredentials, random } = data;

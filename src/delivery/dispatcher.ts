@@ -41,7 +41,7 @@ export type Dispatcher = {
   wake(): void;
   /** The subject is being erased: ends requests that carry events about it. Their batches go out again without these events. */
   recall(subject: string): void;
-  /** Claims nothing more and waits for requests under way, at most 10 s. Those that are not done by then are ended, and due again at once. */
+  /** Claims nothing more and waits at most 10 s for requests under way. It ends those that are not done by then: they are due at once. */
   stop(): Promise<void>;
   /** Whether the loop has looked for work lately; false tells `/readyz` that it is stuck. */
   isAlive(): boolean;

@@ -38,9 +38,9 @@ type Place = RecordsQuery & { readonly after: number };
 export type RecordsBody = { readonly bytes: Uint8Array; readonly headers: Readonly<Record<string, string>> };
 
 /**
- * Reads records after an offset, at most `RECORDS_BYTES` of data. `maySee` is called after a wait and rejects if the caller's rights have ended.
- * Throws `Refusal` for an unknown webhook, for a stopped one in mode `pull`, for records that must be encrypted without a key or with an
- * expired one, and if too many reads of the customer, or of all, are under way or wait.
+ * Reads records after an offset, at most `RECORDS_BYTES` of data. `maySee` is called after a wait and rejects if the caller's rights have
+ * ended. Throws `Refusal` for an unknown webhook, for a stopped one in mode `pull`, for records that must be encrypted without a key or
+ * with an expired one, and if too many reads of the customer, or of all, are under way or wait.
  */
 export type ReadRecordsOf = (
   webhookId: string,

@@ -49,7 +49,9 @@ export type Claim = {
   /** The next look if no record waits: for a heartbeat or the renewal of the session. */
   readonly idleAt: number;
   readonly session: { readonly id: string; readonly at: number };
-  /** The version of the settings that the claim was planned with. If it is no longer the current one, the dispatcher looks again at once. */
+  /**
+   * The version of the settings that the claim was planned with. If it is no longer the current one, the dispatcher looks again at once.
+   */
   readonly settingsVersion: number;
 };
 

@@ -15,8 +15,8 @@ import type { Job } from './scheduler.ts';
 
 /**
  * How many days finished records and attempts are kept; 0 means forever. Records count from the end of their batch. Attempts count from
- * their start, and are deleted with their records at the latest. Pending records are never deleted, except in mode `pull`: those that nobody
- * acknowledges are kept like dead ones, from their publication on.
+ * their start, and are deleted with their records at the latest. Pending records are never deleted, except in mode `pull`: those that
+ * nobody acknowledges are kept like dead ones, from their publication on.
  */
 export type Retention = {
   readonly deliveredDays: number;

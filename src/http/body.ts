@@ -15,9 +15,9 @@ type BodyOptions = { readonly timeoutMs?: number | undefined; readonly customerI
 export type ReadBody = { readonly body: unknown; readonly mediaType: string };
 
 /**
- * `customerId`: whose work it is to read a large body; null for the operator and for callers that are not known yet. A body of at most `most`
- * bytes that does not arrive at once is collected in memory, which the caller closes. Throws 400 (malformed), 408 (too slow), 413 (too large),
- * 415 (media type, charset, or content coding), 429 (too much of the customer waits), and what the memory throws.
+ * `customerId`: whose work it is to read a large body; null for the operator and for callers that are not known yet. A body of at most
+ * `most` bytes that does not arrive at once is collected in memory, which the caller closes. Throws 400 (malformed), 408 (too slow), 413
+ * (too large), 415 (media type, charset, or content coding), 429 (too much of the customer waits), and what the memory throws.
  */
 export async function readBody(
   request: IncomingMessage,
@@ -132,7 +132,8 @@ function readBytes(request: IncomingMessage, maxBytes: number, memory: BodyMemor
     };
     const timer = setTimeout(() => refuse(tooSlow()), timeoutMs);
     request.on('data', take).once('end', finish);
-    // A client that disconnects before the end of its body is not an error of the service. Keep both listeners: an `error` event without one would throw.
+    // A client that disconnects before the end of its body is not an error of the service. Keep both listeners: an `error` event without
+    // one would throw.
     request.once('error', () => refuse(cutShort()));
     request.once('close', () => {
       if (!request.complete) refuse(cutShort());

@@ -7,7 +7,8 @@
  * A statement that both databases can run stands once, in `store/sql/`. Where they spell the same thing differently, it uses one of these
  * forms, and each driver replaces it by its own (`store/sqlite/driver/dialect.ts`, `store/postgres/driver/dialect.ts`):
  *
- * - `numbers(@list) AS x` and `texts(@list) AS x` in a FROM: the elements of a JSON array as `x.value`. The array is a parameter or a column.
+ * - `numbers(@list) AS x` and `texts(@list) AS x` in a FROM: the elements of a JSON array as `x.value`. The array is a parameter or a
+ *   column.
  * - `tuples(@list) AS x`: the same for an array of arrays. `CAST(x.value ->> 0 AS BIGINT)` reads the first element of one.
  * - `least(a, b)` and `greatest(a, b)`: neither may be null. `strpos(text, part)`: the position of the first occurrence, from 1; 0 if none.
  * - `FOR UPDATE` in a subquery: locks its rows until the end of the transaction. SQLite has one writer at a time and no such locks.
@@ -52,9 +53,9 @@ export type Database = {
   /** Makes the next read see all commits so far. Without it, the reads of one turn of the event loop may share a snapshot. */
   readAnew(): void;
   /**
-   * Runs the list as one transaction. Resolves once it is durable, after calling `onWritten`, and so is all that it read. Rejects if nothing
-   * of it was kept, and with `DatabaseUnavailable` (`unknown`) if nobody knows. `isPatient`: no request waits for it, so it waits for as long
-   * as a synchronous standby of PostgreSQL is away.
+   * Runs the list as one transaction. Resolves once it is durable, after calling `onWritten`, and so is all that it read. Rejects if
+   * nothing of it was kept, and with `DatabaseUnavailable` (`unknown`) if nobody knows. `isPatient`: no request waits for it, so it waits
+   * for as long as a synchronous standby of PostgreSQL is away.
    */
   commit(
     statements: readonly Statement[],
@@ -62,8 +63,8 @@ export type Database = {
     isPatient?: boolean,
   ): Promise<readonly StatementResult[]>;
   /**
-   * Resolves once all that could be read before this call is durable: on PostgreSQL, on the synchronous standby too. For answers that promise
-   * what they only read. Rejects with `DatabaseUnavailable`.
+   * Resolves once all that could be read before this call is durable: on PostgreSQL, on the synchronous standby too. For answers that
+   * promise what they only read. Rejects with `DatabaseUnavailable`.
    */
   confirm(): Answer<void>;
   /** The number of commits of this process so far, also of failed ones. */

@@ -71,8 +71,9 @@ export class KeyConflict extends Error {
  * `locked`: another process held the lock for longer than a request may wait. `missing`: the data folder or one of the database's
  * files is no longer at its path. `replaced`: another file is. `denied`: the role lacks a privilege. `incomplete`: a table, a column or a
  * function is missing or has another form. `no_partition`: no partition takes a new row. `unreachable`: the database does not answer.
- * `unknown`: it did not say whether it committed the write. `waiting`: other writes wait for their commit. `overloaded`: too many writes are queued. `stopped`: a database thread ended,
- * and this process can write nothing more. `failed`: the disk reports an error, or the server lacks a resource.
+ * `unknown`: it did not say whether it committed the write. `waiting`: other writes wait for their commit. `overloaded`: too many writes
+ * are queued. `stopped`: a database thread ended, and this process can write nothing more. `failed`: the disk reports an error, or the
+ * server lacks a resource.
  */
 export type UnavailableReason = keyof typeof UNAVAILABLE;
 

@@ -17,8 +17,8 @@ import type { Store } from '../store/store.ts';
 import type { FilterPreview, FilterPreviewInput } from './webhook-schema.ts';
 
 /**
- * Judges the latest events that a webhook of this customer with these `eventTypes` could have got; of all customers with null. A filter that
- * is null lets all pass. Throws 429 while too many previews of the customer are under way.
+ * Judges the latest events that a webhook of this customer with these `eventTypes` could have got; of all customers with null. A filter
+ * that is null lets all pass. Throws 429 while too many previews of the customer are under way.
  */
 export async function previewFilter(
   store: Pick<Store, 'eventTypes' | 'events'>,

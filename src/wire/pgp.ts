@@ -113,8 +113,8 @@ async function parsePublicKey(armored: string): Promise<Parsed> {
 }
 
 /**
- * Removes the self-signatures that do not verify. The library ignores them, but would verify them again about ten times for each message, while
- * it remembers those that are valid.
+ * Removes the self-signatures that do not verify. The library ignores them, but would verify them again about ten times for each message,
+ * while it remembers those that are valid.
  */
 async function dropInvalidSignatures(key: Key): Promise<void> {
   const { enums } = await import('openpgp');
@@ -207,8 +207,8 @@ async function judgeKey(key: Key, now: number): Promise<Judged> {
 }
 
 /**
- * Until when the key can encrypt without a gap, in epoch milliseconds; infinite for ever. When the subkey that encrypts expires, an older one
- * may still be usable.
+ * Until when the key can encrypt without a gap, in epoch milliseconds; infinite for ever. When the subkey that encrypts expires, an older
+ * one may still be usable.
  */
 async function usableUntil(key: Key, now: number): Promise<number> {
   let until = now;

@@ -1,7 +1,7 @@
 /**
- * How every verb of the store is confined to one customer. A new verb has no line here, so this file does not compile until somebody decides
- * on one; and what a line says is tried: with ids of somebody else and ids that nothing has, a verb reads the same rows with the same
- * statements, so nothing above the store can tell them apart, also not by the time that it takes.
+ * How every verb of the store is confined to one customer. A new verb has no line here, so this file does not compile until somebody
+ * decides on one; and what a line says is tried: with ids of somebody else and ids that nothing has, a verb reads the same rows with the
+ * same statements, so nothing above the store can tell them apart, also not by the time that it takes.
  */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';

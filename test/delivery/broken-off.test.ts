@@ -3,7 +3,7 @@ import { it } from 'node:test';
 import { isDrained, offsets, openDispatching, takeRecords, until } from '../support/dispatching.ts';
 import { execute } from '../support/store.ts';
 
-it('a record that cannot be read fails the attempt without counting against the endpoint, is retried later, and delays no other webhook', async (t) => {
+it('a record that cannot be read fails the attempt, does not count, is retried later, and delays no other webhook', async (t) => {
   const d = await openDispatching(t);
   const { at, webhook, number } = await d.connect({ webhook: { maxBatchRecords: 1 } });
   await execute(d, `UPDATE webhook_progress SET state = 'running'`);

@@ -29,7 +29,7 @@ async function isIdle({ rows, clock }: Dispatching): Promise<boolean> {
   return (await rows(sql)).length === 0;
 }
 
-it('maxRecordsPerSecond holds within 5 % over 10 s for each of several webhooks at one endpoint, one without a limit beside them', async (t) => {
+it('maxRecordsPerSecond holds within 5 % over 10 s for each of several webhooks at one endpoint, beside one without a limit', async (t) => {
   const d = await openDispatching(t, { now: Date.now() });
   const rates = [50, 400, 2000];
   const first = await d.connect({ webhook: { maxRecordsPerSecond: rates[0], maxBatchRecords: 1 } });

@@ -125,7 +125,8 @@ function describe(rows: readonly Row[]): Omit<BenchResult, 'seconds'> {
   return {
     ...{ bench: 'isolation', title: 'Calls beside deliveries' },
     method:
-      `Guarded GETs of an employee over ${CONNECTIONS} existing connections: alone, during deliveries of one record per POST, and during encrypted deliveries of 1 MiB (RSA-2048), both with ` +
+      `Guarded GETs of an employee over ${CONNECTIONS} existing connections: alone, during deliveries of one ` +
+      'record per POST, and during encrypted deliveries of 1 MiB (RSA-2048), both with ' +
       'as many requests in flight as allowed, to a receiver on the same machine. `posts` counts the deliveries during the measurement.',
     figures: [
       { name: 'p99', unit: 'ms' },

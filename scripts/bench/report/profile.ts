@@ -29,7 +29,9 @@ export type Profiled = {
   readonly rules: readonly Rule[];
 };
 
-/** A sample stands for all the time since the one before: a thread that waits for a core or for the disk within a function is busy with it. */
+/**
+ * A sample stands for all the time since the one before: a thread that waits for a core or for the disk within a function is busy with it.
+ */
 export function threadProfile({ thread, profile, span, root, rules }: Profiled): ThreadProfile {
   const stackOf = stacks(profile, root);
   const purposes = new Map<string, number>();

@@ -9,7 +9,9 @@ export const migrateCommands: CommandGroup = [
     summary: 'Bring the schema of a PostgreSQL database up to this version',
     examples: ['sallyport migrate --database-url postgres://sallyport@db.example/sallyport'],
     explanation:
-      'Run it once after installing a new version, before starting instances of it. Instances of the version before may run meanwhile and\nkeep running. Of several at the same time, one migrates. In an empty database it creates the schema. An SQLite database is\nmigrated by sallyport serve.',
+      'Run it once after installing a new version, before starting instances of it. Instances of the version ' +
+      'before may run meanwhile and\nkeep running. Of several at the same time, one migrates. In an empty ' +
+      'database it creates the schema. An SQLite database is\nmigrated by sallyport serve.',
     settings: ['databaseUrl'],
     json: true,
     run: async ({ config: readConfig, terminal, json }) => {

@@ -93,7 +93,8 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       operationId: 'listDeliveries',
       summary: 'List deliveries, the newest event first',
       description:
-        'A page looks at a bounded number of records. Where hardly any fits several filters at once it may hold fewer items than asked for, or none, and still have a `nextCursor`: go on until that is null.',
+        'A page looks at a bounded number of records. Where hardly any fits several filters at once it may hold ' +
+        'fewer items than asked for, or none, and still have a `nextCursor`: go on until that is null.',
       query: {
         ...PAGE_QUERY,
         customerId: { schema: z.string(), description: 'Of the webhooks of this customer.' },

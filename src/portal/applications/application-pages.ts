@@ -38,7 +38,8 @@ export function applicationPages(dependencies: PageDependencies): PageRoute[] {
     ...applicationActions(dependencies),
     ...removalPages(pages, entityOf(dependencies), {
       text: () =>
-        'Its credentials and tokens stop working immediately. This cannot be undone. The audit log keeps its entries. To keep the application for later, deactivate it instead.',
+        'Its credentials and tokens stop working immediately. This cannot be undone. The audit log keeps its ' +
+        'entries. To keep the application for later, deactivate it instead.',
     }),
   ];
 }

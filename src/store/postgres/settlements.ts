@@ -1,7 +1,7 @@
 /**
  * Claims and settlements on PostgreSQL: one transaction for those that come together. Its first statement locks the webhooks in the
- * order of their numbers, as publishers do, so that instances cannot deadlock, and keeps only those that this instance still holds. If a row
- * of one claim or settlement has changed, each of them is written alone.
+ * order of their numbers, as publishers do, so that instances cannot deadlock, and keeps only those that this instance still holds. If a
+ * row of one claim or settlement has changed, each of them is written alone.
  */
 import type { AttemptRecord, Batch, BatchFate, Claim, SettledBatch, Settlement } from '../../domain/batch.ts';
 import { rowKeyOf } from '../../kernel/ids.ts';
@@ -185,19 +185,23 @@ const STEPS = rowsOf<Step>('step', {
 });
 const ifHealth = (column: string, written = `step.${column}`): string =>
   `${column} = CASE WHEN step.health_state IS NULL THEN p.${column} ELSE ${written} END`;
+const AS_JUDGED = ['state_reason', 'state_detail', 'sent_at', 'failure_streak', 'probe_at', 'dead_streak'] as const;
+const FAILING_SINCE =
+  'CASE WHEN step.failing_since_at IS NOT NULL THEN coalesce(p.failing_since_at, step.failing_since_at) END';
 // Last, because the next look depends on the pending batches, and on events that were published meanwhile.
 const ADVANCE = `
   UPDATE webhook_progress AS p
   SET pending_records = p.pending_records - step.settled_records + coalesce(step.cursor_after - step.cursor_before, 0),
-    ${['state_reason', 'state_detail', 'sent_at', 'failure_streak', 'probe_at', 'dead_streak'].map((column) => ifHealth(column)).join(', ')},
-    ${ifHealth('failing_since_at', 'CASE WHEN step.failing_since_at IS NOT NULL THEN coalesce(p.failing_since_at, step.failing_since_at) END')},
+    ${AS_JUDGED.map((column) => ifHealth(column)).join(', ')},
+    ${ifHealth('failing_since_at', FAILING_SINCE)},
     cursor_offset = coalesce(step.cursor_after, p.cursor_offset),
     session_id = coalesce(step.session_id, p.session_id), session_at = coalesce(step.session_at, p.session_at),
     wake_at = CASE
       WHEN step.settings_version <> p.settings_version THEN step.claimed_at
       WHEN step.cursor_before IS NOT NULL THEN nullif(greatest(step.not_before,
         CASE WHEN step.cursor_after < p.next_offset THEN step.claimed_at
-          ELSE least(step.idle_at, (SELECT min(next_attempt_at) FROM batch WHERE batch.webhook_number = p.webhook_number AND batch.state = 'pending'))
+          ELSE least(step.idle_at, (SELECT min(next_attempt_at) FROM batch WHERE batch.webhook_number = p.webhook_number
+            AND batch.state = 'pending'))
         END), ${NEVER})
       WHEN step.wake_at IS NOT NULL AND ${IS_RUNNABLE} THEN ${wokenBy('step.wake_at', 'p.wake_at')}
       ELSE p.wake_at END

@@ -1,4 +1,7 @@
-/** Connections to the SQLite file: their pragmas, their statements, whether their files are still in place, and the meaning of SQLite's errors. */
+/**
+ * Connections to the SQLite file: their pragmas, their statements, whether their files are still in place, and the meaning of SQLite's
+ * errors.
+ */
 
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
@@ -99,9 +102,10 @@ export function openToWrite(
  * Compiles each statement once: there are as many as constants in the modules of tables. Values are bound by position, which costs two
  * thirds of binding by name (benchmark "Issuing tokens").
  *
- * The forms that both databases share become SQLite's own, and a `@name` becomes `+?`. The sign changes no value, but hides the parameter from SQLite's planner. Built with STAT4, the planner looks
- * at the values that are bound to a LIMIT, a range or a join, and compiles the statement again for every run: the gate's look-up took
- * 12 µs instead of 0.8, and a third of all statements 3 to 12 times as long. better-sqlite3 does not offer SQLite's switch for this (QPSG).
+ * The forms that both databases share become SQLite's own, and a `@name` becomes `+?`. The sign changes no value, but hides the parameter
+ * from SQLite's planner. Built with STAT4, the planner looks at the values that are bound to a LIMIT, a range or a join, and compiles the
+ * statement again for every run: the gate's look-up took 12 µs instead of 0.8, and a third of all statements 3 to 12 times as long.
+ * better-sqlite3 does not offer SQLite's switch for this (QPSG).
  */
 export function createStatements(connection: Connection): (sql: string) => PreparedStatement {
   const prepared = new Map<string, PreparedStatement>();
