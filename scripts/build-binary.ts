@@ -33,8 +33,8 @@ const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2';
 
 /**
  * The binary is for small machines. By default V8 sizes its heap by the memory of the machine: with 100,000 events of 1 KiB queued and
- * delivered in batches of 100, the process grew to 400 MB. With these bounds of the young and old generation it grew to 230 MB, and a record
- * took 26 µs of the processors instead of 19. The memory-saver mode saves another 20 MB. boot.ts has another bound for threads.
+ * delivered in batches of 100, the process grew to 400 MB. With these bounds of the young and old generation it grew to 230 MB, and a
+ * record took 26 µs of the processors instead of 19. The memory-saver mode saves another 20 MB. boot.ts has another bound for threads.
  */
 const MEMORY_FLAGS = ['--memory-saver-mode', '--max-semi-space-size=4', '--heap-growing-percent=50'];
 

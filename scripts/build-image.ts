@@ -1,6 +1,6 @@
 /**
- * `npm run build:image [-- <tag>]` builds the image of docs/examples/Dockerfile with docker or podman, `sallyport:<version>` by default, and
- * tries it: a container must become ready, pass its health check, stop with status 0, and keep its data over a restart.
+ * `npm run build:image [-- <tag>]` builds the image of docs/examples/Dockerfile with docker or podman, `sallyport:<version>` by default,
+ * and tries it: a container must become ready, pass its health check, stop with status 0, and keep its data over a restart.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { join, resolve } from 'node:path';

@@ -89,7 +89,8 @@ async function play(): Promise<number> {
   }
   const lost = missing();
   tell(
-    `${acknowledged.size} events acknowledged, ${receiver.arrived.size} records arrived at two webhooks, ${receiver.repeats()} repeats, lost: ${lost}`,
+    `${acknowledged.size} events acknowledged, ${receiver.arrived.size} records arrived at two webhooks, ` +
+      `${receiver.repeats()} repeats, lost: ${lost}`,
   );
   return lost;
 }

@@ -1,6 +1,6 @@
 /**
- * Installs the packages of package-lock.json that node_modules lacks. Plain JavaScript for Node >= 18, because the machine's Node may be too
- * old for the rest of the project, which brings its own Node as a package. Nothing here writes to stdout.
+ * Installs the packages of package-lock.json that node_modules lacks. Plain JavaScript for Node >= 18, because the machine's Node may be
+ * too old for the rest of the project, which brings its own Node as a package. Nothing here writes to stdout.
  */
 
 import { spawnSync } from 'node:child_process';

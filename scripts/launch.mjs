@@ -7,12 +7,15 @@ import { projectNode } from './install.mjs';
 /** Node 22 still calls type stripping an experiment, on stderr, at every start. */
 const NODE_FLAGS = ['--disable-warning=ExperimentalWarning'];
 
-/** At most `max` restarts within `withinMs`, each after a pause, and none of a program that ran for less than `runningMs`: it could not start. */
+/**
+ * At most `max` restarts within `withinMs`, each after a pause, and none of a program that ran for less than `runningMs`: it could not
+ * start.
+ */
 export const RESTARTS = { max: 5, withinMs: 600_000, pauseMs: 1000, runningMs: 5000 };
 
 /**
- * `args` are options of Node, a file and its arguments. Passes stdio, working directory and signals on, and ends as the child ends: same exit code, or same signal. With `restarts`, a child
- * that exits with code 1 is started again within these limits.
+ * `args` are options of Node, a file and its arguments. Passes stdio, working directory and signals on, and ends as the child ends: same
+ * exit code, or same signal. With `restarts`, a child that exits with code 1 is started again within these limits.
  */
 export function launch(args, { restarts = null } = {}) {
   const restartedAt = [];

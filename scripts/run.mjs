@@ -1,6 +1,7 @@
 /**
- * `node scripts/run.mjs [--development] [--restart] [options of Node] [<file> <arguments…>]` installs missing packages, with `--development`
- * also those for tests, checks and builds, then runs the file with the project's Node. With `--restart` it runs it again after a failure.
+ * `node scripts/run.mjs [--development] [--restart] [options of Node] [<file> <arguments…>]` installs missing packages, with
+ * `--development` also those for tests, checks and builds, then runs the file with the project's Node. With `--restart` it runs it again
+ * after a failure.
  *
  * The scripts of package.json call it, so that they run on a fresh checkout and beside an older Node. With Node 22.19 or newer and after
  * `npm install`, `node src/main.ts serve` and `node --test` do without it.

@@ -1,9 +1,9 @@
 /** Holds the layout that docs/architecture.md draws: which room may import which, and how large rooms and files may be. */
-import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import assert from 'node:assert/strict';
 
 const src = fileURLToPath(new URL('../src/', import.meta.url));
 
@@ -65,11 +65,12 @@ const HIDING: readonly string[] = ['store/port/database.ts: Parameters'];
 const UTILITY_TYPES =
   'Awaited Exclude Extract InstanceType Iterable NonNullable Omit Parameters Partial Pick Readonly Record Required ReturnType';
 /** The layers of src/portal, from the bottom. The entities are in between: they import the first three, and each other without a circle. */
-const PORTAL_LAYERS = ['parts', 'frame', 'record', null, 'customer-frame'] as const;
+const PORTAL_LAYERS: readonly (string | null)[] = ['parts', 'frame', 'record', null, 'customer-frame'];
 
 const ROOT_FILES_MAX = 6;
 const FOLDER_FILES_MAX = 30;
 const LINES_MAX = 400;
+const COLUMNS_MAX = 140;
 
 type Import = { readonly from: string; readonly to: string; readonly typeOnly: boolean };
 
@@ -124,7 +125,7 @@ describe('the layout of src/', () => {
   it('lets each layer of src/portal import only those below it: parts, frame, record, the entities, the frame of customers', () => {
     const layerOf = (file: string): number => {
       const [, folder = ''] = file.split('/');
-      const at = (PORTAL_LAYERS as readonly (string | null)[]).indexOf(folder);
+      const at = PORTAL_LAYERS.indexOf(folder);
       return at === -1 ? PORTAL_LAYERS.indexOf(null) : at;
     };
     const below = imports.filter(({ from, to }) => /^portal\/.+\//.test(from) && /^portal\//.test(to));
@@ -201,6 +202,26 @@ function exportedNames(): { readonly file: string; readonly name: string }[] {
     [...source.matchAll(declaration)].map(([, name = '']) => ({ file, name })),
   );
 }
+
+/** All code, by its path in the repository. */
+const code = new Map(
+  ['src', 'test', 'scripts'].flatMap((folder) =>
+    readdirSync(join(src, '..', folder), { recursive: true, encoding: 'utf8' })
+      .filter((file) => /\.(ts|mjs|js)$/.test(file))
+      .map((file) => join(folder, file))
+      .map((file): [string, string] => [file, readFileSync(join(src, '..', file), 'utf8')]),
+  ),
+);
+
+describe('the lines of src/, test/ and scripts/', () => {
+  it('have at most 140 columns, also within templates', () => {
+    assert.ok(code.size > 1000);
+    const long = [...code].flatMap(([file, source]) =>
+      source.split('\n').flatMap((line, at) => (line.length > COLUMNS_MAX ? [`${file}:${at + 1}`] : [])),
+    );
+    assert.deepEqual(long, []);
+  });
+});
 
 function shown({ from, to, typeOnly }: Import): string {
   return `${from} imports ${to}${typeOnly ? ' (types)' : ''}`;

@@ -81,7 +81,8 @@ function report(costs: ReadonlyMap<string, readonly Cost[]>): void {
       instances === null ? '' : `  PostgreSQL ${median(all.map(({ postgres }) => postgres)).toFixed(0)} µs`;
     const rate = median(all.map(({ perSecond }) => perSecond)).toFixed(0);
     process.stdout.write(
-      `${name.padEnd(36)} ${median(totals).toFixed(0).padStart(5)} (${Math.min(...totals).toFixed(0)})  ${rate.padStart(6)}/s${server}  ${split.join(', ')}\n`,
+      `${name.padEnd(36)} ${median(totals).toFixed(0).padStart(5)} (${Math.min(...totals).toFixed(0)})  ` +
+        `${rate.padStart(6)}/s${server}  ${split.join(', ')}\n`,
     );
   }
 }

@@ -168,9 +168,10 @@ function report(): void {
     const cells = [
       name.padEnd(30),
       `${(median(rates) * batch).toFixed(0).padStart(7)} records/s`,
-      `${median(rates).toFixed(0).padStart(6)} ${mode === undefined ? 'POSTs' : 'deliveries'}/s (${Math.min(...rates).toFixed(0)} to ${Math.max(...rates).toFixed(0)})`.padEnd(
-        36,
-      ),
+      (
+        `${median(rates).toFixed(0).padStart(6)} ${mode === undefined ? 'POSTs' : 'deliveries'}/s ` +
+        `(${Math.min(...rates).toFixed(0)} to ${Math.max(...rates).toFixed(0)})`
+      ).padEnd(36),
       `${median(measured.map(({ cpuMicros }) => cpuMicros))
         .toFixed(0)
         .padStart(5)} µs CPU a POST`,

@@ -1,7 +1,7 @@
 /**
- * Loads better-sqlite3's addon in the single binary, where it is an asset. The system loads code only from files, so the addon is written to
- * an unnamed file, which disappears with the process. All threads load that one file: with several files the process would contain SQLite
- * several times, and each copy would lose the POSIX locks of the others.
+ * Loads better-sqlite3's addon in the single binary, where it is an asset. The system loads code only from files, so the addon is written
+ * to an unnamed file, which disappears with the process. All threads load that one file: with several files the process would contain
+ * SQLite several times, and each copy would lose the POSIX locks of the others.
  */
 import { closeSync, constants, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { constants as systemConstants, tmpdir } from 'node:os';

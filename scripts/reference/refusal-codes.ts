@@ -33,7 +33,8 @@ const MEANINGS: Readonly<Record<RefusalCode, string>> = {
   content_too_large: 'The body is too large.',
   unsupported_media_type: 'The media type, charset or content coding is not supported.',
   too_many_requests:
-    'Too many failed authentications from this address, or more events a second than the limit of a customer; `Retry-After` says how long to wait.',
+    'Too many failed authentications from this address, or more events a second than the limit of a customer; ' +
+    '`Retry-After` says how long to wait.',
   headers_too_large: 'The headers are too large.',
   server_error: 'An internal error. The log has it under the `errorId`.',
   not_implemented: 'The `Transfer-Encoding` is not `chunked`.',

@@ -1,4 +1,7 @@
-/** Finds the runtimes that tests run on, and other programs that npm brings. Installs the packages of scripts/runtimes when they are first needed. */
+/**
+ * Finds the runtimes that tests run on, and other programs that npm brings. Installs the packages of scripts/runtimes when they are first
+ * needed.
+ */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

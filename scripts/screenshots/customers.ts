@@ -112,7 +112,8 @@ async function startShop(t: TestContext, { certificate, privateKey }: Identity):
   t.after(() => void server.close().closeAllConnections());
   const show = (portalOrigin: string, link: string): void => {
     shown = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Corner Shop</title>
-<style>body{margin:0;font:16px system-ui,sans-serif;background:#f4f1ea}header{background:#0a6e4f;color:#fff;padding:14px 28px;font-weight:600}
+<style>body{margin:0;font:16px system-ui,sans-serif;background:#f4f1ea}header{background:#0a6e4f;color:#fff;padding:14px \
+28px;font-weight:600}
 main{margin:20px 28px}#portal{background:#fff;border-radius:8px;overflow:hidden}</style>
 <header>Corner Shop — Settings</header><main><div id="portal"></div></main><script src="${portalOrigin}/embed/v1.js"></script>
 <script>Sallyport.embed(document.getElementById('portal'), ${JSON.stringify(link)}, {});</script></html>`;

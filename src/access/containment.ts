@@ -27,8 +27,8 @@ export type UserRights = Pick<User, 'customerId' | 'role' | 'permissions' | 'con
 const ROLES: readonly Role[] = ['service', 'viewer', 'operator', 'administrator'];
 
 /**
- * True for an administrator in the operator's portal, and for a token with every scope and permission of the administration. Such a caller could
- * give itself all other rights, so it may grant rights that nobody holds yet, such as the scopes of a new product.
+ * True for an administrator in the operator's portal, and for a token with every scope and permission of the administration. Such a caller
+ * could give itself all other rights, so it may grant rights that nobody holds yet, such as the scopes of a new product.
  */
 function holdsEverything({ through, customerId, role, scopes, permissions }: Held): boolean {
   if (customerId !== null) return false;

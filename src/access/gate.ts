@@ -63,7 +63,9 @@ export function createGate({ store, clock, catalogue, refreshCatalogue }: Depend
   };
 }
 
-/** Runs `work` before the first call with a version, which all calls with this version wait for. After a failure the next call tries again. */
+/**
+ * Runs `work` before the first call with a version, which all calls with this version wait for. After a failure the next call tries again.
+ */
 function oncePerVersion(work: () => Promise<void>): (version: number) => Promise<void> | undefined {
   let done = Number.NEGATIVE_INFINITY;
   let underWay: { readonly version: number; readonly work: Promise<void> } | null = null;

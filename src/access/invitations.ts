@@ -27,7 +27,8 @@ export type Invitations = {
   /** The invited user, or null if the token is wrong, used, expired or replaced, or the user is inactive. */
   find(token: string): Promise<User | null>;
   /**
-   * Sets the password, consumes the invitation, and ends the user's sessions. Returns the user with the new password. Of several concurrent calls one succeeds. Throws 404 if `find` returns null, 400 naming
+   * Sets the password, consumes the invitation, and ends the user's sessions. Returns the user with the new password. Of several concurrent
+   * calls one succeeds. Throws 404 if `find` returns null, 400 naming
    * `password` or `passwordAgain`, and 503 if too many passwords are waiting. 400 and 503 leave the invitation valid.
    */
   accept(token: string, chosen: ChosenPassword): Promise<User>;

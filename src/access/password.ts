@@ -4,12 +4,8 @@
  */
 import { type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 import { createFairQueue, type Owner } from '../kernel/fair-queue.ts';
-import type { Random } from '../kernel/ids.ts';
-import {
-  CHOSEN_PASSWORD_MAX_LENGTH,
-  CHOSEN_PASSWORD_MIN_LENGTH,
-  PASSWORD_MAX_LENGTH,
-} from '../kernel/limits/limits.ts';
+import { type Random } from '../kernel/ids.ts';
+import { CHOSEN_PASSWORD_MAX_LENGTH, CHOSEN_PASSWORD_MIN_LENGTH, PASSWORD_MAX_LENGTH } from '../kernel/limits/limits.ts';
 import { PASSWORD_LOG2_N, PASSWORDS_WAITING_MAX, PASSWORDS_WAITING_PER_OWNER } from '../kernel/limits/portal.ts';
 
 type ScryptParameters = { readonly log2N: number; readonly r: number; readonly p: number };
@@ -139,8 +135,11 @@ function isGuessedFirst(folded: string, userName: string): boolean {
 }
 
 /** The most common words in lists of leaked passwords, and the name of this service. */
-const WORDS =
-  /pass(?:word|wort)?|letmein|welcome|admin(?:istrator)?|sallyport|change(?:me|it)|iloveyou|qwerty|football|monkey|dragon|secret|default|login|master|123456789|123456|12345|1234|123/g;
+const WORDS = new RegExp(
+  'pass(?:word|wort)?|letmein|welcome|admin(?:istrator)?|sallyport|change(?:me|it)|iloveyou|qwerty|football|monkey|dragon|secret|default|' +
+    'login|master|123456789|123456|12345|1234|123',
+  'g',
+);
 /** `abcdefabcdef`. */
 const REPEATED = /^(.{1,6})\1+$/s;
 /** Runs along the alphabet and the keyboard, repeated. */

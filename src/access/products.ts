@@ -28,7 +28,9 @@ import { requireRightsOfOffer, requireRightsOfRules } from './containment.ts';
 const PLAIN = "[A-Za-z0-9_~!$&'()*+,:=@-]|%(?:20|22|3[CE]|5[BDE]|60|7[BCD]|[89A-F][0-9A-F])";
 /** Not `.` and not `..`. */
 const LITERAL = `(?:\\.{3,}|\\.{0,2}(?:${PLAIN}))(?:\\.|${PLAIN})*`;
-/** The rules of `parsePattern` as far as a pattern can express them. Repeated names are refused in addition, and escapes that are not UTF-8. */
+/**
+ * The rules of `parsePattern` as far as a pattern can express them. Repeated names are refused in addition, and escapes that are not UTF-8.
+ */
 const RULE_PATH = `^(?:/(?:${LITERAL}|\\{[A-Za-z][A-Za-z0-9_]*\\}))*/(?:${LITERAL}|\\{[A-Za-z][A-Za-z0-9_]*\\*?\\})$`;
 
 const scope = z
@@ -114,8 +116,8 @@ export type Products = Administration<ApiProduct, ProductBody, ProductInput> & {
   /** Reads and compiles the catalogue again. */
   refresh(): Promise<void>;
   /**
-   * The same if another process has changed it, such as a command beside a running server. A server on SQLite calls it every second; on PostgreSQL the gate
-   * also calls it after any change of access, so a changed product counts from the next call on.
+   * The same if another process has changed it, such as a command beside a running server. A server on SQLite calls it every second; on
+   * PostgreSQL the gate also calls it after any change of access, so a changed product counts from the next call on.
    */
   refreshIfChanged(): Promise<void>;
 };

@@ -52,7 +52,9 @@ export const applicationCommands: CommandGroup = [
       'validity-seconds': {
         value: '<number>',
         integer: true,
-        description: `Lifetime of its tokens, ${TOKEN_VALIDITY_MIN_SECONDS} to ${TOKEN_VALIDITY_MAX_SECONDS} (default: ${TOKEN_VALIDITY_DEFAULT_SECONDS})`,
+        description:
+          `Lifetime of its tokens, ${TOKEN_VALIDITY_MIN_SECONDS} to ${TOKEN_VALIDITY_MAX_SECONDS} (default: ` +
+          `${TOKEN_VALIDITY_DEFAULT_SECONDS})`,
       },
     },
     run: async (composed, invocation) => {

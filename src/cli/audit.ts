@@ -12,7 +12,9 @@ export const auditCommands: CommandGroup = [
     summary: 'Check that no entry of the audit log was changed or removed',
     examples: ['sallyport audit verify'],
     explanation:
-      'Reads the whole chain of entries and prints its head. A chain without its last entries is still intact: only an earlier head\nshows that they are missing. The service logs its head ("audit log head") once an hour and when it stops.',
+      'Reads the whole chain of entries and prints its head. A chain without its last entries is still intact: ' +
+      'only an earlier head\nshows that they are missing. The service logs its head ("audit log head") once an ' +
+      'hour and when it stops.',
     options: {
       head: {
         value: '<entries:hash>',

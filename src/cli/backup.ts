@@ -14,7 +14,7 @@ import { createVault } from '../kernel/vault.ts';
 import { settingStore } from '../store/shared/settings.ts';
 import { RESTORE_ADVICE, tellsDamage } from '../store/sqlite/damage.ts';
 import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
-import type { CommandGroup } from './command.ts';
+import { type CommandGroup } from './command.ts';
 import { CommandError } from './errors.ts';
 import { configBesideServer, DATA_SETTINGS, requireFolder } from './open.ts';
 import { printRecord } from './output.ts';
@@ -25,7 +25,8 @@ export const backupCommands: CommandGroup = [
     summary: 'Check a backup without restoring it',
     examples: ['sallyport backup verify sallyport-backup.db'],
     explanation:
-      'Reads the whole file: checksums and database. If its master key is in the data folder or in the backup, also checks that\nthe backup was written with that key. Changes nothing.',
+      'Reads the whole file: checksums and database. If its master key is in the data folder or in the backup, ' +
+      'also checks that\nthe backup was written with that key. Changes nothing.',
     operands: [{ name: 'file', description: 'The backup' }],
     settings: DATA_SETTINGS,
     json: true,

@@ -1,25 +1,15 @@
 /** `sallyport customer …`: customers, and links that open their portals. */
-
 import { CUSTOMER_LIST, type CustomerBody, customerReader, viewCustomer } from '../customers/customers.ts';
 import { PORTAL_LINKS_PATH, portalLinkInput } from '../customers/portal-links.ts';
 import { type CustomerUsageView, readUsagePeriod } from '../customers/usage.ts';
 import { COMMAND_LINE } from '../domain/acting.ts';
-import type { Customer } from '../domain/customer.ts';
-import {
-  ENDPOINTS_LIMIT_DEFAULT,
-  LINK_SESSION_DEFAULT_SECONDS,
-  LINK_SESSION_MAX_SECONDS,
-  LINK_SESSION_MIN_SECONDS,
-  PORTAL_LINK_DEFAULT_SECONDS,
-  PORTAL_LINK_MAX_SECONDS,
-  PORTAL_LINK_MIN_SECONDS,
-  WEBHOOKS_LIMIT_DEFAULT,
-} from '../kernel/limits/customers.ts';
+import { type Customer } from '../domain/customer.ts';
+import { ENDPOINTS_LIMIT_DEFAULT, LINK_SESSION_DEFAULT_SECONDS, LINK_SESSION_MAX_SECONDS, LINK_SESSION_MIN_SECONDS, PORTAL_LINK_DEFAULT_SECONDS, PORTAL_LINK_MAX_SECONDS, PORTAL_LINK_MIN_SECONDS, WEBHOOKS_LIMIT_DEFAULT } from '../kernel/limits/customers.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
-import type { Composed } from '../services/compose.ts';
+import { type Composed } from '../services/compose.ts';
 import { USAGE_COUNTS } from '../store/port/usage.ts';
-import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
+import { type CommandGroup, type Invocation, type Operand, type Option } from './command.ts';
 import { ADDRESS_SETTINGS, configBesideServer, DATA_SETTINGS, recordCommand, serverAddress, withData } from './open.ts';
 import { printRecord, tableText } from './output.ts';
 import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
@@ -107,12 +97,16 @@ export const customerCommands: CommandGroup = [
       'expires-in-seconds': {
         value: '<number>',
         integer: true,
-        description: `How long it can be opened, ${PORTAL_LINK_MIN_SECONDS} to ${PORTAL_LINK_MAX_SECONDS} (default: ${PORTAL_LINK_DEFAULT_SECONDS})`,
+        description:
+          `How long it can be opened, ${PORTAL_LINK_MIN_SECONDS} to ${PORTAL_LINK_MAX_SECONDS} (default: ` +
+          `${PORTAL_LINK_DEFAULT_SECONDS})`,
       },
       'session-seconds': {
         value: '<number>',
         integer: true,
-        description: `How long the session lasts, ${LINK_SESSION_MIN_SECONDS} to ${LINK_SESSION_MAX_SECONDS} (default: ${LINK_SESSION_DEFAULT_SECONDS})`,
+        description:
+          `How long the session lasts, ${LINK_SESSION_MIN_SECONDS} to ${LINK_SESSION_MAX_SECONDS} (default: ` +
+          `${LINK_SESSION_DEFAULT_SECONDS})`,
       },
       'return-url': { value: '<url>', description: 'The page of your product that the portal leads back to' },
     },
@@ -143,7 +137,8 @@ export const customerCommands: CommandGroup = [
     summary: 'Show what a customer used, by day',
     examples: ['sallyport customer usage Acme', 'sallyport customer usage Acme --since 2026-11-01 --until 2026-11-30'],
     explanation:
-      'Days begin and end in UTC. What a running server counted in the last half minute may be missing. Days without usage are left out;\n--json has them, and the limits of the customer.',
+      'Days begin and end in UTC. What a running server counted in the last half minute may be missing. Days ' +
+      'without usage are left out;\n--json has them, and the limits of the customer.',
     operands: [NAMED],
     options: {
       since: { value: '<day>', description: 'The first day (default: 29 days before --until)' },

@@ -10,7 +10,9 @@ export const doctorCommands: CommandGroup = [
     summary: 'Check the data folder or the database, and the settings',
     examples: ['sallyport doctor', 'sallyport doctor --quiet'],
     explanation:
-      'Fails (exit status 1) if there is a problem, but not for a warning. Reads the whole SQLite file; on PostgreSQL it reads\ntables for at most a minute, and checks privileges, locks, the server, its replication and what keeps it from removing old rows.',
+      'Fails (exit status 1) if there is a problem, but not for a warning. Reads the whole SQLite file; on ' +
+      'PostgreSQL it reads\ntables for at most a minute, and checks privileges, locks, the server, its ' +
+      'replication and what keeps it from removing old rows.',
     options: {
       quiet: { description: 'Print only warnings and problems, so that cron sends mail only then' },
     },

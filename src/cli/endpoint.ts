@@ -51,7 +51,9 @@ export const endpointCommands: CommandGroup = [
     summary: 'Create an endpoint and print its secret',
     examples: ['sallyport endpoint create --name Acme --url https://hooks.acme.example/orders --token-challenge'],
     explanation:
-      'Recommended: --token-challenge sends a challenge now, and enables the endpoint after a correct answer.\n--fields takes other fields of POST /services/api/x/edge/v1/endpoints, such as oauth or clientCertificate.',
+      'Recommended: --token-challenge sends a challenge now, and enables the endpoint after a correct ' +
+      'answer.\n--fields takes other fields of POST /services/api/x/edge/v1/endpoints, such as oauth or ' +
+      'clientCertificate.',
     options: {
       ...CUSTOMER_OPTION,
       name: { value: '<name>', required: true, description: 'A name for people' },
@@ -135,7 +137,9 @@ export const endpointCommands: CommandGroup = [
       'overlap-seconds': {
         value: '<seconds>',
         integer: true,
-        description: `How long Standard Webhooks then also sends the signature of the old secret, at most ${SECRET_OVERLAP_MAX_SECONDS} (default: 0)`,
+        description:
+          'How long Standard Webhooks then also sends the signature of the old secret, at most ' +
+          `${SECRET_OVERLAP_MAX_SECONDS} (default: 0)`,
       },
     },
     run: async (composed, invocation) => {
@@ -190,6 +194,7 @@ async function noteUnverified({ terminal }: Invocation, endpoint: Endpoint): Pro
   if (!tokenChallenge || verified || !enableWhenVerified) return;
   const hint = lastVerification?.responseStatus === null ? `\n${OWN_SETTINGS}` : '';
   await terminal.err(
-    `The endpoint did not answer the challenge and is disabled. Give the receiver the secret, then run: sallyport endpoint verify ${id}${hint}\n`,
+    'The endpoint did not answer the challenge and is disabled. Give the receiver the secret, then run: ' +
+      `sallyport endpoint verify ${id}${hint}\n`,
   );
 }

@@ -63,7 +63,9 @@ export const eventCommands: CommandGroup = [
     summary: 'Overwrite the data of all events about one person',
     examples: ['sallyport event erase --subject customer-17'],
     explanation:
-      'Overwrites the data step by step wherever Sallyport stores it, and cancels pending deliveries of it. Older backups still contain it.\nThe command waits until the erasure is finished. If it is interrupted, the server continues.',
+      'Overwrites the data step by step wherever Sallyport stores it, and cancels pending deliveries of it. ' +
+      'Older backups still contain it.\nThe command waits until the erasure is finished. If it is interrupted, ' +
+      'the server continues.',
     options: {
       subject: { value: '<text>', required: true, description: 'The person, as in the subject of the events' },
     },

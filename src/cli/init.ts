@@ -13,7 +13,9 @@ export const initCommands: CommandGroup = [
     summary: 'Create the data folder and the first credentials',
     examples: ['sallyport init', 'sallyport init --data /var/lib/sallyport --json'],
     explanation:
-      'Creates the database, the master key, an administrator, and an application with every administration scope, and prints\ntheir credentials once. sallyport serve does the same in an empty data folder, but not in one that has lost its database.',
+      'Creates the database, the master key, an administrator, and an application with every administration ' +
+      'scope, and prints\ntheir credentials once. sallyport serve does the same in an empty data folder, but not ' +
+      'in one that has lost its database.',
     settings: DATA_SETTINGS,
     json: true,
     run: async (invocation) => {

@@ -54,7 +54,9 @@ export async function configBesideServer({ config }: Invocation): Promise<Config
 export function requireFolder({ databaseUrl }: Config, command: string): void {
   if (databaseUrl === null) return;
   throw new CommandError(
-    `${command} works on an SQLite data folder. Back up and restore a PostgreSQL database with pg_dump and pg_restore, or with base backups and point-in-time recovery, and keep a copy of the master key: see docs/how-to/run-on-postgresql.md`,
+    `${command} works on an SQLite data folder. Back up and restore a PostgreSQL database with pg_dump and ` +
+      'pg_restore, or with base backups and point-in-time recovery, and keep a copy of the master key: see ' +
+      'docs/how-to/run-on-postgresql.md',
   );
 }
 

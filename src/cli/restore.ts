@@ -28,7 +28,9 @@ export const restoreCommands: CommandGroup = [
     summary: 'Restore a backup into the data folder',
     examples: ['sallyport restore sallyport-backup.db', 'sallyport restore sallyport-backup.db --force'],
     explanation:
-      'Stop the server first. Checks the whole backup and its manifest, migrates it from an older version, and requires its master key.\nDeliveries that were sent after the backup may be sent again; receivers drop repeats by messageId.',
+      'Stop the server first. Checks the whole backup and its manifest, migrates it from an older version, and ' +
+      'requires its master key.\nDeliveries that were sent after the backup may be sent again; receivers drop ' +
+      'repeats by messageId.',
     operands: [{ name: 'file', description: 'The backup' }],
     options: {
       force: { description: 'Replace the existing database, which is kept under a name with the date' },

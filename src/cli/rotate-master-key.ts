@@ -11,7 +11,8 @@ import { DATA_SETTINGS } from './open.ts';
 const OLDER_BACKUPS =
   'The old key was deleted. Older backups cannot be restored without it. Make a new backup: sallyport backup <file>';
 const OTHER_INSTANCES =
-  'The old key was deleted. Copy the new one to every other instance before you start it. Older backups cannot be used without the\nold key: make a new one.';
+  'The old key was deleted. Copy the new one to every other instance before you start it. Older backups cannot ' +
+  'be used without the\nold key: make a new one.';
 
 export const rotateMasterKeyCommands: CommandGroup = [
   {
@@ -19,7 +20,9 @@ export const rotateMasterKeyCommands: CommandGroup = [
     summary: 'Replace the key that encrypts the stored secrets',
     examples: ['sallyport rotate-master-key'],
     explanation:
-      'Stop the server first; on PostgreSQL, all instances. Encrypts everything again in one transaction; if it is interrupted, the next\nstart finishes it. Older backups need the old key, which is deleted: copy it first if you want to keep them.',
+      'Stop the server first; on PostgreSQL, all instances. Encrypts everything again in one transaction; if it ' +
+      'is interrupted, the next\nstart finishes it. Older backups need the old key, which is deleted: copy it ' +
+      'first if you want to keep them.',
     settings: DATA_SETTINGS,
     json: true,
     run: async (invocation) => {
@@ -46,7 +49,9 @@ export const rotateMasterKeyCommands: CommandGroup = [
         });
         const { terminal, json } = invocation;
         const next = config.databaseUrl === null ? OLDER_BACKUPS : OTHER_INSTANCES;
-        const told = `${resealed} ${resealed === 1 ? 'row is' : 'rows are'} encrypted with the new key in ${masterKeyPath(config)}.\n${next}\n`;
+        const told =
+          `${resealed} ${resealed === 1 ? 'row is' : 'rows are'} encrypted with the new key in ` +
+          `${masterKeyPath(config)}.\n${next}\n`;
         await terminal.out(json ? `${JSON.stringify({ resealed })}\n` : told);
         return 0;
       } finally {

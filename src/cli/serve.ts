@@ -1,15 +1,14 @@
 /** `sallyport serve`: runs the service until a signal ends it. */
-
-import type { Worker } from 'node:worker_threads';
+import { type Worker } from 'node:worker_threads';
 import { type Config, settingPrefix } from '../config/config.ts';
 import { SETTING_NAMES } from '../config/names.ts';
 import { WRITER_END_STOP_MS } from '../kernel/limits/database.ts';
 import { DRAIN_MS } from '../kernel/limits/limits.ts';
-import type { Log } from '../kernel/log.ts';
+import { type Log } from '../kernel/log.ts';
 import { VERSION } from '../kernel/version.ts';
 import { standardError } from '../observe/log-destination.ts';
-import type { Sallyport } from '../open.ts';
-import type { CommandGroup, Invocation } from './command.ts';
+import { type Sallyport } from '../open.ts';
+import { type CommandGroup, type Invocation } from './command.ts';
 import { CommandError } from './errors.ts';
 import { firstSignal, leaveAtOnce } from './exit.ts';
 import { firstCredentialsText, invitationText } from './init.ts';
@@ -77,7 +76,8 @@ async function stoppedBy(cause: Error, { stop }: Pick<Sallyport, 'stop'>): Promi
   const patience = new Promise<void>((resolve) => setTimeout(resolve, WRITER_END_STOP_MS).unref());
   await Promise.race([stop().catch(() => {}), patience]);
   return new CommandError(
-    `a thread of the database ended (${cause.message}), so the service stopped; nothing that was acknowledged is lost; systemd, Docker or npm start starts it again`,
+    `a thread of the database ended (${cause.message}), so the service stopped; nothing that was acknowledged is ` +
+      'lost; systemd, Docker or npm start starts it again',
     { cause },
   );
 }

@@ -26,7 +26,8 @@ export const USER: Configured<User, UserBody> = {
   names: ({ userName }) => [userName],
   view: viewUser,
   updateExplanation:
-    '{"active":false} disables the user and all applications that act as the user: their calls are refused from then on, and the\nsessions of the user end. New permissions and divisions replace all old ones.',
+    '{"active":false} disables the user and all applications that act as the user: their calls are refused from ' +
+    'then on, and the\nsessions of the user end. New permissions and divisions replace all old ones.',
 };
 
 export const userCommands: CommandGroup = [
@@ -81,7 +82,9 @@ export const userCommands: CommandGroup = [
     name: 'user invite',
     summary: 'Print a one-time link by which a user sets a password',
     examples: ['sallyport user invite jane'],
-    explanation: `The link works once, for ${INVITATION_MS / 3_600_000} hours, and replaces an earlier one. It has the address of the running server, or without one the address in the settings.`,
+    explanation:
+      `The link works once, for ${INVITATION_MS / 3_600_000} hours, and replaces an earlier one. It has the ` +
+      'address of the running server, or without one the address in the settings.',
     operands: [NAMED],
     settings: ADDRESS_SETTINGS,
     run: async (composed, invocation) => {

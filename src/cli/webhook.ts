@@ -217,7 +217,8 @@ function recordsCommands(): readonly Command[] {
       summary: 'Read records in order, delivered or not',
       examples: ['sallyport webhook records Orders --limit 10 --wait 30 --json'],
       explanation:
-        'A webhook in mode pull begins behind the last acknowledged record, another one at its first. Encrypted records are read through the API.',
+        'A webhook in mode pull begins behind the last acknowledged record, another one at its first. Encrypted ' +
+        'records are read through the API.',
       operands: [ID],
       options: {
         after: { value: '<offset>', integer: true, description: 'Begin behind this record' },

@@ -1,6 +1,6 @@
 /**
- * The settings (contract §6) with their names and descriptions: a `SALLYPORT_` variable and a flag each. In a file of their own, because help
- * needs only these.
+ * The settings (contract §6) with their names and descriptions: a `SALLYPORT_` variable and a flag each. In a file of their own, because
+ * help needs only these.
  */
 import type { LogLevel } from '../kernel/log.ts';
 import type { Secret } from '../kernel/secret.ts';

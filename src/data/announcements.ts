@@ -43,7 +43,9 @@ export function announceServer(config: Config, url: string | null, vault: Pick<V
   return announce(serverFile(dataDir), JSON.stringify({ masterKeyFile, sealed } satisfies AnnouncedServer));
 }
 
-/** The configuration of a command: with the settings of the server of its folder if one is announced, except for settings given as flags. */
+/**
+ * The configuration of a command: with the settings of the server of its folder if one is announced, except for settings given as flags.
+ */
 export function besideServer(config: Config, now: number): Config {
   // A database is served by several servers, none of which is the one beside this command.
   if (config.databaseUrl !== null) return config;

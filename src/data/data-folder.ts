@@ -181,7 +181,9 @@ function lostDatabase(config: Config): DataFolderError | null {
   const trace = existsSync(key) ? key : left === undefined ? null : join(dataDir, left);
   if (trace === null) return null;
   return new DataFolderError(
-    `${settingPrefix(config, 'dataDir')}the database in ${dataDir} is missing, but ${trace} shows that there was one: put the database back, restore a backup with sallyport restore <backup>, or create a new installation with sallyport init`,
+    `${settingPrefix(config, 'dataDir')}the database in ${dataDir} is missing, but ${trace} shows that there was ` +
+      'one: put the database back, restore a backup with sallyport restore <backup>, or create a new installation ' +
+      'with sallyport init',
   );
 }
 
@@ -236,7 +238,11 @@ function damageBehind(error: unknown, db: Pick<SqliteDatabase, 'connection'>): u
 }
 
 function missingLogText(config: Config, path: string): string {
-  return `${settingPrefix(config, 'dataDir')}the database ${path} was not closed, and its log ${path}-wal is missing, with the last writes: put the log back, or restore a backup with sallyport restore <backup> --force; to continue without those writes, remove ${path}-shm`;
+  return (
+    `${settingPrefix(config, 'dataDir')}the database ${path} was not closed, and its log ${path}-wal is missing, ` +
+    'with the last writes: put the log back, or restore a backup with sallyport restore <backup> --force; to ' +
+    `continue without those writes, remove ${path}-shm`
+  );
 }
 
 type DatabaseOpening = Required<Pick<Opening, 'exclusive' | 'clock' | 'history'>> & {
@@ -330,7 +336,8 @@ async function checkMasterKey(config: Config, store: Store): Promise<void> {
 
 function notStarted(config: Config): DataFolderError {
   return new DataFolderError(
-    `${settingPrefix(config, 'dataDir')}there is no data in ${config.dataDir} yet, or its first start was interrupted: run sallyport init or sallyport serve`,
+    `${settingPrefix(config, 'dataDir')}there is no data in ${config.dataDir} yet, or its first start was ` +
+      'interrupted: run sallyport init or sallyport serve',
   );
 }
 

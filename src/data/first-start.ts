@@ -4,21 +4,20 @@
  * Their credentials are stored, sealed, before anything is created with them, and deleted once they were shown. So a process that dies
  * between two steps loses none, and the next start continues and shows the same ones.
  */
-
 import { auditedApplication } from '../access/applications.ts';
 import { ADMINISTRATION_SCOPES, BUILT_IN_SCOPES } from '../access/built-in.ts';
 import { type Invitations, invitationUrl } from '../access/invitations.ts';
 import { hashPassword, makePassword } from '../access/password.ts';
 import { SERVICE } from '../domain/acting.ts';
-import type { Application } from '../domain/application.ts';
+import { type Application } from '../domain/application.ts';
 import { type AuditEntry, type AuditedResource, changesBetween } from '../domain/audit.ts';
 import { hashCredential, mintCredential } from '../domain/credential.ts';
-import type { User } from '../domain/user.ts';
-import type { Ids } from '../kernel/ids.ts';
+import { type User } from '../domain/user.ts';
+import { type Ids } from '../kernel/ids.ts';
 import { TOKEN_VALIDITY_DEFAULT_SECONDS } from '../kernel/limits/limits.ts';
 import { ConstraintViolation } from '../store/port/errors.ts';
-import type { PendingCredentials } from '../store/port/settings.ts';
-import type { Data, FirstCredentials } from './data.ts';
+import { type PendingCredentials } from '../store/port/settings.ts';
+import { type Data, type FirstCredentials } from './data.ts';
 
 const ADMIN_USER_NAME = 'admin';
 const APPLICATION_NAME = 'administration';

@@ -188,7 +188,8 @@ async function verifyTable({ from, to, report }: Move, table: MovedTable): Promi
   const [source, target] = await Promise.all([digest(from, table), digest(to.db, table)]);
   if (source.hash !== target.hash) {
     throw new MoveError(
-      `its table ${table.name} differs (${target.rows} rows, the source has ${source.rows}): the source was changed since the move began; empty the target and move again`,
+      `its table ${table.name} differs (${target.rows} rows, the source has ${source.rows}): the source was ` +
+        'changed since the move began; empty the target and move again',
     );
   }
   report({ table: table.name, rows: source.rows, step: 'verified' });

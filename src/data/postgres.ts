@@ -270,7 +270,8 @@ async function findMasterKey(
   if (verdict.code !== 'missing') throw new DataFolderError(description);
   if (await isSealed(db)) {
     throw new DataFolderError(
-      `${description}, but the database ${nameOf(config)} has secrets that only its key can read: copy the master key of the other instances there, or name its file with --master-key-file`,
+      `${description}, but the database ${nameOf(config)} has secrets that only its key can read: copy the ` +
+        'master key of the other instances there, or name its file with --master-key-file',
     );
   }
   if (!mayMake) throw notStarted(config);
@@ -388,7 +389,8 @@ function unusable(config: Config, problem: string, cause?: unknown): DataFolderE
 
 function notStarted(config: Config): DataFolderError {
   return new DataFolderError(
-    `${settingPrefix(config, 'databaseUrl')}there is no data in the database ${nameOf(config)} yet, or its first start was interrupted: run sallyport init or sallyport serve`,
+    `${settingPrefix(config, 'databaseUrl')}there is no data in the database ${nameOf(config)} yet, or its first ` +
+      'start was interrupted: run sallyport init or sallyport serve',
   );
 }
 

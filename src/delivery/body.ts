@@ -15,7 +15,9 @@ import {
 } from '../wire/payload.ts';
 import { keyErrorCode } from '../wire/pgp.ts';
 
-/** Everything but the records. `now` is the time of the attempt, in epoch milliseconds. Plain values, so that it can be sent to a thread. */
+/**
+ * Everything but the records. `now` is the time of the attempt, in epoch milliseconds. Plain values, so that it can be sent to a thread.
+ */
 export type BodyRequest = Omit<EnvelopeToEncode, 'records'> & Omit<PayloadEncoding, 'now'>;
 
 /** `headers`: encoding, hash and `date`. */

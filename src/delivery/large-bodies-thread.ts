@@ -12,7 +12,8 @@ import type { BodyAnswer, BodyQuestion, BodyThreadNotice, BodyThreadStart } from
 const port = parentPort;
 if (port !== null) {
   const { source } = workerData as BodyThreadStart;
-  // Threads inherit the priority. `stat` starts the process's pool, which resolves names and compresses for everybody, before it is lowered.
+  // Threads inherit the priority. `stat` starts the process's pool, which resolves names and compresses for everybody, before it is
+  // lowered.
   stat('.', () => giveWay((error) => port.postMessage({ cannotGiveWay: error } satisfies BodyThreadNotice)));
   const opened = openReader(source).then(recordReader);
   // Each answer reports the failure.

@@ -16,8 +16,8 @@ export type LogWatch = {
   /** There may be new records. */
   wake(): void;
   /**
-   * Resolves when the log has a record after `offset`, after `ms`, or when `signal` aborts. Rejects with 429 if too many reads of the owner wait,
-   * and with 503 if too many of all do.
+   * Resolves when the log has a record after `offset`, after `ms`, or when `signal` aborts. Rejects with 429 if too many reads of the owner
+   * wait, and with 503 if too many of all do.
    */
   wait(owner: Owner, webhookNumber: number, offset: number, ms: number, signal: AbortSignal): Promise<void>;
   /** Ends every wait, and later ones immediately. */

@@ -1,27 +1,18 @@
 /** Reads the records of a webhook as a delivery carries them (contract §9), for a receiver that lost some. */
-
 import { z } from 'zod';
-import type { EnvelopeRecord } from '../domain/event.ts';
-import type { PgpKey, Webhook } from '../domain/webhook.ts';
+import { type EnvelopeRecord } from '../domain/event.ts';
+import { type PgpKey, type Webhook } from '../domain/webhook.ts';
 import { createFairQueue } from '../kernel/fair-queue.ts';
-import type { Clock, Ids } from '../kernel/ids.ts';
-import {
-  RECORDS_BYTES,
-  RECORDS_DEFAULT,
-  RECORDS_MAX,
-  RECORDS_READING,
-  RECORDS_READING_PER_CUSTOMER,
-  RECORDS_READS_WAITING_PER_CUSTOMER,
-  RECORDS_WAIT_MAX_SECONDS,
-} from '../kernel/limits/delivery.ts';
+import { type Clock, type Ids } from '../kernel/ids.ts';
+import { RECORDS_BYTES, RECORDS_DEFAULT, RECORDS_MAX, RECORDS_READING, RECORDS_READING_PER_CUSTOMER, RECORDS_READS_WAITING_PER_CUSTOMER, RECORDS_WAIT_MAX_SECONDS } from '../kernel/limits/delivery.ts';
 import { Refusal } from '../kernel/refusal.ts';
-import type { DispatchVerbs } from '../store/port/dispatch.ts';
-import type { Store } from '../store/port/store.ts';
-import type { WebhookVerbs } from '../store/port/webhooks.ts';
+import { type DispatchVerbs } from '../store/port/dispatch.ts';
+import { type Store } from '../store/port/store.ts';
+import { type WebhookVerbs } from '../store/port/webhooks.ts';
 import { refuseStoppedPull } from '../webhooks/acknowledge.ts';
 import { isExpired } from '../webhooks/keys.ts';
 import { makeBody, someMustBeEncrypted } from './body.ts';
-import type { LogWatch } from './log-watch.ts';
+import { type LogWatch } from './log-watch.ts';
 
 type RecordsQuery = {
   /** The offset of the last record that the reader has; -1: none. Null: in mode `pull` the acknowledged offset, otherwise -1. */

@@ -24,7 +24,7 @@ export type Scheduler = {
   missedRoom(webhookNumber: number): boolean;
   /** Queues claimed jobs. */
   admit(claimed: Claimed): void;
-  /** The next job to send, or null. Customers, their endpoints and the webhooks of each take turns. `elapsedMs` is by a clock that only grows. */
+  /** The next job to send, or null. Customers, their endpoints and the webhooks of each take turns. The clock of `elapsedMs` only grows. */
   next(elapsedMs: number): Job | null;
   /** The job's request is about to be sent: its records count against the webhook's rate. */
   sending(job: Job, perSecond: number | null, now: number): void;

@@ -25,8 +25,8 @@ import { stopReason } from './claim.ts';
 import type { Send } from './send.ts';
 
 /**
- * `actorId` goes into the record's header, unless it is of the operator and the webhook of a customer. `eventType`: sends the sample of this type, one that the webhook gets, in a body that is marked
- * as a test.
+ * `actorId` goes into the record's header, unless it is of the operator and the webhook of a customer. `eventType`: sends the sample of
+ * this type, one that the webhook gets, in a body that is marked as a test.
  */
 export type TestDelivery = (webhookId: string, actorId: string | null, eventType?: string) => Promise<AttemptRecord>;
 

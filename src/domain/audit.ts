@@ -22,7 +22,8 @@ export type AuditedResource =
  */
 export type AuditAction =
   | `${AuditedResource}.${'create' | 'update' | 'delete'}`
-  | `user.${'invite' | 'set-password' | 'add-passkey' | 'remove-passkey' | 'refuse-passkey' | 'sign-in' | 'sign-out' | 'sign-out-everywhere'}`
+  | `user.${'invite' | 'set-password' | 'add-passkey' | 'remove-passkey' | 'refuse-passkey'}`
+  | `user.${'sign-in' | 'sign-out' | 'sign-out-everywhere'}`
   | `customer.${'create-link' | 'open-link'}`
   | 'portal.update'
   | `application.${'regenerate-secret' | 'revoke-tokens'}`

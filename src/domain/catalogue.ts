@@ -146,7 +146,9 @@ export function conflictsOf(products: readonly Product[]): RuleConflict[] {
         const other = owners.get(key);
         if (other === undefined) owners.set(key, { product, rule, field });
         else {
-          const problem = `takes ${method} ${rule.path} for ${needs(rule)}, but ${other.field} of product ${other.product.name} takes ${method} ${other.rule.path} for ${needs(other.rule)}`;
+          const problem =
+            `takes ${method} ${rule.path} for ${needs(rule)}, but ${other.field} of product ${other.product.name} ` +
+            `takes ${method} ${other.rule.path} for ${needs(other.rule)}`;
           conflicts.push({
             field,
             problem,

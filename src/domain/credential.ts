@@ -1,9 +1,9 @@
 /**
  * The formats of credentials and scopes (contract §2.5).
  *
- * Client ids, client secrets, invitations and access tokens are `<prefix>_<base62 of the bytes><checksum>`. Secret scanners find them by the prefix. The checksum is the CRC-32 of everything before it, in six base62 digits: mistyped and
- * truncated credentials are refused without a look-up. CRC-32 detects every error within 32 adjacent bits, so a change of up to four
- * adjacent characters never passes.
+ * Client ids, client secrets, invitations and access tokens are `<prefix>_<base62 of the bytes><checksum>`. Secret scanners find them by
+ * the prefix. The checksum is the CRC-32 of everything before it, in six base62 digits: mistyped and truncated credentials are refused
+ * without a look-up. CRC-32 detects every error within 32 adjacent bits, so a change of up to four adjacent characters never passes.
  */
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
@@ -120,7 +120,10 @@ const FOREIGN = -1;
 const DIGITS = new Int8Array(128).fill(FOREIGN);
 for (const [digit, code] of CODES.entries()) DIGITS[code] = digit;
 
-/** `spc` client id (16 bytes), `sps` client secret and `spi` invitation (32 bytes), `spt` access token (8-byte row key, then 32 random bytes). */
+/**
+ * `spc` client id (16 bytes), `sps` client secret and `spi` invitation (32 bytes), `spt` access token (8-byte row key, then 32 random
+ * bytes).
+ */
 export type CredentialPrefix = 'spc' | 'sps' | 'spi' | 'spt';
 
 /** A new client id (32 characters), client secret or invitation (53 characters). `random(size)` returns unpredictable bytes. */

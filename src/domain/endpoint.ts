@@ -89,7 +89,8 @@ export function clientCertificateOf({ clientCertificate, clientPrivateKey }: End
 
 /** For a command that could not reach an endpoint. */
 export const OWN_SETTINGS =
-  'A command sends with the settings of the running server, or without one with SALLYPORT_EGRESS_ALLOW, SALLYPORT_CUSTOMER_EGRESS_ALLOW, SALLYPORT_EGRESS_PROXY and SALLYPORT_CA_FILE of its own environment.';
+  'A command sends with the settings of the running server, or without one with SALLYPORT_EGRESS_ALLOW, ' +
+  'SALLYPORT_CUSTOMER_EGRESS_ALLOW, SALLYPORT_EGRESS_PROXY and SALLYPORT_CA_FILE of its own environment.';
 
 /** For actions that need a verified endpoint. */
 export function howToVerify(endpointId: string): string {

@@ -193,8 +193,8 @@ function isEqual(a: unknown, b: unknown): boolean {
 }
 
 /**
- * The members of objects, counted once: a list of 1,456 small objects in a filter counted the 23,831 members of a wide one 1,456 times, which
- * took 10 s for one event (`1456 objects` of `npm run bench:filter`). Objects of events and filters do not change.
+ * The members of objects, counted once: a list of 1,456 small objects in a filter counted the 23,831 members of a wide one 1,456 times,
+ * which took 10 s for one event (`1456 objects` of `npm run bench:filter`). Objects of events and filters do not change.
  */
 const sizes = new WeakMap<object, number>();
 

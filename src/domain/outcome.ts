@@ -45,8 +45,8 @@ export type ReceiverAnswer = {
 };
 
 /**
- * `ok` means delivered: a 2xx status arrived, with its body too where `headDecides` was not asked for. Any other status is a failure of class `http_status` with the answer.
- * Other failures carry the answer as far as it had arrived, or null.
+ * `ok` means delivered: a 2xx status arrived, with its body too where `headDecides` was not asked for. Any other status is a failure of
+ * class `http_status` with the answer. Other failures carry the answer as far as it had arrived, or null.
  */
 export type Outcome =
   | { readonly ok: true; readonly answer: ReceiverAnswer; readonly timings: Timings }
@@ -86,8 +86,8 @@ function keptText(text: string): string {
 }
 
 /**
- * What the operator should check or change: for `http_status` by the status of the answer, for `tls_untrusted` by the code at the end of the
- * failure's message, if they are given.
+ * What the operator should check or change: for `http_status` by the status of the answer, for `tls_untrusted` by the code at the end of
+ * the failure's message, if they are given.
  */
 export function adviceFor(errorClass: ErrorClass, status?: number | null, message?: string | null): string {
   if (errorClass === 'tls_untrusted') return untrustedAdvice(message ?? '');
@@ -120,11 +120,13 @@ const ADVICE: Readonly<Record<ErrorClass, string>> = {
   tls: 'Check that the receiver speaks TLS 1.2 or newer, and whether it asks for a client certificate.',
   timeout: 'Have the receiver answer first and work afterwards, or raise timeoutSeconds of the webhook.',
   egress_refused:
-    'Use a public address. The operator can allow another one in SALLYPORT_EGRESS_ALLOW, or for endpoints of customers in SALLYPORT_CUSTOMER_EGRESS_ALLOW.',
+    'Use a public address. The operator can allow another one in SALLYPORT_EGRESS_ALLOW, or for endpoints of ' +
+    'customers in SALLYPORT_CUSTOMER_EGRESS_ALLOW.',
   reset: "Look into the receiver's log: it, or something before it, closed the connection before it had answered.",
   response_too_large: 'Have the receiver answer with fewer and shorter headers, and with a short body.',
   malformed_response:
-    'Check that the port speaks HTTP/1.1 over TLS, and that nothing in between rewrites the answer or sends interim answers (1xx) without end.',
+    'Check that the port speaks HTTP/1.1 over TLS, and that nothing in between rewrites the answer or sends ' +
+    'interim answers (1xx) without end.',
   proxy: 'Check SALLYPORT_EGRESS_PROXY, and that the proxy runs and allows CONNECT to this address and port.',
   oauth_token: "Check token URL, client id, client secret and scopes of the endpoint against the token server's log.",
   encryption: "Check the webhook's encryption key: it must exist, be unexpired and be able to encrypt.",
@@ -152,7 +154,8 @@ const UNTRUSTED_ADVICE: readonly (readonly [codes: RegExp, advice: string])[] = 
 ];
 
 const UNUSABLE =
-  "Have the receiver's certificate and those of its authorities issued again: one of them does not meet today's rules, for example with a short key, or was revoked.";
+  "Have the receiver's certificate and those of its authorities issued again: one of them does not meet today's " +
+  'rules, for example with a short key, or was revoked.';
 
 function untrustedAdvice(message: string): string {
   const [, code] = /\((\w+)\)$/.exec(message) ?? [];

@@ -155,7 +155,10 @@ export function accentNote(accent: string): string | null {
 export function accentStyle(accent: string): string {
   const [light, dark] = [shadesOf(accent, 'light'), shadesOf(accent, 'dark')];
   const line = (name: string, of: keyof Shades): string => `  --${name}: light-dark(${light[of]}, ${dark[of]});\n`;
-  return `:root {\n${line('accent', 'accent')}${line('accent-strong', 'strong')}${line('accent-soft', 'soft')}${line('on-accent', 'on')}}\n`;
+  return (
+    ':root ' +
+    `{\n${line('accent', 'accent')}${line('accent-strong', 'strong')}${line('accent-soft', 'soft')}${line('on-accent', 'on')}}\n`
+  );
 }
 
 /** Names the stylesheet by its colour and content, so that browsers cache it permanently. */

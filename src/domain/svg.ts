@@ -45,7 +45,8 @@ const NAME = '[A-Za-z_][\\w.-]*(?::[A-Za-z_][\\w.-]*)?';
 const ATTRIBUTE = `\\s+(${NAME})\\s*=\\s*("[^"<]*"|'[^'<]*')`;
 /** A comment, CDATA, an end tag, a start tag with its attributes, or text. */
 const TOKEN = new RegExp(
-  `<!--(?:(?!--)[^])*-->|<!\\[CDATA\\[(?<data>(?:(?!\\]\\]>)[^])*)\\]\\]>|</(?<end>${NAME})\\s*>|<(?<start>${NAME})(?<attributes>(?:\\s+${NAME}\\s*=\\s*(?:"[^"<]*"|'[^'<]*'))*)\\s*(?<empty>/?)>|(?<text>[^<]+)`,
+  `<!--(?:(?!--)[^])*-->|<!\\[CDATA\\[(?<data>(?:(?!\\]\\]>)[^])*)\\]\\]>|</(?<end>${NAME})\\s*>|` +
+    `<(?<start>${NAME})(?<attributes>(?:\\s+${NAME}\\s*=\\s*(?:"[^"<]*"|'[^'<]*'))*)\\s*(?<empty>/?)>|(?<text>[^<]+)`,
   'gy',
 );
 const HEAD = /^\uFEFF?\s*(?:<\?xml\s[^>]*\?>)?/;

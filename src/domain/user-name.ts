@@ -32,7 +32,10 @@ export function userNameProblem(userName: string): string | null {
   // Some ligatures are whole phrases.
   if (SPACE.test(plain)) return 'is a character for several words';
   if (ALLOWED.some((pattern) => pattern.test(plain))) return null;
-  return 'mixes scripts, such as Latin and Cyrillic letters, or uses one that is not in current use: letters must be of one script, or of Latin with Chinese, Japanese or Korean';
+  return (
+    'mixes scripts, such as Latin and Cyrillic letters, or uses one that is not in current use: letters must be of ' +
+    'one script, or of Latin with Chinese, Japanese or Korean'
+  );
 }
 
 /**

@@ -24,8 +24,8 @@ export type User = {
 export type LostAdministration = 'all' | 'permissions';
 
 /**
- * An active account of the operator with the role `administrator`, with or without a password. The last one keeps the role, and the permissions that
- * let it give rights.
+ * An active account of the operator with the role `administrator`, with or without a password. The last one keeps the role, and the
+ * permissions that let it give rights.
  */
 function isActiveAdministrator({ active, role, customerId }: User): boolean {
   return active && role === 'administrator' && customerId === null;

@@ -57,7 +57,10 @@ export const employeeReader = inputReader(employeeInput, employeeView);
 
 export type Employees = {
   create(input: EmployeeInput, caller: Caller, beside?: Beside<Employee>): Promise<Employee>;
-  /** Throws 404 for an unknown employee, and 401 `insufficient_permission` if the caller's divisions exclude it, or if it has any and there is none. */
+  /**
+   * Throws 404 for an unknown employee, and 401 `insufficient_permission` if the caller's divisions exclude it, or if it has any and there
+   * is none.
+   */
   get(userId: string, caller: Caller): Promise<Employee>;
   list(
     page: { division: string | undefined; after: string; limit: number; filter?: Filter },

@@ -43,7 +43,8 @@ export const erasedView = z
     subject: z.string(),
     state: z.enum(STATES).meta({
       description:
-        '`overwriting`: some of the data is still in the database, and none of it is sent. `removing_copies`: it is overwritten, and copies in the write-ahead log remain until no other process reads the database.',
+        '`overwriting`: some of the data is still in the database, and none of it is sent. `removing_copies`: it ' +
+        'is overwritten, and copies in the write-ahead log remain until no other process reads the database.',
     }),
     events: z.int().meta({ description: 'Events whose data was overwritten so far.' }),
     deliveriesDiscarded: z.int().meta({ description: 'Pending deliveries of them, which are not sent any more.' }),
@@ -230,5 +231,8 @@ function view(erasure: Erasure): ErasedView {
 }
 
 function outOfReach(startedAt: number): string {
-  return `Backups and copies of the database made before ${isoInstant(startedAt)} still hold the data and are out of reach of this service: delete them, or ask for this again after restoring one.`;
+  return (
+    `Backups and copies of the database made before ${isoInstant(startedAt)} still hold the data and are out of ` +
+    'reach of this service: delete them, or ask for this again after restoring one.'
+  );
 }

@@ -13,7 +13,9 @@ type Typed = Pick<EventType, 'name' | 'description' | 'deprecated' | 'dataSchema
 export function typesModule(eventTypes: readonly Typed[]): string {
   const names = typeNames(eventTypes);
   const members = eventTypes.map(({ name }) => `  ${JSON.stringify(name)}: ${names.get(name)};\n`);
-  const events = `/** The data of each event type, by its name. */\nexport type Events = ${members.length === 0 ? '{}' : `{\n${members.join('')}}`};\n`;
+  const events =
+    '/** The data of each event type, by its name. */\nexport type Events = ' +
+    `${members.length === 0 ? '{}' : `{\n${members.join('')}}`};\n`;
   return [
     HEAD,
     ...eventTypes.map((eventType) => declarations(eventType, names.get(eventType.name) ?? '')),

@@ -1,6 +1,6 @@
 /**
- * Writes the head of the audit log to the service's log, once an hour and at a stop. Somebody with access to the database can remove entries
- * from the end of the chain. A head that is kept elsewhere shows this (`sallyport audit verify --head`).
+ * Writes the head of the audit log to the service's log, once an hour and at a stop. Somebody with access to the database can remove
+ * entries from the end of the chain. A head that is kept elsewhere shows this (`sallyport audit verify --head`).
  */
 
 import { AUDIT_HEAD_EVERY_MS } from '../kernel/limits/housekeeping.ts';

@@ -1,15 +1,15 @@
 /** Reads the bodies of requests: JSON and forms, with bounds of size, time and memory (contract §1). */
 import { isAscii, isUtf8 } from 'node:buffer';
-import type { IncomingMessage } from 'node:http';
+import { type IncomingMessage } from 'node:http';
 import { parseJson, parsingBytes } from '../kernel/json-parts.ts';
 import { JSON_VALUES_MAX, LARGE_JSON_BYTES, REQUEST_BODY_MS } from '../kernel/limits/limits.ts';
 import { FORM_FIELDS_MAX } from '../kernel/limits/portal.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { slices, type Work } from '../kernel/slices.ts';
 import { printableName, textProblem } from '../kernel/validation.ts';
-import type { BodyMemory } from './body-memory.ts';
+import { type BodyMemory } from './body-memory.ts';
 import { allHeaders, firstHeader, hasBody } from './request.ts';
-import type { BodyRule } from './route.ts';
+import { type BodyRule } from './route.ts';
 
 type BodyOptions = { readonly timeoutMs?: number | undefined; readonly customerId?: string | null };
 type ReadBody = { readonly body: unknown; readonly mediaType: string };
@@ -150,7 +150,8 @@ function readBytes(request: IncomingMessage, maxBytes: number, memory: BodyMemor
     };
     const timer = setTimeout(() => refuse(tooSlow()), timeoutMs);
     request.on('data', take).once('end', finish);
-    // A client that disconnects before the end of its body is not an error of the service. Keep both listeners: an `error` event without one would throw.
+    // A client that disconnects before the end of its body is not an error of the service. Keep both listeners: an `error` event without
+    // one would throw.
     request.once('error', () => refuse(cutShort()));
     request.once('close', () => {
       if (!request.complete) refuse(cutShort());

@@ -13,7 +13,8 @@ const LIST = /^(?:\*|(?:W\/)?"[!#-~]*"(?:, ?(?:W\/)?"[!#-~]*")*)$/;
 export const IF_MATCH: NonNullable<Route['headers']> = {
   'If-Match': {
     description:
-      'Makes the change only if the resource still has one of these `ETag`s; otherwise 412 `precondition_failed`, and nothing changes. `*` is any.',
+      'Makes the change only if the resource still has one of these `ETag`s; otherwise 412 ' +
+      '`precondition_failed`, and nothing changes. `*` is any.',
     schema: z.string().regex(LIST),
   },
 };

@@ -32,7 +32,9 @@ const KEY = new RegExp(`^[!-~]{1,${IDEMPOTENCY_KEY_MAX_LENGTH}}$`);
 export const IDEMPOTENCY_KEY: NonNullable<Route['headers']> = {
   [HEADER]: {
     description:
-      'Makes the request safe to repeat: for 24 hours, the same request of this application under the same key changes nothing and gets the first reply again. Another request under the same key is refused with `idempotency_conflict`.',
+      'Makes the request safe to repeat: for 24 hours, the same request of this application under the same key ' +
+      'changes nothing and gets the first reply again. Another request under the same key is refused with ' +
+      '`idempotency_conflict`.',
     schema: z.string().regex(KEY),
   },
 };

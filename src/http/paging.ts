@@ -1,4 +1,6 @@
-/** Lists (contract §1): `?limit=`, `?cursor=` and the reply. A cursor is the id of the last item of a page, or its place in another order. */
+/**
+ * Lists (contract §1): `?limit=`, `?cursor=` and the reply. A cursor is the id of the last item of a page, or its place in another order.
+ */
 import { z } from 'zod';
 import { isUuidV7 } from '../kernel/ids.ts';
 import { CURSOR_MAX_LENGTH, PAGE_DEFAULT, PAGE_MAX } from '../kernel/limits/limits.ts';

@@ -255,7 +255,8 @@ function trackConnections(server: Server): Connections {
     admits: (request, response) => {
       const { socket } = request;
       if (isDraining || ending.has(socket)) {
-        // After the last reply on its connection (RFC 9112 §9.6). Read it anyway: unread bytes would reset the connection before that reply.
+        // After the last reply on its connection (RFC 9112 §9.6). Read it anyway: unread bytes would reset the connection before that
+        // reply.
         request.resume();
         return false;
       }
@@ -322,7 +323,8 @@ function refuseRaw(socket: Socket, refusal: Refusal, now: number, log: Log, caus
   const text = JSON.stringify(body);
   log.info({ status, errorId, code: cause ?? refusal.code }, 'malformed request');
   socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${JSON_TYPE}\r\nContent-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${JSON_TYPE}\r\nContent-Length: ` +
+      `${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
   );
   // Limits the time for reading it, because Node no longer manages this connection.
   setTimeout(() => socket.destroy(), DISCARDED_BODY_MS).unref();

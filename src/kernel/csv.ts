@@ -11,8 +11,8 @@ export function csvLine(values: readonly CsvValue[]): string {
 const BEGINS_FORMULA = '=+\\-@\\t\\r＝﹦⁼₌⩵⩶＋﹢⁺₊﬩－﹣⁻₋−＠﹫';
 /**
  * Where a cell may begin like a formula: at the start of the text, and after each character that some spreadsheet takes for the end of a
- * cell, such as a semicolon where the comma is the decimal sign. Quotes do not keep it from that. Also behind blanks, quotes and apostrophes, so
- * that readers can take exactly one apostrophe off.
+ * cell, such as a semicolon where the comma is the decimal sign. Quotes do not keep it from that. Also behind blanks, quotes and
+ * apostrophes, so that readers can take exactly one apostrophe off.
  */
 const FORMULA = new RegExp(`(?<=^|[;,|\\t\\r\\n])(?=['"\\s]*[${BEGINS_FORMULA}])`, 'gu');
 const QUOTED = /[",\r\n]/;

@@ -5,7 +5,8 @@
 import { Refusal } from './refusal.ts';
 
 /**
- * Who uses the pool: a customer's id, or another name such as a network. Null is the operator, which is bound only by what all have together.
+ * Who uses the pool: a customer's id, or another name such as a network. Null is the operator, which is bound only by what all have
+ * together.
  */
 export type Owner = string | null;
 

@@ -93,7 +93,10 @@ export function madeOnce<Value>(max: number, make: (name: string) => Value): (na
 export type VersionedCache<Value> = {
   /** The value that was cached under this name at this version, or null. */
   find(name: string, version: number): Value | null;
-  /** Caches and returns a value. `version` is the one from before it was read. A newer version empties the cache; an older value is not cached. */
+  /**
+   * Caches and returns a value. `version` is the one from before it was read. A newer version empties the cache; an older value is not
+   * cached.
+   */
   keep(name: string, version: number, value: Value): Value;
 };
 

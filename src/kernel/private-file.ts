@@ -73,7 +73,8 @@ export function exposedMode(path: string): string | null {
 
 /**
  * Explains why a file cannot be opened: names the first of these paths that belongs to another user, as
- * ` (/x/sallyport.db belongs to root, and this is uid 1000)`. Empty if all belong to the current user, if that is root, or if it is unknown.
+ * ` (/x/sallyport.db belongs to root, and this is uid 1000)`. Empty if all belong to the current user, if that is root, or if it is
+ * unknown.
  */
 export function strangerText(paths: readonly string[]): string {
   const self = currentUid();

@@ -26,8 +26,8 @@ export function textProblem(text: string): string | null {
 }
 
 /**
- * Validates each item of a list as `validate` does, and pauses between them. `list`: the name of the field that has them, for refusals; null
- * if the only item is the body itself.
+ * Validates each item of a list as `validate` does, and pauses between them. `list`: the name of the field that has them, for refusals;
+ * null if the only item is the body itself.
  */
 export function* validateEach<T>(schema: z.ZodType<T>, items: readonly unknown[], list: string | null): Work<T[]> {
   const valid: T[] = [];

@@ -24,7 +24,9 @@ export const COUNTERS = {
   },
   deliveries: {
     name: 'sallyport_deliveries_total',
-    help: 'Records by webhook and outcome of an attempt: delivered (in mode pull: acknowledged), dead and discarded are final; retry, halve and release are not.',
+    help:
+      'Records by webhook and outcome of an attempt: delivered (in mode pull: acknowledged), dead and discarded ' +
+      'are final; retry, halve and release are not.',
     labelNames: ['webhook', 'outcome'],
   },
   attemptErrors: {

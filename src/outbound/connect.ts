@@ -25,8 +25,8 @@ export type Destination = { readonly host: string; readonly port: number; readon
 export type ConnectSteps = { dnsMs: number | null; connectMs: number | null; tlsMs: number | null };
 
 /**
- * Rejects with Node's error, or one of class `proxy` or `egress_refused`. Has no time-out: `signal` ends it at any step. `owner`: whose turn
- * the look-up of the name takes.
+ * Rejects with Node's error, or one of class `proxy` or `egress_refused`. Has no time-out: `signal` ends it at any step. `owner`: whose
+ * turn the look-up of the name takes.
  */
 export async function connectTo(
   { host, port, secureContext }: Destination,

@@ -1,7 +1,7 @@
 /**
  * The egress guard (contract §5): nothing is sent to an address that is not public unless the operator allowed it.
- * The verdicts are pure. `guardedLookup` applies them between DNS and the connection and returns only checked addresses, so a DNS answer that
- * changes in between (rebinding) has no effect.
+ * The verdicts are pure. `guardedLookup` applies them between DNS and the connection and returns only checked addresses, so a DNS answer
+ * that changes in between (rebinding) has no effect.
  */
 
 import type { LookupAddress, LookupOptions } from 'node:dns';
@@ -55,8 +55,8 @@ export function addressVerdict(address: string, policy: EgressPolicy): EgressVer
 }
 
 /**
- * Judges the `hostname` of a URL. An IP literal, with or without brackets, is judged here, because no resolver sees it. Every name passes: its
- * resolved addresses are judged later. Trailing dots change nothing.
+ * Judges the `hostname` of a URL. An IP literal, with or without brackets, is judged here, because no resolver sees it. Every name passes:
+ * its resolved addresses are judged later. Trailing dots change nothing.
  */
 export function hostVerdict(hostname: string, policy: EgressPolicy): EgressVerdict {
   const host = bareHost(hostname);
@@ -75,7 +75,8 @@ export function isLiteral(host: string): boolean {
 }
 
 /**
- * Resolves a name and checks every address: one refused address refuses the name, and an empty answer or a failing resolver is a failure. Rejects with an error of class `egress_refused`, or with the resolver's error.
+ * Resolves a name and checks every address: one refused address refuses the name, and an empty answer or a failing resolver is a failure.
+ * Rejects with an error of class `egress_refused`, or with the resolver's error.
  */
 export async function resolveChecked(
   hostname: string,

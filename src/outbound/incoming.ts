@@ -18,7 +18,9 @@ export type Incoming = {
   hasBegun(): boolean;
   /** How the head of the response violates HTTP; none for a response as it should be. */
   problems(): readonly string[];
-  /** The head of the final response as far as it has arrived, whether or not the client read it; null before its status line is complete. */
+  /**
+   * The head of the final response as far as it has arrived, whether or not the client read it; null before its status line is complete.
+   */
   unseenHead(): ReadHead | null;
 };
 
@@ -64,7 +66,9 @@ export function boundIncoming(socket: TLSSocket): Incoming {
   };
 }
 
-const TOO_MANY_INTERIM = `the receiver sent more than ${INTERIM_ANSWERS_MAX} interim answers (1xx), or more than ${INTERIM_HEADS_BYTES} bytes of them`;
+const TOO_MANY_INTERIM =
+  `the receiver sent more than ${INTERIM_ANSWERS_MAX} interim answers (1xx), or more than ${INTERIM_HEADS_BYTES} ` +
+  'bytes of them';
 const HEAD_TOO_LARGE = `the answer's headers are too large: more than ${RESPONSE_HEADER_BYTES} bytes`;
 
 /**

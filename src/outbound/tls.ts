@@ -7,8 +7,8 @@ import { deliveryError } from './classify.ts';
 import { isLiteral } from './egress.ts';
 
 /**
- * Reads the text of `SALLYPORT_CA_FILE`: its certificates, one PEM each. Throws without a certificate, and for an unreadable one: Node would
- * skip it silently, and every delivery would fail.
+ * Reads the text of `SALLYPORT_CA_FILE`: its certificates, one PEM each. Throws without a certificate, and for an unreadable one: Node
+ * would skip it silently, and every delivery would fail.
  */
 export function readAuthorities(caPem: string): readonly string[] {
   const blocks =
@@ -18,9 +18,9 @@ export function readAuthorities(caPem: string): readonly string[] {
 }
 
 /**
- * Trusts Node's roots and `authorities`, which may be intermediate ones, as for curl. Takes 20 ms and 1 MB with `authorities`, because Node parses all roots again, so it is made once for
- * all endpoints and once for each client certificate. Throws an error of class `tls` for an unusable client certificate; its message contains
- * nothing of the key.
+ * Trusts Node's roots and `authorities`, which may be intermediate ones, as for curl. Takes 20 ms and 1 MB with `authorities`, because Node
+ * parses all roots again, so it is made once for all endpoints and once for each client certificate. Throws an error of class `tls` for an
+ * unusable client certificate; its message contains nothing of the key.
  */
 export function makeSecureContext(authorities: readonly string[], client: ClientCertificate | null): SecureContext {
   const ca =
@@ -37,8 +37,8 @@ export function makeSecureContext(authorities: readonly string[], client: Client
 
 /**
  * The options of every TLS connection to `host`, a name or address without brackets. `rejectUnauthorized` is set so that
- * NODE_TLS_REJECT_UNAUTHORIZED=0 changes nothing. An address is verified, but not sent as SNI (RFC 6066 §3). Sessions are not resumed, because
- * Node does not compare names on a resumed session.
+ * NODE_TLS_REJECT_UNAUTHORIZED=0 changes nothing. An address is verified, but not sent as SNI (RFC 6066 §3). Sessions are not resumed,
+ * because Node does not compare names on a resumed session.
  */
 export function tlsOptions(host: string, secureContext: SecureContext): ConnectionOptions {
   return {
@@ -52,7 +52,9 @@ export function tlsOptions(host: string, secureContext: SecureContext): Connecti
   };
 }
 
-/** As Node checks, but never against the common name (RFC 9110 §4.3.4). On Deno, whose TLS library ignores common names, it is not called. */
+/**
+ * As Node checks, but never against the common name (RFC 9110 §4.3.4). On Deno, whose TLS library ignores common names, it is not called.
+ */
 function checkNames(host: string, certificate: PeerCertificate): Error | undefined {
   const error = tls.checkServerIdentity(host, { ...certificate, subject: { ...certificate.subject, CN: '' } });
   return error !== undefined && certificate.subjectaltname === undefined
@@ -61,7 +63,8 @@ function checkNames(host: string, certificate: PeerCertificate): Error | undefin
 }
 
 const NO_ALTERNATIVE_NAME =
-  "the receiver's certificate names its host only as its common name, which does not count: it has no subject alternative name (RFC 9110 §4.3.4)";
+  "the receiver's certificate names its host only as its common name, which does not count: it has no subject " +
+  'alternative name (RFC 9110 §4.3.4)';
 
 /**
  * Whether the receiver asked for a client certificate and got none. Node does not report that, but only a client that was asked has shared

@@ -1,4 +1,7 @@
-/** A receiver for Node's servers and Express. The types below declare the parts of a request that it uses, so that Node's types are not needed. */
+/**
+ * A receiver for Node's servers and Express. The types below declare the parts of a request that it uses, so that Node's types are not
+ * needed.
+ */
 import { readChunks } from '../wire/bytes.ts';
 import type { Answer, Receives } from './receiver.ts';
 

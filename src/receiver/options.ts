@@ -23,7 +23,9 @@ export type VerifyOptions = {
   readonly standardWebhooks?: (head: MessageHead) => MessageHeadVerdict;
   /** The endpoint's URL as the sender knows it. Needed if a proxy changes the path, because the path is signed. */
   readonly url?: string;
-  /** How far the date may be from this clock, in either direction (default 300). `Infinity` accepts every date: for tests with old payloads. */
+  /**
+   * How far the date may be from this clock, in either direction (default 300). `Infinity` accepts every date: for tests with old payloads.
+   */
   readonly toleranceSeconds?: number;
   /** The largest body, as received and after decoding (default 4 MiB). */
   readonly maxBytes?: number;

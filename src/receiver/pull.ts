@@ -21,8 +21,8 @@ export type Pulled<Events> = {
 /**
  *     for await (const { records } of pull({ url, webhookId, token, follow: true })) await process(records);
  *
- * Records are acknowledged when the loop asks for the next ones. A program that dies before reads them again, with the same `messageId`; so it does
- * after a loop that ends early. Repeats a call after a network error, 429 and 5xx, with growing pauses: without end if it follows,
+ * Records are acknowledged when the loop asks for the next ones. A program that dies before reads them again, with the same `messageId`; so
+ * it does after a loop that ends early. Repeats a call after a network error, 429 and 5xx, with growing pauses: without end if it follows,
  * otherwise up to `CATCH_UP_FAILURES` in a row. Throws `CatchUpError` for other refusals, and the reason of `signal` if that ends it.
  */
 export async function* pull<Events extends object = Record<string, unknown>>(

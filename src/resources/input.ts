@@ -19,7 +19,9 @@ type PatchValue<Value> = undefined extends Value ? MergePatch<Exclude<Value, und
 export type BodyOf<Schema extends z.ZodType> = Unchanging<z.input<Schema>>;
 type Unchanging<Value> = Value extends object ? { readonly [Name in keyof Value]: Unchanging<Value[Name]> } : Value;
 
-/** `Body` is what a caller may send; `Input` is the same with defaults filled in. Each function throws a `Refusal` that names the fields. */
+/**
+ * `Body` is what a caller may send; `Input` is the same with defaults filled in. Each function throws a `Refusal` that names the fields.
+ */
 export type InputReader<Body, Input> = {
   /** Documents the body in OpenAPI. */
   readonly schema: z.ZodType;

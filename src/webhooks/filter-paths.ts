@@ -92,7 +92,9 @@ type Place = { readonly path: string; readonly depth: number };
 /** Schemas looked at for all event types, references included. */
 const NODES_MAX = 5000;
 
-/** In a queue, not by recursion: references may lead to references as often as a schema has room for, which is more than the stack holds. */
+/**
+ * In a queue, not by recursion: references may lead to references as often as a schema has room for, which is more than the stack holds.
+ */
 function addSchema(found: Found, root: object): void {
   const queue: { readonly schema: unknown; readonly place: Place }[] = [
     { schema: root, place: { path: 'data', depth: 0 } },

@@ -17,7 +17,8 @@ const keyName = z
   .string()
   .regex(
     /^[A-Za-z0-9(](?:[A-Za-z0-9 ._@()-]{0,98}[A-Za-z0-9._@()-])?$/,
-    'must be 1 to 100 letters, digits, spaces, dots, dashes, underscores, parentheses or @, beginning with a letter, a digit or (, without a space at its end',
+    'must be 1 to 100 letters, digits, spaces, dots, dashes, underscores, parentheses or @, beginning with a ' +
+      'letter, a digit or (, without a space at its end',
   );
 
 const keyInput = z

@@ -79,17 +79,22 @@ const filterInput = z
   .default(null)
   .meta({
     description:
-      'Which events of these types it gets: conditions on `type`, `subject` and `data`, such as `{"data.total": {"$gte": 100}}`. Judged when an event is published; others take no offset.',
+      'Which events of these types it gets: conditions on `type`, `subject` and `data`, such as `{"data.total": ' +
+      '{"$gte": 100}}`. Judged when an event is published; others take no offset.',
   });
 
 export const webhookInput = z
   .strictObject({
     customerId: customerIdInput,
     name: displayName,
-    mode: z.enum(['push', 'pull']).default('push').meta({
-      description:
-        'Whether records are sent to an endpoint, or a reader fetches and acknowledges them. Cannot be changed. In mode `pull`, `endpointId` is null, and the fields that say how records are sent keep their defaults.',
-    }),
+    mode: z
+      .enum(['push', 'pull'])
+      .default('push')
+      .meta({
+        description:
+          'Whether records are sent to an endpoint, or a reader fetches and acknowledges them. Cannot be changed. ' +
+          'In mode `pull`, `endpointId` is null, and the fields that say how records are sent keep their defaults.',
+      }),
     endpointId: idInput
       .nullable()
       .default(null)

@@ -1,6 +1,8 @@
 /** Base64 and Base64url (RFC 4648 §4, §5), and streams of bytes, without `Buffer`: for runtimes that have only the web's APIs. */
 
-/** The standard alphabet, padded (RFC 4648 §4). For digests and tokens: each byte becomes an argument, so tens of thousands are too many. */
+/**
+ * The standard alphabet, padded (RFC 4648 §4). For digests and tokens: each byte becomes an argument, so tens of thousands are too many.
+ */
 export function encodeBase64(bytes: Uint8Array): string {
   return btoa(String.fromCharCode(...bytes));
 }

@@ -21,7 +21,9 @@ export function isChallengeToken(text: string): boolean {
   return /^[A-Za-z0-9_-]{43}$/.test(text);
 }
 
-/** The answer that a receiver must give: the Base64 HMAC-SHA256 of the challenge's message. Throws a RangeError for a token of another form. */
+/**
+ * The answer that a receiver must give: the Base64 HMAC-SHA256 of the challenge's message. Throws a RangeError for a token of another form.
+ */
 export function challengeAnswer(challenge: Challenge): string {
   if (!isChallengeToken(challenge.token)) throw new RangeError('a challenge token has 43 Base64url characters');
   return hmacSha256Base64(secretKey(challenge.secret), challengeMessage(challenge));

@@ -88,8 +88,10 @@ function encodeRecord(record: EnvelopeRecord, now: number): string {
   const correlation = JSON.stringify(correlationId);
   const { type, key } = namesOf(eventType);
   const timestamp = timestampOf(createdAt);
-  const headers = `{"messageId":${JSON.stringify(messageId)},"eventType":${type},"actorId":${JSON.stringify(actorId)},"correlationId":${correlation}}`;
-  return `{"offset":${offset},"timestamp":"${timestamp}","lag":${lag},"correlationId":${correlation},"value":{"headers":${headers},${key}:${dataJson}}}`;
+  const [message, actor] = [JSON.stringify(messageId), JSON.stringify(actorId)];
+  const headers = `{"messageId":${message},"eventType":${type},"actorId":${actor},"correlationId":${correlation}}`;
+  const value = `{"headers":${headers},${key}:${dataJson}}`;
+  return `{"offset":${offset},"timestamp":"${timestamp}","lag":${lag},"correlationId":${correlation},"value":${value}}`;
 }
 
 let lastAt = -1;
@@ -180,7 +182,10 @@ function dateOf(at: number): string {
   return latestDate;
 }
 
-/** A key that can sign many times. On Node 24 an HMAC takes 13 µs with a key of bytes, 3 µs with a new key object, and 2 µs with a cached one. */
+/**
+ * A key that can sign many times. On Node 24 an HMAC takes 13 µs with a key of bytes, 3 µs with a new key object, and 2 µs with a cached
+ * one.
+ */
 export function signingKey(secret: string): KeyObject {
   return createSecretKey(secretKey(secret));
 }
@@ -212,7 +217,10 @@ type MessageToSign = {
   readonly secrets: readonly string[];
 };
 
-/** The headers of Standard Webhooks (its specification, "Signature scheme"). The keys are those of the service's own signature, so `whsec_<secret>` verifies. Signatures are separated by a space. */
+/**
+ * The headers of Standard Webhooks (its specification, "Signature scheme"). The keys are those of the service's own signature, so
+ * `whsec_<secret>` verifies. Signatures are separated by a space.
+ */
 export function standardWebhookHeaders({ id, at, body, secrets }: MessageToSign): StandardWebhookHeaders {
   const name = `msg_${id}`;
   const timestamp = String(Math.floor(at / 1000));

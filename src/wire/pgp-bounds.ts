@@ -1,6 +1,6 @@
 /**
- * Bounds the work that a PGP public key can cause (RFC 9580). The OpenPGP library verifies every self-signature, again at each use if one is
- * damaged, and does arithmetic with numbers of any size. So the packets of a key are counted and its numbers measured before the library
+ * Bounds the work that a PGP public key can cause (RFC 9580). The OpenPGP library verifies every self-signature, again at each use if one
+ * is damaged, and does arithmetic with numbers of any size. So the packets of a key are counted and its numbers measured before the library
  * reads them: then no key takes it longer than some tens of milliseconds.
  */
 import {
@@ -21,7 +21,9 @@ export type KeyExcess = { readonly isMalformed: boolean; readonly problem: strin
 /** Checks the packets of a binary key. Returns null if they are within the bounds. */
 export function keyExcess(bytes: Uint8Array): KeyExcess | null {
   const counts = { userIds: 0, subkeys: 0, certifications: 0 };
-  /** By issuer, because the library verifies those of the key itself, and not those of others. Signatures of every other type are verified. */
+  /**
+   * By issuer, because the library verifies those of the key itself, and not those of others. Signatures of every other type are verified.
+   */
   const verified = new Map<string, number>();
   let isSlow = false;
   for (let at = 0; at < bytes.length; ) {

@@ -52,7 +52,10 @@ export function formatAuthorization(signedHeaders: readonly string[], signature:
   return `${SIGNATURE_SCHEME} SignedHeaders=${signedHeaders.join(';').toLowerCase()}&Signature=${signature}`;
 }
 
-/** Parses what `formatAuthorization` writes. Returns null for anything else, including other schemes, repeated names and text over the bound. */
+/**
+ * Parses what `formatAuthorization` writes. Returns null for anything else, including other schemes, repeated names and text over the
+ * bound.
+ */
 export function parseAuthorization(text: string): SignedAuthorization | null {
   if (text.length > AUTHORIZATION_BYTES) return null;
   const [match, names = '', signature = ''] = AUTHORIZATION.exec(text) ?? [];
@@ -62,7 +65,10 @@ export function parseAuthorization(text: string): SignedAuthorization | null {
   return distinct && signedHeaders.length <= SIGNED_HEADERS_MAX ? { signedHeaders, signature } : null;
 }
 
-/** The date format of HTTP, IMF-fixdate (RFC 9110 §5.6.7): `Sat, 21 Nov 2026 05:00:00 GMT`, from epoch milliseconds, rounded down to the second. For the years 0 to 9999. */
+/**
+ * The date format of HTTP, IMF-fixdate (RFC 9110 §5.6.7): `Sat, 21 Nov 2026 05:00:00 GMT`, from epoch milliseconds, rounded down to the
+ * second. For the years 0 to 9999.
+ */
 export function formatImfFixdate(at: number): string {
   return new Date(at).toUTCString();
 }
@@ -78,8 +84,8 @@ export function parseImfFixdate(text: string): number | null {
 }
 
 /**
- * Bounds how long a captured request can be replayed. Null if `at` is within the tolerance of `now` (both in epoch milliseconds), otherwise a message such as `date is 412 s old, 300 s allowed`.
- * Compares whole seconds, because that is the precision on the wire.
+ * Bounds how long a captured request can be replayed. Null if `at` is within the tolerance of `now` (both in epoch milliseconds), otherwise
+ * a message such as `date is 412 s old, 300 s allowed`. Compares whole seconds, because that is the precision on the wire.
  */
 export function ageProblem(what: string, at: number, now: number, toleranceSeconds: number): string | null {
   const ageSeconds = Math.floor(now / 1000) - Math.floor(at / 1000);

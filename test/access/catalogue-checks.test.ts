@@ -13,7 +13,8 @@ test('rules that match exactly the same paths of a method are conflicts, and bot
     {
       field: 'rules[1].path',
       problem:
-        'takes GET /users/{userId} for people:view with permission p:q, but rules[0].path of product Users takes GET /users/{id} for users:view',
+        'takes GET /users/{userId} for people:view with permission p:q, but rules[0].path of product Users takes ' +
+        'GET /users/{id} for users:view',
       productId: 'id of People',
       otherProductId: 'id of Users',
       otherField: 'rules[0].path',

@@ -167,7 +167,7 @@ describe('issuing a token', () => {
     });
   }
 
-  it('issues nothing if the client was deactivated or revoked meanwhile and is not authenticated again, and does not tell why', async (t) => {
+  it('issues nothing to a client that was deactivated or revoked meanwhile, and does not tell why', async (t) => {
     const s = await openTestServices(t);
     const [revoked, inactive] = [await clientOf(s), await clientOf(s)];
     await s.applications.revokeTokens(revoked.id, ACTOR);

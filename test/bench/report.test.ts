@@ -79,7 +79,11 @@ describe('the figures of a result', () => {
     const text = printed(resultOf({ profile: profileOfThreads() }));
     assert.match(
       text,
-      /^Sallyport .*\nevent loop, busy 72% of the time +share\nwriting to sockets, TLS +60%\nhashes \| signatures +40%\nwriting thread, busy less than 1% of the time\ngoal /m,
+      new RegExp(
+        '^Sallyport .*\\nevent loop, busy 72% of the time +share\\nwriting to sockets, TLS +60%\\nhashes \\| signatures +40%\\n' +
+          'writing thread, busy less than 1% of the time\\ngoal ',
+        'm',
+      ),
     );
   });
 

@@ -1,6 +1,7 @@
 /**
- * The test of several instances: three of them work on one PostgreSQL database while faults happen at random, and what publishers, receivers
- * and clients saw is checked against the promises (history.ts). The same seed makes the same choices; the machine's own timing stays.
+ * The test of several instances: three of them work on one PostgreSQL database while faults happen at random, and what publishers,
+ * receivers and clients saw is checked against the promises (history.ts). The same seed makes the same choices; the machine's own timing
+ * stays.
  */
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -337,10 +338,12 @@ export function clusterReportText({
   return [
     `seed ${seed}, ${Math.round(durationMs / 1000)} s, ${INSTANCES} instances`,
     `faults: ${FAULTS.map((fault) => `${fault} ${faults[fault]}`).join(', ')}`,
-    `while the standby was away: ${MEANWHILE.map((what) => `${what} ${counts.meanwhile[what]}`).join(', ')}; promoted then: ${counts.promotedAfterAbsence}`,
+    `while the standby was away: ${MEANWHILE.map((what) => `${what} ${counts.meanwhile[what]}`).join(', ')}; ` +
+      `promoted then: ${counts.promotedAfterAbsence}`,
     `${acknowledged} events acknowledged; ${issued} tokens issued, ${revoked} of them revoked and tried elsewhere`,
     `${records} records accepted, ${repeats} of them repeats; ${read} records read again in ${replies} replies`,
-    `from a promotion until an instance issues tokens again: ${reconnectedMs.length === 0 ? 'none' : `at most ${Math.max(...reconnectedMs)} ms (${reconnectedMs.join(', ')})`}`,
+    'from a promotion until an instance issues tokens again: ' +
+      `${reconnectedMs.length === 0 ? 'none' : `at most ${Math.max(...reconnectedMs)} ms (${reconnectedMs.join(', ')})`}`,
     `broken promises: ${found}; other problems: ${problems.length}`,
     ...broken.slice(0, 20).map(({ kind, detail }) => `  ${kind}: ${detail}`),
     ...problems.slice(0, 20).map((problem) => `  ${problem.slice(0, 600)}`),

@@ -64,7 +64,9 @@ export type TokenLife = {
 /** A fault from its beginning until all that was stopped by it runs again. Epoch milliseconds. */
 export type FaultSpan = { readonly fromMs: number; readonly untilMs: number };
 
-/** After a fault has ended, instances connect again and leases of those that are gone end. Longer than a lease and than an answer may take. */
+/**
+ * After a fault has ended, instances connect again and leases of those that are gone end. Longer than a lease and than an answer may take.
+ */
 export const FAULT_LASTS_MS = 12_000;
 
 export type History = {
@@ -286,8 +288,8 @@ function* repeated({ arrivals, faults }: History): Generator<Violation> {
 }
 
 /**
- * Whoever reads a webhook from its first record on gets each record once, in order, and passes none over. A reply knows every event that was
- * acknowledged before it was asked for, and the last one reaches the end.
+ * Whoever reads a webhook from its first record on gets each record once, in order, and passes none over. A reply knows every event that
+ * was acknowledged before it was asked for, and the last one reaches the end.
  */
 function* unread({ webhooks, publishes, readings = [] }: History): Generator<Violation> {
   const byWebhook = Map.groupBy(readings, ({ webhook }) => webhook);

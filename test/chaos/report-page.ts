@@ -61,12 +61,15 @@ export function clusterReportPage(report: ClusterReport): string {
   return `<!-- Made by \`npm run test:chaos -- --seconds ${Math.round(durationMs / 1000)} --write-report\`. Not to be edited. -->
 # Ten minutes of faults
 
-Three instances work on a PostgreSQL primary with a synchronous standby while faults happen at random. Publishers send events with idempotency
+Three instances work on a PostgreSQL primary with a synchronous standby while faults happen at random. Publishers send events with \
+idempotency
 keys to any instance. Four webhooks receive them: one record a request, in order, in batches, and as Standard Webhooks. Meanwhile
-tokens are issued and revoked on one instance and tried on another, now and after each failover, and each webhook is read again from its first record at any instance. Every request, reply and arrival is recorded, and a checker compares them with
+tokens are issued and revoked on one instance and tried on another, now and after each failover, and each webhook is read again from \
+its first record at any instance. Every request, reply and arrival is recorded, and a checker compares them with
 the promises.
 
-Measured for ${Math.round(durationMs / 1000)} s on ${new Date().toISOString().slice(0, 10)}: ${cpus().length} cores, Linux ${release().split('-')[0]}, Node.js ${process.versions.node}, PostgreSQL 15,
+Measured for ${Math.round(durationMs / 1000)} s on ${new Date().toISOString().slice(0, 10)}: ${cpus().length} cores, Linux \
+${release().split('-')[0]}, Node.js ${process.versions.node}, PostgreSQL 15,
 Sallyport ${VERSION}. Publishers, receivers and both database servers ran on the same machine. The seed was ${seed}.
 
 ## What happened
@@ -96,7 +99,8 @@ ${Object.entries(PROMISES)
   .join('\n')}
 | other problems: answers 500, records that stayed, signatures that did not verify | **${problems.length}** |
 
-${numbers(repeats)} of the records arrived a second time. Delivery is at least once: a request whose outcome a fault kept from being recorded is sent
+${numbers(repeats)} of the records arrived a second time. Delivery is at least once: a request whose outcome a fault kept from being \
+recorded is sent
 again, with the same \`webhook-id\`.
 
 Every instance issued tokens again ${times[0]} to ${times.at(-1)} ms after a promotion, without a restart.

@@ -1,4 +1,6 @@
-/** A primary with a standby that confirms every commit, and the ways to them: two hosts in a URL, a network that can fail, and PgBouncer. */
+/**
+ * A primary with a standby that confirms every commit, and the ways to them: two hosts in a URL, a network that can fail, and PgBouncer.
+ */
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cleanUp } from '../support/cleanup.ts';
@@ -15,8 +17,8 @@ export type Servers = {
   /** Instance 0 names both servers, instance 1 reaches them over a network that can fail, and instance 2 goes through PgBouncer. */
   readonly ways: readonly [Way, Way, Way];
   /**
-   * Kills the primary, promotes the standby, and builds a new standby. `promoted` is called as soon as the new primary takes writes. `gone`: how
-   * the standby was taken away before, if it was.
+   * Kills the primary, promotes the standby, and builds a new standby. `promoted` is called as soon as the new primary takes writes.
+   * `gone`: how the standby was taken away before, if it was.
    */
   failOver(promoted: () => Promise<void>, gone?: Absence): Promise<void>;
   /** From now on commits wait. */
@@ -40,7 +42,8 @@ export async function startServers(t: TestContext): Promise<Servers> {
   const bouncer = await startTcpProxy(t, current);
   const pooler = await startPgBouncer(t, { host: '127.0.0.1', port: bouncer.port });
   const url = (ways: typeof direct): string =>
-    `postgres://sallyport@${ways.map(({ port }) => `127.0.0.1:${port}`).join(',')}/postgres?sslmode=disable&target_session_attrs=read-write`;
+    `postgres://sallyport@${ways.map(({ port }) => `127.0.0.1:${port}`).join(',')}/postgres` +
+    '?sslmode=disable&target_session_attrs=read-write';
   return {
     primary: () => primary,
     ways: [

@@ -63,7 +63,8 @@ test('user: service accounts get no password and no invitation', async (t) => {
       status: 2,
       stdout: '',
       stderr:
-        'sallyport user create: --with-password does not work with the role service. Use --role viewer, operator or administrator\nSee: sallyport user create --help\n',
+        'sallyport user create: --with-password does not work with the role service. Use --role viewer, operator ' +
+        'or administrator\nSee: sallyport user create --help\n',
     });
   }
   assert.equal((await json<Page>(['user', 'list'])).items.length, 1);

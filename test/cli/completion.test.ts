@@ -15,7 +15,8 @@ const COMPLETE: Readonly<Record<Shell, (file: string, words: readonly string[]) 
     `source ${file}; COMP_WORDS=(${shown(words)}); COMP_CWORD=${words.length - 1}; _sallyport; printf '%s\\n' "\${COMPREPLY[@]}"`,
   // Calls the function as zsh's own `bashcompinit` does.
   zsh: (file, words) =>
-    `source ${file}; emulate sh; setopt kshglob noshglob braceexpand; COMP_WORDS=(${shown(words)}); COMP_CWORD=${words.length - 1}; _sallyport; printf '%s\\n' "\${COMPREPLY[@]}"`,
+    `source ${file}; emulate sh; setopt kshglob noshglob braceexpand; COMP_WORDS=(${shown(words)}); ` +
+    `COMP_CWORD=${words.length - 1}; _sallyport; printf '%s\\n' "\${COMPREPLY[@]}"`,
   fish: (file, words) => `source ${file}; complete -C '${words.join(' ')}'`,
 };
 

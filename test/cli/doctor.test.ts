@@ -154,7 +154,8 @@ test('a position that does not fit the records is found', async (t) => {
   assert.deepEqual(await complaints(folder), []);
   tamper(folder, 'UPDATE webhook_progress SET next_offset = next_offset + 1');
   assert.deepEqual(await complaints(folder), [
-    'problem positions: the positions of Orders do not fit their records, which are lost or come from another backup: restore the whole backup',
+    'problem positions: the positions of Orders do not fit their records, which are lost or come from another ' +
+      'backup: restore the whole backup',
   ]);
 });
 
@@ -165,7 +166,8 @@ test('an empty database beside its master key is not taken for a first start', a
   for (const ending of ['-wal', '-shm']) rmSync(path + ending, { force: true });
   const found = await complaints(folder);
   assert.deepEqual(found, [
-    `problem schema: the database ${path} is empty, but ${join(folder.dataDir, 'master.key')} shows that there was one: restore a backup with sallyport restore <backup> --force`,
+    `problem schema: the database ${path} is empty, but ${join(folder.dataDir, 'master.key')} shows that there ` +
+      'was one: restore a backup with sallyport restore <backup> --force',
   ]);
   writeFileSync(join(folder.dataDir, FIRST_START_FILE), '', { mode: 0o600 });
   assert.match((await complaints(folder)).join(), /the first start was interrupted: run sallyport init/);

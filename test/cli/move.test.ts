@@ -16,29 +16,39 @@ import { contents } from '../support/store.ts';
 /** Rows of every table, `@many` of the large ones. Managers come after their employees, and two manage each other. */
 const ROWS = `
   CREATE TEMP TABLE n AS WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < @many) SELECT i FROM n;
-  INSERT INTO employee (user_id, external_id, user_name, first_name, last_name, email, division, manager_id, hire_date, active, created_at, updated_at)
-  VALUES ('a', NULL, 'a', 'Ann', 'O''Hara', 'a@x', 'sales', 'c', NULL, 1, 1, 1), ('b', 'B', 'b', 'Bo', 'ß€😀', 'b@x', 'sales', 'a', '2026-01-01', 0, 1, 1),
+  INSERT INTO employee (user_id, external_id, user_name, first_name, last_name, email, division, manager_id, hire_date,
+    active, created_at, updated_at)
+  VALUES ('a', NULL, 'a', 'Ann', 'O''Hara', 'a@x', 'sales', 'c', NULL, 1, 1, 1), ('b', 'B', 'b', 'Bo', 'ß€😀', 'b@x',
+    'sales', 'a', '2026-01-01', 0, 1, 1),
          ('c', NULL, 'c', 'Cy', '\\ "quoted"', 'c@x', 'it', 'a', NULL, 1, 1, 1);
-  INSERT INTO endpoint (id, name, url, api_key, secret, secret_created_at, token_challenge, verified, enabled, enable_when_verified, created_at, updated_at)
+  INSERT INTO endpoint (id, name, url, api_key, secret, secret_created_at, token_challenge, verified, enabled,
+    enable_when_verified, created_at, updated_at)
   VALUES ('e', 'Shop', 'https://shop.example/', x'00ff41', x'01', 1, 0, 1, 1, 0, 1, 1);
-  INSERT INTO customer (id, name, external_id, metadata, active, created_at, updated_at) VALUES ('cu', 'Example', 'x-1', '{"plan":  "a"}', 1, 1, 1), ('cv', 'Other', NULL, '{}', 0, 1, 1);
+  INSERT INTO customer (id, name, external_id, metadata, active, created_at, updated_at)
+    VALUES ('cu', 'Example', 'x-1', '{"plan":  "a"}', 1, 1, 1), ('cv', 'Other', NULL, '{}', 0, 1, 1);
   INSERT INTO portal_link VALUES ('li', 'cu', randomblob(32), 'viewer', 300, NULL, 1, 2, NULL);
   INSERT INTO customer_usage VALUES ('cu', '2026-11-21', 3, 2, 4, 1, 900, 5);
   INSERT INTO pgp_key VALUES ('k', '', 'key', '-----BEGIN', 'ABC', 'rsa', NULL, NULL, 1, 1);
-  INSERT INTO webhook (number, id, name, endpoint_id, event_types, filter, custom_headers, encryption_key_name, ordered, max_batch_records, max_records_per_second, retry_policy, max_attempts, standard_webhooks, heartbeat_seconds, timeout_seconds, created_at, updated_at)
-  VALUES (7, 'w', 'Orders', 'e', '["*"]', '{"data.total":  {"$gte": 1e2}}', '[{"name": "x-a",  "value": "1"}]', 'key', 1, 100, 0.1, 'linear', 5, 0, 0, 10, 1, 1);
+  INSERT INTO webhook (number, id, name, endpoint_id, event_types, filter, custom_headers, encryption_key_name, ordered,
+    max_batch_records, max_records_per_second, retry_policy, max_attempts, standard_webhooks, heartbeat_seconds,
+    timeout_seconds, created_at, updated_at)
+  VALUES (7, 'w', 'Orders', 'e', '["*"]', '{"data.total":  {"$gte": 1e2}}', '[{"name": "x-a",  "value": "1"}]', 'key', 1,
+    100, 0.1, 'linear', 5, 0, 0, 10, 1, 1);
   DELETE FROM sqlite_sequence WHERE name = 'webhook';
   INSERT INTO sqlite_sequence (name, seq) VALUES ('webhook', 41);
   INSERT INTO removed_webhook VALUES (3);
-  INSERT INTO webhook_progress (webhook_number, state, state_at, next_offset, cursor_offset, pending_records, wake_at, failure_streak, dead_streak)
+  INSERT INTO webhook_progress (webhook_number, state, state_at, next_offset, cursor_offset, pending_records, wake_at,
+    failure_streak, dead_streak)
   VALUES (7, 'running', 1, 10, 2, 1, 123, 0, 0);
   INSERT INTO subscription VALUES ('*', '', 7, 1);
   UPDATE event_type SET sample = '{"a":  1}', group_name = 'Orders', deprecated = 1, public = 0 WHERE name = 'employee.updated';
   INSERT INTO event (key, id, type, data, subject, correlation_id, actor_id, created_at, erased_at, content_hash)
-  SELECT i, 'id' || i, 'order.created', json_object('text', 'a' || char(10) || '€"\\', 'i', i), NULL, 'c', NULL, i, NULL, randomblob(32) FROM n;
+  SELECT i, 'id' || i, 'order.created', json_object('text', 'a' || char(10) || '€"\\', 'i', i), NULL, 'c', NULL, i, NULL,
+    randomblob(32) FROM n;
   INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes) SELECT 7, i, i, 10 FROM n;
   INSERT INTO batch VALUES (7, 0, 0, 'b0', 'delivered', 1, 0, NULL, NULL, 5, 5), (7, 1, 1, 'b1', 'pending', 1, 0, 99, 'owner', NULL, 4);
-  INSERT INTO attempt (key, id, webhook_number, kind, batch_id, first_offset, last_offset, attempt_number, started_at, request_headers, response_status, response_headers, response_body, error_class, error_message, timings)
+  INSERT INTO attempt (key, id, webhook_number, kind, batch_id, first_offset, last_offset, attempt_number, started_at,
+    request_headers, response_status, response_headers, response_body, error_class, error_message, timings)
   SELECT i, 'a' || i, 7, 'delivery', 'b0', 0, 0, 1, i, 'h: 1', 200, NULL, randomblob(20), NULL, NULL, '{}' FROM n;
   INSERT INTO access_token SELECT i, randomblob(32), 'app', 'a b', i FROM n WHERE i < 100;
   INSERT INTO application_use SELECT id, 5 FROM application;
@@ -138,8 +148,10 @@ describe('sallyport move', () => {
       )
       .run(Number(number) + 1, changes, hash, next);
     connection.exec(`
-      INSERT INTO customer (id, name, external_id, metadata, active, created_at, updated_at) VALUES ('cu', 'Example', NULL, '{"a":"\\u0000"}', 1, 1, 1);
-      INSERT INTO event (key, id, type, data, subject, correlation_id, created_at) VALUES (1, 'e', 'a.b', '{"a":"\\u0000\\ud800"}', 's' || char(0), 'c', 1);
+      INSERT INTO customer (id, name, external_id, metadata, active, created_at, updated_at)
+        VALUES ('cu', 'Example', NULL, '{"a":"\\u0000"}', 1, 1, 1);
+      INSERT INTO event (key, id, type, data, subject, correlation_id, created_at)
+        VALUES (1, 'e', 'a.b', '{"a":"\\u0000\\ud800"}', 's' || char(0), 'c', 1);
       INSERT INTO idempotency VALUES ('command-line', 'k' || char(0), 'e', 1, 99), ('command-line', 'k1', 'e', 1, 99);`);
     connection.pragma('journal_mode = DELETE');
     connection.close();

@@ -96,7 +96,9 @@ test('endpoint: reports on standard error that an endpoint is disabled after a f
   const off = await run([...create, '--token-challenge']);
   const { id, enabled, lastVerification } = JSON.parse(off.stdout) as Json & { lastVerification: { error: string } };
   assert.deepEqual([off.status, enabled, lastVerification.error === null], [0, false, false]);
-  const note = `The endpoint did not answer the challenge and is disabled. Give the receiver the secret, then run: sallyport endpoint verify ${id}\n`;
+  const note =
+    'The endpoint did not answer the challenge and is disabled. Give the receiver the secret, then run: sallyport ' +
+    `endpoint verify ${id}\n`;
   assert.equal(off.stderr, note);
   const updated = await run(['endpoint', 'update', id, '--fields', JSON.stringify({ url: `${url}/elsewhere` })]);
   assert.deepEqual([updated.status, updated.stderr.startsWith(note)], [0, true]);

@@ -1,4 +1,7 @@
-/** Nobody gives customers more than it holds (contract §8): offered scopes, administrators of customers, and event types that are not public. */
+/**
+ * Nobody gives customers more than it holds (contract §8): offered scopes, administrators of customers, and event types that are not
+ * public.
+ */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { CUSTOMER_SCOPES } from '../../src/access/built-in.ts';

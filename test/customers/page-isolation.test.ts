@@ -25,7 +25,9 @@ import { type ServiceInProcess, startService } from '../support/service.ts';
 
 type Reference = { readonly id: string; readonly prefix?: string } | { readonly name: string };
 
-/** What the parameters of pages refer to; empty: nothing of anybody's. Links that people cut are not refused, so any page gets any of them. */
+/**
+ * What the parameters of pages refer to; empty: nothing of anybody's. Links that people cut are not refused, so any page gets any of them.
+ */
 const PARAMETERS: Readonly<Record<string, readonly Reference[]>> = {
   webhook: [{ id: 'webhooks' }],
   customer: [{ id: 'customers' }],

@@ -150,7 +150,8 @@ describe('a file or folder of another user', () => {
     const theirs = files.map((path) => `${path} belongs to uid ${SERVICE}`).join(', ');
     assert.equal(
       await told(),
-      `problem  file owners: ${theirs}, the folder to root; run as root: chown 0:${gid} ${files.join(' ')}, or, if the service runs as uid ${SERVICE}: chown ${SERVICE} ${dataDir}\n`,
+      `problem  file owners: ${theirs}, the folder to root; run as root: chown 0:${gid} ${files.join(' ')}, or, ` +
+        `if the service runs as uid ${SERVICE}: chown ${SERVICE} ${dataDir}\n`,
     );
   });
 });

@@ -273,8 +273,10 @@ describe('the schema of a PostgreSQL database', () => {
     await holder.query('BEGIN; SELECT 1 FROM webhook');
     await assert.rejects(migrateDatabase(config, Date.now(), { history: TWO_TABLES, waitMs: 0 }), {
       name: 'DataFolderError',
-      message:
-        /cannot be used: another transaction holds a lock on its tables \(canceling statement due to lock timeout\): find it in pg_stat_activity, for example a dump or an idle transaction, let it end, and try again$/,
+      message: new RegExp(
+        'cannot be used: another transaction holds a lock on its tables \\(canceling statement due to lock timeout\\): ' +
+          'find it in pg_stat_activity, for example a dump or an idle transaction, let it end, and try again$',
+      ),
     });
     await holder.query('COMMIT');
     assert.deepEqual(await examineSchema(await raw(t, config)), { ok: true, state: 'current', version: 1 });

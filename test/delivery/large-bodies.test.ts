@@ -187,7 +187,8 @@ describe('the thread that makes large bodies', () => {
       t,
       `const { parentPort } = require('node:worker_threads');
        let asked = 0;
-       parentPort.on('message', ({ number }) => parentPort.postMessage(++asked === 1 ? { number, error: new Error('unreadable') } : { number, body: 'erased' }));`,
+       parentPort.on('message', ({ number }) => parentPort.postMessage(++asked === 1 ? { number, error: new Error('unreadable') } : \
+{ number, body: 'erased' }));`,
     );
     await assert.rejects(s.bodies.make(s.request(2)), /unreadable/);
     assert.equal(await s.bodies.make(s.request(2)), 'erased');

@@ -1,6 +1,6 @@
 /**
- * A model of how instances share a webhook: leases, epochs, claims, settlements, pauses, crashes and hand-overs, in every order in which two
- * instances can take their steps. The webhook is ordered and has two records.
+ * A model of how instances share a webhook: leases, epochs, claims, settlements, pauses, crashes and hand-overs, in every order in which
+ * two instances can take their steps. The webhook is ordered and has two records.
  *
  * Each step is one transaction, or one action of one process between two of them. A pause needs no step of its own: an instance may take no
  * step for as long as it likes. The statements that the steps stand for are in store/postgres/instances.ts and store/postgres/store.ts.

@@ -53,7 +53,8 @@ describe('a webhook that the service stops', () => {
     assert.equal(at.deliveries.length, 8);
     assert.deepEqual(
       await d.rows(
-        `SELECT state, attempt_count, count(*) AS n FROM batch WHERE webhook_number = ${number} GROUP BY state, attempt_count ORDER BY state`,
+        `SELECT state, attempt_count, count(*) AS n FROM batch WHERE webhook_number = ${number}
+          GROUP BY state, attempt_count ORDER BY state`,
       ),
       [
         { state: 'delivered', attempt_count: 1, n: 8 },

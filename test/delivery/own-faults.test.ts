@@ -72,7 +72,7 @@ async function toEndOfPause(
 }
 
 describe('while the process has no descriptor left', () => {
-  it('one attempt is made and recorded for each pause, none counts, and every record arrives once there are descriptors again', async (t) => {
+  it('each pause makes and records one attempt, none counts, and every record arrives once there are descriptors', async (t) => {
     const d = await exhausted(t);
     const connected = await d.connect({ webhook: { maxBatchRecords: 1, retry: { maxAttempts: 2 } } });
     const { at, webhook, number } = connected;

@@ -66,7 +66,7 @@ describe('an outcome', () => {
     assert.match(d.log.text(), /cannot be written yet/);
   });
 
-  it('that cannot be written holds back the batches claimed ahead, and keeps no more of its response in memory than is stored', async (t) => {
+  it('that cannot be written holds back the batches claimed ahead, and keeps only the stored part of its response', async (t) => {
     const d = await openDispatching(t);
     const { at } = await d.connect({ webhook: { maxBatchRecords: 1 } });
     await execute(d, `UPDATE webhook_progress SET state = 'running'`);
@@ -167,7 +167,7 @@ describe('an outcome', () => {
     arrivedOnce(connected, ids);
   });
 
-  it('that is written apart from its neighbours has the webhook looked at for its retry, although it sends one at a time by now', async (t) => {
+  it('that is written apart from its neighbours wakes the webhook for its retry, although it now sends one at a time', async (t) => {
     const d = await openDispatching(t);
     const connected = await d.connect({ webhook: { maxBatchRecords: 1 } });
     await execute(d, `UPDATE webhook_progress SET state = 'running'`);
@@ -279,7 +279,8 @@ describe('an outcome', () => {
     const batch = batchOf(0, 0, { webhookNumber: number, id: 'b' });
     await execute(
       d,
-      `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner)
+      `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals,
+        next_attempt_at, lease_owner)
        VALUES (${number}, 0, 0, 'b', 'pending', 2, 0, ${d.clock()}, 'me')`,
     );
     const settlement = (attemptNumber: number): Settlement => ({

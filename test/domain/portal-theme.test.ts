@@ -85,7 +85,8 @@ describe('a logo', () => {
     // As editors write them.
     for (const inside of [
       '<style type="text/css"><![CDATA[.a{fill:#fff;filter:url(#b)} @media (prefers-color-scheme: dark) {.a{fill:rgb(0,0,0)}}]]></style>',
-      '<g id="Layer_1" data-name="Layer (1)" transform="translate(1 2) rotate(3)" style="fill:none" aria-label="Acme(R)"><title>A &amp; B(c)</title></g>',
+      '<g id="Layer_1" data-name="Layer (1)" transform="translate(1 2) rotate(3)" style="fill:none" ' +
+        'aria-label="Acme(R)"><title>A &amp; B(c)</title></g>',
       '<metadata xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:RDF rdf:about="https://a.example"/></metadata>',
       '<g xmlns:inkscape="http://www.inkscape.org/namespaces/inkscape" inkscape:export-filename="C:\\a.png"/>',
       '<use xlink:href="#a" xmlns:xlink="http://www.w3.org/1999/xlink" xml:space="preserve"/>',

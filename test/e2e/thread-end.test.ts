@@ -19,7 +19,8 @@ const TYPE = 'order.placed';
 const END_THREAD = new URL('../support/end-thread.mjs', import.meta.url).href;
 const LAUNCH = new URL('../../scripts/launch.mjs', import.meta.url).href;
 const LAST_LINE =
-  'sallyport: a thread of the database ended (the thread ended), so the service stopped; nothing that was acknowledged is lost; systemd, Docker or npm start starts it again';
+  'sallyport: a thread of the database ended (the thread ended), so the service stopped; nothing that was ' +
+  'acknowledged is lost; systemd, Docker or npm start starts it again';
 
 onSqlite(
   'serve refuses requests under way, says why and exits with 1; the next start has all acknowledged data',

@@ -85,7 +85,8 @@ describe('an event that a program publishes', () => {
     Object.assign(data, { at: new Date(0), lines: [shared, shared], none: Object.create(null) });
     assert.equal(
       eventsText({ type: 'order.created', data, actorId: undefined }),
-      '{"type":"order.created","data":{"__proto__":{"a":1},"constructor":null,"at":"1970-01-01T00:00:00.000Z","lines":[{"sku":"a"},{"sku":"a"}],"none":{}}}',
+      '{"type":"order.created","data":{"__proto__":{"a":1},"constructor":null,"at":"1970-01-01T00:00:00.000Z",' +
+        '"lines":[{"sku":"a"},{"sku":"a"}],"none":{}}}',
     );
   });
 

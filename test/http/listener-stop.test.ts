@@ -262,7 +262,9 @@ it('SIGTERM: an event that is being published is taken, nothing that follows on 
     JSON.stringify({ type: 'order.placed', data: {}, idempotencyKey: idempotencyKey.padEnd(6) });
   const [taken, late] = [event('taken'), event('late')];
   assert.equal(taken.length, late.length);
-  const head = `POST /services/api/x/edge/v1/events HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: ${taken.length}\r\n`;
+  const head =
+    `POST /services/api/x/edge/v1/events HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nContent-Type: ` +
+    `application/json\r\nContent-Length: ${taken.length}\r\n`;
   // Shows the test that the head has arrived.
   publisher.socket.write(`${head}Expect: 100-continue\r\n\r\n`);
   await publisher.received(/^HTTP\/1\.1 100 /);

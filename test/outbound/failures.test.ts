@@ -260,7 +260,7 @@ test('no connection is made to an address that is not public, resolved or litera
   assert.equal(connections, 0);
 });
 
-test('a customer reaches no address that is allowed to the operator, not even by its open connection, and is told no address', async (t) => {
+test('a customer reaches no address of the operator, not even by its open connection, and is told no address', async (t) => {
   const receiver = await startHttpsServer(identity);
   t.after(() => receiver.close());
   const named = `https://receiver.test:${receiver.port}/`;

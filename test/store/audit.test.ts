@@ -135,7 +135,8 @@ describe('the audit log', () => {
     ['another hash', "UPDATE audit SET hash = 'x' WHERE number = 4"],
     [
       'its place taken by the entry before',
-      'UPDATE audit SET number = 100 WHERE number = 4; UPDATE audit SET number = 4 WHERE number = 3; UPDATE audit SET number = 3 WHERE number = 100',
+      'UPDATE audit SET number = 100 WHERE number = 4; UPDATE audit SET number = 4 WHERE number = 3; UPDATE ' +
+        'audit SET number = 3 WHERE number = 100',
     ],
     ['been removed', 'DELETE FROM audit WHERE number = 4'],
     [
@@ -144,7 +145,9 @@ describe('the audit log', () => {
     ],
     [
       'a forged one put before it',
-      "UPDATE audit SET number = -number WHERE number >= 4; UPDATE audit SET number = 1 - number WHERE number < 0; INSERT INTO audit SELECT 4, 'forged', at, actor, action, target, customer_id, changes, previous_hash, hash FROM audit WHERE number = 5",
+      'UPDATE audit SET number = -number WHERE number >= 4; UPDATE audit SET number = 1 - number WHERE number < ' +
+        "0; INSERT INTO audit SELECT 4, 'forged', at, actor, action, target, customer_id, changes, previous_hash, " +
+        'hash FROM audit WHERE number = 5',
     ],
   ];
   for (const [what, sql] of tampering) {

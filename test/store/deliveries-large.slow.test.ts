@@ -162,7 +162,8 @@ function answered({ sqlite: { connection }, ...s }: LargeLog): void {
       INSERT INTO attempt (key, id, webhook_number, kind, batch_id, first_offset, last_offset, attempt_number, started_at,
         request_headers, response_status, response_headers, error_class, error_message, timings)
       SELECT ${number} * 1000000 + n, 'attempt ' || n, ${number}, 'delivery', 'batch', ${first}, ${first} + ${size - 1}, 1, ${at(0)} + n,
-        '{}', iif(cause GLOB '[0-9]*', CAST(cause AS INTEGER), NULL), NULL, iif(cause GLOB '[0-9]*', 'http_status', cause), 'it failed', '{}'
+        '{}', iif(cause GLOB '[0-9]*', CAST(cause AS INTEGER), NULL), NULL, iif(cause GLOB '[0-9]*', 'http_status', cause),
+          'it failed', '{}'
       FROM (WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n + 1 < ${count}) SELECT n, ${cause} AS cause FROM n)`);
   };
   insert(s.hopeless, EVENTS / 10, 1, 'n', "iif(n % 100 = 0, 'timeout', '503')");

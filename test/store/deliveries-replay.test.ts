@@ -72,7 +72,8 @@ async function insertBatches(
     if (last < first) break;
     const times = state === 'pending' ? `${NOW + 500}, NULL` : `NULL, ${NOW - 500}`;
     statements.push(
-      `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, settled_at)
+      `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals,
+        next_attempt_at, settled_at)
        VALUES (${number}, ${first}, ${last}, '${s.ids.uuid()}', '${state}', 3, 1, ${times})`,
     );
     for (let at = first; at <= last; at++) model.push({ state, attempts: 3 });

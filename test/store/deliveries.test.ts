@@ -41,7 +41,8 @@ async function filled(t: TestContext): Promise<TestStore & { readonly all: numbe
       const pending = state === 'pending';
       await execute(
         s,
-        `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, settled_at)
+        `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals,
+          next_attempt_at, settled_at)
          VALUES (${number}, ${n * size}, ${(n + 1) * size - 1}, '${s.ids.uuid()}', '${state}', ${n}, 0, ${pending ? NOW : 'NULL'},
            ${pending ? 'NULL' : NOW + n})`,
       );
@@ -315,7 +316,8 @@ it('deliveries of all webhooks in one state are ordered by event time, without g
             if (end === cursor) break;
             const isPending = of === 'pending';
             statements.push(
-              `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, settled_at)
+              `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals,
+                next_attempt_at, settled_at)
                VALUES (${webhookNumber}, ${cursor}, ${end - 1}, 'id', '${of}', 1, 0, ${isPending ? `${NOW}, NULL` : `NULL, ${NOW}`})`,
             );
             states.fill(of, cursor, end);

@@ -147,7 +147,8 @@ describe('the webhook store', () => {
     await s.database.commit([
       { sql: `UPDATE webhook_progress SET state = 'started', wake_at = ${NOW + 60_000}`, params: {} },
       {
-        sql: `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner, settled_at) VALUES
+        sql: `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals,
+          next_attempt_at, lease_owner, settled_at) VALUES
          (${number}, 0, 0, 'waiting', 'pending', 1, 0, ${NOW + 60_000}, NULL, NULL),
          (${number}, 1, 1, 'leased', 'pending', 1, 0, ${NOW + 60_000}, 'me', NULL),
          (${number}, 2, 2, 'due', 'pending', 1, 0, ${NOW - 60_000}, NULL, NULL),

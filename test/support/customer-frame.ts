@@ -1,4 +1,6 @@
-/** A page of the operator's product on another origin, with the customers' portal in a frame, in a browser that blocks third-party cookies. */
+/**
+ * A page of the operator's product on another origin, with the customers' portal in a frame, in a browser that blocks third-party cookies.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';

@@ -175,7 +175,8 @@ export async function until(what: string, isSo: () => boolean | Promise<boolean>
 
 /** Whether every record of every webhook is settled. */
 export async function isDrained({ rows }: Pick<TestServices, 'rows'>): Promise<boolean> {
-  const sql = `SELECT (SELECT count(*) FROM batch WHERE state = 'pending') + (SELECT sum(next_offset - cursor_offset) FROM webhook_progress) AS n`;
+  const sql = `SELECT (SELECT count(*) FROM batch WHERE state = 'pending') + (SELECT sum(next_offset - cursor_offset)
+    FROM webhook_progress) AS n`;
   return Number((await rows(sql))[0]?.n) === 0;
 }
 

@@ -36,7 +36,8 @@ export async function subscribe(
   await database.commit([
     {
       sql: `INSERT INTO endpoint
-          (id, customer_id, name, url, api_key, secret, secret_created_at, token_challenge, verified, enabled, enable_when_verified, created_at, updated_at)
+          (id, customer_id, name, url, api_key, secret, secret_created_at, token_challenge, verified, enabled,
+            enable_when_verified, created_at, updated_at)
         VALUES (@id, @customerId, 'receiver', 'https://receiver.example/', @key, @key, @now, @no, @no, @yes, @yes, @now, @now)`,
       params: { id, customerId: more.customerId ?? '', now, key: new Uint8Array(1), yes: true, no: false },
     },

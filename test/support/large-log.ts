@@ -61,7 +61,8 @@ export async function openLargeLog(t: TestContext): Promise<LargeLog> {
         iif(state = 'pending', ${NOW}, NULL), iif(state = 'pending', NULL, ${NOW} + n)
       FROM (WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n + 1 < ${count})
             SELECT n, ${state} AS state FROM n)`);
-    const pending = `(SELECT coalesce(sum(last_offset - first_offset + 1), 0) FROM batch WHERE state = 'pending' AND webhook_number = ${number})`;
+    const pending = `(SELECT coalesce(sum(last_offset - first_offset + 1), 0) FROM batch WHERE state = 'pending'
+      AND webhook_number = ${number})`;
     connection.exec(
       `UPDATE webhook_progress SET cursor_offset = ${size * count}, pending_records = ${pending} WHERE webhook_number = ${number}`,
     );

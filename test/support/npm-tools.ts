@@ -7,7 +7,9 @@ import { toolFolder } from './tool-folder.ts';
 
 const tools = fileURLToPath(new URL('../tools/openapi-typescript', import.meta.url));
 
-/** Returns the `node_modules` with openapi-typescript, openapi-fetch and a TypeScript for them. The first call in a checkout installs them. */
+/**
+ * Returns the `node_modules` with openapi-typescript, openapi-fetch and a TypeScript for them. The first call in a checkout installs them.
+ */
 export function openapiTypescriptModules(): string {
   const folder = toolFolder('openapi-typescript', join(tools, 'package-lock.json'), (fresh) => {
     for (const name of ['package.json', 'package-lock.json']) copyFileSync(join(tools, name), join(fresh, name));

@@ -1,4 +1,6 @@
-/** A service with one history, the same in every run: of the operator and of a customer, with names, times and an order that never differ. */
+/**
+ * A service with one history, the same in every run: of the operator and of a customer, with names, times and an order that never differ.
+ */
 import type { TestContext } from 'node:test';
 import { COMMAND_LINE } from '../../src/domain/acting.ts';
 import type { PortalRole } from '../../src/domain/user.ts';

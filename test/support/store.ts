@@ -1,6 +1,6 @@
 /**
- * A real store for tests, with a clock that only the test advances: an SQLite file in a temporary folder, or a new database of PostgreSQL if
- * the environment says `TEST_DATABASE=postgres`.
+ * A real store for tests, with a clock that only the test advances: an SQLite file in a temporary folder, or a new database of PostgreSQL
+ * if the environment says `TEST_DATABASE=postgres`.
  */
 
 import assert from 'node:assert/strict';
@@ -192,7 +192,8 @@ export async function execute({ database }: { readonly database: Database }, ...
 }
 
 const TABLES = onPostgres
-  ? `SELECT relname AS name FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = current_schema()::regnamespace
+  ? `SELECT relname AS name FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition
+    AND relnamespace = current_schema()::regnamespace
      ORDER BY relname`
   : "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name";
 

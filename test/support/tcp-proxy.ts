@@ -5,7 +5,9 @@ import { cleanUp } from './cleanup.ts';
 
 export type TcpProxy = {
   readonly port: number;
-  /** Passes nothing on in either direction, without closing anything. New connections are accepted, and also passed on only with `false`. */
+  /**
+   * Passes nothing on in either direction, without closing anything. New connections are accepted, and also passed on only with `false`.
+   */
   silence(alsoNew: boolean): void;
   /** Passes nothing on for new connections alone. */
   silenceNew(): void;

@@ -10,7 +10,10 @@ import { join } from 'node:path';
 export type Identity = { readonly certificate: string; readonly privateKey: string };
 
 export type IssueOptions = {
-  /** DNS names and IP addresses that the certificate is for; the default is `localhost`, `127.0.0.1` and `::1`. The first is its common name. */
+  /**
+   * DNS names and IP addresses that the certificate is for; the default is `localhost`, `127.0.0.1` and `::1`. The first is its common
+   * name.
+   */
   readonly names?: readonly string[];
   /** Days until it expires, or since it expired if negative. */
   readonly days?: number;

@@ -1,6 +1,7 @@
 /**
  * Prints as JSON which files of src/ run for a token request, and which run for an event from `publish` until its delivery is settled. Run
- * it with `--import ran-files.mjs`; without, as by `node --test`, it does nothing. Each walk is repeated, and only files that run every time count: the others belong to timers.
+ * it with `--import ran-files.mjs`; without, as by `node --test`, it does nothing. Each walk is repeated, and only files that run every
+ * time count: the others belong to timers.
  */
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';

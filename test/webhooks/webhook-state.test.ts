@@ -19,7 +19,8 @@ repeatsInSlowTier('postgres');
 
 /** Types and data of the events that a webhook got. */
 async function received({ rows }: TestServices, number: number): Promise<unknown[]> {
-  const sql = `SELECT e.type, e.data FROM outbox AS o JOIN event AS e ON e.key = o.event_key WHERE webhook_number = ${number} ORDER BY record_offset`;
+  const sql = `SELECT e.type, e.data FROM outbox AS o JOIN event AS e ON e.key = o.event_key
+    WHERE webhook_number = ${number} ORDER BY record_offset`;
   return (await rows(sql)).map(({ type, data }) => [type, JSON.parse(String(data))]);
 }
 const numberOf = async ({ webhooks }: TestServices, id: string): Promise<number> =>

@@ -115,7 +115,9 @@ function describe(rows: readonly Row[], bytes: number): Omit<BenchResult, 'secon
   return {
     ...{ bench: 'encrypted', title: 'Compressed and encrypted' },
     method:
-      `Batches of ${BATCH} events, about ${Math.round(bytes / 1000)} kB of words, to ${ENDPOINTS} endpoints: elapsed time and CPU time (all threads of the service) of one batch. For comparison, the same libraries with the same settings on such a ` +
+      `Batches of ${BATCH} events, about ${Math.round(bytes / 1000)} kB of words, to ${ENDPOINTS} endpoints: ` +
+      'elapsed time and CPU time (all threads of the service) of one batch. For comparison, the same libraries ' +
+      'with the same settings on such a ' +
       'body in a separate process, and one GnuPG process per message. The key is RSA-2048.',
     figures: [
       { name: 'cpu', unit: 'ms' },

@@ -137,9 +137,13 @@ function describe(rows: readonly Row[], sizes: readonly number[]): Omit<BenchRes
     bench: 'growth',
     title: 'As the tables grow',
     method:
-      'Time of one operation under load, by rows of history: that many delivered records in one log (ten per batch, each batch with its attempt), a tenth as many records of another ' +
-      'webhook whose endpoint does not answer, and as many tokens, between 20,000 and 10⁶. Each size has its own `sallyport serve` and data folder; they are measured in turn. Guarded ' +
-      'calls use 20,000 tokens in turn, more than the cache holds, over 64 connections. Lists have 50 deliveries, over 8 connections. Records are claimed and delivered, one per POST, from the log with the history.',
+      'Time of one operation under load, by rows of history: that many delivered records in one log (ten per ' +
+      'batch, each batch with its attempt), a tenth as many records of another ' +
+      'webhook whose endpoint does not answer, and as many tokens, between 20,000 and 10⁶. Each size has its own ' +
+      '`sallyport serve` and data folder; they are measured in turn. Guarded ' +
+      'calls use 20,000 tokens in turn, more than the cache holds, over 64 connections. Lists have 50 ' +
+      'deliveries, over 8 connections. Records are claimed and delivered, one per POST, from the log with the ' +
+      'history.',
     figures: names.map((name) => ({ name, unit: 'µs' })),
     ...{ rows, baseline: null, goals, notMeasured: [] },
   };

@@ -75,8 +75,10 @@ function describe(compared: Compared, profile: readonly ThreadProfile[]): Omit<B
     bench: 'guard',
     title: 'Guarding an API',
     method:
-      `GET of an employee with a valid token, over ${CONNECTIONS} connections, with ${TOKENS} tokens in turn. Sallyport checks the token, the scope of ` +
-      "the API catalogue, and the user's permission and constraints, and reads the employee. The peers check token and scope in Express and " +
+      `GET of an employee with a valid token, over ${CONNECTIONS} connections, with ${TOKENS} tokens in turn. ` +
+      'Sallyport checks the token, the scope of ' +
+      "the API catalogue, and the user's permission and constraints, and reads the employee. The peers check " +
+      'token and scope in Express and ' +
       'read the same from SQLite. The bare server answers with JSON of the same size.',
     ...compared,
     goals: rateGoals(compared, 75, 2),

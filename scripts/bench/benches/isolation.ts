@@ -9,7 +9,7 @@ import { measureInRounds } from '../harness/rounds.ts';
 import { createEmployee, EDGE, registerReaders, type Service, startService, TOKEN_PATH } from '../harness/service.ts';
 import { startReceiver } from '../receiver-process.ts';
 import { type BenchResult, type Goal, medianRatio, type Row } from '../report/result.ts';
-import type { Bench, BenchContext } from './bench.ts';
+import { type Bench, type BenchContext } from './bench.ts';
 
 /** For connections to be accepted, of which Node takes one in each turn. */
 const OPEN_MS = 2000;

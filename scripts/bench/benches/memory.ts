@@ -120,8 +120,12 @@ function describe(
   return {
     ...{ bench: 'memory', title: 'Memory' },
     method:
-      `Resident memory of the single binary, in the environment of the systemd unit: at the start, the maximum while ${events.toLocaleString('en-GB')} events of 1 KiB are published, the maximum while they are delivered in batches of 100, and afterwards. Then a soak test of ` +
-      `${minutesText(minutes)}, with the median of each sixth: ${SOAK_EVENTS.toLocaleString('en-GB')} events per second are published and delivered, and 16 connections request tokens and make guarded calls without pause.`,
+      'Resident memory of the single binary, in the environment of the systemd unit: at the start, the maximum ' +
+      `while ${events.toLocaleString('en-GB')} events of 1 KiB are published, the maximum while they are ` +
+      'delivered in batches of 100, and afterwards. Then a soak test of ' +
+      `${minutesText(minutes)}, with the median of each sixth: ${SOAK_EVENTS.toLocaleString('en-GB')} events per ` +
+      'second are published and delivered, and 16 connections request tokens and make guarded calls without ' +
+      'pause.',
     figures: Object.keys(values).map((name) => ({ name, unit: 'MB' })),
     rows: [{ name: 'resident', values }],
     ...{ baseline: null, notMeasured: [] },

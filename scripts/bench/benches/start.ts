@@ -46,7 +46,8 @@ export const startBench: Bench = {
         {
           ...{ bench: 'start', title: 'Starting' },
           method:
-            'Time from the start of the process to the first 200 of `/readyz`, with an empty data folder and with 10⁶ delivered records, 10⁶ tokens and 10⁵ stuck records: for the single binary, and for ' +
+            'Time from the start of the process to the first 200 of `/readyz`, with an empty data folder and ' +
+            'with 10⁶ delivered records, 10⁶ tokens and 10⁵ stuck records: for the single binary, and for ' +
             "`node src/main.ts serve`, which first removes the types from every file. The files are in the system's cache.",
           ...{ figures: [figure], rows, baseline: null, notMeasured: [] },
           goals: [

@@ -14,8 +14,8 @@ export type Checkout = {
 };
 
 /**
- * Writes the files of a commit to `parent`/version. Takes the packages of this version if both have the same lock file, and installs its own
- * otherwise. Throws if there is no such commit. The repository does not know of the folder, so removing it is enough.
+ * Writes the files of a commit to `parent`/version. Takes the packages of this version if both have the same lock file, and installs its
+ * own otherwise. Throws if there is no such commit. The repository does not know of the folder, so removing it is enough.
  */
 export async function checkOut(parent: string, revision: string): Promise<Checkout> {
   const named = await output('git', ['-C', ROOT, 'rev-parse', '--verify', '--short', `${revision}^{commit}`]).catch(

@@ -181,10 +181,10 @@ export function eventText(n: number): string {
   return text;
 }
 
-const WORDS =
-  'order customer invoice amount currency line item delivered pending street city country email phone quantity price tax total note reference status warehouse carrier tracking'.split(
-    ' ',
-  );
+const WORDS = (
+  'order customer invoice amount currency line item delivered pending street city country email phone quantity ' +
+  'price tax total note reference status warehouse carrier tracking'
+).split(' ');
 
 /** What lets a service deliver to a receiver on this machine. */
 export function receiverSettings(caFile: string, { ca }: Certificates): Record<string, string> {

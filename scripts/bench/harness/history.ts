@@ -30,23 +30,28 @@ const HOUR_MS = 3_600_000;
 /** One batch in a hundred is dead: enough for a whole page of them at the smallest size too. */
 const STATE = `CASE WHEN n % 100 = 99 THEN 'dead' ELSE 'delivered' END`;
 const UUID = (ms: string, n: string): string =>
-  `substr(printf('%012x', ${ms}), 1, 8) || '-' || substr(printf('%012x', ${ms}), 9) || '-7000-8' || printf('%03x', ${n} % 4096) || '-' || printf('%012x', ${n})`;
+  `substr(printf('%012x', ${ms}), 1, 8) || '-' || substr(printf('%012x', ${ms}), 9) || '-7000-8' || ` +
+  `printf('%03x', ${n} % 4096) || '-' || printf('%012x', ${n})`;
 const COUNT = 'WITH RECURSIVE c (n) AS (SELECT @from UNION ALL SELECT n + 1 FROM c WHERE n + 1 < @to)';
 const AT = `@start + n * ${SPACING_MS}`;
 
 const EVENTS = `${COUNT}
   INSERT INTO event (key, id, type, data, correlation_id, created_at)
-  SELECT (${AT}) * ${COUNTERS_PER_MS}, ${UUID(AT, 'n')}, 'bench.event0', '{"n":' || n || ',"text":"what a record of history holds"}', 'bench', ${AT} FROM c`;
+  SELECT (${AT}) * ${COUNTERS_PER_MS}, ${UUID(AT, 'n')}, 'bench.event0', '{"n":' || n ||
+    ',"text":"what a record of history holds"}', 'bench', ${AT} FROM c`;
 const OUTBOX = `${COUNT}
   INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes) SELECT @webhook, n, (${AT}) * ${COUNTERS_PER_MS}, 48 FROM c`;
 const BATCHES = `${COUNT}
   INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at)
-  SELECT @webhook, n * ${BATCH}, n * ${BATCH} + ${BATCH - 1}, ${UUID(`(${AT})`, 'n')}, ${STATE}, 1, 0, @start + (n + 1) * ${BATCH * SPACING_MS} FROM c`;
+  SELECT @webhook, n * ${BATCH}, n * ${BATCH} + ${BATCH - 1}, ${UUID(`(${AT})`, 'n')}, ${STATE}, 1, 0, @start + (n + 1) *
+    ${BATCH * SPACING_MS} FROM c`;
 const ATTEMPTS = `${COUNT}
   INSERT INTO attempt (key, id, webhook_number, kind, batch_id, first_offset, last_offset, attempt_number, started_at, request_headers,
     response_status, response_headers, response_body, timings)
-  SELECT (@start + n * ${BATCH * SPACING_MS}) * ${COUNTERS_PER_MS} + 1, ${UUID(`(${AT})`, 'n')}, @webhook, 'delivery', ${UUID(`(${AT})`, 'n')},
-    n * ${BATCH}, n * ${BATCH} + ${BATCH - 1}, 1, @start + n * ${BATCH * SPACING_MS}, '{"content-type":"application/json","authorization":"HMAC-SHA256 SignedHeaders=x-content-sha256;date"}',
+  SELECT (@start + n * ${BATCH * SPACING_MS}) * ${COUNTERS_PER_MS} + 1, ${UUID(`(${AT})`, 'n')}, @webhook, 'delivery',
+    ${UUID(`(${AT})`, 'n')},
+    n * ${BATCH}, n * ${BATCH} + ${BATCH - 1}, 1, @start + n * ${BATCH * SPACING_MS},
+      '{"content-type":"application/json","authorization":"HMAC-SHA256 SignedHeaders=x-content-sha256;date"}',
     200, '{"content-length":"0"}', x'', '{"totalMs":4}' FROM c`;
 const STUCK = `${COUNT}
   INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at)
@@ -93,7 +98,8 @@ export function addHistory(dataDir: string, parts: HistoryParts, from: number, t
     // It was looked at just now and did not answer: the next look is an hour away.
     database
       .prepare(
-        `UPDATE webhook_progress SET next_offset = @stuck, cursor_offset = @stuck, pending_records = @stuck, state = 'failing', failing_since_at = @now,
+        `UPDATE webhook_progress SET next_offset = @stuck, cursor_offset = @stuck, pending_records = @stuck, state =
+          'failing', failing_since_at = @now,
            failure_streak = 20, probe_at = @later, wake_at = @later WHERE webhook_number = @webhook`,
       )
       .run({ stuck: to / BATCH, now, later: now + HOUR_MS, webhook: parts.stuckWebhook });

@@ -1,6 +1,6 @@
 /**
- * Operations of a service whose CPU time is measured: tokens, guarded calls, events published and records delivered. A request has one event
- * and a POST one record, unless a name says otherwise. Everything goes through the API, so that older versions can be measured too.
+ * Operations of a service whose CPU time is measured: tokens, guarded calls, events published and records delivered. A request has one
+ * event and a POST one record, unless a name says otherwise. Everything goes through the API, so that older versions can be measured too.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** What the threads of a service of its own are busy with, by V8's profiler. It costs time, so that nothing else is measured of that service. */
+/**
+ * What the threads of a service of its own are busy with, by V8's profiler. It costs time, so that nothing else is measured of that
+ * service.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type CpuProfile, microsIn, type Span, threadProfile } from '../report/profile.ts';
@@ -26,7 +29,8 @@ export function monotonicMicros(): number {
 
 /**
  * What the event loop, the writing thread and that of large bodies, if there were any, did within `span`, of the profiles that a service
- * has left in the folder. The thread that copies the log is left out: nobody waits for it. `root` is the folder of the program, as a URL with its last slash.
+ * has left in the folder. The thread that copies the log is left out: nobody waits for it. `root` is the folder of the program, as a URL
+ * with its last slash.
  */
 export function readProfiles(folder: string, span: Span, root: string = ROOT): ThreadProfile[] {
   const profiles = readdirSync(folder)

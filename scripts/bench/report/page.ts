@@ -1,6 +1,6 @@
 /** The report as a page of the documentation, made of stored results and of notes.md. */
 import { isMet, type ThreadProfile } from './result.ts';
-import type { StoredResult } from './stored.ts';
+import { type StoredResult } from './stored.ts';
 import { cellsOf, goalCells, profileCells } from './table.ts';
 
 /** Remarks on results, beside their profiles, by the name of the benchmark. */
@@ -28,11 +28,14 @@ export function reportPage(stored: readonly StoredResult[], notes: Notes): strin
   return `${sections.join('\n\n')}\n`;
 }
 
-const INTRODUCTION = `<!-- Made by \`npm run bench -- --write-report\` of measured results and of scripts/bench/notes.md. Not to be edited. -->
+const INTRODUCTION = `<!-- Made by \`npm run bench -- --write-report\` of measured results and of scripts/bench/notes.md. Not to be \
+edited. -->
 # Benchmarks
 
-What you gain: one process on two cores issues thousands of access tokens, checks tens of thousands of API calls and delivers tens of thousands of records in batches each
-second, with about 200 MB of memory and no database server. That is more than the libraries and queues that you would otherwise combine reached on the same machine.
+What you gain: one process on two cores issues thousands of access tokens, checks tens of thousands of API calls and delivers tens \
+of thousands of records in batches each
+second, with about 200 MB of memory and no database server. That is more than the libraries and queues that you would otherwise \
+combine reached on the same machine.
 Operations take about as long with millions of rows as with thousands.
 
 Each benchmark measures its contenders in one run, in rounds, one after the other and then again. The bare server or client shows the limit of the machine. Figures are medians,
@@ -40,7 +43,8 @@ with the minimum and the maximum in parentheses. Absolute figures depend on the 
 20 minutes ([scripts/bench/](../scripts/bench/)). It names the Debian packages that are missing and installs the peers from npm. This page has the newest result of each benchmark;
 they may be from different runs.
 
-The tables of threads come from V8's profiler, in a separate measurement without the start. The time of a function counts for its purpose, and the time of shared code (buffers,
+The tables of threads come from V8's profiler, in a separate measurement without the start. The time of a function counts for its \
+purpose, and the time of shared code (buffers,
 SQLite, Node's native code) counts for its caller. Waiting for a core or the disk within a function counts as busy.`;
 
 function environments(stored: readonly StoredResult[]): string {
@@ -54,7 +58,10 @@ function environments(stored: readonly StoredResult[]): string {
   const distinct = new Map(rows.map(([, , machine = '']) => [machine, rows.filter((row) => row[2] === machine)]));
   const machines = [...distinct].map(([machine, own]) => {
     const times = own.map(([, at = '']) => at).sort();
-    return `- ${machine}: ${own.length === rows.length ? 'everything' : own.map(([title]) => title).join(', ')}; finished ${times[0]} to ${times.at(-1)} UTC`;
+    return (
+      `- ${machine}: ${own.length === rows.length ? 'everything' : own.map(([title]) => title).join(', ')}; ` +
+      `finished ${times[0]} to ${times.at(-1)} UTC`
+    );
   });
   const versions = new Map(stored.flatMap(({ versions }) => Object.entries(versions)));
   const named = [...versions].map(([name, version]) => `${name} ${version}`).join(', ');

@@ -15,7 +15,10 @@ export type Rule = {
 /** What no rule knows. */
 export const REST = 'the rest';
 
-/** By the innermost function that is for something itself. `stack` begins with the function that ran; of the rules the first that fits counts. */
+/**
+ * By the innermost function that is for something itself. `stack` begins with the function that ran; of the rules the first that fits
+ * counts.
+ */
 export function purposeOf(stack: readonly Frame[], rules: readonly Rule[]): string {
   for (const [at, { name, url }] of stack.entries()) {
     const caller = stack[at + 1]?.url ?? '';

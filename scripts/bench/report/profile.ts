@@ -1,6 +1,6 @@
 /** A profile by V8 (`--cpu-prof`) as shares of what a thread was busy with between two instants. */
 import { type Frame, purposeOf, REST, type Rule } from './profile-rules.ts';
-import type { Share, ThreadProfile } from './result.ts';
+import { type Share, type ThreadProfile } from './result.ts';
 
 /** The parts of a `.cpuprofile` that are read. */
 export type CpuProfile = {

@@ -13,7 +13,9 @@ export const instanceCommands: CommandGroup = [
     summary: 'List the instances on a PostgreSQL database',
     examples: ['sallyport instances', 'sallyport instances --json'],
     explanation:
-      'Shows who serves and delivers, when it was last seen, how many webhooks it sends for, and what it does for all. An instance that\nended without leaving is listed until another one takes its webhooks, within seconds.',
+      'Shows who serves and delivers, when it was last seen, how many webhooks it sends for, and what it does ' +
+      'for all. An instance that\nended without leaving is listed until another one takes its webhooks, within ' +
+      'seconds.',
     settings: DATA_SETTINGS,
     json: true,
     run: (invocation) =>

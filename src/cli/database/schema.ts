@@ -1,6 +1,6 @@
 /** `sallyport migrate`: brings the schema of a PostgreSQL database up to this version. */
 import { dataPlace } from '../../config/config.ts';
-import type { CommandGroup } from '../command.ts';
+import { type CommandGroup } from '../command.ts';
 import { CommandError } from '../errors.ts';
 
 export const migrateCommands: CommandGroup = [

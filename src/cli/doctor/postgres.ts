@@ -86,7 +86,8 @@ function examineOwners({ foreignTables }: ServerHealth, role: string): Finding {
   const shown = foreignTables.slice(0, 3).join(', ');
   return problem(
     check,
-    `${role} does not own ${foreignTables.length} tables (${shown}), so it cannot make partitions or migrate: use the role that owns them, or GRANT that role TO ${role}`,
+    `${role} does not own ${foreignTables.length} tables (${shown}), so it cannot make partitions or migrate: ` +
+      `use the role that owns them, or GRANT that role TO ${role}`,
   );
 }
 
@@ -105,7 +106,8 @@ function examineDurability(health: ServerHealth): Finding[] {
     synchronousStandbys === ''
       ? warning(
           replication,
-          'no standby confirms commits (synchronous_standby_names is empty): if this server is lost, and a standby or a backup takes over, the last acknowledged events, tokens and revocations are lost',
+          'no standby confirms commits (synchronous_standby_names is empty): if this server is lost, and a ' +
+            'standby or a backup takes over, the last acknowledged events, tokens and revocations are lost',
         )
       : isLocal
         ? warning(
@@ -142,7 +144,9 @@ function examineVacuum(
       ? [
           warning(
             check,
-            `process ${oldestSnapshot.process} has held a transaction open for ${Math.round(oldestSnapshot.ageMs / 60_000)} minutes, so old versions of rows are kept and deliveries slow down: end it`,
+            `process ${oldestSnapshot.process} has held a transaction open for ` +
+              `${Math.round(oldestSnapshot.ageMs / 60_000)} minutes, so old versions of rows are kept and ` +
+              'deliveries slow down: end it',
           ),
         ]
       : []),
@@ -195,7 +199,8 @@ async function examinePooler({ databaseUrl, databaseListenUrl }: Config): Promis
   if (databaseListenUrl === null) {
     return warning(
       check,
-      'the URL leads to a pooler such as PgBouncer: in transaction mode it passes no notifications on, so set SALLYPORT_DATABASE_LISTEN_URL to the server itself',
+      'the URL leads to a pooler such as PgBouncer: in transaction mode it passes no notifications on, so set ' +
+        'SALLYPORT_DATABASE_LISTEN_URL to the server itself',
     );
   }
   return (await isPooled(databaseListenUrl))

@@ -55,7 +55,8 @@ function examineVersion(config: Config, db: SqliteDatabase): Finding {
   return existsSync(key) && !isFirstStart(config)
     ? problem(
         'schema',
-        `the database ${db.connection.name} is empty, but ${key} shows that there was one: restore a backup with sallyport restore <backup> --force`,
+        `the database ${db.connection.name} is empty, but ${key} shows that there was one: restore a backup with ` +
+          'sallyport restore <backup> --force',
       )
     : problem('schema', 'the first start was interrupted: run sallyport init or sallyport serve');
 }

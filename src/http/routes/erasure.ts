@@ -19,7 +19,8 @@ export function erasureRoutes({ erasures }: { readonly erasures: Erasures }): Ro
       operationId: 'eraseEvents',
       summary: "Overwrite the data of one person's events",
       description:
-        'From the reply on, pending deliveries of them are not sent any more. Their data is overwritten wherever it is kept, and so are stored answers of attempts that carried it: ' +
+        'From the reply on, pending deliveries of them are not sent any more. Their data is overwritten wherever ' +
+        'it is kept, and so are stored answers of attempts that carried it: ' +
         'within two seconds, or step by step afterwards, also after a restart.',
       body: jsonBody(eraseInput),
       replies: {

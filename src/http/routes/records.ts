@@ -51,7 +51,9 @@ export function recordRoutes({ readRecords, webhooks, gate, stopping }: Dependen
       operationId: 'readWebhookRecords',
       summary: 'Read records in order, delivered or not',
       description:
-        'In mode `pull`, without `after`, they begin behind the last acknowledged one. A reply has at most 1 MiB of data. Erased records are left out. If the webhook has a key, the body is encrypted with it, as a delivery is.',
+        'In mode `pull`, without `after`, they begin behind the last acknowledged one. A reply has at most 1 MiB ' +
+        'of data. Erased records are left out. If the webhook has a key, the body is encrypted with it, as a ' +
+        'delivery is.',
       query: {
         after: {
           schema: offset,

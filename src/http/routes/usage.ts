@@ -35,7 +35,8 @@ const CSV_REPLIES: Route['replies'] = {
 };
 const NO_CUSTOMER: Route['replies'] = { 404: { description: 'There is no such customer' } };
 const CSV_TEXT =
-  'What begins like a formula, with `=`, `+`, `-`, `@`, a tab or a carriage return, gets an apostrophe before it, at the start of a name and after each `;`, `,`, `|`, tab and line end in it.';
+  'What begins like a formula, with `=`, `+`, `-`, `@`, a tab or a carriage return, gets an apostrophe before ' +
+  'it, at the start of a name and after each `;`, `,`, `|`, tab and line end in it.';
 
 /** What one customer used, for the operator. */
 export function customerUsageRoutes({ usage, clock }: Dependencies): Route<'operator'>[] {

@@ -1,6 +1,8 @@
 /** The limits of the database's commits, of its threads and of its write-ahead log. */
 
-/** One commit takes at most so many lists of statements and starts no further list after so long, so that none holds the others for long. */
+/**
+ * One commit takes at most so many lists of statements and starts no further list after so long, so that none holds the others for long.
+ */
 export const LISTS_PER_COMMIT = 512;
 export const COMMIT_STATEMENTS_MS = 4;
 /**

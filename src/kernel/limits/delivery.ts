@@ -40,8 +40,8 @@ export const TEST_DELIVERIES_RETRY_SECONDS = 5;
 /** The interval between two looks at the outbox without a wake-up; also bounds how late a retry begins. */
 export const POLL_MS = 250;
 /**
- * The least interval between two looks at the outbox: under load, one look claims for several webhooks, and more records of each. With 5 ms,
- * PostgreSQL took 15 % more for an event at 300 events a second.
+ * The least interval between two looks at the outbox: under load, one look claims for several webhooks, and more records of each. With 5
+ * ms, PostgreSQL took 15 % more for an event at 300 events a second.
  */
 export const LOOK_EVERY_MS = 10;
 /** Webhooks looked at in one round. */
@@ -58,7 +58,9 @@ export const CALLED_LATELY_MS = 10;
  */
 export const CALLS_QUEUED = 8;
 export const CALLED_PAUSE_MS = 4;
-/** Webhooks whose work is claimed in one turn of the event loop. On PostgreSQL they share a commit. With 4, an event took it 3 % more time. */
+/**
+ * Webhooks whose work is claimed in one turn of the event loop. On PostgreSQL they share a commit. With 4, an event took it 3 % more time.
+ */
 export const CLAIMS_AT_ONCE = 8;
 /** Waiting records whose sizes are read for one claim. */
 export const WAITING_READ_MAX = 2000;

@@ -97,8 +97,8 @@ export const PGP_KEYS_CACHED = 64;
 /** RSA keys with fewer bits than this are refused. */
 export const PGP_RSA_MIN_BITS = 2048;
 /**
- * What a key may have; GnuPG makes RSA keys of at most 4096 bits, with the exponent 65537. Certifications by others are only read. The key's
- * own signatures are verified: each takes up to 1 ms, and with a slow algorithm, such as DSA, up to 11 ms.
+ * What a key may have; GnuPG makes RSA keys of at most 4096 bits, with the exponent 65537. Certifications by others are only read. The
+ * key's own signatures are verified: each takes up to 1 ms, and with a slow algorithm, such as DSA, up to 11 ms.
  */
 export const PGP_USER_IDS_MAX = 32;
 export const PGP_SUBKEYS_MAX = 16;
@@ -181,7 +181,9 @@ export const INVITATION_REQUEST_BYTES: number = 8 * 1024;
 export const IDEMPOTENCY_MS: number = 24 * 3_600_000;
 export const IDEMPOTENCY_KEY_MAX_LENGTH = 255;
 export const EVENT_TYPE_SCHEMAS_CACHED = 500;
-/** Time limits for compiling a schema, for validating all events of one request, and for one event. The first and last block the event loop. */
+/**
+ * Time limits for compiling a schema, for validating all events of one request, and for one event. The first and last block the event loop.
+ */
 export const SCHEMA_COMPILE_MS = 2000;
 export const SCHEMA_CHECK_MS = 500;
 export const SCHEMA_EVENT_MS = 75;

@@ -55,8 +55,8 @@ export const POSTGRES_END_MS = 500;
 export const PARTITION_LOCK_MS = 300;
 
 /**
- * How long a migration waits for the lock of a table, while all other statements on the table wait too: less than `deadlock_timeout`, by default
- * a second. How long it then lets them go on, and how long it tries in all.
+ * How long a migration waits for the lock of a table, while all other statements on the table wait too: less than `deadlock_timeout`, by
+ * default a second. How long it then lets them go on, and how long it tries in all.
  */
 export const MIGRATION_LOCK_MS = 200;
 export const MIGRATION_PAUSE_MS = 100;

@@ -234,7 +234,8 @@ const ROLES = {
 } as const;
 
 const PASSKEY_LEAD =
-  'Sign in with your fingerprint, face or the PIN of your device in place of the password. A passkey works at this address alone, so no other site can ask for it.';
+  'Sign in with your fingerprint, face or the PIN of your device in place of the password. A passkey works at ' +
+  'this address alone, so no other site can ask for it.';
 
 function passwordForm(csrf: Html, state: FormState): Html {
   const hint = `${CHOSEN_PASSWORD_MIN_LENGTH} to ${CHOSEN_PASSWORD_MAX_LENGTH} characters of any kind, spaces too.`;

@@ -42,7 +42,9 @@ export function applicationFields(
       isRequired: true,
       min: TOKEN_VALIDITY_MIN_SECONDS,
       max: TOKEN_VALIDITY_MAX_SECONDS,
-      hint: `${TOKEN_VALIDITY_MIN_SECONDS} to ${TOKEN_VALIDITY_MAX_SECONDS}. Revoking a token takes effect immediately, whatever its lifetime.`,
+      hint:
+        `${TOKEN_VALIDITY_MIN_SECONDS} to ${TOKEN_VALIDITY_MAX_SECONDS}. Revoking a token takes effect ` +
+        'immediately, whatever its lifetime.',
     }),
     scopes: {
       title: 'Scopes',

@@ -37,7 +37,8 @@ export function applicationPages(dependencies: SharedPageDependencies): PageRout
     ...applicationActions(dependencies),
     ...removalPages(pages, entityOf(dependencies), {
       text: () =>
-        'Its credentials and tokens stop working immediately. This cannot be undone. The audit log keeps its entries. To keep the application for later, deactivate it instead.',
+        'Its credentials and tokens stop working immediately. This cannot be undone. The audit log keeps its ' +
+        'entries. To keep the application for later, deactivate it instead.',
     }),
   ];
 }

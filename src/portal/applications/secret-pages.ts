@@ -66,7 +66,9 @@ function shownResult({ application, clientSecret }: WithSecret, publicUrl: strin
         ${pageHeader({
           title,
           crumbs: crumbsTo(application),
-          lead: 'Give both to the operator of the program. Only a hash of the secret is stored, so it cannot be shown again, only replaced.',
+          lead:
+            'Give both to the operator of the program. Only a hash of the secret is stored, so it cannot be shown ' +
+            'again, only replaced.',
           actions: [linkButton({ href: `/applications/${id}`, label: `Go to ${name}`, kind: 'primary' })],
         })}
         ${section({
@@ -132,6 +134,8 @@ const OVERLAPS = [
   { value: String(SECRET_OVERLAP_MAX_SECONDS), label: 'In a week' },
 ];
 
+const PREVIOUS_EXPIRES = ' At most two secrets are valid at a time, so the previous one expires now.';
+
 function askView({ csrf }: PageCall, application: Application, state: FormState): View {
   const { id, name, previousSecretExpiresAt } = application;
   const path = `/applications/${id}`;
@@ -140,7 +144,7 @@ function askView({ csrf }: PageCall, application: Application, state: FormState)
     ${pageHeader({
       title,
       crumbs: crumbsTo(application),
-      lead: `The new secret works immediately.${previousSecretExpiresAt === null ? '' : ' At most two secrets are valid at a time, so the previous one expires now.'}`,
+      lead: `The new secret works immediately.${previousSecretExpiresAt === null ? '' : PREVIOUS_EXPIRES}`,
     })}
     ${form({
       action: `${path}/regenerate-secret`,

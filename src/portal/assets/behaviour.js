@@ -92,8 +92,10 @@
     for (const button of target.querySelectorAll('button')) {
       button.setAttribute('aria-pressed', String(button === submitter));
     }
+    const isFramed = document.documentElement.dataset.framed !== undefined;
+    const sameSite = isFramed ? 'SameSite=None; Secure; Partitioned' : 'SameSite=Lax';
     // biome-ignore lint/suspicious/noDocumentCookie: the cookie store is not in every browser
-    document.cookie = `sallyport-theme=${theme}; Path=/; Max-Age=31536000; ${document.documentElement.dataset.framed === undefined ? 'SameSite=Lax' : 'SameSite=None; Secure; Partitioned'}`;
+    document.cookie = `sallyport-theme=${theme}; Path=/; Max-Age=31536000; ${sameSite}`;
     document.dispatchEvent(new Event('theme'));
   });
 

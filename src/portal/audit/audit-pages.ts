@@ -96,7 +96,8 @@ function actorsFor(linkOf: (reference: string) => ResourceLink, operator: string
 }
 
 const LEAD =
-  'Every change by a user, an application, a command or the service itself. Each entry has the hash of the previous one; secrets are masked.';
+  'Every change by a user, an application, a command or the service itself. Each entry has the hash of the ' +
+  'previous one; secrets are masked.';
 const CUSTOMERS_LEAD = 'Every change to what is yours: who made it, when, and what changed. Secrets are masked.';
 const NOTHING_YET = emptyState({
   title: 'Nothing has happened yet',

@@ -36,7 +36,8 @@ function sessionEndedPage({ pages }: PageDependencies): PageRoute<'anyone'> {
       // The link has set it, and it outlives the session.
       const keepsCookies = !isFramed || cookieOf(FRAME_COOKIE) !== null;
       const text = !keepsCookies
-        ? 'Its session needs a cookie, and this browser keeps none for a page inside another one. Open the portal in a window of its own, or use a newer browser.'
+        ? 'Its session needs a cookie, and this browser keeps none for a page inside another one. Open the portal ' +
+          'in a window of its own, or use a newer browser.'
         : isFramed
           ? 'Load the page around this one again to go on.'
           : 'Open this portal again from where you came from.';

@@ -69,7 +69,9 @@ const LOOK_FIELDS = {
     isCode: true,
     placeholder: '<svg xmlns="http://www.w3.org/2000/svg" …',
     takesFile: '.svg,.png',
-    hint: `An SVG or PNG picture of at most ${THEME_LOGO_BYTES / 1024} KiB, shown 28 pixels high in place of your name. It must be readable on light and on dark.`,
+    hint:
+      `An SVG or PNG picture of at most ${THEME_LOGO_BYTES / 1024} KiB, shown 28 pixels high in place of your ` +
+      'name. It must be readable on light and on dark.',
   }),
   accent: text({
     label: 'Accent colour',

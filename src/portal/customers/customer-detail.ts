@@ -292,7 +292,8 @@ function removal(id: string, counts: Belongings): Html {
     lead:
       has.length === 0
         ? 'Nothing belongs to this customer, so it can be deleted.'
-        : `Possible only while nothing belongs to the customer. It has ${has.map(([kind, count]) => `${count} ${count === 1 ? kind.slice(0, -1) : kind}`).join(', ')}.`,
+        : 'Possible only while nothing belongs to the customer. It has ' +
+          `${has.map(([kind, count]) => `${count} ${count === 1 ? kind.slice(0, -1) : kind}`).join(', ')}.`,
     content: buttonRow([
       has.length === 0
         ? linkButton({ href: `/customers/${id}/delete`, label: 'Delete the customer', icon: 'trash' })

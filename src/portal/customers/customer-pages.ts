@@ -48,7 +48,8 @@ export function customerPages(dependencies: PageDependencies): PageRoute<'operat
           ${field('metadata')}
           ${group(
             'Limits',
-            `Without a number, it can have ${ENDPOINTS_LIMIT_DEFAULT} endpoints, ${WEBHOOKS_LIMIT_DEFAULT} webhooks and any number of events. Nothing that is there already is taken away.`,
+            `Without a number, it can have ${ENDPOINTS_LIMIT_DEFAULT} endpoints, ${WEBHOOKS_LIMIT_DEFAULT} ` +
+              'webhooks and any number of events. Nothing that is there already is taken away.',
             'limits.endpoints',
             'limits.webhooks',
             'limits.eventsPerSecond',
@@ -85,7 +86,8 @@ export function customerPages(dependencies: PageDependencies): PageRoute<'operat
     }),
     ...removalPages(pages, entity, {
       text: () =>
-        'Its portal links and sessions are deleted. This cannot be undone. The audit log keeps its entries. A customer with endpoints, webhooks, applications, keys or users cannot be deleted: suspend it instead.',
+        'Its portal links and sessions are deleted. This cannot be undone. The audit log keeps its entries. A ' +
+        'customer with endpoints, webhooks, applications, keys or users cannot be deleted: suspend it instead.',
     }),
   ];
 }

@@ -99,7 +99,9 @@ function linkForm({ csrf }: PageCall, customer: Customer, state: FormState): Vie
   return formView({
     title: 'Make a portal link',
     crumbs: crumbsTo(customer),
-    lead: `Whoever opens it is in the portal of ${customer.name}, without a password. Your product makes such links with POST /customers/{id}/portal-links.`,
+    lead:
+      `Whoever opens it is in the portal of ${customer.name}, without a password. Your product makes such links ` +
+      'with POST /customers/{id}/portal-links.',
     ...{ csrf, state, action: `${path}/portal-link`, submit: 'Make the link', cancel: path },
     content: html`
       ${field('role')}

@@ -241,7 +241,9 @@ function nothing({ searched }: Asked): Html {
   if (searched.kind !== 'id') return nothingFound(DELIVERIES_PATH, 'deliveries');
   return emptyState({
     title: 'Nothing found',
-    text: 'No delivery, event, attempt or batch has this id. An event without a subscribed webhook has no deliveries, and finished deliveries are deleted after some weeks.',
+    text:
+      'No delivery, event, attempt or batch has this id. An event without a subscribed webhook has no deliveries, ' +
+      'and finished deliveries are deleted after some weeks.',
     action: linkButton({ href: DELIVERIES_PATH, label: 'Show all' }),
   });
 }

@@ -73,7 +73,8 @@ export function deliveryReplayPages({ pages, services, store }: SharedPageDepend
 }
 
 const LEAD =
-  'Send deliveries again that were given up, or that the receiver lost after it accepted them. They keep their message ids, so a receiver drops those that it already has.';
+  'Send deliveries again that were given up, or that the receiver lost after it accepted them. They keep their ' +
+  'message ids, so a receiver drops those that it already has.';
 
 /** Null if no webhook is chosen. Throws 400 for an invalid range, and for delivered records without one. */
 function readReplay(fields: URLSearchParams): AskedReplay | null {

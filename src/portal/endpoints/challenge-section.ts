@@ -137,11 +137,14 @@ export function challengeAdvice(error: string): string {
 }
 
 const ADVICE: Readonly<Record<string, string>> = {
-  missing_answer: `The receiver must return the signature of the challenge in the response header ${challengeHeader}. “Receiver set-up” has the code for it.`,
+  missing_answer:
+    `The receiver must return the signature of the challenge in the response header ${challengeHeader}. “Receiver ` +
+    'set-up” has the code for it.',
   malformed_answer:
     'The signature has 44 Base64 characters: all 32 bytes. Do not send hexadecimal digits or the challenge itself.',
   wrong_answer:
-    'Compare the secret on both sides. Decode a Base64 secret before you use it. Sign POST, the path with its query as sent, and the challenge, concatenated without separators.',
+    'Compare the secret on both sides. Decode a Base64 secret before you use it. Sign POST, the path with its ' +
+    'query as sent, and the challenge, concatenated without separators.',
   timeout: `The receiver has ${CHALLENGE_TIMEOUT_MS / 1000} seconds to answer a challenge.`,
 };
 

@@ -36,7 +36,9 @@ export function endpointFields(before: Endpoint | null): FieldTable {
           {
             value: 'true',
             label: 'Verify ownership before anything is sent',
-            hint: 'Recommended. The receiver must sign a challenge with the secret. Until then nothing else is sent, so a wrong address gets no data.',
+            hint:
+              'Recommended. The receiver must sign a challenge with the secret. Until then nothing else is sent, ' +
+              'so a wrong address gets no data.',
           },
           { value: 'false', label: 'Do not verify', hint: 'The endpoint is enabled immediately.' },
         ],
@@ -77,7 +79,9 @@ function oauth(isKept: boolean): FieldTable {
   return {
     'oauth.use': tick({
       label: 'Send a bearer token',
-      hint: 'For receivers behind a gateway that accepts only tokens. One is requested with the client credentials grant and cached until shortly before it expires. Without this, requests are signed with the secret.',
+      hint:
+        'For receivers behind a gateway that accepts only tokens. One is requested with the client credentials ' +
+        'grant and cached until shortly before it expires. Without this, requests are signed with the secret.',
     }),
     'oauth.tokenUrl': text({
       label: 'Token URL',

@@ -221,12 +221,17 @@ import { createReceiver, nodeHandler } from 'sallyport-receiver';
   return [
     {
       label: 'TypeScript',
-      code: `${imports}// curl -o events.d.ts …/services/api/event-catalogue.d.ts\nimport type { Events } from './events.d.ts';\n\n${typed}`,
+      code:
+        `${imports}// curl -o events.d.ts …/services/api/event-catalogue.d.ts\nimport type { Events } from ` +
+        `'./events.d.ts';\n\n${typed}`,
     },
     { label: 'JavaScript', code: `${imports}\n${begin}` },
     {
       label: 'Python',
-      code: `# After the verification of the request:\nfor record in json.loads(body)["records"]:\n    headers = record["value"]["headers"]\n    if headers["eventType"] == ${JSON.stringify(name)}:\n        print(headers["messageId"], record["value"][${JSON.stringify(eventTypeKey(name))}])`,
+      code:
+        '# After the verification of the request:\nfor record in json.loads(body)["records"]:\n    headers = ' +
+        `record["value"]["headers"]\n    if headers["eventType"] == ${JSON.stringify(name)}:\n        ` +
+        `print(headers["messageId"], record["value"][${JSON.stringify(eventTypeKey(name))}])`,
     },
   ];
 }

@@ -203,7 +203,9 @@ function publishing({ name, builtIn }: EventType): Html {
     { label: 'Command line', code: `sallyport event publish ${name} '{…}'` },
     {
       label: 'HTTP',
-      code: `curl https://…/services/api/x/edge/v1/events \\\n  -H 'Authorization: Bearer spt_…' -H 'Content-Type: application/json' \\\n  -d '{"type": "${name}", "data": {…}, "idempotencyKey": "…"}'`,
+      code:
+        `curl https://…/services/api/x/edge/v1/events \\\n  -H 'Authorization: Bearer spt_…' -H 'Content-Type: ` +
+        `application/json' \\\n  -d '{"type": "${name}", "data": {…}, "idempotencyKey": "…"}'`,
     },
   ]);
   return section({

@@ -43,7 +43,10 @@ export function isLoopback(host: string): boolean {
   return name === 'localhost' || name.endsWith('.localhost') || name === '[::1]' || /^127(\.\d{1,3}){3}$/.test(name);
 }
 
-/** Whether somebody sees the reply. Browsers fetch links ahead, which must not use up what is shown once; older ones say so in other headers. */
+/**
+ * Whether somebody sees the reply. Browsers fetch links ahead, which must not use up what is shown once; older ones say so in other
+ * headers.
+ */
 export function isVisit({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>): boolean {
   const isAhead = ['sec-purpose', 'purpose', 'x-purpose', 'x-moz'].some((name) =>
     /prefetch|preview/.test(String(headers[name] ?? '')),

@@ -35,7 +35,10 @@ const openInSession: FairQueue = createFairQueue({
   ...{ what: 'live pages', places: LIVE_PAGES, placesPerOwner: LIVE_PAGES_PER_SESSION, retryAfterSeconds: 10 },
 });
 
-/** Takes a place for a stream until the client is gone. Throws 429 if the session or its customer has too many, and 503 if all together have. */
+/**
+ * Takes a place for a stream until the client is gone. Throws 429 if the session or its customer has too many, and 503 if all together
+ * have.
+ */
 export function enterLive(customerId: string | null, sessionId: string, gone: AbortSignal): void {
   const leaveSession = openInSession.take(sessionId);
   let leave: () => void;
@@ -67,7 +70,9 @@ const STREAM = {
 const BEGIN = ': connected\n\n';
 const SIGNED_OUT = 'event: signed-out\ndata:\n\n';
 
-/** Resolves after `ms`, or when one of the signals is aborted: the client is gone. `AbortSignal.any` for each pause would take more memory. */
+/**
+ * Resolves after `ms`, or when one of the signals is aborted: the client is gone. `AbortSignal.any` for each pause would take more memory.
+ */
 export function pause(ms: number, ...signals: readonly AbortSignal[]): Promise<void> {
   return new Promise((resolve) => {
     if (signals.some(({ aborted }) => aborted)) return resolve();

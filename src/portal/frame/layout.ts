@@ -89,7 +89,9 @@ const HTMX_CONFIG = 'includeIndicatorCSS:false extensions:"sse" history:true def
 const NO_ICON = "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'/%3E";
 
 const FAVICON =
-  "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'%20viewBox='0%200%2032%2032'%3E%3Cpath%20d='M4%2030V14a12%2012%200%200%201%2024%200v16h-6V15a6%206%200%200%200-12%200v15z'%20fill='%234353c8'/%3E%3Cpath%20d='M14%2030V18h4v12z'%20fill='%234353c8'/%3E%3C/svg%3E";
+  "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'%20viewBox='0%200%2032%2032'%3E" +
+  "%3Cpath%20d='M4%2030V14a12%2012%200%200%201%2024%200v16h-6V15a6%206%200%200%200-12%200v15z'%20fill='%234353c8'/%3E" +
+  "%3Cpath%20d='M14%2030V18h4v12z'%20fill='%234353c8'/%3E%3C/svg%3E";
 
 const operatorFrame: FrameOf = ({ displayName, userName, role }, { path }, groups) => ({
   className: null,

@@ -65,7 +65,9 @@ function pageWording({ problem, message }: PageRefusal): Wording {
     case 'no cookie':
       return {
         title: 'Your browser did not bring the cookie',
-        text: 'Forms here need one. Allow cookies for this site, and open it by https:// (on the machine itself http://localhost will do), where browsers keep it. Then load the page again.',
+        text:
+          'Forms here need one. Allow cookies for this site, and open it by https:// (on the machine itself ' +
+          'http://localhost will do), where browsers keep it. Then load the page again.',
       };
     case 'form':
       return {

@@ -185,7 +185,9 @@ function keyListPage({ pages, services: { keys }, store }: SharedPageDependencie
 function timelineSection(expiries: Parameters<typeof expiryTimeline>[0], now: number): Html {
   return section({
     title: 'Upcoming expiries',
-    lead: 'Keys, and client certificates of endpoints. 30, 7 and 1 days before, webhook.key_expiring is published. With an expired key nothing is sent.',
+    lead:
+      'Keys, and client certificates of endpoints. 30, 7 and 1 days before, webhook.key_expiring is published. ' +
+      'With an expired key nothing is sent.',
     content: expiryTimeline(expiries, now),
   });
 }

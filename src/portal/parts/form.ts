@@ -148,7 +148,9 @@ function seenField({ seen }: FormState): Html | null {
   return seen === null ? null : html`<input type="hidden" name="${SEEN_FIELD}" value="${seen}">`;
 }
 
-/** Says that nothing was saved, and shows both values of each field that differs. It takes the focus, so that screen readers read it first. */
+/**
+ * Says that nothing was saved, and shows both values of each field that differs. It takes the focus, so that screen readers read it first.
+ */
 function overtakenNotice({ overtaken }: FormState, labels: Readonly<Record<string, string>> = {}): Html | null {
   if (overtaken === null) return null;
   const { differences, notKept } = overtaken;

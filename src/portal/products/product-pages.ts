@@ -68,7 +68,9 @@ function listView(call: PageCall, products: readonly ApiProduct[]): View {
   const content = html`
     ${pageHeader({
       title: 'API products',
-      lead: 'The APIs that accept tokens. Each has scopes, and rules that say which request needs which scope. A request that no rule matches is refused.',
+      lead:
+        'The APIs that accept tokens. Each has scopes, and rules that say which request needs which scope. A ' +
+        'request that no rule matches is refused.',
       actions: [
         linkButton({ href: '/tester', label: 'Who could call this?' }),
         call.may('administrator') && own.length > 0 ? addButton() : null,

@@ -35,7 +35,9 @@ function testerView({ method, path, query, reach }: Question): View {
   const state = newForm({ method, path });
   return listView({
     title: 'Who could call this?',
-    lead: 'Type a request as a client would send it. The answer is the gate’s own: the rule that counts, and which applications pass it now.',
+    lead:
+      'Type a request as a client would send it. The answer is the gate’s own: the rule that counts, and which ' +
+      'applications pass it now.',
     ...{ path: PATH, query, submit: 'Ask' },
     filters: [
       selectField(state, {

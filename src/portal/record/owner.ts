@@ -1,4 +1,7 @@
-/** Whose a resource is, in the operator's portal: the customer of a form, of a list's filter, and beside a row. A customer's portal has none of it. */
+/**
+ * Whose a resource is, in the operator's portal: the customer of a form, of a list's filter, and beside a row. A customer's portal has none
+ * of it.
+ */
 import { isForOperatorAlone, isScopeOfOperator } from '../../access/built-in.ts';
 import type { ApiProduct } from '../../domain/catalogue.ts';
 import { type Html, html } from '../../http/html.ts';

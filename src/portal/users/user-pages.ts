@@ -183,7 +183,8 @@ function userRemoval(dependencies: SharedPageDependencies): PageRoute<'both'>[] 
     },
     {
       text: () =>
-        'The account is deleted with its password and its sessions. This cannot be undone. The audit log keeps what it did. An account that applications act as cannot be deleted: deactivate it instead.',
+        'The account is deleted with its password and its sessions. This cannot be undone. The audit log keeps ' +
+        'what it did. An account that applications act as cannot be deleted: deactivate it instead.',
     },
   );
 }

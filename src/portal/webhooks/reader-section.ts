@@ -12,7 +12,9 @@ export function readerSection({ id, encryptionKeyName }: Webhook, publicUrl: str
   return section({
     title: 'Read its events',
     id: 'reader',
-    lead: 'A reader needs an application with the scope records:read. It fetches records in order, and acknowledges those that it has processed.',
+    lead:
+      'A reader needs an application with the scope records:read. It fetches records in order, and acknowledges ' +
+      'those that it has processed.',
     content: html`
       ${definitionList([
         ['Address', copyable(address, 'address'), 'Waits up to 30 seconds for the next record with ?wait=30.'],

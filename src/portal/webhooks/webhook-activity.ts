@@ -83,7 +83,10 @@ function summary({ period, total }: Series): string {
   const { delivered, dead, attempts, successRate, p50Ms, p95Ms } = total;
   if (successRate === null) return `Nothing was sent in the last ${period}.`;
   const times = p50Ms === null || p95Ms === null ? '' : ` Response time: ${percentilesText(p50Ms, p95Ms)}.`;
-  return `In the last ${period}: ${countOf(delivered, 'record')} delivered, ${countText(dead)} dead. ${shareText(successRate)} of ${countOf(attempts, 'attempt')} succeeded.${times}`;
+  return (
+    `In the last ${period}: ${countOf(delivered, 'record')} delivered, ${countText(dead)} dead. ` +
+    `${shareText(successRate)} of ${countOf(attempts, 'attempt')} succeeded.${times}`
+  );
 }
 
 /** In mode `pull`, nothing is sent. */

@@ -263,7 +263,8 @@ function sendingSettings(webhook: Webhook): Parameters<typeof definitionList>[0]
     ],
     [
       'Retries',
-      `${webhook.maxAttempts} ${webhook.maxAttempts === 1 ? 'attempt' : 'attempts'}, with ${webhook.retryPolicy === 'exponential' ? 'exponential' : 'linear'} backoff`,
+      `${webhook.maxAttempts} ${webhook.maxAttempts === 1 ? 'attempt' : 'attempts'}, with ` +
+        `${webhook.retryPolicy === 'exponential' ? 'exponential' : 'linear'} backoff`,
     ],
     ['Time-out', spanText(webhook.timeoutSeconds * 1000)],
     [

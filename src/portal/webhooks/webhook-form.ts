@@ -87,7 +87,9 @@ function delivery(): FieldTable {
   return {
     ordered: tick({
       label: 'In order',
-      hint: 'One batch at a time, in the order of the events. A failing batch blocks the ones behind it until it is delivered or dead, which may take days. If unticked, up to 8 requests run concurrently.',
+      hint:
+        'One batch at a time, in the order of the events. A failing batch blocks the ones behind it until it is ' +
+        'delivered or dead, which may take days. If unticked, up to 8 requests run concurrently.',
     }),
     maxBatchRecords: number({
       label: 'Records per batch',
@@ -105,7 +107,9 @@ function delivery(): FieldTable {
         {
           value: 'exponential',
           label: 'Exponential',
-          hint: '5 s, 10 s, 20 s and so on up to 12 h, with jitter. 20 attempts span about two and a half days. If no attempt succeeds for 24 hours, the webhook stops and keeps its records until you start it again.',
+          hint:
+            '5 s, 10 s, 20 s and so on up to 12 h, with jitter. 20 attempts span about two and a half days. If no ' +
+            'attempt succeeds for 24 hours, the webhook stops and keeps its records until you start it again.',
         },
         { value: 'linear', label: 'Linear', hint: '30 s, 60 s, 90 s and so on. 20 attempts span 95 minutes.' },
       ],
@@ -129,7 +133,9 @@ function delivery(): FieldTable {
     }),
     customHeaders: rows({
       label: 'Custom headers',
-      hint: `Sent and signed with every request. A name is x- and up to 25 letters, digits and dashes. A value has letters, digits and - _ , . only. At most ${CUSTOM_HEADERS_MAX}.`,
+      hint:
+        'Sent and signed with every request. A name is x- and up to 25 letters, digits and dashes. A value has ' +
+        `letters, digits and - _ , . only. At most ${CUSTOM_HEADERS_MAX}.`,
       fields: [
         { name: 'name', label: 'Name', placeholder: 'x-tenant' },
         { name: 'value', label: 'Value', placeholder: 'acme' },
@@ -139,7 +145,9 @@ function delivery(): FieldTable {
     }),
     standardWebhooks: tick({
       label: 'Also sign with Standard Webhooks',
-      hint: 'Adds webhook-id, webhook-timestamp and webhook-signature. Its libraries verify them with whsec_ and the secret. Not possible with compression or encryption.',
+      hint:
+        'Adds webhook-id, webhook-timestamp and webhook-signature. Its libraries verify them with whsec_ and the ' +
+        'secret. Not possible with compression or encryption.',
     }),
   };
 }
@@ -152,7 +160,9 @@ const MODE = oneOf({
     {
       value: 'pull',
       label: 'Pull',
-      hint: 'A reader fetches the events and acknowledges them, for example from a network that cannot be reached. It needs no endpoint, and starts immediately.',
+      hint:
+        'A reader fetches the events and acknowledges them, for example from a network that cannot be reached. It ' +
+        'needs no endpoint, and starts immediately.',
     },
   ],
 });

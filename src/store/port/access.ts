@@ -124,7 +124,8 @@ export type TokensInForce = {
 export type TokenStore = {
   /**
    * Throws `StaleWrite` if the application or its user was deactivated, or its tokens were revoked, since `tokensRevokedThrough` was
-   * read, or if another process took the token's key. The key must be greater than `tokensRevokedThrough`; otherwise the gate treats it as revoked.
+   * read, or if another process took the token's key. The key must be greater than `tokensRevokedThrough`; otherwise the gate treats it as
+   * revoked.
    */
   issue(token: AccessToken & Pick<TokenGrant, 'tokensRevokedThrough'>): Promise<void>;
   find(key: number): Promise<TokenGrant | null>;

@@ -7,7 +7,8 @@
  * A statement that both databases can run stands once, in `store/shared/`. Where they spell the same thing differently, it uses one of these
  * forms, and each driver replaces it by its own (`store/sqlite/driver/dialect.ts`, `store/postgres/driver/dialect.ts`):
  *
- * - `numbers(@list) AS x` and `texts(@list) AS x` in a FROM: the elements of a JSON array as `x.value`. The array is a parameter or a column.
+ * - `numbers(@list) AS x` and `texts(@list) AS x` in a FROM: the elements of a JSON array as `x.value`. The array is a parameter or a
+ *   column.
  * - `tuples(@list) AS x`: the same for an array of arrays. `CAST(x.value ->> 0 AS BIGINT)` reads the first element of one.
  * - `least(a, b)` and `greatest(a, b)`: neither may be null. `strpos(text, part)`: the position of the first occurrence, from 1; 0 if none.
  * - `FOR UPDATE` in a subquery: locks its rows until the end of the transaction. SQLite has one writer at a time and no such locks.
@@ -50,8 +51,8 @@ export type Database = {
    */
   commit(statements: readonly Statement[], onWritten?: (took: WriteTime) => void): Promise<readonly StatementResult[]>;
   /**
-   * Resolves once all that could be read before this call is durable: on PostgreSQL, on the synchronous standby too. For answers that promise
-   * what they only read. Rejects with `DatabaseUnavailable`.
+   * Resolves once all that could be read before this call is durable: on PostgreSQL, on the synchronous standby too. For answers that
+   * promise what they only read. Rejects with `DatabaseUnavailable`.
    */
   confirm(): Answer<void>;
   /** The number of commits of this process so far, also of failed ones. */

@@ -39,7 +39,10 @@ export type DeliveryContent = Pick<Delivery, 'erasedAt'> & {
   readonly actorId: string | null;
 };
 
-/** `next`: the cursor of the next page, an id for `deliveryAddress`; null on the last page. A page may be short or empty and still have a next one. */
+/**
+ * `next`: the cursor of the next page, an id for `deliveryAddress`; null on the last page. A page may be short or empty and still have a
+ * next one.
+ */
 export type DeliveryPage = { readonly items: readonly Delivery[]; readonly next: string | null };
 
 /** A record by its position. */
@@ -102,8 +105,8 @@ export type AttemptStore = {
    */
   batch(id: string, among?: readonly number[] | null): Promise<BatchPlace | null>;
   /**
-   * The last attempts of all webhooks, or of those with the numbers `among`, newest first. With an outcome or numbers the search is bounded,
-   * and older ones may be missing.
+   * The last attempts of all webhooks, or of those with the numbers `among`, newest first. With an outcome or numbers the search is
+   * bounded, and older ones may be missing.
    */
   latest(limit: number, outcome?: AttemptOutcome | null, among?: readonly number[] | null): Promise<AttemptRecord[]>;
   /**

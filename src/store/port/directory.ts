@@ -1,4 +1,7 @@
-/** Reads for the portal's lists: webhooks, endpoints, applications and users, newest first and filtered, with what each list shows beside a row. */
+/**
+ * Reads for the portal's lists: webhooks, endpoints, applications and users, newest first and filtered, with what each list shows beside a
+ * row.
+ */
 
 import type { Application } from '../../domain/application.ts';
 import type { Endpoint } from '../../domain/endpoint.ts';

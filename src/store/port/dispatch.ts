@@ -43,7 +43,10 @@ export type DispatchStore = {
   wake(webhookNumber: number, at: number): Promise<void>;
   /** Delays a webhook until `at`. */
   postpone(webhookNumber: number, at: number): Promise<void>;
-  /** At start, when no other process can hold a lease: releases the leases of a killed process and what it delayed while its clock was ahead. */
+  /**
+   * At start, when no other process can hold a lease: releases the leases of a killed process and what it delayed while its clock was
+   * ahead.
+   */
   releaseAll(now: number): Promise<void>;
 };
 

@@ -3,10 +3,10 @@ import type { Attempt } from '../../domain/throttle.ts';
 import type { Answer } from './database.ts';
 
 /**
- * Call `blockedForMs` before checking the credentials. Afterwards call it again, or `blockedHereForMs`, or `countFailure`, and use the outcome
- * as soon as it answers. The second call bounds concurrent attempts: however many were admitted together, only the outcomes of the first ten (or hundred)
- * failures are revealed. Counting attempts in advance would bound that too, but would refuse a client that makes eleven valid requests at
- * once.
+ * Call `blockedForMs` before checking the credentials. Afterwards call it again, or `blockedHereForMs`, or `countFailure`, and use the
+ * outcome as soon as it answers. The second call bounds concurrent attempts: however many were admitted together, only the outcomes of the
+ * first ten (or hundred) failures are revealed. Counting attempts in advance would bound that too, but would refuse a client that makes
+ * eleven valid requests at once.
  *
  * A success is not revealed if the failures before it block the attempt. This holds for all failures of the same process: the second call
  * waits for those that are being counted. On PostgreSQL, failures that other instances are counting at that moment do not hold the success

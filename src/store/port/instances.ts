@@ -61,7 +61,9 @@ export type InstanceStore = {
   join(instance: NewInstance, leaseMs: number): Promise<void>;
   /** Renews this instance for `leaseMs`. Null if it had expired and another one has given back what it held: it must join anew. */
   renew(leaseMs: number): Promise<Renewal | null>;
-  /** Gives back what an expired instance held: its webhooks, their batches and its duties. False if it was renewed or another one did so. */
+  /**
+   * Gives back what an expired instance held: its webhooks, their batches and its duties. False if it was renewed or another one did so.
+   */
   expire(instance: number): Promise<boolean>;
   /** Gives back everything that this instance holds, and leaves. Its deliveries must have ended. */
   leave(): Promise<void>;

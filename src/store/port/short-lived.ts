@@ -1,4 +1,6 @@
-/** Values that live for minutes, such as passkey challenges. In memory on SQLite, shared by all instances on PostgreSQL and sealed there. */
+/**
+ * Values that live for minutes, such as passkey challenges. In memory on SQLite, shared by all instances on PostgreSQL and sealed there.
+ */
 import type { Answer } from './database.ts';
 
 /** When a value is written, and when it expires. */

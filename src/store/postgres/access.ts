@@ -90,8 +90,8 @@ function issuing(whenLocked: '' | 'SKIP LOCKED'): Issuing {
 }
 const ISSUE = issuing('SKIP LOCKED');
 const ISSUE_WAITING = issuing('');
-// The range excludes partitions when the plan starts. LATERAL with a limit is one look-up in the primary key for each token, also while a new
-// partition has no statistics.
+// The range excludes partitions when the plan starts. LATERAL with a limit is one look-up in the primary key for each token, also while a
+// new partition has no statistics.
 const FIND = grantsOf(`
   unnest((SELECT CAST(@keys AS BIGINT[]))) AS wanted (key)
   CROSS JOIN LATERAL (SELECT * FROM access_token WHERE key = wanted.key AND key BETWEEN @first AND @last LIMIT 1) AS t`);

@@ -1,7 +1,7 @@
 /**
- * The allowances of customers on PostgreSQL (`event_allowance`), which all instances share by the clock of the database. One row per limited
- * customer, locked until the commit: requests for the same customer take one after another, so the limit is exact, however many instances
- * there are. Publishing for customers without a limit does not come here.
+ * The allowances of customers on PostgreSQL (`event_allowance`), which all instances share by the clock of the database. One row per
+ * limited customer, locked until the commit: requests for the same customer take one after another, so the limit is exact, however many
+ * instances there are. Publishing for customers without a limit does not come here.
  */
 import { CLOCK_AHEAD_MAX_MS, THOUSANDTHS, type WantedEvents } from '../../domain/allowance.ts';
 import type { Database, Statement } from '../port/database.ts';

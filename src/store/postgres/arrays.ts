@@ -39,15 +39,15 @@ export function rowsOf<Row extends Readonly<Record<string, Value>>>(
 }
 
 /**
- * In a subquery, so that the planner does not look at the length of an array. Otherwise it would plan anew for each call with few rows, which
- * takes longer than running the plan.
+ * In a subquery, so that the planner does not look at the length of an array. Otherwise it would plan anew for each call with few rows,
+ * which takes longer than running the plan.
  */
 const SOURCES: Readonly<Record<ColumnType, (parameter: string) => string>> = {
   BIGINT: (parameter) => `unnest((SELECT CAST(${parameter} AS BIGINT[])))`,
   TEXT: (parameter) => `unnest((SELECT CAST(${parameter} AS TEXT[])))`,
   BYTEA: (parameter) => `unnest((SELECT CAST(${parameter} AS BYTEA[])))`,
-  // No JSON text is empty or contains U+001F, because JSON escapes it. Escaping the quotes of JSON in an array would cost more than everything
-  // else about a parameter.
+  // No JSON text is empty or contains U+001F, because JSON escapes it. Escaping the quotes of JSON in an array would cost more than
+  // everything else about a parameter.
   JSON: (parameter) => `unnest(string_to_array(${parameter}, chr(31), ''))`,
 };
 

@@ -29,7 +29,9 @@ const TABLES = `
 
 export type TablesRead = { readonly damaged: readonly string[]; readonly unread: number };
 
-/** Reads every page of every table, the smallest first, and begins no further one after `limitMs`. `damaged` says what the server reported. */
+/**
+ * Reads every page of every table, the smallest first, and begins no further one after `limitMs`. `damaged` says what the server reported.
+ */
 export async function readTables(db: Database, limitMs: number): Promise<TablesRead> {
   const tables = (await db.all(TABLES, {})).map(({ name }) => String(name));
   const until = performance.now() + limitMs;

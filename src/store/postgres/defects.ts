@@ -25,8 +25,10 @@ export type Defect = {
 const TABLES = `
   SELECT c.relname AS name,
     (SELECT json_agg(a.attname) FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS columns,
-    (SELECT json_agg(t.tgname) FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND t.tgenabled IN ('O', 'A') AND NOT t.tgisinternal) AS triggers,
-    (SELECT json_agg(n.relname) FROM pg_index AS i JOIN pg_class AS n ON n.oid = i.indexrelid WHERE i.indrelid = c.oid AND i.indisvalid) AS indexes,
+    (SELECT json_agg(t.tgname) FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND t.tgenabled IN ('O', 'A')
+      AND NOT t.tgisinternal) AS triggers,
+    (SELECT json_agg(n.relname) FROM pg_index AS i JOIN pg_class AS n ON n.oid = i.indexrelid WHERE i.indrelid = c.oid
+      AND i.indisvalid) AS indexes,
     (SELECT json_agg(v.value) FROM texts(@verbs) AS v WHERE has_table_privilege(c.oid, v.value)) AS privileges
   FROM pg_class AS c
   WHERE c.relnamespace = (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = current_schema()) AND c.relkind IN ('r', 'p')

@@ -168,7 +168,9 @@ function currentReader(db: Database): (webhookNumber: number) => Promise<Row | u
   }, READS);
 }
 
-/** Returns a function that reads the list of one input. The statement reads the lists of several and returns a row's place among `inputs`. */
+/**
+ * Returns a function that reads the list of one input. The statement reads the lists of several and returns a row's place among `inputs`.
+ */
 function listReader<Input>(
   db: Database,
   sql: string,

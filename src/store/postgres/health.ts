@@ -35,7 +35,8 @@ const HEALTH = `
     current_setting('synchronous_standby_names') AS synchronous_standbys,
     current_setting('fsync') = 'on' AS fsync, current_setting('autovacuum') = 'on' AS autovacuum,
     (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
-    CAST(current_setting('max_connections') AS bigint) - CAST(current_setting('superuser_reserved_connections') AS bigint) AS connections_max,
+    CAST(current_setting('max_connections') AS bigint) - CAST(current_setting('superuser_reserved_connections') AS bigint)
+      AS connections_max,
     pg_has_role(current_user, 'pg_read_all_stats', 'USAGE') AS sees_others,
     (SELECT count(*) FROM pg_prepared_xacts WHERE database = current_database()) AS prepared,
     floor(extract(epoch FROM clock_timestamp()) * 1000) AS now`;

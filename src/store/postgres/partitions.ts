@@ -11,8 +11,8 @@ import type { KeptSince, PartitionsByAge } from '../port/housekeeping.ts';
 import { NO_TIME } from '../port/steps.ts';
 
 /**
- * Makes changes of the schema come one after another. The number is any that every Sallyport uses. The lock ends with the transaction, so it
- * also works behind PgBouncer.
+ * Makes changes of the schema come one after another. The number is any that every Sallyport uses. The lock ends with the transaction, so
+ * it also works behind PgBouncer.
  */
 export const LOCK_SCHEMA = 'SELECT pg_advisory_xact_lock(CAST(7365161907 AS bigint))';
 
@@ -84,8 +84,8 @@ function partitionsOf(table: Table, oldest: number | null, now: number, aheadMs:
 }
 
 /**
- * Makes the partitions for rows from now until `aheadMs` later, if they are missing. `hasPast`: also for all earlier rows, which a new table
- * takes in any case. Several instances may do this at once.
+ * Makes the partitions for rows from now until `aheadMs` later, if they are missing. `hasPast`: also for all earlier rows, which a new
+ * table takes in any case. Several instances may do this at once.
  */
 export async function ensurePartitions(
   db: Pick<Runner, 'all' | 'run'>,
@@ -105,8 +105,8 @@ export async function ensurePartitions(
   await db.run([LOCK_SCHEMA, ...create].join(';\n'));
 }
 
-// Attaching an empty table lets others read and write the partitioned one meanwhile. CREATE TABLE … PARTITION OF would wait for all of them, for
-// example for pg_dump, and keep everybody else waiting.
+// Attaching an empty table lets others read and write the partitioned one meanwhile. CREATE TABLE … PARTITION OF would wait for all of
+// them, for example for pg_dump, and keep everybody else waiting.
 function createStatement({ name, table, from, to }: Partition): string {
   return `DO $create$ BEGIN IF to_regclass('${name}') IS NULL THEN
     CREATE TABLE ${name} (LIKE ${table} INCLUDING ALL);

@@ -104,7 +104,8 @@ const append = (passed: string): string => `
   record AS MATERIALIZED (
     SELECT l.webhook_number, l.next_offset + row_number() OVER (PARTITION BY l.webhook_number ORDER BY f.place) - 1 AS record_offset,
       f.key AS event_key, octet_length(f.data) AS data_bytes
-    FROM fresh AS f JOIN subscribed AS s ON s.type = f.type AND s.audience = f.audience JOIN log AS l ON l.webhook_number = s.webhook_number ${passed}),
+    FROM fresh AS f JOIN subscribed AS s ON s.type = f.type AND s.audience = f.audience
+      JOIN log AS l ON l.webhook_number = s.webhook_number ${passed}),
   advanced AS (
     UPDATE webhook_progress AS p
     SET next_offset = r.last_offset + 1,

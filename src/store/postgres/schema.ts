@@ -45,7 +45,8 @@ const OWN = ['schema_change', 'setting', 'audit', 'batch'];
 
 const TABLES = `
   SELECT c.relname AS name FROM pg_class AS c
-  WHERE c.relnamespace = CAST(quote_ident(current_schema()) AS regnamespace) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition`;
+  WHERE c.relnamespace = CAST(quote_ident(current_schema()) AS regnamespace) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+    AND NOT c.relispartition`;
 const LATEST = 'SELECT version, oldest_program FROM schema_change ORDER BY version DESC LIMIT 1';
 
 /** Examines the schema without writing. */
@@ -66,7 +67,9 @@ export async function examineSchema(db: Database, history: SchemaHistory = SCHEM
     return { ok: false, description };
   }
   if (version > history.version && Number(latest?.oldest_program) > history.version) {
-    const description = `its schema is version ${version}, which Sallyport ${VERSION} is too old for: run the newer Sallyport that migrated it`;
+    const description =
+      `its schema is version ${version}, which Sallyport ${VERSION} is too old for: run the newer Sallyport that ` +
+      'migrated it';
     return { ok: false, description };
   }
   if (version >= history.version) return { ok: true, state: 'current', version };
@@ -87,8 +90,8 @@ export async function createSchema(db: Runner): Promise<void> {
 }
 
 /**
- * Takes the steps in one transaction. Of several processes one takes them, and the others find them taken. Whoever waits for a lock makes all
- * others wait, and two that wait for each other end only when the server ends one of them. So the transaction gives up sooner than the
+ * Takes the steps in one transaction. Of several processes one takes them, and the others find them taken. Whoever waits for a lock makes
+ * all others wait, and two that wait for each other end only when the server ends one of them. So the transaction gives up sooner than the
  * server looks for that, and begins again, for `waitMs` in all. Throws `DatabaseUnavailable` with the reason `locked` after that.
  */
 export async function migrate(

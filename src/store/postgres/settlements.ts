@@ -1,20 +1,20 @@
 /**
  * Claims and settlements on PostgreSQL: one transaction for those that come together. Its first statement locks the webhooks in the
- * order of their numbers, as publishers do, so that instances cannot deadlock, and keeps only those that this instance still holds. If a row
- * of one claim or settlement has changed, each of them is written alone.
+ * order of their numbers, as publishers do, so that instances cannot deadlock, and keeps only those that this instance still holds. If a
+ * row of one claim or settlement has changed, each of them is written alone.
  */
-import type { AttemptRecord, Batch, BatchFate, Claim, SettledBatch, Settlement } from '../../domain/batch.ts';
+import { type AttemptRecord, type Batch, type BatchFate, type Claim, type SettledBatch, type Settlement } from '../../domain/batch.ts';
 import { rowKeyOf } from '../../kernel/ids.ts';
 import { ERASURE_UNDER_WAY_MS } from '../../kernel/limits/housekeeping.ts';
-import type { Statement } from '../port/database.ts';
+import { type Statement } from '../port/database.ts';
 import { NEVER } from '../port/dispatch.ts';
 import { ConstraintViolation, StaleWrite } from '../port/errors.ts';
 import { settledRecords } from '../shared/delivery/settlement.ts';
 import { ATTEMPT_COLUMNS, carriedErased } from '../shared/erasure.ts';
 import { IS_RUNNABLE, wakeAfterClaim, wokenBy } from '../shared/wake.ts';
 import { rowsOf } from './arrays.ts';
-import type { PostgresDatabase } from './driver/postgres.ts';
-import type { Hold } from './instances.ts';
+import { type PostgresDatabase } from './driver/postgres.ts';
+import { type Hold } from './instances.ts';
 import { together } from './together.ts';
 
 const CALLS_MAX = 200;
@@ -198,8 +198,8 @@ const CLAIMED = {
 const ADVANCE = `
   UPDATE webhook_progress AS p
   SET pending_records = p.pending_records - step.settled_records + coalesce(step.cursor_after - step.cursor_before, 0),
-    ${['state_reason', 'state_detail', 'sent_at', 'failure_streak', 'probe_at', 'dead_streak'].map((column) => ifHealth(column)).join(', ')},
-    ${ifHealth('failing_since_at', 'CASE WHEN step.failing_since_at IS NOT NULL THEN coalesce(p.failing_since_at, step.failing_since_at) END')},
+    ${AS_JUDGED.map((column) => ifHealth(column)).join(', ')},
+    ${ifHealth('failing_since_at', FAILING_SINCE)},
     cursor_offset = coalesce(step.cursor_after, p.cursor_offset),
     session_id = coalesce(step.session_id, p.session_id), session_at = coalesce(step.session_at, p.session_at),
     wake_at = CASE

@@ -20,8 +20,8 @@ export function readStandbyNames(text: string): StandbyNames {
 }
 
 /**
- * The named standbys that are not connected, and whether so many are missing that no commit is confirmed. `connected`: the names of those that
- * are.
+ * The named standbys that are not connected, and whether so many are missing that no commit is confirmed. `connected`: the names of those
+ * that are.
  */
 export function missingStandbys(
   { wanted, names }: StandbyNames,

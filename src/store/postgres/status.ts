@@ -6,11 +6,13 @@ import { listPartitions, partitionsEndAt } from './partitions.ts';
 const NOW = 'SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now';
 // A standby that has replayed everything has no lag, or the lag of the last commit before it became idle.
 const STANDBYS = `
-  SELECT coalesce(nullif(application_name, ''), host(client_addr), 'a standby') AS name, state, sync_state IN ('sync', 'quorum') AS synchronous,
+  SELECT coalesce(nullif(application_name, ''), host(client_addr), 'a standby') AS name, state, sync_state IN ('sync',
+    'quorum') AS synchronous,
     CASE WHEN replay_lsn >= sent_lsn THEN 0 ELSE floor(extract(epoch FROM replay_lag) * 1000) END AS lag
   FROM pg_stat_replication ORDER BY name`;
 const FACTS = `
-  SELECT current_setting('synchronous_standby_names') <> '' AND current_setting('synchronous_commit') NOT IN ('off', 'local') AS is_synchronous,
+  SELECT current_setting('synchronous_standby_names') <> ''
+    AND current_setting('synchronous_commit') NOT IN ('off', 'local') AS is_synchronous,
     pg_has_role(current_user, 'pg_read_all_stats', 'USAGE') AS sees_others,
     (SELECT floor(extract(epoch FROM clock_timestamp() - min(xact_start)) * 1000) FROM pg_stat_activity
      WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() AND datname = current_database()

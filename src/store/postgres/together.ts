@@ -9,8 +9,8 @@ export type TogetherOptions = {
 };
 
 /**
- * For reads: two under way. A query takes less than a millisecond, and two queries with half of the calls each cost nearly twice as much, so
- * more would not be faster. With one, a call that just missed a query would wait for two, and all calls for a connection that hangs.
+ * For reads: two under way. A query takes less than a millisecond, and two queries with half of the calls each cost nearly twice as much,
+ * so more would not be faster. With one, a call that just missed a query would wait for two, and all calls for a connection that hangs.
  */
 export const READS: TogetherOptions = { underWayMax: 2, callsMax: 1000 };
 

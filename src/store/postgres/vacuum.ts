@@ -7,8 +7,8 @@ type Runner = Pick<Database, 'get'> & { vacuum(table: string): Promise<void> };
 
 // The transaction that replaced the rows has a lower number.
 const NUMBER = 'SELECT CAST(CAST(pg_current_xact_id() AS xid) AS text) AS number';
-// Whoever began before transaction @number may still see what it replaced: a transaction, a standby with feedback, a prepared transaction, or
-// a replication slot. `age` counts back from the newest transaction.
+// Whoever began before transaction @number may still see what it replaced: a transaction, a standby with feedback, a prepared transaction,
+// or a replication slot. `age` counts back from the newest transaction.
 const HOLDER = `
   SELECT 1 FROM (
     SELECT backend_xmin AS oldest FROM pg_stat_activity
@@ -18,8 +18,8 @@ const HOLDER = `
   WHERE oldest IS NOT NULL AND age(oldest) >= age(CAST(@number AS xid)) LIMIT 1`;
 
 /**
- * Makes the place of replaced versions free for new rows, which overwrite them. Until then their bytes remain in the files of the server, as
- * they do in its write-ahead log and in its backups. Returns false, and does nothing, while an older transaction can still read them.
+ * Makes the place of replaced versions free for new rows, which overwrite them. Until then their bytes remain in the files of the server,
+ * as they do in its write-ahead log and in its backups. Returns false, and does nothing, while an older transaction can still read them.
  */
 export async function vacuumErased(db: Runner): Promise<boolean> {
   const row = await db.get(NUMBER, {});

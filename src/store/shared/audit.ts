@@ -93,8 +93,8 @@ export function auditStore(db: Database): AuditStore {
 }
 
 /**
- * Whether the hash of an entry is that of its content. PostgreSQL stores no U+0000: entries of earlier versions may have been hashed with it
- * and stored with U+FFFD in its place.
+ * Whether the hash of an entry is that of its content. PostgreSQL stores no U+0000: entries of earlier versions may have been hashed with
+ * it and stored with U+FFFD in its place.
  */
 function isChained(row: Row, previous: string): boolean {
   const target = String(row.target);

@@ -25,7 +25,8 @@ const MAKE_DUE = `
 function notAfterNow(column: string): string {
   return `CASE WHEN ${column} > @now THEN @now ELSE ${column} END`;
 }
-// No index, because there are few webhooks. Recorded times are never in the future: heartbeats, sessions and failing are computed from them.
+// No index, because there are few webhooks. Recorded times are never in the future: heartbeats, sessions and failing are computed from
+// them.
 const PROGRESS = `
   UPDATE webhook_progress
   SET state_at = least(state_at, @now), session_at = ${notAfterNow('session_at')}, sent_at = ${notAfterNow('sent_at')},

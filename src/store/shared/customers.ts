@@ -83,7 +83,8 @@ const SEARCH = `
   SELECT ${CUSTOMER.columns()} FROM customer
   WHERE id <> '' AND (CAST(@before AS TEXT) IS NULL OR id < @before)
     AND (CAST(@active AS TEXT) IS NULL OR active = (CAST(@active AS TEXT) = 'true'))
-    AND (@text = '' OR id = lower(@text) OR strpos(lower(name), lower(@text)) > 0 OR strpos(lower(coalesce(external_id, '')), lower(@text)) > 0)
+    AND (@text = '' OR id = lower(@text) OR strpos(lower(name), lower(@text)) > 0
+      OR strpos(lower(coalesce(external_id, '')), lower(@text)) > 0)
   ORDER BY id DESC LIMIT @limit`;
 const CUSTOMER_NAMES = `SELECT c.id, c.name FROM texts(@ids) AS wanted JOIN customer AS c ON c.id = wanted.value AND c.id <> ''`;
 const counted = (name: OwnedTable): string => `(SELECT count(*) FROM ${name} AS x WHERE x.customer_id = wanted.value)`;

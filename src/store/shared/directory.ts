@@ -1,4 +1,7 @@
-/** The reads of the portal's lists: webhooks, endpoints, applications and users, and the webhooks that use an endpoint, a key or an event type. */
+/**
+ * The reads of the portal's lists: webhooks, endpoints, applications and users, and the webhooks that use an endpoint, a key or an event
+ * type.
+ */
 
 import type { WebhookState } from '../../domain/webhook.ts';
 import type { Vault } from '../../kernel/vault.ts';
@@ -22,7 +25,8 @@ import { endpointTable } from './webhooks/endpoints.ts';
 import { PROGRESS, readWebhook, WEBHOOK } from './webhooks/webhooks.ts';
 
 const LISTED = `
-  SELECT ${WEBHOOK.columns('w')}, ${PROGRESS.columns('p')}, ${RECORDS_WAITING} AS waiting, n.name AS endpoint_name, n.enabled AS endpoint_enabled
+  SELECT ${WEBHOOK.columns('w')}, ${PROGRESS.columns('p')}, ${RECORDS_WAITING} AS waiting, n.name AS endpoint_name,
+    n.enabled AS endpoint_enabled
   FROM webhook AS w
   JOIN webhook_progress AS p ON p.webhook_number = w.number
   LEFT JOIN endpoint AS n ON n.id = w.endpoint_id`;
@@ -164,7 +168,8 @@ const NAMED = 3;
 const OF_ENDPOINTS =
   'SELECT wanted.value AS used, w.number FROM texts(@wanted) AS wanted JOIN webhook AS w ON w.endpoint_id = wanted.value';
 const OF_KEYS =
-  'SELECT wanted.value AS used, w.number FROM texts(@wanted) AS wanted JOIN pgp_key AS k ON k.id = wanted.value JOIN webhook AS w ON w.customer_id = k.customer_id AND w.encryption_key_name = k.name';
+  'SELECT wanted.value AS used, w.number FROM texts(@wanted) AS wanted JOIN pgp_key AS k ON k.id = wanted.value ' +
+  'JOIN webhook AS w ON w.customer_id = k.customer_id AND w.encryption_key_name = k.name';
 // A webhook subscribes to a type by its name, by its category or by `*`; each webhook counts once.
 const ofEventTypes = (condition: string): string => `
   SELECT DISTINCT wanted.value AS used, s.webhook_number AS number FROM texts(@wanted) AS wanted

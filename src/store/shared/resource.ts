@@ -59,7 +59,10 @@ export function resourceStore<T extends Administered>(
   };
 }
 
-/** The WHERE of a list: every condition of the filter must hold. `known` has the condition of each name, and of `before`, the last id of the previous page. */
+/**
+ * The WHERE of a list: every condition of the filter must hold. `known` has the condition of each name, and of `before`, the last id of the
+ * previous page.
+ */
 export function conditions(
   known: Readonly<Record<string, string>>,
   filter: Readonly<Record<string, string>>,

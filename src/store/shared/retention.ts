@@ -29,7 +29,8 @@ const SIZES = `
   SELECT o.record_offset, coalesce(octet_length(e.data), 0) AS bytes FROM outbox AS o LEFT JOIN event AS e ON e.key = o.event_key
   WHERE o.webhook_number = @webhookNumber AND o.record_offset BETWEEN @first AND @last ORDER BY o.record_offset LIMIT @limit`;
 const DELETE_BATCHES = `
-  DELETE FROM batch WHERE webhook_number = @webhookNumber AND first_offset BETWEEN @first AND @last AND last_offset <= @last AND state <> 'pending'`;
+  DELETE FROM batch WHERE webhook_number = @webhookNumber AND first_offset BETWEEN @first AND @last AND last_offset <= @last
+    AND state <> 'pending'`;
 const SHORTEN_BATCH = `
   UPDATE batch SET first_offset = @last + 1
   WHERE webhook_number = @webhookNumber AND first_offset BETWEEN @first AND @last AND last_offset > @last AND state <> 'pending'`;

@@ -1,4 +1,7 @@
-/** Maps the fields of a record to the columns of a row and back: `createdAt` is `created_at`, and each field has a codec. Finds the results of statements. */
+/**
+ * Maps the fields of a record to the columns of a row and back: `createdAt` is `created_at`, and each field has a codec. Finds the results
+ * of statements.
+ */
 import { type Secret, secret } from '../../kernel/secret.ts';
 import type { Vault } from '../../kernel/vault.ts';
 import type { Row, SqlValue, Statement, StatementResult } from '../port/database.ts';

@@ -23,7 +23,8 @@ describe('the text of a shared statement', () => {
     [
       'SELECT t.value FROM texts(w.types) AS t, tuples(@list) AS x',
       { list: '[]' },
-      'SELECT t.value FROM json_array_elements_text(CAST(w.types AS json)) AS t (value), json_array_elements(CAST($1 AS json)) AS x (value)',
+      'SELECT t.value FROM json_array_elements_text(CAST(w.types AS json)) AS t (value), ' +
+        'json_array_elements(CAST($1 AS json)) AS x (value)',
       ['list'],
     ],
   ];

@@ -104,7 +104,8 @@ describe('the leases of webhooks', () => {
     await due(one);
     await database.run(`
       UPDATE webhook_progress SET wake_at = 9000000000000;
-      INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner)
+      INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals,
+        next_attempt_at, lease_owner)
       VALUES (1, 0, 0, 'b', 'pending', 1, 0, 9000000000000, 'one')`);
     await one.instances.giveBack([1, 2]);
     const batch = await database.get('SELECT lease_owner, next_attempt_at < 9000000000000 AS due FROM batch', {});

@@ -51,7 +51,8 @@ async function insert(db: PostgresDatabase, at: number, offset: number | null): 
   );
   if (offset === null) return;
   await db.run(`INSERT INTO outbox VALUES (1, ${offset}, ${key}, 2);
-    INSERT INTO attempt (key, id, webhook_number, kind, batch_id, first_offset, last_offset, attempt_number, started_at, request_headers, timings)
+    INSERT INTO attempt (key, id, webhook_number, kind, batch_id, first_offset, last_offset, attempt_number, started_at,
+      request_headers, timings)
     VALUES (${key + 1}, ${key}, 1, 'delivery', 'b', ${offset}, ${offset}, 1, ${at}, '{}', '{}')`);
 }
 

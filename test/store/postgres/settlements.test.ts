@@ -28,11 +28,13 @@ async function open(t: TestContext, webhooks: number) {
   const reset = (): Promise<void> =>
     database.run(`
       DELETE FROM webhook_progress; DELETE FROM batch; DELETE FROM attempt;
-      INSERT INTO webhook_progress (webhook_number, state, state_at, next_offset, cursor_offset, pending_records, failure_streak, dead_streak,
+      INSERT INTO webhook_progress (webhook_number, state, state_at, next_offset, cursor_offset, pending_records,
+        failure_streak, dead_streak,
         holder, epoch, failing_since_at)
       SELECT n, 'running', 0, 50, 20, 20, 0, 0, 1, 1, CASE WHEN n % 3 = 0 THEN 5 END FROM generate_series(1, ${webhooks}) AS n;
       UPDATE webhook_progress SET wake_at = ${NOW};
-      INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner)
+      INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals,
+        next_attempt_at, lease_owner)
       SELECT n, 2 * at, 2 * at + 1, at, 'pending', 1 + at % 3, at % 2, CASE WHEN at < 5 THEN 9000000 + at ELSE ${NOW} - 1 END,
         CASE WHEN at < 5 THEN '${OWNER}' END
       FROM generate_series(1, ${webhooks}) AS n, generate_series(0, 9) AS at`);
@@ -220,7 +222,8 @@ describe('claims and settlements of a turn', () => {
   it('drop the response to a record that was erased meanwhile', async (t) => {
     const { database, rowsOf, write } = await open(t, 2);
     await database.run(`
-      INSERT INTO event (key, id, type, data, correlation_id, created_at, erased_at) SELECT n, n, 'a.b', NULL, '', 0, ${NOW} FROM generate_series(1, 2) AS n;
+      INSERT INTO event (key, id, type, data, correlation_id, created_at, erased_at) SELECT n, n, 'a.b', NULL, '', 0, ${NOW}
+        FROM generate_series(1, 2) AS n;
       INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes) VALUES (1, 1, 1, 5), (2, 2, 2, 5)`);
     const answered = {
       ...{

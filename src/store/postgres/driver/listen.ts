@@ -1,6 +1,6 @@
 /**
- * Notifications (LISTEN, NOTIFY) on a connection of their own, which is made again when it is lost. A notification is a hint: it can be lost,
- * so whoever waits for one also looks at intervals.
+ * Notifications (LISTEN, NOTIFY) on a connection of their own, which is made again when it is lost. A notification is a hint: it can be
+ * lost, so whoever waits for one also looks at intervals.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { POSTGRES_LISTENING_EVERY_MS, POSTGRES_RECONNECT_MS } from '../../../kernel/limits/postgres.ts';

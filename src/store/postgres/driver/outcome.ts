@@ -21,15 +21,16 @@ const WAITS =
 export const WAIT_FOR_STANDBY = `SELECT CASE WHEN ${WAITS} THEN ${MARK} END AS mark`;
 
 /**
- * The last statement of a transaction: its number, which it has as soon as it has written, and its process. A transaction that wrote nothing
- * may have read what the standby does not have, for example the event of a repeated publish: it waits too.
+ * The last statement of a transaction: its number, which it has as soon as it has written, and its process. A transaction that wrote
+ * nothing may have read what the standby does not have, for example the event of a repeated publish: it waits too.
  */
 export const TRANSACTION_END = `
   SELECT CASE WHEN pg_current_xact_id_if_assigned() IS NULL AND ${WAITS} THEN ${MARK} END AS mark,
     CAST(pg_current_xact_id_if_assigned() AS text) AS number, pg_backend_pid() AS process`;
 
 const STATUS = 'SELECT pg_xact_status(CAST(CAST(@number AS text) AS xid8)) AS status';
-// COMMIT never reached it, so it will be undone. This makes it happen now. A process that commits is left alone: it may wait for the standby.
+// COMMIT never reached it, so it will be undone. This makes it happen now. A process that commits is left alone: it may wait for the
+// standby.
 const END = `
   SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE backend_xid = CAST(CAST(CAST(@number AS text) AS xid8) AS xid) AND state LIKE 'idle in transaction%'`;

@@ -37,7 +37,9 @@ export type PostgresOptions = {
   readonly connection: { readonly connectionString: string };
   /** The URL for notifications, if the other one leads through a pooler that gives each transaction another connection. */
   readonly listenUrl?: string | undefined;
-  /** The time limit of a statement of a read or a write. The default is `POSTGRES_ANSWER_MS`. Infinite: a write waits for COMMIT for ever. */
+  /**
+   * The time limit of a statement of a read or a write. The default is `POSTGRES_ANSWER_MS`. Infinite: a write waits for COMMIT for ever.
+   */
   readonly answerMs?: number;
   /** How long a caller waits for COMMIT. The default is `POSTGRES_COMMIT_MS`. */
   readonly commitMs?: number;
@@ -221,8 +223,8 @@ function confirming({ commit }: Pick<Writes, 'commit'>): Database['confirm'] {
 }
 
 /**
- * Runs lists as transactions, at most one on each connection. `repair` returns whether the list that failed should be run again. `commitMs`:
- * how long a caller waits for COMMIT; if it is infinite, so is the wait for a connection.
+ * Runs lists as transactions, at most one on each connection. `repair` returns whether the list that failed should be run again.
+ * `commitMs`: how long a caller waits for COMMIT; if it is infinite, so is the wait for a connection.
  */
 function createWrites(
   writers: readonly Connection[],

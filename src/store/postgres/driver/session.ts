@@ -26,13 +26,15 @@ export type Session = {
   /** Runs a shared statement. */
   run(sql: string, params: Parameters): Promise<pg.QueryResult<Row>>;
   /**
-   * Runs shared statements, which have a result each. Unless a transaction has begun, they are one. Rejects with the first error; the server
-   * skips the statements behind it.
+   * Runs shared statements, which have a result each. Unless a transaction has begun, they are one. Rejects with the first error; the
+   * server skips the statements behind it.
    */
   runAll(statements: readonly Prepared[]): Promise<Answered>;
   /** Runs SQL as it is. */
   query(text: string): Promise<pg.QueryResult<Row>>;
-  /** Sends the end of a transaction, in which COMMIT may wait for a standby. `process`: the server's process, or null if it is not known. */
+  /**
+   * Sends the end of a transaction, in which COMMIT may wait for a standby. `process`: the server's process, or null if it is not known.
+   */
   commit<Result>(process: number | null, send: () => Promise<Result>): Promise<Result>;
   /** The server's process that has not answered such an end; null if none is under way or it is not known. */
   committing(): number | null;
@@ -53,7 +55,8 @@ export type Session = {
 export const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED';
 
 /**
- * Runs reads. Behind a pooler they are a transaction with its settings: sent at once, so that the statements of concurrent callers stay apart.
+ * Runs reads. Behind a pooler they are a transaction with its settings: sent at once, so that the statements of concurrent callers stay
+ * apart.
  */
 export function runPlanned(session: Session, reads: readonly Prepared[]): Promise<Answered> {
   if (session.process !== null) return session.runAll(reads);

@@ -1,6 +1,7 @@
 /**
- * The settings of a session that change the meaning or the plans of statements. The server takes them from its configuration, the database, the
- * role and the URL, so that each of them may be any. Those are left alone that belong to the administrator: `default_transaction_read_only`,
+ * The settings of a session that change the meaning or the plans of statements. The server takes them from its configuration, the database,
+ * the role and the URL, so that each of them may be any. Those are left alone that belong to the administrator:
+ * `default_transaction_read_only`,
  * `synchronous_commit`, `role`, and where tables are stored.
  */
 
@@ -23,9 +24,9 @@ const SETTINGS: Readonly<Record<string, string>> = {
   lock_timeout: '0',
   statement_timeout: '0',
   /**
-   * The shared statements are written for look-ups in indexes, which is all that SQLite does. PostgreSQL keeps the plan of a prepared statement,
-   * and might choose to read whole tables while they are small or have no statistics yet. To compile a plan (JIT) takes up to a second, and
-   * running it a few milliseconds.
+   * The shared statements are written for look-ups in indexes, which is all that SQLite does. PostgreSQL keeps the plan of a prepared
+   * statement, and might choose to read whole tables while they are small or have no statistics yet. To compile a plan (JIT) takes up to a
+   * second, and running it a few milliseconds.
    */
   enable_hashjoin: 'off',
   enable_mergejoin: 'off',

@@ -91,7 +91,8 @@ async function runAlone(
 const LAST: Statement = { sql: TRANSACTION_END, params: {} };
 const WAIT: Statement = { sql: WAIT_FOR_STANDBY, params: {} };
 const LOCK_AUDIT: Statement = { sql: 'LOCK TABLE audit IN EXCLUSIVE MODE', params: {} };
-// If this process stops or is cut off, the server gives its locks free soon. A COMMIT that did not wait for the standby ends with a warning.
+// If this process stops or is cut off, the server gives its locks free soon. A COMMIT that did not wait for the standby ends with a
+// warning.
 const limits = (
   set: 'SET' | 'SET LOCAL',
 ): string => `${set} lock_timeout = ${POSTGRES_LOCK_MS}; ${set} client_min_messages = warning;
@@ -171,8 +172,8 @@ async function runOnce(
 }
 
 /**
- * Resolves when the standby has all that was committed before. Throws `DatabaseUnavailable` (`unknown`) if its connection is lost, or its wait
- * cancelled, for `POSTGRES_OUTCOME_MS`.
+ * Resolves when the standby has all that was committed before. Throws `DatabaseUnavailable` (`unknown`) if its connection is lost, or its
+ * wait cancelled, for `POSTGRES_OUTCOME_MS`.
  */
 async function confirm(writer: Connection, progress: Progress): Promise<void> {
   const until = performance.now() + POSTGRES_OUTCOME_MS;

@@ -1,8 +1,9 @@
 /**
- * The URL of a PostgreSQL database as libpq reads it (PostgreSQL, "Connection URIs"): several hosts, `sslmode`, `target_session_attrs`. Where
- * the URL says nothing, the variables PGHOST, PGUSER and so on count, and the password file.
+ * The URL of a PostgreSQL database as libpq reads it (PostgreSQL, "Connection URIs"): several hosts, `sslmode`, `target_session_attrs`.
+ * Where the URL says nothing, the variables PGHOST, PGUSER and so on count, and the password file.
  *
- * Other than in libpq, a server must be writable unless `target_session_attrs=any`, and a parameter that Sallyport does not know is refused.
+ * Other than in libpq, a server must be writable unless `target_session_attrs=any`, and a parameter that Sallyport does not know is
+ * refused.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
@@ -95,7 +96,8 @@ function refuseUnknown(params: URLSearchParams): void {
   const unknown = [...params.keys()].find((name) => !(name in VARIABLES));
   if (unknown === undefined) return;
   throw new DatabaseUrlError(
-    `the URL has the parameter ${JSON.stringify(unknown)}, which Sallyport does not support; it supports ${Object.keys(VARIABLES).join(', ')}`,
+    `the URL has the parameter ${JSON.stringify(unknown)}, which Sallyport does not support; it supports ` +
+      `${Object.keys(VARIABLES).join(', ')}`,
   );
 }
 

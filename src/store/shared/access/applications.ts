@@ -70,8 +70,8 @@ const HOLDERS = `
   ORDER BY a.id LIMIT @limit`;
 
 // A revocation draws its key before its commit, which may wait for another process while tokens are issued; the revocation covers these
-// too. Tokens issued after it fail on the watermark that they were decided on (tokens.ts). One seek in the primary key. An earlier statement
-// of the list has locked the rows of the applications, so on PostgreSQL no token is being issued while the newest one is read.
+// too. Tokens issued after it fail on the watermark that they were decided on (tokens.ts). One seek in the primary key. An earlier
+// statement of the list has locked the rows of the applications, so on PostgreSQL no token is being issued while the newest one is read.
 const NEWEST_TOKEN = 'coalesce((SELECT max(key) FROM access_token), 0)';
 const END_TOKENS = `
   UPDATE application SET tokens_revoked_through = greatest(tokens_revoked_through, ${NEWEST_TOKEN}) WHERE id = @id`;
@@ -100,7 +100,8 @@ export function endTokensOf(
   ];
 }
 
-// Indexes: the unique one on client_id, and application_user. There are thousands of applications at most, so other filters and sorts scan them.
+// Indexes: the unique one on client_id, and application_user. There are thousands of applications at most, so other filters and sorts scan
+// them.
 const LIST: ListColumns = {
   filters: {
     customerId: 'customer_id = @customerId',

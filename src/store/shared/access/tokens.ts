@@ -11,7 +11,8 @@ import { customer, OPERATOR } from '../table.ts';
 /** Selects the grants of tokens, for `readGrant`. `tokens` is a FROM with their rows as `t`. */
 export const grantsOf = (tokens: string): string => `
   SELECT t.key, t.hash, t.application_id, t.scope, t.expires_at, a.client_id, a.active AS application_active, a.scopes,
-         a.tokens_revoked_through, a.customer_id, u.id AS user_id, u.user_name, u.active AND c.active AS user_active, u.role, u.permissions, u.constraints
+         a.tokens_revoked_through, a.customer_id, u.id AS user_id, u.user_name, u.active
+           AND c.active AS user_active, u.role, u.permissions, u.constraints
   FROM ${tokens}
   JOIN application AS a ON a.id = t.application_id
   JOIN user_account AS u ON u.id = a.user_id

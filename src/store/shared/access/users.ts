@@ -109,8 +109,8 @@ export function userStore(db: Database, ids: Ids): UserStore {
       onUpdate: (user, before) => [
         ...requireAnother(user, before),
         ...(user.active ? [] : switchOff(user, before)),
-        // The invitation was for the old role. Its holder must not take over an account with a higher one. Sessions are of the old role too,
-        // and would count again if the user got it back.
+        // The invitation was for the old role. Its holder must not take over an account with a higher one. Sessions are of the old role
+        // too, and would count again if the user got it back.
         ...(user.role === before.role
           ? []
           : [{ sql: END_INVITATION, params: { userId: user.id } }, endSessions(user.id)]),

@@ -24,7 +24,8 @@ const GET_AMONG = `${GET} AND ${AMONG}`;
 // record did not carry it.
 const OF_RECORD = `
   SELECT ${ATTEMPT_COLUMNS} FROM attempt
-  WHERE webhook_number = @webhookNumber AND first_offset > @offset - ${BATCH_RECORDS_MAX} AND first_offset <= @offset AND last_offset >= @offset AND started_at < coalesce((
+  WHERE webhook_number = @webhookNumber AND first_offset > @offset - ${BATCH_RECORDS_MAX} AND first_offset <= @offset
+    AND last_offset >= @offset AND started_at < coalesce((
     SELECT e.erased_at FROM outbox AS o CROSS JOIN event AS e
     WHERE e.key = o.event_key AND o.webhook_number = @webhookNumber AND o.record_offset = @offset), started_at + 1)
   ORDER BY key DESC LIMIT @limit`;
@@ -38,7 +39,8 @@ const LATEST_OF_OUTCOME = `
   WHERE (error_class IS NOT NULL) = @failed ORDER BY key DESC LIMIT @limit`;
 const LATEST_OF = `
   SELECT key FROM (SELECT key, webhook_number, error_class FROM attempt ORDER BY key DESC LIMIT ${ATTEMPTS_LOOKED_THROUGH}) AS newest
-  WHERE webhook_number = @webhookNumber AND (CAST(@failed AS BOOLEAN) IS NULL OR (error_class IS NOT NULL) = @failed) ORDER BY key DESC LIMIT @limit`;
+  WHERE webhook_number = @webhookNumber AND (CAST(@failed AS BOOLEAN) IS NULL OR (error_class IS NOT NULL) = @failed)
+    ORDER BY key DESC LIMIT @limit`;
 // Index: attempt_record. Attempts for the newest records, heartbeats and tests, which include the newest ones of a quiet webhook.
 const OF_NEWEST_RECORDS = `
   SELECT key FROM attempt WHERE webhook_number = @webhookNumber AND first_offset IS NOT NULL ORDER BY first_offset DESC LIMIT @limit`;
@@ -69,7 +71,8 @@ const ofBatch = (condition: string): string => `
   WHERE batch_id = @batchId AND first_offset IS NOT NULL ${condition} LIMIT 1`;
 const OF_BATCH = ofBatch('');
 const OF_BATCH_AMONG = ofBatch(`AND ${AMONG}`);
-const WITH_KEYS = `SELECT ${ATTEMPT_COLUMNS} FROM attempt WHERE key IN (SELECT wanted.value FROM numbers(@keys) AS wanted) ORDER BY key DESC`;
+const WITH_KEYS = `SELECT ${ATTEMPT_COLUMNS} FROM attempt WHERE key IN (SELECT wanted.value FROM numbers(@keys) AS wanted)
+  ORDER BY key DESC`;
 
 export function attemptStore(db: Database): AttemptStore {
   const getAmong = (

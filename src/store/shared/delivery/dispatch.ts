@@ -1,12 +1,12 @@
 /** What the dispatcher reads, and its claims: due webhooks with what a delivery needs, due batches, and the records in them. */
-import type { Batch, Claim, DeliveryTarget, LogRecord } from '../../../domain/batch.ts';
-import type { Endpoint } from '../../../domain/endpoint.ts';
-import type { PgpKey, WebhookConfiguration } from '../../../domain/webhook.ts';
+import { type Batch, type Claim, type DeliveryTarget, type LogRecord } from '../../../domain/batch.ts';
+import { type Endpoint } from '../../../domain/endpoint.ts';
+import { type PgpKey, type WebhookConfiguration } from '../../../domain/webhook.ts';
 import { RECORD_OVERHEAD_BYTES, TARGETS_CACHED } from '../../../kernel/limits/delivery.ts';
 import { createLru } from '../../../kernel/lru.ts';
-import type { Vault } from '../../../kernel/vault.ts';
-import type { Answer, Database, Row, Statement } from '../../port/database.ts';
-import type { DispatchStore, ReadRecords, UnsureClaims } from '../../port/dispatch.ts';
+import { type Vault } from '../../../kernel/vault.ts';
+import { type Answer, type Database, type Row, type Statement } from '../../port/database.ts';
+import { type DispatchStore, type ReadRecords, type UnsureClaims } from '../../port/dispatch.ts';
 import { customer, readOne, readRow } from '../table.ts';
 import { IS_RUNNABLE, WAKE, wakeAfterClaim } from '../wake.ts';
 import { endpointTable } from '../webhooks/endpoints.ts';
@@ -36,8 +36,8 @@ const CLAIM_RETRY = `
   UPDATE batch SET lease_owner = @owner, next_attempt_at = @leaseExpiresAt, attempt_count = @attemptNumber, updated_at = @now
   WHERE webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id
     AND state = 'pending' AND next_attempt_at <= @now`;
-// Measured: 3.1 µs a batch, 4.7 with a statement for each. Inserts nothing if another claim has moved the cursor; `MOVE_CURSOR` then reports
-// the race. Otherwise the existing batches would violate the primary key, which is reported as a fault.
+// Measured: 3.1 µs a batch, 4.7 with a statement for each. Inserts nothing if another claim has moved the cursor; `MOVE_CURSOR` then
+// reports the race. Otherwise the existing batches would violate the primary key, which is reported as a fault.
 const CLAIM_FRESH = `
   INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner,
     updated_at)

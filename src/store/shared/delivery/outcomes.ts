@@ -26,7 +26,8 @@ function causeOf(attempt: string): string {
 
 /** An expression for a row of `batch`: the cause of its last failure. */
 export const BATCH_CAUSE = `
-  (SELECT ${causeOf('attempt')} FROM attempt WHERE key = ${lastAttemptKey('batch.webhook_number', 'batch.first_offset', 'batch.first_offset')})`;
+  (SELECT ${causeOf('attempt')} FROM attempt WHERE key =
+    ${lastAttemptKey('batch.webhook_number', 'batch.first_offset', 'batch.first_offset')})`;
 
 // A batch has had no attempt since its last replay while `attempt_count` is 0, or 1 with the attempt under way.
 const WAS_TRIED = 'b.attempt_count > CASE WHEN b.lease_owner IS NULL THEN 0 ELSE 1 END';

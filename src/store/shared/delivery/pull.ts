@@ -11,8 +11,9 @@ const MOVE_CURSOR = `
   UPDATE webhook_progress SET cursor_offset = @through + 1, session_id = @sessionId, session_at = @sessionAt, sent_at = @at
   WHERE webhook_number = @webhookNumber AND cursor_offset = @from AND next_offset > @through AND pulled
     AND state IN ('started', 'running')`;
-// The records belong to no batch yet, and batches of a log do not overlap. Other statements rely on their length (BATCH_RECORDS_MAX). If another
-// acknowledgement came first, nothing is inserted and `MOVE_CURSOR` reports the race. Otherwise its batch would violate the primary key.
+// The records belong to no batch yet, and batches of a log do not overlap. Other statements rely on their length (BATCH_RECORDS_MAX). If
+// another acknowledgement came first, nothing is inserted and `MOVE_CURSOR` reports the race. Otherwise its batch would violate the primary
+// key.
 const ADD_BATCHES = `
   INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at)
   SELECT @webhookNumber, CAST(b.value ->> 0 AS BIGINT), CAST(b.value ->> 1 AS BIGINT), b.value ->> 2, 'delivered', 0, 0, @at

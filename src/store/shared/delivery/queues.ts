@@ -18,7 +18,8 @@ const QUEUES = `
   ORDER BY p.webhook_number LIMIT @limit`;
 const REST = `
   SELECT coalesce(sum(next_offset - cursor_offset + pending_records), 0) AS records FROM (
-    SELECT next_offset, cursor_offset, pending_records FROM webhook_progress ORDER BY webhook_number LIMIT ${Number.MAX_SAFE_INTEGER} OFFSET @limit) AS others`;
+    SELECT next_offset, cursor_offset, pending_records FROM webhook_progress ORDER BY webhook_number
+      LIMIT ${Number.MAX_SAFE_INTEGER} OFFSET @limit) AS others`;
 
 export function queueStore(db: Database): QueueStore {
   return {

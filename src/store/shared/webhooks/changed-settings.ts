@@ -1,4 +1,6 @@
-/** Applies changed settings to runnable webhooks: they are looked at again, and a new receiver does not inherit the waits of the old one. */
+/**
+ * Applies changed settings to runnable webhooks: they are looked at again, and a new receiver does not inherit the waits of the old one.
+ */
 
 import type { Database, Statement } from '../../port/database.ts';
 import { resume } from '../delivery/resume.ts';

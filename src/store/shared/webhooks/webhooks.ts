@@ -95,7 +95,8 @@ const SELECT = `
   SELECT ${WEBHOOK.columns('w')}, ${PROGRESS.columns('p')}
   FROM webhook AS w JOIN webhook_progress AS p ON p.webhook_number = w.number`;
 const GET = `${SELECT} WHERE w.id = @id`;
-// Indexes: webhook_endpoint and the primary key of subscription. There are thousands of webhooks at most, so other filters and sorts scan them.
+// Indexes: webhook_endpoint and the primary key of subscription. There are thousands of webhooks at most, so other filters and sorts scan
+// them.
 const LIST: ListColumns = {
   id: 'w.id',
   filters: {
@@ -104,7 +105,8 @@ const LIST: ListColumns = {
     mode: 'w.mode = @mode',
     state: 'p.state = @state',
     eventType:
-      'EXISTS (SELECT 1 FROM subscription AS s WHERE s.pattern = @eventType AND s.customer_id = w.customer_id AND s.webhook_number = w.number)',
+      'EXISTS (SELECT 1 FROM subscription AS s WHERE s.pattern = @eventType AND s.customer_id = w.customer_id ' +
+      'AND s.webhook_number = w.number)',
   },
   sorts: { name: 'lower(w.name)' },
 };
@@ -113,7 +115,8 @@ const STANDARD_OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId AND w.
 const STOPPED_WITH_ENDPOINT = `
   ${SELECT} WHERE w.endpoint_id = @endpointId AND p.state = 'stopped' AND p.state_reason = 'endpoint_disabled' ORDER BY w.id`;
 const OF_KEY = `${SELECT} WHERE w.customer_id = @customerId AND w.encryption_key_name = @name ORDER BY w.id LIMIT ${DEPENDENTS_NAMED}`;
-const OF_PATTERN = `${SELECT} WHERE w.number IN (SELECT webhook_number FROM subscription WHERE pattern = @pattern) LIMIT ${DEPENDENTS_NAMED}`;
+const OF_PATTERN = `${SELECT} WHERE w.number IN (SELECT webhook_number FROM subscription WHERE pattern = @pattern)
+  LIMIT ${DEPENDENTS_NAMED}`;
 
 // No index by state, because there are few webhooks. `wake_at` is not after any due attempt or the end of any lease.
 const FAILING_SINCE = `

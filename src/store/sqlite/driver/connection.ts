@@ -1,18 +1,11 @@
 /** Connections to the SQLite file: their pragmas, their statements, and whether their files are still in place. */
-
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
-import BetterSqlite3 from 'better-sqlite3';
-import {
-  BUSY_WAIT_MS,
-  CHECKPOINT_PAGES_ALONE,
-  FILES_CHECK_MS,
-  LOG_FILE_BYTES,
-  PAGES_KEPT_KIB,
-} from '../../../kernel/limits/database.ts';
-import type { Parameters, SqlValue } from '../../port/database.ts';
+import { BUSY_WAIT_MS, CHECKPOINT_PAGES_ALONE, FILES_CHECK_MS, LOG_FILE_BYTES, PAGES_KEPT_KIB } from '../../../kernel/limits/database.ts';
+import { type Parameters, type SqlValue } from '../../port/database.ts';
 import { sqliteText } from './dialect.ts';
 import { unavailable } from './errors.ts';
+import BetterSqlite3 from 'better-sqlite3';
 
 export type Connection = BetterSqlite3.Database;
 
@@ -99,9 +92,10 @@ export function openToWrite(
  * Compiles each statement once: there are as many as constants in the modules of tables. Values are bound by position, which costs two
  * thirds of binding by name (benchmark "Issuing tokens").
  *
- * The forms that both databases share become SQLite's own, and a `@name` becomes `+?`. The sign changes no value, but hides the parameter from SQLite's planner. Built with STAT4, the planner looks
- * at the values that are bound to a LIMIT, a range or a join, and compiles the statement again for every run: the gate's look-up took
- * 12 µs instead of 0.8, and a third of all statements 3 to 12 times as long. better-sqlite3 does not offer SQLite's switch for this (QPSG).
+ * The forms that both databases share become SQLite's own, and a `@name` becomes `+?`. The sign changes no value, but hides the parameter
+ * from SQLite's planner. Built with STAT4, the planner looks at the values that are bound to a LIMIT, a range or a join, and compiles the
+ * statement again for every run: the gate's look-up took 12 µs instead of 0.8, and a third of all statements 3 to 12 times as long.
+ * better-sqlite3 does not offer SQLite's switch for this (QPSG).
  */
 export function createStatements(connection: Connection): (sql: string) => PreparedStatement {
   const prepared = new Map<string, PreparedStatement>();

@@ -1,4 +1,6 @@
-/** Copies a database while others write to it. A copy is consistent, one file, readable by its owner alone, and gets its name when complete. */
+/**
+ * Copies a database while others write to it. A copy is consistent, one file, readable by its owner alone, and gets its name when complete.
+ */
 import { closeSync, fsyncSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';

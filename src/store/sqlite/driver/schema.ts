@@ -42,7 +42,9 @@ export function examineSchema(
   const version = Number(connection.pragma('user_version', { simple: true }));
   if (version === history.version) return { ok: true, state: 'current' };
   if (version > history.version) {
-    const description = `its schema is version ${version}, and Sallyport ${VERSION} knows version ${history.version}: run the newer Sallyport that wrote it`;
+    const description =
+      `its schema is version ${version}, and Sallyport ${VERSION} knows version ${history.version}: run the newer ` +
+      'Sallyport that wrote it';
     return { ok: false, description };
   }
   const { tables } = connection.prepare('SELECT count(*) AS tables FROM sqlite_master').get() as { tables: number };

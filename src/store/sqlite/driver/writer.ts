@@ -1,6 +1,6 @@
 /**
- * Commits lists of statements: many in one transaction, hence one fsync. A refused list is undone alone. Also decides when the log is copied
- * into the file.
+ * Commits lists of statements: many in one transaction, hence one fsync. A refused list is undone alone. Also decides when the log is
+ * copied into the file.
  */
 
 import BetterSqlite3 from 'better-sqlite3';
