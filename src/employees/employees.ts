@@ -34,7 +34,7 @@ export const employeeInput = z
     hireDate: z.iso.date('must be a date, as 2026-11-21').nullable().default(null),
     active: z.boolean().default(true),
   })
-  .meta({ id: 'EmployeeInput', description: 'An employee as the HR system tells it.' });
+  .meta({ id: 'EmployeeInput', description: 'An employee as the HR system sends it.' });
 export type EmployeeBody = BodyOf<typeof employeeInput>;
 type EmployeeInput = z.output<typeof employeeInput>;
 

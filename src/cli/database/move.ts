@@ -19,7 +19,7 @@ export const moveCommands: CommandGroup = [
       'sallyport move --from postgres://sallyport@db.example/sallyport --data ./copy',
     ],
     explanation:
-      'Stop the servers first. Copies everything into an empty database or an empty folder, compares every table with its source, and\nchanges nothing in the source. Ids, keys, hashes and encrypted secrets stay the same, and so does the master key. If it is\ninterrupted, run it again: it goes on. A target with an unfinished move cannot be used for anything else.',
+      'Stop the servers first. Copies everything into an empty database or an empty folder, compares every table with its source, and\nchanges nothing in the source. Ids, keys, hashes and encrypted secrets stay the same, and so does the master key. If it is\ninterrupted, run it again to continue. A target with an unfinished move cannot be used for anything else.',
     options: {
       to: { value: '<url>', description: 'Copy the data folder to this PostgreSQL database' },
       from: { value: '<url>', description: 'Copy this PostgreSQL database into the data folder' },
