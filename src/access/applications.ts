@@ -32,7 +32,7 @@ const applicationInput = z
       .meta({ description: `Absent or null: ${TOKEN_VALIDITY_DEFAULT_SECONDS}.` }),
     scopes: distinct(scopeName, SCOPES_PER_APPLICATION_MAX)
       .default([])
-      .meta({ description: 'What it may have in its tokens.' }),
+      .meta({ description: 'The scopes that its tokens may have.' }),
     active: z.boolean().default(true),
   })
   .meta({ id: 'ApplicationInput', description: 'A registered application.' });
@@ -56,7 +56,7 @@ export const applicationView = z
     secretCreatedAt: instant.meta({ description: 'When its client secret was made.' }),
     previousSecretExpiresAt: instant
       .nullable()
-      .meta({ description: 'While a replaced secret still counts: until when.' }),
+      .meta({ description: 'Until when a replaced secret is still valid; null without one.' }),
     createdAt: instant,
     updatedAt: instant,
   })
@@ -74,10 +74,10 @@ export const regenerateInput = z
       .min(0)
       .max(SECRET_OVERLAP_MAX_SECONDS)
       .default(0)
-      .meta({ description: 'How long the replaced secret still counts.' }),
+      .meta({ description: 'How long the replaced secret stays valid.' }),
     revokeTokens: z.boolean().default(false).meta({ description: 'Refuses every token issued so far, too.' }),
   })
-  .meta({ id: 'RegenerateSecretInput', description: 'What becomes of the replaced secret, and of tokens.' });
+  .meta({ id: 'RegenerateSecretInput', description: 'Whether the replaced secret and the tokens stay valid.' });
 type RegenerateInput = z.output<typeof regenerateInput>;
 
 export const APPLICATION_LIST: ListRules = {

@@ -76,7 +76,11 @@ const productInput = z
   .strictObject({
     name: displayName,
     scopes: z.array(scope).max(SCOPES_PER_PRODUCT_MAX).default([]),
-    rules: z.array(rule).max(RULES_PER_PRODUCT_MAX).default([]).meta({ description: 'What no rule names is refused.' }),
+    rules: z
+      .array(rule)
+      .max(RULES_PER_PRODUCT_MAX)
+      .default([])
+      .meta({ description: 'Requests that no rule names are refused.' }),
   })
   .meta({
     id: 'ProductInput',

@@ -42,14 +42,14 @@ const userInput = z
         const problem = userNameProblem(name);
         if (problem !== null) context.addIssue({ code: 'custom', message: problem });
       })
-      .meta({ description: 'Unique, whatever the case. Letters of one script, and nothing that cannot be seen.' }),
+      .meta({ description: 'Unique without regard to case. Letters of one script, and no invisible characters.' }),
     displayName: displayName.nullable().default(null),
     email: emailAddress.nullable().default(null),
     active: z.boolean().default(true),
     role: z.enum(['administrator', 'operator', 'viewer', 'service']).default('service'),
     permissions: distinct(permission, PERMISSIONS_MAX)
       .default([])
-      .meta({ description: 'What its applications may do, whatever their scopes.' }),
+      .meta({ description: 'The permissions of its applications, whatever their scopes.' }),
     constraints: constraints.default({}).meta({ description: 'Limits to what the permissions reach; none: no limit.' }),
   })
   .meta({ id: 'UserInput', description: 'A portal account.' });

@@ -120,6 +120,6 @@ export const applicationCommands: CommandGroup = [
   }),
   deleteCommand(
     APPLICATION,
-    'Its tokens are refused from the next call on. To disable the application instead, see sallyport help application update.',
+    'Its tokens are rejected immediately. To disable the application instead, see sallyport help application update.',
   ),
 ];

@@ -27,7 +27,7 @@ const CUSTOMER: Configured<Customer, CustomerBody> = {
   view: viewCustomer,
   updateExplanation:
     '{"active":false} suspends the customer: its applications are refused from then on, its sessions, links and tokens end\npermanently, and its webhooks stop and keep their pending records. {"active":true} starts the webhooks again that stopped for this reason.\n{"limits":{"endpoints":5,"webhooks":10,"eventsPerSecond":100}} limits what it has; null returns\nto the default: ' +
-    `${ENDPOINTS_LIMIT_DEFAULT} endpoints, ${WEBHOOKS_LIMIT_DEFAULT} webhooks, any number of events. What exists is kept.`,
+    `${ENDPOINTS_LIMIT_DEFAULT} endpoints, ${WEBHOOKS_LIMIT_DEFAULT} webhooks, any number of events. Existing resources are kept.`,
 };
 
 /** `--customer` of commands that create what may belong to a customer. */
@@ -137,7 +137,7 @@ export const customerCommands: CommandGroup = [
     summary: 'Show what a customer used, by day',
     examples: ['sallyport customer usage Acme', 'sallyport customer usage Acme --since 2026-11-01 --until 2026-11-30'],
     explanation:
-      'Days begin and end in UTC. What a running server counted in the last half minute may be missing. Days ' +
+      'Days begin and end in UTC. The counts of a running server from the last half minute may be missing. Days ' +
       'without usage are left out;\n--json has them, and the limits of the customer.',
     operands: [NAMED],
     options: {
@@ -164,7 +164,7 @@ export const customerCommands: CommandGroup = [
   },
   deleteCommand(
     CUSTOMER,
-    'A customer to whom anything belongs cannot be deleted. To suspend one instead, see sallyport help customer update.',
+    'A customer that has resources cannot be deleted. To suspend one instead, see sallyport help customer update.',
   ),
 ];
 

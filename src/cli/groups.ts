@@ -84,7 +84,7 @@ export const GROUPS: readonly GroupEntry[] = [
   },
   {
     name: 'migrate',
-    summary: 'Bring the schema of a PostgreSQL database up to this version',
+    summary: 'Migrate the schema of a PostgreSQL database to this version',
     load: async () => (await import('./database/schema.ts')).migrateCommands,
   },
   {

@@ -40,7 +40,7 @@ const limitsInput = z
       'Events that can be published for the customer each second; null: any number.',
     ),
   })
-  .meta({ id: 'CustomerLimitsInput', description: 'A limit that is lowered keeps what exists.' });
+  .meta({ id: 'CustomerLimitsInput', description: 'A lower limit keeps existing resources.' });
 const DEFAULTS = { endpoints: null, webhooks: null, eventsPerSecond: null };
 
 function limitsOf({ endpoints, webhooks, eventsPerSecond }: z.output<typeof limitsInput>): CustomerLimits {

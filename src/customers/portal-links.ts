@@ -35,7 +35,7 @@ export const portalLinkInput = z
       .min(LINK_SESSION_MIN_SECONDS)
       .max(LINK_SESSION_MAX_SECONDS)
       .default(LINK_SESSION_DEFAULT_SECONDS)
-      .meta({ description: 'How long the session lasts that it opens.' }),
+      .meta({ description: 'The length of the session that it opens.' }),
     returnUrl: z
       .string()
       .max(URL_MAX_LENGTH)

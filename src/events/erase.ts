@@ -30,7 +30,7 @@ import { reference } from './event-input.ts';
 
 export const eraseInput = z
   .strictObject({
-    subject: reference.meta({ description: 'Whom it is about, as the events said; for employees the `userId`.' }),
+    subject: reference.meta({ description: 'The subject of the events; for employees the `userId`.' }),
   })
   .meta({ id: 'EraseInput', description: 'Whose data to erase.' });
 type EraseInput = z.output<typeof eraseInput>;
@@ -51,9 +51,9 @@ export const erasedView = z
     attempts: z.int().meta({ description: 'Attempts that carried them and whose stored answer was overwritten.' }),
     startedAt: instant,
     finishedAt: instant.nullable(),
-    backups: z.string().meta({ description: 'What is out of reach of the service.' }),
+    backups: z.string().meta({ description: 'Copies that the service cannot erase.' }),
   })
-  .meta({ id: 'Erased', description: 'What an erasure has erased; what an earlier one erased is not counted again.' });
+  .meta({ id: 'Erased', description: 'The counts of an erasure, without data that an earlier one erased.' });
 export type ErasedView = z.infer<typeof erasedView>;
 
 export type Erasures = {

@@ -37,7 +37,7 @@ const eventTypeInput = z
     encryptionRequired: z
       .boolean()
       .default(false)
-      .meta({ description: 'Goes out encrypted or not at all; always so for `employee.*`.' }),
+      .meta({ description: 'Is sent only encrypted; always so for `employee.*`.' }),
     dataSchema: z.record(z.string(), z.unknown()).nullable().default(null).meta({
       description:
         'A JSON Schema (2020-12, or draft-07 where `$schema` says so) that `data` of such events must satisfy.',

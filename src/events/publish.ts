@@ -38,7 +38,7 @@ export const acceptedView = z
     duplicates: z.int(),
     events: z.array(z.object({ id: z.string(), duplicate: z.boolean() })),
   })
-  .meta({ id: 'Accepted', description: 'What became of each event, in the order of the request.' });
+  .meta({ id: 'Accepted', description: 'The result of each event, in the order of the request.' });
 export type AcceptedView = z.infer<typeof acceptedView>;
 
 /** Appends the events all or none. They are durable when it resolves. */

@@ -70,7 +70,7 @@ const endpointInput = z
       .meta({ description: 'Base64 (after `whsec_` too), or text. Made if absent: Base64 of 32 random bytes.' }),
     contentEncoding: z.literal('gzip').nullable().default(null),
     tokenChallenge: z.boolean().default(false).meta({
-      description: 'Must answer a challenge before it is enabled. Off unless asked for; recommended.',
+      description: 'Must answer a challenge before it is enabled. Off by default; on is recommended.',
     }),
     enabled: z.boolean().optional().meta({
       description: 'At creation true if absent; with tokenChallenge on, `true` takes effect with the verification.',
@@ -113,15 +113,15 @@ export const endpointView = z
       })
       .nullable(),
     clientCertificate: z.object({ certificate: z.string(), expiresAt: instant }).nullable(),
-    secretCreatedAt: instant.meta({ description: 'When the secret was made that signs now.' }),
+    secretCreatedAt: instant.meta({ description: 'When the current secret was made.' }),
     secretActivatesAt: instant
       .nullable()
-      .meta({ description: 'When the rotated secret begins to sign; null when none waits.' }),
+      .meta({ description: 'When the next secret begins to sign; null without one.' }),
     secretOverlapEndsAt: instant.nullable().meta({
       description:
         'Until when `webhook-signature` has the signatures of both secrets of a rotation; null when it has one.',
     }),
-    nextApiKey: z.string().nullable().meta({ description: 'The rotated API key that waits; null when none does.' }),
+    nextApiKey: z.string().nullable().meta({ description: 'The next API key after a rotation; null without one.' }),
     apiKeyActivatesAt: instant.nullable(),
     lastVerification: z
       .object({

@@ -220,14 +220,14 @@ export const webhookView = z
     stateReason: z
       .string()
       .nullable()
-      .meta({ description: 'A code; for a failing webhook followed by what the last attempt met.' }),
+      .meta({ description: 'A code; for a failing webhook followed by the result of the last attempt.' }),
     stateDescription: z.string().nullable().meta({ description: 'What the reason means and what to do about it.' }),
     stateChangedAt: instant,
     sessionId: z.string().nullable(),
     createdAt: instant,
     updatedAt: instant,
   })
-  .meta({ id: 'Webhook', description: 'Which events go to which endpoint, and how that is going.' });
+  .meta({ id: 'Webhook', description: 'Which events go to which endpoint, and the state of delivery.' });
 export type WebhookView = z.infer<typeof webhookView>;
 export const webhookReader = inputReader(webhookInput, webhookView);
 

@@ -132,7 +132,7 @@ test('wrong usage ends with 2, an explanation, and a pointer to help', async () 
     [['help', 'aplication'], 'Unknown command "aplication". Did you mean "application"?', ''],
     [['--port', '80'], 'Unknown command "--port"', ''],
     [['webhook'], `Missing command. Use one of: ${await verbsOf('webhook')}`, ' webhook'],
-    [['user', 'delete'], `Unknown command "delete". Use one of: ${await verbsOf('user')}`, ' user'],
+    [['user', 'remove'], `Unknown command "remove". Use one of: ${await verbsOf('user')}`, ' user'],
     [['webhook', 'strat'], 'Unknown command "strat". Did you mean "start"?', ' webhook'],
     [['user', 'list', '--limit', 'ten'], '--limit must be a whole number', ' user list'],
     [['application', 'create', '--name'], '--name needs a value', ' application create'],

@@ -2,11 +2,11 @@
 import { type Config, ConfigurationError, databaseName } from '../../config/config.ts';
 import { readDatabaseUrl } from '../../config/values.ts';
 import { masterKeyPath } from '../../data/data.ts';
-import type { MoveProgress } from '../../data/move.ts';
+import { type MoveProgress } from '../../data/move.ts';
 import { moveFromPostgres, moveToPostgres } from '../../data/move-databases.ts';
 import { COMMAND_LINE } from '../../domain/acting.ts';
-import type { Secret } from '../../kernel/secret.ts';
-import type { CommandGroup, Invocation } from '../command.ts';
+import { type Secret } from '../../kernel/secret.ts';
+import { type CommandGroup, type Invocation } from '../command.ts';
 import { UsageError } from '../errors.ts';
 import { printRecord } from '../output.ts';
 
@@ -21,7 +21,7 @@ export const moveCommands: CommandGroup = [
     explanation:
       'Stop the servers first. Copies everything into an empty database or an empty folder, compares every table ' +
       'with its source, and\nchanges nothing in the source. Ids, keys, hashes and encrypted secrets stay the ' +
-      'same, and so does the master key. If it is\ninterrupted, run it again: it goes on. A target with an ' +
+      'same, and so does the master key. If it is\ninterrupted, run it again to continue. A target with an ' +
       'unfinished move cannot be used for anything else.',
     options: {
       to: { value: '<url>', description: 'Copy the data folder to this PostgreSQL database' },

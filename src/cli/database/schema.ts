@@ -6,7 +6,7 @@ import { CommandError } from '../errors.ts';
 export const migrateCommands: CommandGroup = [
   {
     name: 'migrate',
-    summary: 'Bring the schema of a PostgreSQL database up to this version',
+    summary: 'Migrate the schema of a PostgreSQL database to this version',
     examples: ['sallyport migrate --database-url postgres://sallyport@db.example/sallyport'],
     explanation:
       'Run it once after installing a new version, before starting instances of it. Instances of the version before may run during the migration and\nkeep running. Of several at the same time, one migrates. In an empty database it creates the schema. An SQLite database is\nmigrated by sallyport serve.',

@@ -28,7 +28,7 @@ export function erasureRoutes({ erasures }: { readonly erasures: Erasures }): Ro
         202: {
           description: 'The erasure continues; its counts so far',
           schema: erasedView,
-          headers: { Location: 'Where to ask how far it is' },
+          headers: { Location: 'The address of the status' },
         },
       },
       respond: async (call) => {
@@ -45,8 +45,8 @@ export function erasureRoutes({ erasures }: { readonly erasures: Erasures }): Ro
       access: 'guarded',
       tag: 'events',
       operationId: 'getErasure',
-      summary: 'See how far an erasure is',
-      description: 'A finished erasure can be asked about for 90 days.',
+      summary: 'Read the status of an erasure',
+      description: 'The status of a finished erasure is kept for 90 days.',
       headers: IF_NONE_MATCH,
       replies: {
         200: { description: 'The erasure', schema: erasedView, headers: ETAG },

@@ -31,8 +31,8 @@ const AUDIT_TEXTS: Filters = {
   target: textFilter('About this, or with a colon at its end about all of its kind: `webhook:<id>`, `webhook:`.'),
 };
 const PERIOD = {
-  since: { schema: moment, description: 'From then on.' },
-  until: { schema: moment, description: 'Before then.' },
+  since: { schema: moment, description: 'The first instant of the range.' },
+  until: { schema: moment, description: 'The end of the range, exclusive.' },
 } as const;
 
 const state = z.enum(['pending', 'delivered', 'dead', 'discarded']);

@@ -76,7 +76,7 @@ export function healthRoutes({
       path: '/livez',
       operationId: 'getLiveness',
       summary: 'The process answers',
-      replies: { 200: { description: 'It does', schema: healthView } },
+      replies: { 200: { description: 'The process answers', schema: healthView } },
       respond: async () => okReply({ status: 'ok' }),
     },
     {
@@ -85,7 +85,10 @@ export function healthRoutes({
       operationId: 'getReadiness',
       summary:
         'The database can be written within 5 seconds, its files are still the ones that were opened, and the dispatcher is alive',
-      replies: { 200: { description: 'All of that', schema: healthView }, 503: { description: 'What is wrong' } },
+      replies: {
+        200: { description: 'The service is ready', schema: healthView },
+        503: { description: 'The service is not ready; the reason' },
+      },
       respond: async () => {
         const problem = await writeProblem();
         if (problem !== null) throw problem;

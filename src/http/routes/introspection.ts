@@ -45,7 +45,7 @@ const introspectionResponse = z
     exp: z.int().optional().meta({ description: 'Seconds since 1970' }),
     iat: z.int().optional(),
     sub: z.string().optional().meta({ description: 'The id of the user that the application acts as' }),
-    jti: z.string().optional().meta({ description: 'The token by a name that does not open anything' }),
+    jti: z.string().optional().meta({ description: 'An id of the token that is not a credential' }),
     iss: z.string().optional().meta({ description: 'Left out where the address that clients see is not known' }),
     aud: z.string().optional().meta({ description: 'The same as `iss`' }),
     permissions: z.array(z.string()).optional().meta({ description: 'What the user may do now' }),

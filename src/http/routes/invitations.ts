@@ -56,7 +56,9 @@ export function inviteRoute({ invitations, once, publicUrl }: InviteDependencies
     operationId: 'inviteUser',
     headers: IDEMPOTENCY_KEY,
     body: jsonBody(emptyInput, { optional: true }),
-    replies: { 201: { description: 'The link, good once; an earlier one is good no more', schema: invitationView } },
+    replies: {
+      201: { description: 'The link, which works once; an earlier one no longer works', schema: invitationView },
+    },
     respond: async (call, id, acting) => {
       validate(emptyInput, call.body);
       const address = publicUrl();

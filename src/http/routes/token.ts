@@ -22,8 +22,8 @@ import type { BodyRule, Call, Reply, Route } from '../route.ts';
 
 /** The client credentials in a form. */
 export const formCredentials = {
-  client_id: z.string().optional().meta({ description: 'Here, or by HTTP Basic' }),
-  client_secret: z.string().optional().meta({ description: 'Likewise' }),
+  client_id: z.string().optional().meta({ description: 'In the body, or by HTTP Basic' }),
+  client_secret: z.string().optional().meta({ description: 'In the body, or by HTTP Basic' }),
 };
 
 export const oauthErrorSchema = z

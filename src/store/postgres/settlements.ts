@@ -194,6 +194,9 @@ const CLAIMED = {
   cursorAfter: 'step.cursor_after',
   idleAt: 'step.idle_at',
 };
+const AS_JUDGED = ['state_reason', 'state_detail', 'sent_at', 'failure_streak', 'probe_at', 'dead_streak'] as const;
+const FAILING_SINCE =
+  'CASE WHEN step.failing_since_at IS NOT NULL THEN coalesce(p.failing_since_at, step.failing_since_at) END';
 // Last, because the next look depends on the pending batches, and on events that were published meanwhile.
 const ADVANCE = `
   UPDATE webhook_progress AS p
