@@ -1,6 +1,6 @@
 /**
- * Loaded before the tests in every test process. The runner's time limit ends a test but not its process, which would wait forever for a server,
- * timer or child process that a test left open. This file makes the process fail and name the open resources.
+ * Loaded before the tests in every test process. The runner's time limit ends a test but not its process, which would wait forever for a
+ * server, timer or child process that a test left open. This file makes the process fail and name the open resources.
  */
 
 import { after } from 'node:test';

@@ -1,6 +1,6 @@
 /**
- * Loaded before all tests. If `TEST_STATEMENTS` names a file, every store of this process notes its statements, and the process appends them
- * as lines of JSON when it ends. scripts/unproved-statements.ts compares the databases.
+ * Loaded before all tests. If `TEST_STATEMENTS` names a file, every store of this process notes its statements, and the process appends
+ * them as lines of JSON when it ends. scripts/unproved-statements.ts compares the databases.
  */
 import { appendFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';

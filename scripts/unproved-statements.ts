@@ -1,6 +1,7 @@
 /**
  * Holds the fast tier's run on PostgreSQL against the one on SQLite: every verb of the store that was called must have been
- * called there too, and every statement text that both databases share must have run there. So a file need not run on both only for its statements.
+ * called there too, and every statement text that both databases share must have run there. So a file need not run on both only for its
+ * statements.
  */
 
 import { existsSync, readFileSync } from 'node:fs';

@@ -42,8 +42,8 @@ export type Embedding = {
    */
   guard(scope: string, permission?: string): Middleware;
   /**
-   * The caller of an `Authorization` header, for servers that a guard does not fit. Rejects with a `Refusal` (401) where a guard answers it,
-   * and with a `TypeError` if `scope` is not a scope name.
+   * The caller of an `Authorization` header, for servers that a guard does not fit. Rejects with a `Refusal` (401) where a guard answers
+   * it, and with a `TypeError` if `scope` is not a scope name.
    */
   authenticate(authorization: string | undefined, scope: string, permission?: string): Promise<Caller>;
 };

@@ -69,14 +69,14 @@ export type Sallyport = Embedding &
     renewCertificate(): void;
     /**
      * Resolves with the reason if a thread of the database ends unexpectedly, and never otherwise. From then on every write is refused as
-     * `unavailable`, and nothing is delivered. Nothing acknowledged is lost: call `stop` and create another Sallyport, or end the process and
-     * let its supervisor restart it, as `sallyport serve` does.
+     * `unavailable`, and nothing is delivered. Nothing acknowledged is lost: call `stop` and create another Sallyport, or end the process
+     * and let its supervisor restart it, as `sallyport serve` does.
      */
     readonly failed: Promise<Error>;
     /**
-     * Stops accepting requests, finishes those under way (at most 8 s), and closes the data folder. Later calls wait for the same stop. Every
-     * other call rejects with `StoppedError` from then on, and the middleware answers 503. Rejects after 9.5 s with the folder still open, for
-     * example if another process keeps the database locked; nothing acknowledged is lost.
+     * Stops accepting requests, finishes those under way (at most 8 s), and closes the data folder. Later calls wait for the same stop.
+     * Every other call rejects with `StoppedError` from then on, and the middleware answers 503. Rejects after 9.5 s with the folder still
+     * open, for example if another process keeps the database locked; nothing acknowledged is lost.
      */
     stop(): Promise<void>;
   };

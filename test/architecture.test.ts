@@ -1,9 +1,10 @@
 /** Holds the layout that docs/architecture.md draws: which room may import which, and how large rooms and files may be. */
+
+import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import assert from 'node:assert/strict';
 
 const src = fileURLToPath(new URL('../src/', import.meta.url));
 
@@ -50,14 +51,16 @@ const KNOW_SQLITE_TOO = ['delivery/large-bodies-thread.ts'];
 /** Exported names that several files share on purpose, and the reason. */
 const SHARED_NAMES: Readonly<Record<string, string>> = {
   'The same part of each database':
-    'Connection Migration SCHEMA_HISTORY SCHEMA_VERSION SchemaHistory SchemaVerdict createSchema dispatchStore employeeReads erasureStore ' +
+    'Connection Migration SCHEMA_HISTORY SCHEMA_VERSION SchemaHistory SchemaVerdict createSchema ' +
+    'dispatchStore employeeReads erasureStore ' +
     'eventStore eventTypeReads examineSchema migrate portError stateHistoryStore tokenStore unavailable watchAccess',
   'The same function with the means of Node and of WebCrypto': 'equalText hmacSha256Base64 sha256Base64',
   'A public name of the package for receivers, which has no part of the service': 'Answer Delivery Refusal RefusalCode',
   'A resource at each border: its table, its schema, its commands and its pages':
     'USER WEBHOOK applicationView customerView endpointView userView',
   'A part of the portal or of a database driver that no file imports together with the other':
-    'Listener OPERATOR Owner Place Progress RequestContext Route Session Table createListener number oneOf originOf readActivity table text',
+    'Listener OPERATOR Owner Place Progress RequestContext Route Session Table createListener number oneOf ' +
+    'originOf readActivity table text',
 };
 /** Exported types that hide a type of TypeScript or of Node. */
 const HIDING: readonly string[] = ['store/port/database.ts: Parameters'];

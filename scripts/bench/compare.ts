@@ -1,7 +1,7 @@
 /**
- * Compares what operations cost in this working tree and in another commit: tokens, guarded calls, publishing, delivering, both together, and
- * both at 300 events a second. Both versions run on this machine and are measured in turns, by the CPU time of all threads of the service, which
- * other programs disturb less than rates. It says what changed beyond noise, and ends with 0 whatever it found.
+ * Compares what operations cost in this working tree and in another commit: tokens, guarded calls, publishing, delivering, both together,
+ * and both at 300 events a second. Both versions run on this machine and are measured in turns, by the CPU time of all threads of the
+ * service, which other programs disturb less than rates. It says what changed beyond noise, and ends with 0 whatever it found.
  *
  *     npm run bench:compare -- <commit> [--rounds 12] [--only token,guard]
  */

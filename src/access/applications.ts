@@ -1,19 +1,34 @@
 /** Registered applications: their credentials, their scopes, and the user they act as (contract §2, §4). */
 import { z } from 'zod';
-import { type Acting } from '../domain/acting.ts';
-import { type Application } from '../domain/application.ts';
+import type { Acting } from '../domain/acting.ts';
+import type { Application } from '../domain/application.ts';
 import { hashCredential, mintCredential, scopeName } from '../domain/credential.ts';
 import { type Clock, type Ids, type Random, rowKeyTime } from '../kernel/ids.ts';
-import { SCOPES_PER_APPLICATION_MAX, SECRET_OVERLAP_MAX_SECONDS, TOKEN_VALIDITY_DEFAULT_SECONDS, TOKEN_VALIDITY_MAX_SECONDS, TOKEN_VALIDITY_MIN_SECONDS } from '../kernel/limits/limits.ts';
+import {
+  SCOPES_PER_APPLICATION_MAX,
+  SECRET_OVERLAP_MAX_SECONDS,
+  TOKEN_VALIDITY_DEFAULT_SECONDS,
+  TOKEN_VALIDITY_MAX_SECONDS,
+  TOKEN_VALIDITY_MIN_SECONDS,
+} from '../kernel/limits/limits.ts';
 import { checkAll, refuseField, refuseFields } from '../kernel/refusal.ts';
-import { customerIdInput, customerIdView, displayName, distinct, id, idInput, instant, isoInstant } from '../kernel/schemas.ts';
+import {
+  customerIdInput,
+  customerIdView,
+  displayName,
+  distinct,
+  id,
+  idInput,
+  instant,
+  isoInstant,
+} from '../kernel/schemas.ts';
 import { type Administration, administer, type Stamp } from '../resources/administration.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import { CUSTOMER_FILTER, choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
-import { type AccessVerbs } from '../store/port/access.ts';
-import { type CustomerVerbs } from '../store/port/customers.ts';
-import { type Beside } from '../store/port/resource.ts';
-import { type Store } from '../store/port/store.ts';
+import type { AccessVerbs } from '../store/port/access.ts';
+import type { CustomerVerbs } from '../store/port/customers.ts';
+import type { Beside } from '../store/port/resource.ts';
+import type { Store } from '../store/port/store.ts';
 import { isScopeOfOperator } from './built-in.ts';
 import { requireRightsOfApplication } from './containment.ts';
 
@@ -51,7 +66,8 @@ export const applicationView = z
     active: z.boolean(),
     lastUsedAt: instant.nullable().meta({
       description:
-        'When it last got a token or called with one; null: never. Using it does not change the `ETag`. After a crash it may be a minute behind.',
+        'When it last got a token or called with one; null: never. Using it does not change the `ETag`. ' +
+        'After a crash it may be a minute behind.',
     }),
     secretCreatedAt: instant.meta({ description: 'When its client secret was made.' }),
     previousSecretExpiresAt: instant

@@ -4,8 +4,12 @@
  */
 import { type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 import { createFairQueue, type Owner } from '../kernel/fair-queue.ts';
-import { type Random } from '../kernel/ids.ts';
-import { CHOSEN_PASSWORD_MAX_LENGTH, CHOSEN_PASSWORD_MIN_LENGTH, PASSWORD_MAX_LENGTH } from '../kernel/limits/limits.ts';
+import type { Random } from '../kernel/ids.ts';
+import {
+  CHOSEN_PASSWORD_MAX_LENGTH,
+  CHOSEN_PASSWORD_MIN_LENGTH,
+  PASSWORD_MAX_LENGTH,
+} from '../kernel/limits/limits.ts';
 import { PASSWORD_LOG2_N, PASSWORDS_WAITING_MAX, PASSWORDS_WAITING_PER_OWNER } from '../kernel/limits/portal.ts';
 
 type ScryptParameters = { readonly log2N: number; readonly r: number; readonly p: number };

@@ -2,19 +2,19 @@
  * Sessions of the portal. They begin with a password or a passkey, and a cookie identifies them by its hash. They end after half an hour
  * without a request, after twelve hours in any case (OWASP ASVS 5.0, 7.3), and when the account loses its access.
  */
-import { type Acting } from '../domain/acting.ts';
+import type { Acting } from '../domain/acting.ts';
 import { type Actor, type AuditAction, type AuditEntry, changesBetween } from '../domain/audit.ts';
 import { offeredScopes } from '../domain/catalogue.ts';
 import { hashCredential } from '../domain/credential.ts';
-import { type PortalRole, type Session, type SignedIn, type SignInMethod, type User } from '../domain/user.ts';
-import { type Clock, type Ids, type Random } from '../kernel/ids.ts';
+import type { PortalRole, Session, SignedIn, SignInMethod, User } from '../domain/user.ts';
+import type { Clock, Ids, Random } from '../kernel/ids.ts';
 import { SESSION_MS, SESSION_SEEN_EVERY_MS, USER_AGENT_KEPT_LENGTH } from '../kernel/limits/portal.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
-import { type AccessVerbs } from '../store/port/access.ts';
-import { type CustomerVerbs } from '../store/port/customers.ts';
+import type { AccessVerbs } from '../store/port/access.ts';
+import type { CustomerVerbs } from '../store/port/customers.ts';
 import { DatabaseUnavailable, retryStale } from '../store/port/errors.ts';
 import { requireRightsOfUser } from './containment.ts';
-import { type ChosenPassword } from './invitations.ts';
+import type { ChosenPassword } from './invitations.ts';
 import { hashPassword, passwordProblem, verifyPassword } from './password.ts';
 
 /** The client that begins a session. */
@@ -24,9 +24,9 @@ export type NewSession = { readonly token: string; readonly session: Session };
 
 export type Sessions = {
   /**
-   * Begins a session of a user of the operator (`customerId` null) or of a customer if the password is right. Returns null after the same time for an unknown user, a wrong password, an inactive
-   * account and one that cannot sign in. `network`: the visitor's, whose share of password checks counts. Throws 429 or 503 if too many
-   * passwords wait.
+   * Begins a session of a user of the operator (`customerId` null) or of a customer if the password is right. Returns null after the same
+   * time for an unknown user, a wrong password, an inactive account and one that cannot sign in. `network`: the visitor's, whose share of
+   * password checks counts. Throws 429 or 503 if too many passwords wait.
    */
   signIn(
     credentials: { customerId: string | null; userName: string; password: string },

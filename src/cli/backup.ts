@@ -14,7 +14,7 @@ import { createVault } from '../kernel/vault.ts';
 import { settingStore } from '../store/shared/settings.ts';
 import { RESTORE_ADVICE, tellsDamage } from '../store/sqlite/damage.ts';
 import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
-import { type CommandGroup } from './command.ts';
+import type { CommandGroup } from './command.ts';
 import { CommandError } from './errors.ts';
 import { configBesideServer, DATA_SETTINGS, requireFolder } from './open.ts';
 import { printRecord } from './output.ts';
@@ -50,7 +50,9 @@ export const backupCommands: CommandGroup = [
     summary: 'Back up the database while it is in use',
     examples: ['sallyport backup sallyport-backup.db', 'sallyport backup nightly.db --force --with-master-key'],
     explanation:
-      'Checks the backup before it gets its name. The backup does not contain the master key, without which its secrets cannot\nbe decrypted: keep the two apart. With --with-master-key, the file contains both: anyone who has it has every secret.',
+      'Checks the backup before it gets its name. The backup does not contain the master key, without which ' +
+      'its secrets cannot\nbe decrypted: keep the two apart. With --with-master-key, the file contains ' +
+      'both: anyone who has it has every secret.',
     operands: [{ name: 'file', description: 'The file to write' }],
     options: {
       force: { description: 'Replace an existing file' },
@@ -94,7 +96,8 @@ export function backupRecord(file: string, facts: BackupFacts): Readonly<Record<
 function noteOf({ withMasterKey }: BackupFacts, config: Config): string {
   return withMasterKey
     ? 'The backup contains the master key: anyone who has this file has every secret.'
-    : `The backup does not contain the master key. Keep a copy of ${masterKeyPath(config)} elsewhere:\nwithout it, the secrets in this backup cannot be decrypted.`;
+    : `The backup does not contain the master key. Keep a copy of ${masterKeyPath(config)} ` +
+        'elsewhere:\nwithout it, the secrets in this backup cannot be decrypted.';
 }
 
 function openDatabase(config: Config): SqliteDatabase {

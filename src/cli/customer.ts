@@ -3,13 +3,22 @@ import { CUSTOMER_LIST, type CustomerBody, customerReader, viewCustomer } from '
 import { PORTAL_LINKS_PATH, portalLinkInput } from '../customers/portal-links.ts';
 import { type CustomerUsageView, readUsagePeriod } from '../customers/usage.ts';
 import { COMMAND_LINE } from '../domain/acting.ts';
-import { type Customer } from '../domain/customer.ts';
-import { ENDPOINTS_LIMIT_DEFAULT, LINK_SESSION_DEFAULT_SECONDS, LINK_SESSION_MAX_SECONDS, LINK_SESSION_MIN_SECONDS, PORTAL_LINK_DEFAULT_SECONDS, PORTAL_LINK_MAX_SECONDS, PORTAL_LINK_MIN_SECONDS, WEBHOOKS_LIMIT_DEFAULT } from '../kernel/limits/customers.ts';
+import type { Customer } from '../domain/customer.ts';
+import {
+  ENDPOINTS_LIMIT_DEFAULT,
+  LINK_SESSION_DEFAULT_SECONDS,
+  LINK_SESSION_MAX_SECONDS,
+  LINK_SESSION_MIN_SECONDS,
+  PORTAL_LINK_DEFAULT_SECONDS,
+  PORTAL_LINK_MAX_SECONDS,
+  PORTAL_LINK_MIN_SECONDS,
+  WEBHOOKS_LIMIT_DEFAULT,
+} from '../kernel/limits/customers.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
-import { type Composed } from '../services/compose.ts';
+import type { Composed } from '../services/compose.ts';
 import { USAGE_COUNTS } from '../store/port/usage.ts';
-import { type CommandGroup, type Invocation, type Operand, type Option } from './command.ts';
+import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
 import { ADDRESS_SETTINGS, configBesideServer, DATA_SETTINGS, recordCommand, serverAddress, withData } from './open.ts';
 import { printRecord, tableText } from './output.ts';
 import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
@@ -26,7 +35,11 @@ const CUSTOMER: Configured<Customer, CustomerBody> = {
   names: ({ name, externalId }) => (externalId === null ? [name] : [externalId, name]),
   view: viewCustomer,
   updateExplanation:
-    '{"active":false} suspends the customer: its applications are refused from then on, its sessions, links and tokens end\npermanently, and its webhooks stop and keep their pending records. {"active":true} starts the webhooks again that stopped for this reason.\n{"limits":{"endpoints":5,"webhooks":10,"eventsPerSecond":100}} limits what it has; null returns\nto the default: ' +
+    '{"active":false} suspends the customer: its applications are refused from then on, its sessions, links ' +
+    'and tokens end\npermanently, and its webhooks stop and keep their pending records. {"active":true} ' +
+    'starts the webhooks again that stopped for this ' +
+    'reason.\n{"limits":{"endpoints":5,"webhooks":10,"eventsPerSecond":100}} limits what it has; null ' +
+    'returns\nto the default: ' +
     `${ENDPOINTS_LIMIT_DEFAULT} endpoints, ${WEBHOOKS_LIMIT_DEFAULT} webhooks, any number of events. Existing resources are kept.`,
 };
 
@@ -90,7 +103,8 @@ export const customerCommands: CommandGroup = [
     summary: "Print a one-time link to a customer's portal",
     examples: ['sallyport customer link Acme', 'sallyport customer link Acme --role viewer --expires-in-seconds 86400'],
     explanation:
-      'The first person who opens the link acts for the customer. It has the address of the running server, or without one the address in the settings.',
+      'The first person who opens the link acts for the customer. It has the address of the running server, ' +
+      'or without one the address in the settings.',
     operands: [NAMED],
     options: {
       role: { value: '<role>', description: 'administrator or viewer (default: administrator)' },

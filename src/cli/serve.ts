@@ -1,14 +1,14 @@
 /** `sallyport serve`: runs the service until a signal ends it. */
-import { type Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { type Config, settingPrefix } from '../config/config.ts';
 import { SETTING_NAMES } from '../config/names.ts';
 import { WRITER_END_STOP_MS } from '../kernel/limits/database.ts';
 import { DRAIN_MS } from '../kernel/limits/limits.ts';
-import { type Log } from '../kernel/log.ts';
+import type { Log } from '../kernel/log.ts';
 import { VERSION } from '../kernel/version.ts';
 import { standardError } from '../observe/log-destination.ts';
-import { type Sallyport } from '../open.ts';
-import { type CommandGroup, type Invocation } from './command.ts';
+import type { Sallyport } from '../open.ts';
+import type { CommandGroup, Invocation } from './command.ts';
 import { CommandError } from './errors.ts';
 import { firstSignal, leaveAtOnce } from './exit.ts';
 import { firstCredentialsText, invitationText } from './init.ts';
@@ -21,7 +21,11 @@ export const serveCommands: CommandGroup = [
       'sallyport serve',
       'sallyport serve --data /var/lib/sallyport --host 0.0.0.0 --public-url https://api.example.com',
     ],
-    explanation: `Sets up an empty data folder as sallyport init does. SIGTERM or SIGINT stops the service after the requests in progress,\nwhich have ${DRAIN_MS / 1000} s; a second SIGINT stops it immediately. SIGHUP reloads the TLS certificate and its key for new connections.\nWith --json, one line of JSON has the address and the credentials of a first start.`,
+    explanation:
+      'Sets up an empty data folder as sallyport init does. SIGTERM or SIGINT stops the service after the ' +
+      `requests in progress,\nwhich have ${DRAIN_MS / 1000} s; a second SIGINT stops it immediately. SIGHUP ` +
+      'reloads the TLS certificate and its key for new connections.\nWith --json, one line of JSON has the ' +
+      'address and the credentials of a first start.',
     settings: SETTING_NAMES,
     json: true,
     run: async (invocation) => {

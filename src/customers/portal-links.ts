@@ -1,24 +1,31 @@
 /** Portal links (contract §8): the operator makes one, and the first person who opens it gets a session in the customer's portal. */
 import { z } from 'zod';
 import { requireRightsOfLink } from '../access/containment.ts';
-import { type NewSession, type Visitor } from '../access/sessions.ts';
-import { type Acting } from '../domain/acting.ts';
+import type { NewSession, Visitor } from '../access/sessions.ts';
+import type { Acting } from '../domain/acting.ts';
 import { offeredScopes } from '../domain/catalogue.ts';
 import { hashCredential } from '../domain/credential.ts';
-import { type PortalLink } from '../domain/customer.ts';
-import { type Session } from '../domain/user.ts';
-import { type Clock, type Ids, type Random } from '../kernel/ids.ts';
-import { LINK_SESSION_DEFAULT_SECONDS, LINK_SESSION_MAX_SECONDS, LINK_SESSION_MIN_SECONDS, PORTAL_LINK_DEFAULT_SECONDS, PORTAL_LINK_MAX_SECONDS, PORTAL_LINK_MIN_SECONDS } from '../kernel/limits/customers.ts';
+import type { PortalLink } from '../domain/customer.ts';
+import type { Session } from '../domain/user.ts';
+import type { Clock, Ids, Random } from '../kernel/ids.ts';
+import {
+  LINK_SESSION_DEFAULT_SECONDS,
+  LINK_SESSION_MAX_SECONDS,
+  LINK_SESSION_MIN_SECONDS,
+  PORTAL_LINK_DEFAULT_SECONDS,
+  PORTAL_LINK_MAX_SECONDS,
+  PORTAL_LINK_MIN_SECONDS,
+} from '../kernel/limits/customers.ts';
 import { URL_MAX_LENGTH } from '../kernel/limits/limits.ts';
 import { USER_AGENT_KEPT_LENGTH } from '../kernel/limits/portal.ts';
 import { originOf } from '../kernel/origin.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { instant, urlPattern } from '../kernel/schemas.ts';
 import { refuseChanged } from '../resources/entity-tag.ts';
-import { type AccessVerbs } from '../store/port/access.ts';
-import { type CustomerVerbs } from '../store/port/customers.ts';
+import type { AccessVerbs } from '../store/port/access.ts';
+import type { CustomerVerbs } from '../store/port/customers.ts';
 import { ConstraintViolation, retryStale, StaleWrite } from '../store/port/errors.ts';
-import { type Beside } from '../store/port/resource.ts';
+import type { Beside } from '../store/port/resource.ts';
 import { type Customers, viewCustomer } from './customers.ts';
 
 export const portalLinkInput = z

@@ -2,17 +2,24 @@
  * Plans and takes the next work of one webhook: due retries first, then new records from the cursor, otherwise a due heartbeat. A claim
  * is its own transaction, or the last part of the transaction that settles the webhook's previous work.
  */
-import { type Batch, type Claim, type Claimed, type DeliveryTarget, type NextLook, type Room } from '../domain/batch.ts';
-import { type Progress, type WebhookConfiguration } from '../domain/webhook.ts';
-import { isRunnable, type StopReason, serviceStopEntry, stateChange, stoppedProgress, WEBHOOK_SESSION_MS } from '../domain/webhook-states.ts';
-import { type Clock, type Ids } from '../kernel/ids.ts';
+import type { Batch, Claim, Claimed, DeliveryTarget, NextLook, Room } from '../domain/batch.ts';
+import type { Progress, WebhookConfiguration } from '../domain/webhook.ts';
+import {
+  isRunnable,
+  type StopReason,
+  serviceStopEntry,
+  stateChange,
+  stoppedProgress,
+  WEBHOOK_SESSION_MS,
+} from '../domain/webhook-states.ts';
+import type { Clock, Ids } from '../kernel/ids.ts';
 import { FULL_PAUSE_MS, LEASE_MARGIN_MS, OAUTH_TIMEOUT_MS, WAITING_READ_MAX } from '../kernel/limits/delivery.ts';
 import { BATCH_BYTES } from '../kernel/limits/limits.ts';
-import { type Log } from '../kernel/log.ts';
-import { NEVER, type WaitingRecord, type DispatchVerbs } from '../store/port/dispatch.ts';
+import type { Log } from '../kernel/log.ts';
+import { type DispatchVerbs, NEVER, type WaitingRecord } from '../store/port/dispatch.ts';
 import { StaleWrite } from '../store/port/errors.ts';
+import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import { isSequential, LOOK_NOW, recordsOf, type Scheduler, whenSettled } from './scheduler.ts';
-import { type WebhookVerbs } from '../store/port/webhooks.ts';
 
 /** A claim to write, and the jobs that are under a lease once it is written. */
 export type PlannedClaim = Claimed & { readonly claim: Claim };

@@ -1,18 +1,26 @@
 /** Reads the records of a webhook as a delivery carries them (contract §9), for a receiver that lost some. */
 import { z } from 'zod';
-import { type EnvelopeRecord } from '../domain/event.ts';
-import { type PgpKey, type Webhook } from '../domain/webhook.ts';
+import type { EnvelopeRecord } from '../domain/event.ts';
+import type { PgpKey, Webhook } from '../domain/webhook.ts';
 import { createFairQueue } from '../kernel/fair-queue.ts';
-import { type Clock, type Ids } from '../kernel/ids.ts';
-import { RECORDS_BYTES, RECORDS_DEFAULT, RECORDS_MAX, RECORDS_READING, RECORDS_READING_PER_CUSTOMER, RECORDS_READS_WAITING_PER_CUSTOMER, RECORDS_WAIT_MAX_SECONDS } from '../kernel/limits/delivery.ts';
+import type { Clock, Ids } from '../kernel/ids.ts';
+import {
+  RECORDS_BYTES,
+  RECORDS_DEFAULT,
+  RECORDS_MAX,
+  RECORDS_READING,
+  RECORDS_READING_PER_CUSTOMER,
+  RECORDS_READS_WAITING_PER_CUSTOMER,
+  RECORDS_WAIT_MAX_SECONDS,
+} from '../kernel/limits/delivery.ts';
 import { Refusal } from '../kernel/refusal.ts';
-import { type DispatchVerbs } from '../store/port/dispatch.ts';
-import { type Store } from '../store/port/store.ts';
-import { type WebhookVerbs } from '../store/port/webhooks.ts';
+import type { DispatchVerbs } from '../store/port/dispatch.ts';
+import type { Store } from '../store/port/store.ts';
+import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import { refuseStoppedPull } from '../webhooks/acknowledge.ts';
 import { isExpired } from '../webhooks/keys.ts';
 import { makeBody, someMustBeEncrypted } from './body.ts';
-import { type LogWatch } from './log-watch.ts';
+import type { LogWatch } from './log-watch.ts';
 
 type RecordsQuery = {
   /** The offset of the last record that the reader has; -1: none. Null: in mode `pull` the acknowledged offset, otherwise -1. */
@@ -31,9 +39,9 @@ type Place = RecordsQuery & { readonly after: number };
 export type RecordsBody = { readonly bytes: Uint8Array; readonly headers: Readonly<Record<string, string>> };
 
 /**
- * Reads records after an offset, at most `RECORDS_BYTES` of data. `maySee` is called after a wait and rejects if the caller's rights have ended.
- * Throws `Refusal` for an unknown webhook, for a stopped one in mode `pull`, for records that must be encrypted without a key or with an
- * expired one, and if too many reads of the customer, or of all, are in progress or wait.
+ * Reads records after an offset, at most `RECORDS_BYTES` of data. `maySee` is called after a wait and rejects if the caller's rights have
+ * ended. Throws `Refusal` for an unknown webhook, for a stopped one in mode `pull`, for records that must be encrypted without a key or
+ * with an expired one, and if too many reads of the customer, or of all, are in progress or wait.
  */
 export type ReadRecordsOf = (
   webhookId: string,

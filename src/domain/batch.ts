@@ -1,10 +1,10 @@
 /** Batches from their claim to their settlement: the types that the dispatcher and the store share. */
-import { type Owner } from '../kernel/fair-queue.ts';
-import { type AuditEntry } from './audit.ts';
-import { type Endpoint } from './endpoint.ts';
-import { type EnvelopeRecord } from './event.ts';
-import { type Outcome, type Timings } from './outcome.ts';
-import { type PgpKey, type StateChange, type Webhook, type WebhookState } from './webhook.ts';
+import type { Owner } from '../kernel/fair-queue.ts';
+import type { AuditEntry } from './audit.ts';
+import type { Endpoint } from './endpoint.ts';
+import type { EnvelopeRecord } from './event.ts';
+import type { Outcome, Timings } from './outcome.ts';
+import type { PgpKey, StateChange, Webhook, WebhookState } from './webhook.ts';
 
 /** Where deliveries go: a webhook with its endpoint and key. */
 export type DeliveryTarget = { readonly webhook: Webhook; readonly endpoint: Endpoint; readonly key: PgpKey | null };

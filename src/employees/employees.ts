@@ -2,8 +2,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { type Caller, insufficientPermission } from '../access/gate.ts';
-import { type IfMatch } from '../domain/acting.ts';
-import { type Employee } from '../domain/employee.ts';
+import type { IfMatch } from '../domain/acting.ts';
+import type { Employee } from '../domain/employee.ts';
 import { makeEvent, type NewEvent, OPERATOR_ONLY } from '../domain/event.ts';
 import { type Clock, type Ids, isUuidV7 } from '../kernel/ids.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
@@ -12,8 +12,8 @@ import { refusingDuplicates } from '../resources/administration.ts';
 import { refuseOtherTag, versionTags } from '../resources/entity-tag.ts';
 import { inputReader } from '../resources/input.ts';
 import { retryStale } from '../store/port/errors.ts';
-import { type Beside, type Filter } from '../store/port/resource.ts';
-import { type Store } from '../store/port/store.ts';
+import type { Beside, Filter } from '../store/port/resource.ts';
+import type { Store } from '../store/port/store.ts';
 
 const personName = plainText(200);
 const reference = plainText(128);
@@ -34,7 +34,6 @@ export const employeeInput = z
     active: z.boolean().default(true),
   })
   .meta({ id: 'EmployeeInput', description: 'An employee as the HR system sends it.' });
-export type EmployeeBody = BodyOf<typeof employeeInput>;
 type EmployeeInput = z.output<typeof employeeInput>;
 
 export const employeeView = z

@@ -1,6 +1,6 @@
 /**
- * The text of a request that publishes events (contract §4). One pass over its bytes checks that it is JSON, and finds the events and the data
- * of each. The data is not parsed: it is stored and sent as it came.
+ * The text of a request that publishes events (contract §4). One pass over its bytes checks that it is JSON, and finds the events and the
+ * data of each. The data is not parsed: it is stored and sent as it came.
  */
 import { createNames, hashOfName } from '../kernel/json-names.ts';
 import { READ_AT_ONCE } from '../kernel/json-parts.ts';
@@ -45,8 +45,8 @@ const LISTED = 3;
 const BESIDE_BYTES = LARGE_JSON_BYTES;
 
 /**
- * Reads the bytes of a request, with pauses. Throws 400: `malformed_json`, or a `Refusal` for too many events, for an event with two members
- * `data`, and for one with large members beside it.
+ * Reads the bytes of a request, with pauses. Throws 400: `malformed_json`, or a `Refusal` for too many events, for an event with two
+ * members `data`, and for one with large members beside it.
  */
 export function* readingTexts(bytes: Buffer): Work<EventTexts> {
   const { parts, refuseLarge, texts } = createEventParts(bytes);

@@ -295,8 +295,8 @@ function createDataSchemas(): DataSchemas {
 }
 
 /**
- * Like `endsWithin`, but tries again if the processor was busy elsewhere for more than half of the time: the limit is of time that passes, and
- * only work may be refused for being slow.
+ * Like `endsWithin`, but tries again if the processor was busy elsewhere for more than half of the time: the limit is of time that passes,
+ * and only work may be refused for being slow.
  */
 function endsInTries(limitMs: number, work: () => void): boolean {
   for (let tries = 1; ; tries += 1) {

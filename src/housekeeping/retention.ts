@@ -1,10 +1,16 @@
 /** Deletes old data: records, attempts and events after their retention, the logs of deleted webhooks, and expired rows. */
-import { ERASURE_KEPT_MS, EXPIRED_EVERY_MS, PARTITIONS_EVERY_MS, REMOVAL_EVERY_MS, RETENTION_EVERY_MS } from '../kernel/limits/housekeeping.ts';
-import { type Log } from '../kernel/log.ts';
-import { type KeptSince, type PartitionsByAge, type RetentionStore, type RowsByAge } from '../store/port/housekeeping.ts';
+import {
+  ERASURE_KEPT_MS,
+  EXPIRED_EVERY_MS,
+  PARTITIONS_EVERY_MS,
+  REMOVAL_EVERY_MS,
+  RETENTION_EVERY_MS,
+} from '../kernel/limits/housekeeping.ts';
+import type { Log } from '../kernel/log.ts';
+import type { KeptSince, PartitionsByAge, RetentionStore, RowsByAge } from '../store/port/housekeeping.ts';
 import { NO_TIME, type StepResult } from '../store/port/steps.ts';
-import { type Store } from '../store/port/store.ts';
-import { type HousekeepingJob } from './scheduler.ts';
+import type { Store } from '../store/port/store.ts';
+import type { HousekeepingJob } from './scheduler.ts';
 
 /**
  * How many days finished records and attempts are kept; 0 means forever. Records count from the end of their batch. Attempts count from

@@ -1,31 +1,31 @@
 /** Composes the routes of the API: all of them for the operator, and the guarded ones of one customer. */
-import { type Gate } from '../access/gate.ts';
-import { type Dispatcher } from '../delivery/dispatcher.ts';
-import { type TestDelivery } from '../delivery/test-delivery.ts';
-import { type Log } from '../kernel/log.ts';
-import { type Composed } from '../services/compose.ts';
-import { type SharedServices } from '../services/services.ts';
+import type { Gate } from '../access/gate.ts';
+import type { Dispatcher } from '../delivery/dispatcher.ts';
+import type { TestDelivery } from '../delivery/test-delivery.ts';
+import type { Log } from '../kernel/log.ts';
+import type { Composed } from '../services/compose.ts';
+import type { SharedServices } from '../services/services.ts';
 import { createOnce, type Once } from './once.ts';
-import { type PageLook } from './page.ts';
-import { type Route } from './route.ts';
+import type { PageLook } from './page.ts';
+import type { Route } from './route.ts';
 import { applicationRoutes, productRoutes, userRoutes } from './routes/access.ts';
 import { customerRoutes } from './routes/customers.ts';
 import { discoveryRoutes } from './routes/discovery.ts';
 import { employeeRoutes } from './routes/employees.ts';
 import { erasureRoutes } from './routes/erasure.ts';
+import { eventCatalogueRoutes } from './routes/event-catalogue.ts';
 import { eventRoutes } from './routes/events.ts';
 import { forwardAuthRoutes } from './routes/forward-auth.ts';
 import { healthRoutes } from './routes/health.ts';
 import { introspectionRoutes } from './routes/introspection.ts';
 import { invitationRoutes, inviteRoute, type SignInInvited } from './routes/invitations.ts';
+import { metricsRoutes } from './routes/metrics.ts';
+import { openApiRoutes } from './routes/openapi.ts';
 import { recordRoutes } from './routes/records.ts';
 import { revocationRoutes } from './routes/revocation.ts';
 import { createClientAuthentication, tokenRoutes } from './routes/token.ts';
 import { customerUsageRoutes, usageRoutes } from './routes/usage.ts';
 import { eventTypeChangeRoutes, webhookRoutes } from './routes/webhooks.ts';
-import { eventCatalogueRoutes } from './routes/event-catalogue.ts';
-import { metricsRoutes } from './routes/metrics.ts';
-import { openApiRoutes } from './routes/openapi.ts';
 
 /** Every route besides those of the portal. */
 export function apiRoutes(

@@ -32,7 +32,8 @@ export function createBodies(
 export const readingTurns: Turns = createTurns();
 
 /**
- * `owner`: the customer or client that sends the body, or its network before it is authenticated. `most`: how many bytes are expected at most.
+ * `owner`: the customer or client that sends the body, or its network before it is authenticated. `most`: how many bytes are expected at
+ * most.
  */
 export function bodyMemory(bodies: FairQueue, owner: Owner, most: number): BodyMemory {
   const held: (() => void)[] = [];

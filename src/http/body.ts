@@ -1,23 +1,23 @@
 /** Reads the bodies of requests: JSON and forms, with bounds of size, time and memory (contract §1). */
 import { isAscii, isUtf8 } from 'node:buffer';
-import { type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { parseJson, parsingBytes } from '../kernel/json-parts.ts';
 import { JSON_VALUES_MAX, LARGE_JSON_BYTES, REQUEST_BODY_MS } from '../kernel/limits/limits.ts';
 import { FORM_FIELDS_MAX } from '../kernel/limits/portal.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { slices, type Work } from '../kernel/slices.ts';
 import { printableName, textProblem } from '../kernel/validation.ts';
-import { type BodyMemory } from './body-memory.ts';
+import type { BodyMemory } from './body-memory.ts';
 import { allHeaders, firstHeader, hasBody } from './request.ts';
-import { type BodyRule } from './route.ts';
+import type { BodyRule } from './route.ts';
 
 type BodyOptions = { readonly timeoutMs?: number | undefined; readonly customerId?: string | null };
 type ReadBody = { readonly body: unknown; readonly mediaType: string };
 
 /**
- * `customerId`: whose work it is to read a large body; null for the operator and for callers that are not known yet. A body of at most `most`
- * bytes that does not arrive in one piece is collected in memory, which the caller closes. Throws 400 (malformed), 408 (too slow), 413 (too
- * large), 415 (media type, charset, or content coding), 429 (too much of the customer waits), and what the memory throws.
+ * `customerId`: whose work it is to read a large body; null for the operator and for callers that are not known yet. A body of at most
+ * `most` bytes that does not arrive in one piece is collected in memory, which the caller closes. Throws 400 (malformed), 408 (too slow),
+ * 413 (too large), 415 (media type, charset, or content coding), 429 (too much of the customer waits), and what the memory throws.
  */
 export async function readBody(
   request: IncomingMessage,

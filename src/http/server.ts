@@ -3,25 +3,47 @@
  * error body, and any other error a 500 that shows only its `errorId`. Every request writes one log line.
  */
 import { randomUUID } from 'node:crypto';
-import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import { type AddressInfo, type Socket } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { type Caller, type Gate, requireOperator } from '../access/gate.ts';
-import { type FairQueue } from '../kernel/fair-queue.ts';
-import { type Clock } from '../kernel/ids.ts';
-import { CONNECTIONS_CHECK_MS, DISCARDED_BODY_MS, DRAIN_MS, HEADERS_MS, KEEP_ALIVE_MS, REQUEST_HEADER_BYTES, REQUEST_MS } from '../kernel/limits/limits.ts';
-import { type Log } from '../kernel/log.ts';
+import type { FairQueue } from '../kernel/fair-queue.ts';
+import type { Clock } from '../kernel/ids.ts';
+import {
+  CONNECTIONS_CHECK_MS,
+  DISCARDED_BODY_MS,
+  DRAIN_MS,
+  HEADERS_MS,
+  KEEP_ALIVE_MS,
+  REQUEST_HEADER_BYTES,
+  REQUEST_MS,
+} from '../kernel/limits/limits.ts';
+import type { Log } from '../kernel/log.ts';
 import { Refusal, type RefusalCode } from '../kernel/refusal.ts';
-import { type ObserveRequest } from '../observe/requests.ts';
-import { type Answer } from '../store/port/database.ts';
+import type { ObserveRequest } from '../observe/requests.ts';
+import type { Answer } from '../store/port/database.ts';
 import { readBody } from './body.ts';
 import { type BodyMemory, bodyMemory, createBodies } from './body-memory.ts';
 import { confirming } from './confirm.ts';
 import { asRefusal, errorReply } from './error-body.ts';
 import { createSendLater, JSON_TYPE, sendReply, sendStream } from './reply.ts';
-import { allHeaders, framingProblem, loggedPath, networkOf, readAbsoluteForm, refuseFraming, versionNotSupported } from './request.ts';
+import {
+  allHeaders,
+  framingProblem,
+  loggedPath,
+  networkOf,
+  readAbsoluteForm,
+  refuseFraming,
+  versionNotSupported,
+} from './request.ts';
 import { RequestContext } from './request-context.ts';
-import { type Call, type Reply, type Route } from './route.ts';
+import type { Call, Reply, Route } from './route.ts';
 import { createRouter, queryOf, refuseUnknownQuery } from './router.ts';
 
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;

@@ -1,6 +1,6 @@
 /**
- * Reads JSON (RFC 8259) over its bytes, and can stop after any number of them: `JSON.parse` cannot pause, and a few hundred kilobytes of small
- * objects keep it busy for 20 ms. It accepts exactly what `JSON.parse` accepts. The bytes are UTF-8.
+ * Reads JSON (RFC 8259) over its bytes, and can stop after any number of them: `JSON.parse` cannot pause, and a few hundred kilobytes of
+ * small objects keep it busy for 20 ms. It accepts exactly what `JSON.parse` accepts. The bytes are UTF-8.
  */
 import { hashBegin, hashedWith } from './json-names.ts';
 import { Refusal } from './refusal.ts';

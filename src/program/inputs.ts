@@ -1,6 +1,6 @@
 /**
- * What the methods of `Program` take. The fields mean the same as in the API (docs/reference/http-api.md). Fields that are optional have the
- * defaults of the API. Instants are ISO 8601 text with a time zone.
+ * What the methods of `Program` take. The fields mean the same as in the API (docs/reference/http-api.md). Fields that are optional have
+ * the defaults of the API. Instants are ISO 8601 text with a time zone.
  */
 
 /** `null` or absent: the operator's own. Fixed at creation. */

@@ -1,4 +1,6 @@
-/** What the methods of `Program` return: the same fields as the replies of the API (docs/reference/http-api.md). Instants are ISO 8601 text. */
+/**
+ * What the methods of `Program` return: the same fields as the replies of the API (docs/reference/http-api.md). Instants are ISO 8601 text.
+ */
 
 /** `items` in order, and the `cursor` of the next page; null on the last one. */
 export type Page<Item> = { readonly items: readonly Item[]; readonly nextCursor: string | null };

@@ -2,19 +2,24 @@
 import { type EventType, matchingTypes, typesFor } from '../domain/event.ts';
 import { compileFilter, type EventFilter, type Judged } from '../domain/filter.ts';
 import { whyNot } from '../domain/filter-text.ts';
-import { type Webhook } from '../domain/webhook.ts';
+import type { Webhook } from '../domain/webhook.ts';
 import { parsing } from '../kernel/json-parts.ts';
-import { FILTER_PREVIEW_BYTES, FILTER_PREVIEWS, FILTER_PREVIEWS_OF_OPERATOR, FILTER_REASONS_MAX } from '../kernel/limits/limits.ts';
+import {
+  FILTER_PREVIEW_BYTES,
+  FILTER_PREVIEWS,
+  FILTER_PREVIEWS_OF_OPERATOR,
+  FILTER_REASONS_MAX,
+} from '../kernel/limits/limits.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import { slices, type Work } from '../kernel/slices.ts';
-import { type PastEvent } from '../store/port/events.ts';
-import { type Store } from '../store/port/store.ts';
-import { type FilterPreview, type FilterPreviewInput } from './webhook-schema.ts';
+import type { PastEvent } from '../store/port/events.ts';
+import type { Store } from '../store/port/store.ts';
+import type { FilterPreview, FilterPreviewInput } from './webhook-schema.ts';
 
 /**
- * Judges the latest events that a webhook of this customer with these `eventTypes` could have got; of all customers with null. A filter that
- * is null lets all pass. Throws 429 while too many previews of the customer are in progress.
+ * Judges the latest events that a webhook of this customer with these `eventTypes` could have got; of all customers with null. A filter
+ * that is null lets all pass. Throws 429 while too many previews of the customer are in progress.
  */
 export async function previewFilter(
   store: Pick<Store, 'eventTypes' | 'events'>,

@@ -2,7 +2,7 @@
  * The sender's side of PGP (contract §5.4): checks a public key and encrypts for it. The receiver's side is pgp-decryption.ts. The
  * OpenPGP library takes 40 ms and 20 MB to load, so it is loaded at the first call.
  */
-import { type AlgorithmInfo, type Key, type SignaturePacket, type Subkey } from 'openpgp';
+import type { AlgorithmInfo, Key, SignaturePacket, Subkey } from 'openpgp';
 import { createFairQueue, type Owner } from '../kernel/fair-queue.ts';
 import { PGP_KEY_BYTES, PGP_KEYS_CACHED, PGP_KEYS_WAITING, PGP_RSA_MIN_BITS } from '../kernel/limits/limits.ts';
 import { createLru } from '../kernel/lru.ts';
@@ -113,8 +113,8 @@ async function parsePublicKey(armored: string): Promise<Parsed> {
 }
 
 /**
- * Removes the self-signatures that do not verify. The library ignores them, but would verify them again about ten times for each message, while
- * it remembers valid ones.
+ * Removes the self-signatures that do not verify. The library ignores them, but would verify them again about ten times for each message,
+ * while it remembers valid ones.
  */
 async function dropInvalidSignatures(key: Key): Promise<void> {
   const { enums } = await import('openpgp');

@@ -1,22 +1,30 @@
 /**
- * Tries every verb of a customer's store that `src/store/confinement.ts` calls its own: with ids of somebody else and ids that nothing has, a
- * verb reads the same rows with the same statements, so nothing above the store can tell them apart, also not by the time that it takes. A
- * new verb of its own does not compile here until a line says how to ask it.
+ * Tries every verb of a customer's store that `src/store/confinement.ts` calls its own: with ids of somebody else and ids that nothing has,
+ * a verb reads the same rows with the same statements, so nothing above the store can tell them apart, also not by the time that it takes.
+ * A new verb of its own does not compile here until a line says how to ask it.
  */
+
+import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { type AuditEntry } from '../../src/domain/audit.ts';
+import type { AuditEntry } from '../../src/domain/audit.ts';
 import { type DeliveryAddress, deliveryAddress } from '../../src/kernel/ids.ts';
 import { CONFINEMENT, type StorePart, type VerbsThatAre } from '../../src/store/confinement.ts';
 import { customerStoreOf } from '../../src/store/customer-store.ts';
-import { type Statement } from '../../src/store/port/database.ts';
-import { type Store } from '../../src/store/port/store.ts';
+import type { Statement } from '../../src/store/port/database.ts';
+import type { Store } from '../../src/store/port/store.ts';
 import { claimNext, publishMany, run, settleBatch } from '../support/batches.ts';
 import { unknownLike } from '../support/customers.ts';
 import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
-import { ACTOR, makeApplication, makeEventType, makeUser, openTestServices, type TestServices } from '../support/services.ts';
+import {
+  ACTOR,
+  makeApplication,
+  makeEventType,
+  makeUser,
+  openTestServices,
+  type TestServices,
+} from '../support/services.ts';
 import { leavingNothing } from '../support/store.ts';
 import { pgpVector } from '../support/vectors.ts';
-import assert from 'node:assert/strict';
 
 repeats('postgres');
 repeatsInSlowTier('pgbouncer');

@@ -1,8 +1,8 @@
+import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
 import { isIdle, openDispatching, until } from '../support/dispatching.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';
 import { execute } from '../support/store.ts';
-import assert from 'node:assert/strict';
 
 repeatsInSlowTier('postgres');
 

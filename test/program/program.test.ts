@@ -1,4 +1,7 @@
-/** An embedding program, written only with what the package exports. Each `@ts-expect-error` fails the type check of the tests without its error. */
+/**
+ * An embedding program, written only with what the package exports. Each `@ts-expect-error` fails the type check of the tests without its
+ * error.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type {

@@ -1,6 +1,6 @@
 /**
- * The exported types against the schemas that read and show the same: the type check of the tests fails if a field is missing on either side
- * or has another type.
+ * The exported types against the schemas that read and show the same: the type check of the tests fails if a field is missing on either
+ * side or has another type.
  */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';

@@ -62,7 +62,8 @@ describe('when a webhook is due next', () => {
   const ROWS = `
     WITH webhook AS (SELECT 1 AS number, CAST(@ordered AS BIGINT) = 1 AS ordered),
     webhook_progress AS (
-      SELECT 1 AS webhook_number, CAST(@pulled AS BIGINT) = 1 AS pulled, CAST(@state AS TEXT) AS state, CAST(@pendingRecords AS BIGINT) AS pending_records,
+      SELECT 1 AS webhook_number, CAST(@pulled AS BIGINT) = 1 AS pulled, CAST(@state AS TEXT) AS state,
+        CAST(@pendingRecords AS BIGINT) AS pending_records,
         CAST(@wakeAt AS BIGINT) AS wake_at, CAST(@nextOffset AS BIGINT) AS next_offset, CAST(@version AS BIGINT) AS settings_version),
     batch AS (
       SELECT 1 AS webhook_number, CAST(b.value ->> 0 AS BIGINT) AS next_attempt_at, b.value ->> 1 AS state FROM tuples(@batches) AS b)`;

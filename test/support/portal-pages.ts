@@ -1,10 +1,10 @@
 /** Every registered page of the portal, so that tests include pages that are added later. */
 import { defaultConfig } from '../../src/config/config.ts';
-import { type PageRoute, type PortalDependencies } from '../../src/portal/frame/page.ts';
+import { apiRoutes } from '../../src/http/api-routes.ts';
+import type { Route } from '../../src/http/route.ts';
+import type { PageRoute, PortalDependencies } from '../../src/portal/frame/page.ts';
 import { createPortal } from '../../src/portal/portal.ts';
 import { onPostgres } from './store.ts';
-import { apiRoutes } from '../../src/http/api-routes.ts';
-import { type Route } from '../../src/http/route.ts';
 
 /** Returns the pages without working services. Tests can read their descriptions but not render them. */
 export function portalPages(): readonly PageRoute[] {

@@ -9,7 +9,7 @@ import { measureInRounds } from '../harness/rounds.ts';
 import { createEmployee, EDGE, registerReaders, type Service, startService, TOKEN_PATH } from '../harness/service.ts';
 import { startReceiver } from '../receiver-process.ts';
 import { type BenchResult, type Goal, medianRatio, type Row } from '../report/result.ts';
-import { type Bench, type BenchContext } from './bench.ts';
+import type { Bench, BenchContext } from './bench.ts';
 
 /** For connections to be accepted, of which Node takes one in each turn. */
 const OPEN_MS = 2000;
@@ -125,7 +125,8 @@ function describe(rows: readonly Row[]): Omit<BenchResult, 'seconds'> {
   return {
     ...{ bench: 'isolation', title: 'Calls beside deliveries' },
     method:
-      `Guarded GETs of an employee over ${CONNECTIONS} existing connections: without deliveries, during deliveries of one record per POST, and during encrypted deliveries of 1 MiB (RSA-2048), both with ` +
+      `Guarded GETs of an employee over ${CONNECTIONS} existing connections: without deliveries, during ` +
+      'deliveries of one record per POST, and during encrypted deliveries of 1 MiB (RSA-2048), both with ' +
       'as many requests in flight as allowed, to a receiver on the same machine. `posts` counts the deliveries during the measurement.',
     figures: [
       { name: 'p99', unit: 'ms' },

@@ -233,7 +233,8 @@ function describe(rows: readonly Row[]): Omit<BenchResult, 'seconds'> {
   return {
     ...{ bench: 'shares', title: 'Calls of one customer beside hostile requests of another' },
     method:
-      `A guarded GET of one customer every ${CALL_EVERY_MS} ms, while an application of another customer sends the same request over and over, on the ` +
+      `A guarded GET of one customer every ${CALL_EVERY_MS} ms, while an application of another customer ` +
+      'sends the same request over and over, on the ' +
       'same machine. `turn` is the longest time for which the event loop of the service kept the processor without a pause.',
     figures: [
       { name: 'p99', unit: 'ms' },

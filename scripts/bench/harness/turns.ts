@@ -1,6 +1,6 @@
 /**
- * Loaded into the service with `--import`: notes how long its turns of the event loop keep the processor, which other processes do not disturb.
- * On SIGUSR2 it writes the longest since the last time, in milliseconds, to the file that `TURNS_FILE` names.
+ * Loaded into the service with `--import`: notes how long its turns of the event loop keep the processor, which other processes do not
+ * disturb. On SIGUSR2 it writes the longest since the last time, in milliseconds, to the file that `TURNS_FILE` names.
  */
 import { renameSync, writeFileSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';

@@ -1,6 +1,6 @@
 /** The report as a page of the documentation, made of stored results and of notes.md. */
 import { isMet, type ThreadProfile } from './result.ts';
-import { type StoredResult } from './stored.ts';
+import type { StoredResult } from './stored.ts';
 import { cellsOf, goalCells, profileCells } from './table.ts';
 
 /** Remarks on results, beside their profiles, by the name of the benchmark. */
@@ -38,9 +38,12 @@ second, with about 200 MB of memory and no database server. That is more than th
 combine reached on the same machine.
 Operations take about as long with millions of rows as with thousands.
 
-Each benchmark measures its contenders in one run, in rounds, one after the other and then again. The bare server or client shows the limit of the machine. Figures are medians,
-with the minimum and the maximum in parentheses. Absolute figures depend on the machine and the moment; ratios last longer. \`npm run bench\` runs every benchmark in less than
-20 minutes ([scripts/bench/](../scripts/bench/)). It names the Debian packages that are missing and installs the peers from npm. This page has the newest result of each benchmark;
+Each benchmark measures its contenders in one run, in rounds, one after the other and then again. The bare server or client shows the
+limit of the machine. Figures are medians,
+with the minimum and the maximum in parentheses. Absolute figures depend on the machine and the moment; ratios last longer. \`npm run
+bench\` runs every benchmark in less than
+20 minutes ([scripts/bench/](../scripts/bench/)). It names the Debian packages that are missing and installs the peers from npm. This page
+has the newest result of each benchmark;
 they may be from different runs.
 
 The tables of threads come from V8's profiler, in a separate measurement without the start. The time of a function counts for its \

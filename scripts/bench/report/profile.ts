@@ -1,6 +1,6 @@
 /** A profile by V8 (`--cpu-prof`) as shares of what a thread was busy with between two instants. */
 import { type Frame, purposeOf, REST, type Rule } from './profile-rules.ts';
-import { type Share, type ThreadProfile } from './result.ts';
+import type { Share, ThreadProfile } from './result.ts';
 
 /** The parts of a `.cpuprofile` that are read. */
 export type CpuProfile = {
@@ -29,7 +29,9 @@ export type Profiled = {
   readonly rules: readonly Rule[];
 };
 
-/** A sample counts for all the time since the one before: a thread that waits for a core or for the disk within a function is busy with it. */
+/**
+ * A sample counts for all the time since the one before: a thread that waits for a core or for the disk within a function is busy with it.
+ */
 export function threadProfile({ thread, profile, span, root, rules }: Profiled): ThreadProfile {
   const stackOf = stacks(profile, root);
   const purposes = new Map<string, number>();

@@ -2,11 +2,11 @@
 import { type Config, ConfigurationError, databaseName } from '../../config/config.ts';
 import { readDatabaseUrl } from '../../config/values.ts';
 import { masterKeyPath } from '../../data/data.ts';
-import { type MoveProgress } from '../../data/move.ts';
+import type { MoveProgress } from '../../data/move.ts';
 import { moveFromPostgres, moveToPostgres } from '../../data/move-databases.ts';
 import { COMMAND_LINE } from '../../domain/acting.ts';
-import { type Secret } from '../../kernel/secret.ts';
-import { type CommandGroup, type Invocation } from '../command.ts';
+import type { Secret } from '../../kernel/secret.ts';
+import type { CommandGroup, Invocation } from '../command.ts';
 import { UsageError } from '../errors.ts';
 import { printRecord } from '../output.ts';
 

@@ -1,6 +1,6 @@
 /** `sallyport migrate`: brings the schema of a PostgreSQL database up to this version. */
 import { dataPlace } from '../../config/config.ts';
-import { type CommandGroup } from '../command.ts';
+import type { CommandGroup } from '../command.ts';
 import { CommandError } from '../errors.ts';
 
 export const migrateCommands: CommandGroup = [
@@ -9,7 +9,10 @@ export const migrateCommands: CommandGroup = [
     summary: 'Migrate the schema of a PostgreSQL database to this version',
     examples: ['sallyport migrate --database-url postgres://sallyport@db.example/sallyport'],
     explanation:
-      'Run it once after installing a new version, before starting instances of it. Instances of the version before may run during the migration and\nkeep running. Of several at the same time, one migrates. In an empty database it creates the schema. An SQLite database is\nmigrated by sallyport serve.',
+      'Run it once after installing a new version, before starting instances of it. Instances of the ' +
+      'version before may run during the migration and\nkeep running. Of several at the same time, one ' +
+      'migrates. In an empty database it creates the schema. An SQLite database is\nmigrated by sallyport ' +
+      'serve.',
     settings: ['databaseUrl'],
     json: true,
     run: async ({ config: readConfig, terminal, json }) => {

@@ -1,7 +1,7 @@
 /** Events, deliveries and the audit log (contract §4). */
 import { z } from 'zod';
 import { actingOf } from '../../access/callers.ts';
-import { type DeliveryState } from '../../domain/webhook.ts';
+import type { DeliveryState } from '../../domain/webhook.ts';
 import { eventBatchInput, eventInput, readingEvents } from '../../events/event-input.ts';
 import { acceptedView } from '../../events/publish.ts';
 import { EVENT_REQUEST_BYTES } from '../../kernel/limits/limits.ts';
@@ -10,10 +10,16 @@ import { customerIdView, id, instant, isoInstant, moment, NOT_A_MOMENT, page } f
 import { slices } from '../../kernel/slices.ts';
 import { validate } from '../../kernel/validation.ts';
 import { CUSTOMER_FILTER, type Filters, textFilter } from '../../resources/list-rules.ts';
-import { type SharedServices } from '../../services/services.ts';
-import { type AuditFilter, type AuditRecord } from '../../store/port/audit.ts';
-import { type Store } from '../../store/port/store.ts';
-import { type DeliverySearch, deliveryView, deliveryWithAttempts, viewAttempt, viewDelivery } from '../../webhooks/deliveries.ts';
+import type { SharedServices } from '../../services/services.ts';
+import type { AuditFilter, AuditRecord } from '../../store/port/audit.ts';
+import type { Store } from '../../store/port/store.ts';
+import {
+  type DeliverySearch,
+  deliveryView,
+  deliveryWithAttempts,
+  viewAttempt,
+  viewDelivery,
+} from '../../webhooks/deliveries.ts';
 import { ETAG, IF_NONE_MATCH, NOT_MODIFIED, read, requireMatch } from '../conditional.ts';
 import { PAGE_QUERY, pageReply, readFilter, readPageQuery } from '../paging.ts';
 import { actionRoute, EDGE, idInPath, okReply } from '../resource-routes.ts';
@@ -69,7 +75,8 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
         409: { description: 'An idempotency key was used for other content; none of the events is kept' },
         429: {
           description:
-            'The events exceed what a customer may get each second, or too many large requests of a customer are in progress; none of them is kept',
+            'The events exceed what a customer may get each second, or too many large requests of a ' +
+            'customer are in progress; none of them is kept',
         },
       },
       respond: async (call) => {
@@ -88,7 +95,8 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       operationId: 'listDeliveries',
       summary: 'List deliveries, the newest event first',
       description:
-        'A page looks at a bounded number of records. Where hardly any fits several filters together it may hold fewer items than asked for, or none, and still have a `nextCursor`: go on until that is null.',
+        'A page looks at a bounded number of records. Where hardly any fits several filters together it may ' +
+        'hold fewer items than asked for, or none, and still have a `nextCursor`: go on until that is null.',
       query: {
         ...PAGE_QUERY,
         customerId: { schema: z.string(), description: 'Of the webhooks of this customer.' },

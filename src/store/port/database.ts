@@ -4,8 +4,8 @@
  * A transaction is a list of statements, all or none. It is not a callback, which could be interleaved with others. So a driver can put
  * the lists of many requests into one commit and still undo one of them alone.
  *
- * A statement that both databases can run stands once, in `store/shared/`. Where they spell the same thing differently, it uses one of these
- * forms, and each driver replaces it by its own (`store/sqlite/driver/dialect.ts`, `store/postgres/driver/dialect.ts`):
+ * A statement that both databases can run stands once, in `store/shared/`. Where they spell the same thing differently, it uses one of
+ * these forms, and each driver replaces it by its own (`store/sqlite/driver/dialect.ts`, `store/postgres/driver/dialect.ts`):
  *
  * - `numbers(@list) AS x` and `texts(@list) AS x` in a FROM: the elements of a JSON array as `x.value`. The array is a parameter or a
  *   column.
@@ -46,8 +46,8 @@ export type Database = {
   get(sql: string, params: Parameters): Answer<Row | undefined>;
   all(sql: string, params: Parameters): Answer<Row[]>;
   /**
-   * Runs the list as one transaction. Resolves once it is durable, after calling `onWritten`, and so is all that it read. Rejects if nothing
-   * of it was kept, and with `DatabaseUnavailable` (`unknown`) if nobody knows.
+   * Runs the list as one transaction. Resolves once it is durable, after calling `onWritten`, and so is all that it read. Rejects if
+   * nothing of it was kept, and with `DatabaseUnavailable` (`unknown`) if nobody knows.
    */
   commit(statements: readonly Statement[], onWritten?: (took: WriteTime) => void): Promise<readonly StatementResult[]>;
   /**

@@ -3,8 +3,8 @@ import { EVERYONE, type EventType, type NewEvent, OPERATOR_ONLY } from '../../do
 import { firstRowKeyAt, rowKeyOf } from '../../kernel/ids.ts';
 import { LATEST_LOOKED_THROUGH, SAMPLES_LOOKED_THROUGH } from '../../kernel/limits/log.ts';
 import { slices } from '../../kernel/slices.ts';
-import { type Database, type Statement } from '../port/database.ts';
-import { type EventSample, type EventStore, type EventTypeStore, type PastEvent } from '../port/events.ts';
+import type { Database, Statement } from '../port/database.ts';
+import type { EventSample, EventStore, EventTypeStore, PastEvent } from '../port/events.ts';
 import { categoryPattern } from './judging.ts';
 import { resourceStore } from './resource.ts';
 import { flag, json, number, readRow, table, text, textOrNull } from './table.ts';

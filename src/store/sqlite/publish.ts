@@ -1,4 +1,6 @@
-/** Publishing on SQLite (`event`, `outbox`, `idempotency`): one transaction for each request, which the driver commits together with others. */
+/**
+ * Publishing on SQLite (`event`, `outbox`, `idempotency`): one transaction for each request, which the driver commits together with others.
+ */
 import { EVERYONE, type Idempotency, type NewEvent } from '../../domain/event.ts';
 import { rowKeyOf } from '../../kernel/ids.ts';
 import type { Database, Statement } from '../port/database.ts';
@@ -41,7 +43,8 @@ const FRESH = `
     SELECT DISTINCT t.type, t.audience, t.records, s.webhook_number
     FROM (SELECT type, audience, count(*) AS records FROM fresh GROUP BY type, audience) AS t
     CROSS JOIN subscription AS s
-    WHERE s.pattern IN (t.type, substr(t.type, 1, strpos(t.type, '.')) || '*', '*') AND s.customer_id IN ('', ${reachedBy('t.type', 't.audience')})),
+    WHERE s.pattern IN (t.type, substr(t.type, 1, strpos(t.type, '.')) || '*', '*')
+      AND s.customer_id IN ('', ${reachedBy('t.type', 't.audience')})),
   added AS MATERIALIZED (SELECT webhook_number, CAST(sum(records) AS BIGINT) AS records FROM wanted GROUP BY webhook_number)`;
 
 const ADVANCE_ALL = `

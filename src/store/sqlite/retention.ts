@@ -1,4 +1,6 @@
-/** Retention on SQLite: what a record takes with it, and the attempts, events and access tokens that are deleted by their age, row by row. */
+/**
+ * Retention on SQLite: what a record takes with it, and the attempts, events and access tokens that are deleted by their age, row by row.
+ */
 
 import { firstRowKeyAt } from '../../kernel/ids.ts';
 import { BATCH_RECORDS_MAX } from '../../kernel/limits/limits.ts';

@@ -2,9 +2,10 @@
  * Statements that go out as one message and are answered as one. The client itself ends each statement with a Sync of its own, which the
  * server answers with a packet of its own (PostgreSQL, "Extended Query", "Pipelining").
  */
-import { type Row } from '../../port/database.ts';
-import { type ProtocolMessages } from './pg-internals.ts';
+
 import type pg from 'pg';
+import type { Row } from '../../port/database.ts';
+import type { ProtocolMessages } from './pg-internals.ts';
 
 /** `name` is empty if the server should not keep the statement. */
 export type Sent = { readonly name: string; readonly text: string; readonly values: readonly unknown[] };

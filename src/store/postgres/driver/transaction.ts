@@ -17,8 +17,8 @@ import { BEGIN, type Session } from './session.ts';
 
 export type PostgresStatement = Statement & {
   /**
-   * If the list has only this statement: what to run if a connection broke and nobody knows whether `sql` was committed. It returns what `sql`
-   * would have returned, and changes nothing twice. Such a statement takes one round trip instead of two.
+   * If the list has only this statement: what to run if a connection broke and nobody knows whether `sql` was committed. It returns what
+   * `sql` would have returned, and changes nothing twice. Such a statement takes one round trip instead of two.
    */
   readonly again?: string;
 };

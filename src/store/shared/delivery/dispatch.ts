@@ -1,12 +1,12 @@
 /** What the dispatcher reads, and its claims: due webhooks with what a delivery needs, due batches, and the records in them. */
-import { type Batch, type Claim, type DeliveryTarget, type LogRecord } from '../../../domain/batch.ts';
-import { type Endpoint } from '../../../domain/endpoint.ts';
-import { type PgpKey, type WebhookConfiguration } from '../../../domain/webhook.ts';
+import type { Batch, Claim, DeliveryTarget, LogRecord } from '../../../domain/batch.ts';
+import type { Endpoint } from '../../../domain/endpoint.ts';
+import type { PgpKey, WebhookConfiguration } from '../../../domain/webhook.ts';
 import { RECORD_OVERHEAD_BYTES, TARGETS_CACHED } from '../../../kernel/limits/delivery.ts';
 import { createLru } from '../../../kernel/lru.ts';
-import { type Vault } from '../../../kernel/vault.ts';
-import { type Answer, type Database, type Row, type Statement } from '../../port/database.ts';
-import { type DispatchStore, type ReadRecords, type UnsureClaims } from '../../port/dispatch.ts';
+import type { Vault } from '../../../kernel/vault.ts';
+import type { Answer, Database, Row, Statement } from '../../port/database.ts';
+import type { DispatchStore, ReadRecords, UnsureClaims } from '../../port/dispatch.ts';
 import { customer, readOne, readRow } from '../table.ts';
 import { IS_RUNNABLE, WAKE, wakeAfterClaim } from '../wake.ts';
 import { endpointTable } from '../webhooks/endpoints.ts';
@@ -25,7 +25,8 @@ const BYTES = `data_bytes + ${RECORD_OVERHEAD_BYTES}`;
 export const BATCH = `webhook_number, id, first_offset, last_offset, attempt_count + 1 AS attempt_number, content_refusals, (
     SELECT coalesce(sum(${BYTES}), 0) FROM outbox
     WHERE outbox.webhook_number = batch.webhook_number AND record_offset BETWEEN first_offset AND last_offset) AS bytes`;
-// A replay of an ordered webhook makes many batches pending. Without INDEXED BY, SQLite would scan the primary key past every settled batch.
+// A replay of an ordered webhook makes many batches pending. Without INDEXED BY, SQLite would scan the primary key past every settled
+// batch.
 const FIRST_PENDING = `
   SELECT ${BATCH}, next_attempt_at AS due_at FROM batch INDEXED BY batch_pending
   WHERE webhook_number = @webhookNumber AND state = 'pending'

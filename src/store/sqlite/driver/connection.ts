@@ -1,11 +1,17 @@
 /** Connections to the SQLite file: their pragmas, their statements, and whether their files are still in place. */
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
-import { BUSY_WAIT_MS, CHECKPOINT_PAGES_ALONE, FILES_CHECK_MS, LOG_FILE_BYTES, PAGES_KEPT_KIB } from '../../../kernel/limits/database.ts';
-import { type Parameters, type SqlValue } from '../../port/database.ts';
+import BetterSqlite3 from 'better-sqlite3';
+import {
+  BUSY_WAIT_MS,
+  CHECKPOINT_PAGES_ALONE,
+  FILES_CHECK_MS,
+  LOG_FILE_BYTES,
+  PAGES_KEPT_KIB,
+} from '../../../kernel/limits/database.ts';
+import type { Parameters, SqlValue } from '../../port/database.ts';
 import { sqliteText } from './dialect.ts';
 import { unavailable } from './errors.ts';
-import BetterSqlite3 from 'better-sqlite3';
 
 export type Connection = BetterSqlite3.Database;
 
