@@ -94,6 +94,11 @@ describe('the layout of src/', () => {
     assert.deepEqual(beside, ['portal/portal.ts']);
   });
 
+  it('gives every page its clock: no file of src/portal reads that of the system', () => {
+    const reading = [...sources].filter(([file, source]) => /^portal\//.test(file) && /\bDate\.now\(\)/.test(source));
+    assert.deepEqual(reading, []);
+  });
+
   it('lets only the rooms that open the database file import the SQLite driver', () => {
     const refused = imports.filter(({ from, to, typeOnly }) => {
       const room = roomOf(from);
