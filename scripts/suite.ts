@@ -225,9 +225,14 @@ function testJob(group: readonly string[], env: Readonly<Record<string, string>>
   return {
     name: more.length === 0 ? first : `${first} … ${relative(dirname(first), more.at(-1) ?? '')}`,
     args: [
-      ...['--disable-warning=ExperimentalWarning', '--test', `${isolation}=none`, `--test-timeout=${TEST_TIMEOUT_MS}`],
+      '--disable-warning=ExperimentalWarning',
+      '--test',
+      `${isolation}=none`,
+      `--test-timeout=${TEST_TIMEOUT_MS}`,
       // Not with --import, because then every thread would load it too.
-      ...['--test-reporter=spec', join(root, 'scripts', 'deadline.ts'), ...group],
+      '--test-reporter=spec',
+      join(root, 'scripts', 'deadline.ts'),
+      ...group,
     ],
     env,
   };
@@ -292,9 +297,16 @@ function filesBelow(folder: string, ending: string): string[] {
 function coverageArgs(): string[] {
   const excluded = filesBelow(join(root, 'src'), '.ts').filter(isTypesOnly);
   return [
-    ...[`--temp-directory=${covered}`, '--all', '--src=src', '--include=src/**/*.ts'],
-    ...['--reporter=text', '--skip-full', '--reporter=text-summary'],
-    ...['--check-coverage', `--lines=${LINES_PERCENT}`, `--branches=${BRANCHES_PERCENT}`],
+    `--temp-directory=${covered}`,
+    '--all',
+    '--src=src',
+    '--include=src/**/*.ts',
+    '--reporter=text',
+    '--skip-full',
+    '--reporter=text-summary',
+    '--check-coverage',
+    `--lines=${LINES_PERCENT}`,
+    `--branches=${BRANCHES_PERCENT}`,
     ...excluded.map((file) => `--exclude=${relative(root, file)}`),
   ];
 }

@@ -100,7 +100,9 @@ export function createTestDelivery(dependencies: Dependencies): TestDelivery {
 /** `perCustomer`: how many of one customer. */
 export function createTestsUnderWay(inAll: number, perCustomer: number): FairQueue {
   return createFairQueue({
-    ...{ what: 'test events under way', places: inAll, placesPerOwner: perCustomer },
+    what: 'test events under way',
+    places: inAll,
+    placesPerOwner: perCustomer,
     retryAfterSeconds: TEST_DELIVERIES_RETRY_SECONDS,
   });
 }

@@ -11,18 +11,16 @@ import type { Route } from './route.ts';
 
 /** The tags of the routes that customers have. Others serve the operator alone, whatever scopes a caller has. */
 const TAGS: ReadonlySet<string> = new Set([
-  ...[
-    'applications',
-    'users',
-    'endpoints',
-    'keys',
-    'webhooks',
-    'event-types',
-    'events',
-    'deliveries',
-    'audit',
-    'usage',
-  ],
+  'applications',
+  'users',
+  'endpoints',
+  'keys',
+  'webhooks',
+  'event-types',
+  'events',
+  'deliveries',
+  'audit',
+  'usage',
 ]);
 
 /** `routesOf` makes the guarded routes over one customer's part of the service. */

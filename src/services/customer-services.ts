@@ -52,7 +52,14 @@ export function createCustomerServices(dependencies: Dependencies, customerId: s
   const ownWebhooks = createWebhooks(own);
   const services: Services = {
     // Shared: they act on what the caller proves to hold, or tell the same to everybody.
-    ...{ sessions, passkeys, products, tokens, employees, erasures, customers, portalLinks },
+    sessions,
+    passkeys,
+    products,
+    tokens,
+    employees,
+    erasures,
+    customers,
+    portalLinks,
     usage: createUsageReads({ ...own, customers }),
     users: createUsers(own),
     invitations: createInvitations(own),

@@ -86,7 +86,8 @@ const VERBS: Verbs = {
   usage: {
     count: write(async (store, _, __, { customer }) => store.usage.count(customer, { events: 1 }, 1)),
     // What this process has counted, of everybody: it tells nothing.
-    ...{ unwritten: 'shared', write: 'shared' },
+    unwritten: 'shared',
+    write: 'shared',
     days: own((store, { customer }) => store.usage.days(customer, DAYS.since, DAYS.until)),
     list: own((store, { customer }) => store.usage.list({ ...DAYS, customerId: customer }, null, 10)),
     sums: own((store, { customer }) => store.usage.sums({ ...DAYS, customerId: customer }, undefined, 10)),
@@ -100,7 +101,8 @@ const VERBS: Verbs = {
     ...resource('users', ({ user }) => user),
     getByName: ask((store, { userName }) => store.users.getByName(null, userName)),
     // Say the same to every customer: the operator's last administrator and its first start are not their business.
-    ...{ hasOtherAdministrator: 'shared', isEmpty: 'shared' },
+    hasOtherAdministrator: 'shared',
+    isEmpty: 'shared',
   },
   invitations: {
     put: write((store, { users }, entry) => store.invitations.put({} as never, users, entry)),
@@ -108,7 +110,8 @@ const VERBS: Verbs = {
   },
   products: {
     // The catalogue of the APIs.
-    ...{ all: 'shared', version: 'shared' },
+    all: 'shared',
+    version: 'shared',
     ...refused('get', 'list', 'insert', 'update', 'remove', 'onlyAt', 'replaceBuiltIn'),
   },
   applications: {
@@ -139,7 +142,11 @@ const VERBS: Verbs = {
   keptReplies: { find: 'shared', keep: 'shared' },
   eventTypes: {
     // The public ones, for everybody.
-    ...{ get: 'shared', getByName: 'shared', list: 'shared', all: 'shared', version: 'shared' },
+    get: 'shared',
+    getByName: 'shared',
+    list: 'shared',
+    all: 'shared',
+    version: 'shared',
     isInLog: own((store) => store.eventTypes.isInLog(TYPE)),
     latestSample: own((store) => store.eventTypes.latestSample(TYPE, 10_000)),
     volumes: own(async (store) => [...(await store.eventTypes.volumes([TYPE], 0, 10))]),
@@ -219,12 +226,21 @@ const VERBS: Verbs = {
   settings: refused('knowsMasterKey', 'proveWritable', 'checkMasterKey', 'portalTheme', 'putPortalTheme'),
   sessions: {
     // By a secret, or of a session or a user that were found with one.
-    ...{ version: 'shared', subscribe: 'shared', begin: 'shared', find: 'shared', touch: 'shared' },
-    ...{ end: 'shared', endAll: 'shared', setPassword: 'shared' },
+    version: 'shared',
+    subscribe: 'shared',
+    begin: 'shared',
+    find: 'shared',
+    touch: 'shared',
+    end: 'shared',
+    endAll: 'shared',
+    setPassword: 'shared',
     ofUser: ask((store, { user }) => store.sessions.ofUser(user, 0)),
   },
   passkeys: {
-    ...{ add: 'shared', find: 'shared', use: 'shared', remove: 'shared' },
+    add: 'shared',
+    find: 'shared',
+    use: 'shared',
+    remove: 'shared',
     ofUser: ask((store, { user }) => store.passkeys.ofUser(user)),
   },
   registry: {
@@ -322,9 +338,21 @@ async function seed(s: TestServices, name: string): Promise<Seeded> {
   const [entry] = await s.store.audit.list(null, 1, { customerId });
   assert.ok(attempt && delivery && entry);
   const asked: Asked = {
-    ...{ customer: customerId, user: user.id, application: application.id, endpoint: endpoint.id, key: key.id },
-    ...{ webhook: webhook.id, event: delivery.eventId, attempt: attempt.id, batch: batch.id, entry: entry.id },
-    ...{ keyName: key.name, userName: user.userName, externalId: `external-${name}`, text: `text-${name}`, number },
+    customer: customerId,
+    user: user.id,
+    application: application.id,
+    endpoint: endpoint.id,
+    key: key.id,
+    webhook: webhook.id,
+    event: delivery.eventId,
+    attempt: attempt.id,
+    batch: batch.id,
+    entry: entry.id,
+    keyName: key.name,
+    userName: user.userName,
+    externalId: `external-${name}`,
+    text: `text-${name}`,
+    number,
     delivery: deliveryAddress(delivery.id) ?? assert.fail(delivery.id),
   };
   const records = {

@@ -41,7 +41,9 @@ export function applicationListPage({ pages, store }: PageDependencies): PageRou
       title: 'Applications',
       lead: 'The programs that call your API. Each requests tokens with its client id and secret, and acts as a user.',
       actions: [call.may('administrator') ? newButton(owner.newQuery) : null],
-      ...{ path: PATH, query, nextCursor },
+      path: PATH,
+      query,
+      nextCursor,
       filters: [
         textField(state, { name: 'q', label: 'Name or client id', type: 'search' }),
         textField(state, { name: 'scope', label: 'Scope', isCode: true, placeholder: 'orders:view' }),

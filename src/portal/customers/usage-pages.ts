@@ -50,7 +50,9 @@ export function ownUsagePages({ pages, store, services: { usage } }: PageDepende
   return [
     pages.view(PATH, async (call) =>
       oneView(call, await usage.ofCustomer(own, readUsagePeriod(call.query, call.now)), {
-        ...{ title: 'Usage', path: PATH, crumbs: [] },
+        title: 'Usage',
+        path: PATH,
+        crumbs: [],
       }),
     ),
     pages.view(`${PATH}.csv`, (call) => downloadOne(usage, own, call)),

@@ -41,8 +41,14 @@ export function deliveryLivePages(dependencies: PageDependencies): PageRoute[] {
         ...ownerField,
       ];
       return listView({
-        ...{ title: 'Live', lead: LEAD, above: deliveryTabs('live'), path: PATH, query },
-        ...{ filters, layout: 'live-tail', results },
+        title: 'Live',
+        lead: LEAD,
+        above: deliveryTabs('live'),
+        path: PATH,
+        query,
+        filters,
+        layout: 'live-tail',
+        results,
       });
     }),
     pages.stream(STREAM, async ({ query, signal }) => {
