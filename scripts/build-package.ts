@@ -56,7 +56,12 @@ packReceiver(join(folder, 'dist'));
 const { name, version, description, license, type, keywords, engines } = project;
 const { [OPTIONAL]: optional = '', ...dependencies } = project.dependencies;
 writeJson(join(folder, 'package.json'), {
-  ...{ name, version, description, license, type, keywords },
+  name,
+  version,
+  description,
+  license,
+  type,
+  keywords,
   exports: {
     ...Object.fromEntries(sources.map((path, at) => [Object.keys(project.exports)[at], published(path)])),
     './package.json': './package.json',

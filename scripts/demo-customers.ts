@@ -30,7 +30,9 @@ try {
   portals = shop;
   const { receiver, service } = await story.step('start', 'Sallyport and a receiver', async (tell) => {
     const service = await stage.startService({
-      ...{ SALLYPORT_CA_FILE: caFile, SALLYPORT_CUSTOMER_EGRESS_ALLOW: '127.0.0.1/32', SALLYPORT_LOG_LEVEL: 'warn' },
+      SALLYPORT_CA_FILE: caFile,
+      SALLYPORT_CUSTOMER_EGRESS_ALLOW: '127.0.0.1/32',
+      SALLYPORT_LOG_LEVEL: 'warn',
       SALLYPORT_PORTAL_FRAME_ANCESTORS: shop.shopOrigin,
     });
     tell.fact('url', service.url);

@@ -25,15 +25,13 @@ execFileSync(
   process.execPath,
   [
     join(root, 'node_modules', '@cyclonedx', 'cyclonedx-npm', 'bin', 'cyclonedx-npm-cli.js'),
-    ...[
-      '--omit',
-      'dev',
-      '--flatten-components',
-      '--gather-license-texts',
-      '--output-reproducible',
-      '--output-file',
-      sbom,
-    ],
+    '--omit',
+    'dev',
+    '--flatten-components',
+    '--gather-license-texts',
+    '--output-reproducible',
+    '--output-file',
+    sbom,
   ],
   // It runs npm, which must find the project's Node.
   { cwd: root, stdio: 'pipe', env: { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` } },

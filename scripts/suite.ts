@@ -217,9 +217,14 @@ function testJob(group: readonly string[], settings: Readonly<Record<string, str
   return {
     name: more.length === 0 ? first : `${first} … ${relative(dirname(first), more.at(-1) ?? '')}`,
     args: [
-      ...['--disable-warning=ExperimentalWarning', '--test', `${isolation}=none`, `--test-timeout=${TEST_TIMEOUT_MS}`],
+      '--disable-warning=ExperimentalWarning',
+      '--test',
+      `${isolation}=none`,
+      `--test-timeout=${TEST_TIMEOUT_MS}`,
       // Not with --import, because then every thread would load it too.
-      ...['--test-reporter=spec', ...FIRST.map((name) => join(root, name)), ...group],
+      '--test-reporter=spec',
+      ...FIRST.map((name) => join(root, name)),
+      ...group,
     ],
     env: group.some(isSlowFile) ? { TMPDIR: temporaryOnDisk, ...settings } : settings,
   };
@@ -284,9 +289,16 @@ function filesBelow(folder: string, ending: string): string[] {
 function coverageArgs(): string[] {
   const excluded = filesBelow(join(root, 'src'), '.ts').filter(isTypesOnly);
   return [
-    ...[`--temp-directory=${covered}`, '--all', '--src=src', '--include=src/**/*.ts'],
-    ...['--reporter=text', '--skip-full', '--reporter=text-summary'],
-    ...['--check-coverage', `--lines=${LINES_PERCENT}`, `--branches=${BRANCHES_PERCENT}`],
+    `--temp-directory=${covered}`,
+    '--all',
+    '--src=src',
+    '--include=src/**/*.ts',
+    '--reporter=text',
+    '--skip-full',
+    '--reporter=text-summary',
+    '--check-coverage',
+    `--lines=${LINES_PERCENT}`,
+    `--branches=${BRANCHES_PERCENT}`,
     ...excluded.map((file) => `--exclude=${relative(root, file)}`),
   ];
 }

@@ -210,7 +210,12 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
     }, CATALOGUE_WATCH_MS);
   });
   const handler = createRequestHandler({
-    ...{ gate, clock, log, remoteAddress, elsewhere: portal.elsewhere, stopping: stopping.signal },
+    gate,
+    clock,
+    log,
+    remoteAddress,
+    elsewhere: portal.elsewhere,
+    stopping: stopping.signal,
     // SQLite needs none: nothing can be read before it is durable.
     ...(instances !== null && { confirm: store.confirm }),
     routes: [...routes, ...portal.pages],
@@ -260,7 +265,10 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
         const patience = new Promise<void>((resolve) => setTimeout(resolve, DRAIN_MS).unref());
         const drained = Promise.race([idle, patience]);
         await Promise.all([
-          ...[listener.close(), dispatcher.stop(), housekeeping.stop(), composed.erasureWork.stop()],
+          listener.close(),
+          dispatcher.stop(),
+          housekeeping.stop(),
+          composed.erasureWork.stop(),
           drained,
         ]);
         await figures.flush().catch((err: unknown) => log.error({ err }, 'the last figures could not be written'));

@@ -74,6 +74,8 @@ const ROOT_FILES_MAX = 6;
 const FOLDER_FILES_MAX = 30;
 const LINES_MAX = 400;
 const COLUMNS_MAX = 140;
+/** They would have more than 400 lines without the spread literals. */
+const SPREADING = ['src/delivery/deliver.ts', 'src/delivery/dispatcher.ts', 'src/delivery/scheduler.ts'];
 
 type Import = { readonly from: string; readonly to: string; readonly typeOnly: boolean };
 
@@ -136,6 +138,11 @@ describe('the layout of src/', () => {
     assert.deepEqual(below.filter(({ from, to }) => layerOf(to) > layerOf(from)).map(shown), []);
     const beside = files.filter((file) => /^portal\/[^/]+$/.test(file));
     assert.deepEqual(beside, ['portal/portal.ts']);
+  });
+
+  it('gives every page its clock: no file of src/portal reads that of the system', () => {
+    const reading = [...sources].filter(([file, source]) => /^portal\//.test(file) && /\bDate\.now\(\)/.test(source));
+    assert.deepEqual(reading, []);
   });
 
   it('lets only the rooms that open the database file import the SQLite driver', () => {
@@ -224,7 +231,34 @@ describe('the lines of src/, test/ and scripts/', () => {
     );
     assert.deepEqual(long, []);
   });
+
+  it('spread no literal: its members stand in the literal around it', () => {
+    const spreading = [...code].filter(([, source]) => spreadsLiteral(source)).map(([file]) => file);
+    assert.deepEqual(spreading, SPREADING);
+  });
+
+  it('may spread what a literal yields', () => {
+    const spread = '...';
+    assert.ok(spreadsLiteral(`f({ ${spread}{ a, b }, c })`));
+    assert.ok(spreadsLiteral(`[${spread}[a, [b]], c]`));
+    assert.ok(!spreadsLiteral('[...[a, b].map(f), ...(isA ? [a] : []), ...list[0]]'));
+  });
 });
+
+/** Whether it spreads an object or a list in brackets, which keeps them on one line whatever their length. */
+function spreadsLiteral(source: string): boolean {
+  return [...source.matchAll(/\.\.\.([[{])/g)].some(({ 1: bracket, index }) => {
+    if (bracket === '{') return true;
+    let depth = 0;
+    let at = index + '...'.length;
+    do {
+      if (source[at] === '[') depth += 1;
+      if (source[at] === ']') depth -= 1;
+      at += 1;
+    } while (depth > 0 && at < source.length);
+    return !['.', '['].includes(source[at] ?? '');
+  });
+}
 
 function shown({ from, to, typeOnly }: Import): string {
   return `${from} imports ${to}${typeOnly ? ' (types)' : ''}`;

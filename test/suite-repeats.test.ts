@@ -50,7 +50,11 @@ describe('the calls that say where a file repeats', () => {
 
 describe('the comparison of the databases', () => {
   const run = (database: RanStatements['database'], more: Partial<RanStatements>): RanStatements => ({
-    ...{ database, texts: {}, called: [], replaced: [], verbs: ['users.get', 'users.list'] },
+    database,
+    texts: {},
+    called: [],
+    replaced: [],
+    verbs: ['users.get', 'users.list'],
     ...more,
   });
   const sqlite = run('SQLite', { texts: { 'SELECT a FROM t WHERE b = @b ORDER BY a DESC': ['users.list'] } });

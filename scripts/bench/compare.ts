@@ -75,7 +75,11 @@ async function compare({ revision, rounds, names }: Options, work: string): Prom
   const receiver = await startReceiver(certificates.server);
   const start = (name: string, main: string): Promise<Contender> =>
     startContender({
-      ...{ main, folder: join(work, name), operations: names, certificates, publishers: CALLERS },
+      main,
+      folder: join(work, name),
+      operations: names,
+      certificates,
+      publishers: CALLERS,
       receivers: { quick: receiver, slow: receiver },
     });
   const before = await start('before', join(folder, 'src/main.ts'));

@@ -20,13 +20,21 @@ import { median } from './report/statistics.ts';
 /** Rounds that do not count, until most functions are compiled. */
 const WARMING_ROUNDS = 2;
 const RECORDS = {
-  ...{ token: 6000, guard: 12_000, publish: 3000, deliver: 6000, batches: 30_000, steady: 6000, paced: 900 },
+  token: 6000,
+  guard: 12_000,
+  publish: 3000,
+  deliver: 6000,
+  batches: 30_000,
+  steady: 6000,
+  paced: 900,
   ordered: 800,
 } as const;
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    ...{ rounds: { type: 'string', default: '5' }, only: { type: 'string' }, profile: { type: 'string' } },
+    rounds: { type: 'string', default: '5' },
+    only: { type: 'string' },
+    profile: { type: 'string' },
     instances: { type: 'string' },
     publishers: { type: 'string', default: '16' },
   },

@@ -13,7 +13,10 @@ export async function bundle(
 ): Promise<void> {
   const [before, after] = around;
   await build({
-    ...{ entryPoints: [entry], outfile, banner: { js: before }, footer: { js: after } },
+    entryPoints: [entry],
+    outfile,
+    banner: { js: before },
+    footer: { js: after },
     bundle: true,
     minify: true,
     // For the stack traces in the log.

@@ -7,7 +7,9 @@ import type { Story } from './story.ts';
 const TYPE = 'order.created';
 const SCOPES = [
   ...['endpoints', 'webhooks'].flatMap((name) => [`${name}:view`, `${name}:manage`]),
-  ...['deliveries:view', 'records:read', 'audit:view'],
+  'deliveries:view',
+  'records:read',
+  'audit:view',
 ];
 
 export type CustomersStage = { readonly story: Story; readonly admin: Api; readonly receiver: ReceiverProcess };

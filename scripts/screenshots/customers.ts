@@ -25,8 +25,13 @@ export async function customersPictures(t: TestContext, browser: Browser): Promi
   const receiver = await startReceiver(t, server, { clock: service.clock });
   const open = async (height: number): Promise<Page> => {
     const context = await browser.newContext({
-      ...{ baseURL, viewport: { width: 1000, height }, ignoreHTTPSErrors: true },
-      ...{ colorScheme: 'light', reducedMotion: 'reduce', locale: 'en-GB', timezoneId: 'Europe/Berlin' },
+      baseURL,
+      viewport: { width: 1000, height },
+      ignoreHTTPSErrors: true,
+      colorScheme: 'light',
+      reducedMotion: 'reduce',
+      locale: 'en-GB',
+      timezoneId: 'Europe/Berlin',
     });
     return context.newPage();
   };

@@ -112,8 +112,14 @@ type Listening = { readonly certificateFile: string; end(): Promise<void> };
 
 async function startListening(folder: string): Promise<Listening> {
   const child = sallyport(folder, [
-    ...['listen', '--json', '--secret', SECRET, '--api-key', API_KEY],
-    ...['--certificate-folder', join(folder, 'listen')],
+    'listen',
+    '--json',
+    '--secret',
+    SECRET,
+    '--api-key',
+    API_KEY,
+    '--certificate-folder',
+    join(folder, 'listen'),
   ]);
   if (child.stdout === null) throw new Error('the receiver has no output');
   const [line] = (await once(createInterface(child.stdout), 'line')) as [string];

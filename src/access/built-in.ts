@@ -107,7 +107,12 @@ export const ADMINISTRATION_SCOPES: readonly string[] = ADMINISTRATION.scopes.ma
  */
 export const CUSTOMER_SCOPES: readonly string[] = [
   ...['endpoints', 'webhooks', 'keys', 'applications', 'users'].flatMap((name) => [`${name}:view`, `${name}:manage`]),
-  ...['events:publish', 'deliveries:view', 'deliveries:replay', 'records:read', 'audit:view', 'usage:view'],
+  'events:publish',
+  'deliveries:view',
+  'deliveries:replay',
+  'records:read',
+  'audit:view',
+  'usage:view',
 ];
 
 /** Whether users of customers may not have this permission. */

@@ -117,7 +117,9 @@ export function createPasskeys({ store, clock, ids, random, vault }: Dependencie
       const challenge = challenges.expect(visitor, clock());
       const verified = await verifyRegistrationResponse({
         response: readJson(response) as RegistrationResponseJSON,
-        ...{ expectedOrigin: origin, expectedRPID: host, requireUserVerification: true },
+        expectedOrigin: origin,
+        expectedRPID: host,
+        requireUserVerification: true,
         expectedChallenge: challenge.accepts,
         supportedAlgorithmIDs: ALGORITHMS,
       }).catch(() => null);
@@ -159,7 +161,9 @@ export function createPasskeys({ store, clock, ids, random, vault }: Dependencie
       const challenge = challenges.expect(visitor, clock());
       const verified = await verifyAuthenticationResponse({
         response: answer,
-        ...{ expectedOrigin: origin, expectedRPID: passkey.host, requireUserVerification: true },
+        expectedOrigin: origin,
+        expectedRPID: passkey.host,
+        requireUserVerification: true,
         expectedChallenge: challenge.accepts,
         credential: {
           id: base64url(passkey.credentialId),

@@ -84,8 +84,11 @@ function parse(hash: string): { parameters: ScryptParameters; salt: Uint8Array; 
 
 /** Passwords are hashed one at a time: each hash takes 128 MiB. */
 const hashing = createFairQueue({
-  ...{ what: 'passwords that wait to be checked', places: 1 },
-  ...{ waiting: PASSWORDS_WAITING_MAX, waitingPerOwner: PASSWORDS_WAITING_PER_OWNER, retryAfterSeconds: 5 },
+  what: 'passwords that wait to be checked',
+  places: 1,
+  waiting: PASSWORDS_WAITING_MAX,
+  waitingPerOwner: PASSWORDS_WAITING_PER_OWNER,
+  retryAfterSeconds: 5,
 });
 
 function derive(password: string, salt: Uint8Array, { log2N, r, p }: ScryptParameters, owner: Owner): Promise<Buffer> {

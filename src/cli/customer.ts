@@ -77,7 +77,8 @@ export const customerCommands: CommandGroup = [
         description: `How many webhooks it can have (default: ${WEBHOOKS_LIMIT_DEFAULT})`,
       },
       'max-events-per-second': {
-        ...{ value: '<number>', integer: true },
+        value: '<number>',
+        integer: true,
         description: 'How many events can be published for it each second (default: any number)',
       },
     },

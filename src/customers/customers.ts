@@ -123,7 +123,11 @@ export function createCustomers(dependencies: Dependencies): Customers {
       store: { ...store.customers, update: updateWith(dependencies) },
       reader: customerReader,
       writable: ({ name, externalId, metadata: pairs, active, limits }) => ({
-        ...{ name, externalId, metadata: pairs, active, limits },
+        name,
+        externalId,
+        metadata: pairs,
+        active,
+        limits,
       }),
       shown: viewCustomer,
       build: async (input, _, stamp) => ({ ...stamp, ...input, limits: limitsOf(input.limits) }),
@@ -187,7 +191,12 @@ async function webhookChanges({ store, ids }: Dependencies, { id: customerId, ac
       changes.push({
         change: stateChange(webhook, progress, ids),
         audit: {
-          ...{ id: ids.uuid(), at: now, actor: 'service', action, target: `webhook:${webhook.id}`, customerId },
+          id: ids.uuid(),
+          at: now,
+          actor: 'service',
+          action,
+          target: `webhook:${webhook.id}`,
+          customerId,
           changes: {
             state: { from: state, to: progress.state },
             stateReason: { from: stateReason, to: progress.stateReason },

@@ -125,8 +125,12 @@ export function createPortalLinks({ store, clock, ids, random, customers }: Depe
         };
         const { id, role, sessionSeconds, returnUrl, expiresAt } = link;
         const audit = {
-          ...{ id: ids.uuid(), at: now, actor: acting.actor, action: 'customer.create-link' as const },
-          ...{ target: `customer:${customer.id}`, customerId: customer.id },
+          id: ids.uuid(),
+          at: now,
+          actor: acting.actor,
+          action: 'customer.create-link' as const,
+          target: `customer:${customer.id}`,
+          customerId: customer.id,
           changes: { link: { from: null, to: { id, role, sessionSeconds, returnUrl } } },
         };
         const made = { token, expiresAt };
@@ -140,13 +144,26 @@ export function createPortalLinks({ store, clock, ids, random, customers }: Depe
       const token = newToken();
       const now = clock();
       const session: Session = {
-        ...{ id, userId: null, customerId, tokenHash: hashCredential(token), role, method: 'link', address },
-        ...{ userAgent: userAgent.slice(0, USER_AGENT_KEPT_LENGTH), returnUrl, createdAt: now, seenAt: now },
+        id,
+        userId: null,
+        customerId,
+        tokenHash: hashCredential(token),
+        role,
+        method: 'link',
+        address,
+        userAgent: userAgent.slice(0, USER_AGENT_KEPT_LENGTH),
+        returnUrl,
+        createdAt: now,
+        seenAt: now,
         expiresAt: now + link.sessionSeconds * 1000,
       };
       const audit = {
-        ...{ id: ids.uuid(), at: now, actor: `portal-link:${id}`, action: 'customer.open-link' as const },
-        ...{ target: `customer:${customerId}`, customerId },
+        id: ids.uuid(),
+        at: now,
+        actor: `portal-link:${id}`,
+        action: 'customer.open-link' as const,
+        target: `customer:${customerId}`,
+        customerId,
         changes: { session: { from: null, to: { id, role, address } } },
       };
       try {

@@ -121,7 +121,11 @@ export function createUsageReads({ store, customers }: Dependencies): UsageReads
       const items = daysOf({ since, until }).map((one) => ({ day: one, ...(byDay.get(one) ?? noUsage()) }));
       const { endpoints = 0, webhooks = 0 } = belongings.get(id) ?? {};
       return {
-        ...{ customerId: id, since, until, items, total: sumOf(items) },
+        customerId: id,
+        since,
+        until,
+        items,
+        total: sumOf(items),
         limits: {
           endpoints: { count: endpoints, limit: limits.endpoints },
           webhooks: { count: webhooks, limit: limits.webhooks },

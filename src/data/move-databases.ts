@@ -54,12 +54,13 @@ export async function moveToPostgres({ config, acting, now, report }: MoveOption
         await prepareTarget(config, to, now);
         const rows = await asDataErrors(nameOf(config), async () =>
           moveData({
-            ...{ from, to: postgresTarget(to, await jsonColumns(to)), tables: tablesOf(from), report },
-            ...{
-              source: await identityOf(from),
-              lastWebhook: lastWebhookOf(from),
-              audit: entry(acting, now, 'postgres'),
-            },
+            from,
+            to: postgresTarget(to, await jsonColumns(to)),
+            tables: tablesOf(from),
+            report,
+            source: await identityOf(from),
+            lastWebhook: lastWebhookOf(from),
+            audit: entry(acting, now, 'postgres'),
           }),
         );
         return { rows, from: config.dataDir, to: nameOf(config) };
@@ -91,12 +92,13 @@ export async function moveFromPostgres({ config, acting, now, report }: MoveOpti
       try {
         const rows = await asDataErrors(path, async () =>
           moveData({
-            ...{ from, to: sqliteTarget(to), tables: tablesOf(to), report },
-            ...{
-              source: await identityOf(from),
-              lastWebhook: await lastNumberOf(from),
-              audit: entry(acting, now, 'sqlite'),
-            },
+            from,
+            to: sqliteTarget(to),
+            tables: tablesOf(to),
+            report,
+            source: await identityOf(from),
+            lastWebhook: await lastNumberOf(from),
+            audit: entry(acting, now, 'sqlite'),
           }),
         );
         const broken = brokenReferences(to);

@@ -26,7 +26,7 @@ import {
 import { DRAIN_MS } from '../kernel/limits/limits.ts';
 import type { Log } from '../kernel/log.ts';
 import type { DispatchVerbs } from '../store/port/dispatch.ts';
-import { DatabaseUnavailable, mayBeCommitted, StaleWrite, type UnavailableReason } from '../store/port/errors.ts';
+import { isOutage, mayBeCommitted, StaleWrite } from '../store/port/errors.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import { claimWork } from './claim.ts';
 import { createDeliver } from './deliver.ts';
@@ -254,14 +254,6 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 /** Waits for all, so that nothing is in progress when it rejects. */
 async function allOf(works: readonly Promise<void>[]): Promise<void> {
   for (const outcome of await Promise.allSettled(works)) if (outcome.status === 'rejected') throw outcome.reason;
-}
-
-/** What is wrong with some rows, and not with the database. */
-const OF_ROWS: ReadonlySet<UnavailableReason> = new Set(['damaged', 'locked']);
-
-/** Whether no webhook can be claimed: this one need not wait longer than the others. */
-function isOutage(error: unknown): boolean {
-  return error instanceof DatabaseUnavailable && !OF_ROWS.has(error.reason);
 }
 
 /** Whether a webhook sends nothing for now: it does not run, or its next probe is not due. */

@@ -118,7 +118,8 @@ export function createLargeBodies(options: LargeBodiesOptions): LargeBodies {
 
   const startThread = (): Worker => {
     const thread = new Worker(program, {
-      ...{ name: 'sallyport-large-bodies', eval: typeof program === 'string' },
+      name: 'sallyport-large-bodies',
+      eval: typeof program === 'string',
       workerData: { source } satisfies BodyThreadStart,
       // A body and its copies are garbage once they are handed over.
       resourceLimits: { maxYoungGenerationSizeMb: 4 },

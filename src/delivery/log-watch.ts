@@ -30,11 +30,9 @@ type Waiter = { readonly webhookNumber: number; readonly offset: number; readonl
 export function createLogWatch(ends: PullStore['ends'], stopwatch: () => number = () => performance.now()): LogWatch {
   const waiters = new Set<Waiter>();
   const places = createFairQueue({
-    ...{
-      what: 'reads that wait for records',
-      places: RECORD_READERS_MAX,
-      placesPerOwner: RECORDS_WAITING_PER_CUSTOMER,
-    },
+    what: 'reads that wait for records',
+    places: RECORD_READERS_MAX,
+    placesPerOwner: RECORDS_WAITING_PER_CUSTOMER,
   });
   let timer: NodeJS.Timeout | null = null;
   let isLooking = false;

@@ -111,17 +111,16 @@ export function createReadRecords({ store, clock, ids, webhooks, logWatch }: Dep
     const newestOffset = Math.max(nextOffset - 1, found?.last ?? -1);
     const body = await makeBody(
       {
-        ...{
-          subscriptionId: webhook.id,
-          sessionId: sessionId ?? ids.uuid(),
-          attemptNumber: 1,
-          now: clock(),
-          gzip: false,
-          owner: webhook.customerId,
-        },
+        subscriptionId: webhook.id,
+        sessionId: sessionId ?? ids.uuid(),
+        attemptNumber: 1,
+        now: clock(),
+        gzip: false,
+        owner: webhook.customerId,
         encryption: key === null ? null : { keyName: key.name, publicKey: key.publicKey },
         more: {
-          ...{ throughOffset: found?.last ?? query.after, newestOffset },
+          throughOffset: found?.last ?? query.after,
+          newestOffset,
           ...(webhook.mode === 'pull' && { acknowledgedOffset: cursorOffset - 1 }),
         },
       },
@@ -148,6 +147,8 @@ export function createReadRecords({ store, clock, ids, webhooks, logWatch }: Dep
 
 /** Of the process: a body has up to 1 MiB, which takes the event loop about 10 ms. */
 const reading = createFairQueue({
-  ...{ what: 'reads of records', places: RECORDS_READING, placesPerOwner: RECORDS_READING_PER_CUSTOMER },
+  what: 'reads of records',
+  places: RECORDS_READING,
+  placesPerOwner: RECORDS_READING_PER_CUSTOMER,
   waitingPerOwner: RECORDS_READS_WAITING_PER_CUSTOMER,
 });

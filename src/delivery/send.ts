@@ -52,7 +52,11 @@ export function createSend({ transport, oauth, onFault }: Dependencies): Send {
     cancellation: Cancellation | undefined,
   ): Promise<Outcome> =>
     transport.post({
-      ...{ url, headers, body, cancellation, headDecides: true },
+      url,
+      headers,
+      body,
+      cancellation,
+      headDecides: true,
       customerId: parts.endpoint.customerId,
       timeoutMs: parts.webhook.timeoutSeconds * 1000,
       clientCertificate: clientCertificateOf(parts.endpoint),

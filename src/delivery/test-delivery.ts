@@ -1,5 +1,4 @@
 /** `POST /webhooks/{id}/test` (contract §4): sends one `webhook.test` record or one sample now, outside the webhook's log. */
-
 import type { AttemptRecord, DeliveryTarget } from '../domain/batch.ts';
 import { type EventType, makeEvent, matchingTypes, OPERATOR_ONLY } from '../domain/event.ts';
 import { attemptRecord } from '../domain/judge.ts';
@@ -103,7 +102,9 @@ export function createTestDelivery(dependencies: Dependencies): TestDelivery {
 /** `perCustomer`: how many of one customer. */
 export function createTestsUnderWay(inAll: number, perCustomer: number): FairQueue {
   return createFairQueue({
-    ...{ what: 'test events in progress', places: inAll, placesPerOwner: perCustomer },
+    what: 'test events in progress',
+    places: inAll,
+    placesPerOwner: perCustomer,
     retryAfterSeconds: TEST_DELIVERIES_RETRY_SECONDS,
   });
 }

@@ -85,7 +85,10 @@ export function startedProgress(
     ...HEALTHY,
     failingSinceAt: goesOn ? failingSinceAt : null,
     state: nextState(progress.state, 'start'),
-    ...{ stateAt: now, sessionId, sessionAt: now, sentAt: null },
+    stateAt: now,
+    sessionId,
+    sessionAt: now,
+    sentAt: null,
     // The dispatcher has nothing to do in mode `pull`.
     wakeAt: mode === 'pull' ? null : now,
   };
@@ -103,7 +106,11 @@ export function stoppedProgress(
     ...HEALTHY,
     failingSinceAt: event === 'stop' ? progress.failingSinceAt : null,
     state: nextState(progress.state, event),
-    ...{ stateReason: reason, stateAt: now, sessionId: null, sessionAt: null, wakeAt: null },
+    stateReason: reason,
+    stateAt: now,
+    sessionId: null,
+    sessionAt: null,
+    wakeAt: null,
   };
 }
 
@@ -144,7 +151,12 @@ function serviceEntry(
 ): AuditEntry {
   const { state, stateReason, stateAt } = after;
   return {
-    ...{ id: ids.uuid(), at: stateAt, actor: SERVICE.actor, action, target: `webhook:${id}`, customerId },
+    id: ids.uuid(),
+    at: stateAt,
+    actor: SERVICE.actor,
+    action,
+    target: `webhook:${id}`,
+    customerId,
     changes: {
       state: { from: progress.state, to: state },
       stateReason: { from: progress.stateReason, to: stateReason },

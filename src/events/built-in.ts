@@ -23,15 +23,18 @@ const [WEBHOOK_ID, ENDPOINT_ID, KEY_ID, EMPLOYEE_ID] = [5, 6, 7, 8].map(
   (n) => `0193a1f0-0000-7000-8000-00000000000${n}`,
 );
 const EMPLOYEE = {
-  ...{
-    userId: EMPLOYEE_ID,
-    externalId: null,
-    userName: 'ada',
-    firstName: 'Ada',
-    lastName: 'Byron',
-    email: 'ada@example.com',
-  },
-  ...{ division: 'sales', managerId: null, hireDate: '2026-11-01', active: true, createdAt: AT, updatedAt: AT },
+  userId: EMPLOYEE_ID,
+  externalId: null,
+  userName: 'ada',
+  firstName: 'Ada',
+  lastName: 'Byron',
+  email: 'ada@example.com',
+  division: 'sales',
+  managerId: null,
+  hireDate: '2026-11-01',
+  active: true,
+  createdAt: AT,
+  updatedAt: AT,
 };
 
 export const BUILT_IN_EVENT_TYPES: readonly BuiltInEventType[] = DESCRIPTIONS.map(([number, name, description]) => ({

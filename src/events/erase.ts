@@ -223,7 +223,10 @@ function stateOf({ finishedAt, after, through }: Erasure): ErasedView['state'] {
 function view(erasure: Erasure): ErasedView {
   const { id, subject, startedAt, finishedAt } = erasure;
   return {
-    ...{ id, subject, state: stateOf(erasure), ...countsOf(erasure) },
+    id,
+    subject,
+    state: stateOf(erasure),
+    ...countsOf(erasure),
     startedAt: isoInstant(startedAt),
     finishedAt: isoInstant(finishedAt),
     backups: outOfReach(startedAt),

@@ -76,7 +76,11 @@ function declarations(eventType: Typed, name: string): string {
   const root = dataSchema ?? {};
   // Separated by an underscore, which no name of an event type has, so that parts cannot have the name of another type.
   const writing: Writing = {
-    ...{ root, prefix: `${name}_`, taken: new Set<string>(), waiting: [], nodes: 0 },
+    root,
+    prefix: `${name}_`,
+    taken: new Set<string>(),
+    waiting: [],
+    nodes: 0,
     named: new Map(root.type === 'object' ? [['#', name]] : []),
     follows: !holdsAddress(root, true),
     isDraft07: typeof root.$schema === 'string' && root.$schema.includes('draft-07'),

@@ -17,7 +17,8 @@ export function html(strings: TemplateStringsArray, ...values: readonly HtmlValu
     texts = breaksRemoved(strings);
     withoutBreaks.set(strings, texts);
   }
-  const markup = texts.reduce((before, text, at) => before + toMarkup(values[at - 1] ?? null) + text);
+  let markup = texts[0] ?? '';
+  for (let at = 0; at < values.length; at += 1) markup += toMarkup(values[at] ?? null) + texts[at + 1];
   return storedHtml(markup);
 }
 

@@ -84,7 +84,10 @@ export function createConnections(origin: string, destination: Destination, way:
       },
     });
     const connection: OutboundConnection = {
-      ...{ client, steps: null, lacksCertificate: false, incoming: null },
+      client,
+      steps: null,
+      lacksCertificate: false,
+      incoming: null,
       unwrittenBytes: () => opened?.writableLength ?? 0,
     };
     client.on('disconnect', () => {

@@ -74,7 +74,12 @@ export function createAcknowledge(
         const { state, sessionId, sessionAt, sentAt } = progress;
         const change = state === webhook.progress.state ? null : stateChange(webhook, progress, ids);
         await store.pulls.acknowledge({
-          ...{ webhookNumber, from, through, change, newId: ids.uuid, at: sentAt },
+          webhookNumber,
+          from,
+          through,
+          change,
+          newId: ids.uuid,
+          at: sentAt,
           session: { id: sessionId, at: sessionAt },
         });
         store.usage.count(webhook.customerId, { deliveries: counted }, clock());

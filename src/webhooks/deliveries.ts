@@ -204,7 +204,13 @@ function runsOf(deliveries: readonly Delivery[]): Delivery[][] {
 export function viewDelivery(delivery: Delivery): DeliveryView {
   const { id, webhookId, eventId, eventType, offset, state, attemptCount, createdAt, settledAt } = delivery;
   return {
-    ...{ id, webhookId, eventId, eventType, offset, state, attemptCount },
+    id,
+    webhookId,
+    eventId,
+    eventType,
+    offset,
+    state,
+    attemptCount,
     nextAttemptAt: isoInstant(delivery.nextAttemptAt),
     settledAt: isoInstant(settledAt),
     createdAt: isoInstant(createdAt),
@@ -215,7 +221,9 @@ export function viewDelivery(delivery: Delivery): DeliveryView {
 export function viewAttempt(attempt: AttemptRecord): AttemptView {
   const { id, kind, attemptNumber, batchId, responseStatus, responseBody, errorClass, errorMessage, timings } = attempt;
   return {
-    ...{ id, kind, attemptNumber },
+    id,
+    kind,
+    attemptNumber,
     startedAt: isoInstant(attempt.startedAt),
     batchId,
     requestHeaders: { ...attempt.requestHeaders },

@@ -186,8 +186,15 @@ export function viewEndpoint(endpoint: Endpoint, now: number): EndpointView {
   const keyWaits = nextApiKeyAt !== null && nextApiKeyAt > now;
   const ahead = (at: number | null): string | null => (at !== null && at > now ? isoInstant(at) : null);
   return {
-    ...{ id, customerId, name, url, apiKey: currentApiKey(endpoint, now).reveal() },
-    ...{ contentEncoding, tokenChallenge, verified, enabled },
+    id,
+    customerId,
+    name,
+    url,
+    apiKey: currentApiKey(endpoint, now).reveal(),
+    contentEncoding,
+    tokenChallenge,
+    verified,
+    enabled,
     oauth: viewOauth(endpoint),
     clientCertificate:
       clientCertificate === null

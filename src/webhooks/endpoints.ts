@@ -287,7 +287,12 @@ function writable(endpoint: Endpoint): EndpointBody {
   const { customerId, name, url, contentEncoding, tokenChallenge, oauthClientSecret } = endpoint;
   const oauth = viewOauth(endpoint);
   return {
-    ...{ customerId, name, url, apiKey: endpoint.apiKey.reveal(), contentEncoding, tokenChallenge },
+    customerId,
+    name,
+    url,
+    apiKey: endpoint.apiKey.reveal(),
+    contentEncoding,
+    tokenChallenge,
     oauth: oauth === null || oauthClientSecret === null ? null : { ...oauth, clientSecret: oauthClientSecret.reveal() },
     clientCertificate: clientCertificateOf(endpoint),
   };

@@ -94,7 +94,12 @@ export function isExpired({ expiresAt }: Pick<PgpKey, 'expiresAt'>, now: number)
 export function viewKey(key: PgpKey, now: number): KeyView {
   const { id, customerId, name, publicKey, fingerprint, algorithm } = key;
   return {
-    ...{ id, customerId, name, publicKey, fingerprint, algorithm },
+    id,
+    customerId,
+    name,
+    publicKey,
+    fingerprint,
+    algorithm,
     expiresAt: isoInstant(key.expiresAt),
     expired: isExpired(key, now),
     createdAt: isoInstant(key.createdAt),

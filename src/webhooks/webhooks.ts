@@ -102,7 +102,11 @@ export function createWebhooks(dependencies: Dependencies): Webhooks {
       const replayed = await store.replays.replay(
         { ...range, now, newId: ids.uuid },
         {
-          ...{ id: ids.uuid(), at: now, actor: acting.actor, action: 'webhook.replay', target: `webhook:${id}` },
+          id: ids.uuid(),
+          at: now,
+          actor: acting.actor,
+          action: 'webhook.replay',
+          target: `webhook:${id}`,
           customerId: webhook.customerId,
           changes: { records: { from: null, to: asked } },
         },
@@ -126,7 +130,12 @@ async function changeState(
   const { id, progress } = webhook;
   const now = clock();
   const entry = (changes: AuditEntry['changes']): AuditEntry => ({
-    ...{ id: ids.uuid(), at: now, actor: acting.actor, action: `webhook.${verb}`, target: `webhook:${id}`, changes },
+    id: ids.uuid(),
+    at: now,
+    actor: acting.actor,
+    action: `webhook.${verb}`,
+    target: `webhook:${id}`,
+    changes,
     customerId: webhook.customerId,
   });
   // A person's stop also counts for a webhook that the service would start again automatically.
@@ -175,8 +184,14 @@ function newProgress(mode: WebhookMode, now: number, ids: Ids): Progress {
       : ({ state: 'stopped', sessionId: null, sessionAt: null } as const);
   return {
     ...HEALTHY,
-    ...{ webhookNumber: 0, stateAt: now, ...begun },
-    ...{ nextOffset: 0, cursorOffset: 0, wakeAt: null, sentAt: null, settingsVersion: 0 },
+    webhookNumber: 0,
+    stateAt: now,
+    ...begun,
+    nextOffset: 0,
+    cursorOffset: 0,
+    wakeAt: null,
+    sentAt: null,
+    settingsVersion: 0,
   };
 }
 

@@ -17,7 +17,9 @@ type KeyError = Error & { readonly code: KeyFailureCode };
 const publicKeys = createLru<string, Key>({ max: PGP_KEYS_CACHED });
 
 const inspections = createFairQueue({
-  ...{ what: 'PGP keys wait to be checked', places: 1, waitingPerOwner: PGP_KEYS_WAITING },
+  what: 'PGP keys wait to be checked',
+  places: 1,
+  waitingPerOwner: PGP_KEYS_WAITING,
 });
 
 /**

@@ -22,10 +22,17 @@ describe('applications', () => {
     const { id, clientId, ...view } = viewApplication(application, NOW);
     const at = '2026-11-21T05:00:00.000Z';
     assert.deepEqual(view, {
-      ...{ customerId: null, name: 'Billing', userId, accessTokenValiditySeconds: 3600 },
+      customerId: null,
+      name: 'Billing',
+      userId,
+      accessTokenValiditySeconds: 3600,
       scopes: ['employees:create', 'employees:view'],
-      ...{ active: true, lastUsedAt: null, previousSecretExpiresAt: null },
-      ...{ secretCreatedAt: at, createdAt: at, updatedAt: at },
+      active: true,
+      lastUsedAt: null,
+      previousSecretExpiresAt: null,
+      secretCreatedAt: at,
+      createdAt: at,
+      updatedAt: at,
     });
     assert.deepEqual(await s.applications.get(id), application);
   });

@@ -28,12 +28,10 @@ describe('the gate’s authorization', () => {
     const s = await openTestServices(t);
     const caller = await makeCaller(s, ['employees:view']);
     assert.deepEqual(authorize(s, caller, 'GET', `${EMPLOYEES}/5?x=1`), {
-      ...{
-        scope: 'employees:view',
-        permission: 'employees:view',
-        pattern: `${EMPLOYEES}/{userId}`,
-        productName: 'Employees',
-      },
+      scope: 'employees:view',
+      permission: 'employees:view',
+      pattern: `${EMPLOYEES}/{userId}`,
+      productName: 'Employees',
       params: { userId: '5' },
     });
   });

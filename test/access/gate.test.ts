@@ -30,10 +30,17 @@ describe('the gate’s authentication', () => {
     const token = await tokenOf(s, application.clientId, clientSecret);
     for (const value of [`Bearer ${token}`, `bearer ${token}`, `BEARER   ${token} `]) {
       assert.deepEqual(await s.gate.authenticate([value]), {
-        ...{ actor: `application:${application.id}`, applicationId: application.id, clientId: application.clientId },
-        ...{ scope: ['employees:view'], userId: user.id, userName: user.userName, permissions: ['p:x'] },
+        actor: `application:${application.id}`,
+        applicationId: application.id,
+        clientId: application.clientId,
+        scope: ['employees:view'],
+        userId: user.id,
+        userName: user.userName,
+        permissions: ['p:x'],
         customerId: null,
-        ...{ role: 'service', constraints: { divisions: ['sales'] }, expiresAt: NOW + 3_600_000 },
+        role: 'service',
+        constraints: { divisions: ['sales'] },
+        expiresAt: NOW + 3_600_000,
       });
     }
   });

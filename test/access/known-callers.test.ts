@@ -34,17 +34,21 @@ async function startHolding(t: import('node:test').TestContext): Promise<Holder>
 const enter = ({ s, token }: Holder) => s.gate.authenticate([`Bearer ${token}`]);
 
 const grantOf = (n: number, permissions: readonly string[]): TokenGrant => ({
-  ...{ key: n, hash: randomBytes(32), applicationId: `application ${n}`, scope: `s${n}:view`, expiresAt: n },
-  ...{
-    customerId: null,
-    clientId: `client ${n}`,
-    applicationActive: true,
-    tokensRevokedThrough: 0,
-    userId: 'u',
-    userName: 'user',
-    role: 'service',
-  },
-  ...{ userActive: true, permissions, constraints: { divisions: ['sales'] } },
+  key: n,
+  hash: randomBytes(32),
+  applicationId: `application ${n}`,
+  scope: `s${n}:view`,
+  expiresAt: n,
+  customerId: null,
+  clientId: `client ${n}`,
+  applicationActive: true,
+  tokensRevokedThrough: 0,
+  userId: 'u',
+  userName: 'user',
+  role: 'service',
+  userActive: true,
+  permissions,
+  constraints: { divisions: ['sales'] },
 });
 
 describe('cached callers', () => {

@@ -207,15 +207,17 @@ describe('introspection', () => {
     const { accessToken } = await s.tokens.issue(client, 'employees:view');
     const issuedAt = rowKeyTime(tokenRowKey(accessToken) ?? 0);
     assert.deepEqual(await s.tokens.introspect(accessToken), {
-      ...{
-        active: true,
-        scope: 'employees:view',
-        client_id: client.clientId,
-        username: user.userName,
-        token_type: 'Bearer',
-      },
-      ...{ exp: Math.floor(NOW / 1000) + 3600, iat: Math.floor(issuedAt / 1000), sub: user.id },
-      ...{ jti: String(tokenRowKey(accessToken)), permissions: user.permissions, constraints: user.constraints },
+      active: true,
+      scope: 'employees:view',
+      client_id: client.clientId,
+      username: user.userName,
+      token_type: 'Bearer',
+      exp: Math.floor(NOW / 1000) + 3600,
+      iat: Math.floor(issuedAt / 1000),
+      sub: user.id,
+      jti: String(tokenRowKey(accessToken)),
+      permissions: user.permissions,
+      constraints: user.constraints,
     });
   });
 

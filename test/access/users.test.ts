@@ -16,8 +16,16 @@ describe('users', () => {
     const { id, ...view } = viewUser(await s.users.create({ userName: 'ada' }, ACTOR));
     const at = '2026-11-21T05:00:00.000Z';
     assert.deepEqual(view, {
-      ...{ customerId: null, userName: 'ada', displayName: null, email: null, active: true, role: 'service' },
-      ...{ permissions: [], constraints: {}, createdAt: at, updatedAt: at },
+      customerId: null,
+      userName: 'ada',
+      displayName: null,
+      email: null,
+      active: true,
+      role: 'service',
+      permissions: [],
+      constraints: {},
+      createdAt: at,
+      updatedAt: at,
     });
   });
 

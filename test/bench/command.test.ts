@@ -18,8 +18,14 @@ describe('the arguments of the benchmarks', () => {
 
   it('are all of them, five rounds and no report, where none are given', () => {
     assert.deepEqual(read(), {
-      ...{ names: NAMES, quick: false, soakMinutes: 1, rounds: 5, folder: '/var/tmp', resultsFolder: 'results' },
-      ...{ writeReport: false, skipMissing: false },
+      names: NAMES,
+      quick: false,
+      soakMinutes: 1,
+      rounds: 5,
+      folder: '/var/tmp',
+      resultsFolder: 'results',
+      writeReport: false,
+      skipMissing: false,
     });
   });
 

@@ -95,7 +95,8 @@ function profileOf(...samples: readonly string[]): CpuProfile {
     for (const { name: functionName, url } of stackOf(sample).reverse()) {
       const caller = nodes[id - 1];
       id = nodes.push({
-        ...{ id: nodes.length + 1, children: [] },
+        id: nodes.length + 1,
+        children: [],
         callFrame: { functionName, url: url.startsWith('src/') ? ROOT + url : url },
       });
       caller?.children.push(id);
@@ -108,17 +109,19 @@ function profileOf(...samples: readonly string[]): CpuProfile {
 describe('the profile of a thread', () => {
   const shared = { thread: 'event loop', root: ROOT, rules: LOOP_RULES };
   const profile = profileOf(
-    ...[
-      'load src/http/server.ts',
-      'load src/http/server.ts',
-      'get src/store/sqlite/driver/sqlite.ts < read src/store/sqlite/driver/table.ts',
-    ],
-    ...['(idle) ', 'get src/store/sqlite/driver/sqlite.ts', '(garbage collector) ', 'answer src/http/server.ts'],
+    'load src/http/server.ts',
+    'load src/http/server.ts',
+    'get src/store/sqlite/driver/sqlite.ts < read src/store/sqlite/driver/table.ts',
+    '(idle) ',
+    'get src/store/sqlite/driver/sqlite.ts',
+    '(garbage collector) ',
+    'answer src/http/server.ts',
   );
 
   it('has shares of the time in which it was not idle, the largest first', () => {
     assert.deepEqual(threadProfile({ ...shared, profile, span: { from: 1000, to: 1700 } }), {
-      ...{ thread: 'event loop', busyShare: 6 / 7 },
+      thread: 'event loop',
+      busyShare: 6 / 7,
       shares: [
         { what: 'http: routing, bodies, replies', share: 3 / 6 },
         { what: 'reading from SQLite', share: 2 / 6 },
@@ -129,7 +132,8 @@ describe('the profile of a thread', () => {
 
   it('counts nothing before or after the span, and a sample on its edge in part', () => {
     assert.deepEqual(threadProfile({ ...shared, profile, span: { from: 1250, to: 1525 } }), {
-      ...{ thread: 'event loop', busyShare: 175 / 275 },
+      thread: 'event loop',
+      busyShare: 175 / 275,
       shares: [
         { what: 'reading from SQLite', share: 150 / 175 },
         { what: 'garbage collection', share: 25 / 175 },
@@ -139,7 +143,9 @@ describe('the profile of a thread', () => {
 
   it('has no shares where it was idle all the time', () => {
     assert.deepEqual(threadProfile({ ...shared, profile, span: { from: 1300, to: 1400 } }), {
-      ...{ thread: 'event loop', busyShare: 0, shares: [] },
+      thread: 'event loop',
+      busyShare: 0,
+      shares: [],
     });
   });
 
@@ -203,14 +209,16 @@ describe('the profiles that a service leaves', () => {
     ]) {
       assert.deepEqual(readProfiles(folderOf(t, profiles), span, ROOT), [
         {
-          ...{ thread: 'event loop', busyShare: 1 },
+          thread: 'event loop',
+          busyShare: 1,
           shares: [
             { what: 'http: routing, bodies, replies', share: 0.5 },
             { what: 'statements and rows', share: 0.5 },
           ],
         },
         {
-          ...{ thread: 'writing thread', busyShare: 1 },
+          thread: 'writing thread',
+          busyShare: 1,
           shares: [
             { what: 'commit, with its fsync', share: 0.5 },
             { what: 'statements', share: 0.5 },

@@ -138,9 +138,16 @@ describe('the page of the report', () => {
     assert.equal(
       after,
       [
-        ...['| event loop, busy 72% of the time | share |', '|---|---:|'],
-        ...['| writing to sockets, TLS | 60% |', '| hashes \\| signatures | 40% |', ''],
-        ...['| writing thread, busy less than 1% of the time |', '|---|', '', 'The profile says **this**.', ''],
+        '| event loop, busy 72% of the time | share |',
+        '|---|---:|',
+        '| writing to sockets, TLS | 60% |',
+        '| hashes \\| signatures | 40% |',
+        '',
+        '| writing thread, busy less than 1% of the time |',
+        '|---|',
+        '',
+        'The profile says **this**.',
+        '',
       ].join('\n'),
     );
   });

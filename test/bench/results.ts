@@ -4,7 +4,11 @@ import type { StoredResult } from '../../scripts/bench/report/stored.ts';
 
 export function resultOf(more: Partial<BenchResult> = {}): BenchResult {
   return {
-    ...{ bench: 'token', title: 'Issuing tokens', method: 'How it was done.', baseline: 'bare', seconds: 12 },
+    bench: 'token',
+    title: 'Issuing tokens',
+    method: 'How it was done.',
+    baseline: 'bare',
+    seconds: 12,
     figures: [
       { name: 'rate', unit: '/s' },
       { name: 'p99', unit: 'ms' },
@@ -26,7 +30,8 @@ export function resultOf(more: Partial<BenchResult> = {}): BenchResult {
 export function profileOfThreads(): ThreadProfile[] {
   return [
     {
-      ...{ thread: 'event loop', busyShare: 0.724 },
+      thread: 'event loop',
+      busyShare: 0.724,
       shares: [
         { what: 'writing to sockets, TLS', share: 0.6 },
         { what: 'hashes | signatures', share: 0.397 },

@@ -221,7 +221,13 @@ export async function runCluster(t: TestContext, { seed, durationMs, tell }: Clu
     all.map(({ messageId }) => `${webhook} ${messageId}`),
   );
   return {
-    ...{ seed, durationMs, faults: counts, meanwhile, promotedAfterAbsence, reconnectedMs, problems },
+    seed,
+    durationMs,
+    faults: counts,
+    meanwhile,
+    promotedAfterAbsence,
+    reconnectedMs,
+    problems,
     issued: clients.tokens.length,
     revoked: clients.tokens.filter(({ revokedAt }) => revokedAt !== null).length,
     acknowledged: acknowledged(),

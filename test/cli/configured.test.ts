@@ -9,8 +9,16 @@ test('endpoint, webhook: are shown, changed as by PATCH, and deleted if nothing 
   const { run, json, failure } = await initialised(t);
   const endpoint = await json(SHOP);
   const webhook = await json([
-    ...['webhook', 'create', '--name', 'Orders', '--endpoint', endpoint.id, '--event', 'webhook.*'],
-    ...['--fields', '{"maxRecordsPerSecond":5}'],
+    'webhook',
+    'create',
+    '--name',
+    'Orders',
+    '--endpoint',
+    endpoint.id,
+    '--event',
+    'webhook.*',
+    '--fields',
+    '{"maxRecordsPerSecond":5}',
   ]);
   assert.deepEqual(await json(['webhook', 'show', webhook.id]), webhook);
   const { secret, ...shown } = endpoint;
@@ -65,9 +73,7 @@ test('webhook test: sends one request, shows the result, and fails if the receiv
   const { run, json, failure } = await initialised(t, env);
   const at = receiver.endpoint('/hook');
   const endpoint = await json(creationOf(at));
-  const webhook = await json([
-    ...['webhook', 'create', '--name', 'x', '--endpoint', endpoint.id, '--event', 'webhook.*'],
-  ]);
+  const webhook = await json(['webhook', 'create', '--name', 'x', '--endpoint', endpoint.id, '--event', 'webhook.*']);
   const attempt = await json(['webhook', 'test', webhook.id]);
   assert.deepEqual([attempt.delivered, attempt.kind, attempt.responseStatus], [true, 'test', 204]);
   const [record] = (await at.next()).records;
@@ -90,7 +96,14 @@ test('event erase: overwrites the events about one person and discards pending o
   await json(['event-type', 'create', '--name', 'order.placed']);
   const endpoint = await json(SHOP);
   const webhook = await json([
-    ...['webhook', 'create', '--name', 'x', '--endpoint', endpoint.id, '--event', 'order.placed'],
+    'webhook',
+    'create',
+    '--name',
+    'x',
+    '--endpoint',
+    endpoint.id,
+    '--event',
+    'order.placed',
   ]);
   for (const subject of ['ada', 'grace']) {
     await json(['event', 'publish', 'order.placed', '{}', '--subject', subject]);

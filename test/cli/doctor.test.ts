@@ -47,9 +47,21 @@ test('a healthy folder passes every check, also next to a running server, and st
   assert.deepEqual(
     checks.map(({ check }) => check),
     [
-      ...['data folder', 'file owners', 'file permissions', 'master key', 'disk space'],
-      ...['schema', 'integrity', 'foreign keys', 'objects', 'positions'],
-      ...['audit log', 'clock', 'secrets', 'PGP keys', 'client certificates'],
+      'data folder',
+      'file owners',
+      'file permissions',
+      'master key',
+      'disk space',
+      'schema',
+      'integrity',
+      'foreign keys',
+      'objects',
+      'positions',
+      'audit log',
+      'clock',
+      'secrets',
+      'PGP keys',
+      'client certificates',
     ],
   );
   assert.deepEqual(readFileSync(join(folder.dataDir, 'sallyport.db')), before);

@@ -3,7 +3,12 @@ import { test } from 'node:test';
 import { initialised } from '../support/command-folder.ts';
 
 const endpoint = (name: string): string[] => [
-  ...['endpoint', 'create', '--name', name, '--url', `https://${name.toLowerCase()}.example/hook`],
+  'endpoint',
+  'create',
+  '--name',
+  name,
+  '--url',
+  `https://${name.toLowerCase()}.example/hook`,
 ];
 
 test('a webhook and its endpoint are given by name, and --start starts the webhook', async (t) => {

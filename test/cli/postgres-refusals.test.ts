@@ -214,7 +214,8 @@ describe('a database that cannot be used', () => {
       'the address of a replica that any server will do for',
       async (t) => ({
         ...(await empty(t)),
-        ...{ url: urlOf('postgres', { port: standby.port, rest: '?target_session_attrs=any' }), database: null },
+        url: urlOf('postgres', { port: standby.port, rest: '?target_session_attrs=any' }),
+        database: null,
       }),
       /it is a standby, which cannot be written: name the primary, or all hosts, in the URL$/,
     ],

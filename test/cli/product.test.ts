@@ -5,8 +5,18 @@ import { serve } from '../support/command.ts';
 import { type Folder, initialised, type Json, type Page } from '../support/command-folder.ts';
 
 const CREATE = [
-  ...['product', 'create', '--name', 'Shop', '--scope', 'orders:view=See orders.', '--scope', 'orders:edit'],
-  ...['--rule', 'GET,POST /shop/orders/{id} orders:view', '--rule', 'PUT /shop/orders/{id} orders:edit shop-staff'],
+  'product',
+  'create',
+  '--name',
+  'Shop',
+  '--scope',
+  'orders:view=See orders.',
+  '--scope',
+  'orders:edit',
+  '--rule',
+  'GET,POST /shop/orders/{id} orders:view',
+  '--rule',
+  'PUT /shop/orders/{id} orders:edit shop-staff',
 ];
 const SCOPES = [
   { name: 'orders:view', description: 'See orders.' },
@@ -106,7 +116,10 @@ test('product check: shows the matching rule and the applications that may call'
   assert.deepEqual(reach.applications, [
     { id: able.id, name: 'for ada', clientId: able.clientId, userName: 'ada', obstacle: null },
     {
-      ...{ id: unable.id, name: 'for bob', clientId: unable.clientId, userName: 'bob' },
+      id: unable.id,
+      name: 'for bob',
+      clientId: unable.clientId,
+      userName: 'bob',
       obstacle: 'the user bob lacks the permission shop-staff',
     },
   ]);

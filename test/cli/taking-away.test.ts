@@ -86,7 +86,16 @@ test('key update: changes the name, also in webhooks, and the key', async (t) =>
   const key = await json(['key', 'import', '-', '--name', 'payroll'], pgpVector('curve25519'));
   const endpoint = await json(['endpoint', 'create', '--name', 'Shop', '--url', 'https://shop.example/hook']);
   const webhook = await json([
-    ...['webhook', 'create', '--name', 'HR', '--endpoint', endpoint.id, '--event', 'employee.*', '--key', 'payroll'],
+    'webhook',
+    'create',
+    '--name',
+    'HR',
+    '--endpoint',
+    endpoint.id,
+    '--event',
+    'employee.*',
+    '--key',
+    'payroll',
   ]);
   const renamed = await json(['key', 'update', 'payroll', '--name', 'hr']);
   assert.deepEqual([renamed.id, renamed.name, renamed.fingerprint], [key.id, 'hr', key.fingerprint]);

@@ -189,8 +189,17 @@ test('event, webhook, deliveries: from an event type to a pending delivery', asy
   const base = ['webhook', 'create', '--name', 'Orders', '--endpoint', endpoint.id];
   const fields = '{"retry":{"policy":"linear"},"maxBatchRecords":7}';
   const webhook = await json([
-    ...[...base, '--event', 'order.placed', '--header', 'x-tenant: 17', '--header', 'X-Empty:'],
-    ...['--ordered', '--standard-webhooks', '--fields', fields],
+    ...base,
+    '--event',
+    'order.placed',
+    '--header',
+    'x-tenant: 17',
+    '--header',
+    'X-Empty:',
+    '--ordered',
+    '--standard-webhooks',
+    '--fields',
+    fields,
   ]);
   assert.deepEqual(webhook.customHeaders, [
     { name: 'x-tenant', value: '17' },

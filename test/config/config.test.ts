@@ -52,10 +52,25 @@ test('the defaults are those of the contract', () => {
 
 test('every variable of the contract is a setting with a flag of the same name', () => {
   const variables = [
-    ...['DATA', 'HOST', 'PORT', 'PUBLIC_URL', 'TLS_CERT_FILE', 'TLS_KEY_FILE', 'MASTER_KEY_FILE', 'CA_FILE'],
-    ...['EGRESS_ALLOW', 'CUSTOMER_EGRESS_ALLOW', 'EGRESS_PROXY', 'TRUSTED_PROXIES', 'PORTAL_FRAME_ANCESTORS'],
-    ...['DATABASE_URL', 'DATABASE_LISTEN_URL'],
-    ...['RETENTION_DELIVERED_DAYS', 'RETENTION_DEAD_DAYS', 'RETENTION_ATTEMPTS_DAYS', 'LOG_LEVEL'],
+    'DATA',
+    'HOST',
+    'PORT',
+    'PUBLIC_URL',
+    'TLS_CERT_FILE',
+    'TLS_KEY_FILE',
+    'MASTER_KEY_FILE',
+    'CA_FILE',
+    'EGRESS_ALLOW',
+    'CUSTOMER_EGRESS_ALLOW',
+    'EGRESS_PROXY',
+    'TRUSTED_PROXIES',
+    'PORTAL_FRAME_ANCESTORS',
+    'DATABASE_URL',
+    'DATABASE_LISTEN_URL',
+    'RETENTION_DELIVERED_DAYS',
+    'RETENTION_DEAD_DAYS',
+    'RETENTION_ATTEMPTS_DAYS',
+    'LOG_LEVEL',
   ];
   assert.deepEqual(
     SETTING_NAMES.map((name) => SETTINGS[name].variable),

@@ -120,8 +120,12 @@ async function operatorsBelongings(service: ServiceInProcess): Promise<Belonging
   const { userId: employee } = await created<{ userId: string }>(api, EMPLOYEES, { userName: 'staff', ...PERSON });
   return {
     ids: {
-      ...{ ...ids, customers: third.id, products: product.id, 'event-types': internal.id },
-      ...{ erasures: erasure.id, employees: employee },
+      ...ids,
+      customers: third.id,
+      products: product.id,
+      'event-types': internal.id,
+      erasures: erasure.id,
+      employees: employee,
     },
     names: { ...names, externalId: third.externalId },
   };

@@ -188,7 +188,10 @@ describe('a customer that is deactivated', () => {
     await makeEventType(admin, ORDERS);
     const at = receiver.endpoint('/customer');
     const endpoint = await created(customer.api, 'endpoints', {
-      ...{ name: 'shop', url: at.url, secret: at.secret, apiKey: at.apiKey },
+      name: 'shop',
+      url: at.url,
+      secret: at.secret,
+      apiKey: at.apiKey,
     });
     const body = { endpointId: endpoint.id, eventTypes: [ORDERS], heartbeatSeconds: 0, maxBatchRecords: 1 };
     const [webhook, stopped] = [

@@ -28,7 +28,9 @@ async function callerWith({ admin, service }: World, scopes: readonly string[], 
   const permissions = [...new Set([...scopes, 'shop:offered'])];
   const user = await created(admin, 'users', { userName: unique('caller'), permissions, ...more });
   const made = await created<{ clientId: string; clientSecret: string }>(admin, 'applications', {
-    ...{ name: unique('caller'), userId: user.id, scopes },
+    name: unique('caller'),
+    userId: user.id,
+    scopes,
   });
   return createClient(service.url, await tokenFor(service.url, made));
 }
@@ -115,7 +117,8 @@ describe('an administrator of a customer', () => {
     await created(admin, 'products', { name: 'shop', scopes: OFFERED });
     const authority = {
       ...({ through: 'token', customerId: null, userName: 'caller', role: 'viewer', constraints: {} } as const),
-      ...{ permissions: ['customers:manage'], scopes: ['customers:manage'] },
+      permissions: ['customers:manage'],
+      scopes: ['customers:manage'],
     };
     const made = service.services.portalLinks.create(
       customer.id,

@@ -100,7 +100,9 @@ describe('a limit of endpoints and webhooks', () => {
       await makeEndpoint(s, { customerId: customer.id }),
     ];
     assert.deepEqual((await change(s, customer, { limits: { endpoints: 1 } })).limits, {
-      ...{ endpoints: 1, webhooks: WEBHOOKS_LIMIT_DEFAULT, eventsPerSecond: null },
+      endpoints: 1,
+      webhooks: WEBHOOKS_LIMIT_DEFAULT,
+      eventsPerSecond: null,
     });
     const text = `the customer ${customer.name} has 2 of at most 1 endpoint`;
     await refused(makeEndpoint(s, { customerId: customer.id }), 'limit_reached', text);

@@ -41,8 +41,15 @@ const PARAMETERS: Readonly<Record<string, readonly Reference[]>> = {
   target: [{ id: 'webhooks', prefix: 'webhook:' }],
   cursor: [{ id: 'audit' }, { id: 'deliveries' }, { id: 'endpoints' }],
   q: [
-    ...[{ id: 'deliveries' }, { id: 'events' }, { id: 'attempts' }, { id: 'batches' }, { id: 'webhooks' }],
-    ...[{ name: 'subject' }, { name: 'endpoint' }, { name: 'user' }, { name: 'clientId' }],
+    { id: 'deliveries' },
+    { id: 'events' },
+    { id: 'attempts' },
+    { id: 'batches' },
+    { id: 'webhooks' },
+    { name: 'subject' },
+    { name: 'endpoint' },
+    { name: 'user' },
+    { name: 'clientId' },
   ],
   ...Object.fromEntries(
     [
@@ -83,20 +90,27 @@ const WEBHOOK = { name: 'new', eventTypes: ORDERS, retryPolicy: 'exponential', m
 const APPLICATION = { name: 'new', actsAs: 'existing', accessTokenValiditySeconds: '3600' };
 /** The forms that refer to nothing, or to what only the visitor has. */
 const SELF_CONTAINED = [
-  ...['/sign-in', '/sign-in/passkey', '/sign-in/passkey/options', '/sign-out', '/theme'],
-  ...['/account/password', '/account/passkeys', '/account/passkeys/options', '/account/sign-out-everywhere'],
-  ...['/endpoints/new', '/keys/new', '/users/new'],
+  '/sign-in',
+  '/sign-in/passkey',
+  '/sign-in/passkey/options',
+  '/sign-out',
+  '/theme',
+  '/account/password',
+  '/account/passkeys',
+  '/account/passkeys/options',
+  '/account/sign-out-everywhere',
+  '/endpoints/new',
+  '/keys/new',
+  '/users/new',
   // It judges events that the customer gets.
   '/webhooks/new/filter-preview',
   // Of the operator alone: a customer has no such page.
-  ...[
-    '/event-types/new',
-    '/products/new',
-    '/settings/backup',
-    '/publish',
-    '/customers/new',
-    '/settings/customers-portal',
-  ],
+  '/event-types/new',
+  '/products/new',
+  '/settings/backup',
+  '/publish',
+  '/customers/new',
+  '/settings/customers-portal',
 ];
 
 type World = {
@@ -119,8 +133,12 @@ async function openWorld(t: TestContext): Promise<World> {
   await sessionOf(service, other, 'user');
   const [session] = await services.sessions.ofUser(other.userId);
   const more = {
-    ...{ products: product.id, 'event-types': internal.id, customers: other.id },
-    ...{ sessions: session?.id ?? '', passkeys: operators.ids.users ?? '', results: operators.ids.users ?? '' },
+    products: product.id,
+    'event-types': internal.id,
+    customers: other.id,
+    sessions: session?.id ?? '',
+    passkeys: operators.ids.users ?? '',
+    results: operators.ids.users ?? '',
     'portal-links': 'A'.repeat(43),
     'event-catalogue': 'order.margin',
     'sign-in': other.id,

@@ -296,9 +296,21 @@ async function seed(s: TestServices, name: string): Promise<Seeded> {
   const [entry] = await s.store.audit.list(null, 1, { customerId });
   assert.ok(attempt && delivery && entry);
   const asked: Asked = {
-    ...{ customer: customerId, user: user.id, application: application.id, endpoint: endpoint.id, key: key.id },
-    ...{ webhook: webhook.id, event: delivery.eventId, attempt: attempt.id, batch: batch.id, entry: entry.id },
-    ...{ keyName: key.name, userName: user.userName, externalId: `external-${name}`, text: `text-${name}`, number },
+    customer: customerId,
+    user: user.id,
+    application: application.id,
+    endpoint: endpoint.id,
+    key: key.id,
+    webhook: webhook.id,
+    event: delivery.eventId,
+    attempt: attempt.id,
+    batch: batch.id,
+    entry: entry.id,
+    keyName: key.name,
+    userName: user.userName,
+    externalId: `external-${name}`,
+    text: `text-${name}`,
+    number,
     delivery: deliveryAddress(delivery.id) ?? assert.fail(delivery.id),
   };
   const records = {

@@ -80,10 +80,20 @@ describe('what a customer used', () => {
     }
     await attempts(journey, webhook.id, sent);
     assert.deepEqual(await totalOf(admin, one), {
-      ...{ events: 4, deliveries: 6, attempts: sent, failures: 1, bytes, tokens: 1 },
+      events: 4,
+      deliveries: 6,
+      attempts: sent,
+      failures: 1,
+      bytes,
+      tokens: 1,
     });
     assert.deepEqual(await totalOf(admin, other), {
-      ...{ events: 5, deliveries: 0, attempts: 0, failures: 0, bytes: 0, tokens: 0 },
+      events: 5,
+      deliveries: 0,
+      attempts: 0,
+      failures: 0,
+      bytes: 0,
+      tokens: 0,
     });
     let mine = 0;
     let requests = 0;

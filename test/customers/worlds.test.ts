@@ -138,18 +138,20 @@ async function openWorld(t: TestContext): Promise<World> {
   for (const name of TYPES) await makeEventType(s, name);
   const figures = createFigures({ store: s.store.figures, clock: s.clock });
   const parts = {
-    ...{
-      ...s,
-      services: s as unknown as Services,
-      random: randomBytes,
-      egress: egressOf(LOOPBACK),
-      log: createLog('silent'),
-    },
-    ...{ transport: loopbackTransport(t, { egress: LOOPBACK, caPem: null }), wake: () => undefined },
-    ...{ send: () => Promise.reject(new Error('nothing is sent here')), figures, feed: createAttemptFeed() },
+    ...s,
+    services: s as unknown as Services,
+    random: randomBytes,
+    egress: egressOf(LOOPBACK),
+    log: createLog('silent'),
+    transport: loopbackTransport(t, { egress: LOOPBACK, caPem: null }),
+    wake: () => undefined,
+    send: () => Promise.reject(new Error('nothing is sent here')),
+    figures,
+    feed: createAttemptFeed(),
   };
   const sideOf = (services: UntypedServices, customerId: string | null): Side => ({
-    ...{ services, customerId },
+    services,
+    customerId,
     made: { users: [], applications: [], endpoints: [], keys: [], webhooks: [] },
   });
   const customer = async (name: string) => {
@@ -252,10 +254,14 @@ async function everythingOf({ own: { services, store, figures } }: World): Promi
   for (const { id, progress } of webhooks) {
     const { webhookNumber } = progress;
     seen[`webhook ${id}`] = [
-      ...[await services.webhooks.previewFilter(id, { filter: null, limit: 20 }), await store.directory.webhook(id)],
-      ...[await store.stateHistory.ofWebhook(id, 20), await store.dispatch.records(webhookNumber, 0, 100)],
-      ...[await store.attempts.latestOf(webhookNumber, 20), await figures.series('day', webhookNumber)],
-      ...[await store.directory.deadRecords(webhookNumber, 10), await figures.days([webhookNumber])],
+      await services.webhooks.previewFilter(id, { filter: null, limit: 20 }),
+      await store.directory.webhook(id),
+      await store.stateHistory.ofWebhook(id, 20),
+      await store.dispatch.records(webhookNumber, 0, 100),
+      await store.attempts.latestOf(webhookNumber, 20),
+      await figures.series('day', webhookNumber),
+      await store.directory.deadRecords(webhookNumber, 10),
+      await figures.days([webhookNumber]),
     ];
   }
   seen.audit = await store.audit.list(null, 200);
@@ -285,7 +291,10 @@ const command: fc.Arbitrary<Command> = fc.record({
 const BEGINNING: readonly Command[] = (['b', 'a', 'operator'] as const).flatMap((by) =>
   (['user', 'application', 'endpoint', 'key', 'webhook', 'start', 'publish', 'forOwner', 'deliver'] as const).map(
     (what) => ({
-      ...{ by, what, name: 0, pick: 2 },
+      by,
+      what,
+      name: 0,
+      pick: 2,
     }),
   ),
 );

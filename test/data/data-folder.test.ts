@@ -142,9 +142,15 @@ test('the built-in products and event types exist after every start and keep the
   assert.deepEqual(
     eventTypes.map(({ name, encryptionRequired, builtIn }) => ({ name, encryptionRequired, builtIn })),
     [
-      ...['employee.created', 'employee.updated'],
-      ...['webhook.started', 'webhook.running', 'webhook.stopped', 'webhook.failing', 'webhook.failed'],
-      ...['webhook.key_expiring', 'webhook.test'],
+      'employee.created',
+      'employee.updated',
+      'webhook.started',
+      'webhook.running',
+      'webhook.stopped',
+      'webhook.failing',
+      'webhook.failed',
+      'webhook.key_expiring',
+      'webhook.test',
     ].map((name) => ({ name, encryptionRequired: name.startsWith('employee.'), builtIn: true })),
   );
   for (const { id } of eventTypes) assert(isUuidV7(id), id);

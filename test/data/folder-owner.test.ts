@@ -57,7 +57,10 @@ describe('files that root creates in the data folder get the owner of the folder
     const data = await open(t, configOf(dataDir, { masterKeyFile: key }));
     await data.store.settings.checkMasterKey();
     assert.deepEqual(readdirSync(dataDir).toSorted(), [
-      ...['sallyport.db', 'sallyport.db-shm', 'sallyport.db-wal', 'serve.lock'],
+      'sallyport.db',
+      'sallyport.db-shm',
+      'sallyport.db-wal',
+      'serve.lock',
     ]);
     assert.deepEqual(foreignFiles(dataDir), []);
   });

@@ -24,17 +24,16 @@ async function lengths(s: TestServices, made: Uint8Array): Promise<[number, numb
   let lengthSent = Number.NaN;
   const { webhookNumber } = progress;
   const { deliver } = createDeliver({
-    ...{
-      store: s.store,
-      clock: s.clock,
-      ids: s.ids,
-      log: createLog('silent'),
-      answeredRequests: () => 0,
-      scheduler: { sending: () => {} },
-      maySend: () => true,
-    },
+    store: s.store,
+    clock: s.clock,
+    ids: s.ids,
+    log: createLog('silent'),
+    answeredRequests: () => 0,
+    scheduler: { sending: () => {} },
+    maySend: () => true,
     makeLargeBody: async (): Promise<BatchBody> => ({
-      ...{ ok: true, bytes: made },
+      ok: true,
+      bytes: made,
       headers: contentHeaders(made, s.clock()),
       subjects: [],
     }),

@@ -87,7 +87,8 @@ describe('a disk that is full', () => {
       cpSync(first.dataDir, dataDir, { recursive: true });
       const { ca, server } = sharedCertificates();
       const service = await startService(t, {
-        ...{ ca, writerThread: true },
+        ca,
+        writerThread: true,
         after: { dataDir, credentials: first.credentials },
       });
       const { admin } = service;

@@ -45,7 +45,8 @@ async function opened(t: TestContext, program?: string | URL, answerMs?: number)
   const events = Array.from({ length: 10 }, (_, n) => ({ type: TYPE, data: { n, text: 'ä'.repeat(50_000) } }));
   await s.publish({ events }, ACTOR);
   const bodies = createLargeBodies({
-    ...{ source, onFault: ({ message }: Error) => void faults.push(message) },
+    source,
+    onFault: ({ message }: Error) => void faults.push(message),
     onCannotGiveWay: ({ message }) => void refusals.push(message),
     ...(program !== undefined && { program }),
     ...(answerMs !== undefined && { answerMs }),
@@ -54,10 +55,20 @@ async function opened(t: TestContext, program?: string | URL, answerMs?: number)
   const { records } = store.dispatch;
   return {
     ...s,
-    ...{ bodies, faults, refusals },
+    bodies,
+    faults,
+    refusals,
     request: (count, more = {}) => ({
-      ...{ webhookNumber: progress.webhookNumber, firstOffset: 0, lastOffset: count - 1, parsed: false },
-      ...{ subscriptionId: id, sessionId: 'session', attemptNumber: 1, gzip: false, encryption: null, now: s.clock() },
+      webhookNumber: progress.webhookNumber,
+      firstOffset: 0,
+      lastOffset: count - 1,
+      parsed: false,
+      subscriptionId: id,
+      sessionId: 'session',
+      attemptNumber: 1,
+      gzip: false,
+      encryption: null,
+      now: s.clock(),
       owner: null,
       ...more,
     }),

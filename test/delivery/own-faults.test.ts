@@ -43,7 +43,8 @@ async function exhausted(t: TestContext): Promise<Exhausted> {
   const onFault = (_endpointId: string, message: string): void => void told.push(message);
   const send = createSend({ transport, oauth: createOauthTokens({ transport, clock: d.clock }), onFault });
   return {
-    ...{ ...d, told },
+    ...d,
+    told,
     recover: () => {
       isExhausted = false;
     },

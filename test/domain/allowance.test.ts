@@ -52,7 +52,8 @@ describe('an allowance of events a second', () => {
     const lowered = takeFrom(
       takeFrom(null, { perSecond: 10, events: 1 }, NOW).ok ? { thousandths: 9000, at: NOW } : null,
       {
-        ...{ perSecond: 2, events: 3 },
+        perSecond: 2,
+        events: 3,
       },
       NOW,
     );

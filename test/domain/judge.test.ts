@@ -52,14 +52,12 @@ describe('a fault of the service', () => {
   it('uses up no attempt and leaves the health of the webhook unchanged', () => {
     const ill = {
       ...HEALTHY,
-      ...{
-        stateReason: 'dns',
-        stateDetail: 'why',
-        sentAt: NOW - 5,
-        failingSinceAt: 5,
-        failureStreak: 7,
-        deadStreak: 9,
-      },
+      stateReason: 'dns',
+      stateDetail: 'why',
+      sentAt: NOW - 5,
+      failingSinceAt: 5,
+      failureStreak: 7,
+      deadStreak: 9,
     };
     for (const progress of [HEALTHY, ill]) {
       for (const attemptNumber of [1, 20]) {

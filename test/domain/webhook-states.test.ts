@@ -25,16 +25,22 @@ const TABLE: Readonly<Record<WebhookState, readonly WebhookState[]>> = {
 };
 
 const progress = (more: Partial<Progress> = {}): Progress => ({
-  ...{
-    webhookNumber: 7,
-    state: 'failing',
-    stateReason: 'dns',
-    stateDetail: 'no such host',
-    stateAt: 1,
-    sessionId: 'old',
-  },
-  ...{ sessionAt: 1, nextOffset: 9, cursorOffset: 5, wakeAt: 3, sentAt: 2, failingSinceAt: 1, failureStreak: 4 },
-  ...{ probeAt: 8, deadStreak: 3, settingsVersion: 2 },
+  webhookNumber: 7,
+  state: 'failing',
+  stateReason: 'dns',
+  stateDetail: 'no such host',
+  stateAt: 1,
+  sessionId: 'old',
+  sessionAt: 1,
+  nextOffset: 9,
+  cursorOffset: 5,
+  wakeAt: 3,
+  sentAt: 2,
+  failingSinceAt: 1,
+  failureStreak: 4,
+  probeAt: 8,
+  deadStreak: 3,
+  settingsVersion: 2,
   ...more,
 });
 
@@ -93,7 +99,12 @@ describe('the progress of a webhook', () => {
         {
           ...progress(),
           ...clean,
-          ...{ state: 'started', stateReason: null, sessionId: 'new', sessionAt: NOW, wakeAt: NOW, sentAt: null },
+          state: 'started',
+          stateReason: null,
+          sessionId: 'new',
+          sessionAt: NOW,
+          wakeAt: NOW,
+          sentAt: null,
         },
       );
     }

@@ -165,8 +165,12 @@ test('webhooks', async (t) => {
       header(name, 'a', 'name'),
     ),
     ...[
-      ...['X-Api-Key', 'x-content-sha256', 'X-CHALLENGE-SHA256', 'x-content-encrypted'],
-      ...['x-pgp-key-name', 'x-original-encoding'],
+      'X-Api-Key',
+      'x-content-sha256',
+      'X-CHALLENGE-SHA256',
+      'x-content-encrypted',
+      'x-pgp-key-name',
+      'x-original-encoding',
     ].map((name) => header(name, 'a', 'name')),
     ...['a b', 'é', 'a\r\nx-b: c', 'a:b', 'x'.repeat(1001)].map((value) => header('x-tenant', value, 'value')),
     field(
@@ -200,9 +204,25 @@ test('webhooks', async (t) => {
 
 /** Blocked addresses in every form that a URL can have. */
 const PRIVATE_HOSTS = [
-  ...['10.0.0.1', '192.168.1.1', '172.16.0.1', '169.254.169.254', '100.64.0.1', '0.0.0.0', '224.0.0.1', '198.18.0.1'],
-  ...['167772161', '0x0a000001', '012.0.0.1', '10.1'],
-  ...['[fd00::1]', '[fe80::1]', '[::ffff:10.0.0.1]', '[::]', '[64:ff9b::a00:1]', '[2002:a00:1::]', '[ff02::1]'],
+  '10.0.0.1',
+  '192.168.1.1',
+  '172.16.0.1',
+  '169.254.169.254',
+  '100.64.0.1',
+  '0.0.0.0',
+  '224.0.0.1',
+  '198.18.0.1',
+  '167772161',
+  '0x0a000001',
+  '012.0.0.1',
+  '10.1',
+  '[fd00::1]',
+  '[fe80::1]',
+  '[::ffff:10.0.0.1]',
+  '[::]',
+  '[64:ff9b::a00:1]',
+  '[2002:a00:1::]',
+  '[ff02::1]',
 ];
 
 function patch(id: string, body: unknown): Pick<BadInput, 'method' | 'path' | 'body'> {

@@ -30,7 +30,7 @@ describe('the token challenge', () => {
     assert.equal(request?.method, 'POST');
     assert.deepEqual(
       request?.rawHeaders.filter((_, n) => n % 2 === 0).map((name) => name.toLowerCase()),
-      [...['host', 'connection', 'content-type', 'user-agent', 'x-api-key', 'x-challenge-sha256', 'content-length']],
+      ['host', 'connection', 'content-type', 'user-agent', 'x-api-key', 'x-challenge-sha256', 'content-length'],
     );
     assert.equal(request?.headers['content-type'], 'application/json');
     assert.equal(request?.headers['user-agent'], `Sallyport/${VERSION}`);

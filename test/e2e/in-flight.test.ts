@@ -39,7 +39,9 @@ async function holdOne(t: TestContext, { key }: { key?: PgpKeyPair } = {}): Prom
   const { at, webhook } = await connect(journey, [TYPE], {
     receiving: key === undefined ? {} : { privateKeys: { [KEY]: key.privateKey } },
     webhook: {
-      ...{ ordered: true, maxBatchRecords: 1, encryptionKeyName: key === undefined ? null : KEY },
+      ordered: true,
+      maxBatchRecords: 1,
+      encryptionKeyName: key === undefined ? null : KEY,
       // Long enough that an answer held back on a slow machine never times out, which would be a retry.
       timeoutSeconds: 60,
     },

@@ -85,10 +85,14 @@ describe('a user constrained to divisions', () => {
     const everyone = (await registerApplication(admin, EMPLOYEES_SCOPES)).api;
     const { userId } = await succeeded<{ userId: string }>(everyone.post(EMPLOYEES, person('o1', 'ops')));
     const seller = await created(admin, 'users', {
-      ...{ userName: 'seller', permissions: EMPLOYEES_SCOPES, constraints: { divisions: ['sales'] } },
+      userName: 'seller',
+      permissions: EMPLOYEES_SCOPES,
+      constraints: { divisions: ['sales'] },
     });
     const made = await created<Credentials>(admin, 'applications', {
-      ...{ name: 'sales', userId: seller.id, scopes: EMPLOYEES_SCOPES },
+      name: 'sales',
+      userId: seller.id,
+      scopes: EMPLOYEES_SCOPES,
     });
     const api = createClient(url, await tokenFor(url, made));
     const mine = await succeeded<{ userId: string }>(api.post(EMPLOYEES, person('s1', 'sales')));

@@ -20,7 +20,9 @@ async function open(t: Parameters<typeof openTestServices>[0]): Promise<{ s: Tes
 const events = async ({ rows }: TestServices) =>
   (await rows('SELECT type, data, subject, actor_id FROM event ORDER BY key')).map(
     ({ type, data, subject, actor_id }) => ({
-      ...{ type, subject, actor_id },
+      type,
+      subject,
+      actor_id,
       data: JSON.parse(String(data)) as unknown,
     }),
   );
@@ -35,15 +37,13 @@ describe('creating an employee', () => {
     const at = '2026-11-21T05:00:00.000Z';
     assert.deepEqual(view, {
       ...ADA,
-      ...{
-        userId: created.userId,
-        externalId: null,
-        managerId: null,
-        hireDate: null,
-        active: true,
-        createdAt: at,
-        updatedAt: at,
-      },
+      userId: created.userId,
+      externalId: null,
+      managerId: null,
+      hireDate: null,
+      active: true,
+      createdAt: at,
+      updatedAt: at,
     });
     assert.match(created.userId, /^[0-9a-f-]{36}$/);
     assert.deepEqual(await s.employees.get(created.userId, me), created);

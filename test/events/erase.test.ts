@@ -99,8 +99,18 @@ describe('erasing a person’s data', () => {
     assert.equal(await count(s, 'attempt', 'response_body IS NULL AND response_headers IS NULL'), 3);
     assert.equal(await count(s, 'attempt', 'response_status IS NOT NULL'), 3);
     assert.deepEqual(await states(s, number), [
-      ...['delivered', 'delivered', 'delivered', 'delivered', 'discarded', 'pending'],
-      ...['dead', 'dead', 'discarded', 'pending', 'discarded', 'pending'],
+      'delivered',
+      'delivered',
+      'delivered',
+      'delivered',
+      'discarded',
+      'pending',
+      'dead',
+      'dead',
+      'discarded',
+      'pending',
+      'discarded',
+      'pending',
     ]);
     // What waits beside the discarded ones in their batch is due again, they are not.
     for (const { state, nextAttemptAt } of (await s.store.deliveries.list({ webhookNumber: number }, null, 200)).items)

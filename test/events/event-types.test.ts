@@ -20,9 +20,17 @@ describe('event types', () => {
     const { id, ...view } = viewEventType(await s.eventTypes.create({ name: 'order.placed', dataSchema }, ACTOR));
     const at = '2026-11-21T05:00:00.000Z';
     assert.deepEqual(view, {
-      ...{ name: 'order.placed', description: '', encryptionRequired: false, builtIn: false, dataSchema },
-      ...{ sample: null, group: null, deprecated: false, public: true },
-      ...{ createdAt: at, updatedAt: at },
+      name: 'order.placed',
+      description: '',
+      encryptionRequired: false,
+      builtIn: false,
+      dataSchema,
+      sample: null,
+      group: null,
+      deprecated: false,
+      public: true,
+      createdAt: at,
+      updatedAt: at,
     });
     assert.deepEqual((await s.eventTypes.get(id)).dataSchema, dataSchema);
   });

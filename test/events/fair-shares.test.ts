@@ -43,7 +43,8 @@ async function prepare(t: TestContext) {
   const offsetsOf = async (id: string): Promise<number[]> =>
     ((await logs(s)).get(await numberOf(id)) ?? []).map(([offset]) => Number(offset));
   const events = Array.from({ length: EVENTS }, (_, n) => ({
-    ...{ type: TYPE, customerId: slow.id },
+    type: TYPE,
+    customerId: slow.id,
     data: { ...DEEP, third: n % 3 === 0 },
   }));
   return { s, slow, other, third, events, offsetsOf };

@@ -172,7 +172,8 @@ describe('the TypeScript types', () => {
     );
     assert.ok(lines.length > 0);
     const check = [
-      ...[IMPORT, ...lines],
+      IMPORT,
+      ...lines,
       'export const good: Events["order.placed"] = { total: 1, lines: [{ sku: "a" }] };',
       ...['{ total: "1", lines: [] }', '{ lines: [] }', '{ total: 1, lines: [{}] }', '{ total: 1, lines: {} }'].map(
         (wrong, n) => `// @ts-expect-error\nexport const wrong${n}: Events["order.placed"] = ${wrong};`,

@@ -34,13 +34,22 @@ async function listening(
 ): Promise<{ port: number }> {
   const route: Route = {
     for: 'anyone',
-    ...{ method: 'POST', path: '/body', access: 'open', tag: 'test', summary: 'Reads a body', replies: {} },
+    method: 'POST',
+    path: '/body',
+    access: 'open',
+    tag: 'test',
+    summary: 'Reads a body',
+    replies: {},
     body: { maxBytes: 100_000, types: ['application/json'], schema: z.unknown() },
     ...rest,
   };
   const log = createLog('silent');
   const handler = createRequestHandler({
-    ...{ routes: [route], gate: {} as Gate, clock: Date.now, log, remoteAddress: () => '127.0.0.1' },
+    routes: [route],
+    gate: {} as Gate,
+    clock: Date.now,
+    log,
+    remoteAddress: () => '127.0.0.1',
     observe: [observe],
     bodyTimeoutMs: 60_000,
     bodies,

@@ -27,8 +27,12 @@ const idOf = async (sent: Promise<ApiReply<unknown>>): Promise<string> => (await
 
 const KINDS: Readonly<Record<string, (admin: ApiClient) => Promise<Kind>>> = {
   'a user': async () => ({
-    ...{ collection: 'users', body: { userName: 'ada', role: 'viewer' }, actions: ['invite'] },
-    ...{ patch: { displayName: 'Ada' }, other: { displayName: 'Countess' }, third: { active: false } },
+    collection: 'users',
+    body: { userName: 'ada', role: 'viewer' },
+    actions: ['invite'],
+    patch: { displayName: 'Ada' },
+    other: { displayName: 'Countess' },
+    third: { active: false },
   }),
   'a product': async () => ({
     collection: 'products',
@@ -46,33 +50,36 @@ const KINDS: Readonly<Record<string, (admin: ApiClient) => Promise<Kind>>> = {
     actions: ['regenerate-secret', 'revoke-tokens'],
   }),
   'an endpoint': async () => ({
-    ...{
-      collection: 'endpoints',
-      body: { name: 'a', url },
-      patch: { name: 'b' },
-      other: { contentEncoding: 'gzip' },
-      third: { name: 'c' },
-    },
+    collection: 'endpoints',
+    body: { name: 'a', url },
+    patch: { name: 'b' },
+    other: { contentEncoding: 'gzip' },
+    third: { name: 'c' },
     actions: ['verify', 'rotate-secret', 'rotate-api-key'],
   }),
   'a key': async () => ({
-    ...{ collection: 'keys', body: { name: 'a', publicKey: pgpVector('curve25519') } },
-    ...{ patch: { name: 'b' }, other: { name: 'c' }, third: { name: 'd' } },
+    collection: 'keys',
+    body: { name: 'a', publicKey: pgpVector('curve25519') },
+    patch: { name: 'b' },
+    other: { name: 'c' },
+    third: { name: 'd' },
   }),
   'an event type': async () => ({
-    ...{ collection: 'event-types', body: { name: 'order.placed' } },
-    ...{ patch: { description: 'b' }, other: { description: 'c' }, third: { description: 'd' } },
+    collection: 'event-types',
+    body: { name: 'order.placed' },
+    patch: { description: 'b' },
+    other: { description: 'c' },
+    third: { description: 'd' },
   }),
   'a webhook': async (admin) => {
     const endpointId = await idOf(admin.post('endpoints', { name: 'a', url }));
     return {
-      ...{ collection: 'webhooks', body: { name: 'a', endpointId, eventTypes: ['webhook.*'] } },
-      ...{
-        patch: { name: 'b' },
-        other: { ordered: true },
-        third: { name: 'c' },
-        actions: ['start', 'stop', 'test', 'replay', 'filter-preview', 'acknowledge'],
-      },
+      collection: 'webhooks',
+      body: { name: 'a', endpointId, eventTypes: ['webhook.*'] },
+      patch: { name: 'b' },
+      other: { ordered: true },
+      third: { name: 'c' },
+      actions: ['start', 'stop', 'test', 'replay', 'filter-preview', 'acknowledge'],
     };
   },
   'an employee': async () => ({

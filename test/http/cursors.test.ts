@@ -85,7 +85,10 @@ test('invalid cursors', async (t) => {
   const service = await startService(t);
   const lists = await listsOf(service);
   const bad = ({ path, client }: List, what: string, query: string): BadInput => ({
-    ...{ what: `${path}: ${what}`, method: 'GET', path: `${path}?${query}`, client },
+    what: `${path}: ${what}`,
+    method: 'GET',
+    path: `${path}?${query}`,
+    client,
     fields: ['cursor'],
   });
   await refuseAll(

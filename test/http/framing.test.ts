@@ -41,14 +41,18 @@ async function listening(t: TestContext, isTls = false): Promise<Listening> {
   const body = { maxBytes: 1024, types: ['application/json'], schema: z.unknown() } as const;
   const routes: Route[] = [
     {
-      ...{ ...shared, method: 'GET', path: '/now' },
+      ...shared,
+      method: 'GET',
+      path: '/now',
       respond: async () => {
         await answered();
         return { status: 200, body: { now: true } };
       },
     },
     {
-      ...{ ...shared, method: 'GET', path: '/held' },
+      ...shared,
+      method: 'GET',
+      path: '/held',
       respond: async () => {
         await answered();
         await release.promise;
@@ -56,14 +60,19 @@ async function listening(t: TestContext, isTls = false): Promise<Listening> {
       },
     },
     {
-      ...{ ...shared, method: 'POST', path: '/body', body },
+      ...shared,
+      method: 'POST',
+      path: '/body',
+      body,
       respond: async ({ body: sent }) => {
         await answered();
         return { status: 200, body: { sent } };
       },
     },
     {
-      ...{ ...shared, method: 'GET', path: '/stream' },
+      ...shared,
+      method: 'GET',
+      path: '/stream',
       respond: async ({ signal }) => ({
         status: 200,
         stream: (async function* () {

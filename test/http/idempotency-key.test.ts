@@ -27,14 +27,20 @@ const CREATING: Readonly<Record<string, (admin: ApiClient) => Promise<Creating>>
     return { path: 'applications', list: 'applications', body, other: { ...body, name: 'b' } };
   },
   'an endpoint': async () => ({
-    ...{ path: 'endpoints', list: 'endpoints', body: { name: 'a', url }, other: { name: 'b', url } },
+    path: 'endpoints',
+    list: 'endpoints',
+    body: { name: 'a', url },
+    other: { name: 'b', url },
   }),
   'a key': async () => {
     const publicKey = pgpVector('curve25519');
     return { path: 'keys', list: 'keys', body: { name: 'a', publicKey }, other: { name: 'b', publicKey } };
   },
   'an event type': async () => ({
-    ...{ path: 'event-types', list: 'event-types', body: { name: 'order.placed' }, other: { name: 'order.paid' } },
+    path: 'event-types',
+    list: 'event-types',
+    body: { name: 'order.placed' },
+    other: { name: 'order.paid' },
   }),
   'a webhook': async (admin) => {
     const endpointId = await idOf(admin.post('endpoints', { name: 'a', url }));

@@ -40,7 +40,9 @@ async function ask(t: TestContext, isTls: boolean, said: string): Promise<Asked>
       if (url !== '/now') await (method === 'POST' ? text(request) : release.promise);
       response.end(`answer to ${url}.`);
     },
-    ...{ tls: isTls ? { cert, key } : null, clock: Date.now, log: createLog('info', { write: log.take }) },
+    tls: isTls ? { cert, key } : null,
+    clock: Date.now,
+    log: createLog('info', { write: log.take }),
   });
   const port = await listener.listen('127.0.0.1', 0);
   cleanUp(t, () => listener.close());

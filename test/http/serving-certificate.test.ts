@@ -27,7 +27,9 @@ function opened(config: Config): Opened & { readonly tls: ServedTls | null } {
   });
   const served: ServedTls[] = [];
   return {
-    ...{ tls, served, lines: log.lines },
+    tls,
+    served,
+    lines: log.lines,
     renew: () => renew((next) => void served.push(next)),
     look: async (now) => {
       for (const job of jobs) assert.ok((await job.begin(now)(1)).done);

@@ -33,7 +33,11 @@ async function startStreaming(t: TestContext, source: (call: Call) => AsyncItera
   const log = createLog('info', { write: reader.take });
   const stopping = new AbortController();
   const handler = createRequestHandler({
-    ...{ routes: [route], gate: {} as Gate, clock: Date.now, log, remoteAddress: () => '127.0.0.1' },
+    routes: [route],
+    gate: {} as Gate,
+    clock: Date.now,
+    log,
+    remoteAddress: () => '127.0.0.1',
     stopping: stopping.signal,
   });
   const listener = createListener({ handler, tls: null, clock: Date.now, log });

@@ -26,7 +26,11 @@ function told(text: string, atOnce: number): string[] {
     (...places: readonly unknown[]) =>
       void lines.push(`${name} ${places.join(' ')}`);
   const parts: JsonParts = {
-    ...{ open: note('open'), close: note('close'), name: note('name'), string: note('string'), scalar: note('scalar') },
+    open: note('open'),
+    close: note('close'),
+    name: note('name'),
+    string: note('string'),
+    scalar: note('scalar'),
     space: (begin, end) => {
       if (spaces.end === begin) lines.pop();
       else spaces.begin = begin;

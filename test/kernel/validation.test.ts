@@ -44,17 +44,15 @@ describe('validate', () => {
   it('returns the parsed value with its defaults', () => {
     const value = validate(schema, { name: 'abc', count: 3 });
     assert.deepEqual(value, {
-      ...{
-        name: 'abc',
-        count: 3,
-        on: false,
-        mode: 'fast',
-        coding: null,
-        tags: ['x'],
-        email: null,
-        extra: {},
-        rule: '',
-      },
+      name: 'abc',
+      count: 3,
+      on: false,
+      mode: 'fast',
+      coding: null,
+      tags: ['x'],
+      email: null,
+      extra: {},
+      rule: '',
     });
   });
 

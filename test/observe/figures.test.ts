@@ -103,8 +103,14 @@ describe('figures over time', () => {
     figures.observeRequest({ ...REQUEST, route: '/webhooks', metered: null, status: 401, refusal: 'unauthorized' });
     figures.observeRequest({ ...REQUEST, route: null, metered: null, status: 404, refusal: 'not_found' });
     const wanted = {
-      ...{ delivered: 5, retried: 5, dead: 1, attempts: 4, failedAttempts: 3, successRate: 0.25 },
-      ...{ p50Ms: bucketEnd(bucketOf(30)), p95Ms: bucketEnd(bucketOf(400)) },
+      delivered: 5,
+      retried: 5,
+      dead: 1,
+      attempts: 4,
+      failedAttempts: 3,
+      successRate: 0.25,
+      p50Ms: bucketEnd(bucketOf(30)),
+      p95Ms: bucketEnd(bucketOf(400)),
     };
     const arrived = { tokensIssued: 1, tokensRefused: 1, callsRefused: 1 };
     assert.deepEqual((await figures.series('hour', 0)).total, { ...wanted, ...arrived });

@@ -14,8 +14,14 @@ import { createLogDestination } from '../../src/observe/log-destination.ts';
 import { temporaryFolder } from '../support/store.ts';
 
 const LINE: RequestLine = {
-  ...{ method: 'GET', path: '/livez', status: 200, durationMs: 1.26, remoteAddress: '127.0.0.1' },
-  ...{ clientId: null, refusal: null, errorId: null },
+  method: 'GET',
+  path: '/livez',
+  status: 200,
+  durationMs: 1.26,
+  remoteAddress: '127.0.0.1',
+  clientId: null,
+  refusal: null,
+  errorId: null,
 };
 
 function logged(line: RequestLine): Record<string, unknown> {

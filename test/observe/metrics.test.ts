@@ -59,7 +59,10 @@ describe('the metrics', () => {
     const s = await opened(t);
     assert.doesNotMatch(await s.metrics.render(), /sallyport_(instances|database|webhooks_held)/);
     const database = {
-      ...{ roundTripMs: 2, clockAheadMs: -30, isSynchronous: true, oldestSnapshotMs: 4000 },
+      roundTripMs: 2,
+      clockAheadMs: -30,
+      isSynchronous: true,
+      oldestSnapshotMs: 4000,
       standbys: [
         { name: 'near', state: 'streaming', isSynchronous: true, lagMs: 5 },
         { name: 'hidden', state: null, isSynchronous: false, lagMs: null },

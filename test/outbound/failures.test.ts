@@ -133,14 +133,19 @@ test('the total time-out cuts off every step, and says which', async (t) => {
   const never: ResolveHost = () => new Promise(() => {});
   const table = [
     {
-      ...{ timeoutMs: 300, port: silent, warm: false, resolve: never },
+      timeoutMs: 300,
+      port: silent,
+      warm: false,
+      resolve: never,
       at: /the host name was being resolved$/,
       status: undefined,
     },
     // What takes others to come so far has more time.
     { timeoutMs: 5000, port: silent, warm: false, at: /the TLS handshake was in progress$/, status: undefined },
     {
-      ...{ timeoutMs: 300, port: await startSlow(() => {}), warm: true },
+      timeoutMs: 300,
+      port: await startSlow(() => {}),
+      warm: true,
       at: /the receiver had not begun to answer$/,
       status: undefined,
     },

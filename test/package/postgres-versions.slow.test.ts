@@ -14,11 +14,17 @@ const TESTS = [
   ...['allowances', 'at-once', 'instances', 'partitions', 'postgres', 'settlements', 'shared-state', 'vacuum'].map(
     (name) => `store/postgres/${name}`,
   ),
-  ...['customers/worlds', 'e2e/circle', 'delivery/leases'],
+  'customers/worlds',
+  'e2e/circle',
+  'delivery/leases',
 ].map((name) => `test/${name}.test.ts`);
 
 const COMMANDS = [
-  ...[['init'], ['migrate'], ['user', 'create', '--user-name', 'jane'], ['instances'], ['doctor']],
+  ['init'],
+  ['migrate'],
+  ['user', 'create', '--user-name', 'jane'],
+  ['instances'],
+  ['doctor'],
   ['serve', '--port', '0'],
 ] as const;
 

@@ -188,7 +188,12 @@ await createSallyport({ databaseUrl: 'postgres://localhost/sallyport' }).catch((
   it('can be embedded in a bundled program that leaves the package external', () => {
     const { outputFiles } = buildSync({
       stdin: { contents: PROGRAM, resolveDir: project.folder },
-      ...{ bundle: true, minify: true, platform: 'node', format: 'esm', external: ['sallyport'], write: false },
+      bundle: true,
+      minify: true,
+      platform: 'node',
+      format: 'esm',
+      external: ['sallyport'],
+      write: false,
     });
     const { status } = JSON.parse(runFile(project, 'bundled.js', outputFiles[0]?.text ?? ''));
     assert.equal(status, 200);

@@ -70,7 +70,8 @@ const KINDS: Readonly<Record<string, (admin: ApiClient) => Promise<Kind>>> = {
   'an endpoint': async () => ({
     collection: 'endpoints',
     body: {
-      ...{ name: 'In', url },
+      name: 'In',
+      url,
       oauth: { clientId: 'c', clientSecret: 'kept-secret', tokenUrl: 'https://login.example/token' },
     },
     other: { oauth: { clientId: 'theirs' } },

@@ -246,7 +246,10 @@ describe('an endpoint', () => {
     const oauth = createAuthorizationServer(receiver, '/token').oauth;
     const { certificate, privateKey } = sharedCertificates().client;
     const made = await makeEndpoint(admin, at, {
-      ...{ name: 'Shop', tokenChallenge: true, oauth, contentEncoding: 'gzip' },
+      name: 'Shop',
+      tokenChallenge: true,
+      oauth,
+      contentEncoding: 'gzip',
       clientCertificate: { certificate, privateKey },
     });
     const { page, open } = await openAs('administrator', `/endpoints/${made.id}/edit`, { expecting: [400] });

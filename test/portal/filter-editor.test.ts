@@ -45,7 +45,14 @@ describe('the editor of a filter', () => {
     await page.keyboard.type('{');
     await suggestions(page).filter({ hasText: 'data.country' }).waitFor();
     assert.deepEqual(await texts(page), [
-      ...['type', 'subject', 'data.country', 'data.note', 'data.total', '$and', '$or', '$not'],
+      'type',
+      'subject',
+      'data.country',
+      'data.note',
+      'data.total',
+      '$and',
+      '$or',
+      '$not',
     ]);
     await isAccessible();
     await page.keyboard.type('"tot');

@@ -13,7 +13,9 @@ describe('the stream of a live page', () => {
       ...['/deliveries/changes', '/deliveries/failures/changes', '/deliveries/live'].map(
         (one) => `${one}?webhook=${unknown}`,
       ),
-      ...[`/webhooks/${unknown}/live`, `/endpoints/${unknown}/live`, `/deliveries/${unknown}/live`],
+      `/webhooks/${unknown}/live`,
+      `/endpoints/${unknown}/live`,
+      `/deliveries/${unknown}/live`,
     ]) {
       const { status, headers } = await request(`${service.url}${path}`, { token });
       assert.equal(status, 404, path);

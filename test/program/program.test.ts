@@ -47,7 +47,11 @@ async function makeCustomer(program: Program, name: string, scopes: readonly str
   const endpoint = await program.endpoints.create({ customerId, name: 'Shop', url: 'https://shop.example/hook' });
   const key = await program.keys.create({ customerId, name: 'Shop', publicKey: pgpVector('curve25519') });
   const webhook = await program.webhooks.create({
-    ...{ customerId, name: 'Orders', endpointId: endpoint.id, eventTypes: ['order.*'], retry: { maxAttempts: 3 } },
+    customerId,
+    name: 'Orders',
+    endpointId: endpoint.id,
+    eventTypes: ['order.*'],
+    retry: { maxAttempts: 3 },
   });
   return { customer, user, application, endpoint, key, webhook };
 }

@@ -60,7 +60,11 @@ describe('a PGP message without integrity protection', () => {
       const handed: string[] = [];
       const options = { allowUnprotected: true, onUnprotected: (keyName: string) => void warned.push(keyName) };
       const send = await start(t, {
-        ...{ secrets, apiKey, toleranceSeconds, maxBytes, clock: () => Date.parse(now) },
+        secrets,
+        apiKey,
+        toleranceSeconds,
+        maxBytes,
+        clock: () => Date.parse(now),
         decrypt: pgpDecryption(Object.fromEntries(keys), options),
         onRecords: (records) => void handed.push(...records.map(({ eventType }) => eventType)),
       });

@@ -169,7 +169,9 @@ const CONTENTS: readonly WrongRequest[] = [
     sent: {
       content: Buffer.from(
         JSON.stringify({
-          ...{ subscriptionId: '', sessionId: '', attemptNumber: 1 },
+          subscriptionId: '',
+          sessionId: '',
+          attemptNumber: 1,
           records: [{ ...CUT_RECORD, timestamp: { toString: 1, valueOf: 1 } }],
         }),
       ),

@@ -20,8 +20,17 @@ repeatsInSlowTier('pgbouncer');
 
 const user = (id: string, more: Partial<User> = {}): User => ({
   customerId: null,
-  ...{ id, userName: `user ${id}`, displayName: null, email: null, active: true, role: 'service' },
-  ...{ permissions: ['a:view'], constraints: {}, passwordHash: null, createdAt: NOW, updatedAt: NOW },
+  id,
+  userName: `user ${id}`,
+  displayName: null,
+  email: null,
+  active: true,
+  role: 'service',
+  permissions: ['a:view'],
+  constraints: {},
+  passwordHash: null,
+  createdAt: NOW,
+  updatedAt: NOW,
   ...more,
 });
 
@@ -93,16 +102,21 @@ describe('the user store', () => {
 describe('the application store', () => {
   const application = (id: string, userId: string, more: Partial<Application> = {}): Application => ({
     customerId: null,
-    ...{
-      id,
-      userId,
-      name: id,
-      clientId: `client ${id}`,
-      secretHash: Buffer.alloc(32, 1),
-      scopes: ['a:view', 'b:view'],
-    },
-    ...{ previousSecretHash: null, previousSecretExpiresAt: null, accessTokenValiditySeconds: 3600, active: true },
-    ...{ tokensRevokedThrough: 2 ** 53 - 1, lastUsedAt: null, secretCreatedAt: NOW, createdAt: NOW, updatedAt: NOW },
+    id,
+    userId,
+    name: id,
+    clientId: `client ${id}`,
+    secretHash: Buffer.alloc(32, 1),
+    scopes: ['a:view', 'b:view'],
+    previousSecretHash: null,
+    previousSecretExpiresAt: null,
+    accessTokenValiditySeconds: 3600,
+    active: true,
+    tokensRevokedThrough: 2 ** 53 - 1,
+    lastUsedAt: null,
+    secretCreatedAt: NOW,
+    createdAt: NOW,
+    updatedAt: NOW,
     ...more,
   });
 

@@ -49,7 +49,10 @@ type Made = Omit<DeliveryFilter, 'offsets'> & {
 function everything(s: LargeLog): Made[] {
   const half = EVENTS / 2;
   const record = (webhookNumber: number, n: number, offset: number, state: DeliveryState) => ({
-    ...{ webhookNumber, n, offset, eventId: eventId(n) },
+    webhookNumber,
+    n,
+    offset,
+    eventId: eventId(n),
     state: n === ERASED && state === 'pending' ? ('discarded' as const) : state,
     ...(n % RARE === 7 ? { eventType: 'rare.event', subject: 'somebody' } : { eventType: 'order.placed' }),
   });

@@ -110,20 +110,16 @@ describe('the deliveries', () => {
     assert.deepEqual(
       ofSome.map(({ offset, state, attemptCount, eventType }) => [offset, state, attemptCount, eventType]),
       [
-        ...[
-          [9, 'pending', 0],
-          [8, 'pending', 0],
-          [7, 'discarded', 3],
-          [6, 'discarded', 3],
-          [5, 'discarded', 2],
-        ],
-        ...[
-          [4, 'pending', 2],
-          [3, 'dead', 1],
-          [2, 'dead', 1],
-          [1, 'delivered', 0],
-          [0, 'delivered', 0],
-        ],
+        [9, 'pending', 0],
+        [8, 'pending', 0],
+        [7, 'discarded', 3],
+        [6, 'discarded', 3],
+        [5, 'discarded', 2],
+        [4, 'pending', 2],
+        [3, 'dead', 1],
+        [2, 'dead', 1],
+        [1, 'delivered', 0],
+        [0, 'delivered', 0],
       ].map((row) => [...row, 'order.placed']),
     );
     for (const delivery of every) {
@@ -395,8 +391,13 @@ describe('the attempts', () => {
     const number = await subscribe(s, ['*']);
     const answered = attempt(s, number);
     const failed = attempt(s, number, {
-      ...{ responseStatus: null, responseHeaders: null, responseBody: null, attemptNumber: 2 },
-      ...{ errorClass: 'dns', errorMessage: 'no such host', timings: NO_TIMINGS },
+      responseStatus: null,
+      responseHeaders: null,
+      responseBody: null,
+      attemptNumber: 2,
+      errorClass: 'dns',
+      errorMessage: 'no such host',
+      timings: NO_TIMINGS,
     });
     await s.database.commit([attemptStatement(answered), attemptStatement(failed)]);
     assert.deepEqual(await s.store.attempts.ofRecord(number, 5, 10), [answered, failed]);

@@ -300,8 +300,13 @@ describe('the overview', () => {
     assert.deepEqual(ailing.map(nameOf), ['failed', 'gone', 'failing']);
     const { id, endpointId, ...told } = ailing[2] ?? assert.fail();
     assert.deepEqual(told, {
-      ...{ name: 'failing', endpointName: 'receiver', state: 'failing', reason: 'timeout', detail: 'no answer' },
-      ...{ since: NOW + 5, waiting: 4 },
+      name: 'failing',
+      endpointName: 'receiver',
+      state: 'failing',
+      reason: 'timeout',
+      detail: 'no answer',
+      since: NOW + 5,
+      waiting: 4,
     });
     assert.equal((await s.store.webhooks.get(id))?.endpointId, endpointId);
     assert.deepEqual((await s.store.overview.ailing(null, 1)).map(nameOf), ['failed']);

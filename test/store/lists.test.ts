@@ -103,7 +103,10 @@ describe('the audit log', () => {
 async function begin(s: TestServices): Promise<{ session: Session & { userId: string }; end: () => Promise<unknown> }> {
   const user = await makeUser(s, { role: 'administrator' });
   const session = {
-    ...{ id: s.ids.uuid(), userId: user.id, customerId: null, tokenHash: randomBytes(32) },
+    id: s.ids.uuid(),
+    userId: user.id,
+    customerId: null,
+    tokenHash: randomBytes(32),
     ...({
       role: 'administrator',
       method: 'password',
@@ -111,7 +114,9 @@ async function begin(s: TestServices): Promise<{ session: Session & { userId: st
       userAgent: 'test',
       returnUrl: null,
     } as const),
-    ...{ createdAt: NOW, seenAt: NOW, expiresAt: NOW + HOUR_MS },
+    createdAt: NOW,
+    seenAt: NOW,
+    expiresAt: NOW + HOUR_MS,
   };
   await s.store.sessions.begin(session, user, s.entry());
   const change = { before: user, passwordHash: 'hash', updatedAt: NOW + 1, keep: s.ids.uuid() };

@@ -259,9 +259,18 @@ it('the second of two claims of the same records is a stale write and changes no
   const first = await claimNext(d, webhookNumber, 2);
   const now = d.clock();
   const second = d.store.dispatch.claim({
-    ...{ webhookNumber, now, owner: 'another', leaseExpiresAt: now + 1000, retries: [], notBefore: 0, idleAt: now },
+    webhookNumber,
+    now,
+    owner: 'another',
+    leaseExpiresAt: now + 1000,
+    retries: [],
+    notBefore: 0,
+    idleAt: now,
     fresh: [batchOf(0, 1, { webhookNumber, id: d.ids.uuid() }), batchOf(2, 2, { webhookNumber, id: d.ids.uuid() })],
-    ...{ cursorBefore: 0, cursorAfter: 3, session: { id: 'session', at: now }, settingsVersion: 0 },
+    cursorBefore: 0,
+    cursorAfter: 3,
+    session: { id: 'session', at: now },
+    settingsVersion: 0,
   });
   await assert.rejects(second, StaleWrite);
   assert.deepEqual(await d.rows('SELECT id FROM batch'), [{ id: first.id }]);
@@ -287,7 +296,9 @@ it('several webhooks are read at once, each with its own batches and records, in
   const none = await Promise.all([dueBatches(c, 1000, 10), dueBatches(c + 1, 1000, 10), waiting(c, 5, 10)]);
   const records = await Promise.all([waiting(a, 0, 10), waiting(b, 3, 10), waiting(a, 1, 2), waiting(c, 4, 1)]);
   const [first, second, , later] = batches.map((batch) => ({
-    ...{ ...batch, attemptNumber: 2, bytes: Buffer.byteLength(JSON.stringify({ n: 0 })) + RECORD_OVERHEAD_BYTES },
+    ...batch,
+    attemptNumber: 2,
+    bytes: Buffer.byteLength(JSON.stringify({ n: 0 })) + RECORD_OVERHEAD_BYTES,
   }));
   assert.deepEqual(due, [[second, first], [later], [later]]);
   assert.deepEqual(none, [[], [], []]);

@@ -77,7 +77,11 @@ export async function startShop(t: TestContext, options: ServiceOptions = {}): P
     return shopUrl + path;
   };
   return {
-    ...{ service, portalUrl, shopUrl, link, serve },
+    service,
+    portalUrl,
+    shopUrl,
+    link,
+    serve,
     serveSample: (customerId) => {
       customerOfSample = customerId;
       return serve(`<!doctype html><meta charset="utf-8"><title>Shop</title>${sample(portalUrl)}`);

@@ -103,8 +103,11 @@ export async function seedBelongings(
   const endpoint = await created(api, 'endpoints', { name: names.endpoint, url });
   const key = await created(api, 'keys', { name: names.key, publicKey: pgpVector('curve25519') });
   const webhook = await created(api, 'webhooks', {
-    ...{ name: names.webhook, endpointId: endpoint.id, eventTypes: [ORDERS] },
-    ...{ heartbeatSeconds: 0, retry: { policy: 'linear', maxAttempts: 1 } },
+    name: names.webhook,
+    endpointId: endpoint.id,
+    eventTypes: [ORDERS],
+    heartbeatSeconds: 0,
+    retry: { policy: 'linear', maxAttempts: 1 },
   });
   await succeeded(api.post(`webhooks/${webhook.id}/start`));
   await succeeded(api.post('events', { type: ORDERS, data: { text: unique('data') }, subject: names.subject }));
@@ -119,8 +122,14 @@ export async function seedBelongings(
   const { token } = await services.invitations.invite(user.id, COMMAND_LINE);
   return {
     ids: {
-      ...{ users: user.id, applications: application.id, endpoints: endpoint.id, keys: key.id, webhooks: webhook.id },
-      ...{ deliveries: delivery.id, audit: entries.items[0]?.id ?? '', events: delivery.eventId },
+      users: user.id,
+      applications: application.id,
+      endpoints: endpoint.id,
+      keys: key.id,
+      webhooks: webhook.id,
+      deliveries: delivery.id,
+      audit: entries.items[0]?.id ?? '',
+      events: delivery.eventId,
       attempts: detail.attempts[0]?.id ?? attemptId ?? '',
       batches: detail.attempts[0]?.batchId ?? batchId ?? '',
       ...(customer === null ? {} : { customers: customer.id }),

@@ -96,20 +96,20 @@ export async function openDispatching(
     send,
     start: async (options = {}) => {
       const checkClock = createClockWatch({
-        ...{ clockLead: store.clockLead, clock, stopwatch: () => clock() - setByMs },
+        clockLead: store.clockLead,
+        clock,
+        stopwatch: () => clock() - setByMs,
         log: createLog('debug', { write: log.take }),
       });
       const dispatcher = createDispatcher({
-        ...{
-          store,
-          clock,
-          checkClock,
-          ids,
-          send,
-          log: createLog('debug', { write: log.take }),
-          jitter: () => 0.5,
-          pollMs: 5,
-        },
+        store,
+        clock,
+        checkClock,
+        ids,
+        send,
+        log: createLog('debug', { write: log.take }),
+        jitter: () => 0.5,
+        pollMs: 5,
         makeLargeBody,
         ...options,
       });

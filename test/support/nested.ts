@@ -17,7 +17,8 @@ export async function runNestedTests(
   // Without NODE_TEST_CONTEXT, with which a nested `node --test` runs nothing and passes.
   const { NODE_TEST_CONTEXT: _, ...rest } = process.env;
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...args], {
-    ...{ cwd: root, stdio: ['ignore', 'pipe', 'pipe'] },
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...rest, ...env },
   });
   cleanUp(t, () => void child.kill('SIGTERM'));

@@ -41,7 +41,10 @@ export async function startHistory(t: TestContext): Promise<History> {
   const operator = await session(service, { userName: 'ada', displayName: 'Ada Lovelace', role: 'administrator' });
   await succeeded(admin.post('event-types', { name: 'order.audited', public: false }));
   const eventType = await created(admin, 'event-types', {
-    ...{ name: TYPES.operator, group: 'Orders', description: 'An order was placed.', sample: { order: { id: 17 } } },
+    name: TYPES.operator,
+    group: 'Orders',
+    description: 'An order was placed.',
+    sample: { order: { id: 17 } },
     dataSchema: { type: 'object', properties: { order: { type: 'object', properties: { id: { type: 'integer' } } } } },
   });
   await succeeded(admin.post('event-types', { name: TYPES.acme, group: 'Orders' }));
@@ -54,7 +57,9 @@ export async function startHistory(t: TestContext): Promise<History> {
   const own = await belongings({ service, receiver, of: 'operator', api: admin, customerId: null });
   const special = await specialOnes(service, receiver, own);
   const customer = await created(admin, 'customers', {
-    ...{ name: 'Acme', externalId: 'acme-1', metadata: { plan: 'gold' } },
+    name: 'Acme',
+    externalId: 'acme-1',
+    metadata: { plan: 'gold' },
     limits: { endpoints: 10, webhooks: 10, eventsPerSecond: null },
   });
   const theirs = await belongings({ service, receiver, of: 'acme', api: admin, customerId: customer.id });
@@ -101,11 +106,16 @@ async function belongings({ service, receiver, of, api, customerId }: Owner): Pr
   const { advance, log } = service;
   advance(STEP_MS);
   const user = await created(api, 'users', {
-    ...{ customerId, userName: `user-of-${of}`, displayName: `User of ${of}`, role: 'operator' },
+    customerId,
+    userName: `user-of-${of}`,
+    displayName: `User of ${of}`,
+    role: 'operator',
     ...(customerId === null && { permissions: ['employees:view'], constraints: { divisions: ['sales'] } }),
   });
   const application = await created(api, 'applications', {
-    ...{ customerId, name: `Application of ${of}`, userId: user.id },
+    customerId,
+    name: `Application of ${of}`,
+    userId: user.id,
     ...(customerId === null && { scopes: ['employees:view'] }),
   });
   const key = await created(api, 'keys', { customerId, name: `key-of-${of}`, publicKey: pgpVector('curve25519') });
@@ -113,7 +123,11 @@ async function belongings({ service, receiver, of, api, customerId }: Owner): Pr
   const { url, secret, apiKey } = at;
   const endpoint = await created(api, 'endpoints', { customerId, name: `Endpoint of ${of}`, url, secret, apiKey });
   const webhook = await created(api, 'webhooks', {
-    ...{ customerId, name: `Webhook of ${of}`, endpointId: endpoint.id, eventTypes: [TYPES[of]], ...ONCE },
+    customerId,
+    name: `Webhook of ${of}`,
+    endpointId: endpoint.id,
+    eventTypes: [TYPES[of]],
+    ...ONCE,
     filter: { 'data.of': of },
     customHeaders: [{ name: 'x-tenant', value: of }],
   });
@@ -138,8 +152,13 @@ async function belongings({ service, receiver, of, api, customerId }: Owner): Pr
   );
   advance(STEP_MS);
   return {
-    ...{ users: user.id, applications: application.id, keys: key.id, endpoints: endpoint.id, webhooks: webhook.id },
-    ...{ deliveries: items[0]?.id ?? '', events: event },
+    users: user.id,
+    applications: application.id,
+    keys: key.id,
+    endpoints: endpoint.id,
+    webhooks: webhook.id,
+    deliveries: items[0]?.id ?? '',
+    events: event,
   };
 }
 
@@ -154,15 +173,23 @@ async function specialOnes({ admin }: ServiceInProcess, receiver: Receiver, own:
     tokenChallenge: true,
   });
   const oauth = await created(admin, 'endpoints', {
-    ...{ name: 'With OAuth', url: `${receiver.origin}/oauth`, contentEncoding: 'gzip', enabled: false },
+    name: 'With OAuth',
+    url: `${receiver.origin}/oauth`,
+    contentEncoding: 'gzip',
+    enabled: false,
     oauth: { clientId: 'client', clientSecret: 'hush', tokenUrl: `${receiver.origin}/token`, scopes: 'deliver' },
   });
   const pull = await created(admin, 'webhooks', { name: 'Pull', mode: 'pull', eventTypes: ['order.booked'] });
   await succeeded(admin.post(`webhooks/${pull.id}/start`));
   await succeeded(admin.post('events', { events: [{ type: 'order.booked', data: { order: { id: 3 } } }] }));
   const encrypted = await created(admin, 'webhooks', {
-    ...{ name: 'Encrypted', endpointId: own.endpoints, eventTypes: ['employee.*'], heartbeatSeconds: 0 },
-    ...{ encryptionKeyName: 'key-of-operator', ordered: true, maxRecordsPerSecond: 5 },
+    name: 'Encrypted',
+    endpointId: own.endpoints,
+    eventTypes: ['employee.*'],
+    heartbeatSeconds: 0,
+    encryptionKeyName: 'key-of-operator',
+    ordered: true,
+    maxRecordsPerSecond: 5,
   });
   return { unverified: unverified.id, oauth: oauth.id, pull: pull.id, encrypted: encrypted.id };
 }

@@ -138,7 +138,12 @@ async function runServer(place: Place, settings: Readonly<Record<string, string>
   };
   await start();
   return {
-    ...{ host: '127.0.0.1', port, url, stop, start, addStandby },
+    host: '127.0.0.1',
+    port,
+    url,
+    stop,
+    start,
+    addStandby,
     freeze: () => signal('SIGSTOP'),
     thaw: () => signal('SIGCONT'),
     crash: () => control('restart', '-m', 'immediate', '-l', join(folder, 'log')),

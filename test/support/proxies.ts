@@ -36,9 +36,12 @@ export function startEnvoy(program: string, { sallyport, upstream }: Behind): Pr
   return startProxy(program, 'none has it', /starting main dispatch loop/, (folder, port) => {
     const config = join(folder, 'envoy.yaml');
     const values = {
-      ...{ address: '127.0.0.1', port: String(port) },
-      ...{ sallyport_address: service.hostname, sallyport_port: service.port },
-      ...{ upstream_address: api.hostname, upstream_port: api.port },
+      address: '127.0.0.1',
+      port: String(port),
+      sallyport_address: service.hostname,
+      sallyport_port: service.port,
+      upstream_address: api.hostname,
+      upstream_port: api.port,
     };
     writeFileSync(config, filled('envoy.yaml', values));
     return ['-c', config, '--concurrency', '1', '--use-dynamic-base-id'];
@@ -50,9 +53,13 @@ export function startApache(modules: readonly string[], more: string): Promise<R
   return startProxy('apache2', 'apache2 libapache2-mod-oauth2', /resuming normal operations/, (folder, port) => {
     const config = join(folder, 'apache2.conf');
     const lines = [
-      ...[`ServerRoot ${folder}`, 'ServerName localhost', `Listen 127.0.0.1:${port}`, 'PidFile pid'],
+      `ServerRoot ${folder}`,
+      'ServerName localhost',
+      `Listen 127.0.0.1:${port}`,
+      'PidFile pid',
       // Apache opens its log by path, and a socket has none.
-      ...[`ErrorLog "||/bin/sh -c 'exec cat >&2'"`, 'DefaultRuntimeDir .'],
+      `ErrorLog "||/bin/sh -c 'exec cat >&2'"`,
+      'DefaultRuntimeDir .',
       // Apache refuses to serve as root.
       ...(process.getuid?.() === 0 ? ['User www-data', 'Group www-data'] : []),
       ...modules.map((name) => `LoadModule ${name}_module /usr/lib/apache2/modules/mod_${name}.so`),

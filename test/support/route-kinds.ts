@@ -76,11 +76,15 @@ export async function routeKinds(service: ServiceInProcess): Promise<readonly Ro
   const original = { 'x-original-method': 'GET', 'x-original-uri': EMPLOYEES };
 
   const write = (what: string, status: number, send: () => Promise<KindAnswer>): RouteKind => ({
-    ...{ what, status, write: 'unavailable' as const },
+    what,
+    status,
+    write: 'unavailable' as const,
     ask: send,
   });
   const read = (what: string, send: () => Promise<KindAnswer>, status = 200): RouteKind => ({
-    ...{ what, status, write: false as const },
+    what,
+    status,
+    write: false as const,
     ask: send,
   });
   return [
@@ -94,7 +98,9 @@ export async function routeKinds(service: ServiceInProcess): Promise<readonly Ro
       ask: () => ask('POST', TOKEN, { form: grant }),
     },
     {
-      ...{ what: 'a revocation', status: 200, write: 'temporarily_unavailable' },
+      what: 'a revocation',
+      status: 200,
+      write: 'temporarily_unavailable',
       ask: () => ask('POST', '/services/api/oauth2/revoke', { form: { ...client, token: revocable.shift() ?? '' } }),
     },
     write('an event', 202, () => ask('POST', `${EDGE}/events`, { token: adminToken, json: { type, data: {} } })),
@@ -108,7 +114,9 @@ export async function routeKinds(service: ServiceInProcess): Promise<readonly Ro
       ask('PATCH', `${EDGE}/users/${userId}`, { token: adminToken, json: { displayName: unique() } }),
     ),
     {
-      ...{ what: 'a form of the portal', status: 303, write: 'page' },
+      what: 'a form of the portal',
+      status: 303,
+      write: 'page',
       ask: () => sendForm('/event-types/new', { name: `kind.${unique().replace('-', '')}` }),
     },
     read('a list', () => ask('GET', `${EDGE}/users`, { token: adminToken })),

@@ -7,15 +7,13 @@ import { batchOf, progressOf } from './attempts.ts';
 import { NOW } from './store.ts';
 
 const LIMITS: SchedulerLimits = {
-  ...{
-    perEndpoint: 8,
-    perCustomer: 64,
-    inFlight: 64,
-    lingersMs: 1000,
-    inFlightInAll: 256,
-    claimed: 256,
-    claimedInAll: 4096,
-  },
+  perEndpoint: 8,
+  perCustomer: 64,
+  inFlight: 64,
+  lingersMs: 1000,
+  inFlightInAll: 256,
+  claimed: 256,
+  claimedInAll: 4096,
 };
 
 /** The concurrency of a webhook: as many requests as there are slots, or one at a time. */
@@ -68,7 +66,10 @@ export function webhookOf(
 ): Webhook {
   const { progress, ...configuration } = more;
   return {
-    ...{ ordered: false, maxRecordsPerSecond: null, maxBatchRecords: 1, ...configuration },
+    ordered: false,
+    maxRecordsPerSecond: null,
+    maxBatchRecords: 1,
+    ...configuration,
     progress: progressOf({ webhookNumber, ...progress }),
   } as Webhook;
 }

@@ -44,7 +44,8 @@ export async function traceService(t: TestContext): Promise<TracedService> {
   const credentials = JSON.parse(announced) as FirstCredentials & { readonly url: string };
   const { url } = credentials;
   return {
-    ...{ url, credentials },
+    url,
+    credentials,
     admin: createClient(url, await tokenFor(url, credentials)),
     calls: async () => {
       const { pid = 0 } = child;

@@ -263,8 +263,13 @@ async function readDeliveries(
   await store.replays.replay(
     { ...range, now, newId: ids.uuid } as never,
     {
-      ...{ id: ids.uuid(), at: now, actor: 'service', action: 'webhook.replay', target: 'webhook:1' },
-      ...{ customerId, changes: {} },
+      id: ids.uuid(),
+      at: now,
+      actor: 'service',
+      action: 'webhook.replay',
+      target: 'webhook:1',
+      customerId,
+      changes: {},
     } as never,
   );
 }

@@ -75,8 +75,14 @@ describe('deliveries', () => {
     const at = '2026-11-21T05:00:00.000Z';
     const { id, webhookId, eventId, ...view } = viewDelivery(delivery);
     assert.deepEqual(view, {
-      ...{ eventType: 'order.placed', offset: 0, state: 'dead', attemptCount: 2, nextAttemptAt: null },
-      ...{ settledAt: '2026-11-21T05:00:00.007Z', createdAt: at, updatedAt: '2026-11-21T05:00:00.007Z' },
+      eventType: 'order.placed',
+      offset: 0,
+      state: 'dead',
+      attemptCount: 2,
+      nextAttemptAt: null,
+      settledAt: '2026-11-21T05:00:00.007Z',
+      createdAt: at,
+      updatedAt: '2026-11-21T05:00:00.007Z',
     });
   });
 
@@ -101,15 +107,22 @@ describe('deliveries', () => {
 
 describe('an attempt', () => {
   const attempt: AttemptRecord = {
-    ...{ id: 'a', webhookNumber: 1, kind: 'delivery', batchId: 'b', firstOffset: 0, lastOffset: 0, attemptNumber: 2 },
-    ...{
-      startedAt: NOW,
-      requestHeaders: { date: 'now' },
-      responseStatus: 204,
-      responseHeaders: {},
-      responseBody: null,
-    },
-    ...{ errorClass: null, errorMessage: null, responseProblem: null, timings: NO_TIMINGS },
+    id: 'a',
+    webhookNumber: 1,
+    kind: 'delivery',
+    batchId: 'b',
+    firstOffset: 0,
+    lastOffset: 0,
+    attemptNumber: 2,
+    startedAt: NOW,
+    requestHeaders: { date: 'now' },
+    responseStatus: 204,
+    responseHeaders: {},
+    responseBody: null,
+    errorClass: null,
+    errorMessage: null,
+    responseProblem: null,
+    timings: NO_TIMINGS,
   };
 
   it('that was delivered has no error', () => {

@@ -45,7 +45,10 @@ async function open(t: TestContext): Promise<Held> {
   const { id } = await s.endpoints.create(fields, ACTOR);
   challenged.length = 0;
   return {
-    ...{ s, server, challenged, id },
+    s,
+    server,
+    challenged,
+    id,
     holdNext: () => {
       const hold = { came: deferred(), gate: deferred() };
       holds.push(hold);

@@ -32,31 +32,25 @@ describe('webhooks', () => {
     const at = '2026-11-21T05:00:00.000Z';
     assert.deepEqual(view, {
       ...body,
-      ...{
-        customerId: null,
-        customHeaders: [],
-        encryptionKeyName: null,
-        mode: 'push',
-        ordered: false,
-        maxBatchRecords: 100,
-        maxRecordsPerSecond: null,
-      },
-      ...{
-        retry: { policy: 'exponential', maxAttempts: 20 },
-        standardWebhooks: false,
-        filter: null,
-        heartbeatSeconds: 300,
-        timeoutSeconds: 15,
-      },
-      ...{
-        state: 'stopped',
-        stateReason: null,
-        stateDescription: null,
-        stateChangedAt: at,
-        sessionId: null,
-        createdAt: at,
-        updatedAt: at,
-      },
+      customerId: null,
+      customHeaders: [],
+      encryptionKeyName: null,
+      mode: 'push',
+      ordered: false,
+      maxBatchRecords: 100,
+      maxRecordsPerSecond: null,
+      retry: { policy: 'exponential', maxAttempts: 20 },
+      standardWebhooks: false,
+      filter: null,
+      heartbeatSeconds: 300,
+      timeoutSeconds: 15,
+      state: 'stopped',
+      stateReason: null,
+      stateDescription: null,
+      stateChangedAt: at,
+      sessionId: null,
+      createdAt: at,
+      updatedAt: at,
     });
     assert.deepEqual(viewWebhook(await s.webhooks.get(id)), { id, ...view });
   });
@@ -65,19 +59,15 @@ describe('webhooks', () => {
     const { s, body } = await open(t);
     const { name: encryptionKeyName } = await makeKey(s);
     const given = {
-      ...{
-        encryptionKeyName,
-        eventTypes: ['*', 'order.*'],
-        ordered: true,
-        maxBatchRecords: 1000,
-        maxRecordsPerSecond: 0.5,
-      },
-      ...{
-        retry: { policy: 'linear', maxAttempts: 1 },
-        standardWebhooks: false,
-        heartbeatSeconds: 0,
-        timeoutSeconds: 60,
-      },
+      encryptionKeyName,
+      eventTypes: ['*', 'order.*'],
+      ordered: true,
+      maxBatchRecords: 1000,
+      maxRecordsPerSecond: 0.5,
+      retry: { policy: 'linear', maxAttempts: 1 },
+      standardWebhooks: false,
+      heartbeatSeconds: 0,
+      timeoutSeconds: 60,
       customHeaders: [
         { name: 'x-', value: '' },
         { name: 'X-Tenant', value: 'a-b_c,d.e' },

@@ -67,8 +67,11 @@ export const deliveryBench: Bench = {
       const postgres: Postgres | null = missing.has('postgres') ? null : await startPostgres(folder);
       if (postgres !== null) stops.push(postgres.stop);
       const settings = {
-        ...{ origin: receiver.origin, ca: certificates.ca, recordsPerPost: 1 },
-        ...{ redisSocket: redis?.socket, postgres: postgres?.connectionString },
+        origin: receiver.origin,
+        ca: certificates.ca,
+        recordsPerPost: 1,
+        redisSocket: redis?.socket,
+        postgres: postgres?.connectionString,
       };
       const worker = async (program: string, recordsPerPost = 1): Promise<Measure> => {
         const running = await startWorker(program, { ...settings, recordsPerPost });
@@ -165,22 +168,26 @@ function describe(
   return [
     {
       ...shared,
-      ...{ bench: 'delivery', title: 'Delivering, one record a POST', method: `${METHOD} Rates are records a second.` },
-      ...{ rows: one, baseline: BARE, goals: goalsOfOne({ rows: one }), profile: profiles.one },
+      bench: 'delivery',
+      title: 'Delivering, one record a POST',
+      method: `${METHOD} Rates are records a second.`,
+      rows: one,
+      baseline: BARE,
+      goals: goalsOfOne({ rows: one }),
+      profile: profiles.one,
     },
     {
       ...shared,
-      ...{ bench: 'batches', title: `Delivering in batches of ${BATCH}` },
+      bench: 'batches',
+      title: `Delivering in batches of ${BATCH}`,
       method:
         `${METHOD} A POST has up to ${BATCH} records; rates count records. pg-boss fetches jobs in batches, and ` +
         `each batch of ${BATCH} is one POST. BullMQ and graphile-worker fetch single jobs, ` +
         'so their figures are those of one record a POST.',
-      ...{
-        rows: batches,
-        baseline: inBatches(BARE),
-        goals: goalsOfBatches({ rows: batches }),
-        profile: profiles.batches,
-      },
+      rows: batches,
+      baseline: inBatches(BARE),
+      goals: goalsOfBatches({ rows: batches }),
+      profile: profiles.batches,
     },
   ];
 }
@@ -189,7 +196,10 @@ function goalsOfOne(result: Pick<BenchResult, 'rows'>): Goal[] {
   const peer = largest(result, 'rate', PEERS);
   return [
     {
-      ...{ text: 'rate, of the bare POSTs', bound: 'at least', limit: 75, unit: '%' },
+      text: 'rate, of the bare POSTs',
+      bound: 'at least',
+      limit: 75,
+      unit: '%',
       actual: medianRatio(result, 'rate', SALLYPORT, BARE) * 100,
     },
     ...(peer === null ? [] : [againstPeer(result, 'rate', SALLYPORT, peer, 2)]),
@@ -200,7 +210,10 @@ function goalsOfBatches(result: Pick<BenchResult, 'rows'>): Goal[] {
   const peer = largest(result, 'rate', [inBatches(PG_BOSS), BULLMQ, GRAPHILE]);
   return [
     {
-      ...{ text: 'records a second', bound: 'at least', limit: 80_000, unit: '/s' },
+      text: 'records a second',
+      bound: 'at least',
+      limit: 80_000,
+      unit: '/s',
       actual: median(valuesOf(result, inBatches(SALLYPORT), 'rate')),
     },
     ...(peer === null ? [] : [againstPeer(result, 'records', inBatches(SALLYPORT), peer, 20)]),

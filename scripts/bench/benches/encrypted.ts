@@ -49,8 +49,12 @@ export const encryptedBench: Bench = {
       say('starting the services');
       for (const mode of [PLAIN, ...MODES]) {
         const delivering = await startDelivering({
-          ...{ dataDir: `${folder}/${contenders.length}`, receiver, certificates, batchRecords: BATCH },
-          ...{ gzip: mode.isGzipped, ...(mode.isEncrypted && { publicKey }) },
+          dataDir: `${folder}/${contenders.length}`,
+          receiver,
+          certificates,
+          batchRecords: BATCH,
+          gzip: mode.isGzipped,
+          ...(mode.isEncrypted && { publicKey }),
         });
         stops.push(delivering.stop);
         const measure = async (): Promise<Record<string, number>> => {
@@ -90,7 +94,10 @@ function sampleBody(): string {
   const records = Array.from({ length: BATCH }, (_, offset) => {
     const correlationId = randomUUID();
     return {
-      ...{ offset, timestamp: new Date().toISOString(), lag: 0.1, correlationId },
+      offset,
+      timestamp: new Date().toISOString(),
+      lag: 0.1,
+      correlationId,
       value: {
         headers: { messageId: randomUUID(), eventType: 'bench.event0', actorId: null, correlationId },
         benchEvent0: { text: eventText(offset * ENDPOINTS) },
@@ -103,17 +110,16 @@ function sampleBody(): string {
 function describe(rows: readonly Row[], bytes: number): Omit<BenchResult, 'seconds'> {
   const goals = MODES.map(
     (mode): Goal => ({
-      ...{
-        text: `${mode.name}: CPU time, of that of ${withoutService(mode)}`,
-        bound: 'at most',
-        limit: 1.3,
-        unit: '×',
-      },
+      text: `${mode.name}: CPU time, of that of ${withoutService(mode)}`,
+      bound: 'at most',
+      limit: 1.3,
+      unit: '×',
       actual: medianRatio({ rows }, 'cpu', delivered(mode), withoutService(mode)),
     }),
   );
   return {
-    ...{ bench: 'encrypted', title: 'Compressed and encrypted' },
+    bench: 'encrypted',
+    title: 'Compressed and encrypted',
     method:
       `Batches of ${BATCH} events, about ${Math.round(bytes / 1000)} kB of words, to ${ENDPOINTS} endpoints: ` +
       'elapsed time and CPU time (all threads of the service) of one batch. For comparison, the same libraries ' +
@@ -123,6 +129,9 @@ function describe(rows: readonly Row[], bytes: number): Omit<BenchResult, 'secon
       { name: 'cpu', unit: 'ms' },
       { name: 'elapsed', unit: 'ms' },
     ],
-    ...{ rows, baseline: null, goals, notMeasured: [] },
+    rows,
+    baseline: null,
+    goals,
+    notMeasured: [],
   };
 }

@@ -145,6 +145,9 @@ function describe(rows: readonly Row[], sizes: readonly number[]): Omit<BenchRes
       'deliveries, over 8 connections. Records are claimed and delivered, one per POST, from the log with the ' +
       'history.',
     figures: names.map((name) => ({ name, unit: 'µs' })),
-    ...{ rows, baseline: null, goals, notMeasured: [] },
+    rows,
+    baseline: null,
+    goals,
+    notMeasured: [],
   };
 }

@@ -32,7 +32,8 @@ export const isolationBench: Bench = {
     const receiver = await startReceiver(certificates.server);
     const publicKey = await makePublicKey();
     const service = await startService({
-      ...{ dataDir: `${folder}/data`, env: receiverSettings(`${folder}/ca.pem`, certificates) },
+      dataDir: `${folder}/data`,
+      env: receiverSettings(`${folder}/ca.pem`, certificates),
     });
     try {
       const small = await makeWebhooks(service, { receiver, batchRecords: 1 });
@@ -119,11 +120,15 @@ async function all({ admin }: Service, webhooks: readonly string[], action: 'sta
 
 function describe(rows: readonly Row[]): Omit<BenchResult, 'seconds'> {
   const goal = (name: string): Goal => ({
-    ...{ text: `p99 beside ${name}, of that beside nothing`, bound: 'at most', limit: 2, unit: '×' },
+    text: `p99 beside ${name}, of that beside nothing`,
+    bound: 'at most',
+    limit: 2,
+    unit: '×',
     actual: medianRatio({ rows }, 'p99', name, IDLE),
   });
   return {
-    ...{ bench: 'isolation', title: 'Calls beside deliveries' },
+    bench: 'isolation',
+    title: 'Calls beside deliveries',
     method:
       `Guarded GETs of an employee over ${CONNECTIONS} existing connections: without deliveries, during ` +
       'deliveries of one record per POST, and during encrypted deliveries of 1 MiB (RSA-2048), both with ' +
@@ -134,6 +139,9 @@ function describe(rows: readonly Row[]): Omit<BenchResult, 'seconds'> {
       { name: 'rate', unit: '/s' },
       { name: 'posts', unit: '/s' },
     ],
-    ...{ rows, baseline: IDLE, goals: [goal(DELIVERING), goal(ENCRYPTING)], notMeasured: [] },
+    rows,
+    baseline: IDLE,
+    goals: [goal(DELIVERING), goal(ENCRYPTING)],
+    notMeasured: [],
   };
 }

@@ -32,7 +32,12 @@ export const memoryBench: Bench = {
     say('building the binary');
     const binary = await buildBinary(folder);
     const delivering = await startDelivering({
-      ...{ dataDir: `${folder}/data`, receiver, certificates, batchRecords: 100, binary, env: unitEnvironment() },
+      dataDir: `${folder}/data`,
+      receiver,
+      certificates,
+      batchRecords: 100,
+      binary,
+      env: unitEnvironment(),
     });
     const { service } = delivering;
     try {
@@ -118,7 +123,8 @@ function describe(
   const of = (part: number): number => soakParts[part]?.[1][0] ?? Number.NaN;
   const most = Math.max(...Object.values(values).flat());
   return {
-    ...{ bench: 'memory', title: 'Memory' },
+    bench: 'memory',
+    title: 'Memory',
     method:
       'Resident memory of the single binary, in the environment of the systemd unit: at the start, the maximum ' +
       `while ${events.toLocaleString('en-GB')} events of 1 KiB are published, the maximum while they are ` +
@@ -128,12 +134,16 @@ function describe(
       'pause.',
     figures: Object.keys(values).map((name) => ({ name, unit: 'MB' })),
     rows: [{ name: 'resident', values }],
-    ...{ baseline: null, notMeasured: [] },
+    baseline: null,
+    notMeasured: [],
     goals: [
       { text: 'at most, at any time', actual: most, bound: 'at most', limit: RESIDENT_MAX, unit: 'MB' },
       {
         text: `flat: the last sixth of the soak against its second`,
-        ...{ actual: of(PARTS - 1) / of(1), bound: 'at most', limit: 1.1, unit: '×' },
+        actual: of(PARTS - 1) / of(1),
+        bound: 'at most',
+        limit: 1.1,
+        unit: '×',
       },
     ],
   };

@@ -26,7 +26,9 @@ const QUIET_MS = 200;
 const QUIET_TURN_MS = 5;
 const SCOPES = [
   ...['endpoints', 'webhooks', 'keys'].flatMap((name) => [`${name}:view`, `${name}:manage`]),
-  ...['events:publish', 'deliveries:view', 'records:read'],
+  'events:publish',
+  'deliveries:view',
+  'records:read',
 ];
 
 export const sharesBench: Bench = {
@@ -139,7 +141,9 @@ async function attacksOf({ admin }: Service, api: Api, filters: number): Promise
       body: JSON.stringify(events('filtered', 1000)),
     },
     {
-      ...{ name: 'previews of a slow filter', connections: 3, path: `${EDGE}/webhooks/${plain}/filter-preview` },
+      name: 'previews of a slow filter',
+      connections: 3,
+      path: `${EDGE}/webhooks/${plain}/filter-preview`,
       body: JSON.stringify({ filter: slowFilter(0), limit: 1000 }),
     },
     { name: '8 MiB in one event', connections: 2, path: post, body: ofMembers },
@@ -152,15 +156,21 @@ async function attacksOf({ admin }: Service, api: Api, filters: number): Promise
       body: large('plain', ',"idempotencyKey":"#"'),
     },
     {
-      ...{ name: '8 MiB of white space', connections: 4, path: post },
+      name: '8 MiB of white space',
+      connections: 4,
+      path: post,
       body: `{"type":"order.plain",${' '.repeat(EVENT_REQUEST_BYTES - 1024)}"data":{}}`,
     },
     {
-      ...{ name: 'webhooks of 1 MiB', connections: 4, path: `${EDGE}/webhooks` },
+      name: 'webhooks of 1 MiB',
+      connections: 4,
+      path: `${EDGE}/webhooks`,
       body: `{"name":"x","eventTypes":[${objects(1024 * 1024 - 1024)}]}`,
     },
     {
-      ...{ name: 'webhooks of 19,000 values', connections: 4, path: `${EDGE}/webhooks` },
+      name: 'webhooks of 19,000 values',
+      connections: 4,
+      path: `${EDGE}/webhooks`,
       body: `{"name":"x","eventTypes":[${filled(100_000, (n) => `{"k${n}":1}`)}]}`,
     },
     {
@@ -231,7 +241,8 @@ function describe(rows: readonly Row[]): Omit<BenchResult, 'seconds'> {
     actual,
   });
   return {
-    ...{ bench: 'shares', title: 'Calls of one customer beside hostile requests of another' },
+    bench: 'shares',
+    title: 'Calls of one customer beside hostile requests of another',
     method:
       `A guarded GET of one customer every ${CALL_EVERY_MS} ms, while an application of another customer ` +
       'sends the same request over and over, on the ' +
@@ -242,7 +253,9 @@ function describe(rows: readonly Row[]): Omit<BenchResult, 'seconds'> {
       { name: 'longest', unit: 'ms' },
       { name: 'turn', unit: 'ms' },
     ],
-    ...{ rows, baseline: IDLE, notMeasured: [], chart: { kind: 'bars' } },
+    rows,
+    baseline: IDLE,
+    notMeasured: [],
     goals: attacks.flatMap((name) => [
       goal(`p99 beside ${name}`, P99_MS, median(valuesOf({ rows }, name, 'p99'))),
       goal(`longest call beside ${name}`, LONGEST_MS, Math.max(...valuesOf({ rows }, name, 'longest'))),

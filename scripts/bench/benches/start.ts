@@ -44,15 +44,22 @@ export const startBench: Bench = {
       const figure = { name: 'ready', unit: 'ms' } as const;
       return [
         {
-          ...{ bench: 'start', title: 'Starting' },
+          bench: 'start',
+          title: 'Starting',
           method:
             'Time from the start of the process to the first 200 of `/readyz`, with an empty data folder and ' +
             'with 10⁶ delivered records, 10⁶ tokens and 10⁵ stuck records: for the single binary, and for ' +
             "`node src/main.ts serve`, which first removes the types from every file. The files are in the system's cache.",
-          ...{ figures: [figure], rows, baseline: null, notMeasured: [] },
+          figures: [figure],
+          rows,
+          baseline: null,
+          notMeasured: [],
           goals: [
             {
-              ...{ text: `ready with ${FULL}`, bound: 'at most' as const, limit: 300, unit: 'ms' as const },
+              text: `ready with ${FULL}`,
+              bound: 'at most' as const,
+              limit: 300,
+              unit: 'ms' as const,
               actual: median(valuesOf({ rows }, FULL, 'ready')),
             },
           ],

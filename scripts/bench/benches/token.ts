@@ -75,7 +75,10 @@ function goals(result: Pick<BenchResult, 'rows'>): Goal[] {
   return [
     ...rateGoals(result, 65, 10),
     {
-      ...{ text: `p99 at ${CONNECTIONS} connections, of the bare server`, bound: 'at most', limit: 2, unit: '×' },
+      text: `p99 at ${CONNECTIONS} connections, of the bare server`,
+      bound: 'at most',
+      limit: 2,
+      unit: '×',
       actual: medianRatio(result, 'p99', SALLYPORT, BARE),
     },
   ];

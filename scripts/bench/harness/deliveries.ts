@@ -79,7 +79,8 @@ export async function startDelivering({ dataDir, certificates, ...options }: Del
   const all = async (action: 'start' | 'stop'): Promise<unknown> =>
     Promise.all(webhooks.map((id) => service.admin.call(200, 'POST', `${EDGE}/webhooks/${id}/${action}`)));
   return {
-    ...{ service, instances },
+    service,
+    instances,
     deliver: async (records, during = async () => undefined) => {
       const deliveredBefore = await log.delivered();
       const { requests: requestsBefore } = await options.receiver.received();

@@ -54,8 +54,11 @@ export async function makeHistories(
   const number = (n: number): number =>
     Number(database.prepare('SELECT number FROM webhook WHERE id = ?').pluck().get(webhooks[n]));
   const parts = {
-    ...{ historyWebhook: number(HISTORY), stuckWebhook: number(STUCK), historyWebhookId: webhooks[HISTORY] ?? '' },
-    ...{ applicationId, scope: 'employees:view' },
+    historyWebhook: number(HISTORY),
+    stuckWebhook: number(STUCK),
+    historyWebhookId: webhooks[HISTORY] ?? '',
+    applicationId,
+    scope: 'employees:view',
   };
   database.close();
   const now = Date.now();
@@ -84,7 +87,10 @@ export async function openHistory(history: History, certificates: Certificates):
     .prepare('SELECT next_offset - cursor_offset + pending_records FROM webhook_progress WHERE webhook_number = ?')
     .pluck();
   return {
-    ...{ history, employeePath, historyType: eventType(HISTORY), waitingType: eventType(WAITING) },
+    history,
+    employeePath,
+    historyType: eventType(HISTORY),
+    waitingType: eventType(WAITING),
     service: {
       ...service,
       stop: async () => {

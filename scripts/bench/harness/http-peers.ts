@@ -67,11 +67,17 @@ export function rateGoals(result: Pick<BenchResult, 'rows'>, percentOfBare: numb
   const peer = largest(result, 'rate', PEERS) ?? NODE_OAUTH;
   return [
     {
-      ...{ text: 'rate, of the bare server', bound: 'at least', limit: percentOfBare, unit: '%' },
+      text: 'rate, of the bare server',
+      bound: 'at least',
+      limit: percentOfBare,
+      unit: '%',
       actual: medianRatio(result, 'rate', SALLYPORT, BARE) * 100,
     },
     {
-      ...{ text: `rate, against the better peer (${peer})`, bound: 'at least', limit: timesPeer, unit: '×' },
+      text: `rate, against the better peer (${peer})`,
+      bound: 'at least',
+      limit: timesPeer,
+      unit: '×',
       actual: medianRatio(result, 'rate', SALLYPORT, peer),
     },
   ];

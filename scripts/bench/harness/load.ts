@@ -62,8 +62,11 @@ export async function load(
     throw new Error(`of ${requests} requests to ${url} ${refused} were refused and ${failed} failed`);
   }
   return {
-    ...{ perSecond: requests / (micros / 1e6), p50Ms: p50 / 1000, p99Ms: p99 / 1000 },
-    ...{ cpuMicros: (cpu * 1000) / requests, requests },
+    perSecond: requests / (micros / 1e6),
+    p50Ms: p50 / 1000,
+    p99Ms: p99 / 1000,
+    cpuMicros: (cpu * 1000) / requests,
+    requests,
   };
 }
 

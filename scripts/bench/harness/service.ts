@@ -60,7 +60,11 @@ export async function startService(
   if (credentials === undefined) throw new Error(`${dataDir} is not new, and its credentials were not given`);
   const token = (await requestToken(url, credentials)).access_token;
   return {
-    ...{ url, pid: running.pid, dataDir, credentials, readyMs },
+    url,
+    pid: running.pid,
+    dataDir,
+    credentials,
+    readyMs,
     admin: createApi(url, token),
     adminToken: token,
     stop: () => stopService(running),
@@ -77,7 +81,10 @@ async function stopService(running: Running): Promise<void> {
 export async function registerReaders({ admin }: Service, count: number): Promise<Credentials[]> {
   const permissions = ['employees:view'];
   const user = await admin.call<{ id: string }>(201, 'POST', `${EDGE}/users`, {
-    ...{ userName: 'reader', displayName: 'Reader', role: 'service', permissions },
+    userName: 'reader',
+    displayName: 'Reader',
+    role: 'service',
+    permissions,
   });
   const readers: Credentials[] = [];
   for (let n = 0; n < count; n += 1) {
@@ -92,7 +99,10 @@ export async function createEmployee(service: Service): Promise<{ path: string; 
   const permissions = ['employees:create', 'employees:view'];
   const { admin } = service;
   const user = await admin.call<{ id: string }>(201, 'POST', `${EDGE}/users`, {
-    ...{ userName: 'clerk', displayName: 'Clerk', role: 'service', permissions },
+    userName: 'clerk',
+    displayName: 'Clerk',
+    role: 'service',
+    permissions,
   });
   const application = { name: 'clerk', userId: user.body.id, scopes: permissions };
   const created = await admin.call<Credentials & { id: string }>(201, 'POST', `${EDGE}/applications`, application);

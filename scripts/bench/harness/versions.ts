@@ -31,7 +31,9 @@ const PROGRAMS: Readonly<Record<string, readonly [flag: string, pattern: RegExp,
 /** `programs` that are there, and the peers' packages if they took part. */
 export function versionsOf(programs: readonly string[], withPeers: boolean): Record<string, string> {
   return {
-    ...{ Sallyport: VERSION, Node: process.versions.node, SQLite: sqliteVersion() },
+    Sallyport: VERSION,
+    Node: process.versions.node,
+    SQLite: sqliteVersion(),
     ...Object.fromEntries(OWN.map((name) => [name, packageVersion(root, name)])),
     ...(withPeers ? Object.fromEntries(PEERS.map((name) => [name, packageVersion(bench, name)])) : {}),
     ...Object.fromEntries(programs.flatMap(programVersion)),

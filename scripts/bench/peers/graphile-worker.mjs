@@ -30,7 +30,9 @@ await serve({
   drain: async (count) => {
     const done = counted.wait(count);
     const runner = await run({
-      ...{ preset, logger, noHandleSignals: true },
+      preset,
+      logger,
+      noHandleSignals: true,
       taskList: {
         deliver: async (payload) => {
           await post([payload]);

@@ -12,7 +12,10 @@ export function createPoster({ origin, ca, connections = 64 }) {
     const now = Date.now();
     const body = Buffer.from(envelope(records, now));
     const { statusCode, body: answer } = await pool.request({
-      ...{ method: 'POST', path: '/hook', headers: signed(body, now), body },
+      method: 'POST',
+      path: '/hook',
+      headers: signed(body, now),
+      body,
     });
     await answer.dump();
     if (statusCode >= 300) throw new Error(`the receiver answered ${statusCode}`);

@@ -51,8 +51,12 @@ export function medianInterval(values: readonly number[], confidence: number): r
 export function printedComparison(compared: readonly Compared[], commit: string, rounds: number): string {
   const head = ['CPU time of one operation', commit, 'now', 'ratio', `${CONFIDENCE * 100}% interval`, ''];
   const body = compared.map(({ name, before, now, ratio, interval, verdict }) => [
-    ...[name, micros(before), micros(now), ratio.toFixed(2)],
-    ...[interval.map((bound) => bound.toFixed(2)).join('–'), verdict],
+    name,
+    micros(before),
+    micros(now),
+    ratio.toFixed(2),
+    interval.map((bound) => bound.toFixed(2)).join('–'),
+    verdict,
   ]);
   const changed = compared.filter(({ verdict }) => verdict !== 'no change seen').map(sentence);
   const summary = changed.length === 0 ? [`Nothing changed beyond noise.`] : changed;

@@ -21,7 +21,9 @@ export function readNotes(text: string): Notes {
 export function reportPage(stored: readonly StoredResult[], notes: Notes): string {
   const onPostgres = notes.get('postgresql');
   const sections = [
-    ...[INTRODUCTION, environments(stored), goalTable(stored)],
+    INTRODUCTION,
+    environments(stored),
+    goalTable(stored),
     ...stored.map((one) => section(one, notes)),
     ...(onPostgres === undefined ? [] : [`## On PostgreSQL\n\n${onPostgres}`]),
   ];

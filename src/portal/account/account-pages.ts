@@ -96,7 +96,10 @@ export function accountPages(dependencies: SharedPageDependencies): PageRoute<'b
         title: `Remove the passkey ${passkey.name}?`,
         crumbs: [{ href: '/account', label: 'Your account' }],
         text: html`<p>It does not sign you in any more. This cannot be undone: the device has to make a new one.</p>`,
-        ...{ csrf, action: `/account/passkeys/${passkey.id}/remove`, submit: 'Remove the passkey', cancel: '/account' },
+        csrf,
+        action: `/account/passkeys/${passkey.id}/remove`,
+        submit: 'Remove the passkey',
+        cancel: '/account',
       });
     }),
     pages.page({

@@ -168,7 +168,11 @@ function applicationActions({ pages, services }: SharedPageDependencies): PageRo
             title: `Revoke all tokens of ${name}?`,
             crumbs: [LIST, { href: path, label: name }],
             text: 'All its tokens are refused from the next call on. Its credentials stay valid, so it can request new tokens.',
-            ...{ form, csrf, action: `${path}/revoke-tokens`, submit: 'Revoke all tokens', cancel: path },
+            form,
+            csrf,
+            action: `${path}/revoke-tokens`,
+            submit: 'Revoke all tokens',
+            cancel: path,
           });
         },
         respond: async ({ acting }, { id }) => {

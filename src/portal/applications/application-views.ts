@@ -40,7 +40,9 @@ export function applicationListPage({ pages, store }: SharedPageDependencies): P
       title: 'Applications',
       lead: 'The programs that call your API. Each requests tokens with its client id and secret, and acts as a user.',
       actions: [call.may('administrator') ? newButton(owner.newQuery) : null],
-      ...{ path: PATH, query, nextCursor },
+      path: PATH,
+      query,
+      nextCursor,
       filters: [
         textField(state, { name: 'q', label: 'Name or client id', type: 'search' }),
         textField(state, { name: 'scope', label: 'Scope', isCode: true, placeholder: 'orders:view' }),

@@ -39,7 +39,9 @@ export function auditPages({ pages, store, hasPage }: SharedPageDependencies): P
       return listView({
         title: 'Audit log',
         lead: own === null ? LEAD : CUSTOMERS_LEAD,
-        ...{ path: PATH, query, nextCursor },
+        path: PATH,
+        query,
+        nextCursor,
         filters: [...filters(query), ...owner.fields],
         layout: 'audit-list',
         results: auditTable(items, { linkOf, actorOf }, query),

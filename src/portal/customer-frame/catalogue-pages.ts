@@ -42,7 +42,8 @@ export function customerCataloguePages(dependencies: SharedPageDependencies<'cus
       return listView({
         title: TITLE,
         lead: 'What happens here that you can be told of. A webhook subscribes to one type, to a category, or to all.',
-        ...{ path: PATH, query },
+        path: PATH,
+        query,
         filters: all.length === 0 ? [] : [textField(newForm({ q: text }), FILTER)],
         results,
       });

@@ -66,7 +66,15 @@ export async function readCustomerPage(
   );
   const none = { users: 0, applications: 0, endpoints: 0, keys: 0, webhooks: 0 };
   return {
-    ...{ customer, groups, series, backlog, dead, ailing, audit, linkOf, usage },
+    customer,
+    groups,
+    series,
+    backlog,
+    dead,
+    ailing,
+    audit,
+    linkOf,
+    usage,
     counts: counts.get(id) ?? none,
     deliveries: deliveries.items,
   };
@@ -82,40 +90,52 @@ async function readGroups(store: Store, now: number): Promise<Group[]> {
   ]);
   return [
     {
-      ...{ kind: 'endpoints', title: 'Endpoints' },
+      kind: 'endpoints',
+      title: 'Endpoints',
       items: endpoints.map(({ id, name, url, enabled }) => ({
-        ...{ href: `/endpoints/${id}`, name, note: url },
+        href: `/endpoints/${id}`,
+        name,
+        note: url,
         state: enabled ? 'enabled' : 'disabled',
       })),
     },
     {
-      ...{ kind: 'webhooks', title: 'Webhooks' },
+      kind: 'webhooks',
+      title: 'Webhooks',
       items: webhooks.map(({ webhook: { id, name, progress }, endpointName }) => ({
-        ...{
-          href: `/webhooks/${id}`,
-          name,
-          state: progress.state,
-          note: endpointName === null ? 'read by its reader (pull)' : `to ${endpointName}`,
-        },
+        href: `/webhooks/${id}`,
+        name,
+        state: progress.state,
+        note: endpointName === null ? 'read by its reader (pull)' : `to ${endpointName}`,
       })),
     },
     {
-      ...{ kind: 'applications', title: 'Applications' },
+      kind: 'applications',
+      title: 'Applications',
       items: applications.map(({ application: { id, name, active, scopes } }) => ({
-        ...{ href: `/applications/${id}`, name, state: active ? 'active' : 'inactive' },
+        href: `/applications/${id}`,
+        name,
+        state: active ? 'active' : 'inactive',
         note: countOf(scopes.length, 'scope'),
       })),
     },
     {
-      ...{ kind: 'users', title: 'Users' },
+      kind: 'users',
+      title: 'Users',
       items: users.map(({ user: { id, userName, active, role } }) => ({
-        ...{ href: `/users/${id}`, name: userName, state: active ? 'active' : 'inactive', note: role },
+        href: `/users/${id}`,
+        name: userName,
+        state: active ? 'active' : 'inactive',
+        note: role,
       })),
     },
     {
-      ...{ kind: 'keys', title: 'Keys' },
+      kind: 'keys',
+      title: 'Keys',
       items: keys.map(({ id, name, algorithm, expiresAt }) => ({
-        ...{ href: `/keys/${id}`, name, note: algorithm },
+        href: `/keys/${id}`,
+        name,
+        note: algorithm,
         state: expiresAt !== null && expiresAt <= now ? 'expired' : 'valid',
       })),
     },
@@ -161,7 +181,10 @@ function actions({ csrf }: PageCall, { id, name, active }: Customer): (Html | nu
     return [
       linkButton({ href: `${path}/edit`, label: 'Change', icon: 'edit' }),
       actionButton({
-        ...{ action: `${path}/activate`, csrf, label: 'Activate', longLabel: `Activate the customer ${name}` },
+        action: `${path}/activate`,
+        csrf,
+        label: 'Activate',
+        longLabel: `Activate the customer ${name}`,
         kind: 'primary',
         icon: 'play',
       }),

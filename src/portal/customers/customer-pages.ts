@@ -126,7 +126,11 @@ function suspendPages({ pages, services: { customers }, store }: PageDependencie
               </p>
             </div>
           `,
-          ...{ form, csrf, action: `${path}/suspend`, submit: 'Suspend the customer', cancel: path },
+          form,
+          csrf,
+          action: `${path}/suspend`,
+          submit: 'Suspend the customer',
+          cancel: path,
         });
       },
       respond: async ({ acting }, { id, name }) =>
@@ -199,7 +203,9 @@ function customerListPage({ pages, store }: PageDependencies): PageRoute<'operat
       title: 'Customers',
       lead: 'Whom you serve. Each has endpoints, webhooks, applications and users of its own, and a portal to manage them.',
       actions: [look, call.may('administrator') && !isEmpty ? addButton() : null],
-      ...{ path: LIST.href, query, nextCursor },
+      path: LIST.href,
+      query,
+      nextCursor,
       filters: isEmpty
         ? []
         : [

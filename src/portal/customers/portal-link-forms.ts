@@ -61,14 +61,16 @@ const LINK_FIELDS = {
     label: 'The link can be opened for (seconds)',
     title: 'Life time of the link',
     isRequired: true,
-    ...{ min: PORTAL_LINK_MIN_SECONDS, max: PORTAL_LINK_MAX_SECONDS },
+    min: PORTAL_LINK_MIN_SECONDS,
+    max: PORTAL_LINK_MAX_SECONDS,
     hint: `${PORTAL_LINK_MIN_SECONDS} to ${PORTAL_LINK_MAX_SECONDS}, and once.`,
   }),
   sessionSeconds: number({
     label: 'The session lasts (seconds)',
     title: 'Life time of the session',
     isRequired: true,
-    ...{ min: LINK_SESSION_MIN_SECONDS, max: LINK_SESSION_MAX_SECONDS },
+    min: LINK_SESSION_MIN_SECONDS,
+    max: LINK_SESSION_MAX_SECONDS,
     hint: `${LINK_SESSION_MIN_SECONDS} to ${LINK_SESSION_MAX_SECONDS}, however much it is used.`,
   }),
   returnUrl: text({
@@ -102,7 +104,11 @@ function linkForm({ csrf }: PageCall, customer: Customer, state: FormState): Vie
     lead:
       `Whoever opens it is in the portal of ${customer.name}, without a password. Your product makes such links ` +
       'with POST /customers/{id}/portal-links.',
-    ...{ csrf, state, action: `${path}/portal-link`, submit: 'Make the link', cancel: path },
+    csrf,
+    state,
+    action: `${path}/portal-link`,
+    submit: 'Make the link',
+    cancel: path,
     content: html`
       ${field('role')}
       ${fieldGroup('Times', null, [field('expiresInSeconds'), field('sessionSeconds')])}

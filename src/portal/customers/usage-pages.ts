@@ -58,7 +58,9 @@ export function ownUsagePages({
   return [
     pages.view(PATH, 'customers', async (call) =>
       oneView(call, await usage.ofCustomer(own, readUsagePeriod(call.query, call.now)), {
-        ...{ title: 'Usage', path: PATH, crumbs: [] },
+        title: 'Usage',
+        path: PATH,
+        crumbs: [],
       }),
     ),
     pages.view(`${PATH}.csv`, 'customers', (call) => downloadOne(usage, own, call)),

@@ -43,7 +43,10 @@ export function deliveryListPages(dependencies: SharedPageDependencies): PageRou
       if (place !== null) return redirectTo(place);
       const scope = await readScope(dependencies, call.query);
       return listView({
-        ...{ title: 'Deliveries', lead: LEAD, actions: actionsOf(call), above: deliveryTabs('list') },
+        title: 'Deliveries',
+        lead: LEAD,
+        actions: actionsOf(call),
+        above: deliveryTabs('list'),
         filters: await deliveryFilters(store, call.query, (await scopeFields(store, scope)).fields),
         layout: 'delivery-list',
         stream: withQuery(STREAM, call.query, {}),

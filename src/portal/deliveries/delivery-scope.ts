@@ -32,7 +32,9 @@ export async function readScope(
   const chosen = webhook === null ? null : [webhook.progress.webhookNumber];
   const numbers = chosen ?? (ofCustomer === null ? null : [...ofCustomer.keys()]);
   return {
-    ...{ owner, webhook, ofCustomer },
+    owner,
+    webhook,
+    ofCustomer,
     numbers: numbers?.filter((number) => ofCustomer === null || ofCustomer.has(number)) ?? null,
   };
 }

@@ -29,7 +29,9 @@ export function deliveryFailurePages(dependencies: SharedPageDependencies): Page
       const scope = await readScope(dependencies, query);
       const { fields } = await scopeFields(store, scope);
       return listView({
-        ...{ title: 'Failures', lead: LEAD, above: deliveryTabs('failures') },
+        title: 'Failures',
+        lead: LEAD,
+        above: deliveryTabs('failures'),
         filters: fields,
         stream: withQuery(STREAM, query, {}),
         ...resultsOf(call, await store.deliveries.failures(scope.numbers)),

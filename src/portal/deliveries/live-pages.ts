@@ -41,8 +41,14 @@ export function deliveryLivePages(dependencies: SharedPageDependencies): PageRou
         ...ownerField,
       ];
       return listView({
-        ...{ title: 'Live', lead: LEAD, above: deliveryTabs('live'), path: PATH, query },
-        ...{ filters, layout: 'live-tail', results },
+        title: 'Live',
+        lead: LEAD,
+        above: deliveryTabs('live'),
+        path: PATH,
+        query,
+        filters,
+        layout: 'live-tail',
+        results,
       });
     }),
     pages.stream(STREAM, 'both', async ({ query, signal }) => {

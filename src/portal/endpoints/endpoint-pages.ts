@@ -210,7 +210,9 @@ function endpointListPage(dependencies: SharedPageDependencies): PageRoute<'both
       title: 'Endpoints',
       lead: 'The HTTPS addresses that receive events, and how deliveries to them are going.',
       actions: [call.may('administrator') && !isEmpty ? newButton(owner.newQuery) : null],
-      ...{ path: PATH, query, nextCursor },
+      path: PATH,
+      query,
+      nextCursor,
       filters: isEmpty
         ? []
         : [textField(newForm({ q: text }), { name: 'q', label: 'Name or address', type: 'search' }), ...owner.fields],

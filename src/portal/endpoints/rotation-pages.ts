@@ -141,7 +141,10 @@ function rotationView({ csrf, now }: PageCall, endpoint: Endpoint, credential: C
       { href: '/endpoints', label: 'Endpoints' },
       { href: `/endpoints/${id}`, label: name },
     ],
-    ...{ lead, csrf, state, titles: titlesOf(table) },
+    lead,
+    csrf,
+    state,
+    titles: titlesOf(table),
     above:
       waits === null
         ? null

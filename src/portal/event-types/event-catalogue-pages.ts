@@ -60,7 +60,8 @@ function catalogueView(all: readonly EventType[], query: URLSearchParams) {
   return listView({
     title: 'Event catalogue',
     lead: 'What webhooks can deliver: a sample, the schema, a TypeScript type and code for each event type.',
-    ...{ path: CATALOGUE_PATH, query },
+    path: CATALOGUE_PATH,
+    query,
     filters: [textField(newForm({ q: text }), { name: 'q', label: 'Name or description', type: 'search' })],
     results: results.length === 0 ? none : html`${results}`,
   });

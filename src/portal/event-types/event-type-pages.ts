@@ -24,15 +24,13 @@ import { sendSampleSection } from '../webhooks/sample-events.ts';
 import { CATALOGUE_PATH } from './event-catalogue-pages.ts';
 import { PUBLISH_PATH } from './publish-pages.ts';
 
-const LIST = { href: '/event-types', label: 'Event types' };
-
 export function eventTypePages(dependencies: PageDependencies): PageRoute<'operator'>[] {
   const { pages, services, store } = dependencies;
   const { eventTypes } = services;
   const found = (call: PageCall): Promise<EventType> => eventTypes.get(pathId(call));
   const entity = {
     for: 'operator' as const,
-    list: LIST,
+    list: { href: '/event-types', label: 'Event types' },
     noun: 'event type',
     nameOf: ({ name }: EventType) => name,
     administration: eventTypes,
@@ -127,7 +125,7 @@ function eventTypeView(call: PageCall, { eventType, uses, sample, volume }: Show
   const content = html`
     ${pageHeader({
       title: name,
-      crumbs: [LIST],
+      crumbs: [{ href: '/event-types', label: 'Event types' }],
       badges: eventTypeBadges(eventType),
       lead: description === '' ? undefined : description,
       actions: [
@@ -261,7 +259,8 @@ function eventTypeListPage({ pages, store }: PageDependencies): PageRoute<'opera
           : null,
         call.may('administrator') && hasOwn ? newButton() : null,
       ],
-      ...{ path: PATH, query },
+      path: PATH,
+      query,
       above: hasOwn ? null : firstEventType(call),
       filters: [textField(newForm({ q: text }), { name: 'q', label: 'Name or description', type: 'search' })],
       results,

@@ -145,8 +145,14 @@ function publishView({ csrf }: PageCall, all: readonly EventType[], chosen: Even
       ${header}
       ${choice}
       ${form({
-        ...{ action: PUBLISH_PATH, csrf, form: state, content, submit: 'Publish the event' },
-        ...{ cancel: `/event-types/${chosen.id}`, labels: titlesOf(FIELDS), title: 'That could not be published' },
+        action: PUBLISH_PATH,
+        csrf,
+        form: state,
+        content,
+        submit: 'Publish the event',
+        cancel: `/event-types/${chosen.id}`,
+        labels: titlesOf(FIELDS),
+        title: 'That could not be published',
       })}
     `,
   };

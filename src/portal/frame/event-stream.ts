@@ -29,10 +29,16 @@ export function eventStream(
 
 /** Of the process. */
 const open: FairQueue = createFairQueue({
-  ...{ what: 'live pages', places: LIVE_PAGES, placesPerOwner: LIVE_PAGES_PER_CUSTOMER, retryAfterSeconds: 10 },
+  what: 'live pages',
+  places: LIVE_PAGES,
+  placesPerOwner: LIVE_PAGES_PER_CUSTOMER,
+  retryAfterSeconds: 10,
 });
 const openInSession: FairQueue = createFairQueue({
-  ...{ what: 'live pages', places: LIVE_PAGES, placesPerOwner: LIVE_PAGES_PER_SESSION, retryAfterSeconds: 10 },
+  what: 'live pages',
+  places: LIVE_PAGES,
+  placesPerOwner: LIVE_PAGES_PER_SESSION,
+  retryAfterSeconds: 10,
 });
 
 /**

@@ -98,5 +98,7 @@ export async function packed({ headers }: IncomingMessage, reply: Reply, owner: 
 
 const gzipped = promisify<string, Buffer>(gzip);
 const compressing = createFairQueue({
-  ...{ what: 'pages', places: GZIPS_AT_ONCE, waitingPerOwner: PAGES_WAITING_PER_CUSTOMER },
+  what: 'pages',
+  places: GZIPS_AT_ONCE,
+  waitingPerOwner: PAGES_WAITING_PER_CUSTOMER,
 });

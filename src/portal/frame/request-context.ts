@@ -39,7 +39,10 @@ export function requestContextOf(
 ): RequestContext {
   const theme = readCookie(request, THEME_COOKIE);
   return {
-    ...{ session, brand, openings, cookieOf },
+    session,
+    brand,
+    openings,
+    cookieOf,
     frameAncestors: isInFrame(request, cookieOf) ? frameAncestors : [],
     cookie,
     isNew,

@@ -139,7 +139,13 @@ export function textField(form: FormState, options: TextField): Html {
   const control = html`
     <input${attributes({
       ...describedBy(form, options),
-      ...{ type, placeholder, min, max, step, minlength, list },
+      type,
+      placeholder,
+      min,
+      max,
+      step,
+      minlength,
+      list,
       autocomplete: autocomplete ?? (type === 'password' ? 'off' : null),
       value: type === 'password' ? null : type === 'datetime-local' ? utcText(form.value(name)) : form.value(name),
       class: isCode === true ? 'code-input' : null,
@@ -190,7 +196,8 @@ export function textArea(
   const control = html`
     <textarea${attributes({
       ...describedBy(form, options),
-      ...{ rows, placeholder },
+      rows,
+      placeholder,
       class: isCode === true ? 'code-input' : null,
       spellcheck: isCode === true ? 'false' : null,
       'data-takes-file': takesFile,
@@ -297,7 +304,12 @@ function group(
   const made = choices.map(({ value, label: text, hint: more, isDisabled }, at) => {
     const id = `${idOf(key)}-${at}`;
     const input = attributes({
-      ...{ id, name, type, value, checked: isChosen(value), disabled: isDisabled },
+      id,
+      name,
+      type,
+      value,
+      checked: isChosen(value),
+      disabled: isDisabled,
       'aria-describedby': more === undefined ? null : `${id}-hint`,
     });
     return html`

@@ -38,7 +38,9 @@ function testerView({ method, path, query, reach }: Question): View {
     lead:
       'Type a request as a client would send it. The answer is the gate’s own: the rule that counts, and which ' +
       'applications pass it now.',
-    ...{ path: PATH, query, submit: 'Ask' },
+    path: PATH,
+    query,
+    submit: 'Ask',
     filters: [
       selectField(state, {
         name: 'method',

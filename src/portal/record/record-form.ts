@@ -63,7 +63,10 @@ export function recordForm<Rec>({
       text === '' || name === FORGERY_FIELD || typed.fields.has(name) ? [] : [name],
     );
     return {
-      ...{ ...typed, problems: [], problem: () => null, seen: tagOf(record) },
+      ...typed,
+      problems: [],
+      problem: () => null,
+      seen: tagOf(record),
       overtaken: { differences: fieldDifferences(yours ?? {}, now ?? {}), notKept },
     };
   };

@@ -105,13 +105,21 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
     const texts = before === null ? creation : { title: `Change ${nameOf(before)}`, submit: 'Save', ...change };
     const field = (name: string): Html | null => table[name]?.draw(state, name) ?? null;
     return formView({
-      ...{ title: texts.title, lead: texts.lead, csrf: call.csrf, state, submit: texts.submit, cancel: path },
+      title: texts.title,
+      lead: texts.lead,
+      csrf: call.csrf,
+      state,
+      submit: texts.submit,
+      cancel: path,
       crumbs: before === null ? [list] : [list, { href: path, label: nameOf(before) }],
       action: before === null ? `${list.href}/new` : `${path}/edit`,
       content: html`
         ${isNewOfCustomer ? ownerField(owner) : null}
         ${entity.layout({
-          ...{ state, before, choices, field },
+          state,
+          before,
+          choices,
+          field,
           within: (name) =>
             Object.keys(table)
               .filter((one) => one.startsWith(`${name}.`))
@@ -232,7 +240,12 @@ export function removalPages<Rec extends { readonly id: string }, For extends Se
         if (using !== null && used !== undefined)
           return stillUsedView({ title, crumbs, uses: using, all: used.all(record), back: path, remedy: used.remedy });
         return confirmPage({
-          ...{ title, crumbs, form: state, csrf: call.csrf, action: `${path}/delete`, cancel: path },
+          title,
+          crumbs,
+          form: state,
+          csrf: call.csrf,
+          action: `${path}/delete`,
+          cancel: path,
           submit: `Delete the ${noun}`,
           text: await text(call, record),
         });

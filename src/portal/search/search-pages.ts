@@ -24,7 +24,8 @@ export function searchPages({ pages, store, hasPage }: SharedPageDependencies): 
       const view = listView({
         title: 'Search',
         lead: 'Finds endpoints, webhooks, event types, applications, users, products, keys and deliveries by name or id.',
-        ...{ path: PATH, query },
+        path: PATH,
+        query,
         filters: [textField(newForm({ q: text }), { name: 'q', label: 'Name or id', type: 'search' })],
         results,
       });

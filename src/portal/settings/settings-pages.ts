@@ -36,7 +36,10 @@ function downloadPage(
     respond: async ({ acting: { actor }, now, signal }) => {
       const download = await beginDownload(downloads, now, signal);
       await store.audit.append({
-        ...{ id: ids.uuid(), at: clock(), actor, changes: {} },
+        id: ids.uuid(),
+        at: clock(),
+        actor,
+        changes: {},
         action: 'backup.download',
         target: `backup:${download.name}`,
         customerId: null,

@@ -57,7 +57,9 @@ export function userListPage({ pages, store }: SharedPageDependencies): PageRout
       title: 'Users',
       lead: 'People who sign in to the portal, and accounts that applications act as.',
       actions: [call.may('administrator') ? create : null],
-      ...{ path: PATH, query, nextCursor },
+      path: PATH,
+      query,
+      nextCursor,
       filters: [
         textField(state, { name: 'q', label: 'Name', type: 'search' }),
         selectField(state, { name: 'role', label: 'Role', choices: [{ value: '', label: 'Any' }, ...roles] }),

@@ -29,7 +29,9 @@ export function samplesSection(
     'data-hx-config': `timeout:${webhook.timeoutSeconds * 2000 + TEST_MARGIN_MS}`,
   });
   const select = selectField(newForm(), {
-    ...{ name: 'eventType', label: 'Event type', isRequired: true },
+    name: 'eventType',
+    label: 'Event type',
+    isRequired: true,
     choices: choices.map(({ name }) => ({ value: name, label: name })),
   });
   // A live update leaves the choice as it is.
@@ -53,7 +55,9 @@ export function samplesSection(
 /** For the page of an event type: the webhooks that get it. */
 export function sendSampleSection(csrf: Html, { id }: Pick<EventType, 'id'>, webhooks: readonly Use[]): Html {
   const select = selectField(newForm(), {
-    ...{ name: 'webhook', label: 'Webhook', isRequired: true },
+    name: 'webhook',
+    label: 'Webhook',
+    isRequired: true,
     choices: webhooks.map(({ id: value, name }) => ({ value, label: name })),
   });
   return section({

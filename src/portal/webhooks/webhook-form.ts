@@ -93,7 +93,8 @@ function delivery(): FieldTable {
     }),
     maxBatchRecords: number({
       label: 'Records per batch',
-      ...{ min: 1, max: BATCH_RECORDS_MAX },
+      min: 1,
+      max: BATCH_RECORDS_MAX,
       hint: `1 to ${BATCH_RECORDS_MAX}. A batch has at most 1 MiB. With 1, every event is a request of its own.`,
     }),
     maxRecordsPerSecond: number({
@@ -116,13 +117,15 @@ function delivery(): FieldTable {
     }),
     'retry.maxAttempts': number({
       label: 'Attempts',
-      ...{ min: 1, max: ATTEMPTS_MAX },
+      min: 1,
+      max: ATTEMPTS_MAX,
       hint: `1 to ${ATTEMPTS_MAX}. After the last attempt a batch is dead: it is kept, and you can replay it.`,
     }),
     timeoutSeconds: number({
       label: 'Time-out (seconds)',
       title: 'Time-out',
-      ...{ min: 1, max: ATTEMPT_TIMEOUT_MAX_SECONDS },
+      min: 1,
+      max: ATTEMPT_TIMEOUT_MAX_SECONDS,
       hint: `1 to ${ATTEMPT_TIMEOUT_MAX_SECONDS}, for a whole attempt. Receivers should respond first and process afterwards.`,
     }),
     heartbeatSeconds: number({
@@ -211,10 +214,13 @@ function sendingLayout(
         <h2 class="more-title">4. Delivery</h2>
         <p class="hint">The defaults suit most webhooks.</p>
       </div>
-      ${more('Order, batches and rate', ...['ordered', 'maxBatchRecords', 'maxRecordsPerSecond'])}
+      ${more('Order, batches and rate', 'ordered', 'maxBatchRecords', 'maxRecordsPerSecond')}
       ${more(
         'Retries, time-out and heartbeat',
-        ...['retry.policy', 'retry.maxAttempts', 'timeoutSeconds', 'heartbeatSeconds'],
+        'retry.policy',
+        'retry.maxAttempts',
+        'timeoutSeconds',
+        'heartbeatSeconds',
       )}
       ${more('Custom headers and Standard Webhooks', 'customHeaders', 'standardWebhooks')}
       ${field('start')}

@@ -53,7 +53,9 @@ export function webhookListPage({ pages, store, figures, hasPage }: SharedPageDe
       title: 'Webhooks',
       lead: 'Which events go to which endpoint, and how deliveries are going.',
       actions: [call.may('administrator') && !isEmpty ? newButton(owner.newQuery) : null],
-      ...{ path: PATH, query, nextCursor },
+      path: PATH,
+      query,
+      nextCursor,
       filters: isEmpty ? [] : [...(await filters(asked)), ...owner.fields],
       results: webhookTable(call, items, { days, ownerIn, empty }),
     });

@@ -127,3 +127,11 @@ export class DatabaseUnavailable extends Refusal {
 export function mayBeCommitted(error: unknown): boolean {
   return error instanceof DatabaseUnavailable && error.repeat === 'after a look';
 }
+
+/** What is wrong with some rows, and not with the database. */
+const OF_ROWS: ReadonlySet<UnavailableReason> = new Set(['damaged', 'locked']);
+
+/** Whether no webhook can be claimed: this one need not wait longer than the others. */
+export function isOutage(error: unknown): boolean {
+  return error instanceof DatabaseUnavailable && !OF_ROWS.has(error.reason);
+}

@@ -66,7 +66,11 @@ export function watchAccess(db: Database): PostgresAccessVersion {
 // A shared lock on the application keeps revocations out until the tokens are committed: a revocation covers all tokens that were issued
 // before it, and later ones fail on the watermark. Tokens that are missing from the result were refused.
 const WANTED = rowsOf<IssuedToken>('wanted', {
-  ...{ key: 'BIGINT', hash: 'BYTEA', applicationId: 'TEXT', scope: 'TEXT', expiresAt: 'BIGINT' },
+  key: 'BIGINT',
+  hash: 'BYTEA',
+  applicationId: 'TEXT',
+  scope: 'TEXT',
+  expiresAt: 'BIGINT',
   tokensRevokedThrough: 'BIGINT',
 });
 type Issuing = { readonly sql: string; readonly again: string };

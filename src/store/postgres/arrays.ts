@@ -23,8 +23,10 @@ export function rowsOf<Row extends Readonly<Record<string, Value>>>(
   place?: string,
 ): Rows<Row> {
   const columns = Object.entries<ColumnType>(types).map(([field, type]) => ({
-    ...{ field, parameter: `${name}_${field}` },
-    ...{ write: WRITERS[type], source: SOURCES[type](`@${name}_${field}`) },
+    field,
+    parameter: `${name}_${field}`,
+    write: WRITERS[type],
+    source: SOURCES[type](`@${name}_${field}`),
     column: field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
   }));
   const names = [...columns.map(({ column }) => column), ...(place === undefined ? [] : [place])];

@@ -31,16 +31,15 @@ type WantedEvent = Pick<
 const WANTED = rowsOf<WantedEvent>(
   'w',
   {
-    ...{
-      key: 'BIGINT',
-      id: 'TEXT',
-      type: 'TEXT',
-      subject: 'TEXT',
-      audience: 'TEXT',
-      correlationId: 'TEXT',
-      actorId: 'TEXT',
-    },
-    ...{ createdAt: 'BIGINT', data: 'JSON' },
+    key: 'BIGINT',
+    id: 'TEXT',
+    type: 'TEXT',
+    subject: 'TEXT',
+    audience: 'TEXT',
+    correlationId: 'TEXT',
+    actorId: 'TEXT',
+    createdAt: 'BIGINT',
+    data: 'JSON',
   },
   'place',
 );
@@ -54,7 +53,10 @@ type WantedKey = {
 const KEYED = rowsOf<WantedKey>(
   'k',
   {
-    ...{ request: 'BIGINT', publisher: 'TEXT', idempotencyKey: 'TEXT', expiresAt: 'BIGINT' },
+    request: 'BIGINT',
+    publisher: 'TEXT',
+    idempotencyKey: 'TEXT',
+    expiresAt: 'BIGINT',
     contentHash: 'BYTEA',
   },
   'place',

@@ -91,8 +91,16 @@ type Fate = Pick<Batch, 'webhookNumber' | 'firstOffset' | 'id' | 'attemptNumber'
   readonly updatedAt: number;
 };
 const FATES = rowsOf<Fate>('fate', {
-  ...{ webhookNumber: 'BIGINT', firstOffset: 'BIGINT', id: 'TEXT', attemptNumber: 'BIGINT', owner: 'TEXT' },
-  ...{ state: 'TEXT', nextAttemptAt: 'BIGINT', settledAt: 'BIGINT', attemptCount: 'BIGINT', contentRefusals: 'BIGINT' },
+  webhookNumber: 'BIGINT',
+  firstOffset: 'BIGINT',
+  id: 'TEXT',
+  attemptNumber: 'BIGINT',
+  owner: 'TEXT',
+  state: 'TEXT',
+  nextAttemptAt: 'BIGINT',
+  settledAt: 'BIGINT',
+  attemptCount: 'BIGINT',
+  contentRefusals: 'BIGINT',
   updatedAt: 'BIGINT',
 });
 // A lease belongs to one attempt: an instance that lost it and claimed the batch again cannot settle it for the previous attempt.
@@ -111,16 +119,31 @@ type Attempt = Omit<AttemptRecord, 'requestHeaders' | 'responseHeaders' | 'timin
   readonly timings: string;
 };
 const ATTEMPTS = rowsOf<Attempt>('attempt', {
-  ...{ key: 'BIGINT', id: 'TEXT', webhookNumber: 'BIGINT', kind: 'TEXT', batchId: 'TEXT', firstOffset: 'BIGINT' },
-  ...{ lastOffset: 'BIGINT', attemptNumber: 'BIGINT', startedAt: 'BIGINT', requestHeaders: 'JSON' },
-  ...{ responseStatus: 'BIGINT', responseHeaders: 'JSON', responseBody: 'BYTEA', errorClass: 'TEXT' },
-  ...{ errorMessage: 'TEXT', responseProblem: 'TEXT', timings: 'JSON' },
+  key: 'BIGINT',
+  id: 'TEXT',
+  webhookNumber: 'BIGINT',
+  kind: 'TEXT',
+  batchId: 'TEXT',
+  firstOffset: 'BIGINT',
+  lastOffset: 'BIGINT',
+  attemptNumber: 'BIGINT',
+  startedAt: 'BIGINT',
+  requestHeaders: 'JSON',
+  responseStatus: 'BIGINT',
+  responseHeaders: 'JSON',
+  responseBody: 'BYTEA',
+  errorClass: 'TEXT',
+  errorMessage: 'TEXT',
+  responseProblem: 'TEXT',
+  timings: 'JSON',
 });
 // Most of the time nothing was erased lately, which the database finds out once for all attempts.
 const ATTEMPT_CARRIED_ERASED = `
   EXISTS (SELECT 1 FROM event WHERE erased_at >= @earliest) AND ${carriedErased({
-    ...{ startedAt: 'attempt.started_at', webhookNumber: 'attempt.webhook_number' },
-    ...{ firstOffset: 'attempt.first_offset', lastOffset: 'attempt.last_offset' },
+    startedAt: 'attempt.started_at',
+    webhookNumber: 'attempt.webhook_number',
+    firstOffset: 'attempt.first_offset',
+    lastOffset: 'attempt.last_offset',
   })}`;
 const INSERT_ATTEMPTS = `
   INSERT INTO attempt (key, ${ATTEMPT_COLUMNS})
@@ -132,8 +155,13 @@ const INSERT_ATTEMPTS = `
 type Retry = Pick<Batch, 'webhookNumber' | 'firstOffset' | 'id' | 'attemptNumber'> &
   Pick<Claim, 'owner' | 'leaseExpiresAt' | 'now'>;
 const RETRIES = rowsOf<Retry>('retry', {
-  ...{ webhookNumber: 'BIGINT', firstOffset: 'BIGINT', id: 'TEXT', attemptNumber: 'BIGINT' },
-  ...{ owner: 'TEXT', leaseExpiresAt: 'BIGINT', now: 'BIGINT' },
+  webhookNumber: 'BIGINT',
+  firstOffset: 'BIGINT',
+  id: 'TEXT',
+  attemptNumber: 'BIGINT',
+  owner: 'TEXT',
+  leaseExpiresAt: 'BIGINT',
+  now: 'BIGINT',
 });
 const CLAIM_RETRIES = `
   UPDATE batch AS b
@@ -145,8 +173,14 @@ const CLAIM_RETRIES = `
 type Fresh = Pick<Batch, 'webhookNumber' | 'firstOffset' | 'lastOffset' | 'id'> &
   Pick<Claim, 'owner' | 'leaseExpiresAt' | 'now' | 'cursorBefore'>;
 const FRESH = rowsOf<Fresh>('fresh', {
-  ...{ webhookNumber: 'BIGINT', firstOffset: 'BIGINT', lastOffset: 'BIGINT', id: 'TEXT' },
-  ...{ owner: 'TEXT', leaseExpiresAt: 'BIGINT', now: 'BIGINT', cursorBefore: 'BIGINT' },
+  webhookNumber: 'BIGINT',
+  firstOffset: 'BIGINT',
+  lastOffset: 'BIGINT',
+  id: 'TEXT',
+  owner: 'TEXT',
+  leaseExpiresAt: 'BIGINT',
+  now: 'BIGINT',
+  cursorBefore: 'BIGINT',
 });
 // If another claim has moved the cursor, the existing batches would violate the primary key, which is reported as a fault.
 const CLAIM_FRESH = `
@@ -178,10 +212,24 @@ type Step = {
   readonly settingsVersion: number | null;
 };
 const STEPS = rowsOf<Step>('step', {
-  ...{ webhookNumber: 'BIGINT', settledRecords: 'BIGINT', wakeAt: 'BIGINT', healthState: 'TEXT', stateReason: 'TEXT' },
-  ...{ stateDetail: 'TEXT', sentAt: 'BIGINT', failingSinceAt: 'BIGINT', failureStreak: 'BIGINT', probeAt: 'BIGINT' },
-  ...{ deadStreak: 'BIGINT', cursorBefore: 'BIGINT', cursorAfter: 'BIGINT', notBefore: 'BIGINT', idleAt: 'BIGINT' },
-  ...{ claimedAt: 'BIGINT', sessionId: 'TEXT', sessionAt: 'BIGINT' },
+  webhookNumber: 'BIGINT',
+  settledRecords: 'BIGINT',
+  wakeAt: 'BIGINT',
+  healthState: 'TEXT',
+  stateReason: 'TEXT',
+  stateDetail: 'TEXT',
+  sentAt: 'BIGINT',
+  failingSinceAt: 'BIGINT',
+  failureStreak: 'BIGINT',
+  probeAt: 'BIGINT',
+  deadStreak: 'BIGINT',
+  cursorBefore: 'BIGINT',
+  cursorAfter: 'BIGINT',
+  notBefore: 'BIGINT',
+  idleAt: 'BIGINT',
+  claimedAt: 'BIGINT',
+  sessionId: 'TEXT',
+  sessionAt: 'BIGINT',
   settingsVersion: 'BIGINT',
 });
 const ifHealth = (column: string, written = `step.${column}`): string =>
@@ -250,7 +298,11 @@ function fateOf(
 ): Fate {
   const isPending = fate.kind === 'retry' || fate.kind === 'release';
   return {
-    ...{ webhookNumber, firstOffset, id, attemptNumber, owner },
+    webhookNumber,
+    firstOffset,
+    id,
+    attemptNumber,
+    owner,
     state: isPending ? 'pending' : fate.kind,
     nextAttemptAt: isPending ? fate.at : null,
     settledAt: isPending ? null : fate.at,
@@ -284,7 +336,9 @@ function stepOf({ hold, settlement, claim }: TurnWork): Step | null {
   const settled = batches.reduce((sum, one) => sum + settledRecords(one), 0);
   if (settled === 0 && health === null && wakeAt === null && claim === null) return null;
   return {
-    ...{ webhookNumber: hold.webhookNumber, settledRecords: settled, wakeAt },
+    webhookNumber: hold.webhookNumber,
+    settledRecords: settled,
+    wakeAt,
     healthState: health?.state ?? null,
     stateReason: health?.stateReason ?? null,
     stateDetail: health?.stateDetail ?? null,

@@ -83,7 +83,9 @@ export function usageStore(database: Database): UsageStore {
     list: async ({ since, until, customerId }, after, limit) => {
       const sql = [LIST, customerId === undefined ? '' : OF_CUSTOMER, after === null ? '' : AFTER].join(' ');
       const params = {
-        ...{ since, until, limit },
+        since,
+        until,
+        limit,
         ...(customerId !== undefined && { customerId: idOf(customerId) }),
         ...(after !== null && { afterId: idOf(after.customerId), afterDay: after.day }),
       };
@@ -93,7 +95,9 @@ export function usageStore(database: Database): UsageStore {
     sums: async ({ since, until, customerId }, after, limit) => {
       const sql = [SUMS, customerId === undefined ? '' : OF_CUSTOMER, after === undefined ? '' : AFTER_CUSTOMER];
       const params = {
-        ...{ since, until, limit },
+        since,
+        until,
+        limit,
         ...(customerId !== undefined && { customerId: idOf(customerId) }),
         ...(after !== undefined && { afterId: idOf(after) }),
       };

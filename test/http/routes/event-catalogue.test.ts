@@ -45,12 +45,20 @@ it('the catalogue shows public types to everybody, and all types to a token that
   assert.deepEqual(own(open), ['order.placed', 'order.booked', 'app.moved']);
   const { dataSchema, ...placed } = open.items.find(({ name }) => name === 'order.placed') ?? {};
   assert.deepEqual(placed, {
-    ...{ name: 'order.placed', group: 'Orders', description: 'An order was placed.', encryptionRequired: false },
-    ...{ deprecated: false, public: true, sample: { order: { id: 17 } } },
+    name: 'order.placed',
+    group: 'Orders',
+    description: 'An order was placed.',
+    encryptionRequired: false,
+    deprecated: false,
+    public: true,
+    sample: { order: { id: 17 } },
   });
   assert.ok(dataSchema);
   assert.deepEqual(own(await succeeded<Catalogue>(admin.get(CATALOGUE))), [
-    ...['order.audited', 'order.placed', 'order.booked', 'app.moved'],
+    'order.audited',
+    'order.placed',
+    'order.booked',
+    'app.moved',
   ]);
 });
 

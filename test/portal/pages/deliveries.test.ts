@@ -86,8 +86,10 @@ describe('an attempt', () => {
         'one that was redirected',
         {
           ...FAILED,
-          ...{ responseStatus: 308, responseHeaders: { location: 'https://new.example/in?a=<b>' } },
-          ...{ errorClass: 'http_status', errorMessage: 'the receiver answered 308' },
+          responseStatus: 308,
+          responseHeaders: { location: 'https://new.example/in?a=<b>' },
+          errorClass: 'http_status',
+          errorMessage: 'the receiver answered 308',
         },
         null,
         /does not follow redirects\. .* The redirect leads to https:\/\/new\.example\/in\?a=&lt;b&gt;\./,
@@ -384,8 +386,15 @@ describe('the stream of a live list', () => {
 
 describe('what needs attention', () => {
   const ailing: Ailing = {
-    ...{ id: 'w', name: 'Shop', endpointId: 'e', endpointName: 'Dock', state: 'failing', reason: 'timeout' },
-    ...{ detail: 'no answer within 15 s', since: NOW - 60_000, waiting: 0 },
+    id: 'w',
+    name: 'Shop',
+    endpointId: 'e',
+    endpointName: 'Dock',
+    state: 'failing',
+    reason: 'timeout',
+    detail: 'no answer within 15 s',
+    since: NOW - 60_000,
+    waiting: 0,
   };
   const said = (some: readonly Partial<Ailing>[], ends: readonly number[] = []): string =>
     textOf(

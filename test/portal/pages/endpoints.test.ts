@@ -49,8 +49,13 @@ describe('the state of an endpoint', () => {
     const made = await makeEndpoint(services as Parameters<typeof makeEndpoint>[0]);
     const now = clock();
     const webhook: EndpointWebhook = {
-      ...{ id: 'w', name: 'Orders', state: 'running', stateReason: null, failingSinceAt: null },
-      ...{ endpointId: made.id, webhookNumber: 1 },
+      id: 'w',
+      name: 'Orders',
+      state: 'running',
+      stateReason: null,
+      failingSinceAt: null,
+      endpointId: made.id,
+      webhookNumber: 1,
     };
     const about = (
       more: Partial<Endpoint>,

@@ -105,7 +105,8 @@ describe('the state of a webhook', () => {
   it('is shown as running while a webhook that mostly delivers fails for a short time', () => {
     const none = { attempts: 0, failedAttempts: 0 };
     const day = (attempts: number, failedAttempts: number): Day => ({
-      ...{ attempts, failedAttempts },
+      attempts,
+      failedAttempts,
       hours: [...Array.from({ length: 23 }, () => none), { attempts, failedAttempts }],
     });
     const failing = { state: 'failing', failingSinceAt: 0 } as Progress;
@@ -121,9 +122,22 @@ describe('a test event', () => {
   it('that reached no receiver says so, with advice', () => {
     const shown = testSection(
       {
-        ...{ id: 'a', webhookNumber: 1, kind: 'test', batchId: 'b', firstOffset: null, lastOffset: null },
-        ...{ attemptNumber: 1, startedAt: 0, requestHeaders: {}, responseStatus: null, responseHeaders: null },
-        ...{ responseBody: null, errorClass: 'dns', errorMessage: null, responseProblem: null, timings: NO_TIMINGS },
+        id: 'a',
+        webhookNumber: 1,
+        kind: 'test',
+        batchId: 'b',
+        firstOffset: null,
+        lastOffset: null,
+        attemptNumber: 1,
+        startedAt: 0,
+        requestHeaders: {},
+        responseStatus: null,
+        responseHeaders: null,
+        responseBody: null,
+        errorClass: 'dns',
+        errorMessage: null,
+        responseProblem: null,
+        timings: NO_TIMINGS,
       },
       'https://nowhere.example/in',
     ).markup;
@@ -135,15 +149,22 @@ describe('a test event', () => {
   it('that arrived at once has no time to tell', () => {
     const shown = testSection(
       {
-        ...{ id: 'a', webhookNumber: 1, kind: 'test', batchId: 'b', firstOffset: null, lastOffset: null },
-        ...{ attemptNumber: 1, startedAt: 0, requestHeaders: {}, responseStatus: 200, responseHeaders: {} },
-        ...{
-          responseBody: Buffer.from('ok'),
-          errorClass: null,
-          errorMessage: null,
-          responseProblem: null,
-          timings: NO_TIMINGS,
-        },
+        id: 'a',
+        webhookNumber: 1,
+        kind: 'test',
+        batchId: 'b',
+        firstOffset: null,
+        lastOffset: null,
+        attemptNumber: 1,
+        startedAt: 0,
+        requestHeaders: {},
+        responseStatus: 200,
+        responseHeaders: {},
+        responseBody: Buffer.from('ok'),
+        errorClass: null,
+        errorMessage: null,
+        responseProblem: null,
+        timings: NO_TIMINGS,
       },
       'https://shop.example/in',
     ).markup;

@@ -94,8 +94,18 @@ const things: fc.Arbitrary<Omit<Thing, 'thingId'>> = fc.record({
 });
 
 const PLAIN: Thing = {
-  ...{ thingId: 'a', text: '', maybeText: null, count: 0, maybeCount: null, hash: new Uint8Array(1), maybeHash: null },
-  ...{ isOn: false, mode: 'fast', listOfThings: null, apiSecret: secret('first secret'), nextApiSecret: null },
+  thingId: 'a',
+  text: '',
+  maybeText: null,
+  count: 0,
+  maybeCount: null,
+  hash: new Uint8Array(1),
+  maybeHash: null,
+  isOn: false,
+  mode: 'fast',
+  listOfThings: null,
+  apiSecret: secret('first secret'),
+  nextApiSecret: null,
 };
 
 describe('a table', () => {

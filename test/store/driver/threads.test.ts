@@ -43,9 +43,15 @@ const count = (db: SqliteDatabase): number => Number((db.get('SELECT count(*) AS
 
 const bytes = fc.uint8Array({ maxLength: 300 });
 const value: fc.Arbitrary<SqlValue> = fc.oneof(
-  ...[fc.constant(null), fc.integer(), fc.maxSafeInteger(), fc.double({ noNaN: true }), fc.string({ unit: 'binary' })],
-  ...[fc.string({ minLength: 190, maxLength: 5000 }), fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })],
-  ...[bytes, bytes.map((some) => Buffer.concat([Buffer.from('a pool'), some]).subarray(6))],
+  fc.constant(null),
+  fc.integer(),
+  fc.maxSafeInteger(),
+  fc.double({ noNaN: true }),
+  fc.string({ unit: 'binary' }),
+  fc.string({ minLength: 190, maxLength: 5000 }),
+  fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+  bytes,
+  bytes.map((some) => Buffer.concat([Buffer.from('a pool'), some]).subarray(6)),
 );
 
 describe('values sent between the event loop and a thread', () => {

@@ -32,15 +32,13 @@ async function openInstances(t: TestContext) {
     const access = watchAccess(database);
     const store = createPostgresStore(database, createVault(key, randomBytes), ids, access);
     const entry = (): AuditEntry => ({
-      ...{
-        id: ids.uuid(),
-        at: NOW,
-        actor: 'service',
-        action: 'user.update',
-        target: 'user:1',
-        customerId: null,
-        changes: {},
-      },
+      id: ids.uuid(),
+      at: NOW,
+      actor: 'service',
+      action: 'user.update',
+      target: 'user:1',
+      customerId: null,
+      changes: {},
     });
     return { database, ids, access, store, entry };
   });
@@ -52,17 +50,37 @@ type Instance = Awaited<ReturnType<typeof openInstances>>['one'];
 
 const user = (id: string, more: Partial<User> = {}): User => ({
   customerId: null,
-  ...{ id, userName: `user ${id}`, displayName: null, email: null, active: true, role: 'service' },
-  ...{ permissions: [], constraints: {}, passwordHash: null, createdAt: NOW, updatedAt: NOW },
+  id,
+  userName: `user ${id}`,
+  displayName: null,
+  email: null,
+  active: true,
+  role: 'service',
+  permissions: [],
+  constraints: {},
+  passwordHash: null,
+  createdAt: NOW,
+  updatedAt: NOW,
   ...more,
 });
 
 const application = (id: string, userId: string): Application => ({
   customerId: null,
-  ...{ id, name: id, userId, clientId: `client ${id}`, scopes: ['a:view'], active: true },
-  ...{ secretHash: Buffer.alloc(32), secretCreatedAt: NOW, accessTokenValiditySeconds: 3600 },
-  ...{ previousSecretHash: null, previousSecretExpiresAt: null, tokensRevokedThrough: 0, lastUsedAt: null },
-  ...{ createdAt: NOW, updatedAt: NOW },
+  id,
+  name: id,
+  userId,
+  clientId: `client ${id}`,
+  scopes: ['a:view'],
+  active: true,
+  secretHash: Buffer.alloc(32),
+  secretCreatedAt: NOW,
+  accessTokenValiditySeconds: 3600,
+  previousSecretHash: null,
+  previousSecretExpiresAt: null,
+  tokensRevokedThrough: 0,
+  lastUsedAt: null,
+  createdAt: NOW,
+  updatedAt: NOW,
 });
 
 /** Which of the writes succeeded. All others must be stale. */

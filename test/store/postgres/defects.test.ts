@@ -89,15 +89,15 @@ describe('a database that lacks something', () => {
       DROP TRIGGER event_insert ON event;
       DROP FUNCTION run_again(text)`);
     assert.deepEqual((await schemaDefects(database)).map(({ kind, name }) => `${kind} ${name}`).sort(), [
-      ...[
-        'column figure.retried',
-        'function run_again',
-        'index batch_due',
-        'index kept_reply_expiry',
-        'table kept_reply',
-      ],
-      ...['trigger event.event_insert', 'trigger session.session_delete'],
-      ...['unique index kept_reply_pkey', 'unique index product_name_key'],
+      'column figure.retried',
+      'function run_again',
+      'index batch_due',
+      'index kept_reply_expiry',
+      'table kept_reply',
+      'trigger event.event_insert',
+      'trigger session.session_delete',
+      'unique index kept_reply_pkey',
+      'unique index product_name_key',
     ]);
     await database.run('INSERT INTO schema_change (version, oldest_program, applied_at) VALUES (2, 1, 0)');
     assert.deepEqual(await schemaDefects(database), []);

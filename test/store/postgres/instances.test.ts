@@ -149,7 +149,10 @@ describe('the membership', () => {
     const join = async (name: string) => {
       const leases = createLeases(database);
       const membership = createMembership({
-        ...{ instances: leases.instances, instance: () => instance(name), log: createLog('silent'), leaseMs: 1500 },
+        instances: leases.instances,
+        instance: () => instance(name),
+        log: createLog('silent'),
+        leaseMs: 1500,
       });
       const handOver = (numbers: readonly number[]): void => {
         for (const number of numbers) void membership.handedOver(number);

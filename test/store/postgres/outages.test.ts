@@ -16,7 +16,8 @@ const insert = (name: string): Statement => ({ sql: 'INSERT INTO entry (name) VA
 const insertOnce = (name: string): PostgresStatement => {
   const sql = 'INSERT INTO entry (name) VALUES (@name) ON CONFLICT (name) DO NOTHING RETURNING name';
   return {
-    ...{ sql, params: { name } },
+    sql,
+    params: { name },
     again: `WITH new AS (${sql}) SELECT name FROM new UNION ALL SELECT name FROM entry WHERE name = @name`,
   };
 };

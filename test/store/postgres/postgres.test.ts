@@ -12,8 +12,13 @@ describe('the driver of PostgreSQL', () => {
       CAST('{"a": 1}' AS json) AS json, sum(x.value) AS sum, CAST(@none AS text) AS none FROM numbers(@list) AS x`;
     const params = { big: 2 ** 50, text: 'ab', bytes: Uint8Array.of(1, 2), none: null, list: '[1, 2]' };
     assert.deepEqual(await database.get(sql, params), {
-      ...{ big: 2 ** 50, text: 'ab', bytes: Buffer.of(1, 2), yes: 1 },
-      ...{ json: '{"a": 1}', sum: 3, none: null },
+      big: 2 ** 50,
+      text: 'ab',
+      bytes: Buffer.of(1, 2),
+      yes: 1,
+      json: '{"a": 1}',
+      sum: 3,
+      none: null,
     });
   });
 
@@ -53,7 +58,11 @@ describe('the driver of PostgreSQL', () => {
       const outcomes = await Promise.allSettled(reads);
       const found = outcomes.map((one) => (one.status === 'fulfilled' ? one.value?.result : String(one.reason)));
       assert.deepEqual(found.slice(0, 6), [
-        ...[12, 'error: division by zero', 10, round + 1, round + 2],
+        12,
+        'error: division by zero',
+        10,
+        round + 1,
+        round + 2,
         'RangeError: Missing named parameter "missing"',
       ]);
       assert.deepEqual(

@@ -75,10 +75,22 @@ const HARMLESS: readonly (readonly [name: string, turned: string])[] = [
 
 /** What belongs to the administrator, has a test of its own, or cannot be set for a database. */
 const LEFT = [
-  ...['default_transaction_read_only', 'session_replication_role', 'search_path', 'lc_messages'],
-  ...['default_table_access_method', 'default_tablespace', 'default_toast_compression', 'temp_tablespaces'],
-  ...['transaction_deferrable', 'transaction_isolation', 'transaction_read_only', 'transaction_timeout'],
-  ...['restrict_nonsystem_relation_kind', 'event_triggers', 'icu_validation_level', 'createrole_self_grant'],
+  'default_transaction_read_only',
+  'session_replication_role',
+  'search_path',
+  'lc_messages',
+  'default_table_access_method',
+  'default_tablespace',
+  'default_toast_compression',
+  'temp_tablespaces',
+  'transaction_deferrable',
+  'transaction_isolation',
+  'transaction_read_only',
+  'transaction_timeout',
+  'restrict_nonsystem_relation_kind',
+  'event_triggers',
+  'icu_validation_level',
+  'createrole_self_grant',
 ];
 
 const OF_SESSIONS = `

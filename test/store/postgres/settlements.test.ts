@@ -94,13 +94,13 @@ const fate: fc.Arbitrary<BatchFate | null> = orNull(
 
 const health: fc.Arbitrary<Health & { state: 'running' }> = fc.record({
   state: fc.constant('running' as const),
-  ...{ stateReason: orNull(fc.constant('timeout')), stateDetail: orNull(text), sentAt: orNull(fc.nat(NOW)) },
-  ...{
-    failingSinceAt: orNull(fc.nat(NOW)),
-    failureStreak: fc.nat(9),
-    probeAt: orNull(fc.nat(NOW)),
-    deadStreak: fc.nat(9),
-  },
+  stateReason: orNull(fc.constant('timeout')),
+  stateDetail: orNull(text),
+  sentAt: orNull(fc.nat(NOW)),
+  failingSinceAt: orNull(fc.nat(NOW)),
+  failureStreak: fc.nat(9),
+  probeAt: orNull(fc.nat(NOW)),
+  deadStreak: fc.nat(9),
 });
 
 /** What happens to one webhook: outcomes of its first five batches, and a claim of others and of new records. */
@@ -125,7 +125,11 @@ function workOf(webhookNumber: number, { outcomes, health: changed, wakeAt, clai
     claim === null
       ? null
       : {
-          ...{ webhookNumber, owner: OWNER, now: NOW, leaseExpiresAt: NOW + 1000, session: { id: 's', at: NOW } },
+          webhookNumber,
+          owner: OWNER,
+          now: NOW,
+          leaseExpiresAt: NOW + 1000,
+          session: { id: 's', at: NOW },
           settingsVersion: claim.isOutdated ? -1 : 0,
           retries: Array.from({ length: claim.retries }, (_, n) => {
             const batch = batchAt(webhookNumber, 5 + n);
@@ -133,9 +137,14 @@ function workOf(webhookNumber: number, { outcomes, health: changed, wakeAt, clai
           }),
           fresh: Array.from({ length: claim.fresh }, (_, n) => ({
             ...batchAt(webhookNumber, 10 + n),
-            ...{ id: `fresh ${n}`, attemptNumber: 1, contentRefusals: 0 },
+            id: `fresh ${n}`,
+            attemptNumber: 1,
+            contentRefusals: 0,
           })),
-          ...{ cursorBefore: 20, cursorAfter: 20 + 2 * claim.fresh, notBefore: claim.notBefore, idleAt: claim.idleAt },
+          cursorBefore: 20,
+          cursorAfter: 20 + 2 * claim.fresh,
+          notBefore: claim.notBefore,
+          idleAt: claim.idleAt,
         };
   const batches = outcomes.map((outcome, at) => {
     const batch = batchAt(webhookNumber, at);
@@ -144,7 +153,15 @@ function workOf(webhookNumber: number, { outcomes, health: changed, wakeAt, clai
     return { batch, fate: outcome.fate, attempt: outcome.attempt === null ? null : { ...outcome.attempt, ...of } };
   });
   const settlement: Settlement = {
-    ...{ webhookNumber, owner: OWNER, batches, now: NOW, health: changed, changes: [], audit: null, wakeAt, next },
+    webhookNumber,
+    owner: OWNER,
+    batches,
+    now: NOW,
+    health: changed,
+    changes: [],
+    audit: null,
+    wakeAt,
+    next,
   };
   return { hold: hold(webhookNumber), settlement, claim: next };
 }
@@ -176,11 +193,9 @@ describe('claims and settlements of a turn', () => {
     const { database, rowsOf, write } = await open(t, 4);
     const all: Happening = {
       outcomes: [{ fate: { kind: 'delivered', at: NOW }, attempt: null }],
-      ...{
-        health: null,
-        wakeAt: null,
-        claim: { retries: 1, fresh: 1, notBefore: 0, idleAt: NOW + 9, isOutdated: false },
-      },
+      health: null,
+      wakeAt: null,
+      claim: { retries: 1, fresh: 1, notBefore: 0, idleAt: NOW + 9, isOutdated: false },
     };
     await database.run(`
       UPDATE batch SET lease_owner = 'another' WHERE webhook_number = 1 AND first_offset = 0;
@@ -226,20 +241,16 @@ describe('claims and settlements of a turn', () => {
         FROM generate_series(1, 2) AS n;
       INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes) VALUES (1, 1, 1, 5), (2, 2, 2, 5)`);
     const answered = {
-      ...{
-        kind: 'delivery' as const,
-        startedAt: NOW - 1,
-        requestHeaders: {},
-        responseStatus: 200,
-        responseHeaders: { a: 'b' },
-      },
-      ...{
-        responseBody: Buffer.from('it is Ada'),
-        errorClass: null,
-        errorMessage: null,
-        responseProblem: null,
-        timings: {} as AttemptRecord['timings'],
-      },
+      kind: 'delivery' as const,
+      startedAt: NOW - 1,
+      requestHeaders: {},
+      responseStatus: 200,
+      responseHeaders: { a: 'b' },
+      responseBody: Buffer.from('it is Ada'),
+      errorClass: null,
+      errorMessage: null,
+      responseProblem: null,
+      timings: {} as AttemptRecord['timings'],
     };
     const outcomes = [{ fate: { kind: 'delivered', at: NOW } as const, attempt: answered }];
     await Promise.all([1, 2].map((n) => write(workOf(n, { outcomes, health: null, wakeAt: null, claim: null }))));

@@ -19,7 +19,8 @@ const insert = (name: string): Statement => ({ sql: INSERT, params: { name } });
 const insertOnce = (name: string): PostgresStatement => {
   const sql = `${INSERT} RETURNING name`;
   return {
-    ...{ sql, params: { name } },
+    sql,
+    params: { name },
     again: `WITH new AS (${sql}) SELECT name FROM new UNION ALL SELECT name FROM entry WHERE name = @name`,
   };
 };

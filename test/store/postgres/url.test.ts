@@ -11,7 +11,12 @@ import { cleanUp } from '../../support/cleanup.ts';
 const plan = (url: string, env: Record<string, string> = {}) => planConnections(url, env);
 const configs = (url: string, env: Record<string, string> = {}): pg.ClientConfig[] => plan(url, env).servers.flat();
 const summary = ({ user, host, port, database, application_name, options }: pg.ClientConfig): unknown[] => [
-  ...[user, host, port, database, application_name, options],
+  user,
+  host,
+  port,
+  database,
+  application_name,
+  options,
 ];
 const summaries = (url: string, env: Record<string, string> = {}): unknown[] =>
   configs(`${url}${url.includes('?') ? '&' : '?'}sslmode=disable`, env).map(summary);

@@ -77,7 +77,11 @@ export function planConnections(url: string, env: Environment = process.env): Co
   const servers = serversOf(hosts, listed, given('port') ?? '').map(({ host, port }) => {
     const wanted = { host: host.startsWith('/') ? 'localhost' : host, port: String(port), database: name, user: role };
     const plain: pg.ClientConfig = {
-      ...{ host, port, user: role, database: name, ssl: false },
+      host,
+      port,
+      user: role,
+      database: name,
+      ssl: false,
       application_name: given('application_name') ?? 'sallyport',
       password: async () => given('password') ?? passwordFor(wanted, given, env),
       ...(options === undefined ? {} : { options }),

@@ -107,8 +107,13 @@ function count(groups: Map<string, Group>, webhook: Row, state: 'dead' | 'pendin
   const cause = String(row.cause);
   const at = Number(row.started_at);
   const group = groups.get(cause) ?? {
-    ...{ webhookId: String(webhook.id), webhookName: String(webhook.name), cause },
-    ...{ dead: 0, retrying: 0, firstAt: at, lastAt: at },
+    webhookId: String(webhook.id),
+    webhookName: String(webhook.name),
+    cause,
+    dead: 0,
+    retrying: 0,
+    firstAt: at,
+    lastAt: at,
   };
   group[state === 'dead' ? 'dead' : 'retrying'] += Number(row.last_offset) - Number(row.first_offset) + 1;
   group.firstAt = Math.min(group.firstAt, at);

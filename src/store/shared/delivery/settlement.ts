@@ -44,12 +44,10 @@ const HEALTH = `
   WHERE webhook_number = @webhookNumber AND state = @state AND ${IS_RUNNABLE}`;
 
 const CARRIED_ERASED = carriedErased({
-  ...{
-    startedAt: '@startedAt',
-    webhookNumber: '@webhookNumber',
-    firstOffset: '@firstOffset',
-    lastOffset: '@lastOffset',
-  },
+  startedAt: '@startedAt',
+  webhookNumber: '@webhookNumber',
+  firstOffset: '@firstOffset',
+  lastOffset: '@lastOffset',
 });
 // Without a body there is nothing to leave out. PostgreSQL would take a null among its conditions for a text.
 const INSERT_ATTEMPT = insertAttemptSql('CASE WHEN carried.erased THEN NULL ELSE @responseBody END');
@@ -108,7 +106,11 @@ function deliveredStatements(batches: readonly SettledBatch[], owner: string, no
   return Array.from(byAttempt, ([attemptNumber, { at, batches: delivered }]) => ({
     sql: DELIVERED,
     params: {
-      ...{ webhookNumber: delivered[0]?.webhookNumber ?? 0, owner, attemptNumber, at, now },
+      webhookNumber: delivered[0]?.webhookNumber ?? 0,
+      owner,
+      attemptNumber,
+      at,
+      now,
       firstOffsets: JSON.stringify(delivered.map(({ firstOffset }) => firstOffset)),
       ids: JSON.stringify(delivered.map(({ id }) => id)),
     },

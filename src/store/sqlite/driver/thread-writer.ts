@@ -238,7 +238,8 @@ export function startDatabaseThread(): Worker {
   new BetterSqlite3(':memory:').close();
   const program = threadProgram('database');
   const worker = new Worker(program, {
-    ...{ name: 'sallyport-database', eval: typeof program === 'string' },
+    name: 'sallyport-database',
+    eval: typeof program === 'string',
     // Its data is short-lived: a larger young generation would only fill with garbage (benchmark "Memory").
     resourceLimits: { maxYoungGenerationSizeMb: 4 },
   });
