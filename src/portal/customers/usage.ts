@@ -1,4 +1,5 @@
 /** What customers use, and their limits: by day of one customer, in the operator's and in its own portal, and the sums of all of them. */
+
 import {
   type CustomerUsageView,
   type ListedUsageView,
@@ -6,10 +7,10 @@ import {
   readUsagePeriod,
   type UsageReads,
 } from '../../customers/usage.ts';
+import { DAY_MS, dayOf, USAGE_COUNTS, type Usage } from '../../domain/usage.ts';
 import { type Html, html } from '../../http/html.ts';
 import { csvReply } from '../../http/routes/usage.ts';
 import { PAGE_DEFAULT } from '../../kernel/limits/limits.ts';
-import { DAY_MS, dayOf, USAGE_COUNTS, type Usage } from '../../store/port/usage.ts';
 import { type PageCall, pathId, type Raw, type View } from '../call.ts';
 import type { PageDependencies, PageRoute } from '../page.ts';
 import { definitionList, figures } from '../parts/details.ts';
