@@ -4,6 +4,7 @@ import { PORTAL_LINKS_PATH, portalLinkInput } from '../customers/portal-links.ts
 import { type CustomerUsageView, readUsagePeriod } from '../customers/usage.ts';
 import { COMMAND_LINE } from '../domain/acting.ts';
 import type { Customer } from '../domain/customer.ts';
+import { USAGE_COUNTS } from '../domain/usage.ts';
 import {
   ENDPOINTS_LIMIT_DEFAULT,
   LINK_SESSION_DEFAULT_SECONDS,
@@ -17,7 +18,6 @@ import {
 import { isoInstant } from '../kernel/schemas.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
 import type { Composed } from '../services/compose.ts';
-import { USAGE_COUNTS } from '../store/port/usage.ts';
 import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
 import { ADDRESS_SETTINGS, configBesideServer, DATA_SETTINGS, recordCommand, serverAddress, withData } from './open.ts';
 import { printRecord, tableText } from './output.ts';

@@ -1,12 +1,14 @@
 /** Reads what customers used (contract §8.9), as JSON and as CSV. */
+
 import { z } from 'zod';
 import type { Customer } from '../domain/customer.ts';
+import { addUsage, DAY_MS, dayOf, noUsage, USAGE_COUNTS, type Usage } from '../domain/usage.ts';
 import { type CsvValue, csvLine } from '../kernel/csv.ts';
 import { USAGE_CSV_ROWS_MAX, USAGE_DAYS_DEFAULT, USAGE_KEPT_DAYS } from '../kernel/limits/customers.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import type { CustomerVerbs } from '../store/port/customers.ts';
 import type { Store } from '../store/port/store.ts';
-import { addUsage, DAY_MS, dayOf, type ListedUsage, noUsage, USAGE_COUNTS, type Usage } from '../store/port/usage.ts';
+import type { ListedUsage } from '../store/port/usage.ts';
 import type { Customers } from './customers.ts';
 
 const count = (description: string) => z.int().meta({ description });

@@ -25,9 +25,8 @@ import {
 } from '../kernel/limits/delivery.ts';
 import { DRAIN_MS } from '../kernel/limits/limits.ts';
 import type { Log } from '../kernel/log.ts';
-import type { DispatchVerbs } from '../store/port/dispatch.ts';
 import { isOutage, mayBeCommitted, StaleWrite } from '../store/port/errors.ts';
-import type { WebhookVerbs } from '../store/port/webhooks.ts';
+import type { Store } from '../store/port/store.ts';
 import { claimWork } from './claim.ts';
 import { createDeliver } from './deliver.ts';
 import type { LargeBodies } from './large-bodies.ts';
@@ -49,7 +48,7 @@ export type Dispatcher = {
 };
 
 export type DispatcherOptions = {
-  readonly store: DispatchVerbs & WebhookVerbs;
+  readonly store: Store;
   readonly clock: Clock;
   readonly checkClock: CheckClock;
   readonly ids: Ids;

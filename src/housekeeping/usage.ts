@@ -1,6 +1,8 @@
 /** Writes what customers used, and deletes it after 400 days. Requests and deliveries only count it in memory. */
+
+import { DAY_MS, dayOf } from '../domain/usage.ts';
 import { USAGE_AT_ONCE, USAGE_EVERY_MS, USAGE_KEPT_DAYS } from '../kernel/limits/customers.ts';
-import { DAY_MS, dayOf, type UsageStore } from '../store/port/usage.ts';
+import type { UsageStore } from '../store/port/usage.ts';
 import type { HousekeepingJob } from './scheduler.ts';
 
 /** A run writes the counts from before it began, so that it ends even while customers use the service. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CUSTOMER_SCOPES } from '../../src/access/built-in.ts';
 import type { CustomerUsageView, ListedUsageView } from '../../src/customers/usage.ts';
-import { dayOf, type Usage } from '../../src/store/port/usage.ts';
+import { dayOf, type Usage } from '../../src/domain/usage.ts';
 import { type ApiClient, createClient, type ErrorBody, type Page, succeeded, tokenFor } from '../support/client.ts';
 import { readCsv } from '../support/csv.ts';
 import { onInstances, startInstances } from '../support/instances.ts';

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { addUsage, dayOf, noUsage, type Usage } from '../../src/domain/usage.ts';
 import { usageJob } from '../../src/housekeeping/usage.ts';
 import { USAGE_KEPT_DAYS } from '../../src/kernel/limits/customers.ts';
 import type { Database } from '../../src/store/port/database.ts';
 import { DatabaseUnavailable } from '../../src/store/port/errors.ts';
-import { addUsage, dayOf, noUsage, type Usage, type UsageStore } from '../../src/store/port/usage.ts';
+import type { UsageStore } from '../../src/store/port/usage.ts';
 import { usageStore } from '../../src/store/shared/usage.ts';
 import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
 import { NOW, openTestStore } from '../support/store.ts';

@@ -1,17 +1,8 @@
 /** What customers use (`customer_usage`), and how many events they may publish each second (contract §8.9, §8.7). */
+
 import type { Allowed, WantedEvents } from '../../domain/allowance.ts';
+import type { Usage, UsageOfDay } from '../../domain/usage.ts';
 import type { StepResult } from './steps.ts';
-
-export const USAGE_COUNTS = ['events', 'deliveries', 'attempts', 'failures', 'bytes', 'tokens'] as const;
-
-/**
- * Counts of a period. `events`: published for the customer; `deliveries`: records delivered; `attempts`: requests that carried records;
- * `failures`: those of them that failed; `bytes`: of the bodies of those that were answered; `tokens`: issued.
- */
-export type Usage = Record<(typeof USAGE_COUNTS)[number], number>;
-
-/** `day` is a date in UTC, as 2026-11-21. */
-export type UsageOfDay = { readonly customerId: string | null; readonly day: string; readonly usage: Usage };
 
 /** The name and the operator's own id are null for the operator, and for a customer that was deleted. */
 export type ListedUsage = UsageOfDay & { readonly name: string | null; readonly externalId: string | null };
@@ -55,18 +46,3 @@ export type AllowanceStore = {
   take(wanted: readonly WantedEvents[], now: number): Promise<Allowed>;
   giveBack(wanted: readonly WantedEvents[], now: number): Promise<void>;
 };
-
-export function noUsage(): Usage {
-  return { events: 0, deliveries: 0, attempts: 0, failures: 0, bytes: 0, tokens: 0 };
-}
-
-export function addUsage(to: Usage, more: Partial<Usage>): void {
-  for (const name of USAGE_COUNTS) to[name] += more[name] ?? 0;
-}
-
-export const DAY_MS = 86_400_000;
-
-/** The date in UTC, as 2026-11-21. */
-export function dayOf(at: number): string {
-  return new Date(at).toISOString().slice(0, 10);
-}

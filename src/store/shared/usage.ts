@@ -1,19 +1,18 @@
 /** What customers use (`customer_usage`). */
 
-import type { Database, Row, Statement } from '../port/database.ts';
-import { mayBeCommitted } from '../port/errors.ts';
-import { measured, type StepResult } from '../port/steps.ts';
 import {
   addUsage,
-  type ListedUsage,
+  createUsageCounter,
   noUsage,
   USAGE_COUNTS,
   type Usage,
   type UsageOfDay,
-  type UsageStore,
-} from '../port/usage.ts';
+} from '../../domain/usage.ts';
+import type { Database, Row, Statement } from '../port/database.ts';
+import { mayBeCommitted } from '../port/errors.ts';
+import { measured, type StepResult } from '../port/steps.ts';
+import type { ListedUsage, UsageStore } from '../port/usage.ts';
 import { customer, OPERATOR } from './table.ts';
-import { createUsageCounter } from './usage-counter.ts';
 
 const COUNTS = USAGE_COUNTS.join(', ');
 const ADD = `

@@ -5,10 +5,10 @@ import { EVERYONE, type Idempotency, type NewEvent } from '../../domain/event.ts
 import { rowKeyOf } from '../../kernel/ids.ts';
 import type { Database, Statement } from '../port/database.ts';
 import { KeyConflict, StaleWrite } from '../port/errors.ts';
-import type { EventStore } from '../port/events.ts';
-import { appendStatements, insertStatement, latestEvents, reachedBy } from '../shared/events.ts';
+import type { EventStore, EventTypeStore } from '../port/events.ts';
+import { appendStatements, EVENT_TYPE, insertStatement, latestEvents, reachedBy } from '../shared/events.ts';
 import { filteredWebhooks, hasFilters, judge } from '../shared/judging.ts';
-import { resultsByStatement } from '../shared/table.ts';
+import { readOne, resultsByStatement } from '../shared/table.ts';
 import { wakeAfterAppend } from '../shared/wake.ts';
 
 // Takes the key if it is free or expired. Otherwise it stays with the earlier event.
@@ -125,4 +125,10 @@ async function conflictsOf(db: Database, events: readonly NewEvent[]): Promise<n
     if ((await db.get(OTHER_HOLDER, { publisher, key, contentHash, now: createdAt })) !== undefined) found.push(at);
   }
   return found;
+}
+
+const EVENT_TYPE_BY_NAME = `SELECT ${EVENT_TYPE.columns()} FROM event_type WHERE name = @name`;
+
+export function eventTypeReads(db: Database): Pick<EventTypeStore, 'getByName'> {
+  return { getByName: async (name) => readOne(EVENT_TYPE, await db.get(EVENT_TYPE_BY_NAME, { name })) };
 }

@@ -1,6 +1,7 @@
 /** Access tokens (`access_token`), the last use of applications (`application_use`), and whether grants may have changed. */
 
 import type { TokenGrant } from '../../../domain/application.ts';
+import { createLastUses } from '../../../domain/usage.ts';
 import type { Constraints, Role } from '../../../domain/user.ts';
 import { rowKeyTime } from '../../../kernel/ids.ts';
 import type { ApplicationUseStore, TokenStore } from '../../port/access.ts';
@@ -93,22 +94,17 @@ const WRITE_USES = `
   SET last_used_at = greatest(application_use.last_used_at, excluded.last_used_at)`;
 
 export function applicationUseStore(database: Database): ApplicationUseStore {
-  // One entry for each application used since the last write. All of them exist, because they were authenticated.
-  const noted = new Map<string, number>();
+  // All of these applications exist, because they were authenticated.
+  const { note, latest, size, first, forget } = createLastUses();
   return {
-    note: (applicationId, at) => void noted.set(applicationId, at),
-    latest: (applicationId) => noted.get(applicationId) ?? null,
-    unwritten: () => noted.size,
+    note,
+    latest,
+    unwritten: size,
     write: (limit) =>
       measured(database, async (db) => {
-        const uses = [...noted.entries()].slice(0, limit);
+        const uses = first(limit);
         if (uses.length > 0) await db.commit([{ sql: WRITE_USES, params: { uses: JSON.stringify(uses) } }]);
-        for (const [applicationId, at] of uses) {
-          const latest = noted.get(applicationId) ?? at;
-          noted.delete(applicationId);
-          // It was used again during the write: it goes to the end of the queue.
-          if (latest !== at) noted.set(applicationId, latest);
-        }
+        forget(uses);
         return { done: uses.length < limit, rows: uses.length };
       }),
   };
