@@ -257,6 +257,8 @@ function templateOf(now: number, fill: Fill): Promise<string> {
   return template;
 }
 
+const PARTITIONED = ['access_token', 'event', 'outbox', 'attempt'];
+
 async function makeTemplate(now: number, fill: Fill): Promise<string> {
   const name = `template_${randomUUID().replaceAll('-', '')}`;
   await administer(`CREATE DATABASE ${name} TEMPLATE template0`);
@@ -264,7 +266,7 @@ async function makeTemplate(now: number, fill: Fill): Promise<string> {
   await database.run(POSTGRES_SCHEMA);
   await ensurePartitions(database, { now, aheadMs: PARTITIONS_AHEAD_MS });
   // For the tests that let more time pass.
-  for (const table of ['access_token', 'event', 'outbox', 'attempt']) {
+  for (const table of PARTITIONED) {
     const spanMs = (table === 'access_token' ? 1 : 7) * DAY_MS;
     const from = firstRowKeyAt((Math.floor((now + PARTITIONS_AHEAD_MS) / spanMs) + 1) * spanMs);
     await database.run(`CREATE TABLE ${table}_p99999999 PARTITION OF ${table} FOR VALUES FROM (${from}) TO (MAXVALUE)`);
@@ -272,6 +274,11 @@ async function makeTemplate(now: number, fill: Fill): Promise<string> {
   await fill(database, now);
   await database.close();
   return name;
+}
+
+/** For a test that makes partitions of its own, after letting time pass. */
+export async function dropLastPartitions({ run }: Pick<PostgresDatabase, 'run'>): Promise<void> {
+  for (const table of PARTITIONED) await run(`DROP TABLE ${table}_p99999999`);
 }
 
 /** Opens a new database that holds the schema and what `fill` wrote, with partitions as a new installation has them at `now`. */

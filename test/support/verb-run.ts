@@ -4,9 +4,11 @@ import type { TestContext } from 'node:test';
 import { deliveryAddress } from '../../src/kernel/ids.ts';
 import { noFigures } from '../../src/store/port/figures.ts';
 import type { StepResult } from '../../src/store/port/steps.ts';
+import type { PostgresDatabase } from '../../src/store/postgres/driver/postgres.ts';
 import { recordReader } from '../../src/store/shared/delivery/dispatch.ts';
 import { batchOf } from './attempts.ts';
 import { attemptOf, claimNext, claimOf, OWNER, publishMany, run, settleBatch } from './batches.ts';
+import { dropLastPartitions } from './postgres.ts';
 import {
   ACTOR,
   makeApplication,
@@ -21,6 +23,7 @@ import {
   tokenOf,
 } from './services.ts';
 import { oneLine } from './statements.ts';
+import { onPostgres } from './store.ts';
 
 export type VerbRun = {
   /** The texts that ran, each once, on one line and sorted. */
@@ -309,7 +312,10 @@ async function changeAndRemove(s: TestServices, made: Made): Promise<void> {
   await s.customers.remove((await s.customers.create({ name: 'Gone' }, ACTOR)).id, ACTOR);
 }
 
-async function keepHouse({ store, clock, ids, entry, advance }: TestServices, { number }: Made): Promise<void> {
+async function keepHouse(
+  { store, database, clock, ids, entry, advance }: TestServices,
+  { number }: Made,
+): Promise<void> {
   const erasure = { id: ids.uuid(), subject: 'person', actor: 'service', startedAt: clock() };
   await store.erasures.begin(erasure, entry());
   await store.erasures.open();
@@ -348,6 +354,7 @@ async function keepHouse({ store, clock, ids, entry, advance }: TestServices, { 
   await store.settings.portalTheme();
   await store.expiry.next(clock(), [30, 7, 1]);
   advance(40 * DAY_MS);
+  if (onPostgres) await dropLastPartitions(database as PostgresDatabase);
   const now = clock();
   await store.retention.nextWebhook(0);
   await store.retention.records({ webhookNumber: number, from: 0, deliveredBy: now, deadBy: now }, 100);
