@@ -1,9 +1,20 @@
 /** Reads the JSON body of a delivery: the records of one webhook in one attempt (contract §5.2). The inverse is `payload.ts`. */
-import type { EnvelopeRecord } from '../domain/event.ts';
 import { type Rejection, reject, type Verdict } from './verdict.ts';
 
-/** A record as a receiver gets it: the event's data is parsed, and `lag` is the seconds from the event to the attempt. */
-export type ReceivedRecord = Omit<EnvelopeRecord, 'dataJson'> & { readonly lag: number; readonly data: unknown };
+/** A record as a receiver gets it. Its types are here, because a receiver has none of the sender's. */
+export type ReceivedRecord = {
+  readonly offset: number;
+  /** Epoch milliseconds of the event. */
+  readonly createdAt: number;
+  /** Seconds from the event to the attempt. */
+  readonly lag: number;
+  readonly correlationId: string;
+  readonly messageId: string;
+  readonly eventType: string;
+  readonly actorId: string | null;
+  /** Parsed. */
+  readonly data: unknown;
+};
 
 export type Envelope = {
   readonly subscriptionId: string;

@@ -21,7 +21,7 @@ describe('docs/receiver-reference.md', () => {
       ),
     ];
     const unions = sources.flatMap((source) => [
-      ...read(source).matchAll(/export type \w*(?:Failure|Refusal)Code =([^;]*);/g),
+      ...read(source).matchAll(/(?:export )?type \w*(?:Failure|Refusal)Code =([^;]*);/g),
     ]);
     const codes = unions.flatMap(([, union = '']) => [...union.matchAll(/'(\w+)'/g)].map(([, code = '']) => code));
     assert.ok(codes.length > 30);

@@ -24,7 +24,8 @@ describe('the files of src/wire', () => {
           /^\.\/[a-z0-9-]+\.ts$/.test(from) ||
           ['fair-queue.ts', 'limits/limits.ts', 'lru.ts', 'turns.ts'].some((file) => from === `../kernel/${file}`) ||
           from.startsWith('node:');
-        assert.ok(own || (from === 'openpgp' && type !== undefined), statement);
+        const isTypeOfSender = SENDER.includes(file) && type !== undefined && from.startsWith('../domain/');
+        assert.ok(own || isTypeOfSender || (from === 'openpgp' && type !== undefined), statement);
       }
       if (!file.startsWith('pgp')) assert.doesNotMatch(source, /\bimport\(/);
     });
