@@ -10,6 +10,7 @@ import { type Announcement, announceServer } from './data/announcements.ts';
 import type { FirstCredentials } from './data/data.ts';
 import { inviteFirstAdministrator } from './data/first-start.ts';
 import { createDispatcher, type Dispatcher } from './delivery/dispatcher.ts';
+import { DRAIN_MS } from './delivery/limits.ts';
 import { createMembership, type Membership } from './delivery/membership.ts';
 import { createOauthTokens, createTestOauth } from './delivery/oauth.ts';
 import { createSend, type Send } from './delivery/send.ts';
@@ -23,14 +24,13 @@ import type { Retention } from './housekeeping/retention.ts';
 import { watchStorage } from './housekeeping/storage-watch.ts';
 import { apiRoutes, customerAdministration } from './http/api-routes.ts';
 import { createRouteFor } from './http/customer-routes.ts';
+import { CUSTOMERS_CACHED } from './http/limits.ts';
 import { createRemoteAddress } from './http/request.ts';
 import { createListener, createRequestHandler } from './http/server.ts';
 import { openServingCertificate, type ServingCertificate } from './http/serving-certificate.ts';
 import type { CheckClock } from './kernel/clock.ts';
 import type { Clock } from './kernel/ids.ts';
 import { createLifetime, once, refusedAfterStop } from './kernel/lifetime.ts';
-import { CUSTOMERS_CACHED } from './kernel/limits/customers.ts';
-import { CATALOGUE_WATCH_MS, DRAIN_MS, STOP_MS } from './kernel/limits/limits.ts';
 import type { Log } from './kernel/log.ts';
 import { madeOnce } from './kernel/lru.ts';
 import { Refusal } from './kernel/refusal.ts';
@@ -47,6 +47,12 @@ import { type Composed, compose } from './services/compose.ts';
 import { type CustomerServices, createCustomerServices } from './services/customer-services.ts';
 import type { Services } from './services/services.ts';
 import type { NewInstance } from './store/port/instances.ts';
+
+/** Delay before a change of the catalogue by another process takes effect. */
+const CATALOGUE_WATCH_MS = 1000;
+
+/** Time limit of the whole stop: the process ends within 10 s (contract §6). */
+export const STOP_MS = 9500;
 
 export type Sallyport = Embedding &
   Program & {
@@ -91,10 +97,10 @@ export type Internals = {
 };
 
 /** What `createSallyport` returns, and the use cases behind it. */
-export type Opened = { readonly sallyport: Sallyport; readonly services: Services };
+export type OpenedSallyport = { readonly sallyport: Sallyport; readonly services: Services };
 
 /** Opens the data folder, and creates it at the first start. Throws `ConfigurationError` or `DataFolderError`. */
-export async function openSallyport(config: Config, internals: Internals): Promise<Opened> {
+export async function openSallyport(config: Config, internals: Internals): Promise<OpenedSallyport> {
   const { log, clock } = internals;
   const certificate = openServingCertificate(config, { log, clock: clock ?? Date.now });
   const { promise: failed, resolve: onWriterEnd } = Promise.withResolvers<Error>();

@@ -1,4 +1,5 @@
 /** Compares README.md and docs/ with the code: links, files, settings, commands and tables. */
+
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -6,10 +7,10 @@ import { describe, it, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { GROUPS } from '../src/cli/groups.ts';
 import { SETTINGS } from '../src/config/names.ts';
+import { PROBE_FIRST_MS, PROBE_MAX_MS, PROBES_UNPACED } from '../src/domain/judge.ts';
 import { adviceFor, type ErrorClass } from '../src/domain/outcome.ts';
 import { nextDelayMs } from '../src/domain/retry.ts';
 import { STATE_REASONS } from '../src/domain/webhook-states.ts';
-import { PROBE_FIRST_MS, PROBE_MAX_MS, PROBES_UNPACED } from '../src/kernel/limits/delivery.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const pagesIn = (folder: string): string[] =>

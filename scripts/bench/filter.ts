@@ -2,8 +2,17 @@
  * Time that one judgement of an event by a filter takes: typical filters, and the worst ones that the limits allow, on the events that cost
  * them most. Run: `npm run bench:filter`. docs/planning.md has the figures.
  */
-import { compileFilter, type EventFilter, filterProblem, type Judged } from '../../src/domain/filter.ts';
-import { EVENT_DATA_BYTES, FILTER_BYTES, FILTER_CONDITIONS, FILTER_STEPS } from '../../src/kernel/limits/limits.ts';
+
+import {
+  compileFilter,
+  type EventFilter,
+  FILTER_BYTES,
+  FILTER_CONDITIONS,
+  FILTER_STEPS,
+  filterProblem,
+  type Judged,
+} from '../../src/domain/filter.ts';
+import { EVENT_DATA_BYTES } from '../../src/events/limits.ts';
 
 const ROUNDS = 7;
 const ROUND_MS = 200;

@@ -5,13 +5,14 @@
  *
  *     node scripts/run.mjs scripts/bench/outbox.ts [rounds] [part of a mode's name]
  */
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { Pool } from 'undici';
 import { DATABASE_FILE } from '../../src/data/data-folder.ts';
-import { DELIVERIES_IN_FLIGHT_PER_ENDPOINT } from '../../src/kernel/limits/delivery.ts';
+import { DELIVERIES_IN_FLIGHT_PER_ENDPOINT } from '../../src/delivery/limits.ts';
 import { createSallyport, type Sallyport } from '../../src/sallyport.ts';
 import { makeCertificates } from '../../test/support/tls.ts';
 import { type Receiver, startReceiver } from './receiver-process.ts';

@@ -1,6 +1,7 @@
 /** Generates the page of metrics. */
-import { METRICS_WEBHOOKS_MAX } from '../../src/kernel/limits/limits.ts';
+
 import { COUNTERS, GAUGES, HISTOGRAMS } from '../../src/observe/metric-names.ts';
+import { METRICS_WEBHOOKS_MAX } from '../../src/observe/metrics.ts';
 
 type Metric = {
   readonly name: string;

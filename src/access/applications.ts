@@ -1,16 +1,19 @@
 /** Registered applications: their credentials, their scopes, and the user they act as (contract §2, §4). */
+
 import { z } from 'zod';
 import type { Acting } from '../domain/acting.ts';
 import type { Application } from '../domain/application.ts';
-import { hashCredential, mintCredential, scopeName } from '../domain/credential.ts';
-import { type Clock, type Ids, type Random, rowKeyTime } from '../kernel/ids.ts';
 import {
-  SCOPES_PER_APPLICATION_MAX,
+  hashCredential,
+  mintCredential,
   SECRET_OVERLAP_MAX_SECONDS,
+  scopeName,
   TOKEN_VALIDITY_DEFAULT_SECONDS,
   TOKEN_VALIDITY_MAX_SECONDS,
   TOKEN_VALIDITY_MIN_SECONDS,
-} from '../kernel/limits/limits.ts';
+} from '../domain/credential.ts';
+import { SCOPES_PER_APPLICATION_MAX } from '../domain/limits.ts';
+import { type Clock, type Ids, type Random, rowKeyTime } from '../kernel/ids.ts';
 import { checkAll, refuseField, refuseFields } from '../kernel/refusal.ts';
 import {
   customerIdInput,

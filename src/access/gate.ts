@@ -3,12 +3,13 @@
  * removing a permission takes effect with the next call: cached callers are dropped by any write that grants depend on, and each call
  * is authorized again.
  */
+
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { TokenGrant } from '../domain/application.ts';
 import { type Catalogue, matchRule, type RuleMatch } from '../domain/catalogue.ts';
 import { hashCredential, tokenRowKey } from '../domain/credential.ts';
+import { AUTHORIZATION_BYTES } from '../domain/limits.ts';
 import type { Clock } from '../kernel/ids.ts';
-import { AUTHORIZATION_BYTES } from '../kernel/limits/limits.ts';
 import { type FieldProblem, PROBLEMS_MAX, Refusal } from '../kernel/refusal.ts';
 import type { AccessVerbs } from '../store/port/access.ts';
 import { type Caller, createCallers } from './callers.ts';

@@ -6,7 +6,6 @@ import { offeredScopes } from '../domain/catalogue.ts';
 import { credentialBytes, hashCredential, mintCredential } from '../domain/credential.ts';
 import type { User } from '../domain/user.ts';
 import { type Clock, type Ids, isUuidV7, type Random } from '../kernel/ids.ts';
-import { INVITATION_MS } from '../kernel/limits/limits.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { refuseChanged } from '../resources/entity-tag.ts';
 import type { AccessVerbs } from '../store/port/access.ts';
@@ -14,6 +13,7 @@ import type { CustomerVerbs } from '../store/port/customers.ts';
 import { retryStale } from '../store/port/errors.ts';
 import type { Beside } from '../store/port/resource.ts';
 import { requireRightsOfUser } from './containment.ts';
+import { INVITATION_MS } from './limits.ts';
 import { hashPassword, passwordProblem } from './password.ts';
 import { viewUser } from './users.ts';
 

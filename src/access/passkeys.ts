@@ -12,12 +12,6 @@ import type {
 import type { Actor, AuditAction, AuditEntry } from '../domain/audit.ts';
 import type { Passkey, User } from '../domain/user.ts';
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
-import {
-  CHALLENGE_MS,
-  CHALLENGES_MAX,
-  PASSKEY_NAME_MAX_LENGTH,
-  PASSKEYS_PER_USER_MAX,
-} from '../kernel/limits/portal.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { isObject } from '../kernel/validation.ts';
 import type { Vault } from '../kernel/vault.ts';
@@ -25,6 +19,16 @@ import type { AccessVerbs } from '../store/port/access.ts';
 import { ConstraintViolation, retryStale, StaleWrite } from '../store/port/errors.ts';
 import type { ShortLivedValues } from '../store/port/short-lived.ts';
 import type { Store } from '../store/port/store.ts';
+
+// Passkeys.
+/** Lifetime of a passkey challenge. */
+export const CHALLENGE_MS: number = 5 * 60_000;
+
+/** Answered passkey challenges that are remembered until they end, some hundred bytes each; the oldest go first. */
+const CHALLENGES_MAX = 10_000;
+export const PASSKEYS_PER_USER_MAX = 20;
+const PASSKEY_NAME_MAX_LENGTH = 60;
+export const PASSKEY_REQUEST_BYTES: number = 64 * 1024;
 
 /** `origin` is the browser's, checked to be the portal's. `visitor` is the secret that its forms are bound to. */
 type Place = { readonly origin: string; readonly visitor: string };

@@ -2,15 +2,23 @@
  * Passwords of portal accounts: hashing and the rules for choosing one. Hashes use scrypt with the first parameters of OWASP's Password
  * Storage Cheat Sheet (N = 2^17, r = 8, p = 1). Each hash contains its parameters, so that later hashes can be stronger.
  */
+
 import { type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
+import { PASSWORD_MAX_LENGTH } from '../domain/limits.ts';
 import { createFairQueue, type Owner } from '../kernel/fair-queue.ts';
 import type { Random } from '../kernel/ids.ts';
-import {
-  CHOSEN_PASSWORD_MAX_LENGTH,
-  CHOSEN_PASSWORD_MIN_LENGTH,
-  PASSWORD_MAX_LENGTH,
-} from '../kernel/limits/limits.ts';
-import { PASSWORD_LOG2_N, PASSWORDS_WAITING_MAX, PASSWORDS_WAITING_PER_OWNER } from '../kernel/limits/portal.ts';
+import { CHOSEN_PASSWORD_MAX_LENGTH, CHOSEN_PASSWORD_MIN_LENGTH } from './limits.ts';
+
+/** The cost of new password hashes: log2 of scrypt's N. */
+export const PASSWORD_LOG2_N = 17;
+
+/**
+ * Passwords waiting to be checked or set, of all and of one network or customer. One at a time is, and takes 128 MiB and some tenths of a
+ * second.
+ */
+export const PASSWORDS_WAITING_MAX = 60;
+export const PASSWORDS_WAITING_PER_OWNER = 5;
+export const SIGN_IN_REQUEST_BYTES: number = 16 * 1024;
 
 type ScryptParameters = { readonly log2N: number; readonly r: number; readonly p: number };
 

@@ -1,4 +1,5 @@
 /** The API catalogue as a resource, and the compiled form of it that the gate uses (contract §3, §4). */
+
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import {
@@ -13,8 +14,8 @@ import {
   problemsOf,
 } from '../domain/catalogue.ts';
 import { scopeName } from '../domain/credential.ts';
+import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../domain/limits.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
-import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../kernel/limits/limits.ts';
 import { type FieldProblem, Refusal, refuseFields } from '../kernel/refusal.ts';
 import { displayName, id, instant, isoInstant, textSchema } from '../kernel/schemas.ts';
 import { type Administration, administer } from '../resources/administration.ts';

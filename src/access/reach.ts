@@ -3,8 +3,10 @@
 import type { ScopeHolder } from '../domain/application.ts';
 import { type Catalogue, matchRule, type RuleMatch } from '../domain/catalogue.ts';
 import { canonicalPath } from '../domain/path.ts';
-import { REACH_PAGE } from '../kernel/limits/limits.ts';
 import type { Store } from '../store/port/store.ts';
+
+/** Applications read at a time to find who may call a path. */
+export const REACH_PAGE = 500;
 
 export type Reach =
   /** Nobody: no rule matches, or the path is ambiguous. */

@@ -1,8 +1,12 @@
 /** Tells long-lived connections, such as live pages, when their session ends. */
+
 import type { Clock } from '../kernel/ids.ts';
-import { SESSION_IDLE_MS, SESSION_WATCH_MS } from '../kernel/limits/portal.ts';
 import type { SessionStore } from '../store/port/access.ts';
+import { SESSION_IDLE_MS } from '../store/shared/access/sessions.ts';
 import type { Sessions } from './sessions.ts';
+
+/** How often sessions with open streams are checked for expiry, or for an end by another process. */
+const SESSION_WATCH_MS = 250;
 
 export type SessionWatch = {
   /**

@@ -2,20 +2,24 @@
  * Sessions of the portal. They begin with a password or a passkey, and a cookie identifies them by its hash. They end after half an hour
  * without a request, after twelve hours in any case (OWASP ASVS 5.0, 7.3), and when the account loses its access.
  */
+
 import type { Acting } from '../domain/acting.ts';
 import { type Actor, type AuditAction, type AuditEntry, changesBetween } from '../domain/audit.ts';
 import { offeredScopes } from '../domain/catalogue.ts';
 import { hashCredential } from '../domain/credential.ts';
 import type { PortalRole, Session, SignedIn, SignInMethod, User } from '../domain/user.ts';
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
-import { SESSION_MS, SESSION_SEEN_EVERY_MS, USER_AGENT_KEPT_LENGTH } from '../kernel/limits/portal.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import type { AccessVerbs } from '../store/port/access.ts';
 import type { CustomerVerbs } from '../store/port/customers.ts';
 import { DatabaseUnavailable, retryStale } from '../store/port/errors.ts';
+import { SESSION_MS, USER_AGENT_KEPT_LENGTH } from '../store/shared/access/sessions.ts';
 import { requireRightsOfUser } from './containment.ts';
 import type { ChosenPassword } from './invitations.ts';
 import { hashPassword, passwordProblem, verifyPassword } from './password.ts';
+
+/** Precision of the last request of a session. Recording each request would cost a write each. */
+export const SESSION_SEEN_EVERY_MS = 60_000;
 
 /** The client that begins a session. */
 export type Visitor = { readonly address: string; readonly userAgent: string };

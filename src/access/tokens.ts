@@ -5,7 +5,6 @@ import type { Client } from '../domain/application.ts';
 import { credentialBytes, grantScope, hashCredential, mintToken, parseScope } from '../domain/credential.ts';
 import type { Constraints } from '../domain/user.ts';
 import { type Clock, type Ids, type Random, rowKeyTime } from '../kernel/ids.ts';
-import { CLIENTS_CACHED, CLIENTS_CACHED_BYTES } from '../kernel/limits/limits.ts';
 import { bytesOfTexts, createVersionedCache } from '../kernel/lru.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import type { AccessVerbs } from '../store/port/access.ts';
@@ -13,6 +12,10 @@ import type { CustomerVerbs } from '../store/port/customers.ts';
 import type { Answer } from '../store/port/database.ts';
 import { retryStale, StaleWrite } from '../store/port/errors.ts';
 import { findGrant } from './gate.ts';
+
+/** Applications that request tokens; the least recently used go first. */
+const CLIENTS_CACHED = 5000;
+const CLIENTS_CACHED_BYTES: number = 16 * 1024 * 1024;
 
 export type ClientCredentials = { readonly clientId: string; readonly clientSecret: string };
 type IssuedToken = { readonly accessToken: string; readonly expiresInSeconds: number; readonly scope: string };

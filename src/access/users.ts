@@ -1,10 +1,11 @@
 /** Portal accounts as resources, with the rights of their applications (contract §3, §4). */
+
 import { z } from 'zod';
 import { offeredScopes } from '../domain/catalogue.ts';
+import { PERMISSIONS_MAX } from '../domain/limits.ts';
 import { lostAdministration, type User } from '../domain/user.ts';
 import { userNameProblem } from '../domain/user-name.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
-import { PERMISSIONS_MAX } from '../kernel/limits/limits.ts';
 import { Refusal, refuseFields } from '../kernel/refusal.ts';
 import {
   customerIdInput,

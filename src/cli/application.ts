@@ -14,7 +14,7 @@ import {
   TOKEN_VALIDITY_DEFAULT_SECONDS,
   TOKEN_VALIDITY_MAX_SECONDS,
   TOKEN_VALIDITY_MIN_SECONDS,
-} from '../kernel/limits/limits.ts';
+} from '../domain/credential.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
 import type { CommandGroup, Operand } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';

@@ -1,8 +1,8 @@
 /** `sallyport endpoint …`: the HTTPS addresses to which webhooks send. */
 
 import { COMMAND_LINE } from '../domain/acting.ts';
+import { SECRET_OVERLAP_MAX_SECONDS } from '../domain/credential.ts';
 import { type Endpoint, OWN_SETTINGS } from '../domain/endpoint.ts';
-import { SECRET_OVERLAP_MAX_SECONDS } from '../kernel/limits/limits.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
 import {
   ENDPOINT_LIST,

@@ -1,7 +1,7 @@
 /** `sallyport init`, and how the first credentials are shown. */
+import { INVITATION_MS } from '../access/limits.ts';
 import { type Config, dataPlace } from '../config/config.ts';
 import { type FirstCredentials, masterKeyPath } from '../data/data.ts';
-import { INVITATION_MS } from '../kernel/limits/limits.ts';
 import type { CommandGroup } from './command.ts';
 import { CommandError } from './errors.ts';
 import { DATA_SETTINGS } from './open.ts';

@@ -1,10 +1,11 @@
 /** Input of commands: text from an argument, a file or standard input, JSON, and the options of lists. */
+
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { EVENT_REQUEST_BYTES, PAGE_MAX } from '../domain/limits.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
-import { EVENT_REQUEST_BYTES, PAGE_DEFAULT, PAGE_MAX } from '../kernel/limits/limits.ts';
 import { blankEndProblem } from '../kernel/schemas.ts';
-import { isObject } from '../kernel/validation.ts';
+import { isObject, PAGE_DEFAULT } from '../kernel/validation.ts';
 import { type ListRules, parseCursor, parseFilter, parseSort, sortsOf } from '../resources/list-rules.ts';
 import type { After, Filter } from '../store/port/resource.ts';
 import type { Invocation, Option } from './command.ts';

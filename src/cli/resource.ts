@@ -1,8 +1,9 @@
 /** The commands of every configured resource: list, show, update by merge patch, and delete. */
+
 import type { SettingName } from '../config/names.ts';
 import { type Acting, COMMAND_LINE } from '../domain/acting.ts';
+import { PAGE_MAX } from '../domain/limits.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
-import { PAGE_MAX } from '../kernel/limits/limits.ts';
 import type { Administration } from '../resources/administration.ts';
 import { parseEntityTags } from '../resources/entity-tag.ts';
 import type { InputReader } from '../resources/input.ts';

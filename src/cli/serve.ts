@@ -1,9 +1,9 @@
 /** `sallyport serve`: runs the service until a signal ends it. */
+
 import type { Worker } from 'node:worker_threads';
 import { type Config, settingPrefix } from '../config/config.ts';
 import { SETTING_NAMES } from '../config/names.ts';
-import { WRITER_END_STOP_MS } from '../kernel/limits/database.ts';
-import { DRAIN_MS } from '../kernel/limits/limits.ts';
+import { DRAIN_MS } from '../delivery/limits.ts';
 import type { Log } from '../kernel/log.ts';
 import { VERSION } from '../kernel/version.ts';
 import { standardError } from '../observe/log-destination.ts';
@@ -12,6 +12,9 @@ import type { CommandGroup, Invocation } from './command.ts';
 import { CommandError } from './errors.ts';
 import { firstSignal, leaveAtOnce } from './exit.ts';
 import { firstCredentialsText, invitationText } from './init.ts';
+
+/** How long a service whose database thread ended waits for its requests to be answered before it exits. */
+const WRITER_END_STOP_MS = 1000;
 
 export const serveCommands: CommandGroup = [
   {

@@ -1,10 +1,11 @@
 /** `sallyport user …`: users, which applications act as and people sign in as. */
+
 import { invitationUrl } from '../access/invitations.ts';
+import { INVITATION_MS } from '../access/limits.ts';
 import { hashPassword, makePassword } from '../access/password.ts';
 import { USER_LIST, type UserBody, userReader, viewUser } from '../access/users.ts';
 import { COMMAND_LINE } from '../domain/acting.ts';
 import type { User } from '../domain/user.ts';
-import { INVITATION_MS } from '../kernel/limits/limits.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import { definedFields } from '../kernel/validation.ts';
 import type { CommandGroup, Invocation, Operand } from './command.ts';

@@ -1,11 +1,13 @@
 /** Parsers for the values of settings. Pure, except that relative paths start in the working folder. */
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { RETENTION_DAYS_MAX } from '../kernel/limits/housekeeping.ts';
 import { type Secret, secret } from '../kernel/secret.ts';
 import { type Cidr, parseCidr } from '../outbound/ip-address.ts';
 import { ambiguityOf } from '../outbound/plain-url.ts';
 import { parseProxyUrl } from '../outbound/proxy.ts';
+
+/** A hundred years. More is a mistake. */
+const RETENTION_DAYS_MAX = 36_500;
 
 /** The value, or a problem that follows the name of the setting: `must be …`. */
 export type Reading<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: string };

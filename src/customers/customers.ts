@@ -1,10 +1,8 @@
 /** Customers as resources (contract §8). Deactivating one stops its webhooks; activating it starts them again. */
+
 import { z } from 'zod';
 import type { Acting } from '../domain/acting.ts';
 import type { Customer, CustomerLimits } from '../domain/customer.ts';
-import type { Progress, Webhook } from '../domain/webhook.ts';
-import { isRunnable, startedProgress, stateChange, stoppedProgress } from '../domain/webhook-states.ts';
-import type { Clock, Ids } from '../kernel/ids.ts';
 import {
   ENDPOINTS_LIMIT_DEFAULT,
   ENDPOINTS_LIMIT_MAX,
@@ -15,7 +13,10 @@ import {
   METADATA_VALUE_MAX_LENGTH,
   WEBHOOKS_LIMIT_DEFAULT,
   WEBHOOKS_LIMIT_MAX,
-} from '../kernel/limits/customers.ts';
+} from '../domain/limits.ts';
+import type { Progress, Webhook } from '../domain/webhook.ts';
+import { isRunnable, startedProgress, stateChange, stoppedProgress } from '../domain/webhook-states.ts';
+import type { Clock, Ids } from '../kernel/ids.ts';
 import { displayName, id, instant, isoInstant, plainText } from '../kernel/schemas.ts';
 import { type Administration, administer } from '../resources/administration.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';

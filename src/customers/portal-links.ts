@@ -1,4 +1,5 @@
 /** Portal links (contract §8): the operator makes one, and the first person who opens it gets a session in the customer's portal. */
+
 import { z } from 'zod';
 import { requireRightsOfLink } from '../access/containment.ts';
 import type { NewSession, Visitor } from '../access/sessions.ts';
@@ -6,18 +7,9 @@ import type { Acting } from '../domain/acting.ts';
 import { offeredScopes } from '../domain/catalogue.ts';
 import { hashCredential } from '../domain/credential.ts';
 import type { PortalLink } from '../domain/customer.ts';
+import { URL_MAX_LENGTH } from '../domain/limits.ts';
 import type { Session } from '../domain/user.ts';
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
-import {
-  LINK_SESSION_DEFAULT_SECONDS,
-  LINK_SESSION_MAX_SECONDS,
-  LINK_SESSION_MIN_SECONDS,
-  PORTAL_LINK_DEFAULT_SECONDS,
-  PORTAL_LINK_MAX_SECONDS,
-  PORTAL_LINK_MIN_SECONDS,
-} from '../kernel/limits/customers.ts';
-import { URL_MAX_LENGTH } from '../kernel/limits/limits.ts';
-import { USER_AGENT_KEPT_LENGTH } from '../kernel/limits/portal.ts';
 import { originOf } from '../kernel/origin.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { instant, urlPattern } from '../kernel/schemas.ts';
@@ -26,6 +18,15 @@ import type { AccessVerbs } from '../store/port/access.ts';
 import type { CustomerVerbs } from '../store/port/customers.ts';
 import { ConstraintViolation, retryStale, StaleWrite } from '../store/port/errors.ts';
 import type { Beside } from '../store/port/resource.ts';
+import { USER_AGENT_KEPT_LENGTH } from '../store/shared/access/sessions.ts';
+import {
+  LINK_SESSION_DEFAULT_SECONDS,
+  LINK_SESSION_MAX_SECONDS,
+  LINK_SESSION_MIN_SECONDS,
+  PORTAL_LINK_DEFAULT_SECONDS,
+  PORTAL_LINK_MAX_SECONDS,
+  PORTAL_LINK_MIN_SECONDS,
+} from '../store/shared/customers.ts';
 import { type Customers, viewCustomer } from './customers.ts';
 
 export const portalLinkInput = z

@@ -2,14 +2,20 @@
 
 import { z } from 'zod';
 import type { Customer } from '../domain/customer.ts';
+import { USAGE_KEPT_DAYS } from '../domain/limits.ts';
 import { addUsage, DAY_MS, dayOf, noUsage, USAGE_COUNTS, type Usage } from '../domain/usage.ts';
 import { type CsvValue, csvLine } from '../kernel/csv.ts';
-import { USAGE_CSV_ROWS_MAX, USAGE_DAYS_DEFAULT, USAGE_KEPT_DAYS } from '../kernel/limits/customers.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import type { CustomerVerbs } from '../store/port/customers.ts';
 import type { Store } from '../store/port/store.ts';
 import type { ListedUsage } from '../store/port/usage.ts';
 import type { Customers } from './customers.ts';
+
+/** The period of a reply without `since`. */
+const USAGE_DAYS_DEFAULT = 30;
+
+/** Rows of a CSV file, about 100 bytes each. */
+const USAGE_CSV_ROWS_MAX = 100_000;
 
 const count = (description: string) => z.int().meta({ description });
 const usageShape = {

@@ -10,11 +10,14 @@ import { join } from 'node:path';
 import { type Config, settingText, withSettings } from '../config/config.ts';
 import { OUTBOUND_NAMES } from '../config/names.ts';
 import { randomBytes } from '../kernel/ids.ts';
-import { ANNOUNCED_MS, ANNOUNCED_REFRESH_MS } from '../kernel/limits/listen.ts';
 import { writePrivateFile } from '../kernel/private-file.ts';
 import { createVault, type Vault } from '../kernel/vault.ts';
 import { masterKeyPath } from './data.ts';
 import { readMasterKey } from './master-key.ts';
+
+/** An announced receiver refreshes its announcement this often. Without a refresh the announcement ends after the longer time. */
+const ANNOUNCED_REFRESH_MS = 5000;
+export const ANNOUNCED_MS = 15_000;
 
 /** `end` removes the announcement. */
 export type Announcement = { end(): void };

@@ -2,6 +2,7 @@
  * Opens a PostgreSQL database that any number of instances use. The data folder then holds only the master key. If the database cannot be
  * used, the error says why and what to do.
  */
+
 import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { installBuiltInProducts } from '../access/products.ts';
@@ -9,12 +10,12 @@ import { type Config, databaseName, settingPrefix } from '../config/config.ts';
 import { installBuiltInEventTypes } from '../events/built-in.ts';
 import { makePrivateFolder } from '../kernel/folder.ts';
 import { type Clock, createIds, randomBytes } from '../kernel/ids.ts';
-import { POSTGRES_ANSWER_MS } from '../kernel/limits/postgres.ts';
 import type { Secret } from '../kernel/secret.ts';
 import { createVault } from '../kernel/vault.ts';
 import { ConstraintViolation, DatabaseUnavailable } from '../store/port/errors.ts';
 import type { Store } from '../store/port/store.ts';
 import { openDatabaseClock } from '../store/postgres/clock.ts';
+import { POSTGRES_ANSWER_MS } from '../store/postgres/driver/limits.ts';
 import { PG_RELEASE } from '../store/postgres/driver/pg-internals.ts';
 import type { PostgresDatabase } from '../store/postgres/driver/postgres.ts';
 import { ensurePartitions, PARTITIONS_AHEAD_MS } from '../store/postgres/partitions.ts';

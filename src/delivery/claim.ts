@@ -2,7 +2,9 @@
  * Plans and takes the next work of one webhook: due retries first, then new records from the cursor, otherwise a due heartbeat. A claim
  * is its own transaction, or the last part of the transaction that settles the webhook's previous work.
  */
+
 import type { Batch, Claim, Claimed, DeliveryTarget, NextLook, Room } from '../domain/batch.ts';
+import { BATCH_BYTES } from '../domain/limits.ts';
 import type { Progress, WebhookConfiguration } from '../domain/webhook.ts';
 import {
   isRunnable,
@@ -13,13 +15,18 @@ import {
   WEBHOOK_SESSION_MS,
 } from '../domain/webhook-states.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
-import { FULL_PAUSE_MS, LEASE_MARGIN_MS, OAUTH_TIMEOUT_MS, WAITING_READ_MAX } from '../kernel/limits/delivery.ts';
-import { BATCH_BYTES } from '../kernel/limits/limits.ts';
 import type { Log } from '../kernel/log.ts';
 import { type DispatchVerbs, NEVER, type WaitingRecord } from '../store/port/dispatch.ts';
 import { StaleWrite } from '../store/port/errors.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
+import { FULL_PAUSE_MS, OAUTH_TIMEOUT_MS } from './limits.ts';
 import { isSequential, LOOK_NOW, recordsOf, type Scheduler, whenSettled } from './scheduler.ts';
+
+/** Waiting records whose sizes are read for one claim. */
+const WAITING_READ_MAX = 2000;
+
+/** The margin of a lease beyond the longest time of its attempt and those before it. */
+const LEASE_MARGIN_MS = 30_000;
 
 /** A claim to write, and the jobs that are under a lease once it is written. */
 export type PlannedClaim = Claimed & { readonly claim: Claim };

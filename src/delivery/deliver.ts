@@ -5,17 +5,9 @@ import type { Batch, DeliveryTarget, EndedAttempt, Job, JobResult, LogRecord } f
 import { failure } from '../domain/outcome.ts';
 import { isRunnable } from '../domain/webhook-states.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
-import {
-  CALLED_LATELY_MS,
-  CALLED_PAUSE_MS,
-  CALLS_QUEUED,
-  DELIVERY_BYTES_PER_CALLED_TURN,
-  DELIVERY_BYTES_PER_TURN,
-  LARGE_BODY_BYTES,
-  MESSAGE_OVERHEAD_BYTES,
-} from '../kernel/limits/delivery.ts';
 import type { Log } from '../kernel/log.ts';
 import { heavyTurns, type Turns } from '../kernel/turns.ts';
+import { LARGE_BODY_BYTES } from '../outbound/connections.ts';
 import { type Cancellation, cancel, createCancellation } from '../outbound/transport.ts';
 import type { DispatchVerbs } from '../store/port/dispatch.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
@@ -30,6 +22,14 @@ import {
 } from './body.ts';
 import { attemptMs, stopByService, stopReason } from './claim.ts';
 import type { LargeBodies } from './large-bodies.ts';
+import {
+  CALLED_LATELY_MS,
+  CALLED_PAUSE_MS,
+  CALLS_QUEUED,
+  DELIVERY_BYTES_PER_CALLED_TURN,
+  DELIVERY_BYTES_PER_TURN,
+  MESSAGE_OVERHEAD_BYTES,
+} from './limits.ts';
 import type { Scheduler } from './scheduler.ts';
 import type { Send } from './send.ts';
 

@@ -2,38 +2,41 @@
  * Carries out the outbox: claims work, sends it, settles the outcomes, and claims the next work in the same commit. It keeps no state that
  * is not in the store, so a killed process loses nothing: the next start continues.
  */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Finished, Job } from '../domain/batch.ts';
 import type { Webhook } from '../domain/webhook.ts';
 import { isRunnable } from '../domain/webhook-states.ts';
 import type { CheckClock } from '../kernel/clock.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
-import {
-  CLAIMED_IN_ALL,
-  CLAIMED_PER_WEBHOOK,
-  CLAIMS_AT_ONCE,
-  DELIVERIES_IN_FLIGHT,
-  DELIVERIES_IN_FLIGHT_IN_ALL,
-  DELIVERIES_IN_FLIGHT_PER_CUSTOMER,
-  DELIVERIES_IN_FLIGHT_PER_ENDPOINT,
-  DELIVERY_LINGERS_MS,
-  LOOK_EVERY_MS,
-  LOOK_LIMIT_MS,
-  POLL_MS,
-  UNCLAIMABLE_PAUSE_MS,
-  WEBHOOKS_PER_ROUND,
-} from '../kernel/limits/delivery.ts';
-import { DRAIN_MS } from '../kernel/limits/limits.ts';
 import type { Log } from '../kernel/log.ts';
 import { isOutage, mayBeCommitted, StaleWrite } from '../store/port/errors.ts';
 import type { Store } from '../store/port/store.ts';
 import { claimWork } from './claim.ts';
 import { createDeliver } from './deliver.ts';
 import type { LargeBodies } from './large-bodies.ts';
+import {
+  CLAIMED_IN_ALL,
+  CLAIMED_PER_WEBHOOK,
+  CLAIMS_AT_ONCE,
+  DELIVERIES_IN_FLIGHT,
+  DELIVERIES_IN_FLIGHT_IN_ALL,
+  DELIVERIES_IN_FLIGHT_PER_ENDPOINT,
+  DELIVERY_LINGERS_MS,
+  DRAIN_MS,
+  LOOK_EVERY_MS,
+  LOOK_LIMIT_MS,
+  POLL_MS,
+  UNCLAIMABLE_PAUSE_MS,
+  WEBHOOKS_PER_ROUND,
+} from './limits.ts';
 import type { Membership } from './membership.ts';
 import { createScheduler, isSequential } from './scheduler.ts';
 import type { Send } from './send.ts';
 import { createOutcomeQueue, createSettlementWriter, type ObserveOutcome } from './settle.ts';
+
+/** Of all these, slow ones included, for one customer. */
+const DELIVERIES_IN_FLIGHT_PER_CUSTOMER = 64;
 
 export type Dispatcher = {
   start(): Promise<void>;

@@ -1,13 +1,20 @@
 /** The program of the thread that makes large bodies. It reads the records through its own connection. */
+
 import { stat } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
-import { POSTGRES_ANSWER_MS, POSTGRES_BODY_THREAD_PATIENCE } from '../kernel/limits/postgres.ts';
 import type { Database, DatabaseSource } from '../store/port/database.ts';
+import { POSTGRES_ANSWER_MS } from '../store/postgres/driver/limits.ts';
 import { recordReader } from '../store/shared/delivery/dispatch.ts';
 import { openSqlite } from '../store/sqlite/driver/sqlite.ts';
 import { type BatchBody, makeBatchBody, ownMemory } from './body.ts';
 import type { BodyAnswer, BodyQuestion, BodyThreadNotice, BodyThreadStart } from './large-bodies.ts';
+
+/**
+ * How much longer the thread for large bodies takes a silent server for slow. Its priority is low: on busy processors it may not run for
+ * seconds. No request waits for it.
+ */
+const POSTGRES_BODY_THREAD_PATIENCE = 5;
 
 const port = parentPort;
 if (port !== null) {

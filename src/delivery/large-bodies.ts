@@ -2,17 +2,22 @@
  * Makes large bodies outside the event loop: a thread with its own connection reads the records, then encodes, compresses, encrypts and
  * hashes them. The thread starts with the first large body and ends when it is idle for `LARGE_BODIES_IDLE_MS`.
  */
+
 import { Worker } from 'node:worker_threads';
 import { threadProgram } from '../kernel/assets.ts';
 import { createFairQueue } from '../kernel/fair-queue.ts';
-import {
-  LARGE_BODIES_AT_ONCE,
-  LARGE_BODIES_IDLE_MS,
-  LARGE_BODY_ANSWER_MS,
-  LARGE_BODY_TRIES,
-} from '../kernel/limits/delivery.ts';
+import { LARGE_BODIES_IDLE_MS } from '../outbound/connections.ts';
 import type { DatabaseSource } from '../store/port/database.ts';
 import type { BatchBody, BatchBodyRequest } from './body.ts';
+
+/** Large bodies that the thread makes at a time, while one is compressed or read. The others wait outside it, and customers take turns. */
+const LARGE_BODIES_AT_ONCE = 4;
+
+/** A thread that does not answer for this long is ended. The largest body, compressed and encrypted, takes 100 ms on a slow machine. */
+const LARGE_BODY_ANSWER_MS = 30_000;
+
+/** Threads that may end while they make one body; then the attempt fails. */
+export const LARGE_BODY_TRIES = 2;
 
 export type LargeBodies = {
   /**

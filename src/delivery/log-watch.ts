@@ -2,15 +2,13 @@
  * Waits for records of webhooks' logs. All waiting readers share one look at the ends of their logs: immediately after a publication by
  * this process, and now and then for those of other processes. Without anybody who waits there is no look.
  */
+
 import { createFairQueue, type Owner } from '../kernel/fair-queue.ts';
-import {
-  RECORD_READERS_MAX,
-  RECORDS_LOOK_EVERY_MS,
-  RECORDS_LOOK_MS,
-  RECORDS_LOOK_SHARE,
-  RECORDS_WAITING_PER_CUSTOMER,
-} from '../kernel/limits/delivery.ts';
 import type { PullStore } from '../store/port/pull.ts';
+import { RECORD_READERS_MAX, RECORDS_LOOK_EVERY_MS, RECORDS_LOOK_MS, RECORDS_LOOK_SHARE } from './limits.ts';
+
+/** Of these, readers of one customer. */
+export const RECORDS_WAITING_PER_CUSTOMER = 100;
 
 export type LogWatch = {
   /** There may be new records. */

@@ -3,9 +3,17 @@
  * webhooks.
  */
 
-import { INSTANCE_LEASE_MARGIN_MS, INSTANCE_LEASE_MS, SHARE_EXCESS } from '../kernel/limits/instances.ts';
 import type { Log } from '../kernel/log.ts';
 import type { InstanceStore, NewInstance, Renewal } from '../store/port/instances.ts';
+
+/** An instance that renews nothing for this long has expired, and others take what it holds. It renews at a third of this. */
+const INSTANCE_LEASE_MS = 6000;
+
+/** An instance stops sending this long before its lease ends by its own clock, in case the two clocks run at different speeds. */
+const INSTANCE_LEASE_MARGIN_MS = 500;
+
+/** An instance gives webhooks back if it holds more than its share by more than this part of it. */
+const SHARE_EXCESS = 0.1;
 
 export type Membership = {
   /** Joins. `listener` is told what the dispatcher must do. */

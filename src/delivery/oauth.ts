@@ -2,24 +2,27 @@
  * Bearer tokens from a customer's authorization server (contract §5, RFC 6749 §4.4): one request at a time for each endpoint, cached
  * until shortly before they expire; and the test of an endpoint's settings, which requests one token and stores nothing.
  */
+
 import { z } from 'zod';
 import type { Endpoint } from '../domain/endpoint.ts';
 import { adviceFor, type Failure, failure, type Outcome, type Timings } from '../domain/outcome.ts';
+import { RESPONSE_KEPT_BYTES } from '../domain/retry.ts';
 import type { Clock } from '../kernel/ids.ts';
-import {
-  OAUTH_ANSWER_SHOWN_LENGTH,
-  OAUTH_CACHED,
-  OAUTH_EARLY_MS,
-  OAUTH_TIMEOUT_MS,
-} from '../kernel/limits/delivery.ts';
-import { RESPONSE_KEPT_BYTES } from '../kernel/limits/limits.ts';
 import { createLru } from '../kernel/lru.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { isObject } from '../kernel/validation.ts';
 import { USER_AGENT } from '../kernel/version.ts';
 import type { Transport } from '../outbound/transport.ts';
 import type { Administration } from '../resources/administration.ts';
+import { OAUTH_TIMEOUT_MS } from './limits.ts';
 import { type DecodedAnswer, decoded, maskSecrets } from './token-answer.ts';
+
+/** A token is renewed this long before its end, or a tenth of its lifetime before if that is less. */
+const OAUTH_EARLY_MS = 60_000;
+const OAUTH_CACHED = 10_000;
+
+/** How much of the token endpoint's error response is quoted. */
+const OAUTH_ANSWER_SHOWN_LENGTH = 500;
 
 export type BearerToken = { readonly ok: true; readonly token: string } | Failure;
 

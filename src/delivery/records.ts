@@ -1,18 +1,10 @@
 /** Reads the records of a webhook as a delivery carries them (contract §9), for a receiver that lost some. */
+
 import { z } from 'zod';
 import type { EnvelopeRecord } from '../domain/event.ts';
 import type { PgpKey, Webhook } from '../domain/webhook.ts';
 import { createFairQueue } from '../kernel/fair-queue.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
-import {
-  RECORDS_BYTES,
-  RECORDS_DEFAULT,
-  RECORDS_MAX,
-  RECORDS_READING,
-  RECORDS_READING_PER_CUSTOMER,
-  RECORDS_READS_WAITING_PER_CUSTOMER,
-  RECORDS_WAIT_MAX_SECONDS,
-} from '../kernel/limits/delivery.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import type { DispatchVerbs } from '../store/port/dispatch.ts';
 import type { Store } from '../store/port/store.ts';
@@ -20,7 +12,18 @@ import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import { refuseStoppedPull } from '../webhooks/acknowledge.ts';
 import { isExpired } from '../webhooks/keys.ts';
 import { makeBody, someMustBeEncrypted } from './body.ts';
+import {
+  RECORDS_READING,
+  RECORDS_READING_PER_CUSTOMER,
+  RECORDS_READS_WAITING_PER_CUSTOMER,
+  RECORDS_WAIT_MAX_SECONDS,
+} from './limits.ts';
 import type { LogWatch } from './log-watch.ts';
+
+/** Of one read of records: bytes of data, as of a batch, and how many records: at most, and if the reader does not say it. */
+const RECORDS_BYTES: number = 1024 * 1024;
+export const RECORDS_MAX = 1000;
+export const RECORDS_DEFAULT = 100;
 
 type RecordsQuery = {
   /** The offset of the last record that the reader has; -1: none. Null: in mode `pull` the acknowledged offset, otherwise -1. */

@@ -5,8 +5,8 @@
 import type { Claimed, Job, NextLook, Room, SchedulerLimits, SettledBatch } from '../domain/batch.ts';
 import type { Webhook, WebhookConfiguration } from '../domain/webhook.ts';
 import type { Owner } from '../kernel/fair-queue.ts';
-import { FULL_PAUSE_MS } from '../kernel/limits/delivery.ts';
 import { createLru } from '../kernel/lru.ts';
+import { FULL_PAUSE_MS } from './limits.ts';
 
 export type Scheduler = {
   /** How much of a webhook may be claimed at `now`, once `settling` is settled in the same transaction. */

@@ -1,4 +1,5 @@
 /** Sends one attempt (contract §5): signs it or adds a bearer token, posts it, and makes the record of the attempt. */
+
 import type { KeyObject } from 'node:crypto';
 import type { EndedAttempt } from '../domain/batch.ts';
 import {
@@ -9,8 +10,8 @@ import {
   standardWebhookSecrets,
 } from '../domain/endpoint.ts';
 import { failure, type Outcome } from '../domain/outcome.ts';
+import { RESPONSE_KEPT_BYTES } from '../domain/retry.ts';
 import type { WebhookConfiguration } from '../domain/webhook.ts';
-import { RESPONSE_KEPT_BYTES } from '../kernel/limits/limits.ts';
 import type { Secret } from '../kernel/secret.ts';
 import { USER_AGENT } from '../kernel/version.ts';
 import type { Cancellation, Transport } from '../outbound/transport.ts';

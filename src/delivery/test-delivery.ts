@@ -1,4 +1,5 @@
 /** `POST /webhooks/{id}/test` (contract §4): sends one `webhook.test` record or one sample now, outside the webhook's log. */
+
 import type { AttemptRecord, DeliveryTarget } from '../domain/batch.ts';
 import { type EventType, makeEvent, matchingTypes, OPERATOR_ONLY } from '../domain/event.ts';
 import { attemptRecord } from '../domain/judge.ts';
@@ -7,11 +8,6 @@ import { STATE_REASONS } from '../domain/webhook-states.ts';
 import { noSuchType } from '../events/event-types.ts';
 import { createFairQueue, type FairQueue } from '../kernel/fair-queue.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
-import {
-  TEST_DELIVERIES_IN_FLIGHT,
-  TEST_DELIVERIES_PER_CUSTOMER,
-  TEST_DELIVERIES_RETRY_SECONDS,
-} from '../kernel/limits/delivery.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import type { Administration } from '../resources/administration.ts';
@@ -21,7 +17,12 @@ import type { EventVerbs } from '../store/port/events.ts';
 import type { Store } from '../store/port/store.ts';
 import { bodyRequest, makeBody } from './body.ts';
 import { stopReason } from './claim.ts';
+import { TEST_DELIVERIES_RETRY_SECONDS } from './limits.ts';
 import type { Send } from './send.ts';
+
+/** Test deliveries in progress, in all and of one customer, and the `Retry-After` of the refusal of one more. */
+export const TEST_DELIVERIES_IN_FLIGHT = 16;
+const TEST_DELIVERIES_PER_CUSTOMER = 4;
 
 /**
  * `actorId` goes into the record's header, unless it is of the operator and the webhook of a customer. `eventType`: sends the sample of

@@ -3,9 +3,10 @@
  * several rules that match a path "the longest literal match wins" (`indexPatterns`). Rules that match exactly the same paths conflict:
  * `conflictsOf` finds them before a product is stored.
  */
-import { RULES_PER_PRODUCT_MAX } from '../kernel/limits/limits.ts';
+
 import type { FieldProblem } from '../kernel/refusal.ts';
 import { SCOPE_NAME } from './credential.ts';
+import { RULES_PER_PRODUCT_MAX } from './limits.ts';
 import {
   findPattern,
   indexPatterns,

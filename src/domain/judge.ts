@@ -1,6 +1,5 @@
 /** What outcomes mean for the batch and for the webhook's health and state (contract §5). Pure, except for the ids it draws. */
 import type { Ids } from '../kernel/ids.ts';
-import { FAULT_PAUSE_MS, PROBE_FIRST_MS, PROBE_MAX_MS, PROBES_UNPACED } from '../kernel/limits/delivery.ts';
 import type { AuditEntry } from './audit.ts';
 import type {
   AttemptRecord,
@@ -28,6 +27,14 @@ import {
   stateChange,
   stoppedProgress,
 } from './webhook-states.ts';
+
+/** After this many failures in a row an endpoint is probed: first after `PROBE_FIRST_MS`, then doubling up to `PROBE_MAX_MS`. */
+export const PROBES_UNPACED = 10;
+export const PROBE_FIRST_MS = 1000;
+export const PROBE_MAX_MS = 30_000;
+
+/** The pause of a webhook after an attempt that the service could not make. Such an attempt does not count, so it has no backoff. */
+export const FAULT_PAUSE_MS = 10_000;
 
 export type Judgement = {
   /** Null for a heartbeat, which carries no records. */

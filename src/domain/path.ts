@@ -8,7 +8,7 @@
  * Only `! $ & ' ( ) * + , : = @` keep two, because `%40` and `@` are different paths (§2.2) and clients send both. `rawReserved` is for
  * the one place where that matters.
  */
-import { PATTERN_SEGMENTS_MAX, REQUEST_TARGET_BYTES } from '../kernel/limits/limits.ts';
+import { PATTERN_SEGMENTS_MAX, REQUEST_TARGET_BYTES } from './limits.ts';
 
 /** `segments` are the parts between slashes of `path`, still percent-encoded; the last one is empty after a trailing slash. */
 export type CanonicalPath = { readonly ok: true; readonly path: string; readonly segments: readonly string[] };

@@ -3,9 +3,13 @@
  * against every background of the portal (WCAG 2.2, 1.4.3), and logos for content that is more than a picture.
  */
 import { createHash } from 'node:crypto';
-import { THEME_LOGO_BYTES, THEME_LOGO_PIXELS_MAX, THEME_NAME_MAX_LENGTH } from '../kernel/limits/customers.ts';
 import { refuseFields } from '../kernel/refusal.ts';
 import { svgProblem } from './svg.ts';
+
+// The look of the customers' portal. Every page carries the logo.
+const THEME_NAME_MAX_LENGTH = 60;
+export const THEME_LOGO_BYTES: number = 24 * 1024;
+const THEME_LOGO_PIXELS_MAX = 2048;
 
 export type PortalTheme = {
   /** The operator as its customers know it; null: none is shown. */

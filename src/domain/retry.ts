@@ -1,6 +1,12 @@
 /** When a failed delivery is retried (contract §5). Pure: the clock and the jitter are arguments. */
 
-import { BACKOFF_FIRST_MS, BACKOFF_MAX_MS, LINEAR_STEP_MS, RETRY_AFTER_MAX_MS } from '../kernel/limits/limits.ts';
+// Replies of receivers: bytes read and bytes stored (contract §5).
+export const RESPONSE_READ_BYTES: number = 64 * 1024;
+export const RESPONSE_KEPT_BYTES: number = 4 * 1024;
+export const RETRY_AFTER_MAX_MS = 86_400_000;
+const BACKOFF_FIRST_MS = 5000;
+const BACKOFF_MAX_MS: number = 12 * 3_600_000;
+export const LINEAR_STEP_MS = 30_000;
 
 type RetryQuestion = {
   readonly policy: 'exponential' | 'linear';

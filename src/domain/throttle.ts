@@ -8,14 +8,16 @@
  */
 
 import { hash } from 'node:crypto';
-import {
-  CLIENT_FAILURES_MAX,
-  FAILURE_WINDOW_MS,
-  FAILURES_REMEMBERED_MAX,
-  NETWORK_FAILURES_MAX,
-} from '../kernel/limits/limits.ts';
 import { createLru } from '../kernel/lru.ts';
 import { Refusal } from '../kernel/refusal.ts';
+
+/** Failed authentications within the window before more attempts get 429: per client id and network, and per network. */
+export const CLIENT_FAILURES_MAX = 10;
+export const NETWORK_FAILURES_MAX = 100;
+export const FAILURE_WINDOW_MS = 60_000;
+
+/** Failures kept in memory, about 15 MB at most; the least recently used networks go first. */
+const FAILURES_REMEMBERED_MAX = 100_000;
 
 /** `client` is a digest, since the client id of a request may be long. */
 export type FailedAuthentication = { readonly at: number; readonly client: string };

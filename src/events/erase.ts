@@ -12,21 +12,26 @@ import { z } from 'zod';
 import type { Acting } from '../domain/acting.ts';
 import type { AuditAction, AuditEntry, Changes } from '../domain/audit.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
-import {
-  ERASURE_COPY_PAUSE_MS,
-  ERASURE_FIRST_EVENTS,
-  ERASURE_LOOK_MS,
-  ERASURE_REPLY_MS,
-  STEP_PAUSE_MIN_MS,
-} from '../kernel/limits/housekeeping.ts';
 import type { Log } from '../kernel/log.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { id, instant, isoInstant } from '../kernel/schemas.ts';
 import { StaleWrite } from '../store/port/errors.ts';
 import type { Erasure } from '../store/port/events.ts';
-import { nextSize } from '../store/port/steps.ts';
+import { nextSize, STEP_PAUSE_MIN_MS } from '../store/port/steps.ts';
 import type { Store } from '../store/port/store.ts';
 import { reference } from './event-input.ts';
+
+/** Events in the first step of an erasure. Each also rewrites its neighbours in the file. */
+const ERASURE_FIRST_EVENTS = 4;
+
+/** How long the reply to an erasure waits for its end before it refers to the status. */
+const ERASURE_REPLY_MS = 2000;
+
+/** How often the server looks for erasures that a command began or left unfinished. */
+const ERASURE_LOOK_MS = 1000;
+
+/** Longest pause before trying again to remove old copies of data while another process reads them. */
+const ERASURE_COPY_PAUSE_MS = 2000;
 
 export const eraseInput = z
   .strictObject({

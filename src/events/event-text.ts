@@ -2,12 +2,14 @@
  * The text of a request that publishes events (contract §4). One pass over its bytes checks that it is JSON, and finds the events and the
  * data of each. The data is not parsed: it is stored and sent as it came.
  */
+
 import { createNames, hashOfName } from '../kernel/json-names.ts';
-import { READ_AT_ONCE } from '../kernel/json-parts.ts';
+import { LARGE_JSON_BYTES, READ_AT_ONCE } from '../kernel/json-parts.ts';
 import { createJsonReader, type JsonParts, OPEN_LIST } from '../kernel/json-reader.ts';
-import { EVENT_DATA_BYTES, EVENTS_PER_REQUEST, LARGE_JSON_BYTES } from '../kernel/limits/limits.ts';
 import { refuseField } from '../kernel/refusal.ts';
 import type { Work } from '../kernel/slices.ts';
+import { EVENTS_PER_REQUEST } from '../store/postgres/publish.ts';
+import { EVENT_DATA_BYTES } from './limits.ts';
 
 /** A text without white space between its parts. */
 export type CompactJson = {

@@ -6,22 +6,11 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { z } from 'zod';
 import { EMPLOYEE_CATEGORY, type EventType, STATUS_CATEGORY } from '../domain/event.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
-import { parsing } from '../kernel/json-parts.ts';
-import {
-  EVENT_SAMPLE_BYTES,
-  EVENT_TYPE_SCHEMAS_CACHED,
-  LARGE_JSON_BYTES,
-  SCHEMA_CHECK_MS,
-  SCHEMA_COMPILE_MS,
-  SCHEMA_EVENT_MS,
-  SCHEMA_TRIES,
-  SLICE_MS,
-  TYPES_AT_ONCE,
-} from '../kernel/limits/limits.ts';
+import { LARGE_JSON_BYTES, parsing } from '../kernel/json-parts.ts';
 import { createLru } from '../kernel/lru.ts';
 import { type FieldProblem, Refusal, refuseField } from '../kernel/refusal.ts';
 import { displayName, EVENT_TYPE_NAME, id, instant, isoInstant, textSchema } from '../kernel/schemas.ts';
-import { slices, type Work } from '../kernel/slices.ts';
+import { SLICE_MS, slices, type Work } from '../kernel/slices.ts';
 import { nextTurn } from '../kernel/turns.ts';
 import { fieldName } from '../kernel/validation.ts';
 import { type Administration, administer } from '../resources/administration.ts';
@@ -29,6 +18,23 @@ import { type BodyOf, inputReader } from '../resources/input.ts';
 import type { EventVerbs } from '../store/port/events.ts';
 import type { Store } from '../store/port/store.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
+import { EVENT_TYPE_SCHEMAS_CACHED } from './limits.ts';
+
+/** Of the sample of an event type: all samples are in one document, the event catalogue. */
+export const EVENT_SAMPLE_BYTES: number = 16 * 1024;
+
+/**
+ * Time limits for compiling a schema, for validating all events of one request, and for one event. The first and last block the event loop.
+ */
+const SCHEMA_COMPILE_MS = 2000;
+const SCHEMA_CHECK_MS = 500;
+export const SCHEMA_EVENT_MS = 75;
+
+/** Checks of an event that take too long before it is refused. */
+const SCHEMA_TRIES = 3;
+
+/** Event types of a request that are looked up before the event loop goes on. */
+const TYPES_AT_ONCE = 50;
 
 const eventTypeInput = z
   .strictObject({

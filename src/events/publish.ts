@@ -1,4 +1,5 @@
 /** Publishing (contract §4): all events are read and checked, then appended all or none, and durable before the reply. */
+
 import { z } from 'zod';
 import type { Acting } from '../domain/acting.ts';
 import {
@@ -12,10 +13,9 @@ import {
 import { hashing } from '../kernel/content-hash.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { parsing, parsingExactly } from '../kernel/json-parts.ts';
-import { IDEMPOTENCY_MS, JSON_DEPTH_MAX } from '../kernel/limits/limits.ts';
 import { type FieldProblem, PROBLEMS_MAX, Refusal, refuseFields } from '../kernel/refusal.ts';
 import { slices, type Work } from '../kernel/slices.ts';
-import { fieldName } from '../kernel/validation.ts';
+import { fieldName, JSON_DEPTH_MAX } from '../kernel/validation.ts';
 import type { CustomerVerbs } from '../store/port/customers.ts';
 import { KeyConflict, retryStale } from '../store/port/errors.ts';
 import type { EventVerbs } from '../store/port/events.ts';
@@ -31,6 +31,7 @@ import {
 } from './audience.ts';
 import { type CheckedEvent, type Events, fieldOf } from './event-input.ts';
 import type { EventTypes } from './event-types.ts';
+import { IDEMPOTENCY_MS } from './limits.ts';
 
 export const acceptedView = z
   .object({

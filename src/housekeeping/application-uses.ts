@@ -1,6 +1,7 @@
 /** Writes when applications were last used. Requests only note it in memory. */
-import { APPLICATION_USES_AT_ONCE, APPLICATION_USES_EVERY_MS } from '../kernel/limits/housekeeping.ts';
+
 import type { ApplicationUseStore } from '../store/port/access.ts';
+import { APPLICATION_USES_AT_ONCE, APPLICATION_USES_EVERY_MS } from '../store/shared/access/applications.ts';
 import type { HousekeepingJob } from './scheduler.ts';
 
 /** A run writes the uses noted before it began, so that it ends even while applications stay in use. */

@@ -3,11 +3,13 @@
  * entries from the end of the chain. A head that is kept elsewhere shows this (`sallyport audit verify --head`).
  */
 
-import { AUDIT_HEAD_EVERY_MS } from '../kernel/limits/housekeeping.ts';
 import type { Log } from '../kernel/log.ts';
 import { type AuditStore, headText } from '../store/port/audit.ts';
 import { NO_TIME } from '../store/port/steps.ts';
 import type { HousekeepingJob } from './scheduler.ts';
+
+/** How often the head of the audit log is logged. */
+const AUDIT_HEAD_EVERY_MS = 3_600_000;
 
 type Dependencies = { readonly audit: Pick<AuditStore, 'head'>; readonly log: Log };
 

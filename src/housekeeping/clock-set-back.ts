@@ -1,9 +1,11 @@
 /** After the clock was set back, releases work that was scheduled while it was ahead. The dispatcher does the same at each start. */
 
 import type { Clock } from '../kernel/ids.ts';
-import { CLOCK_LOOK_EVERY_MS } from '../kernel/limits/housekeeping.ts';
 import type { ClockLeadStore } from '../store/port/housekeeping.ts';
 import type { HousekeepingJob } from './scheduler.ts';
+
+/** How often to look for records ahead of the clock. */
+const CLOCK_LOOK_EVERY_MS = 60_000;
 
 type Dependencies = {
   readonly clockLead: ClockLeadStore;

@@ -1,8 +1,8 @@
 /** Warns 30, 7 and 1 days before a PGP key or a client certificate expires (contract §5), in the log and with an event. */
 
 import { makeEvent, OPERATOR_ONLY } from '../domain/event.ts';
+import { EXPIRY_LOOK_EVERY_MS, EXPIRY_WARNING_DAYS } from '../domain/limits.ts';
 import type { Ids } from '../kernel/ids.ts';
-import { EXPIRY_LOOK_EVERY_MS, EXPIRY_WARNING_DAYS } from '../kernel/limits/housekeeping.ts';
 import type { Log } from '../kernel/log.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import { StaleWrite } from '../store/port/errors.ts';

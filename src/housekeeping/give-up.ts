@@ -12,12 +12,17 @@ import {
 } from '../domain/webhook-states.ts';
 import type { CheckClock } from '../kernel/clock.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
-import { GIVE_UP_EVERY_MS, GIVE_UP_QUIET_MS } from '../kernel/limits/housekeeping.ts';
 import type { Log } from '../kernel/log.ts';
 import { StaleWrite } from '../store/port/errors.ts';
 import { NO_TIME } from '../store/port/steps.ts';
 import type { WebhookStore } from '../store/port/webhooks.ts';
 import type { HousekeepingJob } from './scheduler.ts';
+
+/** How often to look for failing webhooks that send nothing. */
+const GIVE_UP_EVERY_MS = 60_000;
+
+/** Webhooks with an attempt due within this time are left out. Longer than any attempt. */
+export const GIVE_UP_QUIET_MS = 300_000;
 
 type Dependencies = {
   readonly webhooks: Pick<WebhookStore, 'failingSince' | 'setState'>;

@@ -1,16 +1,19 @@
 /** Deletes old data: records, attempts and events after their retention, the logs of deleted webhooks, and expired rows. */
-import {
-  ERASURE_KEPT_MS,
-  EXPIRED_EVERY_MS,
-  PARTITIONS_EVERY_MS,
-  REMOVAL_EVERY_MS,
-  RETENTION_EVERY_MS,
-} from '../kernel/limits/housekeeping.ts';
+
 import type { Log } from '../kernel/log.ts';
 import type { KeptSince, PartitionsByAge, RetentionStore, RowsByAge } from '../store/port/housekeeping.ts';
 import { NO_TIME, type StepResult } from '../store/port/steps.ts';
 import type { Store } from '../store/port/store.ts';
+import { PARTITIONS_EVERY_MS } from './limits.ts';
 import type { HousekeepingJob } from './scheduler.ts';
+
+/** How long the status of a finished erasure is kept. */
+const ERASURE_KEPT_MS: number = 90 * 86_400_000;
+
+/** Intervals of the jobs for expired rows, deleted webhooks and retention, and of the check for due jobs. */
+const EXPIRED_EVERY_MS = 60_000;
+const REMOVAL_EVERY_MS = 5000;
+const RETENTION_EVERY_MS = 600_000;
 
 /**
  * How many days finished records and attempts are kept; 0 means forever. Records count from the end of their batch. Attempts count from

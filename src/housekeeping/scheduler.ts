@@ -5,9 +5,9 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../kernel/ids.ts';
-import { HOUSEKEEPING_LOOK_MS } from '../kernel/limits/housekeeping.ts';
 import type { Log } from '../kernel/log.ts';
 import { FIRST_SIZE, nextSize, pauseMs, type Step, type StepResult } from '../store/port/steps.ts';
+import { HOUSEKEEPING_LOOK_MS } from './limits.ts';
 
 export type HousekeepingJob = {
   readonly name: string;

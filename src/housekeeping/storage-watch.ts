@@ -3,9 +3,11 @@
  * commit itself refuses such a write.
  */
 
-import { FILES_WATCH_MS } from '../kernel/limits/database.ts';
 import type { Log } from '../kernel/log.ts';
 import type { DatabaseUnavailable } from '../store/port/errors.ts';
+
+/** How often a server checks that the files are in their places. */
+const FILES_WATCH_MS = 1000;
 
 export const LOG_SAVED = 'everything acknowledged is in the database file now; restart Sallyport';
 const FILES_BACK = 'the files of the database are in their places again';

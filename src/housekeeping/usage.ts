@@ -1,9 +1,15 @@
 /** Writes what customers used, and deletes it after 400 days. Requests and deliveries only count it in memory. */
 
+import { USAGE_KEPT_DAYS } from '../domain/limits.ts';
 import { DAY_MS, dayOf } from '../domain/usage.ts';
-import { USAGE_AT_ONCE, USAGE_EVERY_MS, USAGE_KEPT_DAYS } from '../kernel/limits/customers.ts';
 import type { UsageStore } from '../store/port/usage.ts';
 import type { HousekeepingJob } from './scheduler.ts';
+
+/** How often the counted usage is written: what a crash can lose. */
+const USAGE_EVERY_MS = 30_000;
+
+/** Customers and days that a stop writes in one transaction. */
+const USAGE_AT_ONCE = 1000;
 
 /** A run writes the counts from before it began, so that it ends even while customers use the service. */
 export function usageJob(usage: UsageStore): HousekeepingJob {

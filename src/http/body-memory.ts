@@ -2,10 +2,11 @@
  * The memory of bodies that arrive in parts. It grows with the bytes that have arrived, never with the announced size, and counts towards
  * what all bodies, and those of one caller, may hold until their replies are made.
  */
+
 import { createFairQueue, type FairQueue, type Owner } from '../kernel/fair-queue.ts';
-import { BODIES_BYTES, BODIES_BYTES_PER_OWNER, BODY_FIRST_BYTES } from '../kernel/limits/limits.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { createTurns, type Turns } from '../kernel/turns.ts';
+import { BODIES_BYTES, BODIES_BYTES_PER_OWNER, BODY_FIRST_BYTES } from '../store/postgres/publish.ts';
 
 export type BodyMemory = {
   /** Throws 429 if the bodies of the owner hold too many bytes, and 503 if those of all do. */

@@ -1,15 +1,18 @@
 /** Reads the bodies of requests: JSON and forms, with bounds of size, time and memory (contract §1). */
+
 import { isAscii, isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import { parseJson, parsingBytes } from '../kernel/json-parts.ts';
-import { JSON_VALUES_MAX, LARGE_JSON_BYTES, REQUEST_BODY_MS } from '../kernel/limits/limits.ts';
-import { FORM_FIELDS_MAX } from '../kernel/limits/portal.ts';
+import { JSON_VALUES_MAX, LARGE_JSON_BYTES, parseJson, parsingBytes } from '../kernel/json-parts.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { slices, type Work } from '../kernel/slices.ts';
 import { printableName, textProblem } from '../kernel/validation.ts';
 import type { BodyMemory } from './body-memory.ts';
+import { REQUEST_BODY_MS } from './limits.ts';
 import { allHeaders, firstHeader, hasBody } from './request.ts';
 import type { BodyRule } from './route.ts';
+
+/** The largest form, a product with all possible scopes and rules, has about 6,000. */
+export const FORM_FIELDS_MAX = 10_000;
 
 type BodyOptions = { readonly timeoutMs?: number | undefined; readonly customerId?: string | null };
 type ReadBody = { readonly body: unknown; readonly mediaType: string };

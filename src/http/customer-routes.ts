@@ -2,9 +2,10 @@
  * The routes of the administration as a customer's applications call them (contract §8): the same routes, made over the customer's part of
  * the service. The gate has checked the scope before; here a caller gets to the right data.
  */
+
 import { type Caller, operatorOnly } from '../access/gate.ts';
-import { CUSTOMERS_CACHED } from '../kernel/limits/customers.ts';
 import { madeOnce } from '../kernel/lru.ts';
+import { CUSTOMERS_CACHED } from './limits.ts';
 import type { Route } from './route.ts';
 
 /**

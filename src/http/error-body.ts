@@ -1,10 +1,10 @@
 /** The error body of contract §1, which the API sends for every refusal and every fault. */
 
 import { z } from 'zod';
-import { DATABASE_RETRY_SECONDS } from '../kernel/limits/database.ts';
 import type { Log } from '../kernel/log.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { DatabaseUnavailable } from '../store/port/errors.ts';
+import { DATABASE_RETRY_SECONDS } from './limits.ts';
 import type { Reply } from './route.ts';
 
 export const errorBodySchema = z

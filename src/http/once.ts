@@ -2,10 +2,11 @@
  * `Idempotency-Key` (contract §4): a client that does not know whether its request arrived repeats it with the same key, and gets the reply
  * to the first request. The reply is stored in the same transaction as the change, so that neither exists without the other.
  */
+
 import { z } from 'zod';
+import { IDEMPOTENCY_KEY_MAX_LENGTH, IDEMPOTENCY_MS } from '../events/limits.ts';
 import { contentHash } from '../kernel/content-hash.ts';
 import type { Clock } from '../kernel/ids.ts';
-import { IDEMPOTENCY_KEY_MAX_LENGTH, IDEMPOTENCY_MS } from '../kernel/limits/limits.ts';
 import { type Refusal, refuseField } from '../kernel/refusal.ts';
 import { refuseDeep } from '../kernel/validation.ts';
 import type { KeptReply } from '../store/port/kept-replies.ts';

@@ -2,9 +2,9 @@
 
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { DISCARDED_BODY_BYTES, DISCARDED_BODY_MS } from '../kernel/limits/limits.ts';
 import type { Log } from '../kernel/log.ts';
 import { readingTurns } from './body-memory.ts';
+import { DISCARDED_BODY_BYTES, DISCARDED_BODY_MS } from './limits.ts';
 import { hasBody } from './request.ts';
 import type { Reply } from './route.ts';
 

@@ -5,10 +5,12 @@
 
 import type { IncomingMessage } from 'node:http';
 import { isIPv6 } from 'node:net';
-import { PEERS_CACHED } from '../kernel/limits/limits.ts';
 import { createLru } from '../kernel/lru.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { type Cidr, cidrContains, formatAddress, parseAddress, unmapped } from '../outbound/ip-address.ts';
+
+/** Client addresses with cached canonical text. */
+const PEERS_CACHED = 1000;
 
 // `request.headers` builds an object of all headers, which takes longer than the gate. Code that needs one or two headers reads them
 // from `rawHeaders` instead.

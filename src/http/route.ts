@@ -1,8 +1,9 @@
 /** A route as data: its input, its replies, and who may call it. The server serves it, and OpenAPI documents it. */
+
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import type { Caller } from '../access/gate.ts';
-import { ADMIN_REQUEST_BYTES } from '../kernel/limits/limits.ts';
+import { ADMIN_REQUEST_BYTES } from '../domain/limits.ts';
 import type { Refusal } from '../kernel/refusal.ts';
 import type { Metered } from '../observe/requests.ts';
 

@@ -2,6 +2,7 @@
  * The HTTP server: its sockets and time-outs, one request from route to reply, and a graceful stop (contract §6). A refusal becomes the
  * error body, and any other error a 500 that shows only its `errorId`. Every request writes one log line.
  */
+
 import { randomUUID } from 'node:crypto';
 import {
   createServer as createHttpServer,
@@ -13,17 +14,9 @@ import {
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { type Caller, type Gate, requireOperator } from '../access/gate.ts';
+import { DRAIN_MS } from '../delivery/limits.ts';
 import type { FairQueue } from '../kernel/fair-queue.ts';
 import type { Clock } from '../kernel/ids.ts';
-import {
-  CONNECTIONS_CHECK_MS,
-  DISCARDED_BODY_MS,
-  DRAIN_MS,
-  HEADERS_MS,
-  KEEP_ALIVE_MS,
-  REQUEST_HEADER_BYTES,
-  REQUEST_MS,
-} from '../kernel/limits/limits.ts';
 import type { Log } from '../kernel/log.ts';
 import { Refusal, type RefusalCode } from '../kernel/refusal.ts';
 import type { ObserveRequest } from '../observe/requests.ts';
@@ -32,6 +25,7 @@ import { readBody } from './body.ts';
 import { type BodyMemory, bodyMemory, createBodies } from './body-memory.ts';
 import { confirming } from './confirm.ts';
 import { asRefusal, errorReply } from './error-body.ts';
+import { DISCARDED_BODY_MS, HEADERS_MS, REQUEST_MS } from './limits.ts';
 import { createSendLater, JSON_TYPE, sendReply, sendStream } from './reply.ts';
 import {
   allHeaders,
@@ -45,6 +39,15 @@ import {
 import { RequestContext } from './request-context.ts';
 import type { Call, Reply, Route } from './route.ts';
 import { createRouter, queryOf, refuseUnknownQuery } from './router.ts';
+
+// The server (contract §1, §6).
+const REQUEST_HEADER_BYTES: number = 16 * 1024;
+
+/** Idle time of a connection. Longer than that of proxies (nginx: 60 s, Caddy: 120 s), so that they never send on a closing connection. */
+const KEEP_ALIVE_MS = 130_000;
+
+/** How often these time limits are checked: a connection may exceed them by as much. */
+const CONNECTIONS_CHECK_MS = 1000;
 
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 

@@ -5,9 +5,12 @@ import { createSecureContext } from 'node:tls';
 import { type Config, ConfigurationError, readSettingFile } from '../config/config.ts';
 import type { HousekeepingJob } from '../housekeeping/scheduler.ts';
 import type { Clock } from '../kernel/ids.ts';
-import { SERVING_CERTIFICATE_LOOK_EVERY_MS, SERVING_CERTIFICATE_WARNING_MS } from '../kernel/limits/housekeeping.ts';
 import type { Log } from '../kernel/log.ts';
 import { NO_TIME } from '../store/port/steps.ts';
+
+/** Longest time before the expiry of the service's own certificate at which to warn, and how often to check. */
+const SERVING_CERTIFICATE_WARNING_MS: number = 14 * 86_400_000;
+const SERVING_CERTIFICATE_LOOK_EVERY_MS = 86_400_000;
 
 export type ServedTls = { readonly cert: string; readonly key: string };
 

@@ -2,9 +2,12 @@
 
 import { createJsonReader, type JsonParts, OPEN_LIST } from './json-reader.ts';
 import { exactNumber, parseExactly } from './json-text.ts';
-import { LARGE_JSON_BYTES } from './limits/limits.ts';
 import { Refusal } from './refusal.ts';
 import type { Work } from './slices.ts';
+
+/** Larger JSON bodies are read in slices, with bounds before they are parsed: so many values, except for events. */
+export const LARGE_JSON_BYTES: number = 16 * 1024;
+export const JSON_VALUES_MAX = 20_000;
 
 /** Bytes that are read between two pauses: less than a millisecond, whatever they hold. */
 export const READ_AT_ONCE: number = 16 * 1024;

@@ -3,8 +3,16 @@
  * slice, and the customers with waiting work get the slices in turns. So requests, timers and other customers wait for a slice, never for
  * the whole of anybody's work.
  */
-import { SLICE_MS, SLICED_BYTES_MAX, SLICED_JOBS_MAX, SLICED_OF_OPERATOR } from './limits/limits.ts';
 import { Refusal } from './refusal.ts';
+
+/**
+ * Work of customers on the event loop: the length of a slice, and how many jobs and bytes of one customer may wait. The operator may
+ * have so many times as many.
+ */
+export const SLICE_MS = 2;
+export const SLICED_JOBS_MAX = 200;
+export const SLICED_BYTES_MAX: number = 16 * 1024 * 1024;
+const SLICED_OF_OPERATOR = 8;
 
 /** Each `yield` is a place where the work may pause. The work between two of them should take less than a millisecond. */
 export type Work<T> = Generator<void, T, void>;

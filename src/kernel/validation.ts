@@ -1,8 +1,11 @@
 /** Validates input with schemas and refuses it by field (contract §1). */
 import type { z } from 'zod';
-import { JSON_DEPTH_MAX } from './limits/limits.ts';
 import { type FieldProblem, PROBLEMS_MAX, type Refusal, refuseField, refuseFields } from './refusal.ts';
 import type { Work } from './slices.ts';
+
+/** Nesting of lists and objects in values that are processed recursively. */
+export const JSON_DEPTH_MAX = 100;
+export const PAGE_DEFAULT = 50;
 
 /**
  * Validates a value and returns the output of the schema, with defaults. `reserved`: why fields are refused that the schema does not

@@ -7,9 +7,18 @@ import type { ObserveSettled } from '../delivery/settle.ts';
 import type { TestDelivery } from '../delivery/test-delivery.ts';
 import type { AttemptRecord, BatchFate } from '../domain/batch.ts';
 import type { Owner } from '../kernel/fair-queue.ts';
-import { FEED_BUFFERED, FEED_OTHERS_EVERY_MS, FEED_SEEN_MAX, FEED_WEBHOOKS_EVERY_MS } from '../kernel/limits/portal.ts';
 import { createLru } from '../kernel/lru.ts';
 import type { LiveAttempt } from '../store/port/deliveries.ts';
+
+/** Attempts buffered for a slow reader of a live tail; the oldest go first. */
+export const FEED_BUFFERED = 200;
+
+/** How often attempts of other instances are read, and the ids of shown attempts that are remembered. */
+const FEED_OTHERS_EVERY_MS = 1000;
+const FEED_SEEN_MAX = 10_000;
+
+/** How often the live pages of a customer look for its new webhooks. */
+const FEED_WEBHOOKS_EVERY_MS = 2000;
 
 type FeedItem = {
   readonly webhookId: string;

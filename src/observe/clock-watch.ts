@@ -3,11 +3,12 @@
  * failed for ten seconds does not count as failing for three days. A suspended machine looks like one whose clock was set forward: attempts
  * did not fail while it slept, and deliveries that became due in its sleep are sent.
  */
+
 import type { CheckClock } from '../kernel/clock.ts';
 import type { Clock } from '../kernel/ids.ts';
-import { CLOCK_STEP_MS } from '../kernel/limits/limits.ts';
 import type { Log } from '../kernel/log.ts';
 import type { ClockLeadStore } from '../store/port/housekeeping.ts';
+import { CLOCK_STEP_MS } from '../store/shared/clock-lead.ts';
 
 type Dependencies = {
   readonly clockLead: Pick<ClockLeadStore, 'moveWebhooks' | 'moveRetries'>;

@@ -6,7 +6,6 @@
 import type { ObserveSettled } from '../delivery/settle.ts';
 import type { HousekeepingJob } from '../housekeeping/scheduler.ts';
 import type { Clock } from '../kernel/ids.ts';
-import { FIGURE_WEBHOOKS_MAX, FIGURES_EVERY_MS } from '../kernel/limits/portal.ts';
 import {
   addFigures,
   beginningOf,
@@ -18,6 +17,11 @@ import {
 } from '../store/port/figures.ts';
 import { GATE_REFUSALS } from './metrics.ts';
 import type { ObserveRequest } from './requests.ts';
+
+// Figures over time, and live tails.
+/** How often figures are written, and for how many webhooks at a time besides those of the whole service. */
+const FIGURES_EVERY_MS = 30_000;
+export const FIGURE_WEBHOOKS_MAX = 1000;
 
 /** The periods of charts: the last hour by minutes, the last day by ten minutes, the last week by hours. */
 export type Period = 'hour' | 'day' | 'week';

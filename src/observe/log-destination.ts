@@ -3,13 +3,21 @@
  * when that is full, further lines are dropped and counted.
  */
 import { constants, fstatSync, openSync, readFileSync, write, writeSync } from 'node:fs';
-import {
-  LOG_BUFFER_BYTES,
-  LOG_CHUNK_LENGTH,
-  LOG_LAST_MS,
-  LOG_PAUSE_MS,
-  LOG_RETRY_MS,
-} from '../kernel/limits/limits.ts';
+
+/** Buffer of log lines, for about 25,000. Further lines are dropped. */
+export const LOG_BUFFER_BYTES: number = 4 * 1024 * 1024;
+
+/** Characters of log lines that become bytes together. A longer line is not cut. */
+export const LOG_CHUNK_LENGTH: number = 64 * 1024;
+
+/** Least time between two writes of log lines. */
+export const LOG_PAUSE_MS = 10;
+
+/** Delay before writing to a slow reader again. */
+const LOG_RETRY_MS = 20;
+
+/** How long an ending process waits for its reader. */
+const LOG_LAST_MS = 1000;
 
 export type LogDestination = {
   write(line: string): void;

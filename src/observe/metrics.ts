@@ -4,13 +4,16 @@ import type { ObserveSettled } from '../delivery/settle.ts';
 import type { SettledBatch } from '../domain/batch.ts';
 import type { ObserveStep } from '../housekeeping/scheduler.ts';
 import type { Clock } from '../kernel/ids.ts';
-import { METRICS_WEBHOOKS_MAX } from '../kernel/limits/limits.ts';
 import { VERSION } from '../kernel/version.ts';
 import type { InstanceStore } from '../store/port/instances.ts';
 import type { QueueStore } from '../store/port/overview.ts';
 import { standardError } from './log-destination.ts';
 import { COUNTERS, GAUGES, HISTOGRAMS } from './metric-names.ts';
 import type { ObserveRequest } from './requests.ts';
+
+// Metrics.
+/** Webhooks with their own series in the metrics; all others share one. */
+export const METRICS_WEBHOOKS_MAX = 200;
 
 export type Metrics = {
   readonly contentType: string;

@@ -3,23 +3,28 @@
  * so that the steps of opening it are measured for the request that waited for them, and a request that fails closes no other connection.
  * `incoming.ts` bounds what a connection reads.
  */
+
 import type { IncomingHttpHeaders } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import { Client, type Dispatcher } from 'undici';
 import type { ReceiverAnswer } from '../domain/outcome.ts';
+import { RESPONSE_READ_BYTES } from '../domain/retry.ts';
 import type { Owner } from '../kernel/fair-queue.ts';
-import { LARGE_BODY_BYTES } from '../kernel/limits/delivery.ts';
-import {
-  CONNECTIONS_PER_ORIGIN_MAX,
-  IDLE_CONNECTION_MAX_MS,
-  IDLE_CONNECTION_MS,
-  RESPONSE_HEADER_BYTES,
-  RESPONSE_READ_BYTES,
-} from '../kernel/limits/limits.ts';
 import { deliveryError } from './classify.ts';
 import { type ConnectSteps, connectTo, type Destination, type Way } from './connect.ts';
 import { boundIncoming, concatenated, type Incoming } from './incoming.ts';
+import { CONNECTIONS_PER_ORIGIN_MAX, RESPONSE_HEADER_BYTES } from './limits.ts';
 import { lacksCertificate } from './tls.ts';
+
+/** Below the 5 s of Node's servers, so that a request is rarely sent on a closing connection. */
+const IDLE_CONNECTION_MS = 4000;
+
+/** Largest value from `Keep-Alive: timeout=` of a receiver. */
+const IDLE_CONNECTION_MAX_MS = 60_000;
+
+/** Bodies of about this size or more are made in a thread, which ends when it is idle for `LARGE_BODIES_IDLE_MS`. */
+export const LARGE_BODY_BYTES: number = 64 * 1024;
+export const LARGE_BODIES_IDLE_MS = 60_000;
 
 export type OutboundConnection = {
   readonly client: Client;

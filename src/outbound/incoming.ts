@@ -1,15 +1,18 @@
 /**
  * What a connection reads: bounds the bytes of a response, removes interim responses, and gives the parser heads that it accepts.
  */
+
 import type { TLSSocket } from 'node:tls';
-import {
-  ANSWER_BYTES,
-  INTERIM_ANSWERS_MAX,
-  INTERIM_HEADS_BYTES,
-  RESPONSE_HEADER_BYTES,
-} from '../kernel/limits/limits.ts';
 import { isWellFormed, type ReadHead, readHead, statusOfLine } from './answer-head.ts';
 import { deliveryError } from './classify.ts';
+import { RESPONSE_HEADER_BYTES } from './limits.ts';
+
+/** Interim responses (1xx) that are skipped before the attempt fails, and the bytes of their heads. */
+export const INTERIM_ANSWERS_MAX = 16;
+export const INTERIM_HEADS_BYTES: number = 16 * 1024;
+
+/** All bytes of one response, including HTTP framing: `RESPONSE_READ_BYTES` in chunks of one byte take 384 KiB. */
+export const ANSWER_BYTES: number = 512 * 1024;
 
 export type Incoming = {
   /** A request is sent: bytes read from now on belong to its response. */

@@ -5,9 +5,9 @@
 
 import { request as httpRequest } from 'node:http';
 import type { Socket } from 'node:net';
-import { PROXY_ADDRESSES_TRIED, RESPONSE_HEADER_BYTES } from '../kernel/limits/limits.ts';
 import { deliveryError, isExhausted } from './classify.ts';
 import { bareHost } from './egress.ts';
+import { PROXY_ADDRESSES_TRIED, RESPONSE_HEADER_BYTES } from './limits.ts';
 import { ambiguityOf } from './plain-url.ts';
 
 /** `authorization` is the value of `Proxy-Authorization`, a secret, or null. */

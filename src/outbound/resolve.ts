@@ -10,21 +10,25 @@ import { promises as dns } from 'node:dns';
 import { open } from 'node:fs/promises';
 import { devNull } from 'node:os';
 import { createFairQueue, type FairQueue, type Owner } from '../kernel/fair-queue.ts';
-import {
-  LOOKUP_MS,
-  LOOKUPS_QUICK,
-  LOOKUPS_QUICK_PER_CUSTOMER,
-  LOOKUPS_SLOW,
-  LOOKUPS_SLOW_PER_CUSTOMER,
-  LOOKUPS_UNKNOWN,
-  LOOKUPS_UNKNOWN_PER_CUSTOMER,
-  LOOKUPS_WAITING_PER_CUSTOMER,
-  NAMES_REMEMBERED,
-  SLOW_LOOKUP_MS,
-} from '../kernel/limits/limits.ts';
 import { createLru } from '../kernel/lru.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { isExhausted } from './classify.ts';
+
+/** Concurrent DNS lookups, by the duration of the previous lookup of the name. Slow name servers often do not answer at all. */
+const LOOKUPS_QUICK = 12;
+export const LOOKUPS_UNKNOWN = 12;
+export const LOOKUPS_SLOW = 8;
+
+/** Of these, for one customer, and how many more names of it may wait. */
+const LOOKUPS_QUICK_PER_CUSTOMER = 6;
+export const LOOKUPS_UNKNOWN_PER_CUSTOMER = 4;
+const LOOKUPS_SLOW_PER_CUSTOMER = 2;
+export const LOOKUPS_WAITING_PER_CUSTOMER = 200;
+
+/** How long the answer to a look-up is waited for, with the wait for its turn. The system itself may go on for longer. */
+const LOOKUP_MS = 15_000;
+export const SLOW_LOOKUP_MS = 1000;
+export const NAMES_REMEMBERED = 10_000;
 
 type Options = {
   /** Looks one name up, without a time-out. */

@@ -7,7 +7,6 @@ import { createHash } from 'node:crypto';
 import type { SecureContext } from 'node:tls';
 import type { ClientCertificate } from '../domain/endpoint.ts';
 import { type ErrorClass, failure, type Outcome, type ReceiverAnswer, type Timings } from '../domain/outcome.ts';
-import { BODY_AFTER_HEAD_MS, CONNECTIONS_PER_ORIGIN_MAX, ORIGINS_MAX } from '../kernel/limits/limits.ts';
 import { createLru } from '../kernel/lru.ts';
 import { type Classified, certificateWanted, classifyAnswerError, classifyError, deliveryError } from './classify.ts';
 import type { Way } from './connect.ts';
@@ -20,9 +19,16 @@ import {
   startExchange,
 } from './connections.ts';
 import { bareHost, type Egress, type EgressPolicy, hostVerdict, isLiteral, LOOPBACK } from './egress.ts';
+import { CONNECTIONS_PER_ORIGIN_MAX } from './limits.ts';
 import { parseProxyUrl } from './proxy.ts';
 import type { ResolveHost } from './resolve.ts';
 import { makeSecureContext, readAuthorities } from './tls.ts';
+
+/** Time for the body after the status has decided the outcome of a delivery. */
+const BODY_AFTER_HEAD_MS = 1000;
+
+/** Receivers with open connections; the least recently used goes first. With a CA file, each client certificate costs 1 MB. */
+export const ORIGINS_MAX = 256;
 
 export type TransportOptions = {
   readonly egress: Egress;

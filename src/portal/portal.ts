@@ -1,10 +1,10 @@
 /** The administration portal: the list of all pages. */
+
 import { createSessionWatch } from '../access/session-watch.ts';
 import { NO_THEME, type PortalTheme } from '../domain/portal-theme.ts';
 import type { PageLook } from '../http/page.ts';
 import type { Route, ServedTo } from '../http/route.ts';
 import type { SignInInvited } from '../http/routes/invitations.ts';
-import { RESULTS_MAX } from '../kernel/limits/portal.ts';
 import { accountPages, sessionPages, themePages } from './account/account-pages.ts';
 import { applicationPages } from './applications/application-pages.ts';
 import { auditPages } from './audit/audit-pages.ts';
@@ -45,6 +45,7 @@ import { instancePages } from './instances/instance-pages.ts';
 import { keyPages } from './keys/key-pages.ts';
 import { overviewPages } from './overview/overview-pages.ts';
 import { accentPath, brandMark, brandName } from './parts/brand.ts';
+import { RESULTS_MAX } from './parts/limits.ts';
 import { productPages } from './products/product-pages.ts';
 import { testerPages } from './products/tester-pages.ts';
 import { searchPages } from './search/search-pages.ts';

@@ -1,13 +1,9 @@
 /** Calls of the sender's API with an access token, repeated while they fail for the moment. Uses only web APIs. */
-import {
-  CATCH_UP_BACKOFF_MAX_MS,
-  CATCH_UP_BACKOFF_MS,
-  CATCH_UP_FAILURES,
-  RECEIVED_BODY_BYTES,
-} from '../kernel/limits/limits.ts';
+
 import { parseEnvelope } from '../wire/envelope.ts';
 import { type Decrypt, readEncoding } from '../wire/payload-decoding.ts';
 import type { RecordOf } from './delivery.ts';
+import { CATCH_UP_BACKOFF_MAX_MS, CATCH_UP_BACKOFF_MS, CATCH_UP_FAILURES, RECEIVED_BODY_BYTES } from './limits.ts';
 
 export type CallOptions = {
   /** The public address of the sender, such as `https://hooks.example.com`. */

@@ -1,9 +1,10 @@
 /** What a receiver is told, and the check that it can be used as told. */
-import { RECEIVED_BODY_BYTES } from '../kernel/limits/limits.ts';
+
 import type { Decrypt } from '../wire/payload-decoding.ts';
 import { givenSecret, pathAndQuery } from '../wire/signature.ts';
 import type { MessageHead, MessageHeadVerdict } from '../wire/standard-webhooks-verification.ts';
 import type { Delivery, RecordOf } from './delivery.ts';
+import { RECEIVED_BODY_BYTES } from './limits.ts';
 import type { Refusal } from './refusals.ts';
 import type { ReceivedRequest } from './request.ts';
 import type { SeenStore } from './seen.ts';

@@ -1,7 +1,8 @@
 /** Reads the events of a webhook in mode `pull`, in order, and acknowledges them once they are processed (contract §10). */
-import { CATCH_UP_FAILURES } from '../kernel/limits/limits.ts';
+
 import { type CallOptions, CatchUpError, createCalls } from './calls.ts';
 import type { RecordOf } from './delivery.ts';
+import { CATCH_UP_FAILURES } from './limits.ts';
 
 export type PullOptions = CallOptions & {
   /** Waits for further records until `signal` ends it. Without it, the loop ends at the newest record. */

@@ -1,5 +1,4 @@
 /** The customer's side of deliveries: verifies each request, hands over new records, and returns the answer. */
-import { MESSAGES_SEEN } from '../kernel/limits/limits.ts';
 import { challengeHeader } from '../wire/challenge-answer.ts';
 import { SIGNATURE_SCHEME } from '../wire/signature.ts';
 import { type OpenVerdict, openRequest } from './open.ts';
@@ -7,6 +6,9 @@ import { type ReceiverOptions, readOptions } from './options.ts';
 import { type Refusal, statusOf } from './refusals.ts';
 import type { ReceivedRequest } from './request.ts';
 import { createHandleOnce, memorySeen } from './seen.ts';
+
+/** Message ids in memory, about 10 MB at most; the oldest go first. */
+const MESSAGES_SEEN = 50_000;
 
 /** The answer to send back. `refusal` is null unless the request was refused. */
 export type Answer = {

@@ -6,7 +6,6 @@ import type { AttemptRecord } from '../domain/batch.ts';
 import { adviceFor, type ErrorClass } from '../domain/outcome.ts';
 import type { Delivery, Webhook, WebhookMode } from '../domain/webhook.ts';
 import { type Clock, deliveryAddress, type Ids } from '../kernel/ids.ts';
-import { ATTEMPTS_SHOWN } from '../kernel/limits/limits.ts';
 import { Refusal, refuseBackwards } from '../kernel/refusal.ts';
 import { id, instant, isoInstant } from '../kernel/schemas.ts';
 import type { CustomerVerbs } from '../store/port/customers.ts';
@@ -21,6 +20,9 @@ import type {
 import type { Store } from '../store/port/store.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import { REPLAYABLE, type ReplayInput } from './webhook-schema.ts';
+
+/** Attempts in a response for one delivery. */
+export const ATTEMPTS_SHOWN = 200;
 
 const milliseconds = z.number().nullable();
 

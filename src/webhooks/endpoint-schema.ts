@@ -1,14 +1,9 @@
 /** The schemas of an endpoint: input, view and rotation (contract §4). */
+
 import { z } from 'zod';
+import { SECRET_OVERLAP_MAX_SECONDS } from '../domain/credential.ts';
 import { currentApiKey, type Endpoint, signingSecretCreatedAt, type Verification } from '../domain/endpoint.ts';
-import {
-  CERTIFICATE_BYTES,
-  OAUTH_TOKEN_EXPIRATION_MAX_MINUTES,
-  SECRET_ACTIVATION_MAX_SECONDS,
-  SECRET_OVERLAP_MAX_SECONDS,
-  SHARED_SECRET_MAX_LENGTH,
-  URL_MAX_LENGTH,
-} from '../kernel/limits/limits.ts';
+import { CERTIFICATE_BYTES, SHARED_SECRET_MAX_LENGTH, URL_MAX_LENGTH } from '../domain/limits.ts';
 import {
   customerIdInput,
   customerIdView,
@@ -25,6 +20,7 @@ import {
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import { CUSTOMER_FILTER, choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
 import { givenSecret } from '../wire/signature.ts';
+import { OAUTH_TOKEN_EXPIRATION_MAX_MINUTES, SECRET_ACTIVATION_MAX_SECONDS } from './limits.ts';
 
 const apiKey = z.string().regex(/^[0-9a-fA-F]{32}$/, 'must be 32 hexadecimal digits');
 const sharedSecret = withoutBlankEnds(z.string().min(1).max(SHARED_SECRET_MAX_LENGTH))

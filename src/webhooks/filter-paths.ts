@@ -2,9 +2,15 @@
  * The paths that a filter can look at (contract §7), from the schemas and samples of event types, for completion in an editor.
  * Pure. Both may be large and schemas may refer to themselves, so paths, their steps and the work are bounded.
  */
+
 import type { EventType } from '../domain/event.ts';
-import { FILTER_PATH_VALUES, FILTER_PATHS, FILTER_STEPS, FILTER_VALUE_LENGTH } from '../kernel/limits/limits.ts';
+import { FILTER_STEPS } from '../domain/filter.ts';
 import { isObject } from '../kernel/validation.ts';
+
+/** What an editor of filters offers: paths, values of each, and the length of their JSON. */
+export const FILTER_PATHS = 500;
+const FILTER_PATH_VALUES = 10;
+const FILTER_VALUE_LENGTH = 100;
 
 export type FilterPath = {
   readonly path: string;

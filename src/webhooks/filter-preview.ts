@@ -1,21 +1,22 @@
 /** Which of the latest events a filter would let pass, and why not the others (contract §7). Changes nothing. */
+
 import { type EventType, matchingTypes, typesFor } from '../domain/event.ts';
 import { compileFilter, type EventFilter, type Judged } from '../domain/filter.ts';
 import { whyNot } from '../domain/filter-text.ts';
 import type { Webhook } from '../domain/webhook.ts';
 import { parsing } from '../kernel/json-parts.ts';
-import {
-  FILTER_PREVIEW_BYTES,
-  FILTER_PREVIEWS,
-  FILTER_PREVIEWS_OF_OPERATOR,
-  FILTER_REASONS_MAX,
-} from '../kernel/limits/limits.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import { slices, type Work } from '../kernel/slices.ts';
 import type { PastEvent } from '../store/port/events.ts';
 import type { Store } from '../store/port/store.ts';
+import { FILTER_PREVIEW_BYTES } from './limits.ts';
 import type { FilterPreview, FilterPreviewInput } from './webhook-schema.ts';
+
+/** Previews in progress of one customer and of the operator, each with as many bytes; and the reasons of an event. */
+export const FILTER_PREVIEWS = 2;
+const FILTER_PREVIEWS_OF_OPERATOR = 16;
+const FILTER_REASONS_MAX = 10;
 
 /**
  * Judges the latest events that a webhook of this customer with these `eventTypes` could have got; of all customers with null. A filter

@@ -1,8 +1,8 @@
 /** PGP keys (contract §4). Only keys that can encrypt are accepted; the refusal of any other says why. */
+
 import { z } from 'zod';
 import type { PgpKey } from '../domain/webhook.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
-import { PGP_KEY_BYTES } from '../kernel/limits/limits.ts';
 import { refuseField } from '../kernel/refusal.ts';
 import { customerIdInput, customerIdView, id, instant, isoInstant } from '../kernel/schemas.ts';
 import { type Administration, administer } from '../resources/administration.ts';
@@ -10,6 +10,7 @@ import { type BodyOf, inputReader } from '../resources/input.ts';
 import type { CustomerVerbs } from '../store/port/customers.ts';
 import type { Store } from '../store/port/store.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
+import { PGP_KEY_BYTES } from '../wire/limits.ts';
 import { inspectPublicKey } from '../wire/pgp.ts';
 
 /** The name is sent in a header. */

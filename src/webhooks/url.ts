@@ -3,7 +3,7 @@
  * differently, and without an address that the egress guard refuses.
  */
 
-import { URL_MAX_LENGTH } from '../kernel/limits/limits.ts';
+import { URL_MAX_LENGTH } from '../domain/limits.ts';
 import { refuseField } from '../kernel/refusal.ts';
 import { type EgressPolicy, hostVerdict, settingOf } from '../outbound/egress.ts';
 import { ambiguityOf, NOT_VISIBLE } from '../outbound/plain-url.ts';

@@ -8,14 +8,18 @@ import {
   type Verification,
 } from '../domain/endpoint.ts';
 import type { Outcome } from '../domain/outcome.ts';
+import { RESPONSE_KEPT_BYTES } from '../domain/retry.ts';
 import type { Clock, Random } from '../kernel/ids.ts';
-import { CHALLENGE_ANSWER_SHOWN_LENGTH, CHALLENGE_TIMEOUT_MS, RESPONSE_KEPT_BYTES } from '../kernel/limits/limits.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { USER_AGENT } from '../kernel/version.ts';
 import type { Transport } from '../outbound/transport.ts';
 import { challengeAnswer, challengeBody, newChallengeToken, verifyChallengeAnswer } from '../wire/challenge.ts';
 import { challengeHeader } from '../wire/challenge-answer.ts';
 import { pathAndQuery } from '../wire/signature.ts';
+import { CHALLENGE_ANSWER_SHOWN_LENGTH } from './limits.ts';
+
+/** Time for an endpoint to answer its challenge. */
+export const CHALLENGE_TIMEOUT_MS = 10_000;
 
 export type ChallengeEndpoint = (endpoint: Endpoint) => Promise<Verification>;
 

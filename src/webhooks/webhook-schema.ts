@@ -1,9 +1,7 @@
 /** The schemas of a webhook: input, view and replay (contract §4). */
+
 import { z } from 'zod';
 import { filterProblem } from '../domain/filter.ts';
-import { adviceForMessage } from '../domain/outcome.ts';
-import type { Progress, Webhook } from '../domain/webhook.ts';
-import { STATE_REASONS, type StopReason, stateReasonText } from '../domain/webhook-states.ts';
 import {
   ATTEMPT_TIMEOUT_DEFAULT_SECONDS,
   ATTEMPT_TIMEOUT_MAX_SECONDS,
@@ -12,12 +10,12 @@ import {
   BATCH_RECORDS_DEFAULT,
   BATCH_RECORDS_MAX,
   CUSTOM_HEADERS_MAX,
-  EVENT_PATTERNS_MAX,
-  FILTER_PREVIEW_EVENTS,
   HEARTBEAT_DEFAULT_SECONDS,
   HEARTBEAT_MAX_SECONDS,
-  RECORDS_PER_SECOND_MAX,
-} from '../kernel/limits/limits.ts';
+} from '../domain/limits.ts';
+import { adviceForMessage } from '../domain/outcome.ts';
+import type { Progress, Webhook } from '../domain/webhook.ts';
+import { STATE_REASONS, type StopReason, stateReasonText } from '../domain/webhook-states.ts';
 import {
   customerIdInput,
   customerIdView,
@@ -32,6 +30,7 @@ import {
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import { CUSTOMER_FILTER, choiceFilter, type ListRules, textFilter } from '../resources/list-rules.ts';
 import type { ReplayableState } from '../store/port/deliveries.ts';
+import { EVENT_PATTERNS_MAX, FILTER_PREVIEW_EVENTS, RECORDS_PER_SECOND_MAX } from './limits.ts';
 
 /** The service sets these headers on every request, so no custom header may have their names. */
 const SERVICE_HEADERS: ReadonlySet<string> = new Set([

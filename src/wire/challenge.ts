@@ -2,9 +2,10 @@
  * The token challenge: an endpoint proves that it holds the secret (contract §5.5). This is the sender's side, which
  * asks and compares. The receiver's side is `challenge-answer.ts`.
  */
-import { CHALLENGE_TOKEN_BYTES } from '../kernel/limits/limits.ts';
+
 import { decodeStrictBase64, encodeBase64Url } from './bytes.ts';
 import { type Challenge, challengeHeader, challengeMessage } from './challenge-answer.ts';
+import { CHALLENGE_TOKEN_BYTES } from './limits.ts';
 import { equalText, hmacSha256Base64 } from './payload.ts';
 import { secretKey } from './signature.ts';
 import { reject, type Verdict } from './verdict.ts';

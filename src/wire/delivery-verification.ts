@@ -2,8 +2,9 @@
  * Verifies who sent a delivery (contract §5.3): the inverse of `delivery-signature.ts`, on any runtime with WebCrypto. Everything but
  * the content hash is checked before the body is read, so that a forged request costs only its headers.
  */
-import { SIGNATURE_TOLERANCE_SECONDS } from '../kernel/limits/limits.ts';
+
 import { type HeaderPairs, type HeaderRecord, lowerCaseHeaders } from './headers.ts';
+import { SIGNATURE_TOLERANCE_SECONDS } from './limits.ts';
 import {
   ageProblem,
   parseAuthorization,

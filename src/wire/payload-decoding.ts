@@ -3,10 +3,12 @@
  * `DecompressionStream`.
  */
 
-import { GUNZIP_SLICE_BYTES } from '../kernel/limits/limits.ts';
 import { readChunks } from './bytes.ts';
 import { type HeaderPairs, type HeaderRecord, lowerCaseHeaders } from './headers.ts';
 import { type Rejection, reject, type Verdict } from './verdict.ts';
+
+/** Decompressed at a time. With gzip's worst ratio of 1:1032 this yields 16 MiB. */
+const GUNZIP_SLICE_BYTES: number = 16 * 1024;
 
 /** Decrypts a PGP message, or says why it cannot. */
 export type Decrypt = (bytes: Uint8Array, keyName: string) => Promise<Verdict<string, { readonly bytes: Uint8Array }>>;

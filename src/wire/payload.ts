@@ -9,7 +9,6 @@ import { gzip } from 'node:zlib';
 import type { EnvelopeRecord } from '../domain/event.ts';
 import type { CustomHeader } from '../domain/webhook.ts';
 import { createFairQueue, type Owner } from '../kernel/fair-queue.ts';
-import { GZIPS_AT_ONCE } from '../kernel/limits/limits.ts';
 import { eventTypeKey } from './envelope.ts';
 import { encryptBinary } from './pgp.ts';
 import {
@@ -20,6 +19,9 @@ import {
   secretKey,
   stringToSign,
 } from './signature.ts';
+
+/** Bodies compressed concurrently. More would take CPU from the event loop. */
+export const GZIPS_AT_ONCE = 4;
 
 /** `attemptNumber` counts from 1; `now` is the instant of the attempt in epoch milliseconds; a heartbeat has no records. */
 export type EnvelopeToEncode = {

@@ -3,17 +3,22 @@
  * is damaged, and does arithmetic with numbers of any size. So the packets of a key are counted and its numbers measured before the library
  * reads them: then no key takes it longer than some tens of milliseconds.
  */
-import {
-  PGP_CERTIFICATIONS_MAX,
-  PGP_DSA_ORDER_MAX_BITS,
-  PGP_DSA_PRIME_MAX_BITS,
-  PGP_RSA_EXPONENT_MAX_BITS,
-  PGP_RSA_MAX_BITS,
-  PGP_SIGNATURES_MAX,
-  PGP_SLOW_SIGNATURES_MAX,
-  PGP_SUBKEYS_MAX,
-  PGP_USER_IDS_MAX,
-} from '../kernel/limits/limits.ts';
+
+/**
+ * What a key may have; GnuPG makes RSA keys of at most 4096 bits, with the exponent 65537. Certifications by others are only read. The
+ * key's own signatures are verified: each takes up to 1 ms, and with a slow algorithm, such as DSA, up to 11 ms.
+ */
+export const PGP_USER_IDS_MAX = 32;
+export const PGP_SUBKEYS_MAX = 16;
+const PGP_CERTIFICATIONS_MAX = 400;
+export const PGP_SIGNATURES_MAX = 40;
+export const PGP_SLOW_SIGNATURES_MAX = 3;
+const PGP_RSA_MAX_BITS = 8192;
+const PGP_RSA_EXPONENT_MAX_BITS = 32;
+
+/** FIPS 186-4 §4.2. */
+const PGP_DSA_PRIME_MAX_BITS = 3072;
+const PGP_DSA_ORDER_MAX_BITS = 256;
 
 /** What is wrong with the bytes of a key: they are no packets, or more than a key may have. */
 export type KeyExcess = { readonly isMalformed: boolean; readonly problem: string };

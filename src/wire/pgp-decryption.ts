@@ -2,11 +2,15 @@
  * The receiver's side of PGP (contract §5.4): decrypts what `encryptBinary` of pgp.ts encrypted, on any JavaScript runtime with
  * WebCrypto. The OpenPGP library is loaded at the first call.
  */
+
 import type { PrivateKey } from 'openpgp';
-import { PGP_KEYS_CACHED, PGP_UNPACKED_BYTES } from '../kernel/limits/limits.ts';
 import { createLru } from '../kernel/lru.ts';
+import { PGP_KEYS_CACHED } from './limits.ts';
 import { type Rejection, reject, type Verdict } from './verdict.ts';
 import { sha256Base64 } from './web-hash.ts';
+
+/** PGP messages that decompress to more are refused. The service itself never compresses inside PGP. */
+const PGP_UNPACKED_BYTES: number = 64 * 1024 * 1024;
 
 export type DecryptFailureCode =
   | 'malformed_private_key'

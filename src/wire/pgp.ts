@@ -2,13 +2,20 @@
  * The sender's side of PGP (contract §5.4): checks a public key and encrypts for it. The receiver's side is pgp-decryption.ts. The
  * OpenPGP library takes 40 ms and 20 MB to load, so it is loaded at the first call.
  */
+
 import type { AlgorithmInfo, Key, SignaturePacket, Subkey } from 'openpgp';
 import { createFairQueue, type Owner } from '../kernel/fair-queue.ts';
-import { PGP_KEY_BYTES, PGP_KEYS_CACHED, PGP_KEYS_WAITING, PGP_RSA_MIN_BITS } from '../kernel/limits/limits.ts';
 import { createLru } from '../kernel/lru.ts';
 import { heavyTurns, nextTurn } from '../kernel/turns.ts';
+import { PGP_KEY_BYTES, PGP_KEYS_CACHED } from './limits.ts';
 import { keyExcess } from './pgp-bounds.ts';
 import { type Rejection, reject, type Verdict } from './verdict.ts';
+
+/** RSA keys with fewer bits than this are refused. */
+const PGP_RSA_MIN_BITS = 2048;
+
+/** Keys of one customer that may wait to be checked. One is checked at a time. */
+const PGP_KEYS_WAITING = 8;
 
 /** The error of `encryptBinary` for a key that must not be used. `code` says why. */
 type KeyError = Error & { readonly code: KeyFailureCode };

@@ -2,8 +2,14 @@
  * The layout of the HMAC signature (contract §5.3): the text to sign, the bytes of the key, the `Authorization` header, and the date.
  * It hashes nothing and uses nothing of Node's, so it runs on any JavaScript runtime.
  */
-import { AUTHORIZATION_BYTES, SIGNED_HEADERS_MAX } from '../kernel/limits/limits.ts';
 import { decodeStrictBase64 } from './bytes.ts';
+
+/** A receiver refuses a longer header unread. */
+const AUTHORIZATION_HEADER_BYTES: number = 8 * 1024;
+
+// Shared with receivers (contract §5).
+/** Names in `SignedHeaders` that a receiver accepts; the service signs at most six. */
+const SIGNED_HEADERS_MAX = 16;
 
 /** An `Authorization` header of this scheme: names in lower case, the signature in Base64. */
 export type SignedAuthorization = { signedHeaders: string[]; signature: string };
@@ -57,7 +63,7 @@ export function formatAuthorization(signedHeaders: readonly string[], signature:
  * bound.
  */
 export function parseAuthorization(text: string): SignedAuthorization | null {
-  if (text.length > AUTHORIZATION_BYTES) return null;
+  if (text.length > AUTHORIZATION_HEADER_BYTES) return null;
   const [match, names = '', signature = ''] = AUTHORIZATION.exec(text) ?? [];
   if (match === undefined) return null;
   const signedHeaders = names.split(';');

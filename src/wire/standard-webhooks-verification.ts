@@ -1,6 +1,7 @@
 /** Verifies signatures of Standard Webhooks, on any runtime with WebCrypto: the inverse of `standard-webhooks.ts`. */
-import { SIGNATURE_TOLERANCE_SECONDS, WEBHOOK_SIGNATURES_MAX } from '../kernel/limits/limits.ts';
+
 import { type HeaderPairs, type HeaderRecord, lowerCaseHeaders } from './headers.ts';
+import { SIGNATURE_TOLERANCE_SECONDS, WEBHOOK_SIGNATURES_MAX } from './limits.ts';
 import { ageProblem, secretKey } from './signature.ts';
 import { reject, type Verdict } from './verdict.ts';
 import { equalText, hmacSha256Base64 } from './web-hash.ts';

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { createInvitations } from '../../src/access/invitations.ts';
-import { verifyPassword } from '../../src/access/password.ts';
+import { INVITATION_MS } from '../../src/access/limits.ts';
+import { PASSWORDS_WAITING_MAX, verifyPassword } from '../../src/access/password.ts';
 import type { User } from '../../src/domain/user.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
-import { INVITATION_MS } from '../../src/kernel/limits/limits.ts';
-import { PASSWORDS_WAITING_MAX } from '../../src/kernel/limits/portal.ts';
 import type { Refusal } from '../../src/kernel/refusal.ts';
 import { isoInstant } from '../../src/kernel/schemas.ts';
 import type { InvitationStore } from '../../src/store/port/access.ts';

@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { createCallers } from '../../src/access/callers.ts';
+import { CALLERS_CACHED, CALLERS_SHARED_BYTES, createCallers } from '../../src/access/callers.ts';
 import type { TokenGrant } from '../../src/domain/application.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
-import { CALLERS_CACHED, CALLERS_SHARED_BYTES } from '../../src/kernel/limits/limits.ts';
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { openAt } from '../support/postgres.ts';

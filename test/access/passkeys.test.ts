@@ -1,11 +1,12 @@
 /** What passkeys are refused for before any signature is looked at; test/portal/passkeys.test.ts has a browser with real ones. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createChallenges } from '../../src/access/passkeys.ts';
+import { CHALLENGE_MS, createChallenges, PASSKEYS_PER_USER_MAX } from '../../src/access/passkeys.ts';
+import { PASSWORDS_WAITING_PER_OWNER } from '../../src/access/password.ts';
 import { SERVICE } from '../../src/domain/acting.ts';
 import type { Passkey } from '../../src/domain/user.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
-import { CHALLENGE_MS, PASSKEYS_PER_USER_MAX, PASSWORDS_WAITING_PER_OWNER } from '../../src/kernel/limits/portal.ts';
 import { createVault, MASTER_KEY_BYTES } from '../../src/kernel/vault.ts';
 import { createMemoryValues } from '../../src/store/sqlite/short-lived.ts';
 import { refused } from '../support/refusals.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { CHOSEN_PASSWORD_MAX_LENGTH, CHOSEN_PASSWORD_MIN_LENGTH } from '../../src/access/limits.ts';
 import { passwordProblem } from '../../src/access/password.ts';
-import { CHOSEN_PASSWORD_MAX_LENGTH, CHOSEN_PASSWORD_MIN_LENGTH } from '../../src/kernel/limits/limits.ts';
 
 const TOO_SHORT = 'must have at least 12 characters';
 const TOO_LONG = 'must have at most 200 characters';

@@ -2,9 +2,16 @@ import assert from 'node:assert/strict';
 import { scryptSync } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { hashPassword, makePassword, setPasswordCost, verifyPassword } from '../../src/access/password.ts';
+import {
+  hashPassword,
+  makePassword,
+  PASSWORD_LOG2_N,
+  PASSWORDS_WAITING_MAX,
+  PASSWORDS_WAITING_PER_OWNER,
+  setPasswordCost,
+  verifyPassword,
+} from '../../src/access/password.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
-import { PASSWORD_LOG2_N, PASSWORDS_WAITING_MAX, PASSWORDS_WAITING_PER_OWNER } from '../../src/kernel/limits/portal.ts';
 import { refused } from '../support/refusals.ts';
 import '../support/password-cost.ts';
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { type Reach, reachOf } from '../../src/access/reach.ts';
+import { REACH_PAGE, type Reach, reachOf } from '../../src/access/reach.ts';
 import type { Application } from '../../src/domain/application.ts';
-import { REACH_PAGE } from '../../src/kernel/limits/limits.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices } from '../support/services.ts';
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { DELIVERIES_IN_FLIGHT_PER_ENDPOINT, PROBE_FIRST_MS, PROBES_UNPACED } from '../../src/kernel/limits/delivery.ts';
+import { DELIVERIES_IN_FLIGHT_PER_ENDPOINT } from '../../src/delivery/limits.ts';
+import { PROBE_FIRST_MS, PROBES_UNPACED } from '../../src/domain/judge.ts';
 import { deferred } from '../support/deferred.ts';
 import {
   type Connected,

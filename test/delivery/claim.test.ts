@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { cutBatches, idleAt, stopReason, withinAllowance } from '../../src/delivery/claim.ts';
 import type { DeliveryTarget } from '../../src/domain/batch.ts';
-import { BATCH_BYTES } from '../../src/kernel/limits/limits.ts';
+import { BATCH_BYTES } from '../../src/domain/limits.ts';
 import { NEVER } from '../../src/store/port/dispatch.ts';
 import { batchOf, progressOf } from '../support/attempts.ts';
 import { repeats } from '../support/repeats.ts';

@@ -1,10 +1,11 @@
 /** The system's clock is set while the service runs, or while it does not. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FAILING_LIMIT_MS } from '../../src/domain/webhook-states.ts';
-import { CLOCK_STEP_MS } from '../../src/kernel/limits/limits.ts';
 import { createClockWatch } from '../../src/observe/clock-watch.ts';
 import { createLog } from '../../src/observe/log.ts';
+import { CLOCK_STEP_MS } from '../../src/store/shared/clock-lead.ts';
 import { type Connected, type Dispatching, openDispatching, until } from '../support/dispatching.ts';
 import { housekeepingFor } from '../support/housekeeping.ts';
 import { repeats } from '../support/repeats.ts';

@@ -1,11 +1,12 @@
 /** What becomes of the memory of a body once it is sent. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { BatchBody } from '../../src/delivery/body.ts';
 import { createDeliver } from '../../src/delivery/deliver.ts';
 import type { EndedAttempt } from '../../src/domain/batch.ts';
-import { LARGE_BODY_BYTES } from '../../src/kernel/limits/delivery.ts';
 import { createLog } from '../../src/observe/log.ts';
+import { LARGE_BODY_BYTES } from '../../src/outbound/connections.ts';
 import { contentHeaders } from '../../src/wire/payload.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';

@@ -4,8 +4,8 @@ import {
   CLAIMED_PER_WEBHOOK,
   DELIVERIES_IN_FLIGHT,
   DELIVERIES_IN_FLIGHT_PER_ENDPOINT,
-  PROBES_UNPACED,
-} from '../../src/kernel/limits/delivery.ts';
+} from '../../src/delivery/limits.ts';
+import { PROBES_UNPACED } from '../../src/domain/judge.ts';
 import { addBacklog } from '../support/backlog.ts';
 import { deferred } from '../support/deferred.ts';
 import {

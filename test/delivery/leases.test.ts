@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { FULL_PAUSE_MS } from '../../src/kernel/limits/delivery.ts';
+import { FULL_PAUSE_MS } from '../../src/delivery/limits.ts';
 import { DatabaseUnavailable } from '../../src/store/port/errors.ts';
 import type { Store } from '../../src/store/port/store.ts';
 import { deferred } from '../support/deferred.ts';

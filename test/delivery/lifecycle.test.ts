@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { UNCLAIMABLE_PAUSE_MS } from '../../src/delivery/limits.ts';
 import type { Webhook } from '../../src/domain/webhook.ts';
-import { UNCLAIMABLE_PAUSE_MS } from '../../src/kernel/limits/delivery.ts';
 import { deferred } from '../support/deferred.ts';
 import { isDrained, openDispatching, TYPE, takeRecords, until } from '../support/dispatching.ts';
 import { repeats } from '../support/repeats.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { createLoop, type Loop } from '../../src/delivery/dispatcher.ts';
-import { LOOK_LIMIT_MS } from '../../src/kernel/limits/delivery.ts';
+import { LOOK_LIMIT_MS } from '../../src/delivery/limits.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { type Deferred, deferred } from '../support/deferred.ts';
 import { createMailbox } from '../support/mailbox.ts';

@@ -1,11 +1,12 @@
 /** Responses on raw connections, below HTTP, and the outcome of the records for each. */
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { TestContext } from 'node:test';
 import { describe, it } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { createTestDelivery } from '../../src/delivery/test-delivery.ts';
-import { LINEAR_STEP_MS } from '../../src/kernel/limits/limits.ts';
+import { LINEAR_STEP_MS } from '../../src/domain/retry.ts';
 import { viewAttempt, viewDelivery } from '../../src/webhooks/deliveries.ts';
 import { type Dispatching, isDrained, openDispatching, until } from '../support/dispatching.ts';
 import { startRawTlsServer } from '../support/https-server.ts';

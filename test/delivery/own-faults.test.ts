@@ -1,11 +1,12 @@
 /** Attempts that this machine cannot make, and faults of a receiver that look similar. */
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';
 import type { Dispatcher } from '../../src/delivery/dispatcher.ts';
 import { createOauthTokens } from '../../src/delivery/oauth.ts';
 import { createSend } from '../../src/delivery/send.ts';
-import { FAULT_PAUSE_MS } from '../../src/kernel/limits/delivery.ts';
+import { FAULT_PAUSE_MS } from '../../src/domain/judge.ts';
 import type { ResolveHost } from '../../src/outbound/resolve.ts';
 import {
   type Connected,

@@ -7,11 +7,11 @@ import {
   CALLS_QUEUED,
   DELIVERY_BYTES_PER_CALLED_TURN,
   DELIVERY_BYTES_PER_TURN,
-  LARGE_BODY_BYTES,
-  RECORD_OVERHEAD_BYTES,
-} from '../../src/kernel/limits/delivery.ts';
-import { BATCH_BYTES } from '../../src/kernel/limits/limits.ts';
+} from '../../src/delivery/limits.ts';
+import { BATCH_BYTES } from '../../src/domain/limits.ts';
 import { createTurns } from '../../src/kernel/turns.ts';
+import { LARGE_BODY_BYTES } from '../../src/outbound/connections.ts';
+import { RECORD_OVERHEAD_BYTES } from '../../src/store/shared/delivery/dispatch.ts';
 import { isDrained, openDispatching, until } from '../support/dispatching.ts';
 import { makeKey } from '../support/services.ts';
 import { execute, onSqlite } from '../support/store.ts';

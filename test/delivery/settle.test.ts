@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { FULL_PAUSE_MS } from '../../src/delivery/limits.ts';
 import type { Settlement } from '../../src/domain/batch.ts';
-import { FULL_PAUSE_MS } from '../../src/kernel/limits/delivery.ts';
 import type { SettlementStore } from '../../src/store/port/dispatch.ts';
 import { StaleWrite } from '../../src/store/port/errors.ts';
 import type { Store } from '../../src/store/port/store.ts';

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createStateEventLimit } from '../../src/delivery/settle.ts';
+import { createStateEventLimit, STATE_EVENT_WEBHOOKS, STATE_EVENTS_PER_MINUTE } from '../../src/delivery/settle.ts';
 import type { StateChange, WebhookState } from '../../src/domain/webhook.ts';
-import { STATE_EVENT_WEBHOOKS, STATE_EVENTS_PER_MINUTE } from '../../src/kernel/limits/delivery.ts';
 import { progressOf } from '../support/attempts.ts';
 import { isDrained, openDispatching, until } from '../support/dispatching.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';

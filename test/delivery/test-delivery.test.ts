@@ -1,8 +1,11 @@
 /** Tests of webhooks, sent side by side. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createTestDelivery, createTestsUnderWay } from '../../src/delivery/test-delivery.ts';
-import { TEST_DELIVERIES_IN_FLIGHT } from '../../src/kernel/limits/delivery.ts';
+import {
+  createTestDelivery,
+  createTestsUnderWay,
+  TEST_DELIVERIES_IN_FLIGHT,
+} from '../../src/delivery/test-delivery.ts';
 import type { AttemptView } from '../../src/webhooks/deliveries.ts';
 import { type ErrorBody, succeeded } from '../support/client.ts';
 import { deferred } from '../support/deferred.ts';

@@ -1,4 +1,5 @@
 /** Responses of token servers: content codings and byte order marks that nobody asked for, and what people see of them. */
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';
@@ -6,7 +7,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { type BearerToken, createOauthTokens } from '../../src/delivery/oauth.ts';
 import { masked } from '../../src/delivery/token-answer.ts';
-import { RESPONSE_READ_BYTES } from '../../src/kernel/limits/limits.ts';
+import { RESPONSE_READ_BYTES } from '../../src/domain/retry.ts';
 import { createAuthorizationServer } from '../support/authorization-server.ts';
 import { type PlannedAnswer, startRawTlsServer } from '../support/https-server.ts';
 import { sharedCertificates } from '../support/journey.ts';

@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { compileFilter, type EventFilter, filterProblem, type Judged } from '../../src/domain/filter.ts';
-import { FILTER_BYTES, FILTER_CONDITIONS, FILTER_DEPTH, FILTER_STEPS } from '../../src/kernel/limits/limits.ts';
+import {
+  compileFilter,
+  type EventFilter,
+  FILTER_BYTES,
+  FILTER_CONDITIONS,
+  FILTER_DEPTH,
+  FILTER_STEPS,
+  filterProblem,
+  type Judged,
+} from '../../src/domain/filter.ts';
 import { anyEvent, anyFilter } from '../support/filters.ts';
 
 const EVENT: Judged = {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { FAULT_PAUSE_MS } from '../../src/domain/judge.ts';
 import { failure } from '../../src/domain/outcome.ts';
 import { nextDelayMs } from '../../src/domain/retry.ts';
-import { FAULT_PAUSE_MS } from '../../src/kernel/limits/delivery.ts';
 import { answered, batchOf, ERROR_CLASSES, HEALTHY } from '../support/attempts.ts';
 import { HALF_IDS, half, judged, STARTED_AT } from '../support/judged.ts';
 import { repeats } from '../support/repeats.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { nextDelayMs, parseRetryAfter } from '../../src/domain/retry.ts';
-import { ATTEMPTS_DEFAULT, ATTEMPTS_MAX, RETRY_AFTER_MAX_MS } from '../../src/kernel/limits/limits.ts';
+import { ATTEMPTS_DEFAULT, ATTEMPTS_MAX } from '../../src/domain/limits.ts';
+import { nextDelayMs, parseRetryAfter, RETRY_AFTER_MAX_MS } from '../../src/domain/retry.ts';
 
 const SECOND = 1000;
 const HOUR = 3_600_000;

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { Attempt } from '../../src/domain/throttle.ts';
-import { createThrottle } from '../../src/domain/throttle.ts';
-import { CLIENT_FAILURES_MAX, FAILURE_WINDOW_MS, NETWORK_FAILURES_MAX } from '../../src/kernel/limits/limits.ts';
+import {
+  type Attempt,
+  CLIENT_FAILURES_MAX,
+  createThrottle,
+  FAILURE_WINDOW_MS,
+  NETWORK_FAILURES_MAX,
+} from '../../src/domain/throttle.ts';
 import type { Throttle } from '../../src/store/port/failures.ts';
 
 const NOW = 1_800_000_000_000;

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import { DATABASE_FILE } from '../../src/data/data-folder.ts';
-import { DELIVERIES_IN_FLIGHT_PER_ENDPOINT } from '../../src/kernel/limits/delivery.ts';
+import { DELIVERIES_IN_FLIGHT_PER_ENDPOINT } from '../../src/delivery/limits.ts';
 import { type ApiClient, createClient, EMPLOYEES, type Page, succeeded, tokenFor } from '../support/client.ts';
 import { deferred } from '../support/deferred.ts';
 import { startFront } from '../support/front.ts';

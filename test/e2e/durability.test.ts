@@ -1,8 +1,9 @@
 /** Checks in a trace of system calls that nothing is acknowledged before it is on the disk. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { hashCredential } from '../../src/domain/credential.ts';
-import { LISTS_HANDED_EARLY } from '../../src/kernel/limits/database.ts';
+import { LISTS_HANDED_EARLY } from '../../src/store/sqlite/driver/sqlite.ts';
 import { EDGE, EMPLOYEES, succeeded, tokenFor } from '../support/client.ts';
 import { makeEventType, registerApplication } from '../support/journey.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';

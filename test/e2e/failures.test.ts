@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { LINEAR_STEP_MS } from '../../src/kernel/limits/limits.ts';
+import { LINEAR_STEP_MS } from '../../src/domain/retry.ts';
 import type { AttemptView } from '../../src/webhooks/deliveries.ts';
 import { startFront } from '../support/front.ts';
 import { type PlannedAnswer, startRawTlsServer } from '../support/https-server.ts';

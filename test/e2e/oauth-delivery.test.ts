@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, it, type TestContext } from 'node:test';
-import { LINEAR_STEP_MS } from '../../src/kernel/limits/limits.ts';
+import { LINEAR_STEP_MS } from '../../src/domain/retry.ts';
 import { type AuthorizationServer, createAuthorizationServer } from '../support/authorization-server.ts';
 import {
   connect,

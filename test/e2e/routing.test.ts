@@ -3,7 +3,7 @@ import { request as rawRequest } from 'node:http';
 import test from 'node:test';
 import type { ApplicationView } from '../../src/access/applications.ts';
 import type { UserView } from '../../src/access/users.ts';
-import { ADMIN_REQUEST_BYTES, TOKEN_REQUEST_BYTES } from '../../src/kernel/limits/limits.ts';
+import { ADMIN_REQUEST_BYTES, TOKEN_REQUEST_BYTES } from '../../src/domain/limits.ts';
 import {
   type ApiClient,
   createClient,

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DATABASE_FILE } from '../../src/data/data-folder.ts';
-import { DRAIN_MS, STOP_MS } from '../../src/kernel/limits/limits.ts';
+import { DRAIN_MS } from '../../src/delivery/limits.ts';
+import { STOP_MS } from '../../src/open.ts';
 import { createClient, succeeded } from '../support/client.ts';
 import { deferred } from '../support/deferred.ts';
 import {

@@ -1,10 +1,11 @@
 /** Requests to publish are read over their bytes, in steps that are short however large the request is. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { EVENT_REQUEST_BYTES } from '../../src/domain/limits.ts';
 import { type CheckedEvent, readEvents, readingEvents } from '../../src/events/event-input.ts';
-import { READ_AT_ONCE } from '../../src/kernel/json-parts.ts';
-import { EVENT_REQUEST_BYTES, LARGE_JSON_BYTES } from '../../src/kernel/limits/limits.ts';
+import { LARGE_JSON_BYTES, READ_AT_ONCE } from '../../src/kernel/json-parts.ts';
 import type { Refusal } from '../../src/kernel/refusal.ts';
 import { looseJsonText } from '../support/json-texts.ts';
 

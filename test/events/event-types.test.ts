@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { BUILT_IN_EVENT_TYPES, installBuiltInEventTypes } from '../../src/events/built-in.ts';
-import { viewEventType } from '../../src/events/event-types.ts';
-import { EVENT_SAMPLE_BYTES } from '../../src/kernel/limits/limits.ts';
+import { EVENT_SAMPLE_BYTES, viewEventType } from '../../src/events/event-types.ts';
 import { refused } from '../support/refusals.ts';
 import { repeats } from '../support/repeats.ts';
 import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';

@@ -1,8 +1,9 @@
 /** Publishing beside a customer whose filters take long: others are served meanwhile, and nothing about the result changes. */
+
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { FILTER_PREVIEWS, SLICED_JOBS_MAX } from '../../src/kernel/limits/limits.ts';
-import { slices, type Work } from '../../src/kernel/slices.ts';
+import { SLICED_JOBS_MAX, slices, type Work } from '../../src/kernel/slices.ts';
+import { FILTER_PREVIEWS } from '../../src/webhooks/filter-preview.ts';
 import { logs } from '../support/events.ts';
 import { refused } from '../support/refusals.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { eventsText } from '../../src/events/publish.ts';
-import { JSON_DEPTH_MAX } from '../../src/kernel/limits/limits.ts';
 import { Refusal } from '../../src/kernel/refusal.ts';
+import { JSON_DEPTH_MAX } from '../../src/kernel/validation.ts';
 
 const cycle: Record<string, unknown> = { name: 'a' };
 cycle.self = { again: [cycle] };

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { EVENT_DATA_BYTES, JSON_DEPTH_MAX, SCHEMA_EVENT_MS } from '../../src/kernel/limits/limits.ts';
+import { SCHEMA_EVENT_MS } from '../../src/events/event-types.ts';
+import { EVENT_DATA_BYTES } from '../../src/events/limits.ts';
+import { JSON_DEPTH_MAX } from '../../src/kernel/validation.ts';
 import { logs } from '../support/events.ts';
 import { refused } from '../support/refusals.ts';
 import { repeats } from '../support/repeats.ts';

@@ -1,7 +1,8 @@
 /** Work that was scheduled while the clock was two days ahead. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { RETRY_AFTER_MAX_MS } from '../../src/kernel/limits/limits.ts';
+import { RETRY_AFTER_MAX_MS } from '../../src/domain/retry.ts';
 import { type Connected, type Dispatching, openDispatching, until } from '../support/dispatching.ts';
 import { DAY_MS, housekeepingFor } from '../support/housekeeping.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Progress } from '../../src/domain/webhook.ts';
-import { GIVE_UP_QUIET_MS } from '../../src/kernel/limits/housekeeping.ts';
+import { GIVE_UP_QUIET_MS } from '../../src/housekeeping/give-up.ts';
 import { claimNext, publishMany, run, settleBatch } from '../support/batches.ts';
 import { subscribe } from '../support/events.ts';
 import { count, DAY_MS, housekeepingFor } from '../support/housekeeping.ts';

@@ -6,10 +6,16 @@ import {
   type HousekeepingJob,
   type SchedulerOptions,
 } from '../../src/housekeeping/scheduler.ts';
-import { STEP_ROWS_FIRST, STEP_ROWS_MAX, STEP_ROWS_MIN } from '../../src/kernel/limits/housekeeping.ts';
 import { createLog } from '../../src/observe/log.ts';
 import type { WriteTime } from '../../src/store/port/database.ts';
-import { NO_TIME, nextSize, type StepResult } from '../../src/store/port/steps.ts';
+import {
+  NO_TIME,
+  nextSize,
+  STEP_ROWS_FIRST,
+  STEP_ROWS_MAX,
+  STEP_ROWS_MIN,
+  type StepResult,
+} from '../../src/store/port/steps.ts';
 
 const took = (statementsMs: number, commitMs = 0): WriteTime => ({ statementsMs, commitMs });
 

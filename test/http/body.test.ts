@@ -9,9 +9,9 @@ import { createBodies } from '../../src/http/body-memory.ts';
 import type { Call, Route } from '../../src/http/route.ts';
 import { createListener, createRequestHandler } from '../../src/http/server.ts';
 import type { FairQueue } from '../../src/kernel/fair-queue.ts';
-import { BODY_FIRST_BYTES } from '../../src/kernel/limits/limits.ts';
 import { createLog } from '../../src/observe/log.ts';
 import type { ObserveRequest } from '../../src/observe/requests.ts';
+import { BODY_FIRST_BYTES } from '../../src/store/postgres/publish.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { deferred } from '../support/deferred.ts';
 

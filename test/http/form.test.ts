@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { decodeFormText, parseForm, parseRepeatedForm } from '../../src/http/body.ts';
-import { FORM_FIELDS_MAX } from '../../src/kernel/limits/portal.ts';
+import { decodeFormText, FORM_FIELDS_MAX, parseForm, parseRepeatedForm } from '../../src/http/body.ts';
 import { refused } from '../support/refusals.ts';
 
 describe('a form', () => {

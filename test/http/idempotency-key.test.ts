@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { IDEMPOTENCY_MS } from '../../src/kernel/limits/limits.ts';
+import { IDEMPOTENCY_MS } from '../../src/events/limits.ts';
 import { type ApiClient, type ApiReply, EMPLOYEES, type Page, refusalOf, succeeded } from '../support/client.ts';
 import { registerApplication } from '../support/journey.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';

@@ -1,8 +1,10 @@
 /** Bodies that are large enough to be read in slices. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { AcceptedView } from '../../src/events/publish.ts';
-import { EVENTS_PER_REQUEST, JSON_VALUES_MAX } from '../../src/kernel/limits/limits.ts';
+import { JSON_VALUES_MAX } from '../../src/kernel/json-parts.ts';
+import { EVENTS_PER_REQUEST } from '../../src/store/postgres/publish.ts';
 import { refusalOf, succeeded } from '../support/client.ts';
 import { makeEventType } from '../support/journey.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';

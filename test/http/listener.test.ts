@@ -1,10 +1,11 @@
 /** The time limit for the headers of a request. */
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
+import { HEADERS_MS } from '../../src/http/limits.ts';
 import { createListener } from '../../src/http/server.ts';
-import { HEADERS_MS } from '../../src/kernel/limits/limits.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { makeCertificates } from '../support/tls.ts';
 

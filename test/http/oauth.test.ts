@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { createThrottle } from '../../src/domain/throttle.ts';
+import { CLIENT_FAILURES_MAX, createThrottle } from '../../src/domain/throttle.ts';
 import type { Call } from '../../src/http/route.ts';
 import { createClientAuthentication, parametersOf } from '../../src/http/routes/token.ts';
-import { CLIENT_FAILURES_MAX } from '../../src/kernel/limits/limits.ts';
 import { Refusal } from '../../src/kernel/refusal.ts';
 import { deferred } from '../support/deferred.ts';
 import { makeApplication, openTestServices } from '../support/services.ts';

@@ -1,10 +1,11 @@
 /** What one instance writes counts on the other one from the next call on. */
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { describe, type TestContext } from 'node:test';
 import { COMMAND_LINE } from '../../src/domain/acting.ts';
-import { CLIENT_FAILURES_MAX } from '../../src/kernel/limits/limits.ts';
+import { CLIENT_FAILURES_MAX } from '../../src/domain/throttle.ts';
 import { SESSION_COOKIE } from '../../src/portal/frame/cookies.ts';
 import { FORGERY_FIELD, formToken } from '../../src/portal/frame/forgery.ts';
 import { cleanUp } from '../support/cleanup.ts';

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { SLICE_MS, SLICED_BYTES_MAX, SLICED_JOBS_MAX } from '../../src/kernel/limits/limits.ts';
-import { createSlices, inOnePiece, type Work } from '../../src/kernel/slices.ts';
+import {
+  createSlices,
+  inOnePiece,
+  SLICE_MS,
+  SLICED_BYTES_MAX,
+  SLICED_JOBS_MAX,
+  type Work,
+} from '../../src/kernel/slices.ts';
 import { refused } from '../support/refusals.ts';
 import { countTurns } from '../support/turns.ts';
 

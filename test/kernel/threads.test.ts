@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { THREADS } from '../../src/kernel/limits/limits.ts';
+import { THREADS } from '../../src/kernel/threads.ts';
 import { cleanUp } from '../support/cleanup.ts';
 
 const src = (file: string): string => fileURLToPath(new URL(`../../src/${file}`, import.meta.url));

@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { z } from 'zod';
-import { JSON_DEPTH_MAX } from '../../src/kernel/limits/limits.ts';
 import { Refusal } from '../../src/kernel/refusal.ts';
-import { distinctIssues, isDeeperThan, mergePatch, refusePatch, validate } from '../../src/kernel/validation.ts';
+import {
+  distinctIssues,
+  isDeeperThan,
+  JSON_DEPTH_MAX,
+  mergePatch,
+  refusePatch,
+  validate,
+} from '../../src/kernel/validation.ts';
 
 const schema = z.strictObject({
   name: z.string().min(2).max(5),

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { SettledBatch } from '../../src/domain/batch.ts';
 import { createIds, randomBytes } from '../../src/kernel/ids.ts';
-import { FEED_BUFFERED } from '../../src/kernel/limits/portal.ts';
-import { createAttemptFeed, type FeedPiece } from '../../src/observe/attempt-feed.ts';
+import { createAttemptFeed, FEED_BUFFERED, type FeedPiece } from '../../src/observe/attempt-feed.ts';
 import { batchOf } from '../support/attempts.ts';
 import { attemptOf } from '../support/batches.ts';
 

@@ -7,12 +7,12 @@ import fc from 'fast-check';
 import { DATABASE_FILE } from '../../src/data/data-folder.ts';
 import type { BatchFate, SettledBatch } from '../../src/domain/batch.ts';
 import { NO_TIMINGS } from '../../src/domain/outcome.ts';
-import { FIGURE_WEBHOOKS_MAX } from '../../src/kernel/limits/portal.ts';
 import { nextTurn } from '../../src/kernel/turns.ts';
 import {
   bucketEnd,
   bucketOf,
   createFigures,
+  FIGURE_WEBHOOKS_MAX,
   type FigureKeeper,
   type Period,
   percentile,

@@ -7,10 +7,14 @@ import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
-import { LOG_BUFFER_BYTES, LOG_CHUNK_LENGTH, LOG_PAUSE_MS } from '../../src/kernel/limits/limits.ts';
 import type { RequestLine } from '../../src/kernel/log.ts';
 import { createLog } from '../../src/observe/log.ts';
-import { createLogDestination } from '../../src/observe/log-destination.ts';
+import {
+  createLogDestination,
+  LOG_BUFFER_BYTES,
+  LOG_CHUNK_LENGTH,
+  LOG_PAUSE_MS,
+} from '../../src/observe/log-destination.ts';
 import { temporaryFolder } from '../support/store.ts';
 
 const LINE: RequestLine = {

@@ -1,13 +1,11 @@
 /** Receivers that misbehave before the head of their response, and between the head and the end of the connection. */
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import {
-  ANSWER_BYTES,
-  INTERIM_ANSWERS_MAX,
-  RESPONSE_HEADER_BYTES,
-  RESPONSE_READ_BYTES,
-} from '../../src/kernel/limits/limits.ts';
+import { RESPONSE_READ_BYTES } from '../../src/domain/retry.ts';
+import { ANSWER_BYTES, INTERIM_ANSWERS_MAX } from '../../src/outbound/incoming.ts';
+import { RESPONSE_HEADER_BYTES } from '../../src/outbound/limits.ts';
 import { deferred } from '../support/deferred.ts';
 import { startHttpsServer, startRawTlsServer } from '../support/https-server.ts';
 import { makeCertificates } from '../support/tls.ts';

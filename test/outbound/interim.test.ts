@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { INTERIM_ANSWERS_MAX, INTERIM_HEADS_BYTES } from '../../src/kernel/limits/limits.ts';
-import { createHeadFilter } from '../../src/outbound/incoming.ts';
+import { createHeadFilter, INTERIM_ANSWERS_MAX, INTERIM_HEADS_BYTES } from '../../src/outbound/incoming.ts';
 
 /** The bytes that the parser gets of a response that arrives in these pieces. */
 function passed(pieces: readonly string[], filter = createHeadFilter()): string {

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
+  createResolve,
   LOOKUPS_SLOW,
   LOOKUPS_UNKNOWN,
   LOOKUPS_UNKNOWN_PER_CUSTOMER,
   LOOKUPS_WAITING_PER_CUSTOMER,
   NAMES_REMEMBERED,
   SLOW_LOOKUP_MS,
-} from '../../src/kernel/limits/limits.ts';
-import { createResolve, systemResolve } from '../../src/outbound/resolve.ts';
+  systemResolve,
+} from '../../src/outbound/resolve.ts';
 
 /** Resolves when all consequences of a look-up have happened. */
 const nextTurn = (): Promise<void> => new Promise(setImmediate);

@@ -1,8 +1,9 @@
 /** Applications, users and API products in a real browser. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { SERVICE } from '../../src/domain/acting.ts';
-import { USERS_SUGGESTED } from '../../src/kernel/limits/portal.ts';
+import { USERS_SUGGESTED } from '../../src/portal/parts/limits.ts';
 import { startPortal } from '../support/browser.ts';
 import { tokenFor } from '../support/client.ts';
 

@@ -3,8 +3,14 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { html } from '../../src/http/html.ts';
 import type { Reply } from '../../src/http/route.ts';
-import { LIVE_PAGES_PER_CUSTOMER, LIVE_PAGES_PER_SESSION } from '../../src/kernel/limits/portal.ts';
-import { enterLive, eventStream, pause, type StreamEvent } from '../../src/portal/frame/event-stream.ts';
+import {
+  enterLive,
+  eventStream,
+  LIVE_PAGES_PER_CUSTOMER,
+  LIVE_PAGES_PER_SESSION,
+  pause,
+  type StreamEvent,
+} from '../../src/portal/frame/event-stream.ts';
 
 const call = (signal: AbortSignal) => ({ signal });
 /** Firefox takes a stream for connected with its first bytes. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { EXPIRY_WARNING_MS } from '../../src/kernel/limits/limits.ts';
+import { EXPIRY_WARNING_MS } from '../../src/domain/limits.ts';
 import { expiryTone } from '../../src/portal/keys/key-pages.ts';
 import type { KeyView } from '../../src/webhooks/keys.ts';
 import { succeeded } from '../support/client.ts';

@@ -1,11 +1,12 @@
 /** Live pages end with their session, for every reason, also while events arrive. */
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { describe, it, type TestContext } from 'node:test';
 import { COMMAND_LINE } from '../../src/domain/acting.ts';
-import { SESSION_IDLE_MS, SESSION_MS } from '../../src/kernel/limits/portal.ts';
 import { SESSION_COOKIE } from '../../src/portal/frame/cookies.ts';
+import { SESSION_IDLE_MS, SESSION_MS } from '../../src/store/shared/access/sessions.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { succeeded } from '../support/client.ts';
 import { connect, makeEventType, startJourney } from '../support/journey.ts';

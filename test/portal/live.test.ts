@@ -1,9 +1,10 @@
 /** Live pages: what they show while their stream is paused, interrupted or ended. */
+
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { Page } from 'playwright-core';
 import { COMMAND_LINE } from '../../src/domain/acting.ts';
-import { TAIL_SHOWN } from '../../src/kernel/limits/portal.ts';
+import { TAIL_SHOWN } from '../../src/portal/parts/limits.ts';
 import type { WebhookView } from '../../src/webhooks/webhook-schema.ts';
 import type { Visitor } from '../support/browser.ts';
 import { type DeliverPortal, startDeliverPortal } from '../support/deliver-portal.ts';

@@ -1,11 +1,13 @@
 /** Who may come to which page: for every page that is registered, and every role. */
+
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import { ADMIN_REQUEST_BYTES } from '../../src/domain/limits.ts';
 import type { PortalRole } from '../../src/domain/user.ts';
-import { ADMIN_REQUEST_BYTES } from '../../src/kernel/limits/limits.ts';
-import { FORM_FIELDS_MAX, SMALL_FORM_BYTES } from '../../src/kernel/limits/portal.ts';
+import { FORM_FIELDS_MAX } from '../../src/http/body.ts';
 import { mayAct } from '../../src/portal/frame/call.ts';
 import { SESSION_COOKIE } from '../../src/portal/frame/cookies.ts';
+import { SMALL_FORM_BYTES } from '../../src/portal/parts/limits.ts';
 import { filledPath, portalPages } from '../support/portal-pages.ts';
 import { newSession, request } from '../support/portal-requests.ts';
 import { sendRaw } from '../support/raw-request.ts';

@@ -1,7 +1,8 @@
 /** Rows of a form that are added and taken away, as far as there may be more. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { CUSTOM_HEADERS_MAX } from '../../src/kernel/limits/limits.ts';
+import { CUSTOM_HEADERS_MAX } from '../../src/domain/limits.ts';
 import { startPortal } from '../support/browser.ts';
 
 describe('rows of a form', () => {

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { SEARCH_PER_KIND } from '../../src/kernel/limits/portal.ts';
 import { navigationOf } from '../../src/portal/frame/navigation.ts';
+import { SEARCH_PER_KIND } from '../../src/portal/search/search-pages.ts';
 import { OTHER_WORDS, pathOf } from '../../src/portal/search/search-words.ts';
 import { makeCustomer, sessionOf } from '../support/customers.ts';
 import { MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';

@@ -1,18 +1,15 @@
 /** How long a session lasts, and everything that ends it. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { hashPassword } from '../../src/access/password.ts';
+import { SESSION_SEEN_EVERY_MS } from '../../src/access/sessions.ts';
 import { COMMAND_LINE } from '../../src/domain/acting.ts';
 import type { Role } from '../../src/domain/user.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
-import {
-  SESSION_IDLE_MS,
-  SESSION_MS,
-  SESSION_SEEN_EVERY_MS,
-  SESSIONS_PER_USER_MAX,
-} from '../../src/kernel/limits/portal.ts';
 import { SESSION_COOKIE, VISITOR_COOKIE } from '../../src/portal/frame/cookies.ts';
 import { formToken } from '../../src/portal/frame/forgery.ts';
+import { SESSION_IDLE_MS, SESSION_MS, SESSIONS_PER_USER_MAX } from '../../src/store/shared/access/sessions.ts';
 import { succeeded } from '../support/client.ts';
 import { newSession, type PortalReply, request } from '../support/portal-requests.ts';
 import { type ServiceInProcess, startService } from '../support/service.ts';

@@ -1,10 +1,12 @@
 /** Concurrent attempts at a password gain nothing over attempts one after the other. */
+
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { hashPassword } from '../../src/access/password.ts';
 import { COMMAND_LINE } from '../../src/domain/acting.ts';
+import { PASSWORD_MAX_LENGTH } from '../../src/domain/limits.ts';
+import { CLIENT_FAILURES_MAX } from '../../src/domain/throttle.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
-import { CLIENT_FAILURES_MAX, PASSWORD_MAX_LENGTH } from '../../src/kernel/limits/limits.ts';
 import { SESSION_COOKIE, VISITOR_COOKIE } from '../../src/portal/frame/cookies.ts';
 import { formToken } from '../../src/portal/frame/forgery.ts';
 import { type PortalReply, request } from '../support/portal-requests.ts';

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { AuditEntry } from '../../src/domain/audit.ts';
-import { AUDIT_EXAMINED_AT_ONCE } from '../../src/kernel/limits/log.ts';
 import { ConstraintViolation } from '../../src/store/port/errors.ts';
-import { auditStatement, auditStore } from '../../src/store/shared/audit.ts';
+import { AUDIT_EXAMINED_AT_ONCE, auditStatement, auditStore } from '../../src/store/shared/audit.ts';
 import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
 import { onSqlite, openTestStore, type TestStore } from '../support/store.ts';
 import { countTurns } from '../support/turns.ts';

@@ -5,13 +5,9 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, test } from 'node:test';
+import { TOKEN_VALIDITY_MAX_SECONDS, TOKEN_VALIDITY_MIN_SECONDS } from '../../src/domain/credential.ts';
+import { ATTEMPT_TIMEOUT_MAX_SECONDS, BATCH_RECORDS_MAX } from '../../src/domain/limits.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
-import {
-  ATTEMPT_TIMEOUT_MAX_SECONDS,
-  BATCH_RECORDS_MAX,
-  TOKEN_VALIDITY_MAX_SECONDS,
-  TOKEN_VALIDITY_MIN_SECONDS,
-} from '../../src/kernel/limits/limits.ts';
 import { createVault } from '../../src/kernel/vault.ts';
 import { DatabaseUnavailable } from '../../src/store/port/errors.ts';
 import { FIGURE_SPANS } from '../../src/store/port/figures.ts';

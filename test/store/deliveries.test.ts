@@ -1,4 +1,5 @@
 /** Deliveries and attempts in the store. */
+
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';
@@ -6,9 +7,9 @@ import type { AttemptRecord } from '../../src/domain/batch.ts';
 import { NO_TIMINGS } from '../../src/domain/outcome.ts';
 import type { Delivery } from '../../src/domain/webhook.ts';
 import { createIds, type DeliveryAddress, deliveryAddress, deliveryId, firstRowKeyAt } from '../../src/kernel/ids.ts';
-import { ATTEMPTS_LOOKED_THROUGH, OUTCOMES_LOOKED_THROUGH } from '../../src/kernel/limits/log.ts';
 import type { DeliveryFilter } from '../../src/store/port/deliveries.ts';
 import { ConstraintViolation } from '../../src/store/port/errors.ts';
+import { ATTEMPTS_LOOKED_THROUGH, OUTCOMES_LOOKED_THROUGH } from '../../src/store/shared/delivery/attempts.ts';
 import { attemptStatement } from '../../src/store/shared/delivery/settlement.ts';
 import { batchOf } from '../support/attempts.ts';
 import { attemptOf } from '../support/batches.ts';

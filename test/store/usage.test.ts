@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { USAGE_KEPT_DAYS } from '../../src/domain/limits.ts';
 import { addUsage, dayOf, noUsage, type Usage } from '../../src/domain/usage.ts';
 import { usageJob } from '../../src/housekeeping/usage.ts';
-import { USAGE_KEPT_DAYS } from '../../src/kernel/limits/customers.ts';
 import type { Database } from '../../src/store/port/database.ts';
 import { DatabaseUnavailable } from '../../src/store/port/errors.ts';
 import type { UsageStore } from '../../src/store/port/usage.ts';

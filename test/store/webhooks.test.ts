@@ -1,11 +1,12 @@
 /** Webhooks in the store, the data that the dispatcher reads, and expiring keys. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Progress, Webhook } from '../../src/domain/webhook.ts';
 import { webhookNumbersIn } from '../../src/kernel/ids.ts';
-import { RECORD_OVERHEAD_BYTES } from '../../src/kernel/limits/delivery.ts';
-import { STEP_ROWS_FIRST } from '../../src/kernel/limits/housekeeping.ts';
 import { StaleWrite } from '../../src/store/port/errors.ts';
+import { STEP_ROWS_FIRST } from '../../src/store/port/steps.ts';
+import { RECORD_OVERHEAD_BYTES } from '../../src/store/shared/delivery/dispatch.ts';
 import { makeDue } from '../../src/store/shared/delivery/resume.ts';
 import { batchOf } from '../support/attempts.ts';
 import { claimNext } from '../support/batches.ts';

@@ -1,4 +1,5 @@
 /** Tests an installed command end to end: the single binary, and the npm package. */
+
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,7 +9,7 @@ import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import type { FirstCredentials } from '../../src/data/data.ts';
-import { LARGE_BODY_BYTES } from '../../src/kernel/limits/delivery.ts';
+import { LARGE_BODY_BYTES } from '../../src/outbound/connections.ts';
 import { FORGERY_FIELD } from '../../src/portal/frame/forgery.ts';
 import { type Gnupg, startGnupg } from '../wire/gnupg.ts';
 import { cleanUp } from './cleanup.ts';

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { compileFilter, filterProblem } from '../../src/domain/filter.ts';
-import { FILTER_PATHS, FILTER_STEPS } from '../../src/kernel/limits/limits.ts';
-import { filterPaths } from '../../src/webhooks/filter-paths.ts';
+import { compileFilter, FILTER_STEPS, filterProblem } from '../../src/domain/filter.ts';
+import { FILTER_PATHS, filterPaths } from '../../src/webhooks/filter-paths.ts';
 
 const described = (name: string, dataSchema: object | null, sample: object | null) =>
   ({ name, dataSchema, sample }) as Parameters<typeof filterPaths>[0][number];

@@ -22,7 +22,7 @@ describe('the files of src/wire', () => {
       for (const [statement, type, from = ''] of imports) {
         const own =
           /^\.\/[a-z0-9-]+\.ts$/.test(from) ||
-          ['fair-queue.ts', 'limits/limits.ts', 'lru.ts', 'turns.ts'].some((file) => from === `../kernel/${file}`) ||
+          ['fair-queue.ts', 'lru.ts', 'turns.ts'].some((file) => from === `../kernel/${file}`) ||
           from.startsWith('node:');
         const isTypeOfSender = SENDER.includes(file) && type !== undefined && from.startsWith('../domain/');
         assert.ok(own || isTypeOfSender || (from === 'openpgp' && type !== undefined), statement);

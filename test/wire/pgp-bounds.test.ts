@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import * as openpgp from 'openpgp';
+import { encryptBinary, inspectPublicKey, keyErrorCode } from '../../src/wire/pgp.ts';
 import {
+  keyExcess,
   PGP_SIGNATURES_MAX,
   PGP_SLOW_SIGNATURES_MAX,
   PGP_SUBKEYS_MAX,
   PGP_USER_IDS_MAX,
-} from '../../src/kernel/limits/limits.ts';
-import { encryptBinary, inspectPublicKey, keyErrorCode } from '../../src/wire/pgp.ts';
-import { keyExcess } from '../../src/wire/pgp-bounds.ts';
+} from '../../src/wire/pgp-bounds.ts';
 import { pgpVector } from '../support/vectors.ts';
 
 const AT = Date.parse('2026-11-21T05:00:00Z');

@@ -1,9 +1,11 @@
 /** Fair shares (contract §8): how long a guarded call of one customer takes beside hostile requests of another. */
+
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { EVENT_DATA_BYTES, EVENT_REQUEST_BYTES } from '../../../src/kernel/limits/limits.ts';
+import { EVENT_REQUEST_BYTES } from '../../../src/domain/limits.ts';
+import { EVENT_DATA_BYTES } from '../../../src/events/limits.ts';
 import { type Api, requestToken } from '../../demo/api.ts';
 import { type Attack, startAttack } from '../harness/attack.ts';
 import { makePublicKey } from '../harness/pgp.ts';

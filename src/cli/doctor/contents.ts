@@ -1,14 +1,16 @@
 /** The checks of `sallyport doctor` on what the database holds. */
+
 import type { Config } from '../../config/config.ts';
 import { masterKeyPath } from '../../data/data.ts';
 import { readMasterKey } from '../../data/master-key.ts';
+import { PAGE_MAX } from '../../domain/limits.ts';
 import { createIds, randomBytes, rowKeyTime } from '../../kernel/ids.ts';
-import { CLOCK_BEHIND_MAX_MS, PAGE_MAX } from '../../kernel/limits/limits.ts';
 import { createVault, MASTER_KEY_BYTES } from '../../kernel/vault.ts';
 import type { Database } from '../../store/port/database.ts';
 import type { Store } from '../../store/port/store.ts';
 import { userStore } from '../../store/shared/access/users.ts';
 import { auditStore } from '../../store/shared/audit.ts';
+import { CLOCK_BEHIND_MAX_MS } from '../../store/shared/clock-lead.ts';
 import { settingStore } from '../../store/shared/settings.ts';
 import { endpointStore } from '../../store/shared/webhooks/endpoints.ts';
 import { keyStore } from '../../store/shared/webhooks/keys.ts';

@@ -7,15 +7,17 @@ import { masterKeyPath } from '../../data/data.ts';
 import { DATABASE_FILE, databaseFiles, FIRST_START_FILE } from '../../data/data-folder.ts';
 import { LOCK_FILE } from '../../data/folder-lock.ts';
 import { readMasterKey } from '../../data/master-key.ts';
-import {
-  DISK_FREE_LOW_BYTES,
-  DISK_FREE_MIN_BYTES,
-  FILES_FREE_LOW,
-  FILES_FREE_MIN,
-} from '../../kernel/limits/limits.ts';
 import { exposedMode, fileOwner, userText } from '../../kernel/private-file.ts';
 import { readAuthorities } from '../../outbound/tls.ts';
 import { type Finding, finding, judgeExpiry, ok, problem, warning } from './finding.ts';
+
+/** Free disk space: a warning below the first, a problem below the second. */
+const DISK_FREE_LOW_BYTES: number = 1024 * 1024 * 1024;
+const DISK_FREE_MIN_BYTES: number = 100 * 1024 * 1024;
+
+/** The same for the files (inodes) that the file system still takes. */
+const FILES_FREE_LOW = 10_000;
+const FILES_FREE_MIN = 100;
 
 export async function examineFiles(config: Config, now: number): Promise<Finding[]> {
   if (config.databaseUrl !== null)

@@ -1,5 +1,5 @@
 /** The results of the checks of `sallyport doctor`. */
-import { EXPIRY_WARNING_MS } from '../../kernel/limits/limits.ts';
+import { EXPIRY_WARNING_MS } from '../../domain/limits.ts';
 import { DatabaseUnavailable } from '../../store/port/errors.ts';
 
 export type Finding = {

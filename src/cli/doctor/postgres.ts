@@ -1,20 +1,24 @@
 /** The checks of `sallyport doctor` on a PostgreSQL database. */
+
 import { type Config, databaseName } from '../../config/config.ts';
 import { connect, refuseUnfinishedMove, requireSchema } from '../../data/postgres.ts';
-import { CLOCK_BEHIND_MAX_MS } from '../../kernel/limits/limits.ts';
-import { POSTGRES_CONNECTIONS } from '../../kernel/limits/postgres.ts';
 import type { Secret } from '../../kernel/secret.ts';
 import type { Database } from '../../store/port/database.ts';
+import { POSTGRES_READERS, POSTGRES_WRITERS } from '../../store/postgres/driver/limits.ts';
 import type { PostgresDatabase } from '../../store/postgres/driver/postgres.ts';
 import { isPooled, type ServerHealth, serverHealth } from '../../store/postgres/health.ts';
 import { PARTITIONS_AHEAD_MIN_MS } from '../../store/postgres/partitions.ts';
 import { examineSchema } from '../../store/postgres/schema.ts';
 import { serverFacts } from '../../store/postgres/server.ts';
 import { missingStandbys, readStandbyNames } from '../../store/postgres/standby-names.ts';
+import { CLOCK_BEHIND_MAX_MS } from '../../store/shared/clock-lead.ts';
 import { examineContents } from './contents.ts';
 import { type Finding, finding, findings, ok, problem, warning } from './finding.ts';
 import { examinePositions } from './positions.ts';
 import { examineLocks, examineObjects, examineSettings, examineTables } from './postgres-schema.ts';
+
+/** The connections of an instance: those above, one that listens, and one of the thread for large bodies. */
+const POSTGRES_CONNECTIONS: number = POSTGRES_WRITERS + POSTGRES_READERS + 2;
 
 /** A snapshot of this age keeps the versions that updates leave behind, which slows claims down. */
 const SNAPSHOT_OLD_MS = 5 * 60_000;

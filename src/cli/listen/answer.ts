@@ -1,5 +1,6 @@
 /** The replies of the development receiver to deliveries: success, a planned failure, or the reply of another program. */
-import { LISTEN_FORWARD_MS } from '../../kernel/limits/listen.ts';
+
+import { LISTEN_FORWARD_MS } from './limits.ts';
 
 /** The options for deliveries. */
 export type AnswerPlan = {

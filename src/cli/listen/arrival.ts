@@ -1,6 +1,6 @@
 /** One request to the development receiver: its content, or why it is refused. */
+
 import type { IncomingMessage } from 'node:http';
-import { RECEIVED_BODY_BYTES } from '../../kernel/limits/limits.ts';
 import {
   createReceiver,
   type Opened,
@@ -9,6 +9,7 @@ import {
   standardWebhooks,
   type VerifyOptions,
 } from '../../receiver/index.ts';
+import { RECEIVED_BODY_BYTES } from '../../receiver/limits.ts';
 import { readChunks } from '../../wire/bytes.ts';
 import { lowerCaseHeaders } from '../../wire/headers.ts';
 

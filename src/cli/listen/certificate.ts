@@ -5,10 +5,11 @@ import { isIP } from 'node:net';
 import { homedir, hostname } from 'node:os';
 import { join } from 'node:path';
 import { makePrivateFolder } from '../../kernel/folder.ts';
-import { LISTEN_CERTIFICATE_DAYS } from '../../kernel/limits/listen.ts';
 import { writePrivateFile } from '../../kernel/private-file.ts';
 import { CommandError } from '../errors.ts';
 import { type Identity, makeCertificate } from './self-signed.ts';
+
+const LISTEN_CERTIFICATE_DAYS = 365;
 
 /** `certificateFile`: for SALLYPORT_CA_FILE of the sender. */
 export type KeptIdentity = Identity & { readonly certificateFile: string };

@@ -1,7 +1,7 @@
 /** The options of `sallyport listen`: how to verify deliveries, and how to answer them. */
+
 import { randomBytes } from 'node:crypto';
 import { PORT_MAX } from '../../config/values.ts';
-import { LISTEN_DELAY_MAX_MS } from '../../kernel/limits/listen.ts';
 import { ambiguityOf } from '../../outbound/plain-url.ts';
 import type { VerifyOptions } from '../../receiver/index.ts';
 import { decryptBinary } from '../../wire/pgp-decryption.ts';
@@ -10,6 +10,7 @@ import type { Invocation } from '../command.ts';
 import { UsageError } from '../errors.ts';
 import { readFileOrInput, readSecretText } from '../input.ts';
 import type { AnswerPlan } from './answer.ts';
+import { LISTEN_DELAY_MAX_MS } from './limits.ts';
 
 const DEFAULT_FAILURE = 500;
 

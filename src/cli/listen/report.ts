@@ -1,10 +1,12 @@
 /** How the development receiver shows requests and replies: lines for people, objects for programs. */
 import { styleText } from 'node:util';
 import { indentedJson, parseExactly } from '../../kernel/json-text.ts';
-import { LISTEN_BODY_SHOWN_LENGTH } from '../../kernel/limits/listen.ts';
 import { escapeControls } from '../output.ts';
 import type { ListenAnswer } from './answer.ts';
 import type { Arrival } from './arrival.ts';
+
+/** Characters of a body in the output. */
+const LISTEN_BODY_SHOWN_LENGTH = 65_536;
 
 /** Colours text, or returns it unchanged. */
 export type Paint = (style: 'green' | 'red' | 'yellow' | 'dim' | 'bold', text: string) => string;

@@ -1,10 +1,11 @@
 /** Events, deliveries and the audit log (contract §4). */
+
 import { z } from 'zod';
 import { actingOf } from '../../access/callers.ts';
+import { EVENT_REQUEST_BYTES } from '../../domain/limits.ts';
 import type { DeliveryState } from '../../domain/webhook.ts';
 import { eventBatchInput, eventInput, readingEvents } from '../../events/event-input.ts';
 import { acceptedView } from '../../events/publish.ts';
-import { EVENT_REQUEST_BYTES } from '../../kernel/limits/limits.ts';
 import { Refusal, refuseBackwards, refuseField } from '../../kernel/refusal.ts';
 import { customerIdView, id, instant, isoInstant, moment, NOT_A_MOMENT, page } from '../../kernel/schemas.ts';
 import { slices } from '../../kernel/slices.ts';

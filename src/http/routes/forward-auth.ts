@@ -2,11 +2,12 @@
  * Forward auth (contract §3): a proxy asks whether a request may pass, and gets the caller's identity in headers to hand on to the
  * API behind it.
  */
+
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import { type Caller, type Gate, insufficientScope } from '../../access/gate.ts';
+import { REQUEST_TARGET_BYTES } from '../../domain/limits.ts';
 import { canonicalPath } from '../../domain/path.ts';
-import { REQUEST_TARGET_BYTES } from '../../kernel/limits/limits.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { Parameter, Route } from '../route.ts';
 

@@ -4,14 +4,19 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Dispatcher } from '../../delivery/dispatcher.ts';
 import type { Clock } from '../../kernel/ids.ts';
-import { DATABASE_RETRY_SECONDS } from '../../kernel/limits/database.ts';
-import { READY_MS, READY_WRITE_MS } from '../../kernel/limits/limits.ts';
 import type { Log } from '../../kernel/log.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { Store } from '../../store/port/store.ts';
 import { answerable } from '../error-body.ts';
+import { DATABASE_RETRY_SECONDS } from '../limits.ts';
 import { okReply } from '../resource-routes.ts';
 import type { Route } from '../route.ts';
+
+/** How long a result of `/readyz` is reused; each check costs a write. */
+export const READY_MS = 1000;
+
+/** A service whose writes wait longer is not ready. */
+const READY_WRITE_MS = 5000;
 
 type Dependencies = {
   readonly store: { readonly settings: Pick<Store['settings'], 'proveWritable'> };

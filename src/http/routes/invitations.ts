@@ -1,13 +1,9 @@
 /** Invitations: created through the administration API, used on a page where the user sets a password. */
+
 import { z } from 'zod';
 import { INVITATIONS_PATH, type Invitations, invitationUrl, type NewInvitation } from '../../access/invitations.ts';
+import { CHOSEN_PASSWORD_MAX_LENGTH, CHOSEN_PASSWORD_MIN_LENGTH, INVITATION_MS } from '../../access/limits.ts';
 import type { User } from '../../domain/user.ts';
-import {
-  CHOSEN_PASSWORD_MAX_LENGTH,
-  CHOSEN_PASSWORD_MIN_LENGTH,
-  INVITATION_MS,
-  INVITATION_REQUEST_BYTES,
-} from '../../kernel/limits/limits.ts';
 import { type FieldProblem, Refusal } from '../../kernel/refusal.ts';
 import { instant, isoInstant } from '../../kernel/schemas.ts';
 import { validate } from '../../kernel/validation.ts';
@@ -17,6 +13,8 @@ import { createPageReply, type PageLook, type PageReply } from '../page.ts';
 import { actionRoute } from '../resource-routes.ts';
 import { type Call, emptyInput, jsonBody, type Reply, type Route } from '../route.ts';
 
+/** Two passwords of full length, percent-encoded. */
+const INVITATION_REQUEST_BYTES: number = 8 * 1024;
 const INVITATION_HOURS: number = INVITATION_MS / 3_600_000;
 
 const invitationView = z

@@ -1,8 +1,9 @@
 /** `GET /webhooks/{id}/records` and `POST /webhooks/{id}/acknowledge` (contract §9, §10). */
+
 import { z } from 'zod';
 import type { Gate } from '../../access/gate.ts';
-import type { ReadRecordsOf } from '../../delivery/records.ts';
-import { RECORDS_DEFAULT, RECORDS_MAX, RECORDS_WAIT_MAX_SECONDS } from '../../kernel/limits/delivery.ts';
+import { RECORDS_WAIT_MAX_SECONDS } from '../../delivery/limits.ts';
+import { RECORDS_DEFAULT, RECORDS_MAX, type ReadRecordsOf } from '../../delivery/records.ts';
 import { refuseField } from '../../kernel/refusal.ts';
 import { validate } from '../../kernel/validation.ts';
 import { acknowledgedView, acknowledgeInput } from '../../webhooks/acknowledge.ts';

@@ -1,4 +1,5 @@
 /** What customers use, as JSON and as CSV (contract §8.9). A customer's applications see only its own. */
+
 import { z } from 'zod';
 import {
   customerUsageView,
@@ -8,10 +9,11 @@ import {
   type UsageReads,
   usageFileName,
 } from '../../customers/usage.ts';
+import { PAGE_MAX } from '../../domain/limits.ts';
 import type { Clock } from '../../kernel/ids.ts';
-import { PAGE_DEFAULT, PAGE_MAX } from '../../kernel/limits/limits.ts';
 import { refuseField } from '../../kernel/refusal.ts';
 import { page } from '../../kernel/schemas.ts';
+import { PAGE_DEFAULT } from '../../kernel/validation.ts';
 import { readLimit } from '../paging.ts';
 import { EDGE, idInPath, okReply } from '../resource-routes.ts';
 import type { Reply, Route } from '../route.ts';

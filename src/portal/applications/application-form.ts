@@ -1,11 +1,12 @@
 /** The fields of an application, and its registration with an existing user or a new service account. */
+
 import type { ApplicationInput, WithSecret } from '../../access/applications.ts';
 import { type Users, userReader } from '../../access/users.ts';
 import type { Application } from '../../domain/application.ts';
 import type { ApiProduct } from '../../domain/catalogue.ts';
+import { TOKEN_VALIDITY_MAX_SECONDS, TOKEN_VALIDITY_MIN_SECONDS } from '../../domain/credential.ts';
 import type { User } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
-import { TOKEN_VALIDITY_MAX_SECONDS, TOKEN_VALIDITY_MIN_SECONDS } from '../../kernel/limits/limits.ts';
 import { Refusal, refuseField } from '../../kernel/refusal.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';

@@ -1,12 +1,13 @@
 /** The pages of applications: the programs that get tokens, with their credentials and tokens. */
+
 import { applicationReader } from '../../access/applications.ts';
 import type { Application } from '../../domain/application.ts';
-import { TOKEN_VALIDITY_DEFAULT_SECONDS } from '../../kernel/limits/limits.ts';
-import { TOKENS_COUNTED } from '../../kernel/limits/portal.ts';
+import { TOKEN_VALIDITY_DEFAULT_SECONDS } from '../../domain/credential.ts';
 import { checkAll, refuseField } from '../../kernel/refusal.ts';
 import { attempted, type PageCall, pathId } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { confirmPage } from '../parts/form.ts';
+import { TOKENS_COUNTED } from '../parts/limits.ts';
 import { withQuery } from '../parts/list.ts';
 import type { Body } from '../record/field-table.ts';
 import { OPERATOR, productsForCustomers, withOwner } from '../record/owner.ts';

@@ -1,9 +1,15 @@
 /** `/settings/customers-portal`: name, logo and accent colour of the customers' portal, and how to show it in a frame. */
 
 import { changesBetween } from '../../domain/audit.ts';
-import { accentNote, NO_THEME, type PortalTheme, readTheme, shadesOf } from '../../domain/portal-theme.ts';
+import {
+  accentNote,
+  NO_THEME,
+  type PortalTheme,
+  readTheme,
+  shadesOf,
+  THEME_LOGO_BYTES,
+} from '../../domain/portal-theme.ts';
 import { type Html, html } from '../../http/html.ts';
-import { THEME_LOGO_BYTES } from '../../kernel/limits/customers.ts';
 import { refuseChanged } from '../../resources/entity-tag.ts';
 import { retryStale } from '../../store/port/errors.ts';
 import { type PageCall, redirectTo, type View } from '../frame/call.ts';

@@ -4,7 +4,6 @@ import { type CustomerUsageView, readUsagePeriod } from '../../customers/usage.t
 import type { Customer } from '../../domain/customer.ts';
 import type { Delivery } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
-import { AILING_SHOWN, QUEUES_SHOWN } from '../../kernel/limits/portal.ts';
 import type { Series } from '../../observe/figures.ts';
 import type { AuditRecord } from '../../store/port/audit.ts';
 import type { Belongings } from '../../store/port/customers.ts';
@@ -16,6 +15,7 @@ import type { PageDependencies } from '../frame/page.ts';
 import { attentionSection } from '../overview/overview-pages.ts';
 import { copyable, definitionList, figures } from '../parts/details.ts';
 import { actionButton, buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
+import { AILING_SHOWN, QUEUES_SHOWN } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
 import { notice, stateBadge } from '../parts/mark.ts';
 import { countOf, countText, relativeTime, shareText, time } from '../parts/text.ts';

@@ -2,8 +2,8 @@
 
 import { customerReader } from '../../customers/customers.ts';
 import type { Customer } from '../../domain/customer.ts';
+import { ENDPOINTS_LIMIT_DEFAULT, METADATA_PAIRS_MAX, WEBHOOKS_LIMIT_DEFAULT } from '../../domain/limits.ts';
 import { html } from '../../http/html.ts';
-import { ENDPOINTS_LIMIT_DEFAULT, METADATA_PAIRS_MAX, WEBHOOKS_LIMIT_DEFAULT } from '../../kernel/limits/customers.ts';
 import type { Belongings } from '../../store/port/customers.ts';
 import { attempted, pathId, redirectTo, type View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';

@@ -3,6 +3,8 @@
 import { PORTAL_LINKS_PATH, portalLinkInput } from '../../customers/portal-links.ts';
 import type { Customer } from '../../domain/customer.ts';
 import { type Html, html } from '../../http/html.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import { validate } from '../../kernel/validation.ts';
 import {
   LINK_SESSION_DEFAULT_SECONDS,
   LINK_SESSION_MAX_SECONDS,
@@ -10,9 +12,7 @@ import {
   PORTAL_LINK_DEFAULT_SECONDS,
   PORTAL_LINK_MAX_SECONDS,
   PORTAL_LINK_MIN_SECONDS,
-} from '../../kernel/limits/customers.ts';
-import { Refusal } from '../../kernel/refusal.ts';
-import { validate } from '../../kernel/validation.ts';
+} from '../../store/shared/customers.ts';
 import { type PageCall, pathId, refusedTo, type View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';

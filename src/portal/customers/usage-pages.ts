@@ -1,4 +1,5 @@
 /** What customers use, and their limits: by day of one customer, in the operator's and in its own portal, and the sums of all of them. */
+
 import {
   type CustomerUsageView,
   type ListedUsageView,
@@ -9,7 +10,7 @@ import {
 import { DAY_MS, dayOf, USAGE_COUNTS, type Usage } from '../../domain/usage.ts';
 import { type Html, html } from '../../http/html.ts';
 import { csvReply } from '../../http/routes/usage.ts';
-import { PAGE_DEFAULT } from '../../kernel/limits/limits.ts';
+import { PAGE_DEFAULT } from '../../kernel/validation.ts';
 import { type PageCall, pathId, type Raw, type View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { definitionList, figures } from '../parts/details.ts';

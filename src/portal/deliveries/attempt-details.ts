@@ -1,8 +1,9 @@
 /** One attempt of a delivery: request, response, timings, and advice after a failure. */
+
 import type { AttemptRecord } from '../../domain/batch.ts';
 import { adviceFor, type ErrorClass, type Timings } from '../../domain/outcome.ts';
+import { RESPONSE_KEPT_BYTES } from '../../domain/retry.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
-import { RESPONSE_KEPT_BYTES } from '../../kernel/limits/limits.ts';
 import { codeBlock, type Moment } from '../parts/details.ts';
 import { badge } from '../parts/mark.ts';
 import { countOf, sentence, spanText } from '../parts/text.ts';

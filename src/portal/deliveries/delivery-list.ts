@@ -1,12 +1,13 @@
 /** `/deliveries`: the list of deliveries with its filters. It is live, and selected deliveries can be sent again. */
+
 import { STATUS_CODES } from 'node:http';
 import type { Delivery } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import { readPageQuery } from '../../http/paging.ts';
 import { deliveryAddress } from '../../kernel/ids.ts';
-import { DELIVERIES_EXAMINED_MAX } from '../../kernel/limits/log.ts';
 import type { DeliveryPage, LastAttempt } from '../../store/port/deliveries.ts';
+import { DELIVERIES_EXAMINED_MAX } from '../../store/shared/delivery/deliveries.ts';
 import { isReplayable } from '../../webhooks/deliveries.ts';
 import { ownPath, type PageCall, type PageResult, redirectTo, refusedTo } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';

@@ -1,12 +1,13 @@
 /** Whose deliveries a page shows: the filters by webhook and by customer, which all pages of deliveries have. */
+
 import type { Webhook } from '../../domain/webhook.ts';
 import type { Html } from '../../http/html.ts';
-import { CHOICES_MAX } from '../../kernel/limits/portal.ts';
 import type { AttemptFeed } from '../../observe/attempt-feed.ts';
 import type { Store } from '../../store/port/store.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { newForm, selectField } from '../parts/fields.ts';
+import { CHOICES_MAX } from '../parts/limits.ts';
 import { type OwnerFilter, ownerFilter } from '../record/owner.ts';
 
 export type DeliveryScope = {

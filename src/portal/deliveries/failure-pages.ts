@@ -1,10 +1,10 @@
 /** `/deliveries/failures`: failing deliveries grouped by webhook and cause. It is live, and the dead ones of a group can be sent again. */
+
 import { STATUS_CODES } from 'node:http';
 import { adviceFor, type ErrorClass } from '../../domain/outcome.ts';
 import { type Html, html } from '../../http/html.ts';
-import { FAILURES_EXAMINED_MAX } from '../../kernel/limits/log.ts';
-import { FAILURES_EVERY_MS } from '../../kernel/limits/portal.ts';
 import type { FailureGroup, Failures } from '../../store/port/deliveries.ts';
+import { FAILURES_EXAMINED_MAX } from '../../store/shared/delivery/outcomes.ts';
 import type { PageCall } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
@@ -16,6 +16,8 @@ import { countText, relativeTime } from '../parts/text.ts';
 import { DELIVERIES_PATH, deliveryTabs } from './delivery-list.ts';
 import { readScope, scopeFields } from './delivery-scope.ts';
 
+/** Failures by cause take some ten milliseconds to count. */
+const FAILURES_EVERY_MS = 2000;
 const PATH = `${DELIVERIES_PATH}/failures`;
 const STREAM = `${PATH}/changes`;
 

@@ -1,7 +1,7 @@
 /** `/deliveries/watch`: attempts as they are made, with filters. The list itself is also on the page of a webhook. */
+
 import type { AttemptRecord } from '../../domain/batch.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
-import { TAIL_BEGINS_WITH, TAIL_EVERY_MS, TAIL_SHOWN } from '../../kernel/limits/portal.ts';
 import type { AttemptFeed, FeedPiece } from '../../observe/attempt-feed.ts';
 import type { AttemptOutcome } from '../../store/port/deliveries.ts';
 import { pause, type StreamEvent } from '../frame/event-stream.ts';
@@ -9,6 +9,7 @@ import { inLiveTurn } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readChoice, readText } from '../frame/query.ts';
 import { newForm, selectField } from '../parts/fields.ts';
+import { TAIL_BEGINS_WITH, TAIL_EVERY_MS, TAIL_SHOWN } from '../parts/limits.ts';
 import { listView, withQuery } from '../parts/list.ts';
 import { countOf, spanText, time } from '../parts/text.ts';
 import { outcomeBadge } from './attempt-details.ts';

@@ -1,6 +1,6 @@
 /** `/deliveries/replay`: sends many deliveries of a webhook again. The page first shows how many. */
+
 import { type Html, html } from '../../http/html.ts';
-import { CHOICES_MAX } from '../../kernel/limits/portal.ts';
 import { type Refusal, refuseBackwards, refuseField } from '../../kernel/refusal.ts';
 import { isoInstant } from '../../kernel/schemas.ts';
 import type { ReplayRequest } from '../../webhooks/deliveries.ts';
@@ -10,6 +10,7 @@ import { readChoice, readInstant, readText } from '../frame/query.ts';
 import { type FormState, newForm, refusedForm, selectField, textField } from '../parts/fields.ts';
 import { errorSummary } from '../parts/form.ts';
 import { linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
+import { CHOICES_MAX } from '../parts/limits.ts';
 import { notice } from '../parts/mark.ts';
 import { countOf } from '../parts/text.ts';
 import { DELIVERIES_PATH } from './delivery-list.ts';

@@ -3,7 +3,7 @@
 import type { Endpoint, Verification } from '../../domain/endpoint.ts';
 import { adviceFor, type ErrorClass, statusInMessage } from '../../domain/outcome.ts';
 import { type Html, html } from '../../http/html.ts';
-import { CHALLENGE_TIMEOUT_MS } from '../../kernel/limits/limits.ts';
+import { CHALLENGE_TIMEOUT_MS } from '../../webhooks/verification.ts';
 import { challengeBody } from '../../wire/challenge.ts';
 import { challengeHeader } from '../../wire/challenge-answer.ts';
 import { pathAndQuery } from '../../wire/signature.ts';

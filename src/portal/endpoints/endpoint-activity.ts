@@ -1,7 +1,6 @@
 /** The deliveries to endpoints in the last 24 hours, over all webhooks that send there. */
 import { adviceForMessage } from '../../domain/outcome.ts';
 import { type Html, html } from '../../http/html.ts';
-import { ENDPOINT_WEBHOOKS_READ } from '../../kernel/limits/portal.ts';
 import { type Day, successRate, sumOfDays } from '../../observe/figures.ts';
 import type { LastOutcomes } from '../../store/port/deliveries.ts';
 import type { EndpointWebhook } from '../../store/port/directory.ts';
@@ -11,6 +10,9 @@ import { section } from '../parts/header.ts';
 import { attemptsText, rateTone } from '../parts/health.ts';
 import { relativeTime, sentence, shareText } from '../parts/text.ts';
 import { failsBriefly } from '../webhooks/webhook-history.ts';
+
+/** Webhooks whose figures a list of endpoints reads: one look-up of 24 rows each. */
+const ENDPOINT_WEBHOOKS_READ = 1000;
 
 export type EndpointActivity = LastOutcomes & {
   /** A webhook that mostly delivers and fails only briefly is `running` here. */

@@ -1,8 +1,9 @@
 /** `/endpoints/{id}`: the state of an endpoint, its last challenge, its credentials, its OAuth settings and its webhooks. */
+
 import type { OauthTest } from '../../delivery/oauth.ts';
 import { currentApiKey, type Endpoint, signingSecretCreatedAt } from '../../domain/endpoint.ts';
+import { EXPIRY_WARNING_MS } from '../../domain/limits.ts';
 import { type Html, html } from '../../http/html.ts';
-import { EXPIRY_WARNING_MS } from '../../kernel/limits/limits.ts';
 import { type EndpointWebhook, NO_USES, type Uses } from '../../store/port/directory.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import { codeBlock, copyable, definitionList } from '../parts/details.ts';

@@ -1,9 +1,9 @@
 /** The pages of event types: the list, one type with code that publishes it, and its forms. */
+
 import { type EventType, STATUS_CATEGORY } from '../../domain/event.ts';
 import { eventTypeReader } from '../../events/event-types.ts';
 import { type Html, html } from '../../http/html.ts';
 import { indentedJson } from '../../kernel/json-text.ts';
-import { EVENTS_COUNTED, SAMPLE_BYTES } from '../../kernel/limits/portal.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { NO_USES, type Uses } from '../../store/port/directory.ts';
 import type { EventSample } from '../../store/port/events.ts';
@@ -14,6 +14,7 @@ import { readText } from '../frame/query.ts';
 import { codeBlock, codePanels, definitionList } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
+import { EVENTS_COUNTED, SAMPLE_BYTES } from '../parts/limits.ts';
 import { emptyState, folded, listView, nothingFound, table } from '../parts/list.ts';
 import { badge } from '../parts/mark.ts';
 import { countOf, countText, relativeTime, time } from '../parts/text.ts';

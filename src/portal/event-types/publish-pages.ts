@@ -2,19 +2,20 @@
  * `/publish`: publishes an event by hand. Like publishing by the API it is not audited: the event has the user as its actor. `/events/{id}`
  * shows the deliveries that an event caused.
  */
+
 import { type EventType, STATUS_CATEGORY } from '../../domain/event.ts';
 import type { Delivery } from '../../domain/webhook.ts';
 import { readEvents } from '../../events/event-input.ts';
 import { eventText } from '../../events/publish.ts';
 import { type Html, html } from '../../http/html.ts';
 import { indentedJson } from '../../kernel/json-text.ts';
-import { SAMPLE_BYTES } from '../../kernel/limits/portal.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { copyable, definitionList } from '../parts/details.ts';
 import { type FormState, newForm, refusedForm, selectField } from '../parts/fields.ts';
 import { fieldGroup, form } from '../parts/form.ts';
 import { linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
+import { SAMPLE_BYTES } from '../parts/limits.ts';
 import { emptyState, table } from '../parts/list.ts';
 import { notice, stateBadge } from '../parts/mark.ts';
 import { countOf, sentence, time } from '../parts/text.ts';

@@ -1,10 +1,15 @@
 /** The portal's cookies (RFC 6265bis): reading, setting and clearing them. */
+
 import type { IncomingMessage } from 'node:http';
 import { isUuidV7 } from '../../kernel/ids.ts';
-import { FLASH_MAX_LENGTH, FLASH_SECONDS, THEME_SECONDS } from '../../kernel/limits/portal.ts';
+import { THEME_SECONDS } from '../parts/limits.ts';
 import { isPlainLoopback } from './browser.ts';
 import type { Flash, ReadCookie } from './call.ts';
 import { seal, unseal } from './forgery.ts';
+
+/** How long the message of a redirect waits for its page. */
+const FLASH_SECONDS = 60;
+const FLASH_MAX_LENGTH = 500;
 
 /**
  * Binds a cookie to this host, to HTTPS and to every path (RFC 6265bis §4.1.3.2): no other host can set it. Over plain HTTP on a loopback

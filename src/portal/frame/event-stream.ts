@@ -2,13 +2,18 @@
 import type { Html } from '../../http/html.ts';
 import type { Reply } from '../../http/route.ts';
 import { createFairQueue, type FairQueue } from '../../kernel/fair-queue.ts';
-import {
-  LIVE_PAGES,
-  LIVE_PAGES_PER_CUSTOMER,
-  LIVE_PAGES_PER_SESSION,
-  STREAM_SILENCE_MS,
-} from '../../kernel/limits/portal.ts';
 import type { PageCall } from './call.ts';
+
+/** Longest silence on an open stream. Proxies close silent connections, usually after a minute. */
+const STREAM_SILENCE_MS = 15_000;
+
+/**
+ * Live pages that are open at the same time: of all, of one customer, and of one session, whose browser has several tabs with some streams
+ * each.
+ */
+const LIVE_PAGES = 300;
+export const LIVE_PAGES_PER_CUSTOMER = 60;
+export const LIVE_PAGES_PER_SESSION = 20;
 
 /** Without a name the markup replaces the content of the listening element. A name makes it an event for the page's script. */
 export type StreamEvent = { readonly event?: string; readonly html: Html };

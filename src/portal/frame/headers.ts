@@ -1,14 +1,21 @@
 /** The response headers of every page, and compression for browsers that accept it. */
+
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Reply } from '../../http/route.ts';
 import { createFairQueue, type Owner } from '../../kernel/fair-queue.ts';
-import { GZIPS_AT_ONCE } from '../../kernel/limits/limits.ts';
-import { PACKED_MIN_LENGTH, PAGES_WAITING_PER_CUSTOMER } from '../../kernel/limits/portal.ts';
 import { Refusal } from '../../kernel/refusal.ts';
+import { GZIPS_AT_ONCE } from '../../wire/payload.ts';
 import { isLoopback } from './browser.ts';
+
+// Compression of pages.
+/** Shorter pages fit into one or two packets uncompressed. */
+const PACKED_MIN_LENGTH = 1400;
+
+/** Pages of one customer that may wait to be compressed. */
+const PAGES_WAITING_PER_CUSTOMER = 100;
 
 /** Scripts and styles only load from this origin, never inline: injected markup can neither run nor style. */
 function policy({ ancestors, formTarget }: Openings): string {

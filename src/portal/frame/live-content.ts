@@ -2,15 +2,20 @@
 import { hash } from 'node:crypto';
 import type { Html } from '../../http/html.ts';
 import { createFairQueue, type Owner } from '../../kernel/fair-queue.ts';
-import {
-  LIVE_CHECK_MS,
-  LIVE_EVERY_MS,
-  LIVE_PAUSE_MAX_MS,
-  LIVE_READING_SHARE,
-  LIVE_WORK_SHARE,
-} from '../../kernel/limits/portal.ts';
 import type { AttemptFeed, FeedPiece } from '../../observe/attempt-feed.ts';
 import { pause, type StreamEvent } from './event-stream.ts';
+
+// Live pages.
+/** Shortest and longest time between two readings of a live page. The longest is for changes without an attempt, for example a replay. */
+const LIVE_EVERY_MS = 500;
+const LIVE_CHECK_MS = 2000;
+
+/** All live pages together are read and drawn for at most this share of the time: the more there are, the less often. */
+const LIVE_WORK_SHARE = 0.2;
+
+/** A live page is read for at most this share of the time, so a slow list is refreshed less often; but at least this often. */
+const LIVE_READING_SHARE = 0.05;
+const LIVE_PAUSE_MAX_MS = 10_000;
 
 export type LivePace = {
   /** The shortest and the longest time between two readings, in milliseconds. */

@@ -2,6 +2,7 @@
  * Every request to a page goes through here: session, role, form token, the work of the page, and the layout around its content.
  * A refusal becomes a page of its own, or the form again with the problems beside its fields.
  */
+
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import type { SessionWatch } from '../../access/session-watch.ts';
@@ -11,12 +12,12 @@ import type { Storage } from '../../data/data.ts';
 import type { Dispatcher } from '../../delivery/dispatcher.ts';
 import type { TestOauth } from '../../delivery/oauth.ts';
 import type { TestDelivery } from '../../delivery/test-delivery.ts';
+import { ADMIN_REQUEST_BYTES } from '../../domain/limits.ts';
 import type { PortalTheme } from '../../domain/portal-theme.ts';
 import type { PortalRole, SignedIn } from '../../domain/user.ts';
 import { answerable } from '../../http/error-body.ts';
 import type { Method, Reply, Route, ServedTo } from '../../http/route.ts';
 import type { Clock, Ids, Random } from '../../kernel/ids.ts';
-import { ADMIN_REQUEST_BYTES } from '../../kernel/limits/limits.ts';
 import type { Log } from '../../kernel/log.ts';
 import { originOf } from '../../kernel/origin.ts';
 import { Refusal } from '../../kernel/refusal.ts';

@@ -3,15 +3,20 @@
  * The pages are kept for the session that sent the form, for a few minutes. On PostgreSQL every instance shows them. The first visit
  * shows the secret and removes it; later ones show the page without it.
  */
+
 import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Html, storedHtml } from '../../http/html.ts';
 import type { Clock } from '../../kernel/ids.ts';
-import { RESULT_LOOK_MS, RESULT_MS, RESULT_WORK_MS } from '../../kernel/limits/portal.ts';
 import type { ShortLivedValues } from '../../store/port/short-lived.ts';
 import type { Showing } from '../parts/details.ts';
+import { RESULT_MS } from '../parts/limits.ts';
 import { isVisit } from './browser.ts';
 import { type OpenCall, type PageCall, pathId, type Redirect, redirectTo, type View } from './call.ts';
+
+/** How long a form that another instance processes keeps a repeat of it waiting, and how often the repeat looks. */
+const RESULT_WORK_MS = 60_000;
+const RESULT_LOOK_MS = 100;
 
 /** The page of a result: `first` with its secret, `later` in place of it after the first visit. */
 export type Result = { readonly title: string; readonly first: Html; readonly later: Html };

@@ -1,7 +1,8 @@
 /** `/instances`: who serves and delivers on a PostgreSQL database, what each holds, and the state of the database. Not on SQLite. */
+
 import { type Html, html } from '../../http/html.ts';
-import { CLOCK_BEHIND_MAX_MS } from '../../kernel/limits/limits.ts';
 import type { DatabaseStatus, Instance, InstanceStore } from '../../store/port/instances.ts';
+import { CLOCK_BEHIND_MAX_MS } from '../../store/shared/clock-lead.ts';
 import type { View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { definitionList, figures } from '../parts/details.ts';

@@ -1,8 +1,8 @@
 /** The pages of PGP keys: the list with a chart of expiries, one key, importing, changing and deleting. */
+
+import { EXPIRY_WARNING_DAYS } from '../../domain/limits.ts';
 import type { PgpKey } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
-import { EXPIRY_WARNING_DAYS } from '../../kernel/limits/housekeeping.ts';
-import { EXPIRIES_SHOWN } from '../../kernel/limits/portal.ts';
 import { NO_USES, type Uses } from '../../store/port/directory.ts';
 import type { Expiry } from '../../store/port/housekeeping.ts';
 import { keyReader, viewKey } from '../../webhooks/keys.ts';
@@ -11,6 +11,7 @@ import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { codeBlock, copyable, definitionList } from '../parts/details.ts';
 import { refusedForm } from '../parts/fields.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
+import { EXPIRIES_SHOWN } from '../parts/limits.ts';
 import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
 import { badge, icon, notice, stateBadge } from '../parts/mark.ts';
 import { relativeTime, time } from '../parts/text.ts';

@@ -1,15 +1,9 @@
 /** The overview: the state of the service, live and over time, what needs attention, and the first steps for new users. */
+
+import { EXPIRY_WARNING_MS } from '../../domain/limits.ts';
 import { adviceForMessage } from '../../domain/outcome.ts';
 import { STATE_REASONS, type StopReason } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
-import { EXPIRY_WARNING_MS } from '../../kernel/limits/limits.ts';
-import {
-  AILING_SHOWN,
-  EXPIRIES_SHOWN,
-  OVERVIEW_EVERY_MS,
-  OVERVIEW_KEPT_MS,
-  QUEUES_SHOWN,
-} from '../../kernel/limits/portal.ts';
 import type { Period, Series } from '../../observe/figures.ts';
 import type { Expiry } from '../../store/port/housekeeping.ts';
 import type { Ailing, Backlog, DeadLetters } from '../../store/port/overview.ts';
@@ -19,11 +13,21 @@ import { readPeriod } from '../frame/query.ts';
 import { deliveriesChart, latencyChart, periodTabs, tokensChart } from '../parts/chart.ts';
 import { figures } from '../parts/details.ts';
 import { pageHeader, section } from '../parts/header.ts';
+import { AILING_SHOWN, EXPIRIES_SHOWN, QUEUES_SHOWN } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
 import { badge, notice, stateBadge } from '../parts/mark.ts';
 import { countOf, countText, relativeTime, sentence, shareText, spanText } from '../parts/text.ts';
 import { isSetUp, readSetUp, setUpChecklist } from '../set-up/set-up-checklist.ts';
 
+// The overview.
+/** How often the overview is sent, by period, and how long one reading is shared. */
+const OVERVIEW_EVERY_MS: Readonly<Record<'hour' | 'day' | 'week', number>> = {
+  hour: 5000,
+  day: 30_000,
+  week: 60_000,
+};
+
+const OVERVIEW_KEPT_MS = 2000;
 const PATH = '/';
 const LIVE = '/overview/live';
 

@@ -3,8 +3,8 @@
 import { productReader } from '../../access/products.ts';
 import type { Application } from '../../domain/application.ts';
 import type { ApiProduct } from '../../domain/catalogue.ts';
+import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../../domain/limits.ts';
 import { type Html, html } from '../../http/html.ts';
-import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../../kernel/limits/limits.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { opens } from '../parts/catalogue-choices.ts';

@@ -1,8 +1,7 @@
 /** A form field with a JSON object, and the merge patch (RFC 7396) that changes the stored object to the entered one. */
 import { jsonProblem } from '../../kernel/json-place.ts';
-import { JSON_DEPTH_MAX } from '../../kernel/limits/limits.ts';
 import { type FieldProblem, refuseField } from '../../kernel/refusal.ts';
-import { isDeeperThan, isObject } from '../../kernel/validation.ts';
+import { isDeeperThan, isObject, JSON_DEPTH_MAX } from '../../kernel/validation.ts';
 import { textArea } from '../parts/fields.ts';
 import { type Body, type FormField, lines, linesOf } from './field-table.ts';
 

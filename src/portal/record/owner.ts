@@ -6,7 +6,6 @@ import { isForOperatorAlone, isScopeOfOperator } from '../../access/built-in.ts'
 import type { ApiProduct } from '../../domain/catalogue.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
-import { CUSTOMERS_SUGGESTED } from '../../kernel/limits/customers.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { Store } from '../../store/port/store.ts';
 import type { PageCall, View } from '../frame/call.ts';
@@ -15,6 +14,9 @@ import { readText } from '../frame/query.ts';
 import { newForm, type Suggestion, suggestionOptions, textField } from '../parts/fields.ts';
 import { pageHeader } from '../parts/header.ts';
 import { icon, notice } from '../parts/mark.ts';
+
+/** Customers that a filter suggests. */
+const CUSTOMERS_SUGGESTED = 20;
 
 /** The operator among the owners, as the store filters by it. */
 export const OPERATOR = '';

@@ -1,7 +1,6 @@
 /** `/search`: everything by name or id, for the dialog that Ctrl K opens. Without the script it is a page. */
 import { type Html, html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
-import { SEARCH_PER_KIND, SEARCH_TEXT_MAX_LENGTH } from '../../kernel/limits/portal.ts';
 import type { Found, FoundKind } from '../../store/port/search.ts';
 import { navigationOf } from '../frame/navigation.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
@@ -11,6 +10,9 @@ import { listView } from '../parts/list.ts';
 import { type IconName, icon } from '../parts/mark.ts';
 import { otherWords, pathOf } from './search-words.ts';
 
+/** Results of a search by kind, and the longest text that is searched. */
+export const SEARCH_PER_KIND = 5;
+const SEARCH_TEXT_MAX_LENGTH = 200;
 const PATH = '/search';
 const DIALOG = 'dialog';
 

@@ -1,7 +1,7 @@
 /** The steps to the first delivery, for new users. */
+import { PAGE_MAX } from '../../domain/limits.ts';
 import type { PortalRole } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
-import { PAGE_MAX } from '../../kernel/limits/limits.ts';
 import type { Store } from '../../store/port/store.ts';
 import { mayAct } from '../frame/call.ts';
 import { linkButton, section } from '../parts/header.ts';

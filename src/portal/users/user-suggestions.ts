@@ -1,12 +1,13 @@
 /** `/users/suggestions`: active users whose name contains the typed text, for the fields that name a user. */
+
 import type { User } from '../../domain/user.ts';
 import { html } from '../../http/html.ts';
-import { USERS_SUGGESTED } from '../../kernel/limits/portal.ts';
 import type { Store } from '../../store/port/store.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { type Suggestion, suggestionOptions } from '../parts/fields.ts';
 import { pageHeader } from '../parts/header.ts';
+import { USERS_SUGGESTED } from '../parts/limits.ts';
 import { OPERATOR } from '../record/owner.ts';
 
 /** The newest active users of a customer, or of the operator with '', at most `USERS_SUGGESTED`. */

@@ -2,11 +2,11 @@
  * The editor of a webhook's filter: a plain text area with the paths of the chosen event types below it, and a preview with the latest
  * events. The script (`assets/filter.js`) completes paths, operators and values from the rows of the table.
  */
+
 import { type EventType, matchingTypes } from '../../domain/event.ts';
 import { filterProblem } from '../../domain/filter.ts';
 import { filterText } from '../../domain/filter-text.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
-import { SAMPLE_BYTES } from '../../kernel/limits/portal.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { isObject, validate } from '../../kernel/validation.ts';
 import type { Store } from '../../store/port/store.ts';
@@ -15,6 +15,7 @@ import { previewFilter } from '../../webhooks/filter-preview.ts';
 import { type FilterPreview, filterPreviewInput } from '../../webhooks/webhook-schema.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { pageHeader } from '../parts/header.ts';
+import { SAMPLE_BYTES } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
 import { badge, icon, notice } from '../parts/mark.ts';
 import { countOf, relativeTime, sentence } from '../parts/text.ts';

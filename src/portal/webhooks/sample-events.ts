@@ -1,11 +1,12 @@
 /** Sends the sample of an event type through one webhook, as a test: forms for the page of a webhook and of an event type. */
+
 import { type EventType, matchingTypes } from '../../domain/event.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
-import { TEST_MARGIN_MS } from '../../kernel/limits/portal.ts';
 import type { Use } from '../../store/port/directory.ts';
 import { newForm, selectField } from '../parts/fields.ts';
 import { section, submitButton } from '../parts/header.ts';
+import { TEST_MARGIN_MS } from '../parts/limits.ts';
 
 const LEAD =
   'The receiver gets the record that a real event would be, in a body with "test": true. It is in no log, and filters do not count.';

@@ -1,9 +1,9 @@
 /** The activity of a webhook on its page: charts of its deliveries, its last attempts, and the result of a test event. */
+
 import type { AttemptRecord } from '../../domain/batch.ts';
 import { adviceFor, type ErrorClass } from '../../domain/outcome.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
-import { TAIL_BEGINS_WITH } from '../../kernel/limits/portal.ts';
 import type { Series } from '../../observe/figures.ts';
 import { attemptDetails } from '../deliveries/attempt-details.ts';
 import { attemptList } from '../deliveries/live-pages.ts';
@@ -12,6 +12,7 @@ import type { SharedPageDependencies } from '../frame/page.ts';
 import { readPeriod } from '../frame/query.ts';
 import { deliveriesChart, latencyChart, periodTabs } from '../parts/chart.ts';
 import { linkButton, section } from '../parts/header.ts';
+import { TAIL_BEGINS_WITH } from '../parts/limits.ts';
 import { notice } from '../parts/mark.ts';
 import { countOf, countText, percentilesText, sentence, shareText, spanText, time } from '../parts/text.ts';
 

@@ -1,10 +1,10 @@
 /** `/webhooks/{id}`: the state of a webhook, its figures, its history and its actions. */
+
 import { attemptMs } from '../../delivery/claim.ts';
 import { filterText } from '../../domain/filter-text.ts';
 import type { PgpKey, Webhook, WebhookState } from '../../domain/webhook.ts';
 import { FAILING_LIMIT_MS, isRunnable } from '../../domain/webhook-states.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
-import { TEST_MARGIN_MS } from '../../kernel/limits/portal.ts';
 import { type Day, successRate } from '../../observe/figures.ts';
 import type { WebhookListing } from '../../store/port/directory.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
@@ -12,6 +12,7 @@ import type { PageCall } from '../frame/call.ts';
 import { copyable, definitionList, figures } from '../parts/details.ts';
 import { actionButton, buttonRow, linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
 import { attemptsText, rateTone } from '../parts/health.ts';
+import { TEST_MARGIN_MS } from '../parts/limits.ts';
 import { notice, stateBadge, tags } from '../parts/mark.ts';
 import { countOf, countText, relativeTime, sentence, shareText, spanText, time } from '../parts/text.ts';
 import { failsBriefly } from './webhook-history.ts';

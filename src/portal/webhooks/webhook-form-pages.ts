@@ -2,12 +2,12 @@
 
 import type { Webhook } from '../../domain/webhook.ts';
 import { html } from '../../http/html.ts';
-import { CHOICES_MAX } from '../../kernel/limits/portal.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { webhookReader } from '../../webhooks/webhook-schema.ts';
 import { type PageCall, type Redirect, redirectTo } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { pageHeader } from '../parts/header.ts';
+import { CHOICES_MAX } from '../parts/limits.ts';
 import { sentence } from '../parts/text.ts';
 import { objectPatches } from '../record/json-field.ts';
 import { recordPages } from '../record/record-pages.ts';

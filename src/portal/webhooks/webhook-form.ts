@@ -1,14 +1,14 @@
 /** The fields of a webhook, its events, and the rule that some events must be encrypted. */
 
 import { type EventType, encryptionNeed } from '../../domain/event.ts';
-import type { PgpKey, Webhook } from '../../domain/webhook.ts';
-import { attributes, type Html, html } from '../../http/html.ts';
 import {
   ATTEMPT_TIMEOUT_MAX_SECONDS,
   ATTEMPTS_MAX,
   BATCH_RECORDS_MAX,
   CUSTOM_HEADERS_MAX,
-} from '../../kernel/limits/limits.ts';
+} from '../../domain/limits.ts';
+import type { PgpKey, Webhook } from '../../domain/webhook.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
 import type { EndpointName } from '../../store/port/directory.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';

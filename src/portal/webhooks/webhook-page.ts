@@ -1,12 +1,13 @@
 /** `/webhooks/{id}`: one webhook with its state, activity and settings, live. */
+
 import type { AttemptRecord } from '../../domain/batch.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
-import { STATES_READ, STATES_SHOWN } from '../../kernel/limits/portal.ts';
 import type { WebhookListing } from '../../store/port/directory.ts';
 import type { PageCall } from '../frame/call.ts';
 import { type LiveReading, liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { linkButton } from '../parts/header.ts';
+import { STATES_READ, STATES_SHOWN } from '../parts/limits.ts';
 import { withQuery } from '../parts/list.ts';
 import { withOwner } from '../record/owner.ts';
 import { readerSection } from './reader-section.ts';

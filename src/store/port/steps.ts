@@ -3,15 +3,17 @@
  * and there is a pause between two steps.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import {
-  STEP_PAUSE_FACTOR,
-  STEP_PAUSE_MIN_MS,
-  STEP_ROWS_FIRST,
-  STEP_ROWS_MAX,
-  STEP_ROWS_MIN,
-  STEP_TARGET_MS,
-} from '../../kernel/limits/housekeeping.ts';
 import type { Answer, Database, WriteTime } from './database.ts';
+
+/** Target duration of a step on the database. After a longer step the next one is half as large. This keeps steps below 10 ms. */
+const STEP_TARGET_MS = 5;
+export const STEP_ROWS_FIRST = 16;
+export const STEP_ROWS_MIN = 1;
+export const STEP_ROWS_MAX = 4096;
+
+/** The pause after a step: this many times its duration, and at least this many milliseconds. */
+const STEP_PAUSE_FACTOR = 4;
+export const STEP_PAUSE_MIN_MS = 5;
 
 /** `done`: it was the last step. `rows`: the rows that it processed. `took`: the longest time for which it held the database. */
 export type StepResult = { readonly done: boolean; readonly rows: number; readonly took: WriteTime };

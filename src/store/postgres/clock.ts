@@ -1,8 +1,10 @@
 /** The clock of the database, so that all instances agree. */
 
 import type { Clock } from '../../kernel/ids.ts';
-import { POSTGRES_CLOCK_EVERY_MS } from '../../kernel/limits/postgres.ts';
 import type { Database } from '../port/database.ts';
+
+/** How often the difference to the database's clock is measured. */
+const POSTGRES_CLOCK_EVERY_MS = 5000;
 
 export type DatabaseClock = {
   readonly clock: Clock;

@@ -1,6 +1,13 @@
 /** Failed authentications on PostgreSQL (`authentication_failure`), which all instances share. */
-import { type Attempt, clientDigest, type FailedAuthentication, waitMsOf } from '../../domain/throttle.ts';
-import { CLIENT_FAILURES_MAX, FAILURE_WINDOW_MS, NETWORK_FAILURES_MAX } from '../../kernel/limits/limits.ts';
+import {
+  type Attempt,
+  CLIENT_FAILURES_MAX,
+  clientDigest,
+  FAILURE_WINDOW_MS,
+  type FailedAuthentication,
+  NETWORK_FAILURES_MAX,
+  waitMsOf,
+} from '../../domain/throttle.ts';
 import { createLru } from '../../kernel/lru.ts';
 import type { Database, Row, Statement } from '../port/database.ts';
 import type { FailurePurpose, FailureStore, Throttle } from '../port/failures.ts';

@@ -2,13 +2,15 @@
  * Instances (`instance`, `duty`) and the webhooks that they hold (`webhook_progress.holder`, `epoch`). One instance sends for a webhook at
  * a time. Whatever it writes about the webhook names its number and the epoch, so one that was paused and replaced changes nothing.
  */
-import { TAKEN_LATE_MS } from '../../kernel/limits/instances.ts';
 import type { Database, Row, Statement } from '../port/database.ts';
 import { ConstraintViolation, StaleWrite } from '../port/errors.ts';
 import type { Instance, InstanceStore } from '../port/instances.ts';
 import { readRow } from '../shared/table.ts';
 import { IS_RUNNABLE, wokenBy } from '../shared/wake.ts';
 import { databaseStatus } from './status.ts';
+
+/** A due webhook that nobody holds is left to instances that hold fewer for this long. */
+const TAKEN_LATE_MS = 1000;
 
 /** The clock of the database, in epoch milliseconds. It also runs within a transaction. */
 const NOW = 'CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS bigint)';

@@ -2,20 +2,21 @@
  * Partitions of the large tables. Each holds the rows of some days by their row keys, which are ordered by time. Old rows go with their
  * partition, which takes no time and leaves no free space to reuse.
  */
+import { TOKEN_VALIDITY_MAX_SECONDS } from '../../domain/credential.ts';
 import { firstRowKeyAt, rowKeyTime } from '../../kernel/ids.ts';
-import { TOKEN_VALIDITY_MAX_SECONDS } from '../../kernel/limits/limits.ts';
-import { PARTITION_LOCK_MS } from '../../kernel/limits/postgres.ts';
 import type { Database } from '../port/database.ts';
 import { DatabaseUnavailable } from '../port/errors.ts';
 import type { KeptSince, PartitionsByAge } from '../port/housekeeping.ts';
 import { NO_TIME } from '../port/steps.ts';
+
+/** How long dropping a partition waits for its lock, while all other statements on the table wait too. */
+const PARTITION_LOCK_MS = 300;
 
 /**
  * Makes changes of the schema come one after another. The number is any that every Sallyport uses. The lock ends with the transaction, so
  * it also works behind PgBouncer.
  */
 export const LOCK_SCHEMA = 'SELECT pg_advisory_xact_lock(CAST(7365161907 AS bigint))';
-
 const DAY_MS = 86_400_000;
 
 /** How far ahead a start and housekeeping make partitions. A statement locks every partition that it might read, so more would cost. */

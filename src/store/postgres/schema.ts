@@ -7,12 +7,19 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { readAsset } from '../../kernel/assets.ts';
-import { MIGRATION_LOCK_MS, MIGRATION_PAUSE_MS, MIGRATION_WAIT_MS } from '../../kernel/limits/postgres.ts';
 import { VERSION } from '../../kernel/version.ts';
 import type { Database } from '../port/database.ts';
 import { DatabaseUnavailable } from '../port/errors.ts';
 import { SCHEMA_TABLES } from './objects.ts';
 import { LOCK_SCHEMA } from './partitions.ts';
+
+/**
+ * How long a migration waits for the lock of a table, while all other statements on the table wait too: less than `deadlock_timeout`, by
+ * default a second. How long it then lets them go on, and how long it tries in all.
+ */
+const MIGRATION_LOCK_MS = 200;
+const MIGRATION_PAUSE_MS = 100;
+const MIGRATION_WAIT_MS = 60_000;
 
 /** A step to `version` from the version before. Programs with a schema version from `oldestProgram` on still work after it. */
 export type Migration = { readonly version: number; readonly oldestProgram: number; readonly sql: string };

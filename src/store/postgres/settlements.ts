@@ -3,12 +3,13 @@
  * order of their numbers, as publishers do, so that instances cannot deadlock, and keeps only those that this instance still holds. If a
  * row of one claim or settlement has changed, each of them is written alone.
  */
+
 import type { AttemptRecord, Batch, BatchFate, Claim, SettledBatch, Settlement } from '../../domain/batch.ts';
 import { rowKeyOf } from '../../kernel/ids.ts';
-import { ERASURE_UNDER_WAY_MS } from '../../kernel/limits/housekeeping.ts';
 import type { Statement } from '../port/database.ts';
 import { NEVER } from '../port/dispatch.ts';
 import { ConstraintViolation, StaleWrite } from '../port/errors.ts';
+import { ERASURE_UNDER_WAY_MS } from '../port/limits.ts';
 import { settledRecords } from '../shared/delivery/settlement.ts';
 import { ATTEMPT_COLUMNS, carriedErased } from '../shared/erasure.ts';
 import { IS_RUNNABLE, wakeAfterClaim, wokenBy } from '../shared/wake.ts';

@@ -1,5 +1,5 @@
 /** Values that live for minutes on PostgreSQL (`authentication_failure`, `short_lived`). */
-import { FAILURE_WINDOW_MS } from '../../kernel/limits/limits.ts';
+import { FAILURE_WINDOW_MS } from '../../domain/throttle.ts';
 import type { Vault } from '../../kernel/vault.ts';
 import type { Database, Row } from '../port/database.ts';
 import type { RetentionStore } from '../port/housekeeping.ts';

@@ -1,7 +1,10 @@
 /** Removes the versions of rows that an erasure has replaced. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ERASURE_SNAPSHOT_LOOK_MS, ERASURE_SNAPSHOT_LOOKS } from '../../kernel/limits/postgres.ts';
 import type { Database } from '../port/database.ts';
+
+/** How often, and with which pause, the end of an erasure looks whether older transactions have ended. Most take milliseconds. */
+const ERASURE_SNAPSHOT_LOOKS = 20;
+const ERASURE_SNAPSHOT_LOOK_MS = 50;
 
 type Runner = Pick<Database, 'get'> & { vacuum(table: string): Promise<void> };
 

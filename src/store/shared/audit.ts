@@ -3,10 +3,12 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AuditEntry, Changes } from '../../domain/audit.ts';
-import { AUDIT_EXAMINED_AT_ONCE } from '../../kernel/limits/log.ts';
 import type { AuditFilter, AuditRecord, AuditStore } from '../port/audit.ts';
 import type { Database, Row, Statement } from '../port/database.ts';
 import { customer, json, OPERATOR, readRow } from './table.ts';
+
+/** Entries of the audit log examined per turn of the event loop. */
+export const AUDIT_EXAMINED_AT_ONCE = 2000;
 
 // The hash is computed in the transaction, where the previous entry is known.
 const APPEND = `

@@ -1,5 +1,5 @@
 /** The limits of customers on what they have, enforced in the transaction that adds to it (contract §8.7). */
-import { ENDPOINTS_LIMIT_DEFAULT, WEBHOOKS_LIMIT_DEFAULT } from '../../kernel/limits/customers.ts';
+import { ENDPOINTS_LIMIT_DEFAULT, WEBHOOKS_LIMIT_DEFAULT } from '../../domain/limits.ts';
 import type { LimitedTable } from '../port/customers.ts';
 import type { Statement } from '../port/database.ts';
 

@@ -1,12 +1,8 @@
 /** Customers (`customer`), what belongs to them, and portal links (`portal_link`). */
 
 import type { Customer, LinkRole, PortalLink } from '../../domain/customer.ts';
+import { ENDPOINTS_LIMIT_DEFAULT, WEBHOOKS_LIMIT_DEFAULT } from '../../domain/limits.ts';
 import type { Ids } from '../../kernel/ids.ts';
-import {
-  ENDPOINTS_LIMIT_DEFAULT,
-  PORTAL_LINKS_PURGED_AT_ONCE,
-  WEBHOOKS_LIMIT_DEFAULT,
-} from '../../kernel/limits/customers.ts';
 import type { Belongings, CustomerStore, OwnedTable, PortalLinkStore } from '../port/customers.ts';
 import type { Database, Statement } from '../port/database.ts';
 import { endTokensOf } from './access/applications.ts';
@@ -30,6 +26,15 @@ import {
   textOrNull,
 } from './table.ts';
 import { stateStatements } from './webhooks/webhooks.ts';
+
+/** How long a portal link can be opened, and how long its session lasts. */
+export const PORTAL_LINK_DEFAULT_SECONDS = 600;
+export const PORTAL_LINK_MIN_SECONDS = 60;
+export const PORTAL_LINK_MAX_SECONDS = 86_400;
+export const LINK_SESSION_DEFAULT_SECONDS = 3600;
+export const LINK_SESSION_MIN_SECONDS = 300;
+export const LINK_SESSION_MAX_SECONDS = 86_400;
+const PORTAL_LINKS_PURGED_AT_ONCE = 100;
 
 type Stored = Omit<Customer, 'limits'> & {
   readonly maxEndpoints: number | null;

@@ -1,9 +1,9 @@
 /** Erasure of one person's data (`event`, `attempt`): overwrites it in steps. */
 
-import { ERASURE_UNDER_WAY_MS } from '../../kernel/limits/housekeeping.ts';
-import { BATCH_RECORDS_MAX } from '../../kernel/limits/limits.ts';
+import { BATCH_RECORDS_MAX } from '../../domain/limits.ts';
 import type { Answer, Database, Statement } from '../port/database.ts';
 import type { Erasure, ErasureStore } from '../port/events.ts';
+import { ERASURE_UNDER_WAY_MS } from '../port/limits.ts';
 import { measured, type StepResult } from '../port/steps.ts';
 import { auditStatement } from './audit.ts';
 import { readRow } from './table.ts';

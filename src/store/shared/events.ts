@@ -1,7 +1,6 @@
 /** Event types (`event_type`), and publishing: events, and their place in the logs of webhooks. */
 import { EVERYONE, type EventType, type NewEvent, OPERATOR_ONLY } from '../../domain/event.ts';
 import { firstRowKeyAt, rowKeyOf } from '../../kernel/ids.ts';
-import { LATEST_LOOKED_THROUGH, SAMPLES_LOOKED_THROUGH } from '../../kernel/limits/log.ts';
 import { slices } from '../../kernel/slices.ts';
 import type { Database, Statement } from '../port/database.ts';
 import type { EventSample, EventStore, EventTypeStore, PastEvent } from '../port/events.ts';
@@ -9,6 +8,12 @@ import { categoryPattern } from './judging.ts';
 import { resourceStore } from './resource.ts';
 import { flag, json, number, readRow, table, text, textOrNull } from './table.ts';
 import { wakeAfterAppend } from './wake.ts';
+
+/** Events examined for the sample of an event type. */
+const SAMPLES_LOOKED_THROUGH = 50;
+
+/** Events of a customer examined for the latest ones of some types. */
+const LATEST_LOOKED_THROUGH = 10_000;
 
 const INSERT = `
   INSERT INTO event (key, id, type, data, subject, audience, correlation_id, actor_id, created_at)

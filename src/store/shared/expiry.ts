@@ -1,11 +1,13 @@
 /** PGP keys and client certificates that expire soon, and the warnings given (`pgp_key`, `endpoint`). */
 
-import { EXPIRY_WEBHOOKS_MAX } from '../../kernel/limits/housekeeping.ts';
 import type { Database, Statement } from '../port/database.ts';
 import type { Expiring, Expiry, ExpiryStore } from '../port/housekeeping.ts';
 import { publishStatements } from './events.ts';
 import { judgedEvent } from './judging.ts';
 import { customer, readRow } from './table.ts';
+
+/** Webhooks that a warning names. */
+const EXPIRY_WEBHOOKS_MAX = 1000;
 
 const TABLES = {
   key: { table: 'pgp_key', expiresAt: 'expires_at', warnedDays: 'warned_days' },

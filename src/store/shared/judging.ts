@@ -3,10 +3,16 @@ import { type Audience, EVERYONE, type NewEvent, OPERATOR_ONLY } from '../../dom
 import { compileFilter, type EventFilter, type Judged } from '../../domain/filter.ts';
 import type { StateChange } from '../../domain/webhook.ts';
 import { parsing } from '../../kernel/json-parts.ts';
-import { FILTERS_CACHED, JUDGED_AGAIN_MS, JUDGEMENTS_MAX } from '../../kernel/limits/limits.ts';
 import { createLru, type Lru } from '../../kernel/lru.ts';
 import { inOnePiece, slices, type Work } from '../../kernel/slices.ts';
 import type { Answer, Database, Row } from '../port/database.ts';
+
+/** Compiled filters that are kept, by their text. */
+const FILTERS_CACHED = 2000;
+
+/** Filters that changed are judged by again if judging took longer than this, so many times at most. */
+const JUDGED_AGAIN_MS = 50;
+const JUDGEMENTS_MAX = 10;
 
 // Index: subscription_filtered, which is empty while no webhook has a filter.
 const filters = (condition: string): string => `

@@ -4,11 +4,13 @@
  */
 
 import { firstRowKeyAt, rowKeyTime } from '../../kernel/ids.ts';
-import { STEP_PAYLOAD_BYTES } from '../../kernel/limits/housekeeping.ts';
 import type { Database, Statement } from '../port/database.ts';
 import { StaleWrite } from '../port/errors.ts';
 import type { RecordSweep, RemovalStore, RetentionStore, SweepStep, Unread } from '../port/housekeeping.ts';
 import { measured, type StepResult } from '../port/steps.ts';
+
+/** Payload deleted per step. Freed pages are overwritten, so large events cost more than one row. */
+const STEP_PAYLOAD_BYTES: number = 256 * 1024;
 
 // Reads the log in its order. An index by age would cost a write for every settled batch.
 const BATCHES = `

@@ -1,7 +1,9 @@
 /** The allowances of customers in the memory of the one process that has the database for itself. */
 import { type Allowance, allowanceAt, giveBackTo, THOUSANDTHS, takeFrom } from '../../domain/allowance.ts';
-import { ALLOWANCES_REMEMBERED } from '../../kernel/limits/customers.ts';
 import type { AllowanceStore } from '../port/usage.ts';
+
+/** Allowances in memory, about 100 bytes each, before full ones are dropped. Allowances that are not full fill up within a second. */
+const ALLOWANCES_REMEMBERED = 10_000;
 
 export function createMemoryAllowances(): AllowanceStore {
   let known = new Map<string, Allowance & { readonly perSecond: number }>();

@@ -2,8 +2,8 @@
  * Retention on SQLite: what a record takes with it, and the attempts, events and access tokens that are deleted by their age, row by row.
  */
 
+import { BATCH_RECORDS_MAX } from '../../domain/limits.ts';
 import { firstRowKeyAt } from '../../kernel/ids.ts';
-import { BATCH_RECORDS_MAX } from '../../kernel/limits/limits.ts';
 import type { Database } from '../port/database.ts';
 import type { RowsByAge } from '../port/housekeeping.ts';
 import { measured } from '../port/steps.ts';

@@ -1,10 +1,11 @@
 /** Concurrent attempts with client secrets gain nothing over sequential ones. */
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { describe, it, type TestContext } from 'node:test';
-import { CLIENT_FAILURES_MAX } from '../../../src/kernel/limits/limits.ts';
+import { CLIENT_FAILURES_MAX } from '../../../src/domain/throttle.ts';
 import {
   type Answer,
   basic,

@@ -1,19 +1,20 @@
 /** What pages say of deliveries and attempts, case by case. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { AttemptRecord } from '../../../src/domain/batch.ts';
 import { NO_TIMINGS, type Timings } from '../../../src/domain/outcome.ts';
+import { RESPONSE_KEPT_BYTES } from '../../../src/domain/retry.ts';
 import type { Delivery, WebhookState } from '../../../src/domain/webhook.ts';
 import { type Html, html } from '../../../src/http/html.ts';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
-import { RESPONSE_KEPT_BYTES } from '../../../src/kernel/limits/limits.ts';
-import { FEED_BUFFERED, TAIL_SHOWN } from '../../../src/kernel/limits/portal.ts';
-import { createAttemptFeed } from '../../../src/observe/attempt-feed.ts';
+import { createAttemptFeed, FEED_BUFFERED } from '../../../src/observe/attempt-feed.ts';
 import { attemptMoment, outcomeBadge, waterfall } from '../../../src/portal/deliveries/attempt-details.ts';
 import { standing } from '../../../src/portal/deliveries/delivery-detail.ts';
 import { readAsked } from '../../../src/portal/deliveries/delivery-filters.ts';
 import { attemptList, tail, tailEvents } from '../../../src/portal/deliveries/live-pages.ts';
 import { attentionSection } from '../../../src/portal/overview/overview-pages.ts';
+import { TAIL_SHOWN } from '../../../src/portal/parts/limits.ts';
 import type { Ailing } from '../../../src/store/port/overview.ts';
 import { batchOf, progressOf } from '../../support/attempts.ts';
 import { attemptOf } from '../../support/batches.ts';

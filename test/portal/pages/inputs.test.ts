@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../../../src/domain/limits.ts';
 import { parseRepeatedForm } from '../../../src/http/body.ts';
-import { JSON_DEPTH_MAX, RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../../../src/kernel/limits/limits.ts';
-import { isDeeperThan, mergePatch } from '../../../src/kernel/validation.ts';
+import { isDeeperThan, JSON_DEPTH_MAX, mergePatch } from '../../../src/kernel/validation.ts';
 import { endpointFields, usedSettings } from '../../../src/portal/endpoints/endpoint-form.ts';
 import { eventTypeFields } from '../../../src/portal/event-types/event-type-pages.ts';
 import { PRODUCT_FIELDS } from '../../../src/portal/products/product-pages.ts';

@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import {
-  BUSY_GIVE_UP_MS,
-  BUSY_PAUSE_MS,
-  BYTES_WAITING_MAX,
-  LISTS_WAITING_MAX,
-} from '../../../src/kernel/limits/database.ts';
 import type { Statement } from '../../../src/store/port/database.ts';
 import { DatabaseUnavailable } from '../../../src/store/port/errors.ts';
+import { BYTES_WAITING_MAX, LISTS_WAITING_MAX } from '../../../src/store/port/limits.ts';
+import { BUSY_GIVE_UP_MS, BUSY_PAUSE_MS } from '../../../src/store/sqlite/driver/limits.ts';
 import { holdLock } from '../../support/lock-holder.ts';
 import { openTestDatabase } from '../../support/store.ts';
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PAGES_KEPT_KIB } from '../../../src/kernel/limits/database.ts';
-import { openConnection } from '../../../src/store/sqlite/driver/connection.ts';
+import { openConnection, PAGES_KEPT_KIB } from '../../../src/store/sqlite/driver/connection.ts';
 import { unusedFolder } from '../../support/command.ts';
 
 /** As SQLite reports them: `synchronous` 2 is FULL. */

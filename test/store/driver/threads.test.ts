@@ -7,10 +7,11 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
-import { CHECKPOINT_PAGES, LISTS_HANDED_EARLY, LOG_FILE_BYTES } from '../../../src/kernel/limits/database.ts';
 import type { SqlValue, Statement } from '../../../src/store/port/database.ts';
 import { DatabaseUnavailable } from '../../../src/store/port/errors.ts';
-import { openSqlite, type SqliteDatabase } from '../../../src/store/sqlite/driver/sqlite.ts';
+import { LOG_FILE_BYTES } from '../../../src/store/sqlite/driver/connection.ts';
+import { CHECKPOINT_PAGES } from '../../../src/store/sqlite/driver/limits.ts';
+import { LISTS_HANDED_EARLY, openSqlite, type SqliteDatabase } from '../../../src/store/sqlite/driver/sqlite.ts';
 import {
   appendList,
   receivedLists,

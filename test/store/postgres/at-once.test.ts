@@ -1,4 +1,5 @@
 /** Two instances on one PostgreSQL database that write at the same time: what SQLite prevents by its one writer. */
+
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { BUILT_IN_SCOPES } from '../../../src/access/built-in.ts';
@@ -8,7 +9,6 @@ import type { AuditEntry } from '../../../src/domain/audit.ts';
 import type { User } from '../../../src/domain/user.ts';
 import { installBuiltInEventTypes } from '../../../src/events/built-in.ts';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
-import { SESSIONS_PER_USER_MAX } from '../../../src/kernel/limits/portal.ts';
 import { createVault, MASTER_KEY_BYTES } from '../../../src/kernel/vault.ts';
 import type { StatementResult } from '../../../src/store/port/database.ts';
 import { StaleWrite } from '../../../src/store/port/errors.ts';
@@ -16,6 +16,7 @@ import { noFigures } from '../../../src/store/port/figures.ts';
 import { tokenStore, watchAccess } from '../../../src/store/postgres/access.ts';
 import { openPostgres, type PostgresDatabase } from '../../../src/store/postgres/driver/postgres.ts';
 import { createPostgresStore } from '../../../src/store/postgres/store.ts';
+import { SESSIONS_PER_USER_MAX } from '../../../src/store/shared/access/sessions.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { openTestPostgres } from '../../support/postgres.ts';
 import { NOW } from '../../support/store.ts';

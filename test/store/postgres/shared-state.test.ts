@@ -3,9 +3,14 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { createChallenges } from '../../../src/access/passkeys.ts';
-import { type Attempt, createThrottle } from '../../../src/domain/throttle.ts';
+import {
+  type Attempt,
+  CLIENT_FAILURES_MAX,
+  createThrottle,
+  FAILURE_WINDOW_MS,
+  NETWORK_FAILURES_MAX,
+} from '../../../src/domain/throttle.ts';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
-import { CLIENT_FAILURES_MAX, FAILURE_WINDOW_MS, NETWORK_FAILURES_MAX } from '../../../src/kernel/limits/limits.ts';
 import { createVault, MASTER_KEY_BYTES } from '../../../src/kernel/vault.ts';
 import type { Throttle } from '../../../src/store/port/failures.ts';
 import { openPostgres } from '../../../src/store/postgres/driver/postgres.ts';

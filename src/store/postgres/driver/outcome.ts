@@ -5,9 +5,10 @@
  * or if the primary crashes and starts again. So an answer that rests on what is visible may be lost with the primary. A record in the
  * write-ahead log that is committed later waits for all that was committed before (PostgreSQL, "Synchronous Replication").
  */
+
 import { setTimeout as pause } from 'node:timers/promises';
-import { POSTGRES_OUTCOME_MS } from '../../../kernel/limits/postgres.ts';
 import { DatabaseUnavailable } from '../../port/errors.ts';
+import { POSTGRES_OUTCOME_MS } from './limits.ts';
 import type { Session } from './session.ts';
 
 /** A transaction of one run of a server. `number` is null if it wrote nothing. */

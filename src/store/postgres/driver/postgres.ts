@@ -3,9 +3,17 @@
  * several in one would lock the rows of webhooks in the order in which they came, and so deadlock with a publisher, who locks them in the
  * order of their numbers. Each deadlock takes a second.
  */
+
 import { nextTick } from 'node:process';
 import { setTimeout as pause } from 'node:timers/promises';
-import { BYTES_WAITING_MAX, LISTS_WAITING_MAX } from '../../../kernel/limits/database.ts';
+import type { Database, Parameters, Row, Statement, StatementResult, WriteTime } from '../../port/database.ts';
+import { DatabaseUnavailable } from '../../port/errors.ts';
+import { BYTES_WAITING_MAX, LISTS_WAITING_MAX } from '../../port/limits.ts';
+import { ensurePartitions } from '../partitions.ts';
+import { together } from '../together.ts';
+import { vacuumErased } from '../vacuum.ts';
+import { type Connection, createConnection } from './connection.ts';
+import { isLost, isStaleSession, lacksPartition, portError, unavailable } from './errors.ts';
 import {
   POSTGRES_ANSWER_MS,
   POSTGRES_CLOSE_MS,
@@ -16,14 +24,7 @@ import {
   POSTGRES_READER_BUSY_MS,
   POSTGRES_READERS,
   POSTGRES_WRITERS,
-} from '../../../kernel/limits/postgres.ts';
-import type { Database, Parameters, Row, Statement, StatementResult, WriteTime } from '../../port/database.ts';
-import { DatabaseUnavailable } from '../../port/errors.ts';
-import { ensurePartitions } from '../partitions.ts';
-import { together } from '../together.ts';
-import { vacuumErased } from '../vacuum.ts';
-import { type Connection, createConnection } from './connection.ts';
-import { isLost, isStaleSession, lacksPartition, portError, unavailable } from './errors.ts';
+} from './limits.ts';
 import { createListener, type OnMessage } from './listen.ts';
 import { WAIT_FOR_STANDBY } from './outcome.ts';
 import { createRoute, type Route } from './route.ts';

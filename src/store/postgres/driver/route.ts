@@ -2,15 +2,15 @@
  * The way to the server that can be written. While there is none, everything that needs a connection is refused at once, and one loop tries
  * to connect. So an outage ends a quarter of a second after the server is back, or after a standby was promoted.
  */
+
 import { setTimeout as pause } from 'node:timers/promises';
-import {
-  POSTGRES_CONNECT_WAIT_MS,
-  POSTGRES_RECONNECT_MS,
-  POSTGRES_REFUSED_MS,
-} from '../../../kernel/limits/postgres.ts';
 import { connectFirst, within } from './connect.ts';
+import { POSTGRES_RECONNECT_MS, POSTGRES_REFUSED_MS } from './limits.ts';
 import type { Session } from './session.ts';
 import type { ConnectionPlan } from './url.ts';
+
+/** How long a read or a write waits for a connection. The attempt goes on. */
+const POSTGRES_CONNECT_WAIT_MS = 1800;
 
 export type Route = {
   /** Makes the session that `connect` will return first. Rejects when the time limit of an attempt has passed. */

@@ -2,12 +2,14 @@
 import { createHash } from 'node:crypto';
 import { nextTick } from 'node:process';
 import type pg from 'pg';
-import { POSTGRES_END_MS } from '../../../kernel/limits/postgres.ts';
 import type { Parameters, Row, Statement } from '../../port/database.ts';
 import { postgresText, postgresValue, typesOf } from './dialect.ts';
 import type { PgInternals } from './pg-internals.ts';
 import { type Answered, pipelined, type Sent } from './pipeline.ts';
 import { transactionSettings } from './settings.ts';
+
+/** How long an orderly end of a connection may take. */
+const POSTGRES_END_MS = 500;
 
 /** A shared statement with its parameters. */
 export type Prepared = Pick<Statement, 'sql' | 'params'>;

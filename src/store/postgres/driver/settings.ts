@@ -20,7 +20,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   // Warnings arrive.
   client_min_messages: 'warning',
   exit_on_error: 'off',
-  // Only the limits of `kernel/limits/postgres.ts` count.
+  // Only the limits of this driver count.
   lock_timeout: '0',
   statement_timeout: '0',
   /**

@@ -1,19 +1,21 @@
 /** Runs statements as one transaction. */
+
 import { setTimeout as pause } from 'node:timers/promises';
-import {
-  POSTGRES_IDLE_TRANSACTION_MS,
-  POSTGRES_LOCK_MS,
-  POSTGRES_LOST_ROUNDS,
-  POSTGRES_OUTCOME_MS,
-  POSTGRES_ROUNDS,
-} from '../../../kernel/limits/postgres.ts';
 import type { Statement, StatementResult } from '../../port/database.ts';
 import { DatabaseUnavailable, StaleWrite } from '../../port/errors.ts';
 import type { Connection } from './connection.ts';
 import { isLost, isStaleSession, isWorthAnother, leavesOutcomeOpen, portError } from './errors.ts';
+import { POSTGRES_LOST_ROUNDS, POSTGRES_OUTCOME_MS } from './limits.ts';
 import { hasCommitted, TRANSACTION_END, WAIT_FOR_STANDBY } from './outcome.ts';
 import type { Answered } from './pipeline.ts';
 import { BEGIN, type Session } from './session.ts';
+
+/** How long a statement waits for a lock, and how long the server keeps a transaction whose client sends nothing more. */
+const POSTGRES_LOCK_MS = 5000;
+const POSTGRES_IDLE_TRANSACTION_MS = 5000;
+
+/** How often a transaction is run again that others kept from finishing. */
+const POSTGRES_ROUNDS = 20;
 
 export type PostgresStatement = Statement & {
   /**

@@ -10,8 +10,10 @@ import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import tls, { type ConnectionOptions as TlsOptions } from 'node:tls';
 import type pg from 'pg';
-import { POSTGRES_CONNECT_MS } from '../../../kernel/limits/postgres.ts';
 import { readPasswordFile } from './password-file.ts';
+
+/** The time limit of a connection attempt, unless the URL sets `connect_timeout`. */
+const POSTGRES_CONNECT_MS = 5000;
 
 export type ConnectionPlan = {
   /** For each server the ways to connect to it, to be tried in this order: with TLS, without, or both. */

@@ -3,16 +3,21 @@
  * The client itself would wait for minutes.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import {
-  POSTGRES_LATE_ANSWER_MS,
-  POSTGRES_PROBE_MS,
-  POSTGRES_SILENT_MS,
-  POSTGRES_WATCH_EVERY_MS,
-} from '../../../kernel/limits/postgres.ts';
 import { within } from './connect.ts';
 import type { Connection } from './connection.ts';
 import type { Route } from './route.ts';
 import type { Session } from './session.ts';
+
+/**
+ * How often connections are examined. If a statement has not been answered for `POSTGRES_SILENT_MS`, another connection asks the server
+ * whether it still works on it. Together less than two seconds.
+ */
+const POSTGRES_WATCH_EVERY_MS = 150;
+const POSTGRES_SILENT_MS = 800;
+const POSTGRES_PROBE_MS = 900;
+
+/** An answer that was sent before the server called a connection idle arrives within this time. */
+const POSTGRES_LATE_ANSWER_MS = 200;
 
 /**
  * Watches the connections until `stop`. If a statement has not been answered for `POSTGRES_SILENT_MS`, it asks the server on another

@@ -1,7 +1,7 @@
 /** Applications (`application`) and when they were last used (`application_use`). */
+
 import type { Application, ScopeHolder } from '../../../domain/application.ts';
-import { APPLICATION_USES_AT_ONCE } from '../../../kernel/limits/housekeeping.ts';
-import { DEPENDENTS_NAMED } from '../../../kernel/limits/limits.ts';
+import { DEPENDENTS_NAMED } from '../../../domain/limits.ts';
 import type { ApplicationStore, ApplicationUseStore } from '../../port/access.ts';
 import type { Database, Row, Statement } from '../../port/database.ts';
 import { type ListColumns, resourceStore } from '../resource.ts';
@@ -19,6 +19,10 @@ import {
   table,
   text,
 } from '../table.ts';
+
+/** How often the last uses of applications are written, and how many per statement at a stop. */
+export const APPLICATION_USES_EVERY_MS = 60_000;
+export const APPLICATION_USES_AT_ONCE = 1000;
 
 const ROW = table<Omit<Application, 'lastUsedAt'>>('application', 'id', {
   id: text,

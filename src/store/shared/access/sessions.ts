@@ -1,7 +1,6 @@
 /** Portal sessions (`session`). */
 
 import type { Constraints, PortalRole, Session, SignedIn, SignInMethod } from '../../../domain/user.ts';
-import { SESSION_IDLE_MS, SESSIONS_PER_USER_MAX, SESSIONS_PURGED_AT_ONCE } from '../../../kernel/limits/portal.ts';
 import type { PasswordChange, SessionStore } from '../../port/access.ts';
 import type { Database, Row, Statement } from '../../port/database.ts';
 import { auditStatement } from '../audit.ts';
@@ -18,6 +17,16 @@ import {
   unchanged,
 } from '../table.ts';
 import type { AccessVersion } from './tokens.ts';
+
+// Sign-in and sessions.
+/** A session ends after this time without a request, and after this time in any case. */
+export const SESSION_IDLE_MS: number = 30 * 60_000;
+export const SESSION_MS: number = 12 * 3_600_000;
+
+/** Sessions per account; the oldest goes first. */
+export const SESSIONS_PER_USER_MAX = 50;
+const SESSIONS_PURGED_AT_ONCE = 100;
+export const USER_AGENT_KEPT_LENGTH = 300;
 
 const SESSION: Table<Session> = table<Session>('session', 'id', {
   id: text,

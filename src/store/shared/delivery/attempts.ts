@@ -1,15 +1,9 @@
 /** Attempts (`attempt`): every request to a receiver and its outcome. */
 
 import type { AttemptRecord } from '../../../domain/batch.ts';
+import { BATCH_RECORDS_MAX } from '../../../domain/limits.ts';
 import type { Timings } from '../../../domain/outcome.ts';
 import { firstRowKeyAt, isUuidV7, rowKeyOf, rowKeyTime } from '../../../kernel/ids.ts';
-import { BATCH_RECORDS_MAX } from '../../../kernel/limits/limits.ts';
-import {
-  ATTEMPTS_LOOKED_THROUGH,
-  BATCH_BEGUN_MS,
-  OUTCOMES_LOOKED_THROUGH,
-  OUTCOMES_PER_WEBHOOK,
-} from '../../../kernel/limits/log.ts';
 import type { Answer, Database, Parameters, Row } from '../../port/database.ts';
 import type { AttemptOutcome, AttemptStore, LastOutcomes } from '../../port/deliveries.ts';
 import { ATTEMPT_COLUMNS } from '../erasure.ts';
@@ -17,6 +11,13 @@ import { json, readRow } from '../table.ts';
 import { lastAttempts } from './outcomes.ts';
 import { attemptStatement } from './settlement.ts';
 
+/** Attempts examined for the latest ones of a webhook or a batch, and the time in which the first attempt of a new batch ends. */
+export const ATTEMPTS_LOOKED_THROUGH = 2000;
+const BATCH_BEGUN_MS = 300_000;
+
+/** Attempts examined for the last delivery and the last error of webhooks: the newest of all, and the newest of each webhook. */
+export const OUTCOMES_LOOKED_THROUGH = 500;
+const OUTCOMES_PER_WEBHOOK = 10;
 const AMONG = 'webhook_number IN (SELECT n.value FROM numbers(@among) AS n)';
 const GET = `SELECT ${ATTEMPT_COLUMNS} FROM attempt WHERE key = @key AND id = @id`;
 const GET_AMONG = `${GET} AND ${AMONG}`;

@@ -1,6 +1,7 @@
 /** Deliveries: the records of webhooks' logs with the state of their batch. Reads only. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { BATCH_RECORDS_MAX } from '../../../domain/limits.ts';
 import type { Delivery } from '../../../domain/webhook.ts';
 import {
   type DeliveryAddress,
@@ -10,8 +11,6 @@ import {
   rowKeyOf,
   rowKeyTime,
 } from '../../../kernel/ids.ts';
-import { BATCH_RECORDS_MAX } from '../../../kernel/limits/limits.ts';
-import { DELIVERIES_EXAMINED_AT_ONCE, DELIVERIES_EXAMINED_MAX } from '../../../kernel/limits/log.ts';
 import type { Database, Row } from '../../port/database.ts';
 import type { DeliveryFilter, DeliveryPage, DeliveryStore, ResponseFilter } from '../../port/deliveries.ts';
 import { customer, flag, readRow } from '../table.ts';
@@ -34,6 +33,10 @@ import {
   placesOfWebhooks,
 } from './delivery-places.ts';
 import { failures, lastAttempts } from './outcomes.ts';
+
+/** Records examined for one page of deliveries, in total and at a time. If few match, the page ends early and the next one continues. */
+export const DELIVERIES_EXAMINED_MAX = 10_000;
+export const DELIVERIES_EXAMINED_AT_ONCE = 500;
 
 // The batch of a record is the last one that begins at or before it, if it reaches that far. A record that was erased before its batch
 // was settled is discarded: attempts since the erasure did not carry it.

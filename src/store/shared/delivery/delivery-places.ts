@@ -2,12 +2,20 @@
  * The positions of deliveries in the logs (`outbox`, `batch`, `event`), newest first. Each source reads one index, so a page costs the same
  * whatever the size of the log.
  */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { BATCH_RECORDS_MAX } from '../../../domain/limits.ts';
 import { type DeliveryAddress, firstRowKeyAt, rowKeyTime } from '../../../kernel/ids.ts';
-import { BATCH_RECORDS_MAX } from '../../../kernel/limits/limits.ts';
-import { LOG_DISORDER_RECORDS, PLACES_AHEAD, READ_PER_WEBHOOK, WEBHOOKS_AT_ONCE } from '../../../kernel/limits/log.ts';
 import type { Database, Parameters } from '../../port/database.ts';
 import type { FoundOffsets } from '../../port/deliveries.ts';
+import { LOG_DISORDER_RECORDS } from './limits.ts';
+
+/** Records that a list of all webhooks reads of one webhook at a time, and webhooks per turn of the event loop. */
+const READ_PER_WEBHOOK = 64;
+const WEBHOOKS_AT_ONCE = 50;
+
+/** Positions that such a list reads at a time at most. */
+const PLACES_AHEAD = 5000;
 
 /** A record by its event's key and its offset in a webhook's log. Webhook 0: the event is in no log, or not in the requested one. */
 export type Place = { readonly key: number; readonly webhookNumber: number; readonly offset: number };

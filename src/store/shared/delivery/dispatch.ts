@@ -2,7 +2,6 @@
 import type { Batch, Claim, DeliveryTarget, LogRecord } from '../../../domain/batch.ts';
 import type { Endpoint } from '../../../domain/endpoint.ts';
 import type { PgpKey, WebhookConfiguration } from '../../../domain/webhook.ts';
-import { RECORD_OVERHEAD_BYTES, TARGETS_CACHED } from '../../../kernel/limits/delivery.ts';
 import { createLru } from '../../../kernel/lru.ts';
 import type { Vault } from '../../../kernel/vault.ts';
 import type { Answer, Database, Row, Statement } from '../../port/database.ts';
@@ -12,6 +11,12 @@ import { IS_RUNNABLE, WAKE, wakeAfterClaim } from '../wake.ts';
 import { endpointTable } from '../webhooks/endpoints.ts';
 import { PGP_KEY } from '../webhooks/keys.ts';
 import { PROGRESS, WEBHOOK } from '../webhooks/webhooks.ts';
+
+/** The most that a record adds to a batch besides its data: ids, names and punctuation. */
+export const RECORD_OVERHEAD_BYTES = 1024;
+
+/** Webhooks whose settings are cached with their secrets unsealed. */
+const TARGETS_CACHED = 1000;
 
 const STOPPED_AMONG = `
   SELECT asked.value AS number FROM numbers(@webhookNumbers) AS asked

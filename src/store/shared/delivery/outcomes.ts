@@ -1,10 +1,14 @@
 /** The last attempts of records (`attempt`), and failing records grouped by cause. Reads only. */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { BATCH_RECORDS_MAX } from '../../../kernel/limits/limits.ts';
-import { FAILURES_EXAMINED_AT_ONCE, FAILURES_EXAMINED_MAX } from '../../../kernel/limits/log.ts';
+import { BATCH_RECORDS_MAX } from '../../../domain/limits.ts';
 import type { Database, Row } from '../../port/database.ts';
 import type { FailureGroup, Failures, LastAttempt, RecordPlace } from '../../port/deliveries.ts';
 import { readRow } from '../table.ts';
+
+/** Batches examined to group failures by cause: in total and at a time. */
+export const FAILURES_EXAMINED_MAX = 10_000;
+const FAILURES_EXAMINED_AT_ONCE = 250;
 
 /**
  * The key of the last attempt that carried a record of a batch. Index: attempt_record. Attempts of a batch begin at its first record,

@@ -1,5 +1,5 @@
 /** Acknowledgements of webhooks in mode `pull` (`webhook_progress`, `batch`), and the ends of logs for those who wait for records. */
-import { BATCH_RECORDS_MAX } from '../../../kernel/limits/limits.ts';
+import { BATCH_RECORDS_MAX } from '../../../domain/limits.ts';
 import type { Database, Statement } from '../../port/database.ts';
 import type { Acknowledgement, LogEnd, PullStore } from '../../port/pull.ts';
 import { judgedChanges } from '../judging.ts';

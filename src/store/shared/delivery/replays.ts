@@ -6,14 +6,17 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AuditEntry } from '../../../domain/audit.ts';
 import { firstRowKeyAt } from '../../../kernel/ids.ts';
-import { LOG_DISORDER_MS, REPLAY_COUNTED_AT_ONCE } from '../../../kernel/limits/log.ts';
 import type { Database, Statement } from '../../port/database.ts';
 import type { Replay, ReplayRange, ReplayStore } from '../../port/deliveries.ts';
 import { measured, runSteps } from '../../port/steps.ts';
 import { auditStatement } from '../audit.ts';
 import { resultsByStatement } from '../table.ts';
 import { IS_RUNNABLE } from '../wake.ts';
+import { LOG_DISORDER_MS } from './limits.ts';
 import { BATCH_CAUSE } from './outcomes.ts';
+
+/** Batches counted per turn of the event loop before a replay. */
+const REPLAY_COUNTED_AT_ONCE = 2000;
 
 const SPLIT_RIGHT = `
   INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at, updated_at)

@@ -1,5 +1,7 @@
 /** Webhooks (`webhook`, `subscription`) and their progress (`webhook_progress`). */
+
 import type { EventFilter } from '../../../domain/filter.ts';
+import { DEPENDENTS_NAMED } from '../../../domain/limits.ts';
 import type {
   CustomHeader,
   Progress,
@@ -10,7 +12,6 @@ import type {
   WebhookState,
 } from '../../../domain/webhook.ts';
 import { webhookNumbersIn } from '../../../kernel/ids.ts';
-import { DEPENDENTS_NAMED } from '../../../kernel/limits/limits.ts';
 import type { Database, Row, SqlValue, Statement } from '../../port/database.ts';
 import type { NewWebhook, WebhookStore } from '../../port/webhooks.ts';
 import { auditStatement } from '../audit.ts';

@@ -4,7 +4,6 @@
  */
 
 import { type MessagePort, parentPort } from 'node:worker_threads';
-import { BUSY_GIVE_UP_MS, BUSY_PAUSE_MS, LISTS_PER_COMMIT } from '../../../kernel/limits/database.ts';
 import {
   type Connection,
   createFileCheck,
@@ -14,6 +13,7 @@ import {
   type PreparedStatement,
 } from './connection.ts';
 import { isBusy, unavailableError } from './errors.ts';
+import { BUSY_GIVE_UP_MS, BUSY_PAUSE_MS, LISTS_PER_COMMIT } from './limits.ts';
 import {
   type CheckpointMode,
   receivedLists,

@@ -4,19 +4,15 @@
  */
 
 import BetterSqlite3 from 'better-sqlite3';
-import {
-  BUSY_GIVE_UP_MS,
-  BUSY_PAUSE_MS,
-  CHECKPOINT_FINISH_PAGES,
-  CHECKPOINT_PAGES,
-  CHECKPOINT_PAGES_MAX,
-  COMMIT_STATEMENTS_MS,
-  LISTS_PER_COMMIT,
-} from '../../../kernel/limits/database.ts';
 import type { Answer, Row, SqlValue, Statement, StatementResult, WriteTime } from '../../port/database.ts';
 import { StaleWrite } from '../../port/errors.ts';
 import type { Connection, FileCheck, PreparedStatement } from './connection.ts';
 import { isBusy, portError, unavailableError } from './errors.ts';
+import { BUSY_GIVE_UP_MS, BUSY_PAUSE_MS, CHECKPOINT_PAGES, COMMIT_STATEMENTS_MS, LISTS_PER_COMMIT } from './limits.ts';
+
+/** The writer copies so few pages itself, between two commits; and so many if the checkpoint thread does not keep up. */
+const CHECKPOINT_FINISH_PAGES = 200;
+const CHECKPOINT_PAGES_MAX = 16_384;
 
 /** A statement ready to run, with its values in the order of its parameters. */
 export type Bound = {
