@@ -80,7 +80,7 @@ export type Sallyport = Embedding &
      */
     readonly failed: Promise<Error>;
     /**
-     * Stops accepting requests, finishes those under way (at most 8 s), and closes the data folder. Later calls wait for the same stop.
+     * Stops accepting requests, finishes open ones (at most 8 s), and closes the data folder. Later calls wait for the same stop.
      * Every other call rejects with `StoppedError` from then on, and the middleware answers 503. Rejects after 9.5 s with the folder still
      * open, for example if another process keeps the database locked; nothing acknowledged is lost.
      */

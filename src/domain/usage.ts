@@ -4,7 +4,7 @@ export const USAGE_COUNTS = ['events', 'deliveries', 'attempts', 'failures', 'by
 
 /**
  * Counts of a period. `events`: published for the customer; `deliveries`: records delivered; `attempts`: requests that carried records;
- * `failures`: those of them that failed; `bytes`: of the bodies of those that were answered; `tokens`: issued.
+ * `failures`: failed attempts; `bytes`: of the bodies of answered attempts; `tokens`: issued.
  */
 export type Usage = Record<(typeof USAGE_COUNTS)[number], number>;
 
@@ -76,7 +76,7 @@ export type LastUses = {
   size(): number;
   /** The next uses to write, each with its application. */
   first(limit: number): (readonly [applicationId: string, at: number])[];
-  /** Drops uses that were written. An application that was used again meanwhile goes to the end of the queue. */
+  /** Drops uses that were written. An application that was used again during the write goes to the end of the queue. */
   forget(written: readonly (readonly [applicationId: string, at: number])[]): void;
 };
 

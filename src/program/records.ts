@@ -23,7 +23,7 @@ export type Customer = Stored & {
   };
 };
 
-/** Good once. Whoever opens it acts for the customer. */
+/** Good once. Anyone who opens it acts for the customer. */
 export type PortalLink = { readonly url: string; readonly expiresAt: string };
 
 /** Counts of a day or a period. */

@@ -33,7 +33,7 @@ describe('an event stream', () => {
       call(signal),
       SIGNED_IN,
       (async function* (): AsyncGenerator<StreamEvent> {
-        yield { html: html`<p>one</p>\n<p>${'<two>\r\nthree'}</p>` };
+        yield { html: html`<p>one</p>${'\n'}<p>${'<two>\r\nthree'}</p>` };
         yield { event: 'changed', html: html`` };
       })(),
     );

@@ -69,6 +69,10 @@ function watchVerbs(store: object): ReadonlySet<string> {
 type Made = Awaited<ReturnType<typeof writeResources>>;
 
 async function writeResources(s: TestServices) {
+  // As an upgrade does: on PostgreSQL a copied template already has them.
+  const [products, types] = [await s.store.products.all(), await s.store.eventTypes.all()];
+  await s.store.products.replaceBuiltIn(products.filter(({ builtIn }) => builtIn));
+  await s.store.eventTypes.replaceBuiltIn(types.filter(({ builtIn }) => builtIn));
   const { id: customerId } = await s.customers.create({ name: 'Acme', externalId: 'acme-1' }, ACTOR);
   await s.portalLinks.create(customerId, { role: 'viewer' }, ACTOR);
   const user = await makeUser(s, { customerId, userName: 'grace', displayName: 'Grace', role: 'administrator' });
