@@ -3,8 +3,9 @@ import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
 
 for (const [tests, database] of [
-  ['test/guards', {}],
   ['test/guards/statements.test.ts', { TEST_DATABASE: 'postgres' }],
+  ['test/guards/statements.test.ts', {}],
+  ['test/guards', {}],
 ] as const) {
   const { status } = spawnSync(process.execPath, ['scripts/suite.ts', tests], {
     cwd: resolve(import.meta.dirname, '..'),

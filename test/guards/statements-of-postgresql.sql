@@ -5,7 +5,6 @@
 -- not called: customers.remove
 -- not called: endpoints.insert
 -- not called: endpoints.remove
--- not called: eventTypes.replaceBuiltIn
 -- not called: eventTypes.updateStatements
 -- not called: expiry.warn
 -- not called: failures.throttle
@@ -21,7 +20,6 @@
 -- not called: passkeys.remove
 -- not called: passkeys.use
 -- not called: portalLinks.use
--- not called: products.replaceBuiltIn
 -- not called: products.updateStatements
 -- not called: sessions.setPassword
 -- not called: sessions.subscribe
@@ -41,6 +39,7 @@ DELETE FROM customer WHERE id = @id AND updated_at = coalesce(@updatedAt, update
 DELETE FROM customer_usage WHERE (customer_id, day) IN ( SELECT customer_id, day FROM customer_usage WHERE day < @before ORDER BY day LIMIT @limit);
 DELETE FROM endpoint WHERE id = @id AND updated_at = coalesce(@updatedAt, updated_at);
 DELETE FROM erasure WHERE id IN (SELECT id FROM erasure WHERE finished_at < @before LIMIT @limit);
+DELETE FROM event_type WHERE built_in;
 DELETE FROM event_type WHERE id = @id AND updated_at = coalesce(@updatedAt, updated_at);
 DELETE FROM figure WHERE (span_seconds, webhook_number, at) IN ( SELECT span_seconds, webhook_number, at FROM figure WHERE span_seconds = @spanSeconds AND at < @before ORDER BY at LIMIT @limit);
 DELETE FROM idempotency WHERE (publisher, key) IN ( SELECT publisher, key FROM idempotency WHERE expires_at <= @now ORDER BY expires_at LIMIT @limit);
@@ -49,6 +48,7 @@ DELETE FROM kept_reply WHERE (application_id, key) IN ( SELECT application_id, k
 DELETE FROM outbox WHERE webhook_number = @webhookNumber AND record_offset BETWEEN @first AND @last;
 DELETE FROM pgp_key WHERE id = @id AND updated_at = coalesce(@updatedAt, updated_at);
 DELETE FROM portal_link WHERE id IN ( SELECT id FROM portal_link WHERE expires_at <= @now ORDER BY expires_at LIMIT 100);
+DELETE FROM product WHERE built_in AND id NOT IN (SELECT kept.value FROM texts(@ids) AS kept);
 DELETE FROM product WHERE id = @id AND updated_at = coalesce(@updatedAt, updated_at);
 DELETE FROM removed_webhook WHERE number = @webhookNumber;
 DELETE FROM session WHERE id = @id AND coalesce(user_id, id) = coalesce(@userId, id);
@@ -86,6 +86,7 @@ INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes) SELECT
 INSERT INTO pgp_key (id, customer_id, name, public_key, fingerprint, algorithm, expires_at, warned_days, created_at, updated_at) VALUES (@id, @customerId, @name, @publicKey, @fingerprint, @algorithm, @expiresAt, @warnedDays, @createdAt, @updatedAt);
 INSERT INTO portal_link (id, customer_id, token_hash, role, session_seconds, return_url, created_at, expires_at) VALUES (@id, @customerId, @tokenHash, @role, @sessionSeconds, @returnUrl, @createdAt, @expiresAt);
 INSERT INTO product (id, name, built_in, scopes, rules, created_at, updated_at) VALUES (@id, @name, @builtIn, @scopes, @rules, @createdAt, @updatedAt);
+INSERT INTO product (id, name, built_in, scopes, rules, created_at, updated_at) VALUES (@id, @name, @builtIn, @scopes, @rules, @createdAt, @updatedAt) ON CONFLICT (id) DO UPDATE SET name = excluded.name, built_in = excluded.built_in, scopes = excluded.scopes, rules = excluded.rules, created_at = excluded.created_at, updated_at = excluded.updated_at;
 INSERT INTO removed_webhook (number) SELECT number FROM webhook WHERE id = @id;
 INSERT INTO session (id, user_id, customer_id, token_hash, role, method, address, user_agent, return_url, created_at, seen_at, expires_at) VALUES (@id, @userId, @customerId, @tokenHash, @role, @method, @address, @userAgent, @returnUrl, @createdAt, @seenAt, @expiresAt);
 INSERT INTO setting (name, value) VALUES (@name, @value) ON CONFLICT (name) DO NOTHING;
