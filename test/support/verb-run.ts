@@ -341,7 +341,9 @@ async function keepHouse(
   await store.usage.list(days, { customerId: null, day: days.since }, 10);
   await store.usage.sums(days, undefined, 10);
   await store.usage.purge(days.since, 10);
-  store.applicationUses.note(ids.uuid(), clock());
+  const used = ids.uuid();
+  store.applicationUses.note(used, clock());
+  store.applicationUses.latest(used);
   await store.applicationUses.write(10);
   for (const spanSeconds of [60, 600, 3600] as const) {
     await store.figures.read({ spanSeconds, webhookNumber: number, from: 0, to: clock() });
