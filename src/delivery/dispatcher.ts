@@ -348,7 +348,7 @@ export function createLoop({ look, clock, log, pollMs, stopwatch = () => perform
 }
 
 /** The webhooks that this instance is giving back. */
-export type HandOver = {
+type HandOver = {
   /** Ends work on these webhooks. */
   begin(webhookNumbers: readonly number[]): void;
   /** Nothing more of it may be claimed here. */
@@ -357,7 +357,7 @@ export type HandOver = {
   workEnded(webhookNumber: number): void;
 };
 
-export function createHandOver({
+function createHandOver({
   membership,
   isBusy,
   withdraw,

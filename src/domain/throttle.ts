@@ -38,7 +38,7 @@ export function waitMsOf(log: readonly FailedAuthentication[], client: string, n
 }
 
 /** A clock that was set back leaves failures in the future. They count for at most a minute too. */
-export function recentOf(log: readonly FailedAuthentication[], now: number): readonly FailedAuthentication[] {
+function recentOf(log: readonly FailedAuthentication[], now: number): readonly FailedAuthentication[] {
   return log.filter(({ at }) => Math.abs(now - at) < FAILURE_WINDOW_MS);
 }
 

@@ -28,11 +28,11 @@ export type JsonReader = {
   at(): number;
 };
 
-export const QUOTE = 0x22;
-export const BACKSLASH = 0x5c;
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
 export const OPEN_LIST = 0x5b;
 const CLOSE_LIST = 0x5d;
-export const OPEN_OBJECT = 0x7b;
+const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const COMMA = 0x2c;
 const COLON = 0x3a;

@@ -13,7 +13,7 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
 /** The place of the quote that ends the string that begins there. If none does, the last place of the text. */
-export function lastOfString(text: string, begin: number): number {
+function lastOfString(text: string, begin: number): number {
   for (let at = text.indexOf('"', begin + 1); at !== -1; at = text.indexOf('"', at + 1)) {
     let before = at - 1;
     while (text.charCodeAt(before) === BACKSLASH) before -= 1;
@@ -25,7 +25,7 @@ export function lastOfString(text: string, begin: number): number {
 }
 
 /** The value of the string between the quotes at these places, with its escapes resolved. */
-export function stringValue(text: string, first: number, last: number): string {
+function stringValue(text: string, first: number, last: number): string {
   const raw = text.slice(first + 1, last);
   if (!raw.includes('\\')) return raw;
   try {
@@ -36,7 +36,7 @@ export function stringValue(text: string, first: number, last: number): string {
 }
 
 /** The place of the next character that is not white space. */
-export function skipSpaces(text: string, begin: number): number {
+function skipSpaces(text: string, begin: number): number {
   let at = begin;
   while (at < text.length && text.charCodeAt(at) <= 0x20) at += 1;
   return at;

@@ -73,7 +73,7 @@ export function carriedErased(attempt: {
 }
 
 /** The rows that a step erases, by their keys. */
-export type ErasedRows = {
+type ErasedRows = {
   readonly events: readonly number[];
   readonly attempts: readonly number[];
   readonly at: number;
