@@ -2,16 +2,14 @@
 
 import { z } from 'zod';
 import type { Acting } from '../domain/acting.ts';
-import type { Application } from '../domain/application.ts';
 import {
-  hashCredential,
-  mintCredential,
+  type Application,
   SECRET_OVERLAP_MAX_SECONDS,
-  scopeName,
   TOKEN_VALIDITY_DEFAULT_SECONDS,
   TOKEN_VALIDITY_MAX_SECONDS,
   TOKEN_VALIDITY_MIN_SECONDS,
-} from '../domain/credential.ts';
+} from '../domain/application.ts';
+import { hashCredential, mintCredential, scopeName } from '../domain/credential.ts';
 import { SCOPES_PER_APPLICATION_MAX } from '../domain/limits.ts';
 import { type Clock, type Ids, type Random, rowKeyTime } from '../kernel/ids.ts';
 import { checkAll, refuseField, refuseFields } from '../kernel/refusal.ts';

@@ -28,7 +28,6 @@ export const CHALLENGE_MS: number = 5 * 60_000;
 const CHALLENGES_MAX = 10_000;
 export const PASSKEYS_PER_USER_MAX = 20;
 const PASSKEY_NAME_MAX_LENGTH = 60;
-export const PASSKEY_REQUEST_BYTES: number = 64 * 1024;
 
 /** `origin` is the browser's, checked to be the portal's. `visitor` is the secret that its forms are bound to. */
 type Place = { readonly origin: string; readonly visitor: string };

@@ -18,7 +18,6 @@ export const PASSWORD_LOG2_N = 17;
  */
 export const PASSWORDS_WAITING_MAX = 60;
 export const PASSWORDS_WAITING_PER_OWNER = 5;
-export const SIGN_IN_REQUEST_BYTES: number = 16 * 1024;
 
 type ScryptParameters = { readonly log2N: number; readonly r: number; readonly p: number };
 

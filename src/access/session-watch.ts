@@ -1,8 +1,8 @@
 /** Tells long-lived connections, such as live pages, when their session ends. */
 
+import { SESSION_IDLE_MS } from '../domain/user.ts';
 import type { Clock } from '../kernel/ids.ts';
 import type { SessionStore } from '../store/port/access.ts';
-import { SESSION_IDLE_MS } from '../store/shared/access/sessions.ts';
 import type { Sessions } from './sessions.ts';
 
 /** How often sessions with open streams are checked for expiry, or for an end by another process. */

@@ -7,16 +7,25 @@ import type { Acting } from '../domain/acting.ts';
 import { type Actor, type AuditAction, type AuditEntry, changesBetween } from '../domain/audit.ts';
 import { offeredScopes } from '../domain/catalogue.ts';
 import { hashCredential } from '../domain/credential.ts';
-import type { PortalRole, Session, SignedIn, SignInMethod, User } from '../domain/user.ts';
+import {
+  type PortalRole,
+  SESSION_MS,
+  type Session,
+  type SignedIn,
+  type SignInMethod,
+  type User,
+} from '../domain/user.ts';
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import type { AccessVerbs } from '../store/port/access.ts';
 import type { CustomerVerbs } from '../store/port/customers.ts';
 import { DatabaseUnavailable, retryStale } from '../store/port/errors.ts';
-import { SESSION_MS, USER_AGENT_KEPT_LENGTH } from '../store/shared/access/sessions.ts';
 import { requireRightsOfUser } from './containment.ts';
 import type { ChosenPassword } from './invitations.ts';
 import { hashPassword, passwordProblem, verifyPassword } from './password.ts';
+
+/** Characters of a browser's `User-Agent` that a session keeps. */
+export const USER_AGENT_KEPT_LENGTH = 300;
 
 /** Precision of the last request of a session. Recording each request would cost a write each. */
 export const SESSION_SEEN_EVERY_MS = 60_000;

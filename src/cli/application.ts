@@ -8,13 +8,13 @@ import {
   viewApplication,
 } from '../access/applications.ts';
 import { COMMAND_LINE } from '../domain/acting.ts';
-import type { Application } from '../domain/application.ts';
 import {
+  type Application,
   SECRET_OVERLAP_MAX_SECONDS,
   TOKEN_VALIDITY_DEFAULT_SECONDS,
   TOKEN_VALIDITY_MAX_SECONDS,
   TOKEN_VALIDITY_MIN_SECONDS,
-} from '../domain/credential.ts';
+} from '../domain/application.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
 import type { CommandGroup, Operand } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';

@@ -1,7 +1,16 @@
 /** `sallyport customer …`: customers, and links that open their portals. */
 
 import { CUSTOMER_LIST, type CustomerBody, customerReader, viewCustomer } from '../customers/customers.ts';
-import { PORTAL_LINKS_PATH, portalLinkInput } from '../customers/portal-links.ts';
+import {
+  LINK_SESSION_DEFAULT_SECONDS,
+  LINK_SESSION_MAX_SECONDS,
+  LINK_SESSION_MIN_SECONDS,
+  PORTAL_LINK_DEFAULT_SECONDS,
+  PORTAL_LINK_MAX_SECONDS,
+  PORTAL_LINK_MIN_SECONDS,
+  PORTAL_LINKS_PATH,
+  portalLinkInput,
+} from '../customers/portal-links.ts';
 import { type CustomerUsageView, readUsagePeriod } from '../customers/usage.ts';
 import { COMMAND_LINE } from '../domain/acting.ts';
 import type { Customer } from '../domain/customer.ts';
@@ -10,14 +19,6 @@ import { USAGE_COUNTS } from '../domain/usage.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
 import type { Composed } from '../services/compose.ts';
-import {
-  LINK_SESSION_DEFAULT_SECONDS,
-  LINK_SESSION_MAX_SECONDS,
-  LINK_SESSION_MIN_SECONDS,
-  PORTAL_LINK_DEFAULT_SECONDS,
-  PORTAL_LINK_MAX_SECONDS,
-  PORTAL_LINK_MIN_SECONDS,
-} from '../store/shared/customers.ts';
 import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
 import { ADDRESS_SETTINGS, configBesideServer, DATA_SETTINGS, recordCommand, serverAddress, withData } from './open.ts';
 import { printRecord, tableText } from './output.ts';

@@ -1,7 +1,7 @@
 /** `sallyport endpoint …`: the HTTPS addresses to which webhooks send. */
 
 import { COMMAND_LINE } from '../domain/acting.ts';
-import { SECRET_OVERLAP_MAX_SECONDS } from '../domain/credential.ts';
+import { SECRET_OVERLAP_MAX_SECONDS } from '../domain/application.ts';
 import { type Endpoint, OWN_SETTINGS } from '../domain/endpoint.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
 import {

@@ -2,10 +2,10 @@
 
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { EVENT_REQUEST_BYTES, PAGE_MAX } from '../domain/limits.ts';
+import { EVENT_REQUEST_BYTES, PAGE_DEFAULT, PAGE_MAX } from '../domain/limits.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
 import { blankEndProblem } from '../kernel/schemas.ts';
-import { isObject, PAGE_DEFAULT } from '../kernel/validation.ts';
+import { isObject } from '../kernel/validation.ts';
 import { type ListRules, parseCursor, parseFilter, parseSort, sortsOf } from '../resources/list-rules.ts';
 import type { After, Filter } from '../store/port/resource.ts';
 import type { Invocation, Option } from './command.ts';

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { requireRightsOfLink } from '../access/containment.ts';
-import type { NewSession, Visitor } from '../access/sessions.ts';
+import { type NewSession, USER_AGENT_KEPT_LENGTH, type Visitor } from '../access/sessions.ts';
 import type { Acting } from '../domain/acting.ts';
 import { offeredScopes } from '../domain/catalogue.ts';
 import { hashCredential } from '../domain/credential.ts';
@@ -18,16 +18,20 @@ import type { AccessVerbs } from '../store/port/access.ts';
 import type { CustomerVerbs } from '../store/port/customers.ts';
 import { ConstraintViolation, retryStale, StaleWrite } from '../store/port/errors.ts';
 import type { Beside } from '../store/port/resource.ts';
-import { USER_AGENT_KEPT_LENGTH } from '../store/shared/access/sessions.ts';
-import {
-  LINK_SESSION_DEFAULT_SECONDS,
-  LINK_SESSION_MAX_SECONDS,
-  LINK_SESSION_MIN_SECONDS,
-  PORTAL_LINK_DEFAULT_SECONDS,
-  PORTAL_LINK_MAX_SECONDS,
-  PORTAL_LINK_MIN_SECONDS,
-} from '../store/shared/customers.ts';
 import { type Customers, viewCustomer } from './customers.ts';
+
+/** How long a portal link can be opened, and how long its session lasts. */
+export const PORTAL_LINK_DEFAULT_SECONDS = 600;
+
+export const PORTAL_LINK_MIN_SECONDS = 60;
+
+export const PORTAL_LINK_MAX_SECONDS = 86_400;
+
+export const LINK_SESSION_DEFAULT_SECONDS = 3600;
+
+export const LINK_SESSION_MIN_SECONDS = 300;
+
+export const LINK_SESSION_MAX_SECONDS = 86_400;
 
 export const portalLinkInput = z
   .strictObject({

@@ -6,9 +6,11 @@
 import { Worker } from 'node:worker_threads';
 import { threadProgram } from '../kernel/assets.ts';
 import { createFairQueue } from '../kernel/fair-queue.ts';
-import { LARGE_BODIES_IDLE_MS } from '../outbound/connections.ts';
 import type { DatabaseSource } from '../store/port/database.ts';
 import type { BatchBody, BatchBodyRequest } from './body.ts';
+
+/** A thread that has had no work for this long ends. */
+export const LARGE_BODIES_IDLE_MS = 60_000;
 
 /** Large bodies that the thread makes at a time, while one is compressed or read. The others wait outside it, and customers take turns. */
 const LARGE_BODIES_AT_ONCE = 4;

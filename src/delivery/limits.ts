@@ -1,6 +1,5 @@
 /** Bounds that several files of this folder share. */
 
-// Stopping.
 /** How long a stop waits for requests and deliveries in progress. */
 export const DRAIN_MS = 8000;
 
@@ -77,5 +76,5 @@ export const UNCLAIMABLE_PAUSE_MS = 30_000;
 /** A look for work that takes longer than this is stuck. */
 export const LOOK_LIMIT_MS = 30_000;
 
-// Tokens from customers' authorization servers (contract §5).
+/** A request for a token of a customer's authorization server (contract §5). */
 export const OAUTH_TIMEOUT_MS = 10_000;

@@ -5,8 +5,14 @@
 
 import { z } from 'zod';
 import type { Endpoint } from '../domain/endpoint.ts';
-import { adviceFor, type Failure, failure, type Outcome, type Timings } from '../domain/outcome.ts';
-import { RESPONSE_KEPT_BYTES } from '../domain/retry.ts';
+import {
+  adviceFor,
+  type Failure,
+  failure,
+  type Outcome,
+  RESPONSE_KEPT_BYTES,
+  type Timings,
+} from '../domain/outcome.ts';
 import type { Clock } from '../kernel/ids.ts';
 import { createLru } from '../kernel/lru.ts';
 import { Refusal } from '../kernel/refusal.ts';

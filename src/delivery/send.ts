@@ -9,8 +9,7 @@ import {
   signingSecret,
   standardWebhookSecrets,
 } from '../domain/endpoint.ts';
-import { failure, type Outcome } from '../domain/outcome.ts';
-import { RESPONSE_KEPT_BYTES } from '../domain/retry.ts';
+import { failure, type Outcome, RESPONSE_KEPT_BYTES } from '../domain/outcome.ts';
 import type { WebhookConfiguration } from '../domain/webhook.ts';
 import type { Secret } from '../kernel/secret.ts';
 import { USER_AGENT } from '../kernel/version.ts';

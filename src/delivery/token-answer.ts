@@ -1,8 +1,7 @@
 /** The answers of token servers: decoded, and masked for people who read them. */
 
 import { brotliDecompressSync, gunzipSync, inflateSync, type ZlibOptions } from 'node:zlib';
-import type { ReceiverAnswer } from '../domain/outcome.ts';
-import { RESPONSE_READ_BYTES } from '../domain/retry.ts';
+import { RESPONSE_READ_BYTES, type ReceiverAnswer } from '../domain/outcome.ts';
 
 export type DecodedAnswer = {
   /** The body as text is, without content coding and byte order mark; empty if it could not be decoded. */

@@ -1,6 +1,16 @@
 /** Registered applications and the access tokens that they hold. */
 import type { Constraints, Role } from './user.ts';
 
+/** How long access tokens of an application are valid (contract §2). */
+export const TOKEN_VALIDITY_MIN_SECONDS = 300;
+
+export const TOKEN_VALIDITY_MAX_SECONDS = 86_400;
+
+export const TOKEN_VALIDITY_DEFAULT_SECONDS = 3600;
+
+/** How long a replaced secret is still accepted, at most. */
+export const SECRET_OVERLAP_MAX_SECONDS = 604_800;
+
 export type Application = {
   readonly id: string;
   /** The customer that it belongs to; null: the operator's own. */

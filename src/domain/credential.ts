@@ -9,16 +9,12 @@ import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { z } from 'zod';
 
-// Tokens (contract §2).
+/** Scopes that a refusal names, and the longest name of a scope (contract §2). */
 const NAMED_SCOPES_MAX = 20;
 const SCOPE_NAME_LENGTH_MAX = 128;
 
 /** Three times the space for 20 names of full length. */
 const SCOPE_TEXT_LENGTH_MAX: number = 8 * 1024;
-export const TOKEN_VALIDITY_MIN_SECONDS = 300;
-export const TOKEN_VALIDITY_MAX_SECONDS = 86_400;
-export const TOKEN_VALIDITY_DEFAULT_SECONDS = 3600;
-export const SECRET_OVERLAP_MAX_SECONDS = 604_800;
 
 // Base62 of fixed width: the bytes are one big-endian number in the digits 0-9A-Za-z with leading zeros. Bytes and texts correspond one to
 // one, and texts sort like bytes. Every issued or checked token is encoded or decoded, so the number is held in 32-bit limbs and converted

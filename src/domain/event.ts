@@ -1,6 +1,9 @@
 /** Events and their types: their shapes, and the rules that need nothing else. Pure, except for the ids it draws. */
 import type { Ids } from '../kernel/ids.ts';
 
+/** The most events of one request (contract §4). */
+export const EVENTS_PER_REQUEST = 1000;
+
 /**
  * Who gets an event besides the operator's own webhooks (contract §8): the webhooks of the customer with this id, of every customer
  * (`EVERYONE`), or of none (`OPERATOR_ONLY`).

@@ -10,6 +10,7 @@ export const AUTHORIZATION_BYTES: number = 8 * 1024;
 
 /** Base64 of a name with 200 characters of up to six bytes in JSON, and other fields. */
 export const CURSOR_MAX_LENGTH = 2000;
+export const PAGE_DEFAULT = 50;
 export const PAGE_MAX = 200;
 
 // Paths and rules (contract §3).
@@ -42,14 +43,16 @@ export const URL_MAX_LENGTH = 2048;
 export const SHARED_SECRET_MAX_LENGTH = 512;
 export const CERTIFICATE_BYTES: number = 64 * 1024;
 
-// `sallyport doctor` (contract §6).
-/** Warns of keys and certificates that expire sooner. */
+// Expiry.
+/** `sallyport doctor` and the portal warn of keys and certificates that expire sooner. */
 export const EXPIRY_WARNING_MS: number = 30 * 86_400_000;
 
 /** Days before the expiry of keys and client certificates at which to warn, and how often to check. */
 export const EXPIRY_WARNING_DAYS: readonly number[] = [30, 7, 1];
 
 export const EXPIRY_LOOK_EVERY_MS = 3_600_000;
+
+// Customers (contract §8).
 export const METADATA_PAIRS_MAX = 20;
 export const METADATA_NAME_MAX_LENGTH = 100;
 export const METADATA_VALUE_MAX_LENGTH = 500;

@@ -1,11 +1,11 @@
 /** When a failed delivery is retried (contract §5). Pure: the clock and the jitter are arguments. */
 
-// Replies of receivers: bytes read and bytes stored (contract §5).
-export const RESPONSE_READ_BYTES: number = 64 * 1024;
-export const RESPONSE_KEPT_BYTES: number = 4 * 1024;
+/** A longer `Retry-After` counts as a day. */
 export const RETRY_AFTER_MAX_MS = 86_400_000;
+/** Exponential delays begin with the first and double up to the second. */
 const BACKOFF_FIRST_MS = 5000;
 const BACKOFF_MAX_MS: number = 12 * 3_600_000;
+/** Linear delays grow by this. */
 export const LINEAR_STEP_MS = 30_000;
 
 type RetryQuestion = {

@@ -1,5 +1,10 @@
 /** Portal accounts (contract §3.3), and how people sign in to them: sessions, passkeys, invitations. */
 
+/** A session ends after this time without a request, and after this time in any case. */
+export const SESSION_IDLE_MS: number = 30 * 60_000;
+
+export const SESSION_MS: number = 12 * 3_600_000;
+
 export type Role = 'administrator' | 'operator' | 'viewer' | 'service';
 
 /** The limits of a user. An absent member is no limit. */

@@ -1,6 +1,7 @@
 /** The events of a request, as every door reads them (contract §4). */
 
 import { z } from 'zod';
+import { EVENTS_PER_REQUEST } from '../domain/event.ts';
 import { EXTERNAL_ID_MAX_LENGTH } from '../domain/limits.ts';
 import { LARGE_JSON_BYTES, parseJson } from '../kernel/json-parts.ts';
 import { repeatedName } from '../kernel/json-text.ts';
@@ -8,7 +9,6 @@ import { type FieldProblem, Refusal, refuseField, refuseFields } from '../kernel
 import { EVENT_TYPE_NAME, textSchema } from '../kernel/schemas.ts';
 import { inOnePiece, type Work } from '../kernel/slices.ts';
 import { fieldName, isObject, JSON_DEPTH_MAX, validate, validateEach } from '../kernel/validation.ts';
-import { EVENTS_PER_REQUEST } from '../store/postgres/publish.ts';
 import { type CompactJson, type EventData, type EventTexts, REPEATED, readingTexts } from './event-text.ts';
 import { EVENT_DATA_BYTES, IDEMPOTENCY_KEY_MAX_LENGTH } from './limits.ts';
 

@@ -3,12 +3,12 @@
  * data of each. The data is not parsed: it is stored and sent as it came.
  */
 
+import { EVENTS_PER_REQUEST } from '../domain/event.ts';
 import { createNames, hashOfName } from '../kernel/json-names.ts';
 import { LARGE_JSON_BYTES, READ_AT_ONCE } from '../kernel/json-parts.ts';
 import { createJsonReader, type JsonParts, OPEN_LIST } from '../kernel/json-reader.ts';
 import { refuseField } from '../kernel/refusal.ts';
 import type { Work } from '../kernel/slices.ts';
-import { EVENTS_PER_REQUEST } from '../store/postgres/publish.ts';
 import { EVENT_DATA_BYTES } from './limits.ts';
 
 /** A text without white space between its parts. */

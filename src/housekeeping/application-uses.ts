@@ -1,8 +1,11 @@
 /** Writes when applications were last used. Requests only note it in memory. */
 
 import type { ApplicationUseStore } from '../store/port/access.ts';
-import { APPLICATION_USES_AT_ONCE, APPLICATION_USES_EVERY_MS } from '../store/shared/access/applications.ts';
+import { APPLICATION_USES_AT_ONCE } from '../store/port/limits.ts';
 import type { HousekeepingJob } from './scheduler.ts';
+
+/** How often the last uses of applications are written. */
+export const APPLICATION_USES_EVERY_MS = 60_000;
 
 /** A run writes the uses noted before it began, so that it ends even while applications stay in use. */
 export function applicationUsesJob(uses: ApplicationUseStore): HousekeepingJob {

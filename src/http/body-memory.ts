@@ -6,7 +6,13 @@
 import { createFairQueue, type FairQueue, type Owner } from '../kernel/fair-queue.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { createTurns, type Turns } from '../kernel/turns.ts';
-import { BODIES_BYTES, BODIES_BYTES_PER_OWNER, BODY_FIRST_BYTES } from '../store/postgres/publish.ts';
+
+/** Bytes of bodies that have arrived and are not answered: of all, and of one customer, client or network. The first piece of memory. */
+export const BODIES_BYTES: number = 128 * 1024 * 1024;
+
+export const BODIES_BYTES_PER_OWNER: number = 32 * 1024 * 1024;
+
+export const BODY_FIRST_BYTES: number = 16 * 1024;
 
 export type BodyMemory = {
   /** Throws 429 if the bodies of the owner hold too many bytes, and 503 if those of all do. */

@@ -2,7 +2,7 @@
 
 import { isAscii, isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import { JSON_VALUES_MAX, LARGE_JSON_BYTES, parseJson, parsingBytes } from '../kernel/json-parts.ts';
+import { LARGE_JSON_BYTES, parseJson, parsingBytes } from '../kernel/json-parts.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { slices, type Work } from '../kernel/slices.ts';
 import { printableName, textProblem } from '../kernel/validation.ts';
@@ -10,6 +10,9 @@ import type { BodyMemory } from './body-memory.ts';
 import { REQUEST_BODY_MS } from './limits.ts';
 import { allHeaders, firstHeader, hasBody } from './request.ts';
 import type { BodyRule } from './route.ts';
+
+/** The most values of a JSON body above `LARGE_JSON_BYTES`, except for events. */
+export const JSON_VALUES_MAX = 20_000;
 
 /** The largest form, a product with all possible scopes and rules, has about 6,000. */
 export const FORM_FIELDS_MAX = 10_000;

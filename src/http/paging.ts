@@ -3,11 +3,10 @@
  */
 
 import { z } from 'zod';
-import { CURSOR_MAX_LENGTH, PAGE_MAX } from '../domain/limits.ts';
+import { CURSOR_MAX_LENGTH, PAGE_DEFAULT, PAGE_MAX } from '../domain/limits.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
 import { refuseField } from '../kernel/refusal.ts';
 import { idInput } from '../kernel/schemas.ts';
-import { PAGE_DEFAULT } from '../kernel/validation.ts';
 import { type Filters, type ListRules, parseCursor, parseFilter, parseSort, sortsOf } from '../resources/list-rules.ts';
 import type { After, Filter } from '../store/port/resource.ts';
 import type { Reply, Route } from './route.ts';

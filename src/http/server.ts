@@ -40,13 +40,13 @@ import { RequestContext } from './request-context.ts';
 import type { Call, Reply, Route } from './route.ts';
 import { createRouter, queryOf, refuseUnknownQuery } from './router.ts';
 
-// The server (contract §1, §6).
+/** The head of a request (contract §1). */
 const REQUEST_HEADER_BYTES: number = 16 * 1024;
 
 /** Idle time of a connection. Longer than that of proxies (nginx: 60 s, Caddy: 120 s), so that they never send on a closing connection. */
 const KEEP_ALIVE_MS = 130_000;
 
-/** How often these time limits are checked: a connection may exceed them by as much. */
+/** How often the time limits of connections are checked: a connection may exceed them by as much. */
 const CONNECTIONS_CHECK_MS = 1000;
 
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;

@@ -5,8 +5,8 @@
 import { Refusal } from './refusal.ts';
 
 /**
- * Who uses the pool: a customer's id, or another name such as a network. Null is the operator, which is bound only by what all have
- * together.
+ * Who uses the pool: a customer's id, or another name such as a network. Null is the operator, which is bound only by the places of all,
+ * unless the pool has a bound for it.
  */
 export type Owner = string | null;
 
@@ -31,6 +31,7 @@ export type FairBounds = {
   /** How much may be in use at a time, by all owners and by one. */
   readonly places: number;
   readonly placesPerOwner?: number;
+  readonly placesOfOperator?: number;
   /** Pieces of work that may wait, of all owners and of one. Default: any number, for callers that bound them. */
   readonly waiting?: number;
   readonly waitingPerOwner?: number;
@@ -41,6 +42,7 @@ export function createFairQueue({
   what,
   places,
   placesPerOwner = places,
+  placesOfOperator = Number.POSITIVE_INFINITY,
   waiting: waitingMax = Number.POSITIVE_INFINITY,
   waitingPerOwner = waitingMax,
   retryAfterSeconds = 1,
@@ -52,7 +54,8 @@ export function createFairQueue({
   let waitingInAll = 0;
 
   const usedBy = (owner: Owner): number => used.get(owner) ?? 0;
-  const exceedsOwn = (owner: Owner, count: number): boolean => owner !== null && usedBy(owner) + count > placesPerOwner;
+  const placesOf = (owner: Owner): number => (owner === null ? placesOfOperator : placesPerOwner);
+  const exceedsOwn = (owner: Owner, count: number): boolean => usedBy(owner) + count > placesOf(owner);
   const fits = (owner: Owner, count: number): boolean => usedInAll + count <= places && !exceedsOwn(owner, count);
 
   const hold = (owner: Owner, count: number): (() => void) => {
@@ -115,7 +118,7 @@ export function createFairQueue({
       }
     },
     take: (owner, count = 1) => {
-      if (exceedsOwn(owner, count)) throw refused(true, placesPerOwner);
+      if (exceedsOwn(owner, count)) throw refused(true, placesOf(owner));
       if (!fits(owner, count)) throw refused(false, places);
       return hold(owner, count);
     },

@@ -5,9 +5,8 @@ import { exactNumber, parseExactly } from './json-text.ts';
 import { Refusal } from './refusal.ts';
 import type { Work } from './slices.ts';
 
-/** Larger JSON bodies are read in slices, with bounds before they are parsed: so many values, except for events. */
+/** Larger JSON texts are read in slices. */
 export const LARGE_JSON_BYTES: number = 16 * 1024;
-export const JSON_VALUES_MAX = 20_000;
 
 /** Bytes that are read between two pauses: less than a millisecond, whatever they hold. */
 export const READ_AT_ONCE: number = 16 * 1024;

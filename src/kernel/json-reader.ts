@@ -28,14 +28,14 @@ export type JsonReader = {
   at(): number;
 };
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
+export const QUOTE = 0x22;
+export const BACKSLASH = 0x5c;
 export const OPEN_LIST = 0x5b;
-const CLOSE_LIST = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
-const COMMA = 0x2c;
-const COLON = 0x3a;
+export const CLOSE_LIST = 0x5d;
+export const OPEN_OBJECT = 0x7b;
+export const CLOSE_OBJECT = 0x7d;
+export const COMMA = 0x2c;
+export const COLON = 0x3a;
 const MINUS = 0x2d;
 const PLUS = 0x2b;
 const POINT = 0x2e;

@@ -3,14 +3,7 @@
  * recursion, so that its time is linear whatever the text holds. None of them checks the syntax: parse the text as well.
  */
 
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const OPEN_LIST = 0x5b;
-const BACKSLASH = 0x5c;
-const CLOSE_LIST = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
+import { BACKSLASH, CLOSE_LIST, CLOSE_OBJECT, COLON, COMMA, OPEN_LIST, OPEN_OBJECT, QUOTE } from './json-reader.ts';
 
 /** The place of the quote that ends the string that begins there. If none does, the last place of the text. */
 function lastOfString(text: string, begin: number): number {

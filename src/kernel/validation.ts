@@ -5,7 +5,6 @@ import type { Work } from './slices.ts';
 
 /** Nesting of lists and objects in values that are processed recursively. */
 export const JSON_DEPTH_MAX = 100;
-export const PAGE_DEFAULT = 50;
 
 /**
  * Validates a value and returns the output of the schema, with defaults. `reserved`: why fields are refused that the schema does not

@@ -8,7 +8,7 @@ import type { CheckClock } from '../kernel/clock.ts';
 import type { Clock } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
 import type { ClockLeadStore } from '../store/port/housekeeping.ts';
-import { CLOCK_STEP_MS } from '../store/shared/clock-lead.ts';
+import { CLOCK_STEP_MS } from '../store/port/limits.ts';
 
 type Dependencies = {
   readonly clockLead: Pick<ClockLeadStore, 'moveWebhooks' | 'moveRetries'>;

@@ -7,8 +7,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import { Client, type Dispatcher } from 'undici';
-import type { ReceiverAnswer } from '../domain/outcome.ts';
-import { RESPONSE_READ_BYTES } from '../domain/retry.ts';
+import { RESPONSE_READ_BYTES, type ReceiverAnswer } from '../domain/outcome.ts';
 import type { Owner } from '../kernel/fair-queue.ts';
 import { deliveryError } from './classify.ts';
 import { type ConnectSteps, connectTo, type Destination, type Way } from './connect.ts';
@@ -22,9 +21,8 @@ const IDLE_CONNECTION_MS = 4000;
 /** Largest value from `Keep-Alive: timeout=` of a receiver. */
 const IDLE_CONNECTION_MAX_MS = 60_000;
 
-/** Bodies of about this size or more are made in a thread, which ends when it is idle for `LARGE_BODIES_IDLE_MS`. */
+/** Bodies of about this size or more are made in a thread (`delivery/large-bodies.ts`). */
 export const LARGE_BODY_BYTES: number = 64 * 1024;
-export const LARGE_BODIES_IDLE_MS = 60_000;
 
 export type OutboundConnection = {
   readonly client: Client;

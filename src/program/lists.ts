@@ -1,11 +1,11 @@
 /** Reads the queries of lists that an embedding program passes, with the rules of the API (contract §1, §4). */
 
 import { z } from 'zod';
-import { PAGE_MAX } from '../domain/limits.ts';
+import { PAGE_DEFAULT, PAGE_MAX } from '../domain/limits.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
 import { refuseBackwards, refuseField } from '../kernel/refusal.ts';
 import { moment } from '../kernel/schemas.ts';
-import { isObject, PAGE_DEFAULT, textProblem, validate } from '../kernel/validation.ts';
+import { isObject, textProblem, validate } from '../kernel/validation.ts';
 import { cursorBehind, type ListRules, parseCursor, parseFilter, parseSort, sortsOf } from '../resources/list-rules.ts';
 import type { After, Filter } from '../store/port/resource.ts';
 import type { DeliverySearch } from '../webhooks/deliveries.ts';

@@ -1,6 +1,5 @@
 /** Bounds that several files of this folder share. */
 
-// Defaults of the receiver for customers (contract §5).
 /** A body, both as received and decoded. Batches have at most 1 MiB before encoding; a single event may slightly exceed 256 KiB. */
 export const RECEIVED_BODY_BYTES: number = 4 * 1024 * 1024;
 

@@ -1,7 +1,7 @@
 /** The schemas of an endpoint: input, view and rotation (contract §4). */
 
 import { z } from 'zod';
-import { SECRET_OVERLAP_MAX_SECONDS } from '../domain/credential.ts';
+import { SECRET_OVERLAP_MAX_SECONDS } from '../domain/application.ts';
 import { currentApiKey, type Endpoint, signingSecretCreatedAt, type Verification } from '../domain/endpoint.ts';
 import { CERTIFICATE_BYTES, SHARED_SECRET_MAX_LENGTH, URL_MAX_LENGTH } from '../domain/limits.ts';
 import {

@@ -4,8 +4,8 @@ import { type EventType, matchingTypes, typesFor } from '../domain/event.ts';
 import { compileFilter, type EventFilter, type Judged } from '../domain/filter.ts';
 import { whyNot } from '../domain/filter-text.ts';
 import type { Webhook } from '../domain/webhook.ts';
+import { createFairQueue } from '../kernel/fair-queue.ts';
 import { parsing } from '../kernel/json-parts.ts';
-import { Refusal } from '../kernel/refusal.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import { slices, type Work } from '../kernel/slices.ts';
 import type { PastEvent } from '../store/port/events.ts';
@@ -27,34 +27,25 @@ export async function previewFilter(
   { customerId, eventTypes }: Pick<Webhook, 'customerId' | 'eventTypes'>,
   { filter, limit }: FilterPreviewInput,
 ): Promise<FilterPreview> {
-  return oneOfFew(customerId, async () => {
+  const leave = previews.take(customerId);
+  try {
     const types = subscribedTypes(eventTypes, typesFor(customerId, await store.eventTypes.all()));
     const limits = { events: limit, maxBytes: FILTER_PREVIEW_BYTES };
     const latest = await store.events.latest([...types.keys()], customerId, limits);
     const items = await slices(customerId, judging(latest, filter, types));
     return { judged: items.length, passed: items.filter((item) => item.passes).length, items };
-  });
-}
-
-/** By customer. Each preview holds its events in memory. */
-const underWay = new Map<string, number>();
-
-async function oneOfFew<T>(customerId: string | null, preview: () => Promise<T>): Promise<T> {
-  const customer = customerId ?? '';
-  const count = underWay.get(customer) ?? 0;
-  if (count >= (customerId === null ? FILTER_PREVIEWS_OF_OPERATOR : FILTER_PREVIEWS)) {
-    const text = 'too many previews of filters are in progress: try this one again in a second';
-    throw new Refusal('too_many_requests', text, { headers: { 'Retry-After': '1' } });
-  }
-  underWay.set(customer, count + 1);
-  try {
-    return await preview();
   } finally {
-    const left = (underWay.get(customer) ?? 1) - 1;
-    if (left === 0) underWay.delete(customer);
-    else underWay.set(customer, left);
+    leave();
   }
 }
+
+/** Each preview holds its events in memory. */
+const previews = createFairQueue({
+  what: 'previews of filters',
+  places: Number.POSITIVE_INFINITY,
+  placesPerOwner: FILTER_PREVIEWS,
+  placesOfOperator: FILTER_PREVIEWS_OF_OPERATOR,
+});
 
 /** The reasons say nothing of data that must be encrypted. */
 function* judging(

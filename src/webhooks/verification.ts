@@ -7,8 +7,7 @@ import {
   signingSecret,
   type Verification,
 } from '../domain/endpoint.ts';
-import type { Outcome } from '../domain/outcome.ts';
-import { RESPONSE_KEPT_BYTES } from '../domain/retry.ts';
+import { type Outcome, RESPONSE_KEPT_BYTES } from '../domain/outcome.ts';
 import type { Clock, Random } from '../kernel/ids.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { USER_AGENT } from '../kernel/version.ts';

@@ -7,7 +7,6 @@ import { decodeStrictBase64 } from './bytes.ts';
 /** A receiver refuses a longer header unread. */
 const AUTHORIZATION_HEADER_BYTES: number = 8 * 1024;
 
-// Shared with receivers (contract §5).
 /** Names in `SignedHeaders` that a receiver accepts; the service signs at most six. */
 const SIGNED_HEADERS_MAX = 16;
 

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { FAILING_LIMIT_MS } from '../../src/domain/webhook-states.ts';
 import { createClockWatch } from '../../src/observe/clock-watch.ts';
 import { createLog } from '../../src/observe/log.ts';
-import { CLOCK_STEP_MS } from '../../src/store/shared/clock-lead.ts';
+import { CLOCK_STEP_MS } from '../../src/store/port/limits.ts';
 import { type Connected, type Dispatching, openDispatching, until } from '../support/dispatching.ts';
 import { housekeepingFor } from '../support/housekeeping.ts';
 import { repeats } from '../support/repeats.ts';

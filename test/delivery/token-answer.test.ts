@@ -7,7 +7,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { type BearerToken, createOauthTokens } from '../../src/delivery/oauth.ts';
 import { masked } from '../../src/delivery/token-answer.ts';
-import { RESPONSE_READ_BYTES } from '../../src/domain/retry.ts';
+import { RESPONSE_READ_BYTES } from '../../src/domain/outcome.ts';
 import { createAuthorizationServer } from '../support/authorization-server.ts';
 import { type PlannedAnswer, startRawTlsServer } from '../support/https-server.ts';
 import { sharedCertificates } from '../support/journey.ts';

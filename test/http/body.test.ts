@@ -5,13 +5,12 @@ import { connect, type Socket } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
 import { z } from 'zod';
 import type { Gate } from '../../src/access/gate.ts';
-import { createBodies } from '../../src/http/body-memory.ts';
+import { BODY_FIRST_BYTES, createBodies } from '../../src/http/body-memory.ts';
 import type { Call, Route } from '../../src/http/route.ts';
 import { createListener, createRequestHandler } from '../../src/http/server.ts';
 import type { FairQueue } from '../../src/kernel/fair-queue.ts';
 import { createLog } from '../../src/observe/log.ts';
 import type { ObserveRequest } from '../../src/observe/requests.ts';
-import { BODY_FIRST_BYTES } from '../../src/store/postgres/publish.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { deferred } from '../support/deferred.ts';
 

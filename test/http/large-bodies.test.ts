@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { EVENTS_PER_REQUEST } from '../../src/domain/event.ts';
 import type { AcceptedView } from '../../src/events/publish.ts';
-import { JSON_VALUES_MAX } from '../../src/kernel/json-parts.ts';
-import { EVENTS_PER_REQUEST } from '../../src/store/postgres/publish.ts';
+import { JSON_VALUES_MAX } from '../../src/http/body.ts';
 import { refusalOf, succeeded } from '../support/client.ts';
 import { makeEventType } from '../support/journey.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';

@@ -151,4 +151,20 @@ describe('createFairQueue', () => {
     third();
     assert.equal(bytes.held(), 0);
   });
+
+  it('bounds the operator too, if the pool has a bound for it', () => {
+    const pool = createFairQueue({
+      what: 'previews',
+      places: Number.POSITIVE_INFINITY,
+      placesPerOwner: 1,
+      placesOfOperator: 2,
+    });
+    const leave = pool.take(null);
+    pool.take(null);
+    assert.throws(() => pool.take(null), { code: 'too_many_requests', message: /at most 2 / });
+    pool.take('a');
+    assert.throws(() => pool.take('a'), { code: 'too_many_requests', message: /at most 1 / });
+    leave();
+    pool.take(null);
+  });
 });

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { RESPONSE_READ_BYTES } from '../../src/domain/retry.ts';
+import { RESPONSE_READ_BYTES } from '../../src/domain/outcome.ts';
 import { ANSWER_BYTES, INTERIM_ANSWERS_MAX } from '../../src/outbound/incoming.ts';
 import { RESPONSE_HEADER_BYTES } from '../../src/outbound/limits.ts';
 import { deferred } from '../support/deferred.ts';

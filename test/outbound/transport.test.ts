@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { adviceFor } from '../../src/domain/outcome.ts';
-import { RESPONSE_READ_BYTES } from '../../src/domain/retry.ts';
+import { adviceFor, RESPONSE_READ_BYTES } from '../../src/domain/outcome.ts';
 import { CONNECTIONS_PER_ORIGIN_MAX, RESPONSE_HEADER_BYTES } from '../../src/outbound/limits.ts';
 import { cancel, createCancellation, ORIGINS_MAX } from '../../src/outbound/transport.ts';
 import { deferred } from '../support/deferred.ts';

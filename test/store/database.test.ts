@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, test } from 'node:test';
-import { TOKEN_VALIDITY_MAX_SECONDS, TOKEN_VALIDITY_MIN_SECONDS } from '../../src/domain/credential.ts';
+import { TOKEN_VALIDITY_MAX_SECONDS, TOKEN_VALIDITY_MIN_SECONDS } from '../../src/domain/application.ts';
 import { ATTEMPT_TIMEOUT_MAX_SECONDS, BATCH_RECORDS_MAX } from '../../src/domain/limits.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
 import { createVault } from '../../src/kernel/vault.ts';

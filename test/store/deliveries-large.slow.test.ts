@@ -4,12 +4,8 @@ import type { DeliveryState } from '../../src/domain/webhook.ts';
 import { deliveryAddress } from '../../src/kernel/ids.ts';
 import type { Row } from '../../src/store/port/database.ts';
 import type { DeliveryFilter } from '../../src/store/port/deliveries.ts';
-import {
-  DELIVERIES_EXAMINED_AT_ONCE,
-  DELIVERIES_EXAMINED_MAX,
-  deliveryStore,
-} from '../../src/store/shared/delivery/deliveries.ts';
-import { FAILURES_EXAMINED_MAX } from '../../src/store/shared/delivery/outcomes.ts';
+import { DELIVERIES_EXAMINED_MAX, FAILURES_EXAMINED_MAX } from '../../src/store/port/limits.ts';
+import { DELIVERIES_EXAMINED_AT_ONCE, deliveryStore } from '../../src/store/shared/delivery/deliveries.ts';
 import { replayStore } from '../../src/store/shared/delivery/replays.ts';
 import { sqliteText } from '../../src/store/sqlite/driver/dialect.ts';
 import { at, ERASED, EVENTS, eventId, type LargeLog, openLargeLog, RARE, SECOND_MS } from '../support/large-log.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { before, describe, it, type TestContext } from 'node:test';
 import { COMMAND_LINE } from '../../src/domain/acting.ts';
 import type { Verification } from '../../src/domain/endpoint.ts';
-import { RESPONSE_KEPT_BYTES } from '../../src/domain/retry.ts';
+import { RESPONSE_KEPT_BYTES } from '../../src/domain/outcome.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
 import { viewEndpoint } from '../../src/webhooks/endpoint-schema.ts';
 import { createChallenge } from '../../src/webhooks/verification.ts';

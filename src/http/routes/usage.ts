@@ -9,11 +9,10 @@ import {
   type UsageReads,
   usageFileName,
 } from '../../customers/usage.ts';
-import { PAGE_MAX } from '../../domain/limits.ts';
+import { PAGE_DEFAULT, PAGE_MAX } from '../../domain/limits.ts';
 import type { Clock } from '../../kernel/ids.ts';
 import { refuseField } from '../../kernel/refusal.ts';
 import { page } from '../../kernel/schemas.ts';
-import { PAGE_DEFAULT } from '../../kernel/validation.ts';
 import { readLimit } from '../paging.ts';
 import { EDGE, idInPath, okReply } from '../resource-routes.ts';
 import type { Reply, Route } from '../route.ts';

@@ -1,8 +1,6 @@
 /** The user's own account: password, passkeys, sessions and theme. */
 
 import { CHOSEN_PASSWORD_MAX_LENGTH, CHOSEN_PASSWORD_MIN_LENGTH } from '../../access/limits.ts';
-import { PASSKEY_REQUEST_BYTES } from '../../access/passkeys.ts';
-import { SIGN_IN_REQUEST_BYTES } from '../../access/password.ts';
 import type { Sessions } from '../../access/sessions.ts';
 import { refuseBlocked } from '../../domain/throttle.ts';
 import type { Passkey, Session, User } from '../../domain/user.ts';
@@ -17,7 +15,7 @@ import { definitionList } from '../parts/details.ts';
 import { type FormState, newForm, refusedForm, textField } from '../parts/fields.ts';
 import { confirmPage, errorSummary, form } from '../parts/form.ts';
 import { actionButton, linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
-import { SMALL_FORM_BYTES } from '../parts/limits.ts';
+import { PASSKEY_REQUEST_BYTES, SIGN_IN_REQUEST_BYTES, SMALL_FORM_BYTES } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
 import { badge, notice } from '../parts/mark.ts';
 import { relativeTime, time } from '../parts/text.ts';

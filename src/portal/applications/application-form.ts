@@ -2,9 +2,8 @@
 
 import type { ApplicationInput, WithSecret } from '../../access/applications.ts';
 import { type Users, userReader } from '../../access/users.ts';
-import type { Application } from '../../domain/application.ts';
+import { type Application, TOKEN_VALIDITY_MAX_SECONDS, TOKEN_VALIDITY_MIN_SECONDS } from '../../domain/application.ts';
 import type { ApiProduct } from '../../domain/catalogue.ts';
-import { TOKEN_VALIDITY_MAX_SECONDS, TOKEN_VALIDITY_MIN_SECONDS } from '../../domain/credential.ts';
 import type { User } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import { Refusal, refuseField } from '../../kernel/refusal.ts';

@@ -1,8 +1,7 @@
 /** The pages of applications: the programs that get tokens, with their credentials and tokens. */
 
 import { applicationReader } from '../../access/applications.ts';
-import type { Application } from '../../domain/application.ts';
-import { TOKEN_VALIDITY_DEFAULT_SECONDS } from '../../domain/credential.ts';
+import { type Application, TOKEN_VALIDITY_DEFAULT_SECONDS } from '../../domain/application.ts';
 import { checkAll, refuseField } from '../../kernel/refusal.ts';
 import { attempted, type PageCall, pathId } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';

@@ -1,8 +1,7 @@
 /** Client secrets: shown once when an application is registered and when its secret is replaced. */
 
 import { regenerateInput, type WithSecret } from '../../access/applications.ts';
-import type { Application } from '../../domain/application.ts';
-import { SECRET_OVERLAP_MAX_SECONDS } from '../../domain/credential.ts';
+import { type Application, SECRET_OVERLAP_MAX_SECONDS } from '../../domain/application.ts';
 import { type Html, html } from '../../http/html.ts';
 import { TOKEN_PATH } from '../../http/routes/token.ts';
 import { refuseField } from '../../kernel/refusal.ts';

@@ -1,10 +1,5 @@
 /** The operator's forms about the portal of a customer: make a link for it, and open it. */
 
-import { PORTAL_LINKS_PATH, portalLinkInput } from '../../customers/portal-links.ts';
-import type { Customer } from '../../domain/customer.ts';
-import { type Html, html } from '../../http/html.ts';
-import { Refusal } from '../../kernel/refusal.ts';
-import { validate } from '../../kernel/validation.ts';
 import {
   LINK_SESSION_DEFAULT_SECONDS,
   LINK_SESSION_MAX_SECONDS,
@@ -12,7 +7,13 @@ import {
   PORTAL_LINK_DEFAULT_SECONDS,
   PORTAL_LINK_MAX_SECONDS,
   PORTAL_LINK_MIN_SECONDS,
-} from '../../store/shared/customers.ts';
+  PORTAL_LINKS_PATH,
+  portalLinkInput,
+} from '../../customers/portal-links.ts';
+import type { Customer } from '../../domain/customer.ts';
+import { type Html, html } from '../../http/html.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import { validate } from '../../kernel/validation.ts';
 import { type PageCall, pathId, refusedTo, type View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';

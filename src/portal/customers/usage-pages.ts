@@ -7,10 +7,10 @@ import {
   type UsagePeriod,
   type UsageReads,
 } from '../../customers/usage.ts';
+import { PAGE_DEFAULT } from '../../domain/limits.ts';
 import { DAY_MS, dayOf, USAGE_COUNTS, type Usage } from '../../domain/usage.ts';
 import { type Html, html } from '../../http/html.ts';
 import { csvReply } from '../../http/routes/usage.ts';
-import { PAGE_DEFAULT } from '../../kernel/validation.ts';
 import { type PageCall, pathId, type Raw, type View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { definitionList, figures } from '../parts/details.ts';

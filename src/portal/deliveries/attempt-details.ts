@@ -1,8 +1,7 @@
 /** One attempt of a delivery: request, response, timings, and advice after a failure. */
 
 import type { AttemptRecord } from '../../domain/batch.ts';
-import { adviceFor, type ErrorClass, type Timings } from '../../domain/outcome.ts';
-import { RESPONSE_KEPT_BYTES } from '../../domain/retry.ts';
+import { adviceFor, type ErrorClass, RESPONSE_KEPT_BYTES, type Timings } from '../../domain/outcome.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { codeBlock, type Moment } from '../parts/details.ts';
 import { badge } from '../parts/mark.ts';

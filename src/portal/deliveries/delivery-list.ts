@@ -7,7 +7,7 @@ import { type Html, html } from '../../http/html.ts';
 import { readPageQuery } from '../../http/paging.ts';
 import { deliveryAddress } from '../../kernel/ids.ts';
 import type { DeliveryPage, LastAttempt } from '../../store/port/deliveries.ts';
-import { DELIVERIES_EXAMINED_MAX } from '../../store/shared/delivery/deliveries.ts';
+import { DELIVERIES_EXAMINED_MAX } from '../../store/port/limits.ts';
 import { isReplayable } from '../../webhooks/deliveries.ts';
 import { ownPath, type PageCall, type PageResult, redirectTo, refusedTo } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';

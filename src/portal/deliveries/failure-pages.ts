@@ -4,7 +4,7 @@ import { STATUS_CODES } from 'node:http';
 import { adviceFor, type ErrorClass } from '../../domain/outcome.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { FailureGroup, Failures } from '../../store/port/deliveries.ts';
-import { FAILURES_EXAMINED_MAX } from '../../store/shared/delivery/outcomes.ts';
+import { FAILURES_EXAMINED_MAX } from '../../store/port/limits.ts';
 import type { PageCall } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';

@@ -2,7 +2,7 @@
 
 import { type Html, html } from '../../http/html.ts';
 import type { DatabaseStatus, Instance, InstanceStore } from '../../store/port/instances.ts';
-import { CLOCK_BEHIND_MAX_MS } from '../../store/shared/clock-lead.ts';
+import { CLOCK_BEHIND_MAX_MS } from '../../store/port/limits.ts';
 import type { View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { definitionList, figures } from '../parts/details.ts';

@@ -1,4 +1,8 @@
-/** Bounds that several files of this folder share. */
+/** Bounds that several files of the portal share. */
+
+/** Of a form with a password, and of an answer of a passkey. */
+export const SIGN_IN_REQUEST_BYTES: number = 16 * 1024;
+export const PASSKEY_REQUEST_BYTES: number = 64 * 1024;
 
 /** A percent-encoded return path of full length and the token of the form. */
 export const SMALL_FORM_BYTES: number = 32 * 1024;
@@ -19,10 +23,13 @@ export const TOKENS_COUNTED = 20_000;
 
 /** How much longer than the time-out of a test event its page waits. */
 export const TEST_MARGIN_MS = 5000;
+/** How long a browser keeps the chosen theme. */
 export const THEME_SECONDS: number = 365 * 86_400;
 
-// Results of forms that show a secret.
-/** How long a result is kept for its session, and how many are kept, some kilobytes each; the oldest go first. */
+/**
+ * Results of forms that show a secret. How long a result is kept for its session, and how many are kept, some kilobytes each; the oldest go
+ * first.
+ */
 export const RESULT_MS: number = 10 * 60_000;
 export const RESULTS_MAX = 500;
 

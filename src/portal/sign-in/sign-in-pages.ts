@@ -1,6 +1,4 @@
 /** Signing in, with a password or a passkey, and out. */
-import { PASSKEY_REQUEST_BYTES } from '../../access/passkeys.ts';
-import { SIGN_IN_REQUEST_BYTES } from '../../access/password.ts';
 import type { NewSession, Visitor } from '../../access/sessions.ts';
 import { type Attempt, refuseBlocked } from '../../domain/throttle.ts';
 import { userNameKey } from '../../domain/user-name.ts';
@@ -27,7 +25,7 @@ import { brandMark } from '../parts/brand.ts';
 import { type FormState, newForm, refusedForm, textField } from '../parts/fields.ts';
 import { form } from '../parts/form.ts';
 import { submitButton } from '../parts/header.ts';
-import { SMALL_FORM_BYTES } from '../parts/limits.ts';
+import { PASSKEY_REQUEST_BYTES, SIGN_IN_REQUEST_BYTES, SMALL_FORM_BYTES } from '../parts/limits.ts';
 import { icon, notice } from '../parts/mark.ts';
 
 /** The form of the operator's users. */

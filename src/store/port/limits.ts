@@ -1,4 +1,19 @@
-/** Bounds that several files of this folder share. */
+/** Bounds of the store that its users must know too. */
+
+/** Last uses of applications that one statement writes. */
+export const APPLICATION_USES_AT_ONCE = 1000;
+
+/** Batches examined to group failures by cause. */
+export const FAILURES_EXAMINED_MAX = 10_000;
+
+/** Records examined for one page of deliveries. If few match, the page ends early and the next one continues. */
+export const DELIVERIES_EXAMINED_MAX = 10_000;
+
+/** A larger difference between clock and elapsed time means that the clock was set. Smaller adjustments are normal. */
+export const CLOCK_STEP_MS = 1000;
+
+/** How far records may be ahead of the clock. */
+export const CLOCK_BEHIND_MAX_MS = 60_000;
 
 /** Longest time between reading the records of an attempt and its start, mostly spent waiting for encryption. */
 export const ERASURE_UNDER_WAY_MS = 60_000;

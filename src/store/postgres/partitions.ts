@@ -2,7 +2,7 @@
  * Partitions of the large tables. Each holds the rows of some days by their row keys, which are ordered by time. Old rows go with their
  * partition, which takes no time and leaves no free space to reuse.
  */
-import { TOKEN_VALIDITY_MAX_SECONDS } from '../../domain/credential.ts';
+import { TOKEN_VALIDITY_MAX_SECONDS } from '../../domain/application.ts';
 import { firstRowKeyAt, rowKeyTime } from '../../kernel/ids.ts';
 import type { Database } from '../port/database.ts';
 import { DatabaseUnavailable } from '../port/errors.ts';

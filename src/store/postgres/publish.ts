@@ -3,7 +3,7 @@
  * events of 1 KiB for three webhooks and 256 clients: 6 µs an event in the service and 24 µs in PostgreSQL, 34,000 events a second.
  */
 
-import type { Accepted, Idempotency, NewEvent } from '../../domain/event.ts';
+import { type Accepted, EVENTS_PER_REQUEST, type Idempotency, type NewEvent } from '../../domain/event.ts';
 import { rowKeyOf } from '../../kernel/ids.ts';
 import type { Database, Parameters, Row } from '../port/database.ts';
 import { ConstraintViolation, DatabaseUnavailable, KeyConflict } from '../port/errors.ts';
@@ -14,12 +14,6 @@ import { type Addressed, type Filtered, filteredWebhooks, judge } from '../share
 import { wakeAfterAppend } from '../shared/wake.ts';
 import { rowsOf } from './arrays.ts';
 import { READS, together } from './together.ts';
-
-/** Bytes of bodies that have arrived and are not answered: of all, and of one customer, client or network. The first piece of memory. */
-export const BODIES_BYTES: number = 128 * 1024 * 1024;
-export const BODIES_BYTES_PER_OWNER: number = 32 * 1024 * 1024;
-export const BODY_FIRST_BYTES: number = 16 * 1024;
-export const EVENTS_PER_REQUEST = 1000;
 
 /** Requests that are published together. */
 const REQUESTS_MAX = 1000;

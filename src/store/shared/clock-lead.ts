@@ -6,16 +6,11 @@
 import { RETRY_AFTER_MAX_MS } from '../../domain/retry.ts';
 import type { Database, Statement } from '../port/database.ts';
 import type { ClockLeadStore } from '../port/housekeeping.ts';
+import { CLOCK_BEHIND_MAX_MS, CLOCK_STEP_MS } from '../port/limits.ts';
 import { measured, runSteps } from '../port/steps.ts';
 import { makeDue } from './delivery/resume.ts';
 import { resultsByStatement } from './table.ts';
 import { IS_RUNNABLE, wokenBy } from './wake.ts';
-
-/** A larger difference between clock and elapsed time means that the clock was set. Smaller adjustments are normal. */
-export const CLOCK_STEP_MS = 1000;
-
-/** How far records may be ahead of the clock. */
-export const CLOCK_BEHIND_MAX_MS = 60_000;
 
 // Index: batch_due, one look-up for a webhook without such batches. Leased batches are left to the end of their lease.
 const HELD_UP = `

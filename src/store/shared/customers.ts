@@ -27,13 +27,6 @@ import {
 } from './table.ts';
 import { stateStatements } from './webhooks/webhooks.ts';
 
-/** How long a portal link can be opened, and how long its session lasts. */
-export const PORTAL_LINK_DEFAULT_SECONDS = 600;
-export const PORTAL_LINK_MIN_SECONDS = 60;
-export const PORTAL_LINK_MAX_SECONDS = 86_400;
-export const LINK_SESSION_DEFAULT_SECONDS = 3600;
-export const LINK_SESSION_MIN_SECONDS = 300;
-export const LINK_SESSION_MAX_SECONDS = 86_400;
 const PORTAL_LINKS_PURGED_AT_ONCE = 100;
 
 type Stored = Omit<Customer, 'limits'> & {

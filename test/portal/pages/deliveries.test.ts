@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { AttemptRecord } from '../../../src/domain/batch.ts';
-import { NO_TIMINGS, type Timings } from '../../../src/domain/outcome.ts';
-import { RESPONSE_KEPT_BYTES } from '../../../src/domain/retry.ts';
+import { NO_TIMINGS, RESPONSE_KEPT_BYTES, type Timings } from '../../../src/domain/outcome.ts';
 import type { Delivery, WebhookState } from '../../../src/domain/webhook.ts';
 import { type Html, html } from '../../../src/http/html.ts';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';

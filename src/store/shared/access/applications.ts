@@ -4,6 +4,7 @@ import type { Application, ScopeHolder } from '../../../domain/application.ts';
 import { DEPENDENTS_NAMED } from '../../../domain/limits.ts';
 import type { ApplicationStore, ApplicationUseStore } from '../../port/access.ts';
 import type { Database, Row, Statement } from '../../port/database.ts';
+import { APPLICATION_USES_AT_ONCE } from '../../port/limits.ts';
 import { type ListColumns, resourceStore } from '../resource.ts';
 import {
   bytes,
@@ -19,10 +20,6 @@ import {
   table,
   text,
 } from '../table.ts';
-
-/** How often the last uses of applications are written, and how many per statement at a stop. */
-export const APPLICATION_USES_EVERY_MS = 60_000;
-export const APPLICATION_USES_AT_ONCE = 1000;
 
 const ROW = table<Omit<Application, 'lastUsedAt'>>('application', 'id', {
   id: text,

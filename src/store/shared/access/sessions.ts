@@ -1,6 +1,13 @@
 /** Portal sessions (`session`). */
 
-import type { Constraints, PortalRole, Session, SignedIn, SignInMethod } from '../../../domain/user.ts';
+import {
+  type Constraints,
+  type PortalRole,
+  SESSION_IDLE_MS,
+  type Session,
+  type SignedIn,
+  type SignInMethod,
+} from '../../../domain/user.ts';
 import type { PasswordChange, SessionStore } from '../../port/access.ts';
 import type { Database, Row, Statement } from '../../port/database.ts';
 import { auditStatement } from '../audit.ts';
@@ -18,15 +25,9 @@ import {
 } from '../table.ts';
 import type { AccessVersion } from './tokens.ts';
 
-// Sign-in and sessions.
-/** A session ends after this time without a request, and after this time in any case. */
-export const SESSION_IDLE_MS: number = 30 * 60_000;
-export const SESSION_MS: number = 12 * 3_600_000;
-
 /** Sessions per account; the oldest goes first. */
 export const SESSIONS_PER_USER_MAX = 50;
 const SESSIONS_PURGED_AT_ONCE = 100;
-export const USER_AGENT_KEPT_LENGTH = 300;
 
 const SESSION: Table<Session> = table<Session>('session', 'id', {
   id: text,

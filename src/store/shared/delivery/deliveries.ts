@@ -13,6 +13,7 @@ import {
 } from '../../../kernel/ids.ts';
 import type { Database, Row } from '../../port/database.ts';
 import type { DeliveryFilter, DeliveryPage, DeliveryStore, ResponseFilter } from '../../port/deliveries.ts';
+import { DELIVERIES_EXAMINED_MAX } from '../../port/limits.ts';
 import { customer, flag, readRow } from '../table.ts';
 import {
   addressOf,
@@ -34,8 +35,7 @@ import {
 } from './delivery-places.ts';
 import { failures, lastAttempts } from './outcomes.ts';
 
-/** Records examined for one page of deliveries, in total and at a time. If few match, the page ends early and the next one continues. */
-export const DELIVERIES_EXAMINED_MAX = 10_000;
+/** Of `DELIVERIES_EXAMINED_MAX`, at a time. */
 export const DELIVERIES_EXAMINED_AT_ONCE = 500;
 
 // The batch of a record is the last one that begins at or before it, if it reaches that far. A record that was erased before its batch

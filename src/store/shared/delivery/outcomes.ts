@@ -4,10 +4,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { BATCH_RECORDS_MAX } from '../../../domain/limits.ts';
 import type { Database, Row } from '../../port/database.ts';
 import type { FailureGroup, Failures, LastAttempt, RecordPlace } from '../../port/deliveries.ts';
+import { FAILURES_EXAMINED_MAX } from '../../port/limits.ts';
 import { readRow } from '../table.ts';
 
-/** Batches examined to group failures by cause: in total and at a time. */
-export const FAILURES_EXAMINED_MAX = 10_000;
+/** Of `FAILURES_EXAMINED_MAX`, at a time. */
 const FAILURES_EXAMINED_AT_ONCE = 250;
 
 /**
