@@ -1,6 +1,6 @@
 /** The limit of the client: POSTs of one body that is made beforehand, no queue, nothing kept. Argument: the settings as JSON. */
 import { Pool } from 'undici';
-import { serve } from './commands.mjs';
+import { repeat, serve } from './commands.mjs';
 import { envelope, makeRecords, signed } from './post.mjs';
 
 const { origin, ca, recordsPerPost, connections = 64 } = JSON.parse(process.argv[2]);
@@ -10,15 +10,9 @@ const headers = signed(body, Date.now());
 
 await serve({
   queue: async () => {},
-  drain: async (records) => {
-    let left = records / recordsPerPost;
-    const worker = async () => {
-      while (left > 0) {
-        left -= 1;
-        const answer = await pool.request({ method: 'POST', path: '/hook', headers, body });
-        await answer.body.dump();
-      }
-    };
-    await Promise.all(Array.from({ length: connections }, worker));
-  },
+  drain: (records) =>
+    repeat(records / recordsPerPost, connections, async () => {
+      const answer = await pool.request({ method: 'POST', path: '/hook', headers, body });
+      await answer.body.dump();
+    }),
 });

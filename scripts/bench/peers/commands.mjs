@@ -21,6 +21,18 @@ export async function serve({ queue, drain }) {
   process.exit(0);
 }
 
+/** Does the work so many times, with so many workers at the same time. */
+export async function repeat(times, workers, work) {
+  let left = times;
+  const worker = async () => {
+    while (left > 0) {
+      left -= 1;
+      await work();
+    }
+  };
+  await Promise.all(Array.from({ length: workers }, worker));
+}
+
 /** Resolves when it was told of the last one. */
 export function countdown() {
   let left = 0;

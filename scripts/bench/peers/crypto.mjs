@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { createMessage, encrypt, enums, generateSessionKey, readKey } from 'openpgp';
-import { serve } from './commands.mjs';
+import { repeat, serve } from './commands.mjs';
 
 const { bodyFile, publicKey, isGzipped, isEncrypted, recordsPerPost } = JSON.parse(process.argv[2]);
 const bytes = readFileSync(bodyFile);
@@ -24,14 +24,5 @@ async function encode() {
 
 await serve({
   queue: async () => {},
-  drain: async (records) => {
-    let left = records / recordsPerPost;
-    const worker = async () => {
-      while (left > 0) {
-        left -= 1;
-        await encode();
-      }
-    };
-    await Promise.all(Array.from({ length: 4 }, worker));
-  },
+  drain: (records) => repeat(records / recordsPerPost, 4, encode),
 });
