@@ -27,8 +27,8 @@ import { runPgBouncer } from '../test/support/pgbouncer.ts';
 import { postgresPrograms, startCluster } from '../test/support/postgres.ts';
 import { describeMissing, importedBy, missingFor, missingPrograms } from '../test/support/programs.ts';
 import { type Repeat, repeatsOf } from '../test/support/repeats.ts';
-import { readTimes, timesReport } from './times-report.ts';
-import { notOnPostgres, readStatements } from './unproved-statements.ts';
+import { readTimes, timesReport } from './suite/times-report.ts';
+import { notOnPostgres, readStatements } from './suite/unproved-statements.ts';
 
 const LINES_PERCENT = 92;
 const BRANCHES_PERCENT = 85;
@@ -43,7 +43,7 @@ const FILES_PER_PROCESS = 20;
 const MEASURES_ITS_PROCESS = /process\.(memoryUsage|resourceUsage|getActiveResourcesInfo)\b/;
 
 /** Files that each test process loads before the tests: the runner sorts files by their paths. */
-const FIRST = ['scripts/deadline.ts', 'scripts/times.ts', 'scripts/recorder.ts'];
+const FIRST = ['scripts/suite/deadline.ts', 'scripts/suite/times.ts', 'scripts/suite/recorder.ts'];
 /** The fast tests store temporary files in memory, where an fsync is free. */
 const MEMORY = '/dev/shm';
 const MEMORY_FREE_BYTES = 4 * 1024 ** 3;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { notOnPostgres } from '../scripts/unproved-statements.ts';
+import { notOnPostgres } from '../scripts/suite/unproved-statements.ts';
 import type { RanStatements } from './support/recorded-store.ts';
 import { repeatsOf } from './support/repeats.ts';
 

@@ -10,7 +10,7 @@ import type { DatabaseSource } from '../store/port/database.ts';
 import type { BatchBody, BatchBodyRequest } from './body.ts';
 
 /** A thread that has had no work for this long ends. */
-export const LARGE_BODIES_IDLE_MS = 60_000;
+const LARGE_BODIES_IDLE_MS = 60_000;
 
 /** Large bodies that the thread makes at a time, while one is compressed or read. The others wait outside it, and customers take turns. */
 const LARGE_BODIES_AT_ONCE = 4;

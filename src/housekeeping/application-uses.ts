@@ -5,7 +5,7 @@ import { APPLICATION_USES_AT_ONCE } from '../store/port/limits.ts';
 import type { HousekeepingJob } from './scheduler.ts';
 
 /** How often the last uses of applications are written. */
-export const APPLICATION_USES_EVERY_MS = 60_000;
+const APPLICATION_USES_EVERY_MS = 60_000;
 
 /** A run writes the uses noted before it began, so that it ends even while applications stay in use. */
 export function applicationUsesJob(uses: ApplicationUseStore): HousekeepingJob {

@@ -8,9 +8,9 @@ import { Refusal } from '../kernel/refusal.ts';
 import { createTurns, type Turns } from '../kernel/turns.ts';
 
 /** Bytes of bodies that have arrived and are not answered: of all, and of one customer, client or network. The first piece of memory. */
-export const BODIES_BYTES: number = 128 * 1024 * 1024;
+const BODIES_BYTES: number = 128 * 1024 * 1024;
 
-export const BODIES_BYTES_PER_OWNER: number = 32 * 1024 * 1024;
+const BODIES_BYTES_PER_OWNER: number = 32 * 1024 * 1024;
 
 export const BODY_FIRST_BYTES: number = 16 * 1024;
 

@@ -1,6 +1,6 @@
 /**
  * Stores that note which statements they run, and for which verb. A run of the whole fast tier loads these functions in place of the ones
- * in src/ (scripts/recorder.ts), so that every test counts.
+ * in src/ (scripts/suite/recorder.ts), so that every test counts.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createPostgresStore as createPostgres } from '../../src/store/postgres/store.ts';

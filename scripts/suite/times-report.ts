@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
-/** Of one test process (scripts/times.ts). Times are in seconds; `loading` ends when the first test begins. */
+/** Of one test process (scripts/suite/times.ts). Times are in seconds; `loading` ends when the first test begins. */
 export type Times = {
   readonly database: 'SQLite' | 'PostgreSQL' | 'PgBouncer';
   readonly loading: number;
@@ -12,7 +12,7 @@ export type Times = {
 
 const SLOWEST = 12;
 const LOADING = '(loading)';
-const tests = join(import.meta.dirname, '..', 'test');
+const tests = join(import.meta.dirname, '..', '..', 'test');
 
 export function readTimes(path: string): Times[] {
   const lines = existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n') : [];

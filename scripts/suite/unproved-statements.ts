@@ -5,7 +5,7 @@
  */
 
 import { existsSync, readFileSync } from 'node:fs';
-import type { RanStatements } from '../test/support/recorded-store.ts';
+import type { RanStatements } from '../../test/support/recorded-store.ts';
 
 export function readStatements(path: string): RanStatements[] {
   const lines = existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n') : [];

@@ -1,6 +1,6 @@
 /**
  * Loaded before the tests in every test process. It measures the processor time of each test file and appends it as a line of JSON to the
- * file that `TEST_TIMES` names. scripts/times-report.ts shows these lines.
+ * file that `TEST_TIMES` names. scripts/suite/times-report.ts shows these lines.
  */
 
 import { appendFileSync, readFileSync } from 'node:fs';
