@@ -3,9 +3,9 @@
  * of a customer are made over this store, so none of them can reach a row of another customer, whatever ids it is given.
  *
  * `confinement.ts` says of each verb whether it is here. A verb that is here is confined in one of three ways:
- * - It takes an id or a number, which must be the customer's own. A row of somebody else is looked up by the same statement as a row that
- *   does not exist, and is answered the same.
- * - It takes a filter, to which the customer is added.
+ * - It accepts an id or a number, which must be the customer's own. The same statement looks up a row of somebody else and a row that does
+ *   not exist, and the answer is the same.
+ * - It accepts a filter, to which the customer is added.
  * - It writes a record, which must be the customer's own.
  */
 import type { AuditEntry, Change } from '../domain/audit.ts';

@@ -288,7 +288,7 @@ function* repeated({ arrivals, faults }: History): Generator<Violation> {
 }
 
 /**
- * Whoever reads a webhook from its first record on gets each record once, in order, and passes none over. A reply knows every event that
+ * A reader of a webhook from its first record on gets each record once, in order, and skips none. A reply knows every event that
  * was acknowledged before it was asked for, and the last one reaches the end.
  */
 function* unread({ webhooks, publishes, readings = [] }: History): Generator<Violation> {

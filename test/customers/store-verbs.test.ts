@@ -443,7 +443,7 @@ describe('the store of a customer', () => {
     assert.equal((await s.store.users.get(mine.asked.user))?.id, mine.asked.user);
   });
 
-  it('reads its own, whoever is named', async (t) => {
+  it('reads its own rows, regardless of the customer that is named', async (t) => {
     const { s, store, mine, other } = await open(t);
     const seen = watch(s);
     for (const { part, verb, line } of LINES) {

@@ -79,7 +79,7 @@ describe('a webhook in mode pull', () => {
     });
     const next = await read(admin, id);
     assert.deepEqual([numbersOf(next), next.throughOffset, next.acknowledgedOffset], [[13], 3, 2]);
-    // Whoever lost acknowledged records reads them again.
+    // A reader that lost acknowledged records can read them again.
     assert.deepEqual(numbersOf(await read(admin, id, '?after=-1')), [10, 11, 12, 13]);
     assert.deepEqual(await deliveriesOf(admin, id), [
       [3, 'pending', 0],

@@ -84,7 +84,7 @@ describe('publishing in the portal', () => {
       headers: { 'sec-fetch-site': 'same-origin' },
     });
     assert.equal(again.url(), page.url());
-    // Events are not audited, whoever publishes them.
+    // Events are not audited, regardless of their publisher.
     const { items } = await succeeded<{ items: { action: string }[] }>(admin.get('audit?limit=200'));
     assert.ok(!items.some(({ action }) => action.startsWith('event.')));
   });

@@ -103,7 +103,7 @@ export type ApplicationStore = ResourceStore<Application> & {
 
 /** When applications were last used (`application_use`): recorded in memory, written in batches. */
 export type ApplicationUseStore = {
-  /** Records in memory that an application got a token or made a call. `lastUsedAt` shows it at once. */
+  /** Records in memory that an application got a token or made a call. `lastUsedAt` shows it immediately. */
   note(applicationId: string, at: number): void;
   /** The latest use that is not written yet, or null. */
   latest(applicationId: string): number | null;

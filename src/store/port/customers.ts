@@ -1,4 +1,4 @@
-/** Customers, what belongs to them, and the links that open their portals. */
+/** Customers, the resources that belong to them, and the links that open their portals. */
 
 import type { AuditEntry } from '../../domain/audit.ts';
 import type { Customer, PortalLink } from '../../domain/customer.ts';
@@ -52,7 +52,7 @@ export type PortalLinkStore = {
   add(link: PortalLink, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
   /** The link with this token if it can be used: not used, not expired, of an active customer. */
   find(tokenHash: Uint8Array, now: number): Promise<PortalLink | null>;
-  /** Uses the link and begins the session. Throws `StaleWrite` if the link was used meanwhile. */
+  /** Uses the link and begins the session. Throws `StaleWrite` if the link has already been used. */
   use(link: PortalLink, session: Session, audit: AuditEntry): Promise<void>;
 };
 

@@ -2,7 +2,7 @@
  * The port to SQL, which each driver implements.
  *
  * A transaction is a list of statements, all or none. It is not a callback, which could be interleaved with others. So a driver can put
- * the lists of many requests into one commit and still undo one of them alone.
+ * the lists of many requests into one commit and still undo a single one of them.
  *
  * A statement that both databases can run stands once, in `store/shared/`. Where they spell the same thing differently, it uses one of
  * these forms, and each driver replaces it by its own (`store/sqlite/driver/dialect.ts`, `store/postgres/driver/dialect.ts`):
@@ -12,7 +12,7 @@
  * - `tuples(@list) AS x`: the same for an array of arrays. `CAST(x.value ->> 0 AS BIGINT)` reads the first element of one.
  * - `least(a, b)` and `greatest(a, b)`: neither may be null. `strpos(text, part)`: the position of the first occurrence, from 1; 0 if none.
  * - `FOR UPDATE` in a subquery: locks its rows until the end of the transaction. SQLite has one writer at a time and no such locks.
- * - `INDEXED BY index`: a hint to SQLite's planner. PostgreSQL chooses by itself.
+ * - `INDEXED BY index`: a hint to SQLite's planner. PostgreSQL chooses without a hint.
  *
  * A boolean is a condition (`active`, `NOT active`) or the parameter `true` or `false`. A query returns it as 1 or 0. A parameter whose
  * type no column tells, as in `@limit IS NULL`, needs a CAST to BIGINT or TEXT.
@@ -39,7 +39,7 @@ export type WriteTime = { readonly statementsMs: number; readonly commitMs: numb
 /** Where another thread opens the same database: an SQLite file, or the URL of a PostgreSQL database. */
 export type DatabaseSource = { readonly file: string } | { readonly url: string };
 
-/** A result that a driver returns at once (SQLite) or later (PostgreSQL). */
+/** A result that a driver returns immediately (SQLite) or later (PostgreSQL). */
 export type Answer<T> = T | Promise<T>;
 
 export type Database = {

@@ -158,7 +158,7 @@ export type ReplayStore = {
   /** The number of records that `replay` would send again. */
   count(range: ReplayRange): Promise<number>;
   /**
-   * Makes settled records pending again, due at once, and returns their number. Works in steps, so that a replay of millions of records
+   * Makes settled records pending again, due immediately, and returns their number. Works in steps, so that a replay of millions of records
    * blocks nobody for long. The audit entry is written with the first step. Erased records keep their state: there is nothing to send.
    */
   replay(replay: Replay, audit: AuditEntry): Promise<number>;

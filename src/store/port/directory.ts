@@ -95,7 +95,7 @@ export type Use = { readonly id: string; readonly name: string; readonly state: 
 /** The number of webhooks and the first few in order of creation. */
 export type Uses = { readonly count: number; readonly first: readonly Use[] };
 
-/** Which webhooks use an endpoint, a key or an event type, for many of them at once. */
+/** Which webhooks use an endpoint, a key or an event type, for many of them in one call. */
 export type UseStore = {
   /** By endpoint id; unused endpoints are absent. */
   ofEndpoints(ids: readonly string[]): Promise<ReadonlyMap<string, Uses>>;

@@ -35,8 +35,8 @@ export type DispatchStore = {
   /** Leases the batches and advances the cursor. Throws `StaleWrite` if another claim or a stop came first. */
   claim(claim: Claim): Promise<void>;
   /**
-   * Releases the batches of a webhook that `owner` has claimed, except those that begin at `kept`, and makes the webhook due. Their attempt
-   * does not count. Throws `StaleWrite` if another process holds the webhook.
+   * Releases the batches of a webhook that `owner` has claimed, except batches that begin at `kept`, and makes the webhook due. Their
+   * attempt does not count. Throws `StaleWrite` if another process holds the webhook.
    */
   releaseUnsure(claims: UnsureClaims): Promise<void>;
   /** Schedules a runnable webhook for `at` at the latest. */

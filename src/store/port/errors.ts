@@ -31,7 +31,7 @@ const STALE_ROUNDS = 100;
 
 /**
  * Repeats `decide` while its write is stale: a row or a row that it refers to changed, or another process took the row key. In each
- * round one of the concurrent writers wins, so up to `STALE_ROUNDS` writers can change the same row at once. Then the last error is
+ * round one of the concurrent writers wins, so up to `STALE_ROUNDS` writers can change the same row concurrently. Then the last error is
  * thrown.
  */
 export async function retryStale<T>(decide: () => Promise<T>): Promise<T> {
@@ -77,7 +77,7 @@ export type UnavailableReason = keyof typeof UNAVAILABLE;
 
 type Unavailable = { readonly text: string; readonly repeat: Repeat };
 
-/** What every reason means to the caller, in the API, the portal and commands. A driver may say more: what is wrong, and what helps. */
+/** The meaning of every reason for the caller, in the API, the portal and commands. A driver may add the cause and the remedy. */
 const UNAVAILABLE = {
   full: { text: 'the database cannot be written: the disk is full', repeat: 'once fixed' },
   read_only: { text: 'the database cannot be written: it is read-only', repeat: 'once fixed' },

@@ -76,7 +76,7 @@ export type ErasureStore = {
   get(id: string): Promise<Erasure | null>;
   /** Unfinished erasures, oldest first. */
   open(): Promise<Pick<Erasure, 'id' | 'subject'>[]>;
-  /** Overwrites up to `limit` more events. Throws `StaleWrite` if another process did so meanwhile. */
+  /** Overwrites up to `limit` more events. Throws `StaleWrite` if another process did so first. */
   step(erasure: Erasure, limit: number): Promise<StepResult>;
   /** Throws `StaleWrite` if another process finished it. */
   finish(id: string, at: number, audit: AuditEntry): Promise<void>;

@@ -6,17 +6,17 @@ import type { Answer } from './database.ts';
  * Call `blockedForMs` before checking the credentials. Afterwards call it again, or `blockedHereForMs`, or `countFailure`, and use the
  * outcome as soon as it answers. The second call bounds concurrent attempts: however many were admitted together, only the outcomes of the
  * first ten (or hundred) failures are revealed. Counting attempts in advance would bound that too, but would refuse a client that makes
- * eleven valid requests at once.
+ * eleven valid requests at the same time.
  *
  * A success is not revealed if the failures before it block the attempt. This holds for all failures of the same process: the second call
- * waits for those that are being counted. On PostgreSQL, failures that other instances are counting at that moment do not hold the success
- * back.
+ * waits for failures that are being counted. On PostgreSQL, failures that other instances are counting at that moment do not hold the
+ * success back.
  */
 export type Throttle = {
   /** Milliseconds until such an attempt is admitted again, or null if it is admitted now. */
   blockedForMs(attempt: Attempt, now: number): Answer<number | null>;
   /**
-   * The same after a success, but answers null at once if this process counted no failure of the network in the last minute. Then the
+   * The same after a success, but answers null immediately if this process counted no failure of the network in the last minute. Then the
    * attempt is not held back by failures that other instances counted since `blockedForMs`.
    */
   blockedHereForMs(attempt: Attempt, now: number): Answer<number | null>;

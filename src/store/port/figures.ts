@@ -31,7 +31,7 @@ export type FigureStore = {
     readonly webhookNumbers: readonly number[];
     readonly from: number;
   }): Promise<AttemptsAt[]>;
-  /** Adds `gathered` to the intervals of all lengths. Several processes may add to the same intervals at once. */
+  /** Adds `gathered` to the intervals of all lengths. Several processes may add to the same intervals at the same time. */
   add(gathered: readonly FigureAt[]): Promise<StepResult>;
   /** Deletes up to `limit` intervals past their retention. */
   purge(now: number, limit: number): Promise<StepResult>;

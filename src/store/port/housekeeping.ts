@@ -21,14 +21,14 @@ export type RecordSweep = {
 };
 
 /**
- * Deletes what has passed its retention, one small step a call. A record goes with its part of the batch and the attempts that
+ * Deletes rows that have passed their retention, one small step a call. A record goes with its part of the batch and the attempts that
  * carried no other record; an event goes with its last record.
  */
 export type RetentionStore = {
   /** The next webhook number after `after`, or null. */
   nextWebhook(after: number): Promise<number | null>;
   records(sweep: RecordSweep, limit: number): Promise<SweepStep & { readonly unread?: Unread }>;
-  /** What is deleted by its age alone: row by row, or with the partition that holds it. */
+  /** Rows that are deleted only by their age: row by row, or with the partition that holds them. */
   readonly byAge: RowsByAge | PartitionsByAge;
   /** Expired idempotency keys. */
   idempotencyKeys(now: number, limit: number): Promise<StepResult>;

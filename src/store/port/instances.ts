@@ -59,7 +59,7 @@ export type DatabaseStatus = {
 export type InstanceStore = {
   /** Joins under a new number, which all verbs of this store use from then on. */
   join(instance: NewInstance, leaseMs: number): Promise<void>;
-  /** Renews this instance for `leaseMs`. Null if it had expired and another one has given back what it held: it must join anew. */
+  /** Renews this instance for `leaseMs`. Null if it had expired and another one has given back what it held: it must join again. */
   renew(leaseMs: number): Promise<Renewal | null>;
   /**
    * Gives back what an expired instance held: its webhooks, their batches and its duties. False if it was renewed or another one did so.
@@ -75,7 +75,7 @@ export type InstanceStore = {
   limitTo(webhooks: number): void;
   /** Up to `limit` of the webhooks that it holds. */
   holding(limit: number): readonly number[];
-  /** Gives webhooks back with the batches that are leased, so that others take them. Nothing of them may be under way. */
+  /** Gives webhooks back with the batches that are leased, so that others take them. No work on them may be in progress. */
   giveBack(webhookNumbers: readonly number[]): Promise<void>;
   /** All instances, oldest first, expired ones included. */
   list(): Promise<Instance[]>;

@@ -1,4 +1,4 @@
-/** The state of the service for the overview and the metrics: what waits, what fails, what was given up. Reads only. */
+/** The state of the service for the overview and the metrics: waiting records, failing webhooks and dead letters. Reads only. */
 import type { WebhookState } from '../../domain/webhook.ts';
 import type { DirectoryStore, RegistryStore, UseStore } from './directory.ts';
 import type { FigureStore } from './figures.ts';

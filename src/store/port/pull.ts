@@ -1,4 +1,4 @@
-/** Reading the log of a webhook in mode `pull`: what is new, and what its reader acknowledged. */
+/** Reading the log of a webhook in mode `pull`: the new records, and the acknowledgements of its reader. */
 import type { StateChange } from '../../domain/webhook.ts';
 
 /** A reader has processed the records from `from`, which is the cursor, to `through`. */

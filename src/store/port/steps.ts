@@ -26,8 +26,8 @@ export const NO_TIME: WriteTime = { statementsMs: 0, commitMs: 0 };
 export const FIRST_SIZE: number = STEP_ROWS_FIRST;
 
 /**
- * The size of the next step: half after a step that took longer than STEP_TARGET_MS, a quarter more after a much shorter one. If the commit
- * alone is slow, on a slow disk, fewer rows would not help: the statements must have taken at least a fifth of the target.
+ * The size of the next step: half after a step that took longer than STEP_TARGET_MS, a quarter more after a much shorter one. If only the
+ * commit is slow, on a slow disk, fewer rows would not help: the statements must have taken at least a fifth of the target.
  */
 export function nextSize(size: number, { statementsMs, commitMs }: WriteTime): number {
   const tookMs = statementsMs + commitMs;

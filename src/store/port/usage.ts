@@ -20,7 +20,7 @@ export type UsageStore = {
   /** How many rows are to be written. */
   unwritten(): number;
   /**
-   * Adds up to `limit` rows of what was counted. Several processes may add to the same rows at once. If it fails, the rows stay unwritten,
+   * Adds up to `limit` rows of counts. Several processes may add to the same rows at the same time. If it fails, the rows stay unwritten,
    * unless the database may have kept them: nothing is counted twice.
    */
   write(limit: number): Promise<StepResult>;
@@ -40,7 +40,7 @@ export type UsageStore = {
 
 /**
  * The allowances of customers with a limit of events a second: in memory on SQLite, shared by all instances on PostgreSQL.
- * `take` takes for all customers or for none. `giveBack` returns what was taken for events that were not kept.
+ * `take` takes for all customers or for none. `giveBack` returns the allowance of events that were not kept.
  */
 export type AllowanceStore = {
   take(wanted: readonly WantedEvents[], now: number): Promise<Allowed>;

@@ -21,7 +21,7 @@ export type PostgresAccessVersion = AccessVersion & {
 const VERSION = `
   SELECT value, CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS BIGINT) AS server FROM access_version`;
 
-/** For PostgreSQL: reads the version once for all calls of a turn, and for calls that begin while as many reads are under way as may be. */
+/** For PostgreSQL: reads the version once for all calls of a turn, and for calls that begin while all allowed reads are in progress. */
 export function watchAccess(db: Database): PostgresAccessVersion {
   const subscribers = new Set<() => void>();
   let version = 0;

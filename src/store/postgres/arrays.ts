@@ -41,7 +41,7 @@ export function rowsOf<Row extends Readonly<Record<string, Value>>>(
 }
 
 /**
- * In a subquery, so that the planner does not look at the length of an array. Otherwise it would plan anew for each call with few rows,
+ * In a subquery, so that the planner does not look at the length of an array. Otherwise it would plan again for each call with few rows,
  * which takes longer than running the plan.
  */
 const SOURCES: Readonly<Record<ColumnType, (parameter: string) => string>> = {

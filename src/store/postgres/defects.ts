@@ -94,7 +94,7 @@ async function isNewer(db: Pick<Database, 'get'>): Promise<boolean> {
   try {
     return Number((await db.get(NEWEST, {}))?.version) > SCHEMA_VERSION;
   } catch (error) {
-    // The table or the privilege is one of those that are missing.
+    // The table or the privilege is among the missing ones.
     if (error instanceof DatabaseUnavailable) return false;
     throw error;
   }

@@ -41,7 +41,7 @@ export function failureStore(db: Database): FailureStore {
     underWayMax: 1,
     callsMax: COUNTS_MAX,
   });
-  /** The last count under way of each network. Counts end in the order in which they begin. */
+  /** The last count in progress of each network. Counts end in the order in which they begin. */
   const counting = new Map<string, Promise<unknown>>();
   /** When this process last counted a failure of each network. */
   const lastCounted = createLru<string, number>({ max: NETWORKS_REMEMBERED });

@@ -57,7 +57,7 @@ const TAKE = `
   UPDATE webhook_progress SET holder = @number, epoch = epoch + 1
   WHERE holder IS NULL AND webhook_number IN (SELECT wanted.value FROM numbers(@wanted) AS wanted)
   RETURNING webhook_number, epoch`;
-// Nothing of them is under way, so a batch that is still leased belongs to a claim that was not answered.
+// No work on them is in progress, so a batch that is still leased belongs to a claim that was not answered.
 const IS_GIVEN = 'holder = @number AND webhook_number IN (SELECT given.value FROM numbers(@given) AS given)';
 const WAKE_GIVEN = `
   UPDATE webhook_progress SET wake_at = CASE WHEN ${IS_RUNNABLE} THEN ${wokenBy(NOW)} END
@@ -79,7 +79,7 @@ export type Leases = {
   readonly instances: InstanceStore;
   /** Whether no other instance is alive. */
   isAlone(): Promise<boolean>;
-  /** The due webhooks that this instance holds, and those that nobody held and it takes now. */
+  /** The due webhooks that this instance holds, and due webhooks without a holder, which this call takes. */
   dueWebhooks(now: number, limit: number): Promise<number[]>;
   nextWakeAt(): Promise<number | null>;
   /** The hold that every write about the webhook's deliveries names, or null if this instance does not hold the webhook. */
@@ -194,7 +194,7 @@ export function createLeases(db: Database): Leases {
       const due = rows.filter(({ holder }) => holder !== null);
       // Also a webhook that it took without hearing so, because the connection broke.
       for (const row of due) epochs.set(Number(row.webhook_number), Number(row.epoch));
-      // A webhook that nobody takes for a while is taken by whoever sees it.
+      // Any instance takes a webhook that nobody has taken for a while.
       const free = rows
         .filter(({ holder }) => holder === null)
         .filter(({ wake_at }, at) => epochs.size + at < most || now - Number(wake_at) > TAKEN_LATE_MS);

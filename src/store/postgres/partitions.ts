@@ -86,7 +86,7 @@ function partitionsOf(table: Table, oldest: number | null, now: number, aheadMs:
 
 /**
  * Makes the partitions for rows from now until `aheadMs` later, if they are missing. `hasPast`: also for all earlier rows, which a new
- * table takes in any case. Several instances may do this at once.
+ * table takes in any case. Several instances may do this at the same time.
  */
 export async function ensurePartitions(
   db: Pick<Runner, 'all' | 'run'>,
@@ -106,7 +106,7 @@ export async function ensurePartitions(
   await db.run([LOCK_SCHEMA, ...create].join(';\n'));
 }
 
-// Attaching an empty table lets others read and write the partitioned one meanwhile. CREATE TABLE … PARTITION OF would wait for all of
+// Attaching an empty table does not block reads and writes of the partitioned one. CREATE TABLE … PARTITION OF would wait for all of
 // them, for example for pg_dump, and keep everybody else waiting.
 function createStatement({ name, table, from, to }: Partition): string {
   return `DO $create$ BEGIN IF to_regclass('${name}') IS NULL THEN
@@ -141,7 +141,7 @@ async function preparePartitions(db: Runner, now: number): Promise<void> {
 
 /**
  * Drops the partitions whose rows have all passed their retention, and returns how many. Those of a table that somebody reads, for example
- * pg_dump, are left for the next run: whoever waits for the lock makes all others wait too.
+ * pg_dump, are left for the next run: a process that waits for the lock makes all others wait too.
  */
 async function dropPartitions(db: Runner, kept: KeptSince, now: number): Promise<number> {
   const partitions = await listPartitions(db);

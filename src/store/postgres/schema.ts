@@ -97,9 +97,9 @@ export async function createSchema(db: Runner): Promise<void> {
 }
 
 /**
- * Takes the steps in one transaction. Of several processes one takes them, and the others find them taken. Whoever waits for a lock makes
- * all others wait, and two that wait for each other end only when the server ends one of them. So the transaction gives up sooner than the
- * server looks for that, and begins again, for `waitMs` in all. Throws `DatabaseUnavailable` with the reason `locked` after that.
+ * Takes the steps in one transaction. Of several processes one takes them, and the others find them taken. A process that waits for a lock
+ * makes all others wait, and two that wait for each other end only when the server ends one of them. So the transaction gives up sooner
+ * than the server looks for that, and begins again, for `waitMs` in all. Throws `DatabaseUnavailable` with the reason `locked` after that.
  */
 export async function migrate(
   db: Runner,

@@ -1,7 +1,7 @@
 /**
- * Claims and settlements on PostgreSQL: one transaction for those that come together. Its first statement locks the webhooks in the
- * order of their numbers, as publishers do, so that instances cannot deadlock, and keeps only those that this instance still holds. If a
- * row of one claim or settlement has changed, each of them is written alone.
+ * Claims and settlements on PostgreSQL: concurrent ones share a transaction. Its first statement locks the webhooks in the
+ * order of their numbers, as publishers do, so that instances cannot deadlock, and keeps only webhooks that this instance still holds. If a
+ * row of one claim or settlement has changed, each of them is written in its own transaction.
  */
 
 import type { AttemptRecord, Batch, BatchFate, Claim, SettledBatch, Settlement } from '../../domain/batch.ts';
@@ -246,7 +246,7 @@ const CLAIMED = {
 const AS_JUDGED = ['state_reason', 'state_detail', 'sent_at', 'failure_streak', 'probe_at', 'dead_streak'] as const;
 const FAILING_SINCE =
   'CASE WHEN step.failing_since_at IS NOT NULL THEN coalesce(p.failing_since_at, step.failing_since_at) END';
-// Last, because the next look depends on the pending batches, and on events that were published meanwhile.
+// Last, because the next look depends on the pending batches, and on newly published events.
 const ADVANCE = `
   UPDATE webhook_progress AS p
   SET pending_records = p.pending_records - step.settled_records + coalesce(step.cursor_after - step.cursor_before, 0),

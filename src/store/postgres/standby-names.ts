@@ -3,7 +3,7 @@
 export type StandbyNames = {
   /** How many standbys confirm each commit. */
   readonly wanted: number;
-  /** The names of those that may; `*` is any. In lower case, as PostgreSQL compares them. */
+  /** The names of the standbys that may; `*` is any. In lower case, as PostgreSQL compares them. */
   readonly names: readonly string[];
 };
 
@@ -20,8 +20,8 @@ export function readStandbyNames(text: string): StandbyNames {
 }
 
 /**
- * The named standbys that are not connected, and whether so many are missing that no commit is confirmed. `connected`: the names of those
- * that are.
+ * The named standbys that are not connected, and whether so many are missing that no commit is confirmed. `connected`: the names of
+ * the connected ones.
  */
 export function missingStandbys(
   { wanted, names }: StandbyNames,

@@ -2,14 +2,14 @@
 import { setImmediate as atTurnsEnd } from 'node:timers';
 
 export type TogetherOptions = {
-  /** Queries under way at once. Further calls wait for one of them to end and then share the next query. */
+  /** The maximum number of concurrent queries. Further calls wait for one of them to end and then share the next query. */
   readonly underWayMax: number;
   /** Calls in one query. */
   readonly callsMax: number;
 };
 
 /**
- * For reads: two under way. A query takes less than a millisecond, and two queries with half of the calls each cost nearly twice as much,
+ * For reads: two queries. A query takes less than a millisecond, and two queries with half of the calls each cost nearly twice as much,
  * so more would not be faster. With one, a call that just missed a query would wait for two, and all calls for a connection that hangs.
  */
 export const READS: TogetherOptions = { underWayMax: 2, callsMax: 1000 };

@@ -10,8 +10,8 @@ type Runner = Pick<Database, 'get'> & { vacuum(table: string): Promise<void> };
 
 // The transaction that replaced the rows has a lower number.
 const NUMBER = 'SELECT CAST(CAST(pg_current_xact_id() AS xid) AS text) AS number';
-// Whoever began before transaction @number may still see what it replaced: a transaction, a standby with feedback, a prepared transaction,
-// or a replication slot. `age` counts back from the newest transaction.
+// These may still see the replaced rows if they began before transaction @number: a transaction, a standby with feedback, a prepared
+// transaction, or a replication slot. `age` counts back from the newest transaction.
 const HOLDER = `
   SELECT 1 FROM (
     SELECT backend_xmin AS oldest FROM pg_stat_activity

@@ -1,4 +1,4 @@
-/** Customers (`customer`), what belongs to them, and portal links (`portal_link`). */
+/** Customers (`customer`), the resources that belong to them, and portal links (`portal_link`). */
 
 import type { Customer, LinkRole, PortalLink } from '../../domain/customer.ts';
 import { ENDPOINTS_LIMIT_DEFAULT, WEBHOOKS_LIMIT_DEFAULT } from '../../domain/limits.ts';
@@ -109,7 +109,7 @@ const END_SESSIONS = 'DELETE FROM session WHERE customer_id = @id';
 const END_LINKS = 'DELETE FROM portal_link WHERE customer_id = @id';
 
 export function customerStore(db: Database, ids: Ids): CustomerStore {
-  // A customer that becomes active gets nothing back. Ended then too: what is left of a version that ended nothing.
+  // A customer that becomes active gets nothing back. Activation also ends leftovers of a version that ended nothing.
   const endings = ({ id, active, updatedAt: now }: Customer, before: Customer): Statement[] =>
     active === before.active
       ? []

@@ -19,7 +19,7 @@ const INSERT = `
   INSERT INTO event (key, id, type, data, subject, audience, correlation_id, actor_id, created_at)
   VALUES (@key, @id, @type, @data, @subject, @audience, @correlationId, @actorId, @createdAt)`;
 
-/** Whether customers get events of the type. A type that is not public reaches the operator's webhooks alone, whatever their patterns. */
+/** Whether customers get events of the type. A type that is not public reaches only the operator's webhooks, whatever their patterns. */
 export const isForCustomers = (type: string): string =>
   `EXISTS (SELECT 1 FROM event_type AS x WHERE x.name = ${type} AND x.public)`;
 /** The customers of the webhooks that get an event, besides the operator. */
@@ -124,7 +124,7 @@ export function latestEvents(db: Database): EventStore['latest'] {
     for (let at = 0, count = 2; at < newest.length && bytes < maxBytes; at += count) {
       if (bytes > 0) count = Math.min(PAST_AT_ONCE, Math.ceil((PAST_BYTES_AT_ONCE * found.length) / bytes));
       const keys = JSON.stringify(newest.slice(at, at + count));
-      // SQLite reads at once, so a read is a slice of work.
+      // SQLite reads synchronously, so a read is a slice of work.
       const rows = await slices(
         customerId,
         (function* () {
@@ -177,7 +177,7 @@ const VOLUMES = `
     SELECT count(*) FROM (SELECT 1 FROM event WHERE type = wanted.value AND key >= @from LIMIT @limit) AS found) AS events
   FROM texts(@names) AS wanted`;
 const ALL = `SELECT ${EVENT_TYPE.columns()} FROM event_type ORDER BY id`;
-// The clock may have been set back, so the latest change alone does not tell.
+// The clock may have been set back, so the latest change is not sufficient.
 const VERSION = `
   SELECT count(*) AS types, max(updated_at) AS latest, CAST(sum(updated_at % 1000000007) AS BIGINT) AS checksum FROM event_type`;
 const FORGET_BUILT_IN = 'DELETE FROM event_type WHERE built_in';

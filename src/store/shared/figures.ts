@@ -80,7 +80,7 @@ export function figureStore(database: Database): FigureStore {
   };
 }
 
-/** One sum for each interval, in the order of the primary key: processes that write the same intervals at once cannot deadlock. */
+/** One sum for each interval, in the order of the primary key: processes that write the same intervals concurrently cannot deadlock. */
 function sumsOf(gathered: readonly FigureAt[], spanSeconds: number): FigureAt[] {
   const sums = new Map<string, FigureAt>();
   for (const { webhookNumber, at: gatheredAt, figures } of gathered) {

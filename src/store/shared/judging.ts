@@ -58,7 +58,7 @@ function compiledIn(db: Reads): Lru<number, Compiled> {
 /** What decides which filters judge an event. */
 export type Addressed = Pick<NewEvent, 'type' | 'audience'>;
 
-/** The webhooks with a filter among those that get events of these types and audiences. */
+/** The webhooks that have a filter and get events of these types and audiences. */
 export async function filteredWebhooks(db: Reads, addressed: readonly Addressed[]): Promise<Filtered[]> {
   const patterns = ['*', ...new Set(addressed.flatMap(({ type }) => [type, categoryPattern(type)]))];
   const audiences = [...new Set(['', ...addressed.map(({ audience }) => audience)])];
@@ -166,7 +166,7 @@ function judgedFor(audience: Audience): string | null {
 
 /**
  * The events with the webhooks whose filters they do not pass, judged in slices (`kernel/slices.ts`), which may take long: filters that
- * change meanwhile judge again. Throws 429 if too much of a customer waits to be judged.
+ * change during that time judge again. Throws 429 if too much of a customer waits to be judged.
  */
 export async function judge(db: Reads, events: readonly NewEvent[], find: FindFilters): Promise<readonly NewEvent[]> {
   const groups = Map.groupBy(events, ({ audience }) => judgedFor(audience));
@@ -190,7 +190,7 @@ async function judgeGroup(
   const verdicts: Verdicts = new Map();
   for (let round = 1; ; round += 1) {
     const foundAt = performance.now();
-    // SQLite reads at once, so the read is work too.
+    // SQLite reads synchronously, so the read is work too.
     const found = await run(reading(() => find(events)));
     const filtered = customerId === null ? found : reached(found, customerId);
     if (filtered.length === 0) return new Map();
@@ -224,7 +224,7 @@ function excludedBy(verdicts: Verdicts, filtered: readonly Filtered[]): Readonly
   return excluded;
 }
 
-/** The same for the service's own events, which are few and small: at once. */
+/** The same for the service's own events, which are few and small: without slices. */
 async function judgedAtOnce(db: Reads, events: readonly NewEvent[]): Promise<readonly NewEvent[]> {
   if (events.length === 0 || !(await hasFilters(db))) return events;
   const filtered = await filteredWebhooks(db, events);

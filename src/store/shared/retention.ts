@@ -202,7 +202,7 @@ async function deleteStretch(
   }
 }
 
-/** The statements that delete other rows together with the records of a stretch. Null: those rows are deleted by their age alone. */
+/** The statements that delete other rows together with the records of a stretch. Null: those rows are deleted only by their age. */
 export type OfRecord = {
   /** The events that are in no other log. */
   readonly events: string | null;

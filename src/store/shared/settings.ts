@@ -78,7 +78,7 @@ export function firstCredentialStore(db: Database, vault: Vault): FirstCredentia
       await db.commit([{ sql: BEGIN_FIRST_START, params: { name: FIRST_CREDENTIALS, value: sealed(credentials) } }]);
       return get();
     },
-    // An update, because another process may have shown and deleted them meanwhile.
+    // An update, because another process may already have shown and deleted them.
     done: async (credentials) => {
       const value = sealed({ ...credentials, made: true });
       await db.commit([{ sql: UPDATE, params: { name: FIRST_CREDENTIALS, value } }]);
@@ -87,7 +87,7 @@ export function firstCredentialStore(db: Database, vault: Vault): FirstCredentia
   };
 }
 
-/** Refuses the transaction if the database is sealed with another master key meanwhile. */
+/** Refuses the transaction if the database has since been sealed with another master key. */
 export async function knownKeyStatement(db: Database): Promise<Statement> {
   const params = { name: MASTER_KEY_CHECK, value: await read(db, MASTER_KEY_CHECK) };
   return { sql: 'UPDATE setting SET value = value WHERE name = @name AND value = @value', params, expectChanges: 1 };

@@ -116,7 +116,7 @@ function idOf(customerId: string | null): string {
   return customerId ?? OPERATOR;
 }
 
-/** One sum for each row, in the order of the primary key: processes that write the same rows at once cannot deadlock. */
+/** One sum for each row, in the order of the primary key: processes that write the same rows concurrently cannot deadlock. */
 function sumsOf(gathered: readonly UsageOfDay[]): UsageOfDay[] {
   const sums = new Map<string, UsageOfDay>();
   for (const { customerId, day, usage } of gathered) {

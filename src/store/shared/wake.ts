@@ -7,7 +7,7 @@ import { NEVER } from '../port/dispatch.ts';
 /** The SQL condition of a webhook that sends; the states of `isRunnable`. */
 export const IS_RUNNABLE = "NOT pulled AND state IN ('started', 'running', 'failing')";
 
-/** How a statement names its row of `webhook_progress`: by an alias, or by the columns alone. */
+/** How a statement names its row of `webhook_progress`: by an alias, or only by the columns. */
 type RowName = 'p' | null;
 
 const columnsOf = (row: RowName): string => (row === null ? '' : `${row}.`);
@@ -43,7 +43,7 @@ type ClaimSql = {
 /**
  * The value after a claim: now if the settings have changed since it was planned or records are left, otherwise when the next batch is due,
  * and at `idleAt` at the latest; not before `notBefore`. Null for never. It is computed inside the transaction, so that an event published
- * meanwhile is not missed.
+ * during the claim is not missed.
  */
 export function wakeAfterClaim(
   { webhookNumber, settingsVersion, now, notBefore, cursorAfter, idleAt }: ClaimSql,

@@ -1,7 +1,7 @@
 /** Values that live for minutes, in the memory of one process. */
 import type { ShortLivedValues } from '../port/short-lived.ts';
 
-/** Answers at once. */
+/** Answers synchronously. */
 export type MemoryValues = {
   [Verb in keyof ShortLivedValues]: (
     ...args: Parameters<ShortLivedValues[Verb]>

@@ -32,7 +32,7 @@ async function openInstances(t: TestContext, customers: readonly string[]) {
 }
 
 describe('allowances on several instances', () => {
-  it('let pass exactly what is left, whoever asks, and each request whole or not at all', async (t) => {
+  it('admit exactly the events that are left, on every instance, and each request whole or not at all', async (t) => {
     const { stores, freeze, left } = await openInstances(t, ['a', 'b']);
     const wanted = (customerId: string, events: number) => ({ customerId, events, perSecond: 50 });
     for (const id of ['a', 'b']) assert.deepEqual(await stores[0]?.take([wanted(id, 1)], NOW), { ok: true });

@@ -15,7 +15,7 @@ export type SessionOptions = {
 };
 
 /**
- * Tries all servers at once, so that one that does not answer delays nothing. If none can be used, throws the error of the first one that
+ * Tries all servers in parallel, so that a silent server delays nothing. If none can be used, throws the error of the first one that
  * answered, or else of the first one.
  */
 export async function connectFirst(

@@ -1,6 +1,6 @@
 /**
  * Notifications (LISTEN, NOTIFY) on a connection of their own, which is made again when it is lost. A notification is a hint: it can be
- * lost, so whoever waits for one also looks at intervals.
+ * lost, so a process that waits for one also looks at intervals.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -11,7 +11,7 @@ import type { Session } from './session.ts';
 /** How often the listening connection is examined: nothing else is sent on it. */
 const POSTGRES_LISTENING_EVERY_MS = 5000;
 
-/** Receives the payload of a notification, or null after the connection was made: what came before may be lost. */
+/** Receives the payload of a notification, or null after the connection was made: earlier notifications may be lost. */
 export type OnMessage = (payload: string | null) => void;
 
 export type Listener = {

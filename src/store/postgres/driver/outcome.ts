@@ -1,8 +1,8 @@
 /**
- * Whether a transaction was committed whose COMMIT was not answered, and whether a synchronous standby has what was committed.
+ * Whether a transaction was committed whose COMMIT was not answered, and whether a synchronous standby has the committed data.
  *
- * A transaction that waits for the standby is not visible. It becomes visible on the primary alone if somebody ends or cancels its process,
- * or if the primary crashes and starts again. So an answer that rests on what is visible may be lost with the primary. A record in the
+ * A transaction that waits for the standby is not visible. It becomes visible only on the primary if somebody ends or cancels its process,
+ * or if the primary crashes and starts again. So an answer that depends on visible data may be lost with the primary. A record in the
  * write-ahead log that is committed later waits for all that was committed before (PostgreSQL, "Synchronous Replication").
  */
 
@@ -30,7 +30,7 @@ export const TRANSACTION_END = `
     CAST(pg_current_xact_id_if_assigned() AS text) AS number, pg_backend_pid() AS process`;
 
 const STATUS = 'SELECT pg_xact_status(CAST(CAST(@number AS text) AS xid8)) AS status';
-// COMMIT never reached it, so it will be undone. This makes it happen now. A process that commits is left alone: it may wait for the
+// COMMIT never reached it, so it will be undone. This makes it happen now. A process that commits is not ended: it may wait for the
 // standby.
 const END = `
   SELECT pg_terminate_backend(pid) FROM pg_stat_activity

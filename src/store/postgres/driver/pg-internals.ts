@@ -11,7 +11,7 @@ export const PG_RELEASE = '8.23';
 export type PgInternals = {
   /** The process that the server named when the connection began. A pooler names none, or one that is not a server's. */
   process(): number | null;
-  /** Keeps back what is sent until `uncork`, so that it goes out as one packet. */
+  /** Holds back all output until `uncork`, so that it goes out as one packet. */
   cork(): void;
   uncork(): void;
   /** Breaks the connection. */

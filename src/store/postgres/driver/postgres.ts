@@ -39,7 +39,7 @@ export type PostgresOptions = {
   /** The URL for notifications, if the other one leads through a pooler that gives each transaction another connection. */
   readonly listenUrl?: string | undefined;
   /**
-   * The time limit of a statement of a read or a write. The default is `POSTGRES_ANSWER_MS`. Infinite: a write waits for COMMIT for ever.
+   * The time limit of a statement of a read or a write. The default is `POSTGRES_ANSWER_MS`. Infinite: a write waits for COMMIT forever.
    */
   readonly answerMs?: number;
   /** How long a caller waits for COMMIT. The default is `POSTGRES_COMMIT_MS`. */
@@ -74,7 +74,7 @@ type List = {
   readonly onWritten: ((took: WriteTime) => void) | undefined;
   readonly resolve: (results: readonly StatementResult[]) => void;
   readonly reject: (error: unknown) => void;
-  /** Its caller waits however long it takes. */
+  /** Its caller waits without a time limit. */
   readonly isPatient: boolean;
   /** By `performance.now()`; `committingAt` is null before COMMIT. */
   readonly askedAt: number;
@@ -159,7 +159,7 @@ type Read = Prepared & { readonly resolve: (rows: Row[]) => void; readonly rejec
 const READS_TOGETHER = 50;
 
 /**
- * Reads on the first connection that answers quickly, all reads of a turn at once. Reads whose connection is lost are repeated. While a
+ * Reads on the first connection that answers quickly, all reads of a turn together. Reads whose connection is lost are repeated. While a
  * connection cannot be opened, the others are used, however busy they are.
  */
 function createReads(readers: readonly Connection[]): Reads {
@@ -250,7 +250,7 @@ function createWrites(
     answer();
   };
   let closedAt = Number.POSITIVE_INFINITY;
-  /** Answers those who have waited too long. */
+  /** Answers callers that have waited too long. */
   const refuseLate = (): void => {
     const now = performance.now();
     const isOver = now - closedAt > POSTGRES_CLOSE_MS;

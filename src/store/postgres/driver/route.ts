@@ -1,6 +1,6 @@
 /**
- * The way to the server that can be written. While there is none, everything that needs a connection is refused at once, and one loop tries
- * to connect. So an outage ends a quarter of a second after the server is back, or after a standby was promoted.
+ * The way to the server that can be written. While there is none, everything that needs a connection is refused immediately, and one loop
+ * tries to connect. So an outage ends a quarter of a second after the server is back, or after a standby was promoted.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -15,7 +15,7 @@ const POSTGRES_CONNECT_WAIT_MS = 1800;
 export type Route = {
   /** Makes the session that `connect` will return first. Rejects when the time limit of an attempt has passed. */
   open(): Promise<void>;
-  /** A new session. Rejects at once during an outage, and after `POSTGRES_CONNECT_WAIT_MS` times `patience`. */
+  /** A new session. Rejects immediately during an outage, and after `POSTGRES_CONNECT_WAIT_MS` times `patience`. */
   connect(): Promise<Session>;
   /** A new session that tells nothing about outages. */
   probe(): Promise<Session>;
@@ -107,7 +107,7 @@ function isRefusal({ code }: Error & { readonly code?: string }): boolean {
   return code?.startsWith('28') === true || code === '3D000' || code === '42501';
 }
 
-/** The server has no connection left, but those that this process has are good. */
+/** The server has no connection left, but the connections of this process are good. */
 function isBusy({ code }: Error & { readonly code?: string }): boolean {
   return code?.startsWith('53') === true;
 }

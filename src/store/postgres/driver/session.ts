@@ -38,7 +38,7 @@ export type Session = {
    * Sends the end of a transaction, in which COMMIT may wait for a standby. `process`: the server's process, or null if it is not known.
    */
   commit<Result>(process: number | null, send: () => Promise<Result>): Promise<Result>;
-  /** The server's process that has not answered such an end; null if none is under way or it is not known. */
+  /** The server's process that has not answered such an end; null if none is in progress or it is not known. */
   committing(): number | null;
   /** Whether the server has sent a warning since the last call. */
   takeWarning(): boolean;
@@ -57,7 +57,7 @@ export type Session = {
 export const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED';
 
 /**
- * Runs reads. Behind a pooler they are a transaction with its settings: sent at once, so that the statements of concurrent callers stay
+ * Runs reads. Behind a pooler they are a transaction with its settings: sent together, so that the statements of concurrent callers stay
  * apart.
  */
 export function runPlanned(session: Session, reads: readonly Prepared[]): Promise<Answered> {

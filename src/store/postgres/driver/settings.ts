@@ -1,8 +1,7 @@
 /**
  * The settings of a session that change the meaning or the plans of statements. The server takes them from its configuration, the database,
- * the role and the URL, so that each of them may be any. Those are left alone that belong to the administrator:
- * `default_transaction_read_only`,
- * `synchronous_commit`, `role`, and where tables are stored.
+ * the role and the URL, so each of them may have any value. The driver does not change the settings of the administrator:
+ * `default_transaction_read_only`, `synchronous_commit`, `role`, and where tables are stored.
  */
 
 /** What a session is given for each of its transactions. */
@@ -75,6 +74,6 @@ function settingsOf({ version }: SettingsOptions): Readonly<Record<string, strin
 
 function written(set: string, settings: Readonly<Record<string, string>>, schema: string | null): string {
   const all = Object.entries(settings).map(([name, value]) => `${set} ${name} = '${value}'`);
-  // All sessions use the schema of the first one, whatever becomes of the role's search_path meanwhile.
+  // All sessions use the schema of the first one, even if the role's search_path changes later.
   return [...all, ...(schema === null ? [] : [`${set} search_path = ${schema}`])].join('; ');
 }

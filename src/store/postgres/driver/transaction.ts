@@ -127,7 +127,7 @@ async function send(session: Session, statements: readonly Statement[]): Promise
   const answers: Promise<Answered>[] = [];
   for (let at = 0; at < sent.length; at += TOGETHER_MAX)
     answers.push(session.runAll(sent.slice(at, at + TOGETHER_MAX)));
-  // Waits for all, so that nothing of the transaction is under way when it ends.
+  // Waits for all, so that no statement of the transaction is in progress when it ends.
   for (const outcome of await Promise.allSettled([...before, ...answers])) {
     if (outcome.status === 'rejected') throw outcome.reason;
   }

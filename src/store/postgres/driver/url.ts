@@ -194,7 +194,7 @@ function usual(name: string): string | undefined {
   return existsSync(path) ? path : undefined;
 }
 
-/** Those of the machine and those that Node brings along. */
+/** The certificate authorities of the machine and of Node. */
 function systemAuthorities(): string[] {
   return [...tls.getCACertificates('system'), ...tls.getCACertificates('default')];
 }

@@ -21,7 +21,7 @@ const ALL = `SELECT ${PRODUCT.columns()} FROM product ORDER BY id`;
 const VERSION = `SELECT count(*) || ' ' || coalesce(sum(updated_at), 0) || ' ' || coalesce(max(id), '') AS version FROM product`;
 const IS_VERSION = `SELECT 1 AS same FROM (${VERSION}) AS found WHERE found.version = @version`;
 const FORGET_BUILT_IN = 'DELETE FROM product WHERE built_in AND id NOT IN (SELECT kept.value FROM texts(@ids) AS kept)';
-// Several instances may start at once and write the same products.
+// Several instances may start at the same time and write the same products.
 const OR_REPLACE = `
   ON CONFLICT (id) DO UPDATE SET name = excluded.name, built_in = excluded.built_in, scopes = excluded.scopes,
     rules = excluded.rules, created_at = excluded.created_at, updated_at = excluded.updated_at`;

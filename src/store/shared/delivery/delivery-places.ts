@@ -256,7 +256,7 @@ function readOn(db: Database, sql: string, before: Place, paramsAfter: (last: Pl
 /** Event times in epoch milliseconds: `since` inclusive, `until` exclusive. */
 export type Stretch = { readonly since?: number | undefined; readonly until?: number | undefined };
 
-// A binary search. Where housekeeping has deleted records, the next existing record stands for the middle.
+// A binary search. Where housekeeping has deleted records, the next existing record is used as the middle.
 const SPLIT = `
   WITH RECURSIVE halves (low, high) AS (
     SELECT (SELECT min(record_offset) FROM outbox WHERE webhook_number = @webhookNumber),

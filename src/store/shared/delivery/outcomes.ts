@@ -33,7 +33,7 @@ export const BATCH_CAUSE = `
   (SELECT ${causeOf('attempt')} FROM attempt WHERE key =
     ${lastAttemptKey('batch.webhook_number', 'batch.first_offset', 'batch.first_offset')})`;
 
-// A batch has had no attempt since its last replay while `attempt_count` is 0, or 1 with the attempt under way.
+// A batch has had no attempt since its last replay while `attempt_count` is 0, or 1 with the attempt in progress.
 const WAS_TRIED = 'b.attempt_count > CASE WHEN b.lease_owner IS NULL THEN 0 ELSE 1 END';
 const LAST_ATTEMPTS = `
   SELECT CAST(place.value ->> 2 AS BIGINT) AS position, a.id, a.response_status, a.error_class, a.error_message, a.started_at

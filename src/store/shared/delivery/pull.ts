@@ -1,4 +1,4 @@
-/** Acknowledgements of webhooks in mode `pull` (`webhook_progress`, `batch`), and the ends of logs for those who wait for records. */
+/** Acknowledgements of webhooks in mode `pull` (`webhook_progress`, `batch`), and the ends of logs for readers that wait for records. */
 import { BATCH_RECORDS_MAX } from '../../../domain/limits.ts';
 import type { Database, Statement } from '../../port/database.ts';
 import type { Acknowledgement, LogEnd, PullStore } from '../../port/pull.ts';

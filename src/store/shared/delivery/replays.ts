@@ -45,7 +45,7 @@ const WAKE = `
   UPDATE webhook_progress SET wake_at = @now, probe_at = NULL, settings_version = settings_version + 1
   WHERE webhook_number = @webhookNumber AND ${IS_RUNNABLE}`;
 
-/** `batches`: the table; `seen`: the batches that a step examines; `wanted`: those that are sent again; `cause`: null if any will do. */
+/** `batches`: the table; `seen`: the batches that a step examines; `wanted`: the batches to send again; `cause`: null if any will do. */
 function statementsOf(batches: string, seen: string, wanted: string, cause = 'NULL') {
   const range = 'webhook_number = @webhookNumber AND first_offset BETWEEN @first AND @last';
   return {

@@ -28,7 +28,7 @@ export function resumeStatement(webhookNumber: number, now: number): Statement {
   return { sql: BEGIN, params: { webhookNumber, now } };
 }
 
-/** Makes the retries of a webhook due. If the process dies meanwhile, the next start does the rest. */
+/** Makes the retries of a webhook due. If the process dies before the end, the next start does the rest. */
 export async function resume(database: Database, webhookNumber: number, now: number): Promise<void> {
   await makeDue(database, webhookNumber, now);
   await database.commit([{ sql: END, params: { webhookNumber, now } }]);
@@ -42,7 +42,7 @@ export async function finishResuming(database: Database, now: number): Promise<v
 
 /**
  * Makes every pending batch of the webhook that is not leased due `earlierMs` earlier, but not before `now`; by default at `now`. A batch
- * that fails meanwhile may be retried once more than its policy says.
+ * that fails while this runs may be retried once more than its policy says.
  */
 export async function makeDue(
   database: Database,

@@ -153,7 +153,7 @@ function fateStatements(batch: Batch, fate: BatchFate, owner: string, now: numbe
   }
 }
 
-/** Inserts an attempt. What the receiver answered is left out if a record that it carried was erased meanwhile. */
+/** Inserts an attempt. Omits the answer of the receiver if an event of the attempt was erased after the attempt began. */
 export function attemptStatement(attempt: AttemptRecord): Statement {
   const { responseHeaders, responseBody, requestHeaders, timings, ...plain } = attempt;
   return {

@@ -95,7 +95,7 @@ export function endpointStore(db: Database, vault: Vault): EndpointStore {
   };
 }
 
-/** The changes that affect the endpoint's webhooks at once: it was disabled, which stops them, or has another URL. */
+/** The changes that immediately affect the endpoint's webhooks: it was disabled, which stops them, or has another URL. */
 function changesOf({ id, url, enabled, updatedAt: at }: Endpoint, before: Endpoint): ChangedSettings[] {
   const isMoved = url !== before.url;
   return isMoved || !enabled ? [{ of: 'endpoint', id, at, isMoved }] : [];

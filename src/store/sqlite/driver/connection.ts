@@ -32,7 +32,7 @@ export type PreparedStatement = {
   readonly names: readonly string[];
 };
 
-/** SQLite's own wait while a connection is opened: the log of a crashed process may have to be recovered. */
+/** SQLite's own wait while a connection is opened: the log of a crashed process may need recovery. */
 const OPENING_WAIT_MS = 5000;
 
 type ConnectionOptions = {

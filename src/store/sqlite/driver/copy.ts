@@ -1,5 +1,5 @@
 /**
- * Copies a database while others write to it. A copy is consistent, one file, readable by its owner alone, and gets its name when complete.
+ * Copies a database while others write to it. A copy is consistent, one file, readable only by its owner, and gets its name when complete.
  */
 import { closeSync, fsyncSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -37,7 +37,7 @@ export async function writeWhole<T>(
   }
 }
 
-/** Nothing else may use the connection meanwhile. Ends before the next step if `signal` is aborted, and rejects with its reason. */
+/** No other code may use the connection during the copy. Ends before the next step if `signal` is aborted, and rejects with its reason. */
 export async function copyPages(
   { connection }: SqliteDatabase,
   to: string,

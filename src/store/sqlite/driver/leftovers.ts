@@ -3,7 +3,7 @@
  * when SQLite merges two half-empty pages, the unused middle of a page may keep a copy of a row that was stored there. Measured on logs
  * from which housekeeping had deleted every other row: erased data remained in 18 of 40 files, and in none of 40 after this step.
  *
- * Rows that shared a page with the erased row are still its neighbours. Each neighbour is grown so that it fills a page alone, so every
+ * Rows that shared a page with the erased row are still its neighbours. Each neighbour is grown until it fills a whole page, so every
  * byte of those pages is written. It shrinks again in the same transaction, so no reader sees it.
  */
 import type { Database, Row, Statement } from '../../port/database.ts';
@@ -84,7 +84,7 @@ function shrinkSql({ table }: RowLayout): string {
     FROM ${GROWTHS} WHERE ${table}.key = growth.key`;
 }
 
-/** Determines the size of a column: an integer by its value, a text or blob by its length as `{bytes}`, null by itself. */
+/** Determines the size of a column: the value of an integer, the length of a text or blob as `{bytes}`, or null. */
 type ColumnSize = number | null | { readonly bytes: number };
 
 function sizesOf({ columns }: RowLayout, row: Row): Map<string, ColumnSize> {

@@ -61,7 +61,7 @@ export function isOurs({ connection }: Pick<SqliteDatabase, 'connection'>): bool
   return connection.prepare(tables).pluck().get() === 3;
 }
 
-/** Runs the schema on an empty database in one transaction: a process that dies meanwhile leaves it empty. */
+/** Runs the schema on an empty database in one transaction: a process that dies before the end leaves it empty. */
 export function createSchema({ connection }: SqliteDatabase, schema: string): void {
   connection.exec('BEGIN IMMEDIATE');
   try {
@@ -111,8 +111,8 @@ export function migrationPath(steps: readonly Migration[], from: number, to: num
 }
 
 /**
- * Takes the steps in one transaction: a process that dies meanwhile leaves the database unchanged. Throws, with nothing changed, if a step
- * fails or leaves a broken reference.
+ * Takes the steps in one transaction: a process that dies before the end leaves the database unchanged. Throws, with nothing changed, if a
+ * step fails or leaves a broken reference.
  */
 export function migrate({ connection }: SqliteDatabase, path: readonly Migration[]): void {
   // Rebuilding a table drops it for a moment. The pragma has no effect inside a transaction.

@@ -42,7 +42,7 @@ export type SqliteDatabase = Database & {
   /** What is wrong if the files are no longer where they were opened; null if they are. */
   filesProblem(): DatabaseUnavailable | null;
   /**
-   * Copies the log into the database's file if only the log is gone from its place: what was acknowledged must not be lost with the
+   * Copies the log into the database's file if only the log is gone from its place: acknowledged writes must not be lost with the
    * process. Resolves to false if that is not the case, or if the log cannot be copied.
    */
   saveLog(): Promise<boolean>;
@@ -201,7 +201,7 @@ export function openSqlite(path: string, { readOnly = false, writerThread }: Sql
 type Snapshot = {
   /** All reads from now on in this turn see one state of the database, until `end`. */
   begin(): void;
-  /** The next read sees all commits so far. The snapshot ends by itself with this turn or the next, so it never holds the log for long. */
+  /** The next read sees all commits so far. The snapshot ends automatically in this turn or the next, so it holds the log only briefly. */
   end(): void;
 };
 

@@ -218,7 +218,7 @@ type Thread = {
   commit(lists: readonly WaitingList[]): void;
   /** Rejects if the checkpoint failed, for example on a full disk; the thread goes on. */
   checkpoint(mode: CheckpointMode): Promise<LogState>;
-  /** Refuses what waits, and everything from now on. */
+  /** Refuses all waiting lists and checkpoints, and everything from now on. */
   refuseAll(cause: Error): void;
   /** Resolves when everything asked before is answered and the thread has ended. */
   close(): Promise<void>;
@@ -230,8 +230,8 @@ type WaitingCheckpoint = {
 };
 
 /**
- * Starts a thread, which waits for its first message. It takes 65 ms to load its program: a server starts it before it loads the service.
- * Throws if the system gives the process no further thread.
+ * Starts a thread, which waits for its first message. The thread loads its program in 65 ms: a server starts it before it loads the
+ * service. Throws if the system gives the process no further thread.
  */
 export function startDatabaseThread(): Worker {
   // The threads of the single binary use the addon that the event loop has loaded.

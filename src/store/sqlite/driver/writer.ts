@@ -1,6 +1,6 @@
 /**
- * Commits lists of statements: many in one transaction, hence one fsync. A refused list is undone alone. Also decides when the log is
- * copied into the file.
+ * Commits lists of statements: many in one transaction, hence one fsync. A refused list is undone without the others. Also decides when the
+ * log is copied into the file.
  */
 
 import BetterSqlite3 from 'better-sqlite3';
@@ -48,7 +48,7 @@ export function createCommitLists<List>(
   const release = connection.prepare('RELEASE list');
   const undo = connection.prepare('ROLLBACK TO list');
 
-  /** Runs a list in a savepoint, so that it can be undone alone: costs 1 µs and a copy of each page that it changes. */
+  /** Runs a list in a savepoint, so that it can be undone without the others: costs 1 µs and a copy of each page that it changes. */
   const runSaved = (list: readonly Bound[]): StatementResult[] => {
     save.run();
     try {
@@ -144,7 +144,7 @@ export type Writer = {
   canBegin(): boolean;
   /** Empties the log. Resolves to false if another connection reads it, or if it cannot be copied. */
   truncateLog(): Answer<boolean>;
-  /** Commits what waits, and refuses what cannot be committed now. */
+  /** Commits the waiting lists, and refuses lists that cannot be committed now. */
   close(): Answer<void>;
 };
 
@@ -156,7 +156,7 @@ export type InlineWriterParts = {
   readonly truncateLog: () => boolean;
 };
 
-/** Commits in the event loop, which stands still meanwhile: for commands, and for databases that are only read. */
+/** Commits in the event loop, which it blocks: for commands, and for databases that are only read. */
 export function createInlineWriter({ commitLists, beforeCommit, onCommit, truncateLog }: InlineWriterParts): Writer {
   let waiting: WaitingList[] = [];
   let next: NodeJS.Timeout | NodeJS.Immediate | null = null;
@@ -211,7 +211,7 @@ export type LogState = { readonly busy: boolean; readonly pages: number; readonl
 type Checkpoints = {
   /** Takes the state of the log after each commit. */
   committed(log: LogState): void;
-  /** Resolves once no checkpoint is under way. */
+  /** Resolves once no checkpoint is in progress. */
   settled(): Promise<void>;
 };
 
