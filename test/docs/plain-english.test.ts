@@ -92,9 +92,13 @@ const GENERATED = /^docs\/(benchmarks|benchmarks-postgresql|cluster-test)\.md$|^
 const PAGES = ['docs', 'README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md']
   .flatMap(filesBelow)
   .filter((file) => file.endsWith('.md') && !GENERATED.test(file));
-/** Folders of `src` whose comments and strings still have some. */
-const LATER = /^src\/(portal|store)\//;
-const CODE = ['src', 'scripts'].flatMap(filesBelow).filter((file) => !file.endsWith('.md') && !LATER.test(file));
+/** The folder of `src` whose comments and strings still have some. */
+const LATER = /^src\/store\//;
+/** Pages load it with an integrity hash, which a change of a comment would break. */
+const PINNED = 'src/portal/assets/embed.js';
+const CODE = ['src', 'scripts']
+  .flatMap(filesBelow)
+  .filter((file) => !file.endsWith('.md') && !LATER.test(file) && file !== PINNED);
 
 test('no page has a construction that reads translated', () => {
   assert.ok(PAGES.length > 80);
