@@ -97,7 +97,7 @@ async function setUp(page: Page, service: ServiceInProcess, receiver: Receiver, 
   await page.getByLabel('Name', { exact: true }).first().fill('Orders');
   await page.getByLabel('order.*').click();
   await page.getByRole('button', { name: 'Create the webhook' }).click();
-  await page.getByText('Orders is created and started.').waitFor();
+  await page.getByText('Orders was created and started.').waitFor();
   for (const orderId of [1, 2, 3, 4, 5]) {
     const data = { orderId, total: 50 * orderId };
     await succeeded(service.admin.post('events', { type: 'order.created', customerId, data }));

@@ -92,9 +92,9 @@ const GENERATED = /^docs\/(benchmarks|benchmarks-postgresql|cluster-test)\.md$|^
 const PAGES = ['docs', 'README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md']
   .flatMap(filesBelow)
   .filter((file) => file.endsWith('.md') && !GENERATED.test(file));
-/** The folder of `src` whose comments and strings still have some. */
-const LATER = /^src\/portal\//;
-const CODE = ['src', 'scripts'].flatMap(filesBelow).filter((file) => !file.endsWith('.md') && !LATER.test(file));
+/** Pages load it with an integrity hash, which a change of a comment would break. */
+const PINNED = 'src/portal/assets/embed.js';
+const CODE = ['src', 'scripts'].flatMap(filesBelow).filter((file) => !file.endsWith('.md') && file !== PINNED);
 
 test('no page has a construction that reads translated', () => {
   assert.ok(PAGES.length > 80);
@@ -106,8 +106,13 @@ test('no comment or text of the code has a construction that reads translated', 
   assert.deepEqual(CODE.flatMap(constructionsIn), []);
 });
 
+/** In the database, where instances of two versions share it. */
+const STORED = "= 'under way';";
+
 function constructionsIn(file: string): string[] {
-  const text = readFileSync(join(root, file), 'utf8').replaceAll(/^ *```[\s\S]*?^ *```/gm, '');
+  const text = readFileSync(join(root, file), 'utf8')
+    .replaceAll(/^ *```[\s\S]*?^ *```/gm, '')
+    .replace(STORED, '');
   const prose = text.replaceAll(/\s*\n\s*(?:\*\s|\/\/\s)?/g, ' ');
   return CONSTRUCTIONS.flatMap(({ word, instead }) =>
     [...prose.matchAll(new RegExp(word, `${word.flags}g`))].map(

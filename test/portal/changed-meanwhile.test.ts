@@ -120,7 +120,7 @@ const KINDS: Readonly<Record<string, (admin: ApiClient) => Promise<Kind>>> = {
   },
 };
 
-const CHANGED = 'Somebody changed this meanwhile';
+const CHANGED = 'This was changed after you opened it';
 const table = (text: string): string => /<caption[^>]*>What differs[\s\S]*?<\/table>/.exec(text)?.[0] ?? '';
 
 describe('a form that was opened before another change of', () => {

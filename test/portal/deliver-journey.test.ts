@@ -83,7 +83,7 @@ for (const isScriptless of [false, true]) {
       if (!isScriptless) await page.getByText('must be encrypted. They will be.').waitFor();
       await page.getByLabel('Start it immediately').uncheck();
       await page.getByRole('button', { name: 'Create the webhook' }).click();
-      await page.getByText('Orders is created. Start it when the receiver is ready.').waitFor();
+      await page.getByText('Orders was created. Start it when the receiver is ready.').waitFor();
       assert.equal(at.deliveries.length, 0);
 
       await page.getByRole('button', { name: 'Send a test event through Orders' }).click();

@@ -79,7 +79,7 @@ describe('the editor of a filter', () => {
     await page.keyboard.type(']}}');
     assert.equal(await filter.inputValue(), '{"data.total": {"$gte": 100}, "data.country": {"$in": ["DE"]}}');
     await page.getByRole('button', { name: 'Create the webhook' }).click();
-    await page.getByText('Large orders is created').waitFor();
+    await page.getByText('Large orders was created').waitFor();
     const [made] = (await succeeded<{ items: WebhookView[] }>(admin.get('webhooks'))).items;
     assert.deepEqual(made?.filter, { 'data.total': { $gte: 100 }, 'data.country': { $in: ['DE'] } });
     await page.getByText('only if data.total is at least 100 and data.country is one of "DE"').waitFor();

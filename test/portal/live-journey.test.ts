@@ -55,7 +55,7 @@ describe('the page of a delivery', () => {
     });
     await page.getByRole('button', { name: 'Send again' }).click();
     await page.getByText('Sending again.').waitFor();
-    await page.getByText('Attempt 1 is under way.').waitFor();
+    await page.getByText('Attempt 1 is in progress.').waitFor();
     const unchanged = await notReloaded(page);
     assert.equal(await page.getByRole('button', { name: 'Send again' }).count(), 0);
     held.resolve();

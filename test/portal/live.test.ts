@@ -56,7 +56,7 @@ describe('a live page', () => {
       await services.users.patch(user?.id ?? '', { active: false }, COMMAND_LINE);
       await setHidden(visitor.page, false);
       await visitor.page.waitForURL(/\/sign-in/);
-      await visitor.page.getByText('Your session is over.').waitFor();
+      await visitor.page.getByText('Your session has expired.').waitFor();
     });
   }
 });

@@ -167,7 +167,7 @@ describe('a passkey', () => {
     const [admin] = await users.list('', 1);
     await sessions.endAll(admin?.id ?? '', COMMAND_LINE);
     await addPasskey(visitor, portal);
-    await page.getByText('Your session is over.').waitFor();
+    await page.getByText('Your session has expired.').waitFor();
     const { credentials } = await visitor.device.send('WebAuthn.getCredentials', { authenticatorId: visitor.id });
     assert.deepEqual(credentials, []);
   });
@@ -185,7 +185,7 @@ describe('a passkey', () => {
     await users.create({ userName: 'other', role: 'administrator' }, COMMAND_LINE);
     await users.patch(admin?.id ?? '', { active: false }, COMMAND_LINE);
     await visitor.open('/account');
-    await page.getByText('Your session is over.').waitFor();
+    await page.getByText('Your session has expired.').waitFor();
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
     await page.getByText('You are not signed in').waitFor();
     await page.getByRole('alert').getByText('or its account may not sign in').waitFor();
@@ -209,7 +209,7 @@ describe('a passkey', () => {
     const portal = await startPortal(t);
     const { page, open } = await portal.signIn('viewer');
     await open('/account');
-    await page.getByText('Passkeys belong to a host name').waitFor();
+    await page.getByText('Passkeys are tied to a host name').waitFor();
     const visitor = await portal.visit();
     await visitor.open('/sign-in');
     assert.equal(await visitor.page.getByRole('button', { name: 'Sign in with a passkey' }).count(), 0);

@@ -284,7 +284,7 @@ describe('signing in', () => {
       form: { ...fields, formToken: formToken('A'.repeat(43)) },
     });
     assert.equal(without.status, 403);
-    assert.match(without.text, /did not bring the cookie/);
+    assert.match(without.text, /did not send the session cookie/);
     const other = `${VISITOR_COOKIE}=${'B'.repeat(43)}`;
     const forged = await request(`${service.url}/sign-in`, {
       form: { ...fields, formToken: formToken('A'.repeat(43)) },

@@ -56,7 +56,7 @@ describe('the usage in the portal', () => {
       (await succeeded<{ limits: unknown }>(admin.get(`customers/${id}`))).limits;
     const save = async (endpoints: string, eventsPerSecond: string): Promise<void> => {
       assert.equal(await open(`/customers/${id}/edit`), 200);
-      await shown.getByRole('spinbutton', { name: 'Most endpoints' }).fill(endpoints);
+      await shown.getByRole('spinbutton', { name: 'Maximum endpoints' }).fill(endpoints);
       await shown.getByRole('spinbutton', { name: 'Events per second' }).fill(eventsPerSecond);
       await shown.locator('main form .button-primary').click();
       await shown.waitForURL(`**/customers/${id}`);

@@ -168,7 +168,7 @@ describe('creating a webhook', () => {
       .waitFor();
     await page.getByRole('combobox', { name: 'Key' }).selectOption('hr');
     await create.click();
-    await page.getByText('People is created and started.').waitFor();
+    await page.getByText('People was created and started.').waitFor();
     const [made, ...more] = await allWebhooks(admin);
     assert.deepEqual(more, []);
     assert.deepEqual([made?.eventTypes, made?.customHeaders], [['employee.*'], [{ name: 'x-tenant', value: 'acme' }]]);
@@ -207,7 +207,7 @@ describe('creating a webhook', () => {
     await page.locator('#field-name').fill('Orders');
     await page.getByLabel('Other categories').fill('stock.*');
     await page.getByRole('button', { name: 'Create the webhook' }).click();
-    await page.getByText('Orders is created, and not started.').waitFor();
+    await page.getByText('Orders was created but not started.').waitFor();
     await page.getByText('Its endpoint is not enabled.').waitFor();
     const [made] = await allWebhooks(admin);
     assert.deepEqual([made?.endpointId, made?.eventTypes, made?.state], [id, ['stock.*'], 'stopped']);

@@ -110,7 +110,7 @@ export function accountPages(dependencies: SharedPageDependencies): PageRoute<'b
       role: 'viewer',
       respond: async (call) => {
         await passkeys.remove(accountOf(call).id, call.params.id ?? '');
-        return redirectTo('/account', 'The passkey is removed. Take it away on your device, too.');
+        return redirectTo('/account', 'The passkey is removed. Delete it on your device too.');
       },
     }),
   ];
@@ -162,7 +162,7 @@ export function sessionPages({ pages, services: { sessions } }: SharedPageDepend
       role: 'viewer',
       respond: async (call) => {
         await sessions.end(accountOf(call).id, call.params.id ?? '');
-        return redirectTo('/account', 'That session is over.');
+        return redirectTo('/account', 'That session has ended.');
       },
     }),
     pages.page({
@@ -238,8 +238,8 @@ const ROLES = {
 } as const;
 
 const PASSKEY_LEAD =
-  'Sign in with your fingerprint, face or the PIN of your device in place of the password. A passkey works at ' +
-  'this address alone, so no other site can ask for it.';
+  'Sign in with your fingerprint, face or the PIN of your device in place of the password. A passkey works ' +
+  'only at this address, so no other site can ask for it.';
 
 function passwordForm(csrf: Html, state: FormState): Html {
   const hint = `${CHOSEN_PASSWORD_MIN_LENGTH} to ${CHOSEN_PASSWORD_MAX_LENGTH} characters of any kind, spaces too.`;
@@ -280,7 +280,7 @@ function passkeySection({ csrf, now }: PageCall, state: FormState, { passkeys, t
 function passkeyForm(csrf: Html, state: FormState): Html {
   const labels = { name: 'Name', ownPassword: 'Your password' };
   return html`
-    <p class="quiet" data-passkey-excuse>Adding one takes a browser with JavaScript.</p>
+    <p class="quiet" data-passkey-excuse>Adding a passkey requires JavaScript.</p>
     <form
       method="post"
       action="/account/passkeys"
@@ -315,7 +315,7 @@ function passkeyForm(csrf: Html, state: FormState): Html {
 const NEEDS_HOST_NAME = notice({
   tone: 'info',
   text: html`
-    Passkeys belong to a host name, and this address is a number. Open the portal by a name, such as
+    Passkeys are tied to a host name, but you opened this page by IP address. Open the portal by a name, such as
     <code>localhost</code>, to add one.
   `,
 });

@@ -141,7 +141,7 @@ export function requireScopes(body: Body, before: Application | null): void {
     throw refuseField('scopes', 'must be chosen: without a scope the program can do nothing');
 }
 
-/** Stands for the account of a new application until there is one. */
+/** The placeholder for the account of a new application, until it exists. */
 export const ACCOUNT_TO_COME = '00000000-0000-7000-8000-000000000000';
 
 type Dependencies = Pick<SharedPageDependencies, 'services' | 'store'>;
@@ -197,7 +197,7 @@ function neededPermissions(products: readonly ApiProduct[], scopes: readonly str
 const ACCOUNT_NAMES: readonly string[] = ['applications', 'applications-service', 'sallyport-applications'];
 
 /**
- * The service account of the customer's applications, with these permissions besides those that it has. Wider permissions of the account
+ * The service account of the customer's applications, with these permissions in addition to its own. Wider permissions of the account
  * give no other application more: each stays within its own scopes.
  */
 async function serviceAccount(

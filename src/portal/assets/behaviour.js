@@ -51,7 +51,7 @@
     }
   };
   htmx.onLoad(showTimes);
-  // Before new markup enters the page, so that a live update neither flickers nor changes what is the same.
+  // Before new markup enters the page, so that a live update does not flicker, and does not change elements that are the same.
   document.addEventListener('htmx:before:swap', ({ detail: { tasks } }) => {
     for (const { fragment } of tasks) {
       showCopyButtons(fragment);

@@ -45,7 +45,7 @@
   ];
 
   // A value without neighbours is drawn as a dot.
-  const alone = ({ data }, which) => {
+  const isolated = ({ data }, which) => {
     const values = data[which];
     const isGap = (at) => values[at] === null || values[at] === undefined;
     return [...values.keys()].filter((at) => !isGap(at) && isGap(at - 1) && isGap(at + 1));
@@ -67,7 +67,7 @@
       label,
       stroke: resolved(element, `--${tone}`),
       width: 1.75,
-      points: { show: true, size: 5, filter: alone },
+      points: { show: true, size: 5, filter: isolated },
       ...(stacked ? { fill: resolved(element, `--${tone}-soft`) } : {}),
       value: (_, __, ___, at) => {
         if (at === null) return '';

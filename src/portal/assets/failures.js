@@ -49,12 +49,12 @@
     say(nameOf(ctx), 'The request failed', text);
   });
 
-  // Streams reconnect by themselves. Live lists of attempts have a message of their own.
+  // Streams reconnect automatically. Live lists of attempts have a message of their own.
   const isTail = ({ target }) => target instanceof Element && target.closest('[data-tail]') !== null;
   document.addEventListener('htmx:sse:error', (event) => {
     const isRetry = event.detail.connection?.attempt > 0;
     if (isRetry && !isTail(event))
-      say('stream', 'Not connected', 'This page is not up to date. It reconnects by itself.');
+      say('stream', 'Not connected', 'This page is not up to date. It reconnects automatically.');
   });
   document.addEventListener('htmx:sse:after:connection', (event) => {
     if (!isTail(event)) succeeded('stream');

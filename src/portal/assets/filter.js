@@ -21,8 +21,8 @@
   const SHOWN_MAX = 10;
 
   /**
-   * What stands at the caret of an unfinished JSON text. `word` is what was typed of it, from `from` on; `keys` are the members around it,
-   * outermost first, with null for an item of a list.
+   * The place of the caret in an unfinished JSON text. `word` is the typed part of a word, from `from` on; `keys` are the members around
+   * it, outermost first, with null for an item of a list.
    */
   const contextOf = (text, caret) => {
     const around = [];
@@ -63,7 +63,7 @@
       values: JSON.parse(dataset.values),
     }));
 
-  /** What can stand at the caret: its text, what it is, and what follows it. */
+  /** The suggestions for the caret: the text, its kind, and the text after it. */
   const offersOf = (editor, { expects, around }) => {
     if (expects === 'sign') return [];
     const paths = pathsOf(editor);
@@ -134,7 +134,7 @@
       announcer.textContent = `${offers.length} ${offers.length === 1 ? 'suggestion' : 'suggestions'}, arrow down to choose`;
   };
 
-  /** In place of what was typed, with what JSON wants after it unless it is there. */
+  /** Replaces the typed word, and adds the punctuation that JSON requires after it unless it is there. */
   const take = (editor, at) => {
     const area = editor.querySelector('textarea');
     const { context, offers } = offersAt(editor, area);

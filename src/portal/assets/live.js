@@ -21,7 +21,7 @@
     }
   });
 
-  // Selecting rows: their number, and all rows of the page at once.
+  // Selecting rows: their number, and all rows of the page together.
   const boxesOf = (form) => [...form.querySelectorAll('input[type="checkbox"][name="id"]')];
   const showChosen = (form) => {
     const boxes = boxesOf(form);

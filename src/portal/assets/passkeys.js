@@ -55,7 +55,7 @@
   const optionsOf = async (form) => {
     const body = new URLSearchParams(new FormData(form));
     const reply = await fetch(form.dataset.options, { method: 'POST', body });
-    // To the page for signing in: the session is over.
+    // To the page for signing in: the session has ended.
     if (reply.redirected) return location.reload();
     if (reply.ok) return reply.json();
     const page = new DOMParser().parseFromString(await reply.text(), 'text/html');
@@ -63,7 +63,7 @@
     if (again?.querySelector('[role="alert"]:not([hidden])')) return showAgain(form, again);
     throw new Error('The page is out of date: load it again.');
   };
-  // With what was wrong beside its fields, as it stands in the page that a browser would have been answered.
+  // With each problem beside its field, as in the page that a browser would get without the script.
   const showAgain = (form, again) => {
     form.replaceWith(again);
     htmx.process(again.parentElement);

@@ -100,7 +100,8 @@ function actorsFor(linkOf: (reference: string) => ResourceLink, operator: string
 const LEAD =
   'Every change by a user, an application, a command or the service itself. Each entry has the hash of the ' +
   'previous one; secrets are masked.';
-const CUSTOMERS_LEAD = 'Every change to what is yours: who made it, when, and what changed. Secrets are masked.';
+const CUSTOMERS_LEAD =
+  'Every change to your data and settings: who made it, when, and what changed. Secrets are masked.';
 const NOTHING_YET = emptyState({
   title: 'Nothing has happened yet',
   text: 'Every creation, change and deletion is recorded here.',
@@ -135,7 +136,7 @@ const ACTIONS: Readonly<Record<AuditAction, string>> = {
   'customer.create': 'Created the customer',
   'customer.update': 'Changed the customer',
   'customer.delete': 'Deleted the customer',
-  'customer.create-link': 'Made a portal link',
+  'customer.create-link': 'Created a portal link',
   'customer.open-link': 'Opened a portal link',
   'portal.update': 'Changed the look of the customers’ portal',
   'user.create': 'Created the user',

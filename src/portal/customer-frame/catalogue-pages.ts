@@ -41,7 +41,7 @@ export function customerCataloguePages(dependencies: SharedPageDependencies<'cus
       `;
       return listView({
         title: TITLE,
-        lead: 'What happens here that you can be told of. A webhook subscribes to one type, to a category, or to all.',
+        lead: 'The events you can subscribe to. A webhook subscribes to one type, to a category, or to all.',
         path: PATH,
         query,
         filters: all.length === 0 ? [] : [textField(newForm({ q: text }), FILTER)],

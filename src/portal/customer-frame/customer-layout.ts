@@ -35,7 +35,7 @@ function backLink({ returnUrl }: SignedIn, brand: PortalTheme): Html | null {
   `;
 }
 
-/** A session that began with a link belongs to no user, so the customer's name stands for it. */
+/** A session that began with a link belongs to no user, so the portal shows the customer's name instead. */
 function accountOf({ userId, displayName, userName, role, customerName }: SignedIn): Frame['account'] {
   return userId === null
     ? { name: customerName, detail: role, label: 'Your session' }

@@ -8,7 +8,7 @@ import { brandMark } from '../parts/brand.ts';
 import { linkButton } from '../parts/header.ts';
 import { signInForms } from '../sign-in/sign-in-pages.ts';
 
-/** Stands for every id that no customer can have, so that the form tells nothing about ids. */
+/** Replaces every id that no customer can have, so that the form tells nothing about ids. */
 const UNKNOWN = 'unknown';
 
 export function customerSignInPages(dependencies: PageDependencies): PageRoute<'anyone'>[] {
@@ -39,7 +39,7 @@ function sessionEndedPage({ pages }: PageDependencies): PageRoute<'anyone'> {
         ? 'Its session needs a cookie, and this browser keeps none for a page inside another one. Open the portal ' +
           'in a window of its own, or use a newer browser.'
         : isFramed
-          ? 'Load the page around this one again to go on.'
+          ? 'Reload the page around this one to continue.'
           : 'Open this portal again from where you came from.';
       const form =
         isFramed || visit === null

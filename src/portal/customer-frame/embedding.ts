@@ -6,7 +6,7 @@ import { readAsset } from '../../kernel/assets.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { ACCENT_STYLES } from '../parts/brand.ts';
 
-/** Stays for good: a script that pages load with an integrity hash only changes together with its path. */
+/** Never changes: a script that pages load with an integrity hash only changes together with its path. */
 export const EMBED_PATH = '/embed/v1.js';
 
 /** The value of `integrity` in a page that loads the script (Subresource Integrity). */

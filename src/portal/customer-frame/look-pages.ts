@@ -108,7 +108,7 @@ function lookView({ config, publicUrl }: PageDependencies, call: PageCall, theme
     ${pageHeader({
       title,
       crumbs: [{ href: '/settings', label: 'Settings' }],
-      lead: 'What your customers see around their endpoints and webhooks. Nothing in it speaks of Sallyport.',
+      lead: 'What your customers see around their endpoints and webhooks. It does not mention Sallyport.',
     })}
     ${current(theme)}
     ${editor}

@@ -24,7 +24,7 @@ type Dependencies = {
 
 export function createPageDispatch({ cookies, sessions, registered, routesOf }: Dependencies): PageRoute[] {
   const ofCustomer = routesByName(routesOf);
-  /** The pages that serve requests under way, so that a refusal gets the same layout. */
+  /** The pages that serve requests in progress, so that a refusal gets the same layout. */
   const serving = new WeakMap<IncomingMessage, PageRoute>();
 
   const routeFor = async (request: IncomingMessage, route: PageRoute): Promise<PageRoute> => {

@@ -172,7 +172,7 @@ export function customerView(call: PageCall, page: CustomerPage): View {
 const SUSPENDED = notice({
   tone: 'caution',
   title: 'This customer is suspended.',
-  text: 'Its webhooks are stopped and keep what waits. Its applications, its people and its portal links are refused.',
+  text: 'Its webhooks are stopped and their pending deliveries are kept. Its applications, users and portal links have no access.',
 });
 
 function actions({ csrf }: PageCall, { id, name, active }: Customer): (Html | null)[] {
@@ -194,7 +194,7 @@ function actions({ csrf }: PageCall, { id, name, active }: Customer): (Html | nu
     linkButton({ href: `${path}/suspend`, label: 'Suspend', icon: 'stop' }),
     linkButton({ href: `${path}/edit`, label: 'Change', icon: 'edit' }),
     linkButton({ href: `${path}/open`, label: 'Open the portal as this customer', icon: 'leave' }),
-    linkButton({ href: `${path}/portal-link`, label: 'Make a portal link', kind: 'primary', icon: 'send' }),
+    linkButton({ href: `${path}/portal-link`, label: 'Create a portal link', kind: 'primary', icon: 'send' }),
   ];
 }
 
@@ -315,7 +315,7 @@ function removal(id: string, counts: Belongings): Html {
     lead:
       has.length === 0
         ? 'Nothing belongs to this customer, so it can be deleted.'
-        : 'Possible only while nothing belongs to the customer. It has ' +
+        : 'You can delete this customer only when nothing belongs to it. It has ' +
           `${has.map(([kind, count]) => `${count} ${count === 1 ? kind.slice(0, -1) : kind}`).join(', ')}.`,
     content: buttonRow([
       has.length === 0

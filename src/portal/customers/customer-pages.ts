@@ -49,7 +49,7 @@ export function customerPages(dependencies: PageDependencies): PageRoute<'operat
           ${group(
             'Limits',
             `Without a number, it can have ${ENDPOINTS_LIMIT_DEFAULT} endpoints, ${WEBHOOKS_LIMIT_DEFAULT} ` +
-              'webhooks and any number of events. Nothing that is there already is taken away.',
+              'webhooks and any number of events. Existing resources are kept.',
             'limits.endpoints',
             'limits.webhooks',
             'limits.eventsPerSecond',
@@ -58,11 +58,11 @@ export function customerPages(dependencies: PageDependencies): PageRoute<'operat
       adjust: (body, before) => (before === null ? body : objectPatches(body, before, ['metadata'])),
       creation: {
         title: 'Add a customer',
-        lead: 'Its endpoints, webhooks, applications, keys and users are kept apart from those of all others.',
+        lead: "Its endpoints, webhooks, applications, keys and users are isolated from every other customer's.",
         submit: 'Add the customer',
         respond: async ({ acting }, input) => {
           const { id, name } = await customers.create(input, acting);
-          return redirectTo(`/customers/${id}`, `${name} is added. Make a portal link to let it in.`);
+          return redirectTo(`/customers/${id}`, `${name} was added. Create a portal link to give it access.`);
         },
       },
       change: {},
@@ -92,7 +92,7 @@ export function customerPages(dependencies: PageDependencies): PageRoute<'operat
   ];
 }
 
-/** Asks first, because it stops everything of a customer at once. */
+/** Asks first, because it immediately stops everything of a customer. */
 function suspendPages({ pages, services: { customers }, store }: PageDependencies): PageRoute<'operator'>[] {
   return pages.form(
     '/customers/{id}/suspend',
@@ -107,22 +107,22 @@ function suspendPages({ pages, services: { customers }, store }: PageDependencie
           crumbs: [LIST, { href: path, label: name }],
           text: html`
             <div class="prose">
-              <p>From the next moment on:</p>
+              <p>Effective immediately:</p>
               <ul>
                 <li>
-                  its webhooks stop (${count.webhooks}) and keep what waits, also for events that are published
-                  meanwhile;
+                  its webhooks stop (${count.webhooks}) and keep their pending deliveries, including those of
+                  events that are published during the suspension;
                 </li>
                 <li>its applications get no tokens, and their tokens are refused (${count.applications});</li>
                 <li>
-                  its people are signed out and cannot sign in (${count.users}), and its portal links and invitations
+                  its users are signed out and cannot sign in (${count.users}), and its portal links and invitations
                   cannot be opened.
                 </li>
               </ul>
               <p>
-                Nothing that it has set up is deleted. When you activate it again, its webhooks go on where they
-                stopped. Sessions, links, invitations and tokens have ended for good: its people sign in again, and
-                its applications get new tokens.
+                Nothing that it has set up is deleted. When you activate it again, its webhooks continue where
+                they stopped. Its sessions, links, invitations and tokens end permanently: its users sign in again,
+                and its applications get new tokens.
               </p>
             </div>
           `,
@@ -176,8 +176,8 @@ const CUSTOMER_FIELDS: FieldTable = {
     hint: 'Your own id of the customer. Events can name it as customerExternalId.',
   }),
   metadata: METADATA,
-  'limits.endpoints': number({ label: 'Most endpoints', title: 'Endpoints', min: 0 }),
-  'limits.webhooks': number({ label: 'Most webhooks', title: 'Webhooks', min: 0 }),
+  'limits.endpoints': number({ label: 'Maximum endpoints', title: 'Endpoints', min: 0 }),
+  'limits.webhooks': number({ label: 'Maximum webhooks', title: 'Webhooks', min: 0 }),
   'limits.eventsPerSecond': number({ label: 'Events per second', min: 1 }),
 };
 
@@ -201,7 +201,7 @@ function customerListPage({ pages, store }: PageDependencies): PageRoute<'operat
     const look = linkButton({ href: '/settings/customers-portal', label: 'Look of their portal', icon: 'settings' });
     return listView({
       title: 'Customers',
-      lead: 'Whom you serve. Each has endpoints, webhooks, applications and users of its own, and a portal to manage them.',
+      lead: 'The customers you serve. Each has its own endpoints, webhooks, applications and users, and a portal to manage them.',
       actions: [look, call.may('administrator') && !isEmpty ? addButton() : null],
       path: LIST.href,
       query,
@@ -248,7 +248,7 @@ function customerListPage({ pages, store }: PageDependencies): PageRoute<'operat
               text: html`
                 <p>
                   A customer manages its own endpoints, webhooks and applications in a portal, and sees nothing of
-                  others. You let it in with a link from your own product, or in a frame there.
+                  other customers. You give it access with a link from your own product, or in a frame there.
                 </p>
               `,
               action: call.may('administrator')

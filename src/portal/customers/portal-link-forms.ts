@@ -100,15 +100,15 @@ function linkForm({ csrf }: PageCall, customer: Customer, state: FormState): Vie
   const path = `/customers/${customer.id}`;
   const field = (name: keyof typeof LINK_FIELDS): Html => LINK_FIELDS[name].draw(state, name);
   return formView({
-    title: 'Make a portal link',
+    title: 'Create a portal link',
     crumbs: crumbsTo(customer),
     lead:
-      `Whoever opens it is in the portal of ${customer.name}, without a password. Your product makes such links ` +
+      `Anyone who opens this link can act for ${customer.name}, without a password. Your product creates such links ` +
       'with POST /customers/{id}/portal-links.',
     csrf,
     state,
     action: `${path}/portal-link`,
-    submit: 'Make the link',
+    submit: 'Create the link',
     cancel: path,
     content: html`
       ${field('role')}
@@ -129,8 +129,8 @@ function madeResult(
   const secret = {
     label: 'Portal link',
     value: link,
-    note: 'Whoever opens it acts for this customer. Send it over a private channel.',
-    renewal: { href: `${path}/portal-link`, label: 'make another link' },
+    note: 'Anyone who opens this link can act for this customer. Send it over a private channel.',
+    renewal: { href: `${path}/portal-link`, label: 'create another link' },
   };
   return resultOf(
     title,
@@ -189,7 +189,7 @@ function openView({ csrf }: PageCall, customer: Customer): View {
           title: 'It replaces your session in this browser.',
           text: html`
             You act as an administrator of ${name}, and are signed out here. To keep your session,
-            <a href="${path}/portal-link">make a portal link</a> and open it in a private window.
+            <a href="${path}/portal-link">create a portal link</a> and open it in a private window.
           `,
         })}
         <p>

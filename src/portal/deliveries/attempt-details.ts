@@ -53,7 +53,9 @@ function failure({ errorMessage, responseStatus, responseHeaders }: AttemptRecor
 function summaryOf({ firstOffset, lastOffset, timings: { totalMs } }: AttemptRecord): Html {
   const records = firstOffset === null || lastOffset === null ? 0 : lastOffset - firstOffset + 1;
   const together =
-    records > 1 ? `with ${countOf(records - 1, 'other record')} (#${firstOffset} to #${lastOffset})` : 'alone';
+    records > 1
+      ? `with ${countOf(records - 1, 'other record')} (#${firstOffset} to #${lastOffset})`
+      : 'without other records';
   return html`Sent ${together}${totalMs === null ? null : `, ${spanText(totalMs)}`}`;
 }
 

@@ -262,7 +262,7 @@ function isUnderWay({ isLeased, nextAttemptAt }: Delivery, now: number): boolean
 /** What a pending delivery waits for. */
 function nextStep(delivery: Delivery, { progress: { state } }: Standing['webhook'], now: number): Html {
   const { nextAttemptAt, attemptCount } = delivery;
-  if (isUnderWay(delivery, now)) return html`Attempt ${Math.max(attemptCount, 1)} is under way.`;
+  if (isUnderWay(delivery, now)) return html`Attempt ${Math.max(attemptCount, 1)} is in progress.`;
   if (!isRunnable(state))
     return html`It waits because its webhook ${state === 'failed' ? 'has failed' : 'is stopped'}.`;
   if (nextAttemptAt === null) return html`It waits for the records before it.`;
@@ -297,7 +297,7 @@ function payloadSection(delivery: Delivery, content: DeliveryContent, webhook: W
   return html`<div id="payload" data-hx-morph-skip>${made}</div>`;
 }
 
-/** The body of a request with this record alone, as the next attempt would write it. */
+/** The body of a request with only this record, as the next attempt would write it. */
 function recordText(
   { offset, createdAt, eventId, eventType, attemptCount, settledAt }: Delivery,
   { dataJson, correlationId, actorId }: DeliveryContent & { readonly dataJson: string },

@@ -234,7 +234,7 @@ function progressOf(delivery: Delivery, now: number): Html | null {
   if (state === 'delivered' && settledAt !== null) return html`after ${spanText(settledAt - createdAt)}${attempts}`;
   if (state === 'dead') return html`${relativeTime(settledAt, now)}${attempts}`;
   if (state !== 'pending') return null;
-  if (isLeased && !isDue(delivery, now)) return html`attempt ${Math.max(attemptCount, 1)} under way`;
+  if (isLeased && !isDue(delivery, now)) return html`attempt ${Math.max(attemptCount, 1)} in progress`;
   if (!isRunnable(webhookState)) return html`webhook ${webhookState === 'failed' ? 'failed' : 'stopped'}${attempts}`;
   if (webhookMode === 'pull') return html`not acknowledged yet`;
   if (nextAttemptAt === null) return html`not tried yet`;

@@ -75,7 +75,7 @@ export function deliveryReplayPages({ pages, services, store }: SharedPageDepend
 
 const LEAD =
   'Send deliveries again that were given up, or that the receiver lost after it accepted them. They keep their ' +
-  'message ids, so a receiver drops those that it already has.';
+  'message ids, so a receiver drops the ones it already has.';
 
 /** Null if no webhook is chosen. Throws 400 for an invalid range, and for delivered records without one. */
 function readReplay(fields: URLSearchParams): AskedReplay | null {
@@ -146,7 +146,7 @@ function countSection({ csrf }: PageCall, fields: URLSearchParams, count: number
   const hidden = NAMES.map((field) => html`<input type="hidden" name="${field}" value="${fields.get(field) ?? ''}">`);
   return section({
     title: `${found} of ${name}${cause === null ? '' : ` failed with ${causeText(cause)}`}`,
-    lead: 'They are due at once. The settings of the webhook apply: its order, its rate, and that it runs.',
+    lead: "They are sent immediately, subject to the webhook's order and rate limit, and only while it is running.",
     id: 'count',
     content: html`
       <form method="post" action="${PATH}" class="form" data-once>

@@ -17,7 +17,9 @@ export function challengeSection(call: PageCall, endpoint: Endpoint): Html {
   return section({
     id: 'challenge',
     title: 'Ownership',
-    lead: 'A challenge is sent. The receiver signs it with the secret, which proves that the address belongs to whoever has the secret.',
+    lead:
+      'Verification sends a challenge. The receiver signs it with the secret. That proves that the owner of the ' +
+      'address has the secret.',
     actions: [
       call.may('operator') ? verifyButton(call, endpoint, endpoint.tokenChallenge && !endpoint.verified) : null,
     ],

@@ -174,7 +174,7 @@ function webhooks(call: PageCall, endpoint: Endpoint, uses: Uses | null): Html {
 function removal({ id }: Endpoint): Html {
   return section({
     title: 'Delete',
-    lead: 'Deletes its API key and its secret too. Possible only while no webhook sends here.',
+    lead: 'Deletes its API key and its secret too. You can delete this endpoint only when no webhook sends to it.',
     content: buttonRow([linkButton({ href: `/endpoints/${id}/delete`, label: 'Delete the endpoint', icon: 'trash' })]),
   });
 }
@@ -294,7 +294,7 @@ export type Warning = {
   readonly text: string | Html;
 };
 
-/** `webhooks` are those that send to the endpoint. */
+/** `webhooks`: the webhooks that send to the endpoint. */
 export function endpointWarnings(endpoint: Endpoint, webhooks: readonly EndpointWebhook[], now: number): Warning[] {
   const { lastVerification, enabled, clientCertificateExpiresAt: certificateEnds } = endpoint;
   const warnings: Warning[] = [];

@@ -1,4 +1,4 @@
-/** Rotating the secret or the API key of an endpoint, at once or later, so that the receiver can accept both until then. */
+/** Rotating the secret or the API key of an endpoint, immediately or later, so that the receiver can accept both until then. */
 import type { Endpoint } from '../../domain/endpoint.ts';
 import { type Html, html } from '../../http/html.ts';
 import { validate } from '../../kernel/validation.ts';

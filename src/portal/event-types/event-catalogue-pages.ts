@@ -1,6 +1,6 @@
 /**
  * `/event-catalogue`: the public event types, for the people who write receivers. Nobody has to sign in, as for the catalogue of the API.
- * Internal event types are absent, also for those who are signed in.
+ * Internal event types are absent, even for users who are signed in.
  */
 
 import type { EventType } from '../../domain/event.ts';

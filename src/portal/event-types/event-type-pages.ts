@@ -90,7 +90,7 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute<'opera
   ];
 }
 
-/** Sends the sample through a webhook: the store finds only webhooks of whoever the portal serves. */
+/** Sends the sample through a webhook: the store finds only webhooks of the owner that the portal serves. */
 export function sendSamplePage({
   pages,
   services: { eventTypes },
@@ -352,7 +352,7 @@ export function eventTypeFields(before: EventType | null): FieldTable {
         hint: 'category.name, in lower case. You cannot change it later.',
       }),
     }),
-    description: text({ label: 'Description', hint: 'One sentence: what happened.' }),
+    description: text({ label: 'Description', hint: 'One sentence that describes the event.' }),
     encryptionRequired: tick({
       label: 'Require encryption',
       title: 'Encryption',

@@ -159,7 +159,7 @@ function publishView({ csrf }: PageCall, all: readonly EventType[], chosen: Even
   };
 }
 
-/** A type that was deleted meanwhile, or that only the service publishes. */
+/** A type that was deleted in between, or that only the service publishes. */
 function unknownType({ problems }: FormState): Html | null {
   const [problem] = problems;
   return problem === undefined ? null : notice({ tone: 'negative', text: sentence(`event type ${problem.problem}`) });

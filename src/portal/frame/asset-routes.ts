@@ -1,4 +1,4 @@
-/** Scripts and styles. The path of each holds the hash of its content, so browsers cache it for good. Each is compressed once. */
+/** Scripts and styles. The path of each holds the hash of its content, so browsers cache it permanently. Each is compressed once. */
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';

@@ -44,8 +44,8 @@ export function isLoopback(host: string): boolean {
 }
 
 /**
- * Whether somebody sees the reply. Browsers fetch links ahead, which must not use up what is shown once; older ones say so in other
- * headers.
+ * Whether somebody sees the reply. Browsers prefetch links, which must not use up a secret that is shown once; older ones say so in
+ * other headers.
  */
 export function isVisit({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>): boolean {
   const isAhead = ['sec-purpose', 'purpose', 'x-purpose', 'x-moz'].some((name) =>

@@ -56,7 +56,7 @@ export type PageCall = OpenCall & {
   may(role: PortalRole): boolean;
 };
 
-/** A page inside the layout. The page's script gets `partial` alone. */
+/** A page inside the layout. The page's script gets only `partial`. */
 export type View = {
   readonly title: string;
   readonly content: Html;

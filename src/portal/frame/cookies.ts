@@ -24,7 +24,7 @@ export const VISITOR_COOKIE = 'sallyport-visit';
 export const FLASH_COOKIE = 'sallyport-flash';
 /** How a browser came into the portal of a customer, so that it finds back after the session: `CustomerVisit`. It holds no secret. */
 const CUSTOMER_COOKIE = 'sallyport-customer';
-/** Set when a portal link is opened in a frame. Browsers keep it apart for the page around the frame, and send it from there alone. */
+/** Set when a portal link is opened in a frame. Browsers store it separately for the page around the frame, and send it only from there. */
 export const FRAME_COOKIE = 'sallyport-frame';
 /** Set by the portal's script too, so it is neither `HttpOnly` nor bound to HTTPS. It holds no secret and has no prefix. */
 export const THEME_COOKIE = 'sallyport-theme';

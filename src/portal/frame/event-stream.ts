@@ -67,7 +67,7 @@ export function enterLive(customerId: string | null, sessionId: string, gone: Ab
   else gone.addEventListener('abort', end, { once: true });
 }
 
-/** The reply if the session ended before the stream began: the event `signed-out` alone. */
+/** The reply if the session ended before the stream began: only the event `signed-out`. */
 export function signedOutStream(): Reply {
   return { ...STREAM, body: SIGNED_OUT };
 }

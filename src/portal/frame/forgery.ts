@@ -13,8 +13,8 @@ const TOKEN_BYTES = 32;
 export const FORGERY_FIELD = 'formToken';
 
 /**
- * A token for the forms of one session. `cookie` is the secret in its cookie, without which nobody can derive a token. Each token is
- * masked anew, so that the size of a compressed page reveals nothing about it (BREACH).
+ * A token for the forms of one session. `cookie` is the secret in its cookie, without which nobody can derive a token. Each token gets
+ * a new mask, so that the size of a compressed page reveals nothing about it (BREACH).
  */
 export function formToken(cookie: string): string {
   const pad = randomBytes(TOKEN_BYTES);

@@ -88,7 +88,8 @@ export function accepts(headers: IncomingHttpHeaders, coding: 'br' | 'gzip'): bo
 
 /**
  * The reply with its text compressed if it is long enough. The size of a compressed page reveals repetitions (BREACH), so no page holds a
- * constant secret next to text from its URL: form tokens get a new mask each time. `owner`: the customer whose turn it takes.
+ * constant secret next to text from its URL: form tokens get a new mask each time. The work is queued for
+ * `owner`.
  */
 export async function packed({ headers }: IncomingMessage, reply: Reply, owner: Owner): Promise<Reply> {
   const { body } = reply;

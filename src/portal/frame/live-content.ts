@@ -23,7 +23,7 @@ export type LivePace = {
   readonly checkMs?: number;
 };
 
-/** What was read for a live part. `version` differs if and only if the part has to be sent again. */
+/** What was read for a live part. `version` differs if and only if the part must be sent again. */
 export type LiveReading = { readonly version: string; readonly content: () => Html };
 
 /** Of the process: one piece of work at a time. */
@@ -70,8 +70,8 @@ export async function* liveContent(
 }
 
 /**
- * The turns at which a live page reads its content: at once, soon after attempts, and every `checkMs` (null) for other changes: a stopped
- * webhook, a replay, another process. A turn that takes long is followed by a longer pause.
+ * The turns at which a live page reads its content: immediately, soon after attempts, and every `checkMs` (null) for other changes: a
+ * stopped webhook, a replay, another process. A turn that takes long is followed by a longer pause.
  */
 export async function* liveTurns(
   feed: AttemptFeed,

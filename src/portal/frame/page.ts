@@ -58,7 +58,7 @@ export type PageDefinition<C> = {
   readonly isForCustomers?: boolean;
   /**
    * Whether it may be shown in frames; default: not, unless it is a page of a customer's session. It is shown as to a visitor without a
-   * session, so that no page around it can show what is the operator's.
+   * session, so that no page around it can show data of the operator.
    */
   readonly isFramable?: boolean;
   /** The reply to the page's script without a session, instead of a redirect to sign in. */
@@ -68,7 +68,7 @@ export type PageDefinition<C> = {
   invalid?(call: C, refusal: Refusal): Promise<PageResult | null>;
 };
 
-/** `show` shows the form, `respond` handles what was sent, `invalid` shows a refused form again. */
+/** `show` shows the form, `respond` handles the form that was sent, `invalid` shows a refused form again. */
 export type FormDefinition = Pick<PageDefinition<PageCall>, 'respond' | 'invalid'> & {
   show(call: PageCall): Promise<PageResult>;
 };
@@ -89,7 +89,7 @@ export type Pages<Whom extends ServedTo = ServedTo> = {
     respond: (call: PageCall) => Promise<PageResult>,
   ) => PageRoute<For>;
   /**
-   * Live updates for every signed-in user; without a session, the event `signed-out`. The page's script reconnects by itself and would
+   * Live updates for every signed-in user; without a session, the event `signed-out`. The page's script reconnects automatically and would
    * take any other reply for a stream that just ended.
    */
   readonly stream: <For extends Whom>(
@@ -267,7 +267,7 @@ function createRoutes(dependencies: Dependencies): Routes {
 
 /** Throws unless the form was made for this browser. */
 function checkForm({ request, form }: OpenCall, { isNew, cookie }: RequestContext, publicHost: string | null): void {
-  if (isNew) throw new PageRefusal('no cookie', 'the browser did not bring the cookie');
+  if (isNew) throw new PageRefusal('no cookie', 'the browser did not send the session cookie');
   const problem = forgeryProblem(request, form.get(FORGERY_FIELD), cookie, publicHost);
   if (problem !== null) throw new PageRefusal('form', problem);
 }
@@ -279,7 +279,7 @@ export function createPages(dependencies: Dependencies): Pages {
   const page: Pages['page'] = ({ role, ...definition }) =>
     route(definition, role, (session) => {
       if (session === null) return null;
-      if (!mayAct(session.role, role)) throw new PageRefusal('role', `this takes the role ${role}`);
+      if (!mayAct(session.role, role)) throw new PageRefusal('role', `this requires the role ${role}`);
       return (call) => pageCallOf(call, session, offered());
     });
 

@@ -1,11 +1,11 @@
-/** The page for a refusal: what happened, and what to do. */
+/** The page for a refusal: the problem, and what to do. */
 import { html } from '../../http/html.ts';
 import { Refusal, type Repeat } from '../../kernel/refusal.ts';
 import { linkButton } from '../parts/header.ts';
 import { sentence } from '../parts/text.ts';
 import type { View } from './call.ts';
 
-/** The browser did not bring the cookie of the form, the form is too old or from another site, or the page needs another role. */
+/** The browser did not send the session cookie, the form is too old or from another site, or the page needs another role. */
 type PageProblem = 'no cookie' | 'form' | 'role';
 
 /** A page or a form is not for this visitor. */
@@ -51,7 +51,7 @@ function wording(refusal: Refusal): Wording {
   return FIXED[code] ?? { title: 'That did not work', text: sentence(message) };
 }
 
-/** Some requests write several times, so what came before the refused write may be kept. After a look: the message says it. */
+/** Some requests write several times, so the writes before the refused one may be kept. `after a look`: the message says it. */
 const ADVICE: Readonly<Record<Repeat, string>> = {
   soon: ' Your request was not completed. Try again in a few seconds.',
   'once fixed': ' Your request was not completed. Try again once this is fixed.',
@@ -64,9 +64,9 @@ function pageWording({ problem, message }: PageRefusal): Wording {
       return { title: 'Your role does not allow this', text: `${sentence(message)} Ask an administrator.` };
     case 'no cookie':
       return {
-        title: 'Your browser did not bring the cookie',
+        title: 'Your browser did not send the session cookie',
         text:
-          'Forms here need one. Allow cookies for this site, and open it by https:// (on the machine itself ' +
+          'Forms here need it. Allow cookies for this site, and open it by https:// (on the machine itself ' +
           'http://localhost will do), where browsers keep it. Then load the page again.',
       };
     case 'form':
@@ -78,15 +78,15 @@ function pageWording({ problem, message }: PageRefusal): Wording {
 }
 
 const FIXED: Readonly<{ [code in Refusal['code']]?: Wording }> = {
-  not_found: { title: 'There is nothing here', text: 'The address is wrong, or what was here has been deleted.' },
+  not_found: { title: 'There is nothing here', text: 'The address is wrong, or the page has been deleted.' },
   method_not_allowed: {
     title: 'Nothing to look at',
-    text: 'This address takes what a button sends, and shows nothing by itself.',
+    text: 'This address only accepts form submissions; there is no page to show.',
   },
-  ambiguous_path: { title: 'There is nothing here', text: 'The address has characters in it that none of ours has.' },
+  ambiguous_path: { title: 'There is nothing here', text: 'The address contains invalid characters.' },
   server_error: {
     title: 'Something went wrong',
-    text: 'It is not your doing. Try again; if it stays, look at the log.',
+    text: 'This is our fault, not yours. Try again; if it keeps happening, check the log.',
   },
-  content_too_large: { title: 'That is too large', text: 'A form here takes up to 1 MiB.' },
+  content_too_large: { title: 'That is too large', text: 'Forms accept up to 1 MiB.' },
 };

@@ -54,7 +54,7 @@ export function requestContextOf(
   };
 }
 
-/** Whether the portal is inside a page of somebody else. Requests of its script bring the cookie alone. */
+/** Whether the portal is inside a page of somebody else. Requests from its script carry only the cookie. */
 function isInFrame({ headers }: IncomingMessage, cookieOf: ReadCookie): boolean {
   return headers['sec-fetch-dest'] === 'iframe' || cookieOf(FRAME_COOKIE) !== null;
 }

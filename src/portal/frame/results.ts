@@ -33,16 +33,16 @@ export type Results = {
    */
   once(call: PageCall, work: () => Promise<Result>): Promise<Redirect>;
   /**
-   * The page of the result; null if it is no longer kept, or belongs to another session. Of several visits, also at once and on several
-   * instances, one gets the secret.
+   * The page of the result; null if it is no longer kept, or belongs to another session. Of several visits, even
+   * concurrent ones on several instances, one gets the secret.
    */
   find(call: PageCall): Promise<View | null>;
 };
 
 export const RESULTS_PATH = '/results';
 
-/** The value of a form while it is processed. */
-const UNDER_WAY = 'under way';
+/** The value of a form while it is processed. Instances of an earlier version read and write the same one. */
+const IN_PROGRESS = 'under way';
 
 type Kept = { readonly visitor: string; readonly title: string; readonly later: string };
 
@@ -57,9 +57,9 @@ export function createResults(clock: Clock, { results: values, secrets }: Values
   const begin = async (id: string): Promise<boolean> => {
     for (;;) {
       const now = clock();
-      if (await values.putIfAbsent(id, UNDER_WAY, { now, until: now + RESULT_WORK_MS })) return true;
+      if (await values.putIfAbsent(id, IN_PROGRESS, { now, until: now + RESULT_WORK_MS })) return true;
       const found = await values.get(id, clock());
-      if (found !== null && found !== UNDER_WAY) return false;
+      if (found !== null && found !== IN_PROGRESS) return false;
       if (found !== null) await pause(RESULT_LOOK_MS);
     }
   };
@@ -93,7 +93,7 @@ export function createResults(clock: Clock, { results: values, secrets }: Values
     find: async (call) => {
       const id = pathId(call);
       const found = await values.get(id, clock());
-      if (found === null || found === UNDER_WAY) return null;
+      if (found === null || found === IN_PROGRESS) return null;
       const { visitor, title, later } = JSON.parse(found) as Kept;
       if (visitor !== call.visitor) return null;
       const first = isVisit(call.request) ? await secrets.take(id, clock()) : null;

@@ -47,7 +47,7 @@ export function form({
   `;
 }
 
-/** The problems, each with a link to its field. It takes the focus, so that screen readers read it first. */
+/** The problems, each with a link to its field. The notice gets the focus, so that screen readers read it first. */
 export function errorSummary(
   state: FormState,
   labels: Readonly<Record<string, string>> = {},
@@ -149,7 +149,8 @@ function seenField({ seen }: FormState): Html | null {
 }
 
 /**
- * Says that nothing was saved, and shows both values of each field that differs. It takes the focus, so that screen readers read it first.
+ * Says that nothing was saved, and shows both values of each field that differs. The notice gets the focus, so that screen readers read it
+ * first.
  */
 function overtakenNotice({ overtaken }: FormState, labels: Readonly<Record<string, string>> = {}): Html | null {
   if (overtaken === null) return null;
@@ -159,7 +160,7 @@ function overtakenNotice({ overtaken }: FormState, labels: Readonly<Record<strin
   return html`
     <div class="error-summary overtaken">
       <div role="alert" tabindex="-1" data-focus>
-        <p class="notice-title">${icon('warning')}Somebody changed this meanwhile</p>
+        <p class="notice-title">${icon('warning')}This was changed after you opened it</p>
         <p>
           ${
             differences.length === 0

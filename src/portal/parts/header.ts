@@ -100,7 +100,7 @@ export function submitButton(
 }
 
 /**
- * A form that posts to `action` at once. For actions that cannot be undone, link to a page that asks first (`confirmPage`).
+ * A form that posts to `action` immediately. For actions that cannot be undone, link to a page that asks first (`confirmPage`).
  */
 export function actionButton({
   action,

@@ -154,7 +154,7 @@ export function nothingFound(path: string, what: string): Html {
 
 /**
  * Links to the first and the next page, because cursors only lead forward. `query` is that of the page; its filters stay. With `target`
- * the script replaces that element alone.
+ * the script replaces only that element.
  */
 export function pager({
   path,

@@ -1,4 +1,4 @@
-/** Icons, badges and notices. The colour alone never tells the state. */
+/** Icons, badges and notices. The state is never shown only by colour. */
 import { attributes, type Html, html } from '../../http/html.ts';
 
 export function badge(tone: Tone, text: string, shape: IconName = SHAPES[tone]): Html {

@@ -159,7 +159,7 @@ function productView(call: PageCall, product: ApiProduct, holders: readonly Appl
       isMine
         ? section({
             title: 'Delete',
-            lead: 'Possible only while no application has one of its scopes.',
+            lead: 'You can delete this product only when no application has one of its scopes.',
             content: buttonRow([
               linkButton({ href: `/products/${id}/delete`, label: 'Delete the product', icon: 'trash' }),
             ]),

@@ -29,7 +29,7 @@ export type Owner = { readonly id: string; readonly name: string };
 type Owners = Pick<Store, 'customerId' | 'customers'>;
 type Owned = { readonly customerId: string | null };
 
-/** The customer to whom a new record will belong, or whose a record is; null: whoever the portal serves. Throws 404 for an unknown one. */
+/** The owner of a record, or of a new one. Null: the owner that the portal serves. Throws 404 for an unknown customer. */
 export async function ownerOf(owners: Owners | undefined, call: PageCall, before: unknown): Promise<Owner | null> {
   if (owners === undefined || owners.customerId !== null) return null;
   if (before !== null) return recordOwner(owners, before);
@@ -147,13 +147,11 @@ export function customerSuggestionPage({ pages, store }: PageDependencies): Page
 /** The page of a record, with the customer that it belongs to above it. */
 export async function withOwner(store: Owners, { customerId }: Owned, view: View): Promise<View> {
   const name = (await ownerNames(store, [{ customerId }]))(customerId);
-  return name === null
-    ? view
-    : { ...view, content: html`<p class="owner-line">Of the customer ${name}</p>${view.content}` };
+  return name === null ? view : { ...view, content: html`<p class="owner-line">Belongs to ${name}</p>${view.content}` };
 }
 
 /**
- * The products with the scopes that customers may have, without those that have none. `offered`: the scopes that an administrator of a
+ * The products with the scopes that customers may have, without products that have none. `offered`: the scopes that an administrator of a
  * customer may give; null for the operator, who may give more.
  */
 export function productsForCustomers(products: readonly ApiProduct[], offered: readonly string[] | null): ApiProduct[] {

@@ -21,7 +21,7 @@ export type RecordForm<Rec> = {
   /** The initial fields; default: none. */
   fill?(record: Rec): FormState | Promise<FormState>;
   view(call: PageCall, record: Rec, state: FormState): PageResult | Promise<PageResult>;
-  /** Handles what was sent. `call.acting` holds the tag. */
+  /** Handles the form that was sent. `call.acting` holds the tag. */
   respond(call: PageCall, record: Rec): Promise<PageResult>;
   /** The refused form without the secrets that were typed. */
   refused?(typed: URLSearchParams, refusal: Refusal, record: Rec): FormState | Promise<FormState>;

@@ -31,7 +31,7 @@ export function searchPages({ pages, store, hasPage }: SharedPageDependencies): 
         filters: [textField(newForm({ q: text }), { name: 'q', label: 'Name or id', type: 'search' })],
         results,
       });
-      // The dialog shows the results alone.
+      // The dialog shows only the results.
       return query.has(DIALOG) ? { ...view, partial: results } : view;
     }),
   ];

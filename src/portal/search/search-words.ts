@@ -1,5 +1,5 @@
 /**
- * Words of the service interface specification for what has another name here. The search leads from each to its page or field.
+ * Words of the service interface specification for things that have another name here. The search leads from each to its page or field.
  * docs/glossary.md has a row for each.
  */
 import { idOf } from '../parts/fields.ts';
@@ -51,7 +51,7 @@ export function otherWords(text: string): readonly OtherWord[] {
   });
 }
 
-/** Where a word leads. Only those who may create a resource can open its form. */
+/** Where a word leads. Only users who may create a resource can open its form. */
 export function pathOf({ page, field }: OtherWord, mayCreate: boolean): string {
   return field === undefined || !mayCreate ? page : `${page}/new#${idOf(field.name)}`;
 }

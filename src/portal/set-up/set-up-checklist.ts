@@ -47,7 +47,7 @@ export async function readSetUp(store: Store): Promise<readonly SetUpStep[]> {
     },
     {
       title: 'Add an endpoint',
-      text: 'The HTTPS address that a customer receives at, and the secret that signs what is sent there.',
+      text: 'The HTTPS address where a customer receives events, and the secret that signs requests to it.',
       isDone: endpoints.some(({ enabled }) => enabled),
       isOptional: false,
       link: { href: '/endpoints/new', label: 'Add an endpoint' },
@@ -171,7 +171,7 @@ export function setUpChecklist(
     <ol class="checklist">${items}</ol>
   `;
   const lead = isSetUp(steps)
-    ? 'Everything that it takes is done.'
+    ? 'All required steps are done.'
     : 'From nothing to the first delivered webhook. Each step can be done later, or again.';
   return section({ title: 'Set up', lead, content });
 }

@@ -129,7 +129,7 @@ export function signOutPages({ pages, cookies, services: { sessions } }: SharedP
         const cleared = [clearCookie(SESSION_COOKIE)];
         if (customerId === null) return { ...redirectTo(SIGN_IN_PATH), cookies: cleared };
         if (userId !== null) return { ...redirectTo(`${SIGN_IN_PATH}/${customerId}`), cookies: cleared };
-        // Whoever opens this address again without a link has another way in.
+        // A visitor who opens this address again without a link signs in another way.
         cleared.push(clearedCustomerVisit());
         if (returnUrl === null || isFramed) return { ...redirectTo(SESSION_ENDED_PATH), cookies: cleared };
         const set = cookies.placed(cleared, request, false);
@@ -143,7 +143,7 @@ export function signOutPages({ pages, cookies, services: { sessions } }: SharedP
 /**
  * Begins a session for the user who has just set a password with an invitation. Only for a form of this site: another site could send the
  * form with its own invitation, to sign a visitor in to an account of its choice. A browser that does not tell where the form comes from,
- * or keeps no cookie over this connection, signs in by itself.
+ * or keeps no cookie over this connection, must sign in separately.
  */
 export function createSignInInvited({
   services: { sessions },
@@ -166,7 +166,7 @@ export function createSignInInvited({
 
 /**
  * Checks a password unless too many failed before, and counts it if it fails. The throttle is asked again afterwards, so that concurrent
- * tries gain nothing. A session that began meanwhile is ended.
+ * tries gain nothing. A session that began in between is ended.
  */
 function throttledBy({ throttle, clock, services: { sessions } }: PageDependencies) {
   return async (attempt: Attempt, signIn: () => Promise<NewSession | null>): Promise<NewSession> => {
@@ -222,7 +222,7 @@ function signInView(call: OpenCall, state: FormState, { path, isSecure, takesPas
     <div class="sign-in">
       <span class="brand">${brand === null ? html`${icon('gate')}<span>Sallyport</span>` : brandMark(brand)}</span>
       <h1>Sign in</h1>
-      ${wasSignedIn ? notice({ tone: 'info', text: 'Your session is over. Sign in again to go on.' }) : null}
+      ${wasSignedIn ? notice({ tone: 'info', text: 'Your session has expired. Sign in again to continue.' }) : null}
       ${isSecure ? passwordForm(call, state, path) : brand === null ? NEEDS_HTTPS : NEEDS_HTTPS_HERE}
       ${isSecure && takesPasskeys ? passkeyForm(call, state, path) : null}
     </div>

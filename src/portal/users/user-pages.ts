@@ -82,7 +82,7 @@ function userForms(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
       title: 'Add a user',
       lead: 'Invite the user afterwards: the link lets them choose their own password.',
       submit: 'Add the user',
-      // Whoever is limited to divisions can only add users of these.
+      // A user who is limited to divisions can only add users of these divisions.
       start: ({ session }) => ({ role: 'viewer', constraints: session.constraints }),
       respond: async ({ acting }, input) => {
         const { id, userName, role } = await services.users.create(input, acting);
@@ -200,7 +200,7 @@ function invitedResult({ now }: PageCall, { id, userName, link, expiresAt }: Inv
   const secret = {
     label: 'Invitation',
     value: link,
-    note: 'Whoever opens it can set the password of this account. Send it to its owner over a private channel.',
+    note: 'Anyone who opens this link can set the password of this account. Send it to its owner over a private channel.',
     renewal: { href: `/users/${id}`, label: `invite ${userName} again` },
   };
   return resultOf(

@@ -109,7 +109,7 @@ function userBadges({ active, role, passwordHash }: User): Html[] {
 /** `applications` are the first ones that act as the user. `sessions` is the number of signed-in browsers. */
 export function userView(call: PageCall, user: User, applications: readonly Application[], sessions: number): View {
   const { id, userName, active } = user;
-  // Administrators hold what is offered to customers.
+  // Administrators hold everything that is offered to customers.
   const mayChange = call.may('administrator') && isAllowed(() => requireRightsOfUser(call.acting, user, []));
   const isMe = id === call.user.id;
   const label = active ? 'Deactivate' : 'Activate';
@@ -240,7 +240,7 @@ function applicationSection(call: PageCall, { id }: User, applications: readonly
 function removal({ id }: User): Html {
   return section({
     title: 'Delete',
-    lead: 'Possible only while no application acts as this user.',
+    lead: 'You can delete this user only when no application acts as it.',
     content: buttonRow([linkButton({ href: `/users/${id}/delete`, label: 'Delete the user', icon: 'trash' })]),
   });
 }

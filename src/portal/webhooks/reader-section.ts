@@ -14,7 +14,7 @@ export function readerSection({ id, encryptionKeyName }: Webhook, publicUrl: str
     id: 'reader',
     lead:
       'A reader needs an application with the scope records:read. It fetches records in order, and acknowledges ' +
-      'those that it has processed.',
+      'the records that it has processed.',
     content: html`
       ${definitionList([
         ['Address', copyable(address, 'address'), 'Waits up to 30 seconds for the next record with ?wait=30.'],

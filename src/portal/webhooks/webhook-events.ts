@@ -60,7 +60,7 @@ function eventsStep(form: FormState, eventTypes: readonly EventType[]): Html {
         <div class="categories">
           ${categories.map(([category, types]) => categoryBoxes(form, category, types, box))}
           <div class="category">
-            ${box('*', 'All events, future types included. Needs a key, because employee events are included.')}
+            ${box('*', 'All events, including types added later. Needs a key, because employee events are included.')}
           </div>
         </div>
       </fieldset>
@@ -103,7 +103,7 @@ function boxesOf(form: FormState): Box {
 }
 
 function categoryBoxes(form: FormState, category: string, types: readonly EventType[], box: Box): Html {
-  const all = box(`${category}.*`, `All events of ${category}, future types included.`);
+  const all = box(`${category}.*`, `All ${category} events, including types added later.`);
   const each = types.map(({ name, description, encryptionRequired }) =>
     box(name, `${description}${encryptionRequired ? ' Encrypted only.' : ''}`.trim() || null),
   );

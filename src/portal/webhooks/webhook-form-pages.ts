@@ -49,7 +49,7 @@ export function webhookFormPages(dependencies: SharedPageDependencies): PageRout
           if (webhook.mode === 'push' && call.form.has('start')) return started(dependencies, call, webhook);
           const next =
             webhook.mode === 'pull' ? 'Its reader can fetch events now.' : 'Start it when the receiver is ready.';
-          return redirectTo(`/webhooks/${webhook.id}`, `${webhook.name} is created. ${next}`);
+          return redirectTo(`/webhooks/${webhook.id}`, `${webhook.name} was created. ${next}`);
         },
       },
       change: {
@@ -81,12 +81,12 @@ async function started({ services }: SharedPageDependencies, call: PageCall, { i
   const path = `/webhooks/${id}`;
   try {
     await services.webhooks.start(id, call.acting);
-    return redirectTo(path, `${name} is created and started.`);
+    return redirectTo(path, `${name} was created and started.`);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const isStopped = error.repeat !== 'after a look';
     const reason = sentence(error.inPortal ?? error.message);
-    const text = `${name} is created${isStopped ? ', and not started' : ''}. ${reason}`;
+    const text = `${name} was created${isStopped ? ' but not started' : ''}. ${reason}`;
     return { redirect: path, flash: { tone: 'negative', text } };
   }
 }

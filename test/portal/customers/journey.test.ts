@@ -57,7 +57,7 @@ describe('a customer in its own portal', () => {
     await page.getByLabel('Name', { exact: true }).first().fill('Orders');
     await page.getByLabel('order.*').click();
     await page.getByRole('button', { name: 'Create the webhook' }).click();
-    await page.getByText('Orders is created and started.').waitFor();
+    await page.getByText('Orders was created and started.').waitFor();
     await page.getByRole('button', { name: 'Send a test event through Orders' }).click();
     await page.getByText(/It arrived after/).waitFor();
     assert.equal((await at.next()).records[0]?.eventType, 'webhook.test');

@@ -24,7 +24,7 @@ describe('the pages of customers', () => {
     await page.getByLabel('Name', { exact: true }).last().fill('plan');
     await page.getByLabel('Value').fill('business');
     await page.getByRole('button', { name: 'Add the customer' }).click();
-    await page.getByText('Acme is added.').waitFor();
+    await page.getByText('Acme was added.').waitFor();
     await page.getByText('business').waitFor();
     await isAccessible();
     const { items } = await succeeded<{ items: { externalId: string; metadata: object }[] }>(
@@ -32,7 +32,7 @@ describe('the pages of customers', () => {
     );
     assert.deepEqual([items[0]?.externalId, items[0]?.metadata], ['cus_1', { plan: 'business' }]);
     await page.getByRole('link', { name: 'Change' }).click();
-    await page.getByLabel('Most endpoints').fill('3');
+    await page.getByLabel('Maximum endpoints').fill('3');
     await page.getByLabel('Value').fill('');
     await page.getByLabel('Name', { exact: true }).last().fill('');
     await page.getByRole('button', { name: 'Save' }).click();
@@ -72,7 +72,7 @@ describe('the pages of customers', () => {
     await page.getByLabel('Name', { exact: true }).first().fill('Orders of Acme');
     await page.getByLabel('order.*').check();
     await page.getByRole('button', { name: 'Create the webhook' }).click();
-    await page.getByText('Of the customer').waitFor();
+    await page.getByText('Belongs to Acme').waitFor();
     const { items } = await succeeded<{ items: { name: string; customerId: string }[] }>(
       portal.service.admin.get('webhooks'),
     );
@@ -97,7 +97,7 @@ describe('the pages of customers', () => {
       assert.equal(await open(`/${list}?customer=Acme`), 200, list);
     await open(`/customers/${acme.id}`);
     await page
-      .getByText('Possible only while nothing belongs to the customer. It has 1 endpoint, 1 webhook.')
+      .getByText('You can delete this customer only when nothing belongs to it. It has 1 endpoint, 1 webhook.')
       .waitFor();
   });
 
@@ -106,13 +106,13 @@ describe('the pages of customers', () => {
     const acme = await makeCustomer(portal);
     const { page, open } = await portal.signIn('administrator', { expecting: [400] });
     await open(`/customers/${acme.id}`);
-    await page.getByRole('link', { name: 'Make a portal link' }).click();
+    await page.getByRole('link', { name: 'Create a portal link' }).click();
     await page.getByLabel('Return URL').fill('javascript:alert(1)');
-    await page.getByRole('button', { name: 'Make the link' }).click();
+    await page.getByRole('button', { name: 'Create the link' }).click();
     await page.getByText('must be an http: or https: URL').first().waitFor();
     await page.getByLabel('Return URL').fill('https://shop.example/settings');
     await page.getByLabel('Viewer').check();
-    await page.getByRole('button', { name: 'Make the link' }).click();
+    await page.getByRole('button', { name: 'Create the link' }).click();
     const link = await page.getByRole('group', { name: 'Portal link' }).locator('code').innerText();
     const guest = await portal.visit({ expecting: [403, 404] });
     await guest.open(new URL(link).pathname);
@@ -204,7 +204,7 @@ describe('the pages of customers', () => {
     await save(theirs, 'Nordia');
     await theirs.page.getByText('The look is saved.').waitFor();
     await save(mine, 'Sudia');
-    await mine.page.getByText('Somebody changed this meanwhile').waitFor();
+    await mine.page.getByText('This was changed after you opened it').waitFor();
     const compared = await mine.page.locator('.overtaken').innerText();
     for (const name of ['Nordia', 'Sudia']) assert.match(compared, new RegExp(name));
     await mine.page.getByRole('button', { name: 'Save' }).click();

@@ -57,10 +57,16 @@ describe('an attempt', () => {
         'one that succeeded',
         {},
         'https://shop.example/in?a=1',
-        /Attempt 1 200 Sent alone .*POST \/in\?a=1 host: shop\.example.*200 date: .* ok$/,
+        /Attempt 1 200 Sent without other records .*POST \/in\?a=1 host: shop\.example.*200 date: .* ok$/,
         /Error class/,
       ],
-      ['one whose endpoint has no address any more', {}, null, /Sent alone .*content-type: application\/json/, /POST/],
+      [
+        'one whose endpoint has no address any more',
+        {},
+        null,
+        /Sent without other records .*content-type: application\/json/,
+        /POST/,
+      ],
       [
         'one without an answer',
         FAILED,
@@ -221,8 +227,13 @@ describe('the state of a delivery', () => {
     [{}, failed, 'failed', /It waits because its webhook has failed\.$/],
     [{ attemptCount: 0, nextAttemptAt: null }, [], 'running', /^It waits for the records before it\.$/],
     [{ attemptCount: 0, nextAttemptAt: NOW }, failed, 'running', /^It is due and is sent next\.$/],
-    [{ isLeased: true }, [], 'running', /^Attempt 1 is under way\.$/],
-    [{ isLeased: true, attemptCount: 2 }, failed, 'failing', /^Attempt 1 of 20 failed\. .* Attempt 2 is under way\.$/],
+    [{ isLeased: true }, [], 'running', /^Attempt 1 is in progress\.$/],
+    [
+      { isLeased: true, attemptCount: 2 },
+      failed,
+      'failing',
+      /^Attempt 1 of 20 failed\. .* Attempt 2 is in progress\.$/,
+    ],
     [{ isLeased: true, nextAttemptAt: NOW }, [], 'running', /^It is due and is sent next\.$/],
   ];
   for (const [more, attempts, state, told] of cases) {
