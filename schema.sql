@@ -254,6 +254,7 @@ CREATE TABLE event_type (
   data_schema         TEXT CHECK (data_schema IS NULL OR json_valid(data_schema)),  -- JSON Schema of the event's data
   sample              TEXT CHECK (sample IS NULL OR json_valid(sample)),            -- data of an example
   group_name          TEXT,                                                         -- where the event catalogue lists it
+  source              TEXT,                                                         -- the `source` of its CloudEvents; null: the address of the service
   deprecated          INTEGER NOT NULL CHECK (deprecated IN (0, 1)),
   public              INTEGER NOT NULL CHECK (public IN (0, 1)),                    -- whether everybody sees it in the event catalogue
   created_at          INTEGER NOT NULL,
@@ -269,6 +270,9 @@ CREATE TABLE webhook (
   name                   TEXT NOT NULL,
   mode                   TEXT NOT NULL DEFAULT 'push' CHECK (mode IN ('push', 'pull')),
   endpoint_id            TEXT,
+  format                 TEXT NOT NULL DEFAULT 'records' CHECK (format IN ('records', 'standard', 'cloudevents', 'cloudevents-binary')),
+  batch                  INTEGER NOT NULL DEFAULT 0 CHECK (batch IN (0, 1)),
+  thin                   INTEGER NOT NULL DEFAULT 0 CHECK (thin IN (0, 1)),
   event_types            TEXT NOT NULL CHECK (json_valid(event_types)),
   filter                 TEXT CHECK (filter IS NULL OR json_valid(filter)),  -- which events of these types it gets
   custom_headers         TEXT NOT NULL CHECK (json_valid(custom_headers)),
@@ -276,8 +280,9 @@ CREATE TABLE webhook (
   ordered                INTEGER NOT NULL CHECK (ordered IN (0, 1)),
   max_batch_records      INTEGER NOT NULL CHECK (max_batch_records BETWEEN 1 AND 1000),
   max_records_per_second REAL,
-  retry_policy           TEXT NOT NULL CHECK (retry_policy IN ('exponential', 'linear')),
+  retry_policy           TEXT NOT NULL CHECK (retry_policy IN ('exponential', 'linear', 'schedule')),
   max_attempts           INTEGER NOT NULL,
+  retry_delays_seconds   TEXT CHECK (retry_delays_seconds IS NULL OR json_valid(retry_delays_seconds)),  -- the waits of the policy `schedule`
   standard_webhooks      INTEGER NOT NULL CHECK (standard_webhooks IN (0, 1)),
   heartbeat_seconds      INTEGER NOT NULL,
   timeout_seconds        INTEGER NOT NULL CHECK (timeout_seconds BETWEEN 1 AND 60),
@@ -285,6 +290,9 @@ CREATE TABLE webhook (
   updated_at             INTEGER NOT NULL,
   FOREIGN KEY (customer_id, endpoint_id) REFERENCES endpoint (customer_id, id),
   FOREIGN KEY (customer_id, encryption_key_name) REFERENCES pgp_key (customer_id, name) ON UPDATE CASCADE,
+  CHECK (batch = 0 OR format = 'cloudevents'),
+  CHECK (thin = 0 OR format <> 'records'),
+  CHECK ((retry_policy = 'schedule') = (retry_delays_seconds IS NOT NULL)),
   CHECK ((mode = 'pull') = (endpoint_id IS NULL))
 ) STRICT;
 CREATE INDEX webhook_endpoint ON webhook (endpoint_id);

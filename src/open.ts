@@ -231,6 +231,7 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
   const listener = createListener({ handler, tls: certificate.tls, clock, log });
   const listen = once(async () => {
     address = listeningUrl(config, await listener.listen(config.host, config.port));
+    composed.listensAt(address);
     return address;
   });
   const listenAndDeliver = once(async () => {
@@ -318,7 +319,7 @@ type DeliveryParts = {
 };
 
 function createDelivery(
-  { store, clock, ids, random, transport, makeLargeBody }: Composed,
+  { store, clock, ids, random, transport, makeLargeBody, formatOf }: Composed,
   { checkClock, membership, log, metrics, figures, feed }: DeliveryParts,
 ): { send: Send; dispatcher: Dispatcher } {
   const send = createSend({
@@ -328,7 +329,7 @@ function createDelivery(
       log.error({ endpointId, problem }, 'an attempt could not be made because of a fault of Sallyport'),
   });
   const jitter = (): number => Buffer.from(random(4)).readUInt32BE() / 2 ** 32;
-  const parts = { store, clock, checkClock, membership, ids, log, send, makeLargeBody, jitter };
+  const parts = { store, clock, checkClock, membership, ids, log, send, makeLargeBody, formatOf, jitter };
   const observe = [
     metrics.observeSettled,
     figures.observeSettled,

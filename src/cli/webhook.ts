@@ -127,14 +127,14 @@ export const webhookCommands: CommandGroup = [
     },
     settings: OUTBOUND_SETTINGS,
     run: async (composed, invocation) => {
-      const { services, store, clock, ids, transport } = composed;
+      const { services, store, clock, ids, transport, formatOf } = composed;
       const [{ createTestDelivery }, { createSend }, { createOauthTokens }] = await Promise.all([
         import('../delivery/test-delivery.ts'),
         import('../delivery/send.ts'),
         import('../delivery/oauth.ts'),
       ]);
       const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }) });
-      const test = createTestDelivery({ store, clock, ids, send, webhooks: services.webhooks });
+      const test = createTestDelivery({ store, clock, ids, send, formatOf, webhooks: services.webhooks });
       const attempt = viewAttempt(
         await test(
           await recordId(WEBHOOK, composed, invocation.operand('webhook')),

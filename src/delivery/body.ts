@@ -1,10 +1,12 @@
 /** The body of a delivery (contract §5): from the records of a batch to bytes with their headers. */
 
 import type { DeliveryTarget, LogRecord } from '../domain/batch.ts';
-import { type EnvelopeRecord, encryptionNeed } from '../domain/event.ts';
+import { encryptionNeed, type FormattedRecord } from '../domain/event.ts';
 import { type Failure, failure } from '../domain/outcome.ts';
+import { carriesSeveral, type EventFormat } from '../domain/webhook-format.ts';
 import type { ReadRecords } from '../store/port/dispatch.ts';
 import { DatabaseUnavailable } from '../store/port/errors.ts';
+import { encodeEvents } from '../wire/event-format.ts';
 import {
   type ContentHeaders,
   contentHeaders,
@@ -18,12 +20,17 @@ import { keyErrorCode } from '../wire/pgp.ts';
 /**
  * Everything but the records. `now` is the time of the attempt, in epoch milliseconds. Plain values, so that it can be sent to a thread.
  */
-export type BodyRequest = Omit<EnvelopeToEncode, 'records'> & Omit<PayloadEncoding, 'now'>;
+export type BodyRequest = Omit<EnvelopeToEncode, 'records'> &
+  Omit<PayloadEncoding, 'now' | 'content'> & {
+    /** Absent: the body has records. */
+    readonly format?: EventFormat | undefined;
+  };
 
-/** `headers`: encoding, hash and `date`. */
+/** `headers`: encoding, hash and `date`. `messageId`: the `webhook-id` that the format gives the request. */
 export type DeliveryBody = {
   readonly ok: true;
   readonly bytes: Uint8Array;
+  readonly messageId?: string | undefined;
   readonly headers: Readonly<Record<string, string>> & ContentHeaders;
 };
 
@@ -46,9 +53,14 @@ type Unreadable = { readonly unreadable: string };
 
 /**
  * `subjects`: whom its records are about. `erased`: no record of it has a payload any more. `clear`: one of them may not go out in
- * clear, and there is no key.
+ * clear, and there is no key. `several`: it has more records than a request of the webhook's format carries.
  */
-export type BatchBody = (BodyOrFailure & { readonly subjects: readonly string[] }) | Unreadable | 'erased' | 'clear';
+export type BatchBody =
+  | (BodyOrFailure & { readonly subjects: readonly string[] })
+  | Unreadable
+  | 'erased'
+  | 'clear'
+  | 'several';
 
 /** The memory of bytes that do not share it; null if they may. */
 export function ownMemory({ buffer, byteLength }: Uint8Array): ArrayBuffer | null {
@@ -70,11 +82,34 @@ export function bodyRequest(
 }
 
 /** Never throws because of the records or the key. */
-export async function makeBody(request: BodyRequest, records: readonly EnvelopeRecord[]): Promise<BodyOrFailure> {
-  const { now, gzip, encryption, owner } = request;
-  const envelope = encodeEnvelope({ ...request, records });
+export async function makeBody(request: BodyRequest, records: readonly FormattedRecord[]): Promise<BodyOrFailure> {
+  const [first] = records;
+  if (request.format !== undefined && first !== undefined)
+    return makeFormattedBody(request, request.format, [first, ...records.slice(1)]);
+  return encodeBody(request, encodeEnvelope({ ...request, records }));
+}
+
+async function makeFormattedBody(
+  request: BodyRequest,
+  format: EventFormat,
+  records: readonly [FormattedRecord, ...FormattedRecord[]],
+): Promise<BodyOrFailure> {
+  const { body, headers } = encodeEvents({ ...format, test: request.more?.test === true }, records);
+  const encoded = await encodeBody(request, body, headers);
+  return encoded.ok && format.format === 'standard' ? { ...encoded, messageId: records[0].messageId } : encoded;
+}
+
+/** Compresses and encrypts a body as the request says. `content`: its headers in clear. */
+export async function encodeBody(
+  { now, gzip, encryption, owner }: Pick<BodyRequest, 'now' | 'gzip' | 'encryption' | 'owner'>,
+  clear: Uint8Array,
+  content?: Readonly<Record<string, string>>,
+): Promise<BodyOrFailure> {
   try {
-    const { bytes, headers } = await encodePayload(envelope, { gzip, encryption, now, owner });
+    const { bytes, headers } = await encodePayload(clear, {
+      ...{ gzip, encryption, now, owner },
+      ...(content !== undefined && { content }),
+    });
     return { ok: true, bytes, headers: { ...headers, ...contentHeaders(bytes, now) } };
   } catch (error) {
     return encryptionFailure(error);
@@ -88,6 +123,8 @@ export async function makeBatchBody(request: BatchBodyRequest, read: ReadRecords
   const records = all.filter((record): record is LogRecord & { dataJson: string } => record.dataJson !== null);
   if (records.length === 0) return 'erased';
   if (request.encryption === null && someMustBeEncrypted(records)) return 'clear';
+  const { format } = request;
+  if (records.length > 1 && format !== undefined && !carriesSeveral(format)) return 'several';
   const subjects = new Set(records.flatMap(({ subject }) => (subject === null ? [] : [subject])));
   return { ...(await makeBody(request, records)), subjects: [...subjects] };
 }

@@ -21,6 +21,7 @@ import {
   ownMemory,
 } from './body.ts';
 import { attemptMs, stopByService, stopReason } from './claim.ts';
+import type { FormatOf } from './format.ts';
 import type { LargeBodies } from './large-bodies.ts';
 import {
   CALLED_LATELY_MS,
@@ -58,6 +59,7 @@ type Dependencies = {
   readonly scheduler: Pick<Scheduler, 'sending'>;
   /** Whether this process still holds its webhooks, as far as it can tell without asking. */
   readonly maySend: () => boolean;
+  readonly formatOf: FormatOf;
 };
 
 type Context = Dependencies & { readonly budget: YieldBudget };
@@ -143,7 +145,7 @@ export function createDeliver(dependencies: Dependencies): Deliveries {
 
 /** Reads what a delivery needs, or ends it and returns null. Never throws. */
 async function prepare(context: Context, delivery: Delivery, reading: Reading): Promise<Ready | null> {
-  const { clock, ids, log, scheduler, maySend } = context;
+  const { clock, ids, log, scheduler, maySend, formatOf } = context;
   const { job, ending, end } = delivery;
   const { batch, webhookNumber } = job;
   // Take the time before reading, so that an attempt dated after an erasure cannot carry erased data.
@@ -162,7 +164,9 @@ async function prepare(context: Context, delivery: Delivery, reading: Reading): 
     }
     scheduler.sending(job, target.webhook.maxRecordsPerSecond, now);
     const sessionId = target.webhook.progress.sessionId ?? ids.uuid();
-    const request = bodyRequest(target, { sessionId, attemptNumber: batch?.attemptNumber ?? 1, now });
+    const { webhook } = target;
+    const format = webhook.format === 'records' ? undefined : await formatOf(webhook);
+    const request = { ...bodyRequest(target, { sessionId, attemptNumber: batch?.attemptNumber ?? 1, now }), format };
     await records?.catch(() => undefined);
     return { delivery, bytes: delivery.bytes, target, request, records };
   } catch (error) {
@@ -186,6 +190,11 @@ async function makeAndSend(context: Context, { delivery, target, request, record
     const outcome = failure('internal', body.unreadable);
     return end({ kind: 'unreadable', sent: { startedAt: now, outcome, requestHeaders: {}, bodyBytes: 0 } });
   }
+  if (body === 'several') {
+    // It was claimed before the format changed. Halved like a batch with an unreadable record, without an attempt.
+    const outcome = failure('internal', 'the format of the webhook carries one event a request');
+    return end({ kind: 'unreadable', sent: { startedAt: now, outcome, requestHeaders: {}, bodyBytes: 0 } });
+  }
   if (body === 'clear') {
     await stopByService(context, target, 'encryption_key_missing', now);
     return end(RELEASED);
@@ -204,6 +213,8 @@ async function makeBodyOf(
   request: BodyRequest,
   records: Promise<LogRecord[]> | null,
 ): Promise<BatchBody> {
+  // Only records have heartbeats. This one was claimed before the format changed.
+  if (batch === null && request.format !== undefined) return 'erased';
   if (batch === null) return { ...(await makeBody(request, [])), subjects: [] };
   const { webhookNumber, firstOffset, lastOffset, attemptNumber, contentRefusals } = batch;
   const parsed = attemptNumber > 1 || contentRefusals > 0;

@@ -14,6 +14,7 @@ import { isOutage, mayBeCommitted, StaleWrite } from '../store/port/errors.ts';
 import type { Store } from '../store/port/store.ts';
 import { claimWork } from './claim.ts';
 import { createDeliver } from './deliver.ts';
+import { createFormatOf, type FormatOf } from './format.ts';
 import type { LargeBodies } from './large-bodies.ts';
 import {
   CLAIMED_IN_ALL,
@@ -58,6 +59,8 @@ export type DispatcherOptions = {
   readonly log: Log;
   readonly send: Send;
   readonly makeLargeBody: LargeBodies['make'];
+  /** By default that of a service without an address. */
+  readonly formatOf?: FormatOf;
   /** This process among others on the same database; by default there is no other. */
   readonly membership?: Membership | null;
   /** A number in [0, 1), for the jitter of retries. */
@@ -75,6 +78,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { store, clock, checkClock, ids, log, send, makeLargeBody, jitter, pollMs = POLL_MS } = options;
   const { answeredRequests = () => 0, drainMs = DRAIN_MS, membership = null } = options;
   const maySend = membership?.maySend ?? (() => true);
+  const formatOf = options.formatOf ?? createFormatOf({ store, clock, publicUrl: () => null });
   /** Names this process in leases. */
   const owner = ids.uuid();
   const scheduler = createScheduler({
@@ -88,7 +92,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   });
   const deliveries = createDeliver({
     ...{ store, clock, ids, send, makeLargeBody, log, answeredRequests, scheduler },
-    maySend,
+    ...{ maySend, formatOf },
   });
   /** Webhooks of which a claim may have been committed without an answer: nobody would send those batches before their leases end. */
   const unsure = new Set<number>();

@@ -1,7 +1,7 @@
 /** Reads the records of a webhook as a delivery carries them (contract §9), for a receiver that lost some. */
 
 import { z } from 'zod';
-import type { EnvelopeRecord } from '../domain/event.ts';
+import type { FormattedRecord } from '../domain/event.ts';
 import type { PgpKey, Webhook } from '../domain/webhook.ts';
 import { createFairQueue } from '../kernel/fair-queue.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
@@ -11,7 +11,10 @@ import type { Store } from '../store/port/store.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import { refuseStoppedPull } from '../webhooks/acknowledge.ts';
 import { isExpired } from '../webhooks/keys.ts';
-import { makeBody, someMustBeEncrypted } from './body.ts';
+import { encodePlacedEvents } from '../wire/event-format.ts';
+import { encodeEnvelope } from '../wire/payload.ts';
+import { encodeBody, someMustBeEncrypted } from './body.ts';
+import type { FormatOf } from './format.ts';
 import {
   RECORDS_READING,
   RECORDS_READING_PER_CUSTOMER,
@@ -65,9 +68,10 @@ type Dependencies = {
   readonly ids: Ids;
   readonly webhooks: { get(id: string): Promise<Webhook> };
   readonly logWatch: LogWatch;
+  readonly formatOf: FormatOf;
 };
 
-export function createReadRecords({ store, clock, ids, webhooks, logWatch }: Dependencies): ReadRecordsOf {
+export function createReadRecords({ store, clock, ids, webhooks, logWatch, formatOf }: Dependencies): ReadRecordsOf {
   /** The offsets of the next records that fit, or null. */
   const next = async ({ progress }: Webhook, { after, limit }: Place) => {
     const found = await store.dispatch.waiting(progress.webhookNumber, after + 1, limit);
@@ -107,28 +111,25 @@ export function createReadRecords({ store, clock, ids, webhooks, logWatch }: Dep
     const read = found === null ? [] : await store.dispatch.records(webhookNumber, found.first, found.last);
     // If they were lost with a server, others would get their offsets, and this reader would pass those over.
     if (found !== null) await store.confirm();
-    const records = read.filter((record): record is typeof record & EnvelopeRecord => record.dataJson !== null);
+    const records = read.filter((record): record is typeof record & FormattedRecord => record.dataJson !== null);
     const key = await keyOf(webhook);
     if (key === null && someMustBeEncrypted(records))
       throw new Refusal('invalid_state', 'some of these records must be encrypted, and the webhook has no key');
     const newestOffset = Math.max(nextOffset - 1, found?.last ?? -1);
-    const body = await makeBody(
-      {
-        subscriptionId: webhook.id,
-        sessionId: sessionId ?? ids.uuid(),
-        attemptNumber: 1,
-        now: clock(),
-        gzip: false,
-        owner: webhook.customerId,
-        encryption: key === null ? null : { keyName: key.name, publicKey: key.publicKey },
-        more: {
-          throughOffset: found?.last ?? query.after,
-          newestOffset,
-          ...(webhook.mode === 'pull' && { acknowledgedOffset: cursorOffset - 1 }),
-        },
-      },
-      records,
-    );
+    const head = { subscriptionId: webhook.id, sessionId: sessionId ?? ids.uuid(), attemptNumber: 1 };
+    const more = {
+      throughOffset: found?.last ?? query.after,
+      newestOffset,
+      ...(webhook.mode === 'pull' && { acknowledgedOffset: cursorOffset - 1 }),
+    };
+    const format = await formatOf(webhook);
+    const now = clock();
+    const clear =
+      format === undefined
+        ? encodeEnvelope({ ...head, more, now, records })
+        : encodePlacedEvents({ ...head, ...more }, format, records);
+    const encryption = key === null ? null : { keyName: key.name, publicKey: key.publicKey };
+    const body = await encodeBody({ now, gzip: false, encryption, owner: webhook.customerId }, clear);
     if (!body.ok) throw new Refusal('invalid_state', body.message);
     const { date: _date, ...headers } = body.headers;
     return { bytes: body.bytes, headers };

@@ -11,6 +11,7 @@ import {
 } from '../domain/endpoint.ts';
 import { failure, type Outcome, RESPONSE_KEPT_BYTES } from '../domain/outcome.ts';
 import type { WebhookConfiguration } from '../domain/webhook.ts';
+import { signsStandard } from '../domain/webhook-format.ts';
 import type { Secret } from '../kernel/secret.ts';
 import { USER_AGENT } from '../kernel/version.ts';
 import type { Cancellation, Transport } from '../outbound/transport.ts';
@@ -20,7 +21,7 @@ import type { BearerToken, OauthTokens } from './oauth.ts';
 
 /** One attempt to send. */
 type Parts = {
-  readonly webhook: Pick<WebhookConfiguration, 'customHeaders' | 'standardWebhooks' | 'timeoutSeconds'>;
+  readonly webhook: Pick<WebhookConfiguration, 'customHeaders' | 'format' | 'standardWebhooks' | 'timeoutSeconds'>;
   readonly endpoint: Endpoint;
   readonly batchId: string;
   readonly body: BodyOrFailure;
@@ -118,7 +119,10 @@ function unlessGivenUp(token: Promise<BearerToken>, cancellation: Cancellation |
   });
 }
 
-function buildMessage({ webhook, endpoint, batchId, now }: Parts, { bytes, headers: content }: DeliveryBody): Message {
+function buildMessage(
+  { webhook, endpoint, batchId, now }: Parts,
+  { bytes, headers: content, messageId }: DeliveryBody,
+): Message {
   const url = urlOf(endpoint);
   const { customHeaders } = webhook;
   const headers: Record<string, string> = {
@@ -129,9 +133,9 @@ function buildMessage({ webhook, endpoint, batchId, now }: Parts, { bytes, heade
       signDelivery({ url, secret: keyOf(signingSecret(endpoint, now)), content, customHeaders })),
   };
   for (const { name, value } of customHeaders) headers[name] = value;
-  if (webhook.standardWebhooks) {
+  if (signsStandard(webhook)) {
     const secrets = standardWebhookSecrets(endpoint, now).map((one) => one.reveal());
-    Object.assign(headers, standardWebhookHeaders({ id: batchId, at: now, body: bytes, secrets }));
+    Object.assign(headers, standardWebhookHeaders({ id: batchId, name: messageId, at: now, body: bytes, secrets }));
   }
   return { url, body: bytes, headers };
 }

@@ -17,6 +17,7 @@ import type { EventVerbs } from '../store/port/events.ts';
 import type { Store } from '../store/port/store.ts';
 import { bodyRequest, makeBody } from './body.ts';
 import { stopReason } from './claim.ts';
+import type { FormatOf } from './format.ts';
 import { TEST_DELIVERIES_RETRY_SECONDS } from './limits.ts';
 import type { Send } from './send.ts';
 
@@ -38,6 +39,7 @@ type Dependencies = {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly send: Send;
+  readonly formatOf: FormatOf;
   readonly webhooks: Pick<Administration<Webhook>, 'get'>;
   /** Bounds the tests in progress; default: that of the process. */
   readonly underWay?: FairQueue;
@@ -48,7 +50,7 @@ type Dependencies = {
  * delivery slot; it is refused if too many tests of the customer (429), or of all (503), are in progress.
  */
 export function createTestDelivery(dependencies: Dependencies): TestDelivery {
-  const { store, clock, ids, send, webhooks, underWay = testsUnderWay } = dependencies;
+  const { store, clock, ids, send, webhooks, formatOf, underWay = testsUnderWay } = dependencies;
 
   const sendRecord = async (
     target: DeliveryTarget,
@@ -62,7 +64,8 @@ export function createTestDelivery(dependencies: Dependencies): TestDelivery {
     const record = { ...event, offset: TEST_OFFSET, messageId: event.id, eventType: event.type };
     const batchId = ids.uuid();
     const sessionId = progress.sessionId ?? ids.uuid();
-    const request = bodyRequest(target, { sessionId, attemptNumber: 1, now });
+    const format = await formatOf(target.webhook);
+    const request = { ...bodyRequest(target, { sessionId, attemptNumber: 1, now }), format };
     // The record of a sample looks like a real one, so its body says what it is.
     const body = await makeBody(sample === null ? request : { ...request, more: { test: true } }, [record]);
     const sent = await send({ ...target, batchId, body, now });

@@ -88,6 +88,8 @@ export type EventType = {
   readonly sample: Readonly<Record<string, unknown>> | null;
   /** The heading under which the event catalogue lists it. */
   readonly group: string | null;
+  /** The `source` of its CloudEvents; null: the address of the service. */
+  readonly source: string | null;
   /** Receivers should not subscribe to it any more. */
   readonly deprecated: boolean;
   /** Whether everybody sees it in the event catalogue. */
@@ -131,4 +133,10 @@ export type EnvelopeRecord = {
   readonly eventType: string;
   readonly actorId: string | null;
   readonly dataJson: string;
+};
+
+/** The same for a format that is not `records`. */
+export type FormattedRecord = EnvelopeRecord & {
+  /** The person that it is about. */
+  readonly subject: string | null;
 };

@@ -14,8 +14,8 @@ import type {
   Settlement,
 } from './batch.ts';
 import type { Outcome } from './outcome.ts';
-import { nextDelayMs, parseRetryAfter } from './retry.ts';
-import type { Progress, StateChange, Webhook, WebhookConfiguration } from './webhook.ts';
+import { nextDelayMs, parseRetryAfter, type RetrySettings } from './retry.ts';
+import type { Progress, StateChange, Webhook } from './webhook.ts';
 import {
   giveUpReason,
   HEALTHY,
@@ -48,7 +48,7 @@ export type Judgement = {
 export type Case = {
   readonly outcome: Outcome;
   readonly batch: Batch | null;
-  readonly webhook: Pick<WebhookConfiguration, 'retryPolicy' | 'maxAttempts'>;
+  readonly webhook: RetrySettings;
   /** As the previous attempt left it. */
   readonly progress: Health;
   readonly startedAt: number;
@@ -186,7 +186,8 @@ function failedFate(
   }
   const { attemptNumber } = batch;
   if (attemptNumber >= webhook.maxAttempts) return { kind: 'dead', at: now };
-  const delayMs = nextDelayMs({ policy: webhook.retryPolicy, attemptNumber, random: jitter, retryAfterMs });
+  const { retryPolicy: policy, retryDelaysSeconds: delaysSeconds } = webhook;
+  const delayMs = nextDelayMs({ policy, delaysSeconds, attemptNumber, random: jitter, retryAfterMs });
   return { kind: 'retry', at: now + delayMs, contentRefusals };
 }
 

@@ -8,8 +8,25 @@ const BACKOFF_MAX_MS: number = 12 * 3_600_000;
 /** Linear delays grow by this. */
 export const LINEAR_STEP_MS = 30_000;
 
+/** The bounds of a schedule: its waits, and how many. */
+export const SCHEDULE_DELAY_MAX_SECONDS = 604_800;
+export const SCHEDULE_DELAYS_MAX = 50;
+
+export const RETRY_POLICIES = ['exponential', 'linear', 'schedule'] as const;
+
+/** How a webhook retries. */
+export type RetrySettings = {
+  readonly retryPolicy: (typeof RETRY_POLICIES)[number];
+  /** Of a schedule, one more than its delays. */
+  readonly maxAttempts: number;
+  /** The waits of a schedule in order; null for the other policies. */
+  readonly retryDelaysSeconds: readonly number[] | null;
+};
+
 type RetryQuestion = {
-  readonly policy: 'exponential' | 'linear';
+  readonly policy: RetrySettings['retryPolicy'];
+  /** Given if the policy is `schedule`. */
+  readonly delaysSeconds?: readonly number[] | null;
   /** The attempt that has just failed, counted from 1. */
   readonly attemptNumber: number;
   /** A number in [0, 1), for the jitter. */
@@ -30,11 +47,19 @@ type RetryQuestion = {
  *
  * `linear`: 30 s × n, without jitter: 30, 60, 90 s, …; 20 attempts span 95 minutes, 100 attempts 41 h 15 min.
  *
+ * `schedule`: the waits as they are listed, without jitter. A batch that failed more often than the list is long waits as its last one
+ * says: the list may have become shorter.
+ *
  * A `Retry-After` is a lower bound for any policy, but never more than a day.
  */
-export function nextDelayMs({ policy, attemptNumber, random, retryAfterMs }: RetryQuestion): number {
-  const asked = Math.min(retryAfterMs ?? 0, RETRY_AFTER_MAX_MS);
-  return Math.max(asked, policy === 'linear' ? LINEAR_STEP_MS * attemptNumber : jittered(attemptNumber, random));
+export function nextDelayMs({ retryAfterMs, ...question }: RetryQuestion): number {
+  return Math.max(Math.min(retryAfterMs ?? 0, RETRY_AFTER_MAX_MS), ownDelayMs(question));
+}
+
+function ownDelayMs({ policy, delaysSeconds, attemptNumber, random }: Omit<RetryQuestion, 'retryAfterMs'>): number {
+  if (policy === 'linear') return LINEAR_STEP_MS * attemptNumber;
+  const listed = policy === 'schedule' ? (delaysSeconds?.[attemptNumber - 1] ?? delaysSeconds?.at(-1)) : undefined;
+  return listed === undefined ? jittered(attemptNumber, random) : listed * 1000;
 }
 
 function jittered(attemptNumber: number, random: () => number): number {

@@ -1,36 +1,37 @@
 /** A webhook: its configuration and its progress; its key, and its deliveries. */
 import type { NewEvent } from './event.ts';
 import type { EventFilter } from './filter.ts';
+import type { RetrySettings } from './retry.ts';
+import type { FormatSettings } from './webhook-format.ts';
 
 export type WebhookState = 'stopped' | 'started' | 'running' | 'failing' | 'failed';
 
 /** Whether the service sends the records to an endpoint, or a reader fetches and acknowledges them. Fixed at creation. */
 export type WebhookMode = 'push' | 'pull';
 
-export type WebhookConfiguration = {
-  readonly id: string;
-  /** The customer that it belongs to; null: the operator's own. */
-  readonly customerId: string | null;
-  readonly name: string;
-  readonly mode: WebhookMode;
-  /** Null in mode `pull`. */
-  readonly endpointId: string | null;
-  readonly eventTypes: readonly string[];
-  /** Which events of these types it gets; null: all. */
-  readonly filter: EventFilter | null;
-  readonly customHeaders: readonly CustomHeader[];
-  readonly encryptionKeyName: string | null;
-  readonly ordered: boolean;
-  readonly maxBatchRecords: number;
-  readonly maxRecordsPerSecond: number | null;
-  readonly retryPolicy: 'exponential' | 'linear';
-  readonly maxAttempts: number;
-  readonly standardWebhooks: boolean;
-  readonly heartbeatSeconds: number;
-  readonly timeoutSeconds: number;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-};
+export type WebhookConfiguration = FormatSettings &
+  RetrySettings & {
+    readonly id: string;
+    /** The customer that it belongs to; null: the operator's own. */
+    readonly customerId: string | null;
+    readonly name: string;
+    readonly mode: WebhookMode;
+    /** Null in mode `pull`. */
+    readonly endpointId: string | null;
+    readonly eventTypes: readonly string[];
+    /** Which events of these types it gets; null: all. */
+    readonly filter: EventFilter | null;
+    readonly customHeaders: readonly CustomHeader[];
+    readonly encryptionKeyName: string | null;
+    readonly ordered: boolean;
+    readonly maxBatchRecords: number;
+    readonly maxRecordsPerSecond: number | null;
+    readonly standardWebhooks: boolean;
+    readonly heartbeatSeconds: number;
+    readonly timeoutSeconds: number;
+    readonly createdAt: number;
+    readonly updatedAt: number;
+  };
 
 export type Progress = {
   readonly webhookNumber: number;

@@ -45,6 +45,7 @@ export const BUILT_IN_EVENT_TYPES: readonly BuiltInEventType[] = DESCRIPTIONS.ma
   dataSchema: null,
   sample: sampleOf(name),
   group: name.startsWith(EMPLOYEE_CATEGORY) ? 'Employees' : 'Webhooks',
+  source: null,
   deprecated: false,
   public: true,
 }));

@@ -36,6 +36,12 @@ const SCHEMA_TRIES = 3;
 /** Event types of a request that are looked up before the event loop goes on. */
 const TYPES_AT_ONCE = 50;
 
+/** A URI reference (RFC 3986 §4.1) by its characters, not empty (CloudEvents §3.1, "source"). */
+const URI_REFERENCE = /^(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+$/;
+
+/** It counts towards what a record adds to a batch. */
+const EVENT_SOURCE_MAX_LENGTH = 500;
+
 const eventTypeInput = z
   .strictObject({
     name: z.string().regex(EVENT_TYPE_NAME, 'must be of the form <category>.<name>, in lower case'),
@@ -59,6 +65,15 @@ const eventTypeInput = z
       .nullable()
       .default(null)
       .meta({ description: 'The heading under which the event catalogue lists it.' }),
+    source: z
+      .string()
+      .max(EVENT_SOURCE_MAX_LENGTH)
+      .regex(URI_REFERENCE, 'must be a URI or a relative reference')
+      .nullable()
+      .default(null)
+      .meta({
+        description: 'The `source` of its CloudEvents, a URI reference. Default: the public address of Sallyport.',
+      }),
     deprecated: z.boolean().default(false).meta({ description: 'Receivers should not subscribe to it any more.' }),
     public: z
       .boolean()
@@ -82,6 +97,7 @@ export const eventTypeView = z
     dataSchema: z.record(z.string(), z.unknown()).nullable(),
     sample: z.record(z.string(), z.unknown()).nullable(),
     group: z.string().nullable(),
+    source: z.string().nullable(),
     deprecated: z.boolean(),
     public: z.boolean(),
     createdAt: instant,

@@ -100,6 +100,8 @@ export type EventTypeInput = {
   /** The `data` of an example. */
   readonly sample?: { readonly [member: string]: unknown } | null | undefined;
   readonly group?: string | null | undefined;
+  /** The `source` of its CloudEvents, a URI reference. Default: the public address of Sallyport. */
+  readonly source?: string | null | undefined;
   readonly deprecated?: boolean | undefined;
   /** Whether everybody sees it in the event catalogue, and webhooks of customers get it. Default: true. */
   readonly public?: boolean | undefined;
@@ -166,13 +168,24 @@ export type WebhookInput = OfCustomer & {
   readonly eventTypes: readonly string[];
   /** Which events of these types it gets. */
   readonly filter?: { readonly [condition: string]: unknown } | null | undefined;
+  /** What a body looks like. Default: `records`. All others carry one event a request and have no heartbeat. */
+  readonly format?: 'records' | 'standard' | 'cloudevents' | 'cloudevents-binary' | undefined;
+  /** Several CloudEvents in one body. Only with the format `cloudevents`. */
+  readonly batch?: boolean | undefined;
+  /** Bodies have a `url` in place of the data. Not with the format `records`. */
+  readonly thin?: boolean | undefined;
   readonly customHeaders?: readonly { readonly name: string; readonly value: string }[] | undefined;
   readonly encryptionKeyName?: string | null | undefined;
   readonly ordered?: boolean | undefined;
   readonly maxBatchRecords?: number | undefined;
   readonly maxRecordsPerSecond?: number | null | undefined;
   readonly retry?:
-    | { readonly policy?: 'exponential' | 'linear' | undefined; readonly maxAttempts?: number | undefined }
+    | {
+        readonly policy?: 'exponential' | 'linear' | 'schedule' | undefined;
+        readonly maxAttempts?: number | undefined;
+        /** The waits of a schedule. */
+        readonly delaysSeconds?: readonly number[] | undefined;
+      }
     | undefined;
   readonly standardWebhooks?: boolean | undefined;
   readonly heartbeatSeconds?: number | undefined;

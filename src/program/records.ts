@@ -108,6 +108,7 @@ export type EventType = Stored & {
   readonly dataSchema: { readonly [member: string]: unknown } | null;
   readonly sample: { readonly [member: string]: unknown } | null;
   readonly group: string | null;
+  readonly source: string | null;
   readonly deprecated: boolean;
   readonly public: boolean;
 };
@@ -162,12 +163,23 @@ export type Webhook = Owned & {
   readonly endpointId: string | null;
   readonly eventTypes: readonly string[];
   readonly filter: { readonly [condition: string]: unknown } | null;
+  readonly format: 'records' | 'standard' | 'cloudevents' | 'cloudevents-binary';
+  /** Several CloudEvents in one body. */
+  readonly batch: boolean;
+  /** Bodies have a `url` in place of the data. */
+  readonly thin: boolean;
   readonly customHeaders: readonly { readonly name: string; readonly value: string }[];
   readonly encryptionKeyName: string | null;
   readonly ordered: boolean;
   readonly maxBatchRecords: number;
   readonly maxRecordsPerSecond: number | null;
-  readonly retry: { readonly policy: 'exponential' | 'linear'; readonly maxAttempts: number };
+  readonly retry: {
+    readonly policy: 'exponential' | 'linear' | 'schedule';
+    /** Absent with a schedule. */
+    readonly maxAttempts?: number | undefined;
+    /** Only with a schedule. */
+    readonly delaysSeconds?: readonly number[] | undefined;
+  };
   readonly standardWebhooks: boolean;
   readonly heartbeatSeconds: number;
   readonly timeoutSeconds: number;

@@ -6,6 +6,7 @@ import { announcedCertificate } from '../data/announcements.ts';
 import type { Data, FirstCredentials } from '../data/data.ts';
 import { makeFirstCredentials } from '../data/first-start.ts';
 import { openData } from '../data/open.ts';
+import { createFormatOf, type FormatOf } from '../delivery/format.ts';
 import { createLargeBodies, type LargeBodies } from '../delivery/large-bodies.ts';
 import { createLogWatch, type LogWatch } from '../delivery/log-watch.ts';
 import { createErasures, type ErasureWork } from '../events/erase.ts';
@@ -23,6 +24,11 @@ export type Composed = Omit<Data, 'firstCredentials' | 'firstStart'> & {
   readonly egress: Egress;
   readonly transport: Transport;
   readonly makeLargeBody: LargeBodies['make'];
+  readonly formatOf: FormatOf;
+  /** The address of the service, without a slash at its end; null if it is unknown: not configured, and it does not listen. */
+  publicUrl(): string | null;
+  /** The service listens at this address. */
+  listensAt(address: string): void;
   readonly services: Services;
   readonly erasureWork: ErasureWork;
   readonly logWatch: LogWatch;
@@ -81,6 +87,9 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
       log.warn({ err }, 'the system does not let the thread that makes large bodies give way to calls (setpriority)'),
   });
   let listener: WorkListener | null = null;
+  let address: string | null = null;
+  const publicUrl = (): string | null => (config.publicUrl ?? address)?.replace(/\/$/, '') ?? null;
+  const formatOf = createFormatOf({ ...data, publicUrl });
   const { signals } = data.storage;
   const logWatch = createLogWatch(data.store.pulls.ends);
   const wake = (): void => {
@@ -100,7 +109,9 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
   };
   try {
     const erasures = createErasures({ ...data, log, recall });
-    const services = createServices({ ...data, egress, transport, log, wake, erasures, logWatch, acknowledged });
+    const services = createServices({
+      ...{ ...data, egress, transport, log, wake, erasures, logWatch, acknowledged, formatOf, publicUrl },
+    });
     await services.products.refresh();
     const credentials =
       options.exclusive && firstStart ? await makeFirstCredentials({ ...data, firstCredentials }) : null;
@@ -110,6 +121,11 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
       egress,
       transport,
       makeLargeBody: largeBodies.make,
+      formatOf,
+      publicUrl,
+      listensAt: (url) => {
+        address = url;
+      },
       services,
       erasureWork: erasures,
       logWatch,

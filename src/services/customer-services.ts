@@ -7,6 +7,7 @@ import { createInvitations } from '../access/invitations.ts';
 import { createSessions } from '../access/sessions.ts';
 import { createUsers } from '../access/users.ts';
 import { createUsageReads } from '../customers/usage.ts';
+import type { FormatOf } from '../delivery/format.ts';
 import type { LogWatch } from '../delivery/log-watch.ts';
 import { createTestOauth, type TestOauth } from '../delivery/oauth.ts';
 import { createReadRecords } from '../delivery/records.ts';
@@ -35,9 +36,11 @@ export type CustomerServices = {
   readonly feed: AttemptFeed;
 };
 
-type Dependencies = Omit<ServiceDependencies, 'erasures' | 'logWatch'> & {
+type Dependencies = Omit<ServiceDependencies, 'erasures' | 'logWatch' | 'formatOf'> & {
   /** That of the whole service: a waiting reader has passed the customer's store. */
   readonly logWatch: LogWatch;
+  /** Also that of the whole service. */
+  readonly formatOf: FormatOf;
   readonly services: Pick<Services, 'customers' | 'passkeys'>;
   readonly send: Send;
   readonly figures: FigureKeeper;

@@ -10,6 +10,7 @@ import { createUsers, type Users } from '../access/users.ts';
 import { type Customers, createCustomers } from '../customers/customers.ts';
 import { createPortalLinks, type PortalLinks } from '../customers/portal-links.ts';
 import { createUsageReads, type UsageReads } from '../customers/usage.ts';
+import { createFormatOf, type FormatOf } from '../delivery/format.ts';
 import { createLogWatch, type LogWatch } from '../delivery/log-watch.ts';
 import { createReadRecords, type ReadRecordsOf } from '../delivery/records.ts';
 import { createEmployees, type Employees } from '../employees/employees.ts';
@@ -81,10 +82,15 @@ export type ServiceDependencies = {
   /** Default: one of their own, which only the poll wakes. */
   readonly logWatch?: LogWatch;
   readonly acknowledged?: ObserveAcknowledged;
+  /** Default: that of a service without an address. */
+  readonly formatOf?: FormatOf;
+  readonly publicUrl?: () => string | null;
 };
 
 export function createServices(dependencies: ServiceDependencies): Services {
   const { logWatch = createLogWatch(dependencies.store.pulls.ends) } = dependencies;
+  const { publicUrl = () => null } = dependencies;
+  const { formatOf = createFormatOf({ ...dependencies, publicUrl }) } = dependencies;
   const eventTypes = createEventTypes(dependencies);
   const customers = createCustomers(dependencies);
   const webhooks = createWebhooks(dependencies);
@@ -107,6 +113,6 @@ export function createServices(dependencies: ServiceDependencies): Services {
     keys: createKeys(dependencies),
     webhooks,
     deliveries: createDeliveries(dependencies),
-    readRecords: createReadRecords({ ...dependencies, webhooks, logWatch }),
+    readRecords: createReadRecords({ ...dependencies, webhooks, logWatch, formatOf }),
   };
 }

@@ -50,7 +50,7 @@ export const CONFINEMENT = {
   eventTypes: {
     ...own('get', 'getByName', 'list', 'all', 'isInLog', 'latestSample', 'volumes'),
     ...shared('version'),
-    ...none('insert', 'update', 'remove', 'replaceBuiltIn'),
+    ...none('insert', 'update', 'remove', 'replaceBuiltIn', 'sources'),
   },
   webhooks: {
     ...own('get', 'list', 'insert', 'update', 'remove', 'setState', 'resume'),

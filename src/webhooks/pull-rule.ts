@@ -4,6 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { WebhookMode } from '../domain/webhook.ts';
+import { formatDefaults } from '../domain/webhook-format.ts';
 import type { FieldProblem } from '../kernel/refusal.ts';
 import { defaultsOf } from '../resources/input.ts';
 import { type WebhookInput, webhookInput } from './webhook-schema.ts';
@@ -11,7 +12,7 @@ import { type WebhookInput, webhookInput } from './webhook-schema.ts';
 /** The fields that say how records are sent. In mode `pull` they keep their defaults. */
 const SENDING_FIELDS = [
   ...(['customHeaders', 'ordered', 'maxBatchRecords', 'maxRecordsPerSecond'] as const),
-  ...(['retry', 'standardWebhooks', 'heartbeatSeconds', 'timeoutSeconds'] as const),
+  ...(['batch', 'retry', 'standardWebhooks', 'heartbeatSeconds', 'timeoutSeconds'] as const),
 ] as const satisfies readonly (keyof WebhookInput)[];
 
 const DEFAULTS = defaultsOf(webhookInput) as Partial<WebhookInput>;
@@ -23,7 +24,8 @@ export function modeProblems(input: WebhookInput, before: WebhookMode | null): F
     return [{ field: 'mode', problem: `cannot change: it is ${before}. Create another webhook in mode ${mode}` }];
   if (mode === 'push') return endpointId === null ? [{ field: 'endpointId', problem: 'is required in mode push' }] : [];
   const endpoint: FieldProblem = { field: 'endpointId', problem: 'must be null in mode pull: nothing is sent' };
-  const sending = SENDING_FIELDS.filter((field) => !isDeepStrictEqual(input[field] ?? null, DEFAULTS[field] ?? null));
+  const defaults = { ...DEFAULTS, ...formatDefaults(input) };
+  const sending = SENDING_FIELDS.filter((field) => !isDeepStrictEqual(input[field] ?? null, defaults[field] ?? null));
   return [
     ...(endpointId === null ? [] : [endpoint]),
     ...sending.map((field) => ({ field, problem: 'has no effect in mode pull, where nothing is sent: leave it out' })),

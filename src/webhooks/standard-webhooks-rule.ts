@@ -9,6 +9,8 @@ import { decodeStrictBase64 } from '../wire/bytes.ts';
 const KEY_MIN_BYTES = 24;
 const KEY_MAX_BYTES = 64;
 
+const NAMES = { standardWebhooks: 'standardWebhooks', format: 'the format standard' } as const;
+
 const VERIFIABLE = `Base64 of ${KEY_MIN_BYTES} to ${KEY_MAX_BYTES} bytes`;
 
 /** Whether Standard Webhooks' libraries accept `whsec_<secret>`. */
@@ -17,20 +19,25 @@ function isStandardSecret(secret: string): boolean {
   return key !== null && key.length >= KEY_MIN_BYTES && key.length <= KEY_MAX_BYTES;
 }
 
-/** Why a webhook with these settings cannot have `standardWebhooks`. Both fields get a problem. `secrets` are those of the endpoint. */
+/**
+ * Why a webhook with these settings cannot have `standardWebhooks` or the format `standard`: `field` says which. Both fields get a
+ * problem. `secrets` are those of the endpoint.
+ */
 export function standardWebhooksProblems(settings: {
+  readonly field: 'standardWebhooks' | 'format';
   readonly encryptionKeyName: string | null;
   readonly contentEncoding: string | null;
   readonly secrets: readonly string[];
 }): FieldProblem[] {
-  const { encryptionKeyName, contentEncoding, secrets } = settings;
+  const { field, encryptionKeyName, contentEncoding, secrets } = settings;
+  const name = NAMES[field];
   const problems: FieldProblem[] = [];
-  if (encryptionKeyName !== null) problems.push(...exclusive('encryptionKeyName', 'encryptionKeyName'));
-  if (contentEncoding !== null) problems.push(...exclusive('contentEncoding', "the endpoint's contentEncoding"));
+  if (encryptionKeyName !== null) problems.push(...exclusive(field, 'encryptionKeyName', 'encryptionKeyName'));
+  if (contentEncoding !== null) problems.push(...exclusive(field, 'contentEncoding', "the endpoint's contentEncoding"));
   if (!secrets.every(isStandardSecret)) {
     const how = "rotate the endpoint's secret first";
-    problems.push({ field: 'standardWebhooks', problem: `needs an endpoint whose secret is ${VERIFIABLE}: ${how}` });
-    problems.push({ field: 'secret', problem: `is not ${VERIFIABLE}, which standardWebhooks needs` });
+    problems.push({ field, problem: `needs an endpoint whose secret is ${VERIFIABLE}: ${how}` });
+    problems.push({ field: 'secret', problem: `is not ${VERIFIABLE}, which ${name} needs` });
   }
   return problems;
 }
@@ -55,9 +62,9 @@ export function standardEndpointProblems(
 
 const WHY = "Standard Webhooks' libraries verify the body as text";
 
-function exclusive(field: string, name: string): FieldProblem[] {
+function exclusive(standard: keyof typeof NAMES, field: string, name: string): FieldProblem[] {
   return [
-    { field: 'standardWebhooks', problem: `cannot be combined with ${name}: ${WHY}` },
-    { field, problem: 'cannot be combined with standardWebhooks' },
+    { field: standard, problem: `cannot be combined with ${name}: ${WHY}` },
+    { field, problem: `cannot be combined with ${NAMES[standard]}` },
   ];
 }

@@ -5,8 +5,6 @@ import { filterProblem } from '../domain/filter.ts';
 import {
   ATTEMPT_TIMEOUT_DEFAULT_SECONDS,
   ATTEMPT_TIMEOUT_MAX_SECONDS,
-  ATTEMPTS_DEFAULT,
-  ATTEMPTS_MAX,
   BATCH_RECORDS_DEFAULT,
   BATCH_RECORDS_MAX,
   CUSTOM_HEADERS_MAX,
@@ -15,6 +13,7 @@ import {
 } from '../domain/limits.ts';
 import { adviceForMessage } from '../domain/outcome.ts';
 import type { Progress, Webhook } from '../domain/webhook.ts';
+import { WEBHOOK_FORMATS } from '../domain/webhook-format.ts';
 import { STATE_REASONS, type StopReason, stateReasonText } from '../domain/webhook-states.ts';
 import {
   customerIdInput,
@@ -27,10 +26,13 @@ import {
   isoInstant,
   moment,
 } from '../kernel/schemas.ts';
+import { mergePatch, validate } from '../kernel/validation.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import { CUSTOMER_FILTER, choiceFilter, type ListRules, textFilter } from '../resources/list-rules.ts';
 import type { ReplayableState } from '../store/port/deliveries.ts';
 import { EVENT_PATTERNS_MAX, FILTER_PREVIEW_EVENTS, RECORDS_PER_SECOND_MAX } from './limits.ts';
+import { followingTarget, withFormatDefaults } from './webhook-format-rule.ts';
+import { retryInput, retryView, viewRetry } from './webhook-retry.ts';
 
 /** The service sets these headers on every request, so no custom header may have their names. */
 const SERVICE_HEADERS: ReadonlySet<string> = new Set([
@@ -105,6 +107,22 @@ export const webhookInput = z
       .refine((patterns) => patterns.length > 0, 'must have at least 1 item')
       .meta({ minItems: 1, description: 'Names of event types, `<category>.*` or `*`.' }),
     filter: filterInput,
+    format: z
+      .enum(WEBHOOK_FORMATS)
+      .default('records')
+      .meta({
+        description:
+          'What a body looks like: `records`; `standard`, the payload of Standard Webhooks, with its headers; ' +
+          '`cloudevents`, CloudEvents 1.0 as JSON; or `cloudevents-binary`, the same with `ce-*` headers. All but ' +
+          '`records` carry one event a request and have no heartbeat.',
+      }),
+    batch: z
+      .boolean()
+      .default(false)
+      .meta({ description: 'Several CloudEvents in one body. Only with the format `cloudevents`.' }),
+    thin: z.boolean().default(false).meta({
+      description: 'Bodies have a `url` in place of the data, for `GET /events/{id}`. Not with the format `records`.',
+    }),
     customHeaders: customHeaders
       .default([])
       .meta({ description: 'Sent with every request; no header of the service itself, each name once.' }),
@@ -118,14 +136,14 @@ export const webhookInput = z
       .boolean()
       .default(false)
       .meta({ description: 'One batch at a time: a failing one delays the following ones.' }),
-    maxBatchRecords: z.int().min(1).max(BATCH_RECORDS_MAX).default(BATCH_RECORDS_DEFAULT),
+    maxBatchRecords: z
+      .int()
+      .min(1)
+      .max(BATCH_RECORDS_MAX)
+      .default(BATCH_RECORDS_DEFAULT)
+      .meta({ description: 'Always 1 with a format that carries one event a request.' }),
     maxRecordsPerSecond: z.number().min(0.01).max(RECORDS_PER_SECOND_MAX).nullable().default(null),
-    retry: z
-      .strictObject({
-        policy: z.enum(['exponential', 'linear']).default('exponential'),
-        maxAttempts: z.int().min(1).max(ATTEMPTS_MAX).default(ATTEMPTS_DEFAULT),
-      })
-      .default({ policy: 'exponential', maxAttempts: ATTEMPTS_DEFAULT }),
+    retry: retryInput,
     standardWebhooks: z.boolean().default(false).meta({
       description: 'Adds the headers of Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`).',
     }),
@@ -134,7 +152,9 @@ export const webhookInput = z
       .min(0)
       .max(HEARTBEAT_MAX_SECONDS)
       .default(HEARTBEAT_DEFAULT_SECONDS)
-      .meta({ description: 'An empty batch after this long without events; 0 for none.' }),
+      .meta({
+        description: 'An empty batch after this long without events; 0 for none. Only with the format `records`.',
+      }),
     timeoutSeconds: z.int().min(1).max(ATTEMPT_TIMEOUT_MAX_SECONDS).default(ATTEMPT_TIMEOUT_DEFAULT_SECONDS),
   })
   .meta({ id: 'WebhookInput', description: 'Which events go to which endpoint, and how.' });
@@ -206,12 +226,15 @@ export const webhookView = z
     endpointId: z.string().nullable().meta({ description: 'Null in mode `pull`.' }),
     eventTypes: z.array(z.string()),
     filter: z.record(z.string(), z.unknown()).nullable(),
+    format: z.enum(WEBHOOK_FORMATS),
+    batch: z.boolean(),
+    thin: z.boolean(),
     customHeaders: z.array(z.object({ name: z.string(), value: z.string() })),
     encryptionKeyName: z.string().nullable(),
     ordered: z.boolean(),
     maxBatchRecords: z.int(),
     maxRecordsPerSecond: z.number().nullable(),
-    retry: z.object({ policy: z.enum(['exponential', 'linear']), maxAttempts: z.int() }),
+    retry: retryView,
     standardWebhooks: z.boolean(),
     heartbeatSeconds: z.int(),
     timeoutSeconds: z.int(),
@@ -228,7 +251,14 @@ export const webhookView = z
   })
   .meta({ id: 'Webhook', description: 'Which events go to which endpoint, and the state of delivery.' });
 export type WebhookView = z.infer<typeof webhookView>;
-export const webhookReader = inputReader(webhookInput, webhookView);
+const plainReader = inputReader(webhookInput, webhookView);
+/** Fills in the defaults that depend on the format, which the schema cannot. */
+export const webhookReader: typeof plainReader = {
+  ...plainReader,
+  create: (body) => plainReader.create(withFormatDefaults(body)),
+  apply: (target, patch) =>
+    validate(webhookInput, withFormatDefaults(mergePatch(followingTarget(target, patch), patch))),
+};
 
 export const WEBHOOK_LIST: ListRules = {
   name: 'webhooks',
@@ -242,12 +272,18 @@ export const WEBHOOK_LIST: ListRules = {
   sorts: { name: 'text' },
 };
 
-export function viewWebhook({ progress, retryPolicy, maxAttempts, ...webhook }: Webhook): WebhookView {
+export function viewWebhook({
+  progress,
+  retryPolicy,
+  maxAttempts,
+  retryDelaysSeconds,
+  ...webhook
+}: Webhook): WebhookView {
   return {
     ...webhook,
     eventTypes: [...webhook.eventTypes],
     customHeaders: webhook.customHeaders.map(({ name, value }) => ({ name, value })),
-    retry: { policy: retryPolicy, maxAttempts },
+    retry: viewRetry({ retryPolicy, maxAttempts, retryDelaysSeconds }),
     state: progress.state,
     stateReason: stateReasonText(progress),
     stateDescription: stateDescription(progress),

@@ -5,6 +5,7 @@ import type { AuditEntry } from '../domain/audit.ts';
 import { howToVerify } from '../domain/endpoint.ts';
 import { encryptionNeed, matchingTypes, typesFor } from '../domain/event.ts';
 import type { Progress, Webhook, WebhookMode } from '../domain/webhook.ts';
+import { signsStandard } from '../domain/webhook-format.ts';
 import { HEALTHY, isRunnable, startedProgress, stateChange, stoppedProgress } from '../domain/webhook-states.ts';
 import { noSuchType } from '../events/event-types.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
@@ -22,7 +23,10 @@ import { askedReplay, type ReplayRequest, refusePulledReplay } from './deliverie
 import { previewFilter } from './filter-preview.ts';
 import { isExpired } from './keys.ts';
 import { modeProblems } from './pull-rule.ts';
+
 import { standardWebhooksProblems } from './standard-webhooks-rule.ts';
+import { formatProblems } from './webhook-format-rule.ts';
+import { retrySettings, viewRetry } from './webhook-retry.ts';
 import {
   type FilterPreview,
   type FilterPreviewInput,
@@ -71,10 +75,11 @@ export function createWebhooks(dependencies: Dependencies): Webhooks {
       },
       referrers: async () => [],
       unique: {},
-      audited: ({ progress, retryPolicy, maxAttempts, ...webhook }) => ({
+      audited: ({ progress, retryPolicy, maxAttempts, retryDelaysSeconds, ...webhook }) => ({
         ...webhook,
         'retry.policy': retryPolicy,
         'retry.maxAttempts': maxAttempts,
+        'retry.delaysSeconds': retryDelaysSeconds,
       }),
     },
     { clock, ids },
@@ -163,17 +168,18 @@ async function changeState(
 }
 
 function writable(webhook: Webhook): WebhookInput {
-  const { progress, id, createdAt, updatedAt, retryPolicy, maxAttempts, eventTypes, customHeaders, ...rest } = webhook;
+  const { progress, id, createdAt, updatedAt, eventTypes, customHeaders, ...others } = webhook;
+  const { retryPolicy, maxAttempts, retryDelaysSeconds, ...rest } = others;
   return {
     ...rest,
     eventTypes: [...eventTypes],
     customHeaders: customHeaders.map((header) => ({ ...header })),
-    retry: { policy: retryPolicy, maxAttempts },
+    retry: viewRetry({ retryPolicy, maxAttempts, retryDelaysSeconds }),
   };
 }
 
 function configuration({ retry, ...input }: WebhookInput, stamp: Stamp): Omit<Webhook, 'progress'> {
-  return { ...stamp, ...input, retryPolicy: retry.policy, maxAttempts: retry.maxAttempts };
+  return { ...stamp, ...input, ...retrySettings(retry) };
 }
 
 /** The progress of a new webhook. The store gives it its number. One in mode `pull` waits for no endpoint, so it starts immediately. */
@@ -203,7 +209,7 @@ async function refuseBrokenRules(
   now: number,
 ): Promise<void> {
   const { customerId, endpointId, eventTypes: patterns, encryptionKeyName } = input;
-  const problems: FieldProblem[] = modeProblems(input, before?.mode ?? null);
+  const problems: FieldProblem[] = [...modeProblems(input, before?.mode ?? null), ...formatProblems(input)];
   const endpoint = endpointId === null ? null : await store.endpoints.get(endpointId);
   if (endpointId !== null && (endpoint === null || endpoint.customerId !== customerId))
     problems.push({ field: 'endpointId', problem: 'is not the id of an endpoint' });
@@ -230,15 +236,16 @@ async function refuseBrokenRules(
   };
   const problem = keyProblem();
   if (problem !== null) problems.push({ field: 'encryptionKeyName', problem });
-  if (input.standardWebhooks && input.mode === 'push') {
+  if (signsStandard(input) && input.mode === 'push') {
+    const field = input.standardWebhooks ? 'standardWebhooks' : 'format';
     const need = encryptionKeyName === null ? encryptionNeed(patterns, eventTypes) : null;
     if (need !== null) {
       const standing = `cannot be combined with ${need}, which must be encrypted`;
-      problems.push({ field: 'standardWebhooks', problem: standing });
+      problems.push({ field, problem: standing });
     }
     const { contentEncoding = null, secret, nextSecret } = endpoint ?? {};
     const secrets = [secret, nextSecret].flatMap((one) => one?.reveal() ?? []);
-    problems.push(...standardWebhooksProblems({ encryptionKeyName, contentEncoding, secrets }));
+    problems.push(...standardWebhooksProblems({ field, encryptionKeyName, contentEncoding, secrets }));
   }
   if (problems.length > 0) throw refuseFields(problems);
 }

@@ -59,21 +59,23 @@ export type PayloadEncoding = {
   readonly now: number;
   /** Compression and encryption count towards its share: the customer of the webhook. */
   readonly owner: Owner;
+  /** The headers of the body in clear. Default: its type is `application/json`. */
+  readonly content?: Readonly<Record<string, string>>;
 };
+
+const JSON_CONTENT = { 'content-type': 'application/json' };
 
 /** Encodes a body. Header names are in lower case. Rejects with a `KeyError` of `pgp.ts` for a key that cannot be used. */
 export async function encodePayload(
   body: Uint8Array,
-  { gzip: compressed, encryption, now, owner }: PayloadEncoding,
+  { gzip: compressed, encryption, now, owner, content = JSON_CONTENT }: PayloadEncoding,
 ): Promise<{ bytes: Uint8Array; headers: Record<string, string> }> {
-  const content = compressed ? await compressing.run(owner, () => compress(body)) : body;
-  if (encryption === null) {
-    const headers = { 'content-type': 'application/json', ...(compressed && { 'content-encoding': 'gzip' }) };
-    return { bytes: content, headers };
-  }
+  const bytes = compressed ? await compressing.run(owner, () => compress(body)) : body;
+  if (encryption === null) return { bytes, headers: { ...content, ...(compressed && { 'content-encoding': 'gzip' }) } };
   return {
-    bytes: await encryptBinary(encryption.publicKey, content, now, owner),
+    bytes: await encryptBinary(encryption.publicKey, bytes, now, owner),
     headers: {
+      ...content,
       'content-type': 'application/octet-stream',
       'x-content-encrypted': 'true',
       'x-pgp-key-name': encryption.keyName,
@@ -210,9 +212,10 @@ type StandardWebhookHeaders = {
   'webhook-signature': string;
 };
 
-/** `id` is that of the batch, without `msg_`; `at` is the instant of this attempt in epoch milliseconds; `body` is the bytes as sent. */
+/** `id` is that of the batch, and makes the name of the message unless that is given; `at` is the instant of this attempt in epoch milliseconds; `body` is the bytes as sent. */
 type MessageToSign = {
   readonly id: string;
+  readonly name?: string | undefined;
   readonly at: number;
   readonly body: Uint8Array;
   /** The active secret first, then during a rotation the other one. */
@@ -223,8 +226,13 @@ type MessageToSign = {
  * The headers of Standard Webhooks (its specification, "Signature scheme"). The keys are those of the service's own signature, so
  * `whsec_<secret>` verifies. Signatures are separated by a space.
  */
-export function standardWebhookHeaders({ id, at, body, secrets }: MessageToSign): StandardWebhookHeaders {
-  const name = `msg_${id}`;
+export function standardWebhookHeaders({
+  id,
+  name = `msg_${id}`,
+  at,
+  body,
+  secrets,
+}: MessageToSign): StandardWebhookHeaders {
   const timestamp = String(Math.floor(at / 1000));
   const signed = `${name}.${timestamp}.`;
   return {

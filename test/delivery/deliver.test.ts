@@ -32,6 +32,7 @@ async function lengths(s: TestServices, made: Uint8Array): Promise<[number, numb
     answeredRequests: () => 0,
     scheduler: { sending: () => {} },
     maySend: () => true,
+    formatOf: s.formatOf,
     makeLargeBody: async (): Promise<BatchBody> => ({
       ok: true,
       bytes: made,

@@ -17,7 +17,7 @@ describe('the last attempt', () => {
       judged({
         outcome: answered(500),
         batch: batchOf(3, 3, { attemptNumber }),
-        webhook: { retryPolicy: 'linear', maxAttempts: 4 },
+        webhook: { retryPolicy: 'linear', maxAttempts: 4, retryDelaysSeconds: null },
       });
     assert.deepEqual(dead(3).fate, { kind: 'retry', at: NOW + 90_000, contentRefusals: 0 });
     assert.equal(dead(3).health.deadStreak, 0);

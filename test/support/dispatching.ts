@@ -111,6 +111,7 @@ export async function openDispatching(
         jitter: () => 0.5,
         pollMs: 5,
         makeLargeBody,
+        formatOf: services.formatOf,
         ...options,
       });
       started.push(dispatcher);

@@ -13,7 +13,7 @@ export function judged(more: Partial<Case>): Judgement {
   return judgeOutcome({
     outcome: answered(200),
     batch: batchOf(0, 9),
-    webhook: { retryPolicy: 'exponential', maxAttempts: 20 },
+    webhook: { retryPolicy: 'exponential', maxAttempts: 20, retryDelaysSeconds: null },
     progress: HEALTHY,
     startedAt: STARTED_AT,
     now: NOW,

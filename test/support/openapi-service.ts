@@ -82,7 +82,7 @@ function routesOf(t: TestContext, services: TestServices, issuer: () => string):
       services,
       clock,
       once,
-      testDelivery: createTestDelivery({ store, clock, ids, send, webhooks }),
+      testDelivery: createTestDelivery({ store, clock, ids, send, webhooks, formatOf: services.formatOf }),
     }),
     ...eventTypeChangeRoutes({ ...services, once }),
     ...eventRoutes({ services: { ...services, publish: publishing(services) }, store }),

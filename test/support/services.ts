@@ -3,6 +3,7 @@ import type { TestContext } from 'node:test';
 import type { WithSecret } from '../../src/access/applications.ts';
 import { type Caller, createGate, type Gate } from '../../src/access/gate.ts';
 import { installBuiltInProducts } from '../../src/access/products.ts';
+import { createFormatOf, type FormatOf } from '../../src/delivery/format.ts';
 import type { Acting } from '../../src/domain/acting.ts';
 import type { Endpoint } from '../../src/domain/endpoint.ts';
 import type { User } from '../../src/domain/user.ts';
@@ -24,9 +25,13 @@ export function actingAs(actor: string): Acting {
 
 export const ACTOR: Acting = actingAs('application:test');
 
+/** The address of the service. */
+export const TEST_URL = 'https://edge.example';
+
 export type TestServices = TestStore &
   UntypedServices & {
     readonly gate: Gate;
+    readonly formatOf: FormatOf;
     /** The number of times the dispatcher was woken. */
     wakes(): number;
   };
@@ -41,6 +46,7 @@ export async function openTestServices(t: TestContext, options: TestServiceOptio
   const { egress = LOOPBACK, caPem = null } = options;
   const testStore = await openTestStore(t, options);
   let wakes = 0;
+  const formatOf = createFormatOf({ ...testStore, publicUrl: () => TEST_URL });
   const log = createLog('silent');
   const services = readingServices(
     createServices({
@@ -53,12 +59,13 @@ export async function openTestServices(t: TestContext, options: TestServiceOptio
         wakes += 1;
       },
       erasures: createErasures({ ...testStore, log }),
+      formatOf,
     }),
   );
   await installBuiltInProducts(testStore.store, testStore.clock());
   await services.products.refresh();
   const gate = createGate({ ...testStore, catalogue: services.products.compiled });
-  return { ...testStore, ...services, gate, wakes: () => wakes };
+  return { ...testStore, ...services, gate, formatOf, wakes: () => wakes };
 }
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -46,6 +46,8 @@ export type EventTypeStore = ResourceStore<EventType> & {
   /** The number of events by type since an instant, each counted up to `limit`. Types without events are absent. */
   volumes(names: readonly string[], since: number, limit: number): Promise<ReadonlyMap<string, number>>;
   all(): Promise<EventType[]>;
+  /** The `source` of each event type that has one. */
+  sources(): Promise<ReadonlyMap<string, string>>;
   /** Another text after every change of an event type. */
   version(): Promise<string>;
   /** Replaces the built-in event types with those of this release. */

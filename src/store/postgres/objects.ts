@@ -38,7 +38,8 @@ export const SCHEMA_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   event: words('key id type data subject audience correlation_id actor_id created_at erased_at content_hash'),
   event_allowance: words('customer_id thousandths at'),
   event_type: [
-    'id name description encryption_required built_in data_schema sample group_name deprecated public created_at updated_at',
+    'id name description encryption_required built_in data_schema sample group_name source deprecated public created_at',
+    'updated_at',
   ].flatMap(words),
   figure: [
     'span_seconds webhook_number at delivered retried dead attempts failed_attempts latencies tokens_issued tokens_refused',
@@ -66,8 +67,9 @@ export const SCHEMA_COLUMNS: Readonly<Record<string, readonly string[]>> = {
     'updated_at',
   ].flatMap(words),
   webhook: [
-    'number id customer_id name mode endpoint_id event_types filter custom_headers encryption_key_name ordered max_batch_records',
-    'max_records_per_second retry_policy max_attempts standard_webhooks heartbeat_seconds timeout_seconds created_at updated_at',
+    'number id customer_id name mode endpoint_id format batch thin event_types filter custom_headers encryption_key_name ordered',
+    'max_batch_records max_records_per_second retry_policy max_attempts retry_delays_seconds standard_webhooks heartbeat_seconds',
+    'timeout_seconds created_at updated_at',
   ].flatMap(words),
   webhook_progress: [
     'webhook_number pulled state state_reason state_detail state_at session_id session_at next_offset cursor_offset pending_records',

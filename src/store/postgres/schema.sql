@@ -304,6 +304,7 @@ CREATE TABLE event_type (
   data_schema         json,  -- JSON Schema of the event's data
   sample              json,  -- data of an example
   group_name          text COLLATE "C",  -- where the event catalogue lists it
+  source              text COLLATE "C",  -- the `source` of its CloudEvents; null: the address of the service
   deprecated          boolean NOT NULL,
   public              boolean NOT NULL,  -- whether everybody sees it in the event catalogue
   created_at          bigint NOT NULL,
@@ -332,6 +333,9 @@ CREATE TABLE webhook (
   name                   text COLLATE "C" NOT NULL,
   mode                   text COLLATE "C" NOT NULL DEFAULT 'push' CHECK (mode IN ('push', 'pull')),
   endpoint_id            text COLLATE "C",
+  format                 text COLLATE "C" NOT NULL DEFAULT 'records' CHECK (format IN ('records', 'standard', 'cloudevents', 'cloudevents-binary')),
+  batch                  boolean NOT NULL DEFAULT false,
+  thin                   boolean NOT NULL DEFAULT false,
   event_types            json NOT NULL,
   filter                 json,  -- which events of these types it gets
   custom_headers         json NOT NULL,
@@ -339,8 +343,9 @@ CREATE TABLE webhook (
   ordered                boolean NOT NULL,
   max_batch_records      bigint NOT NULL CHECK (max_batch_records BETWEEN 1 AND 1000),
   max_records_per_second double precision,
-  retry_policy           text COLLATE "C" NOT NULL CHECK (retry_policy IN ('exponential', 'linear')),
+  retry_policy           text COLLATE "C" NOT NULL CHECK (retry_policy IN ('exponential', 'linear', 'schedule')),
   max_attempts           bigint NOT NULL,
+  retry_delays_seconds   json,  -- the waits of the policy `schedule`
   standard_webhooks      boolean NOT NULL,
   heartbeat_seconds      bigint NOT NULL,
   timeout_seconds        bigint NOT NULL CHECK (timeout_seconds BETWEEN 1 AND 60),
@@ -348,6 +353,9 @@ CREATE TABLE webhook (
   updated_at             bigint NOT NULL,
   FOREIGN KEY (customer_id, endpoint_id) REFERENCES endpoint (customer_id, id),
   FOREIGN KEY (customer_id, encryption_key_name) REFERENCES pgp_key (customer_id, name) ON UPDATE CASCADE,
+  CHECK (NOT batch OR format = 'cloudevents'),
+  CHECK (NOT thin OR format <> 'records'),
+  CHECK ((retry_policy = 'schedule') = (retry_delays_seconds IS NOT NULL)),
   CHECK ((mode = 'pull') = (endpoint_id IS NULL))
 );
 CREATE INDEX webhook_endpoint ON webhook (endpoint_id);

@@ -153,6 +153,7 @@ export const EVENT_TYPE = table<EventType>(
     dataSchema: json<Readonly<Record<string, unknown>> | null>(),
     sample: json<Readonly<Record<string, unknown>> | null>(),
     group: textOrNull,
+    source: textOrNull,
     deprecated: flag,
     public: flag,
     createdAt: number,
@@ -180,6 +181,7 @@ const ALL = `SELECT ${EVENT_TYPE.columns()} FROM event_type ORDER BY id`;
 // The clock may have been set back, so the latest change is not sufficient.
 const VERSION = `
   SELECT count(*) AS types, max(updated_at) AS latest, CAST(sum(updated_at % 1000000007) AS BIGINT) AS checksum FROM event_type`;
+const SOURCES = 'SELECT name, source FROM event_type WHERE source IS NOT NULL';
 const FORGET_BUILT_IN = 'DELETE FROM event_type WHERE built_in';
 
 export function eventTypeStore(db: Database): Omit<EventTypeStore, 'getByName'> {
@@ -196,6 +198,7 @@ export function eventTypeStore(db: Database): Omit<EventTypeStore, 'getByName'> 
       return new Map(counted.filter(([, events]) => events > 0));
     },
     all: async () => (await db.all(ALL, {})).map(EVENT_TYPE.read),
+    sources: async () => new Map((await db.all(SOURCES, {})).map(({ name, source }) => [String(name), String(source)])),
     version: async () => Object.values((await db.get(VERSION, {})) ?? {}).join(' '),
     replaceBuiltIn: async (eventTypes) =>
       void (await db.commit([{ sql: FORGET_BUILT_IN, params: {} }, ...eventTypes.map(EVENT_TYPE.insert)])),

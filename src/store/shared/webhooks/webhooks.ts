@@ -11,6 +11,7 @@ import type {
   WebhookMode,
   WebhookState,
 } from '../../../domain/webhook.ts';
+import type { WebhookFormat } from '../../../domain/webhook-format.ts';
 import { webhookNumbersIn } from '../../../kernel/ids.ts';
 import type { Database, Row, SqlValue, Statement } from '../../port/database.ts';
 import type { NewWebhook, WebhookStore } from '../../port/webhooks.ts';
@@ -54,6 +55,9 @@ export const WEBHOOK: Table<WebhookConfiguration> = table<WebhookConfiguration>(
     name: text,
     mode: oneOf<WebhookMode>(),
     endpointId: textOrNull,
+    format: oneOf<WebhookFormat>(),
+    batch: flag,
+    thin: flag,
     eventTypes: json<readonly string[]>(),
     filter: json<EventFilter | null>(),
     customHeaders: json<readonly CustomHeader[]>(),
@@ -61,8 +65,9 @@ export const WEBHOOK: Table<WebhookConfiguration> = table<WebhookConfiguration>(
     ordered: flag,
     maxBatchRecords: number,
     maxRecordsPerSecond: numberOrNull,
-    retryPolicy: oneOf<'exponential' | 'linear'>(),
+    retryPolicy: oneOf<WebhookConfiguration['retryPolicy']>(),
     maxAttempts: number,
+    retryDelaysSeconds: json<readonly number[] | null>(),
     standardWebhooks: flag,
     heartbeatSeconds: number,
     timeoutSeconds: number,
@@ -112,7 +117,7 @@ const LIST: ListColumns = {
   sorts: { name: 'lower(w.name)' },
 };
 const OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId ORDER BY w.id LIMIT ${DEPENDENTS_NAMED}`;
-const STANDARD_OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId AND w.standard_webhooks ORDER BY w.number LIMIT 1`;
+const STANDARD_OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId AND (w.standard_webhooks OR w.format = 'standard') ORDER BY w.number LIMIT 1`;
 const STOPPED_WITH_ENDPOINT = `
   ${SELECT} WHERE w.endpoint_id = @endpointId AND p.state = 'stopped' AND p.state_reason = 'endpoint_disabled' ORDER BY w.id`;
 const OF_KEY = `${SELECT} WHERE w.customer_id = @customerId AND w.encryption_key_name = @name ORDER BY w.id LIMIT ${DEPENDENTS_NAMED}`;
