@@ -1,9 +1,10 @@
-/** `sallyport event …`: publish and erase events. */
+/** `sallyport event …`: publish, show and erase events. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { COMMAND_LINE } from '../domain/acting.ts';
 import { type ErasedView, eraseInput } from '../events/erase.ts';
 import { readEvents } from '../events/event-input.ts';
 import { eventText } from '../events/publish.ts';
+import { parseExactly } from '../kernel/json-text.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
 import type { CommandGroup } from './command.ts';
 import { customerIdOf } from './customer.ts';
@@ -58,6 +59,17 @@ export const eventCommands: CommandGroup = [
         return 0;
       }),
   },
+  recordCommand({
+    name: 'event show',
+    summary: 'Show an event that a webhook gets, with its data',
+    examples: ['sallyport event show 0193a1f0-5c00-7abc-8def-000000000001'],
+    explanation: 'Events that must be encrypted are read through the API.',
+    operands: [{ name: 'event', description: 'Its id' }],
+    run: async ({ services }, { operand }) => {
+      const { bytes } = await services.readEvent(operand('event'), null);
+      return { record: parseExactly(Buffer.from(bytes).toString('utf8')) as Readonly<Record<string, unknown>> };
+    },
+  }),
   recordCommand({
     name: 'event erase',
     summary: 'Overwrite the data of all events about one person',

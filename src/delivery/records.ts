@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import type { FormattedRecord } from '../domain/event.ts';
 import type { PgpKey, Webhook } from '../domain/webhook.ts';
-import { createFairQueue } from '../kernel/fair-queue.ts';
+import { createFairQueue, type FairQueue } from '../kernel/fair-queue.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import type { DispatchVerbs } from '../store/port/dispatch.ts';
@@ -99,20 +99,13 @@ export function createReadRecords({ store, clock, ids, webhooks, logWatch, forma
     return webhook;
   };
 
-  const keyOf = async ({ customerId, encryptionKeyName }: Webhook): Promise<PgpKey | null> => {
-    const key = encryptionKeyName === null ? null : await store.keys.getByName(customerId, encryptionKeyName);
-    if (key !== null && isExpired(key, clock()))
-      throw new Refusal('invalid_state', `the records must be encrypted, and the key ${key.name} has expired`);
-    return key;
-  };
-
   const bodyOf = async (webhook: Webhook, query: Place, found: Awaited<ReturnType<typeof next>>) => {
     const { webhookNumber, sessionId, nextOffset, cursorOffset } = webhook.progress;
     const read = found === null ? [] : await store.dispatch.records(webhookNumber, found.first, found.last);
     // If they were lost with a server, others would get their offsets, and this reader would pass those over.
     if (found !== null) await store.confirm();
     const records = read.filter((record): record is typeof record & FormattedRecord => record.dataJson !== null);
-    const key = await keyOf(webhook);
+    const key = await currentKey(store, webhook, clock());
     if (key === null && someMustBeEncrypted(records))
       throw new Refusal('invalid_state', 'some of these records must be encrypted, and the webhook has no key');
     const newestOffset = Math.max(nextOffset - 1, found?.last ?? -1);
@@ -145,12 +138,24 @@ export function createReadRecords({ store, clock, ids, webhooks, logWatch, forma
       await maySee();
       webhook = await readable(webhookId);
     }
-    return reading.run(webhook.customerId, () => bodyOf(webhook, query, found));
+    return recordsReading.run(webhook.customerId, () => bodyOf(webhook, query, found));
   };
 }
 
+/** The key of a webhook, or null if it has none. Throws 409 if it has expired. */
+export async function currentKey(
+  { keys }: Pick<WebhookVerbs, 'keys'>,
+  { customerId, encryptionKeyName }: Webhook,
+  now: number,
+): Promise<PgpKey | null> {
+  const key = encryptionKeyName === null ? null : await keys.getByName(customerId, encryptionKeyName);
+  if (key !== null && isExpired(key, now))
+    throw new Refusal('invalid_state', `the records must be encrypted, and the key ${key.name} has expired`);
+  return key;
+}
+
 /** Of the process: a body has up to 1 MiB, which takes the event loop about 10 ms. */
-const reading = createFairQueue({
+export const recordsReading: FairQueue = createFairQueue({
   what: 'reads of records',
   places: RECORDS_READING,
   placesPerOwner: RECORDS_READING_PER_CUSTOMER,

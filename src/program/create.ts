@@ -9,6 +9,7 @@ import { USER_LIST, userReader, viewUser } from '../access/users.ts';
 import { CUSTOMER_LIST, customerReader, viewCustomer } from '../customers/customers.ts';
 import { PORTAL_LINKS_PATH, portalLinkInput } from '../customers/portal-links.ts';
 import { readUsagePeriod } from '../customers/usage.ts';
+import { readEventInput } from '../delivery/read-event.ts';
 import { recordsInput } from '../delivery/records.ts';
 import type { Acting } from '../domain/acting.ts';
 import type { Application } from '../domain/application.ts';
@@ -49,7 +50,16 @@ import type { Page } from './records.ts';
 /** The use cases that act on what the caller can reach: all, or the resources of its customer. */
 type OwnServices = Pick<
   Services,
-  'users' | 'applications' | 'endpoints' | 'keys' | 'webhooks' | 'deliveries' | 'usage' | 'publish' | 'readRecords'
+  | 'users'
+  | 'applications'
+  | 'endpoints'
+  | 'keys'
+  | 'webhooks'
+  | 'deliveries'
+  | 'usage'
+  | 'publish'
+  | 'readRecords'
+  | 'readEvent'
 > & {
   readonly invitations: Pick<Invitations, 'invite'>;
   readonly eventTypes: Pick<EventTypes, 'get' | 'list'>;
@@ -161,7 +171,7 @@ function accessPart({ own, acting, clock, publicUrl }: ProgramDependencies): Pic
 type WebhookPart = Pick<Program, 'endpoints' | 'webhooks' | 'deliveries'>;
 
 function webhookPart({ own, acting, clock }: ProgramDependencies): WebhookPart {
-  const { endpoints, webhooks, deliveries, readRecords } = own;
+  const { endpoints, webhooks, deliveries, readRecords, readEvent } = own;
   const viewed = (endpoint: Endpoint) => viewEndpoint(endpoint, clock());
   return {
     endpoints: {
@@ -188,6 +198,7 @@ function webhookPart({ own, acting, clock }: ProgramDependencies): WebhookPart {
         const { wait, ...place } = validate(recordsInput, query);
         return readRecords(readId(id), { ...place, waitMs: wait * 1000, signal });
       },
+      readEvent: async (id, query = {}) => readEvent(readId(id), validate(readEventInput, query).webhookId),
       acknowledge: async (id, input) => webhooks.acknowledge(readId(id), validate(acknowledgeInput, input)),
     },
     deliveries: {

@@ -104,6 +104,8 @@ export type Program = {
     previewFilter(id: string, input: FilterPreviewInput): Promise<FilterPreview>;
     /** Reads records in order, delivered or not. `signal` ends a wait. */
     readRecords(id: string, query?: RecordsQuery, signal?: AbortSignal): Promise<RecordsBody>;
+    /** Reads an event that a webhook gets. With the key of the webhook `webhookId` it is encrypted. */
+    readEvent(id: string, query?: { readonly webhookId?: string | null | undefined }): Promise<RecordsBody>;
     /** For mode `pull`: the reader has processed all records up to this one. */
     acknowledge(id: string, input: AcknowledgeInput): Promise<Acknowledged>;
   };

@@ -10,6 +10,7 @@ import { createUsageReads } from '../customers/usage.ts';
 import type { FormatOf } from '../delivery/format.ts';
 import type { LogWatch } from '../delivery/log-watch.ts';
 import { createTestOauth, type TestOauth } from '../delivery/oauth.ts';
+import { createReadEvent } from '../delivery/read-event.ts';
 import { createReadRecords } from '../delivery/records.ts';
 import type { Send } from '../delivery/send.ts';
 import { createTestDelivery, type TestDelivery } from '../delivery/test-delivery.ts';
@@ -67,6 +68,7 @@ export function createCustomerServices(dependencies: Dependencies, customerId: s
     keys: createKeys(own),
     webhooks: ownWebhooks,
     readRecords: createReadRecords({ ...own, webhooks: ownWebhooks }),
+    readEvent: createReadEvent({ ...own, webhooks: ownWebhooks }),
     deliveries: createDeliveries(own),
   };
   const webhooks = (): Promise<ReadonlyMap<number, string>> => dependencies.store.customers.webhookNumbers(customerId);

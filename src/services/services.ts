@@ -12,6 +12,7 @@ import { createPortalLinks, type PortalLinks } from '../customers/portal-links.t
 import { createUsageReads, type UsageReads } from '../customers/usage.ts';
 import { createFormatOf, type FormatOf } from '../delivery/format.ts';
 import { createLogWatch, type LogWatch } from '../delivery/log-watch.ts';
+import { createReadEvent, type ReadEvent } from '../delivery/read-event.ts';
 import { createReadRecords, type ReadRecordsOf } from '../delivery/records.ts';
 import { createEmployees, type Employees } from '../employees/employees.ts';
 import type { Erasures } from '../events/erase.ts';
@@ -50,6 +51,7 @@ export type Services = {
   readonly webhooks: Webhooks;
   readonly deliveries: Deliveries;
   readonly readRecords: ReadRecordsOf;
+  readonly readEvent: ReadEvent;
 };
 
 /**
@@ -59,7 +61,16 @@ export type Services = {
  */
 export type SharedServices = Pick<
   Services,
-  'usage' | 'users' | 'applications' | 'publish' | 'endpoints' | 'keys' | 'webhooks' | 'deliveries' | 'readRecords'
+  | 'usage'
+  | 'users'
+  | 'applications'
+  | 'publish'
+  | 'endpoints'
+  | 'keys'
+  | 'webhooks'
+  | 'deliveries'
+  | 'readRecords'
+  | 'readEvent'
 > & {
   readonly invitations: Pick<Invitations, 'invite'>;
   readonly eventTypes: Pick<EventTypes, 'get' | 'list'>;
@@ -114,5 +125,6 @@ export function createServices(dependencies: ServiceDependencies): Services {
     webhooks,
     deliveries: createDeliveries(dependencies),
     readRecords: createReadRecords({ ...dependencies, webhooks, logWatch, formatOf }),
+    readEvent: createReadEvent({ ...dependencies, webhooks }),
   };
 }

@@ -147,14 +147,9 @@ export const webhookInput = z
     standardWebhooks: z.boolean().default(false).meta({
       description: 'Adds the headers of Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`).',
     }),
-    heartbeatSeconds: z
-      .int()
-      .min(0)
-      .max(HEARTBEAT_MAX_SECONDS)
-      .default(HEARTBEAT_DEFAULT_SECONDS)
-      .meta({
-        description: 'An empty batch after this long without events; 0 for none. Only with the format `records`.',
-      }),
+    heartbeatSeconds: z.int().min(0).max(HEARTBEAT_MAX_SECONDS).default(HEARTBEAT_DEFAULT_SECONDS).meta({
+      description: 'An empty batch after this long without events; 0 for none. Only with the format `records`.',
+    }),
     timeoutSeconds: z.int().min(1).max(ATTEMPT_TIMEOUT_MAX_SECONDS).default(ATTEMPT_TIMEOUT_DEFAULT_SECONDS),
   })
   .meta({ id: 'WebhookInput', description: 'Which events go to which endpoint, and how.' });

@@ -81,6 +81,7 @@ type Reading = {
     erase(body: unknown, acting: Acting): ReturnType<Erasures['erase']>;
   };
   readRecords(webhookId: string, query?: unknown, signal?: AbortSignal): Promise<RecordsBody>;
+  readEvent(eventId: string, webhookId?: string | null): Promise<RecordsBody>;
   publish(body: unknown, acting: Acting): ReturnType<Publish>;
 };
 
@@ -160,6 +161,7 @@ export function readingServices(services: Services): UntypedServices {
       const { wait, ...place } = validate(recordsInput, query);
       return services.readRecords(webhookId, { ...place, waitMs: wait * 1000, signal });
     },
+    readEvent: async (eventId, webhookId = null) => services.readEvent(eventId, webhookId),
     publish: async (body, acting) => services.publish(readEvents(eventsText(body)), acting),
   };
 }

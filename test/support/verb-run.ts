@@ -181,6 +181,7 @@ async function readResources({ store, clock }: TestServices, made: Made): Promis
   await store.eventTypes.isInLog(TYPE);
   await store.eventTypes.latestSample(TYPE, 10_000);
   await store.eventTypes.volumes([TYPE], 0, 10);
+  await store.eventTypes.sources();
   await store.webhooks.ofEndpoint(endpoint.id);
   await store.webhooks.standardOfEndpoint(endpoint.id);
   await store.webhooks.stoppedWithEndpoint(endpoint.id);

@@ -1,9 +1,10 @@
-/** `GET /webhooks/{id}/records` and `POST /webhooks/{id}/acknowledge` (contract §9, §10). */
+/** `GET /webhooks/{id}/records`, `GET /events/{id}` and `POST /webhooks/{id}/acknowledge` (contract §9, §10). */
 
 import { z } from 'zod';
 import type { Gate } from '../../access/gate.ts';
 import { RECORDS_WAIT_MAX_SECONDS } from '../../delivery/limits.ts';
-import { RECORDS_DEFAULT, RECORDS_MAX, type ReadRecordsOf } from '../../delivery/records.ts';
+import type { ReadEvent } from '../../delivery/read-event.ts';
+import { RECORDS_DEFAULT, RECORDS_MAX, type ReadRecordsOf, type RecordsBody } from '../../delivery/records.ts';
 import { refuseField } from '../../kernel/refusal.ts';
 import { validate } from '../../kernel/validation.ts';
 import { acknowledgedView, acknowledgeInput } from '../../webhooks/acknowledge.ts';
@@ -11,10 +12,11 @@ import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { Webhooks } from '../../webhooks/webhooks.ts';
 import { requireMatch } from '../conditional.ts';
 import { actionRoute, EDGE, idInPath, okReply } from '../resource-routes.ts';
-import { jsonBody, type Route } from '../route.ts';
+import { jsonBody, type Reply, type Route } from '../route.ts';
 
 type Dependencies = {
   readonly readRecords: ReadRecordsOf;
+  readonly readEvent: ReadEvent;
   readonly webhooks: Pick<Webhooks, 'get' | 'acknowledge'>;
   readonly gate: Gate;
   /** Aborted when the server stops. */
@@ -35,13 +37,26 @@ const recordsView = z
     acknowledgedOffset: offset
       .optional()
       .meta({ description: 'In mode `pull`: every record up to this one is acknowledged; -1 if none is.' }),
-    records: z.array(
-      z.looseObject({ offset: z.int(), timestamp: z.string(), lag: z.number(), correlationId: z.string() }),
-    ),
+    records: z.array(z.looseObject({ offset: z.int() })).meta({
+      description:
+        'Each as a delivery carries it, with its `offset`. Events of the format `standard` also have their `id`.',
+    }),
   })
   .meta({ id: 'Records', description: 'Records as the body of a delivery carries them.' });
 
-export function recordRoutes({ readRecords, webhooks, gate, stopping }: Dependencies): Route<'both'>[] {
+const eventView = z
+  .object({
+    id: z.string(),
+    type: z.string(),
+    timestamp: z.string(),
+    subject: z.string().nullable(),
+    correlationId: z.string(),
+    actorId: z.string().nullable(),
+    data: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: 'Event', description: 'An event with its data as it was published.' });
+
+export function recordRoutes({ readRecords, readEvent, webhooks, gate, stopping }: Dependencies): Route<'both'>[] {
   return [
     {
       for: 'both',
@@ -91,9 +106,31 @@ export function recordRoutes({ readRecords, webhooks, gate, stopping }: Dependen
           gate.authorize(caller, method, `${EDGE}/webhooks/${idInPath(call)}/records`.slice(1).split('/'));
         };
         const { bytes, headers } = await readRecords(idInPath(call), { after, limit, waitMs, signal }, maySee);
-        const { 'content-type': type = '', ...others } = headers;
-        return { status: 200, headers: { ...others, 'Content-Type': type, 'Cache-Control': 'no-store' }, body: bytes };
+        return recordsReply({ bytes, headers });
       },
+    },
+    {
+      for: 'both',
+      method: 'GET',
+      path: `${EDGE}/events/{id}`,
+      access: 'guarded',
+      tag: 'events',
+      operationId: 'readEvent',
+      summary: 'Read an event that one of your webhooks gets',
+      description:
+        'For receivers of thin bodies, whose `url` leads here. If the webhook has a key, the body is encrypted with it, as a ' +
+        'delivery is.',
+      query: {
+        webhookId: { schema: z.string(), description: 'A webhook that gets the event. Its key encrypts the body.' },
+      },
+      replies: {
+        200: { description: 'The event', schema: eventView },
+        404: { description: 'No webhook of yours gets such an event, or its data was erased' },
+        409: { description: 'It must be encrypted, and there is no key or it has expired' },
+        429: { description: 'Too many of your reads are in progress or wait; see `Retry-After`' },
+        503: { description: 'Too many reads wait; see `Retry-After`' },
+      },
+      respond: async (call) => recordsReply(await readEvent(idInPath(call), call.query.get('webhookId'))),
     },
     actionRoute('webhooks', 'acknowledge', 'Acknowledge records of a webhook in mode `pull`', {
       for: 'both',
@@ -111,6 +148,11 @@ export function recordRoutes({ readRecords, webhooks, gate, stopping }: Dependen
       },
     }),
   ];
+}
+
+function recordsReply({ bytes, headers }: RecordsBody): Reply {
+  const { 'content-type': type = '', ...others } = headers;
+  return { status: 200, headers: { ...others, 'Content-Type': type, 'Cache-Control': 'no-store' }, body: bytes };
 }
 
 function readInteger<Otherwise extends number | null>(
