@@ -205,6 +205,8 @@ CREATE TABLE endpoint (
   next_api_key_at                INTEGER,
   content_encoding               TEXT CHECK (content_encoding = 'gzip'),
   token_challenge                INTEGER NOT NULL CHECK (token_challenge IN (0, 1)),
+  verification                   TEXT CHECK (verification = 'cloudevents'),
+  allowed_requests_per_minute    INTEGER CHECK (allowed_requests_per_minute > 0),  -- by the receiver's answer to the handshake
   verified                       INTEGER NOT NULL CHECK (verified IN (0, 1)),
   enabled                        INTEGER NOT NULL CHECK (enabled IN (0, 1)),
   enable_when_verified           INTEGER NOT NULL CHECK (enable_when_verified IN (0, 1)),
@@ -220,7 +222,8 @@ CREATE TABLE endpoint (
   last_verification              TEXT CHECK (last_verification IS NULL OR json_valid(last_verification)),
   created_at                     INTEGER NOT NULL,
   updated_at                     INTEGER NOT NULL,
-  CHECK (token_challenge = 0 OR verified = 1 OR enabled = 0),
+  CHECK ((token_challenge = 0 AND verification IS NULL) OR verified = 1 OR enabled = 0),
+  CHECK (token_challenge = 0 OR verification IS NULL),
   CHECK ((next_secret IS NULL) = (next_secret_at IS NULL) AND (next_secret IS NULL) = (secret_overlap_ends_at IS NULL)),
   CHECK ((next_secret IS NULL) = (next_secret_created_at IS NULL)),
   CHECK ((next_api_key IS NULL) = (next_api_key_at IS NULL)),

@@ -2,7 +2,7 @@
 
 import { COMMAND_LINE } from '../domain/acting.ts';
 import { SECRET_OVERLAP_MAX_SECONDS } from '../domain/application.ts';
-import { type Endpoint, OWN_SETTINGS } from '../domain/endpoint.ts';
+import { type Endpoint, mustBeVerified, OWN_SETTINGS } from '../domain/endpoint.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
 import {
   ENDPOINT_LIST,
@@ -42,7 +42,7 @@ export const ENDPOINT: Configured<Endpoint, EndpointBody> = {
   noteUpdated: noteUnverified,
   // A new URL needs a new token challenge.
   updateSettings: OUTBOUND_SETTINGS,
-  updateExplanation: 'With tokenChallenge, a new url is challenged again.',
+  updateExplanation: 'With tokenChallenge or verification, a new url is verified again.',
 };
 
 export const endpointCommands: CommandGroup = [
@@ -65,6 +65,10 @@ export const endpointCommands: CommandGroup = [
       'api-key': { value: '<hex>', description: '32 hexadecimal digits, sent as x-api-key (default: a new key)' },
       gzip: { description: 'Compress deliveries' },
       'token-challenge': { description: 'Require proof that the endpoint knows the secret (recommended)' },
+      verification: {
+        value: '<cloudevents>',
+        description: 'Ask the receiver with the OPTIONS handshake of CloudEvents instead',
+      },
       disabled: { description: 'Do not enable the endpoint' },
       fields: { value: '<json|@file|->', description: 'Other fields as a JSON object' },
     },
@@ -83,6 +87,7 @@ export const endpointCommands: CommandGroup = [
             secret: await readSecret(invocation),
             contentEncoding: invocation.given('gzip') ? 'gzip' : undefined,
             tokenChallenge: invocation.given('token-challenge') ? true : undefined,
+            verification: invocation.text('verification'),
             enabled: invocation.given('disabled') ? false : undefined,
           }),
         };
@@ -101,7 +106,7 @@ export const endpointCommands: CommandGroup = [
   updateCommand(ENDPOINT),
   recordCommand({
     name: 'endpoint verify',
-    summary: 'Send a token challenge to an endpoint',
+    summary: 'Verify an endpoint: send it a token challenge, or the handshake of CloudEvents',
     examples: ['sallyport endpoint verify Acme'],
     explanation:
       'Fails (exit status 1) unless the endpoint answers correctly. An endpoint that was verified before stays verified.',
@@ -190,11 +195,13 @@ async function readSecret(invocation: Invocation): Promise<string | undefined> {
 
 /** Goes to standard error, because programs read standard output: the command succeeded, but nothing is sent to the endpoint. */
 async function noteUnverified({ terminal }: Invocation, endpoint: Endpoint): Promise<void> {
-  const { id, tokenChallenge, verified, enableWhenVerified, lastVerification } = endpoint;
-  if (!tokenChallenge || verified || !enableWhenVerified) return;
+  const { id, verified, enableWhenVerified, lastVerification } = endpoint;
+  if (!mustBeVerified(endpoint) || verified || !enableWhenVerified) return;
+  const isHandshake = endpoint.verification !== null;
   const hint = lastVerification?.responseStatus === null ? `\n${OWN_SETTINGS}` : '';
   await terminal.err(
-    'The endpoint did not answer the challenge and is disabled. Give the receiver the secret, then run: ' +
+    `The endpoint did not answer the ${isHandshake ? 'handshake' : 'challenge'} and is disabled. ` +
+      `${isHandshake ? 'Let the receiver allow requests' : 'Give the receiver the secret'}, then run: ` +
       `sallyport endpoint verify ${id}${hint}\n`,
   );
 }

@@ -33,6 +33,7 @@ export const eventTypeCommands: CommandGroup = [
       'encryption-required': { description: 'Send such events only encrypted' },
       'data-schema': { value: '<json|@file|->', description: 'A JSON Schema for the data' },
       sample: { value: '<json|@file|->', description: 'The data of an example, for the event catalogue' },
+      source: { value: '<uri>', description: 'The source of its CloudEvents (default: the public address)' },
       'group-name': { value: '<text>', description: 'The heading in the event catalogue' },
       internal: { description: 'Leave it out of the public event catalogue, and send it to no webhook of a customer' },
     },
@@ -44,6 +45,7 @@ export const eventTypeCommands: CommandGroup = [
         dataSchema: await readJsonObject(invocation, 'data-schema'),
         sample: await readJsonObject(invocation, 'sample'),
         group: invocation.text('group-name'),
+        source: invocation.text('source'),
         public: invocation.given('internal') ? false : undefined,
       });
       return { record: viewEventType(await services.eventTypes.create(eventTypeReader.create(body), COMMAND_LINE)) };

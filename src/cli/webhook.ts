@@ -39,6 +39,7 @@ export const webhookCommands: CommandGroup = [
     examples: [
       "sallyport webhook create --name Orders --endpoint Acme --event 'order.*' --start",
       "sallyport webhook create --name Orders --mode pull --event 'order.*'",
+      "sallyport webhook create --name Orders --endpoint Acme --event 'order.*' --format cloudevents --start",
     ],
     explanation:
       '--fields takes other fields of POST /services/api/x/edge/v1/webhooks, such as retry or maxRecordsPerSecond.',
@@ -52,6 +53,12 @@ export const webhookCommands: CommandGroup = [
       },
       endpoint: { value: '<id or name>', description: 'The endpoint to send to; required unless the mode is pull' },
       event: { value: '<type>', many: true, required: true, description: 'An event type, <category>.* or *' },
+      format: {
+        value: '<format>',
+        description: 'What a body looks like: records (default), standard, cloudevents or cloudevents-binary',
+      },
+      batch: { description: 'Several CloudEvents in one body' },
+      thin: { description: 'Bodies have a url in place of the data' },
       key: { value: '<name>', description: 'The PGP key to encrypt with; employee events require one' },
       filter: {
         value: '<json|@file|->',
@@ -84,6 +91,9 @@ export const webhookCommands: CommandGroup = [
               : await recordId(ENDPOINT, composed, endpoint, { customerId: customerId ?? '' }),
           eventTypes: invocation.texts('event'),
           filter: await readJsonObject(invocation, 'filter'),
+          format: invocation.text('format'),
+          batch: invocation.given('batch') ? true : undefined,
+          thin: invocation.given('thin') ? true : undefined,
           encryptionKeyName: invocation.text('key'),
           customHeaders: headers.length === 0 ? undefined : headers,
           ordered: invocation.given('ordered') ? true : undefined,

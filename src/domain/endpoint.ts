@@ -8,7 +8,9 @@ export type Verification = {
   readonly responseStatus: number | null;
   readonly responseBody: string | null;
   readonly error: string | null;
-  /** The token sent, the expected answer and the received one. Results of earlier versions lack it. */
+  /** Of a handshake that succeeded: the requests a minute that the receiver allows; null without a bound. */
+  readonly allowedPerMinute?: number | null;
+  /** What was sent, the expected answer and the received one: tokens, or origins. Results of earlier versions lack it. */
   readonly exchange?: { readonly token: string; readonly wanted: string; readonly came: string | null };
 };
 
@@ -32,6 +34,10 @@ export type Endpoint = {
   readonly nextApiKeyAt: number | null;
   readonly contentEncoding: 'gzip' | null;
   readonly tokenChallenge: boolean;
+  /** Verified by the OPTIONS handshake of CloudEvents in place of the challenge. */
+  readonly verification: 'cloudevents' | null;
+  /** What the receiver allowed in the handshake; null without a bound. */
+  readonly allowedRequestsPerMinute: number | null;
   readonly verified: boolean;
   readonly enabled: boolean;
   /** Nobody disabled it: a successful challenge enables it. */
@@ -50,6 +56,14 @@ export type Endpoint = {
   readonly createdAt: number;
   readonly updatedAt: number;
 };
+
+/** Whether nothing is sent to the endpoint until it is verified. */
+export function mustBeVerified({
+  tokenChallenge,
+  verification,
+}: Pick<Endpoint, 'tokenChallenge' | 'verification'>): boolean {
+  return tokenChallenge || verification !== null;
+}
 
 /** The secret that signs at `now`. */
 export function signingSecret({ secret, nextSecret, nextSecretAt }: Endpoint, now: number): Secret {

@@ -183,7 +183,12 @@ type Listener = {
  */
 export function startExchange(
   connection: OutboundConnection,
-  request: { readonly path: string; readonly headers: string[]; readonly body: Uint8Array },
+  request: {
+    readonly method: 'POST' | 'OPTIONS';
+    readonly path: string;
+    readonly headers: string[];
+    readonly body: Uint8Array;
+  },
   { onHead, onEnd }: Listener,
 ): Exchange {
   const chunks: Uint8Array[] = [];
@@ -221,7 +226,7 @@ export function startExchange(
       onEnd({ reusable: false, error });
     },
   };
-  connection.client.dispatch({ method: 'POST', ...request }, handler);
+  connection.client.dispatch(request, handler);
   return {
     answer: () =>
       head === null ? null : { ...head, body: concatenated(chunks, bytes), truncated: !complete, problems: problems() },

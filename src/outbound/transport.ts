@@ -46,6 +46,8 @@ export type TransportOptions = {
 };
 
 export type TransportRequest = {
+  /** Default: `POST`. */
+  readonly method?: 'POST' | 'OPTIONS' | undefined;
   readonly url: URL;
   /** Whose endpoint it is, which decides the addresses that are allowed; null: the operator's. */
   readonly customerId: string | null;
@@ -68,7 +70,7 @@ export type TransportRequest = {
 
 export type Transport = {
   /**
-   * Sends one POST and never rejects. If the receiver closes a kept-alive connection in the moment it is used again, before a byte of a
+   * Sends one request and never rejects. If the receiver closes a kept-alive connection in the moment it is used again, before a byte of a
    * response, the request is sent once more on a new connection (RFC 9112 §9.3.1): the receiver may see it twice.
    */
   post(request: TransportRequest): Promise<Outcome>;
@@ -202,7 +204,7 @@ type AttemptRequest = Omit<TransportRequest, 'headers' | 'cancellation'> & {
 
 /** Waits for a connection, sends the request and gives the connection back. Ends after `timeoutMs` at any step. */
 function attempt(request: AttemptRequest, connections: Connections): Promise<Outcome> {
-  const { url, headers, body, timeoutMs, headDecides = false, cancellation, customerId } = request;
+  const { method = 'POST', url, headers, body, timeoutMs, headDecides = false, cancellation, customerId } = request;
   return new Promise((resolve) => {
     const startedAt = performance.now();
     let connection: OutboundConnection | null = null;
@@ -245,7 +247,7 @@ function attempt(request: AttemptRequest, connections: Connections): Promise<Out
     };
     const exchangeOn = (taken: OutboundConnection): void => {
       connection = taken;
-      const own = startExchange(taken, { path: url.pathname + url.search, headers, body }, { onHead, onEnd });
+      const own = startExchange(taken, { method, path: url.pathname + url.search, headers, body }, { onHead, onEnd });
       exchange = own;
     };
     const onEnd = (end: ExchangeEnd): void => {

@@ -118,6 +118,8 @@ export type EndpointInput = OfCustomer & {
   readonly contentEncoding?: 'gzip' | null | undefined;
   /** The endpoint must answer a challenge before it is enabled. */
   readonly tokenChallenge?: boolean | undefined;
+  /** In place of `tokenChallenge`: the OPTIONS handshake of CloudEvents. */
+  readonly verification?: 'cloudevents' | null | undefined;
   readonly enabled?: boolean | undefined;
   readonly oauth?:
     | {

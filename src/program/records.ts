@@ -120,6 +120,9 @@ export type Endpoint = Owned & {
   readonly apiKey: string;
   readonly contentEncoding: 'gzip' | null;
   readonly tokenChallenge: boolean;
+  readonly verification: 'cloudevents' | null;
+  /** What the receiver allowed in the handshake of CloudEvents; null without a bound. */
+  readonly allowedRequestsPerMinute: number | null;
   readonly verified: boolean;
   readonly enabled: boolean;
   readonly oauth: {

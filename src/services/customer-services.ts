@@ -37,11 +37,12 @@ export type CustomerServices = {
   readonly feed: AttemptFeed;
 };
 
-type Dependencies = Omit<ServiceDependencies, 'erasures' | 'logWatch' | 'formatOf'> & {
+type Dependencies = Omit<ServiceDependencies, 'erasures' | 'logWatch' | 'formatOf' | 'publicUrl'> & {
   /** That of the whole service: a waiting reader has passed the customer's store. */
   readonly logWatch: LogWatch;
   /** Also that of the whole service. */
   readonly formatOf: FormatOf;
+  readonly publicUrl: () => string | null;
   readonly services: Pick<Services, 'customers' | 'passkeys'>;
   readonly send: Send;
   readonly figures: FigureKeeper;

@@ -120,7 +120,7 @@ export function createServices(dependencies: ServiceDependencies): Services {
     eventTypes,
     publish: createPublish({ ...dependencies, eventTypes }),
     erasures: dependencies.erasures,
-    endpoints: createEndpoints({ ...dependencies, challenge: createChallenge(dependencies) }),
+    endpoints: createEndpoints({ ...dependencies, challenge: createChallenge({ ...dependencies, publicUrl }) }),
     keys: createKeys(dependencies),
     webhooks,
     deliveries: createDeliveries(dependencies),

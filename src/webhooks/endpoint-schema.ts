@@ -68,8 +68,13 @@ const endpointInput = z
     tokenChallenge: z.boolean().default(false).meta({
       description: 'Must answer a challenge before it is enabled. Off by default; on is recommended.',
     }),
+    verification: z.literal('cloudevents').nullable().default(null).meta({
+      description:
+        'In place of tokenChallenge: the OPTIONS handshake of CloudEvents, whose receivers allow an origin at a rate.',
+    }),
     enabled: z.boolean().optional().meta({
-      description: 'At creation true if absent; with tokenChallenge on, `true` takes effect with the verification.',
+      description:
+        'At creation true if absent; with tokenChallenge or `verification`, `true` takes effect with the verification.',
       default: true,
     }),
     oauth: oauthInput
@@ -98,6 +103,10 @@ export const endpointView = z
     apiKey: z.string(),
     contentEncoding: z.literal('gzip').nullable(),
     tokenChallenge: z.boolean(),
+    verification: z.literal('cloudevents').nullable(),
+    allowedRequestsPerMinute: z.int().nullable().meta({
+      description: 'What the receiver allowed in the handshake of CloudEvents. All webhooks of the endpoint share it.',
+    }),
     verified: z.boolean(),
     enabled: z.boolean(),
     oauth: z
@@ -177,7 +186,7 @@ export const rotateApiKeyInput = z
 export type RotateApiKeyInput = z.output<typeof rotateApiKeyInput>;
 
 export function viewEndpoint(endpoint: Endpoint, now: number): EndpointView {
-  const { id, customerId, name, url, contentEncoding, tokenChallenge, verified, enabled } = endpoint;
+  const { id, customerId, name, url, contentEncoding, tokenChallenge, verification, verified, enabled } = endpoint;
   const { clientCertificate, clientCertificateExpiresAt, lastVerification, nextApiKey, nextApiKeyAt } = endpoint;
   const keyWaits = nextApiKeyAt !== null && nextApiKeyAt > now;
   const ahead = (at: number | null): string | null => (at !== null && at > now ? isoInstant(at) : null);
@@ -189,6 +198,8 @@ export function viewEndpoint(endpoint: Endpoint, now: number): EndpointView {
     apiKey: currentApiKey(endpoint, now).reveal(),
     contentEncoding,
     tokenChallenge,
+    verification,
+    allowedRequestsPerMinute: endpoint.allowedRequestsPerMinute,
     verified,
     enabled,
     oauth: viewOauth(endpoint),
@@ -240,6 +251,11 @@ export function auditedEndpoint(endpoint: Endpoint): Readonly<Record<string, unk
   };
 }
 
-function viewVerification({ exchange, at, ...told }: Verification): NonNullable<EndpointView['lastVerification']> {
+function viewVerification({
+  exchange,
+  allowedPerMinute,
+  at,
+  ...told
+}: Verification): NonNullable<EndpointView['lastVerification']> {
   return { ...told, at: isoInstant(at) };
 }

@@ -6,6 +6,7 @@ import {
   currentApiKey,
   type Endpoint,
   howToVerify,
+  mustBeVerified,
   signingSecret,
   signingSecretCreatedAt,
 } from '../domain/endpoint.ts';
@@ -160,11 +161,22 @@ function buildWith(
       () => refuseForStandardWebhooks(store, stamp.id, { contentEncoding: input.contentEncoding }),
     ]);
     if (before !== null && tokenUrl !== null) refuseSecretElsewhere(before, tokenUrl, patch);
+    if (input.tokenChallenge && input.verification !== null) {
+      throw refuseFields([
+        {
+          field: 'tokenChallenge',
+          problem: 'cannot be combined with verification: an endpoint is verified in one way',
+        },
+        { field: 'verification', problem: 'cannot be combined with tokenChallenge' },
+      ]);
+    }
     const moved = before !== null && before.url !== input.url;
-    const verified = before !== null && !moved && before.verified;
-    const due = input.tokenChallenge && !verified && (moved || before?.tokenChallenge !== true);
+    const isNewHandshake = input.verification !== null && before?.verification !== input.verification;
+    const verified = before !== null && !moved && before.verified && !isNewHandshake;
+    const isNewRule = isNewHandshake || (input.tokenChallenge && before?.tokenChallenge !== true);
+    const due = mustBeVerified(input) && !verified && (moved || isNewRule);
     const wanted = input.enabled ?? before?.enableWhenVerified ?? true;
-    if (before !== null && input.enabled === true && input.tokenChallenge && !verified && !due) {
+    if (before !== null && input.enabled === true && mustBeVerified(input) && !verified && !due) {
       const problem = `must be false until the endpoint is verified; ${howToVerify(stamp.id)}`;
       throw refuseField('enabled', problem, 'not_verified');
     }
@@ -182,6 +194,9 @@ function buildWith(
       secretOverlapEndsAt: before?.secretOverlapEndsAt ?? null,
       contentEncoding: input.contentEncoding,
       tokenChallenge: input.tokenChallenge,
+      verification: input.verification,
+      allowedRequestsPerMinute:
+        verified && input.verification !== null ? (before?.allowedRequestsPerMinute ?? null) : null,
       verified,
       enabled: false,
       enableWhenVerified: wanted,
@@ -278,13 +293,22 @@ async function challengeAndEnable(
 ): Promise<Endpoint> {
   const lastVerification = due ? await challenge(endpoint) : endpoint.lastVerification;
   const verified = due ? lastVerification?.verified === true : endpoint.verified;
-  const usable = verified || !endpoint.tokenChallenge;
-  return { ...endpoint, lastVerification, verified, enabled: wanted && usable, enableWhenVerified: wanted };
+  const usable = verified || !mustBeVerified(endpoint);
+  const rate = lastVerification?.verified === true ? (lastVerification.allowedPerMinute ?? null) : null;
+  const allowedRequestsPerMinute = due && endpoint.verification !== null ? rate : endpoint.allowedRequestsPerMinute;
+  return {
+    ...endpoint,
+    lastVerification,
+    allowedRequestsPerMinute,
+    verified,
+    enabled: wanted && usable,
+    enableWhenVerified: wanted,
+  };
 }
 
 /** The target of a merge patch. Secrets stay unless the patch names them. `enabled` is absent: a patch sets it or leaves it. */
 function writable(endpoint: Endpoint): EndpointBody {
-  const { customerId, name, url, contentEncoding, tokenChallenge, oauthClientSecret } = endpoint;
+  const { customerId, name, url, contentEncoding, tokenChallenge, verification, oauthClientSecret } = endpoint;
   const oauth = viewOauth(endpoint);
   return {
     customerId,
@@ -293,6 +317,7 @@ function writable(endpoint: Endpoint): EndpointBody {
     apiKey: endpoint.apiKey.reveal(),
     contentEncoding,
     tokenChallenge,
+    verification,
     oauth: oauth === null || oauthClientSecret === null ? null : { ...oauth, clientSecret: oauthClientSecret.reveal() },
     clientCertificate: clientCertificateOf(endpoint),
   };

@@ -1,4 +1,7 @@
-/** The token challenge (contract §5): proves that the receiver at an endpoint holds its secret. */
+/**
+ * Verifies an endpoint (contract §5): by the token challenge, which proves that its receiver holds the secret, or by the handshake of
+ * CloudEvents, in which the receiver allows requests.
+ */
 
 import {
   clientCertificateOf,
@@ -14,6 +17,7 @@ import { USER_AGENT } from '../kernel/version.ts';
 import type { Transport } from '../outbound/transport.ts';
 import { challengeAnswer, challengeBody, newChallengeToken, verifyChallengeAnswer } from '../wire/challenge.ts';
 import { challengeHeader } from '../wire/challenge-answer.ts';
+import { ALLOWED_ORIGIN, judgeHandshake, originOf, REQUEST_ORIGIN } from '../wire/handshake.ts';
 import { pathAndQuery } from '../wire/signature.ts';
 import { CHALLENGE_ANSWER_SHOWN_LENGTH } from './limits.ts';
 
@@ -22,14 +26,21 @@ export const CHALLENGE_TIMEOUT_MS = 10_000;
 
 export type ChallengeEndpoint = (endpoint: Endpoint) => Promise<Verification>;
 
-type Dependencies = { readonly transport: Transport; readonly clock: Clock; readonly random: Random };
+type Dependencies = {
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** The address of the service, whose host is the origin of a handshake; null if it is unknown. */
+  readonly publicUrl: () => string | null;
+};
 
 /**
  * Sends one challenge. The result tells what went wrong. Throws 503 if the service stops before the answer or cannot make the request,
  * because that says nothing about the endpoint.
  */
-export function createChallenge({ transport, clock, random }: Dependencies): ChallengeEndpoint {
+export function createChallenge({ transport, clock, random, publicUrl }: Dependencies): ChallengeEndpoint {
   return async (endpoint) => {
+    if (endpoint.verification === 'cloudevents') return shakeHands({ transport, clock, publicUrl }, endpoint);
     const url = new URL(endpoint.url);
     const token = newChallengeToken(random);
     const at = clock();
@@ -54,16 +65,66 @@ export function createChallenge({ transport, clock, random }: Dependencies): Cha
     }
     const challenge = { pathAndQuery: pathAndQuery(url), token, secret };
     const error = problemOf(outcome, challenge);
-    const { answer } = outcome;
-    const came = answer?.headers[challengeHeader]?.slice(0, CHALLENGE_ANSWER_SHOWN_LENGTH) ?? null;
-    return {
-      at,
-      verified: error === null,
-      responseStatus: answer?.status ?? null,
-      responseBody: answer === null ? null : Buffer.from(answer.body.subarray(0, RESPONSE_KEPT_BYTES)).toString('utf8'),
-      error,
-      exchange: { token, wanted: challengeAnswer(challenge), came },
-    };
+    return verificationOf(outcome, { at, error, header: challengeHeader, token, wanted: challengeAnswer(challenge) });
+  };
+}
+
+/** The handshake of CloudEvents: asks the receiver to allow the origin of this service. */
+async function shakeHands(
+  { transport, clock, publicUrl }: Omit<Dependencies, 'random'>,
+  endpoint: Endpoint,
+): Promise<Verification> {
+  const address = publicUrl();
+  if (address === null)
+    throw new Refusal('unavailable', 'SALLYPORT_PUBLIC_URL is not set: the handshake names the host of Sallyport');
+  const origin = originOf(address);
+  const at = clock();
+  const outcome = await transport.post({
+    method: 'OPTIONS',
+    url: new URL(endpoint.url),
+    customerId: endpoint.customerId,
+    headers: {
+      'user-agent': USER_AGENT,
+      'x-api-key': currentApiKey(endpoint, at).reveal(),
+      [REQUEST_ORIGIN]: origin,
+    },
+    body: new Uint8Array(0),
+    headDecides: true,
+    timeoutMs: CHALLENGE_TIMEOUT_MS,
+    clientCertificate: clientCertificateOf(endpoint),
+  });
+  if (!outcome.ok && outcome.errorClass === 'internal') {
+    throw new Refusal('unavailable', `the endpoint was not verified: ${outcome.message}`);
+  }
+  const told = { at, header: ALLOWED_ORIGIN, token: origin, wanted: origin };
+  const { answer } = outcome;
+  if (!outcome.ok && outcome.errorClass !== 'http_status')
+    return verificationOf(outcome, { ...told, error: `${outcome.errorClass}: ${outcome.message}` });
+  if (answer === null || !outcome.ok)
+    return verificationOf(outcome, { ...told, error: `the endpoint answered ${answer?.status}, wanted 2xx` });
+  const verdict = judgeHandshake(answer.headers, origin);
+  if (!verdict.ok) return verificationOf(outcome, { ...told, error: `${verdict.code}: ${verdict.description}` });
+  return { ...verificationOf(outcome, { ...told, error: null }), allowedPerMinute: verdict.allowedPerMinute };
+}
+
+type Told = {
+  readonly at: number;
+  readonly error: string | null;
+  /** The header of the answer that decides, what was sent, and what the header must be. */
+  readonly header: string;
+  readonly token: string;
+  readonly wanted: string;
+};
+
+function verificationOf({ answer }: Outcome, { at, error, header, token, wanted }: Told): Verification {
+  const came = answer?.headers[header]?.slice(0, CHALLENGE_ANSWER_SHOWN_LENGTH) ?? null;
+  return {
+    at,
+    verified: error === null,
+    responseStatus: answer?.status ?? null,
+    responseBody: answer === null ? null : Buffer.from(answer.body.subarray(0, RESPONSE_KEPT_BYTES)).toString('utf8'),
+    error,
+    exchange: { token, wanted, came },
   };
 }
 
@@ -93,9 +154,9 @@ export function challengeOnce(challenge: ChallengeEndpoint, clock: Clock): Chall
 
 /** The settings that the outcome of a challenge depends on: the URL and the credentials. */
 function whatIsAsked(endpoint: Endpoint, now: number): string {
-  const { id, url, clientCertificate, clientPrivateKey } = endpoint;
+  const { id, url, verification, clientCertificate, clientPrivateKey } = endpoint;
   const credentials = [signingSecret(endpoint, now), currentApiKey(endpoint, now), clientPrivateKey];
-  return JSON.stringify([id, url, clientCertificate, ...credentials.map((one) => one?.reveal())]);
+  return JSON.stringify([id, url, verification, clientCertificate, ...credentials.map((one) => one?.reveal())]);
 }
 
 function problemOf(

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Acting } from '../domain/acting.ts';
 import type { AuditEntry } from '../domain/audit.ts';
-import { howToVerify } from '../domain/endpoint.ts';
+import { howToVerify, mustBeVerified } from '../domain/endpoint.ts';
 import { encryptionNeed, matchingTypes, typesFor } from '../domain/event.ts';
 import type { Progress, Webhook, WebhookMode } from '../domain/webhook.ts';
 import { signsStandard } from '../domain/webhook-format.ts';
@@ -258,7 +258,7 @@ async function refuseStart(store: Dependencies['store'], webhook: Webhook, now: 
   const { endpointId } = webhook;
   const endpoint = endpointId === null ? null : await store.endpoints.get(endpointId);
   if (endpointId !== null && endpoint?.enabled !== true) {
-    const isUnverified = endpoint?.tokenChallenge === true && !endpoint.verified;
+    const isUnverified = endpoint != null && mustBeVerified(endpoint) && !endpoint.verified;
     const reason = isUnverified
       ? `not verified; ${howToVerify(endpointId)}`
       : `not enabled; enable it first: PATCH /endpoints/${endpointId}`;

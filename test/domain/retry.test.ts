@@ -129,7 +129,7 @@ test('any HTTP date round-trips and any other text is refused without throwing',
 });
 
 test('waits as a schedule lists, then as its last entry, and longer if Retry-After says so', () => {
-  const waits = (attemptNumber: number, retryAfterMs?: number): number =>
+  const waits = (attemptNumber: number, retryAfterMs: number | null = null): number =>
     nextDelayMs({ policy: 'schedule', delaysSeconds: [5, 300, 604_800], attemptNumber, random: least, retryAfterMs });
   assert.deepEqual(
     [1, 2, 3, 4].map((attemptNumber) => waits(attemptNumber)),

@@ -60,6 +60,7 @@ export async function openTestServices(t: TestContext, options: TestServiceOptio
       },
       erasures: createErasures({ ...testStore, log }),
       formatOf,
+      publicUrl: () => TEST_URL,
     }),
   );
   await installBuiltInProducts(testStore.store, testStore.clock());

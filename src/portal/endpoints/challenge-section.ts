@@ -1,11 +1,12 @@
 /** The last challenge of an endpoint: the token, the expected and the received response, and advice. */
 
-import type { Endpoint, Verification } from '../../domain/endpoint.ts';
+import { type Endpoint, mustBeVerified, type Verification } from '../../domain/endpoint.ts';
 import { adviceFor, type ErrorClass, statusInMessage } from '../../domain/outcome.ts';
 import { type Html, html } from '../../http/html.ts';
 import { CHALLENGE_TIMEOUT_MS } from '../../webhooks/verification.ts';
 import { challengeBody } from '../../wire/challenge.ts';
 import { challengeHeader } from '../../wire/challenge-answer.ts';
+import { ALLOWED_ORIGIN, ALLOWED_RATE, REQUEST_ORIGIN } from '../../wire/handshake.ts';
 import { pathAndQuery } from '../../wire/signature.ts';
 import type { PageCall } from '../frame/call.ts';
 import { actionButton, section } from '../parts/header.ts';
@@ -18,17 +19,19 @@ export function challengeSection(call: PageCall, endpoint: Endpoint): Html {
     id: 'challenge',
     title: 'Ownership',
     lead:
-      'Verification sends a challenge. The receiver signs it with the secret. That proves that the owner of the ' +
-      'address has the secret.',
+      endpoint.verification === 'cloudevents'
+        ? HANDSHAKE_LEAD
+        : 'Verification sends a challenge. The receiver signs it with the secret. That proves that the owner of the ' +
+          'address has the secret.',
     actions: [
-      call.may('operator') ? verifyButton(call, endpoint, endpoint.tokenChallenge && !endpoint.verified) : null,
+      call.may('operator') ? verifyButton(call, endpoint, mustBeVerified(endpoint) && !endpoint.verified) : null,
     ],
     content:
       lastVerification === null
         ? html`
           <p class="quiet">
             ${
-              endpoint.tokenChallenge
+              mustBeVerified(endpoint)
                 ? 'No challenge was sent yet.'
                 : 'Verification is optional for this endpoint. No challenge was sent yet.'
             }
@@ -58,7 +61,41 @@ function verificationView(endpoint: Endpoint, verification: Verification): Html 
     error === null
       ? null
       : notice({ tone: 'negative', title: sentence(withoutCode(error)), text: challengeAdvice(error) });
-  return html`<div class="stack"><p class="badges">${verdict}</p>${why}${exchangeView(endpoint, verification)}</div>`;
+  return html`<div class="stack"><p class="badges">${verdict}</p>${why}${endpoint.verification === 'cloudevents' ? handshakeView(endpoint, verification) : exchangeView(endpoint, verification)}</div>`;
+}
+
+const HANDSHAKE_LEAD =
+  'Verification sends the OPTIONS request of CloudEvents. The receiver answers whose requests it allows, and how many a minute.';
+
+/** The handshake of CloudEvents. */
+function handshakeView({ url, allowedRequestsPerMinute: rate }: Endpoint, verification: Verification): Html {
+  const { exchange, responseStatus, responseBody, verified } = verification;
+  const came = exchange?.came ?? null;
+  const isSuccess = responseStatus !== null && responseStatus >= 200 && responseStatus < 300;
+  const allows = came === '*' || came?.toLowerCase() === exchange?.wanted;
+  return html`
+    <div class="exchange">
+      ${column('Sent', [line(`OPTIONS ${pathAndQuery(new URL(url))}`), line(`${REQUEST_ORIGIN}: ${exchange?.token ?? '…'}`)])}
+      ${column('Expected', [
+        line('2xx'),
+        line(`${ALLOWED_ORIGIN}: ${exchange?.wanted ?? '…'}`),
+        note('or *'),
+        line(`${ALLOWED_RATE}: (requests a minute)`),
+        note('optional, or *'),
+      ])}
+      ${column(
+        'Received',
+        responseStatus === null
+          ? [compared('no response', false)]
+          : [
+              compared(String(responseStatus), isSuccess),
+              compared(`${ALLOWED_ORIGIN}: ${came ?? '(missing)'}`, allows),
+              ...(verified ? [line(`${ALLOWED_RATE}: ${rate ?? '(no limit)'}`)] : []),
+              responseBody === null || responseBody === '' ? note('no body') : line(responseBody),
+            ],
+      )}
+    </div>
+  `;
 }
 
 /** A changed URL clears the verification, so the exchange was always with the present URL. */
@@ -147,6 +184,10 @@ const ADVICE: Readonly<Record<string, string>> = {
   wrong_answer:
     'Compare the secret on both sides. Decode a Base64 secret before you use it. Sign POST, the path with its ' +
     'query as sent, and the challenge, concatenated without separators.',
+  missing_origin: `The receiver must answer OPTIONS with ${ALLOWED_ORIGIN}: the origin that was sent, or *.`,
+  wrong_origin: `The receiver allows another origin. Add the host of Sallyport to the ones that it allows.`,
+  no_rate: `The receiver allows no requests. Raise its ${ALLOWED_RATE}.`,
+  malformed_rate: `${ALLOWED_RATE} must be a number of requests a minute, or *.`,
   timeout: `The receiver has ${CHALLENGE_TIMEOUT_MS / 1000} seconds to answer a challenge.`,
 };
 

@@ -1,7 +1,7 @@
 /** `/endpoints/{id}`: the state of an endpoint, its last challenge, its credentials, its OAuth settings and its webhooks. */
 
 import type { OauthTest } from '../../delivery/oauth.ts';
-import { currentApiKey, type Endpoint, signingSecretCreatedAt } from '../../domain/endpoint.ts';
+import { currentApiKey, type Endpoint, mustBeVerified, signingSecretCreatedAt } from '../../domain/endpoint.ts';
 import { EXPIRY_WARNING_MS } from '../../domain/limits.ts';
 import { type Html, html } from '../../http/html.ts';
 import { type EndpointWebhook, NO_USES, type Uses } from '../../store/port/directory.ts';
@@ -55,9 +55,10 @@ function warningNotice(all: readonly Warning[]): Html | null {
   return notice({ tone, text: html`<ul class="warnings">${warnings.map(({ text }) => html`<li>${text}</li>`)}</ul>` });
 }
 
-function switchButton({ csrf }: PageCall, { id, name, enabled, tokenChallenge, verified }: Endpoint): Html | null {
-  // Only a correct answer enables an endpoint with a challenge.
-  if (!enabled && tokenChallenge && !verified) return null;
+function switchButton({ csrf }: PageCall, endpoint: Endpoint): Html | null {
+  const { id, name, enabled, verified } = endpoint;
+  // Only a correct answer enables an endpoint that must be verified.
+  if (!enabled && mustBeVerified(endpoint) && !verified) return null;
   const verb = enabled ? 'disable' : 'enable';
   const label = enabled ? 'Disable' : 'Enable';
   return actionButton({
@@ -273,14 +274,16 @@ function code(text: string | null): Html | null {
   return text === null ? null : html`<code>${text}</code>`;
 }
 
-export function endpointBadges({ enabled, verified, tokenChallenge }: Endpoint): Html[] {
-  const challenge = verified ? [stateBadge('verified')] : tokenChallenge ? [stateBadge('unverified')] : [];
+export function endpointBadges(endpoint: Endpoint): Html[] {
+  const { enabled, verified } = endpoint;
+  const challenge = verified ? [stateBadge('verified')] : mustBeVerified(endpoint) ? [stateBadge('unverified')] : [];
   return [stateBadge(enabled ? 'enabled' : 'disabled'), ...challenge];
 }
 
-export function endpointSentence({ enabled, verified, tokenChallenge, enableWhenVerified }: Endpoint): string {
+export function endpointSentence(endpoint: Endpoint): string {
+  const { enabled, verified, enableWhenVerified } = endpoint;
   if (enabled) return 'Deliveries are sent here.';
-  if (tokenChallenge && !verified) {
+  if (mustBeVerified(endpoint) && !verified) {
     return enableWhenVerified
       ? 'Nothing is sent here until ownership is verified. Verification also enables the endpoint.'
       : 'Nothing is sent here. The endpoint is disabled, and ownership is not verified.';

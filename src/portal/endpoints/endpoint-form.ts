@@ -8,6 +8,7 @@ import { idOf } from '../parts/fields.ts';
 import {
   type Body,
   type FieldTable,
+  type FormField,
   lines,
   number,
   oneOf,
@@ -40,11 +41,19 @@ export function endpointFields(before: Endpoint | null): FieldTable {
               'Recommended. The receiver must sign a challenge with the secret. Until then nothing else is sent, ' +
               'so a wrong address gets no data.',
           },
+          {
+            value: 'cloudevents',
+            label: 'Ask the receiver with the handshake of CloudEvents',
+            hint:
+              'For receivers of CloudEvents that answer OPTIONS. The receiver must allow requests from here, and may ' +
+              'limit them to a number a minute.',
+          },
           { value: 'false', label: 'Do not verify', hint: 'The endpoint is enabled immediately.' },
         ],
       },
       { read: (sent, name) => sent.get(name) === 'true' },
     ),
+    verification: HANDSHAKE,
     ...(before === null && credentials()),
     contentEncoding: tick(
       {
@@ -58,6 +67,14 @@ export function endpointFields(before: Endpoint | null): FieldTable {
     ...clientCertificate(before?.clientPrivateKey != null),
   };
 }
+
+/** Chosen as one of the choices of `tokenChallenge`. */
+const HANDSHAKE: FormField = {
+  title: 'Ownership',
+  draw: () => html``,
+  read: (sent) => (sent.get('tokenChallenge') === 'cloudevents' ? 'cloudevents' : null),
+  fill: () => ({}),
+};
 
 function credentials(): FieldTable {
   return {
@@ -160,9 +177,10 @@ export function endpointLayout({ state, before, group, more, within }: FormLayou
 
 /** The endpoint as its form shows it. `use` tells whether it has these settings. */
 export function shownEndpoint(view: EndpointView): Body {
-  const { oauth, clientCertificate, ...rest } = view;
+  const { oauth, clientCertificate, tokenChallenge, ...rest } = view;
   return {
     ...rest,
+    tokenChallenge: view.verification ?? tokenChallenge,
     oauth: { tokenExpirationMinutes: 60, ...oauth, use: oauth !== null },
     clientCertificate: { ...clientCertificate, use: clientCertificate !== null },
   };

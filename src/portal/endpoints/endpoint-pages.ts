@@ -1,6 +1,6 @@
 /** The pages of endpoints: the list, one endpoint with its actions, and its forms. */
 import type { OauthTest } from '../../delivery/oauth.ts';
-import type { Endpoint } from '../../domain/endpoint.ts';
+import { type Endpoint, mustBeVerified } from '../../domain/endpoint.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { NO_USES, type Uses } from '../../store/port/directory.ts';
 import { endpointReader, viewEndpoint } from '../../webhooks/endpoint-schema.ts';
@@ -68,10 +68,10 @@ function endpointForms(dependencies: SharedPageDependencies): PageRoute<'both'>[
     },
     change: {
       lead: 'Waiting deliveries use the new settings. To change the API key or the secret, rotate it.',
-      done: ({ name, url, verified, tokenChallenge }, before) =>
-        tokenChallenge && !verified && (url !== before.url || !before.tokenChallenge)
-          ? `${name} is saved. It failed the challenge and stays disabled until ownership is verified.`
-          : `${name} is saved.`,
+      done: (after, before) =>
+        mustBeVerified(after) && !after.verified && (after.url !== before.url || !mustBeVerified(before))
+          ? `${after.name} is saved. It failed the challenge and stays disabled until ownership is verified.`
+          : `${after.name} is saved.`,
     },
   });
 }

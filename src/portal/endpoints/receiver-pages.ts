@@ -1,5 +1,5 @@
 /** The set-up of a receiver: address, API key, secret, and code that verifies deliveries. */
-import { currentApiKey, type Endpoint } from '../../domain/endpoint.ts';
+import { currentApiKey, type Endpoint, mustBeVerified } from '../../domain/endpoint.ts';
 import { type Html, html } from '../../http/html.ts';
 import { type AssetName, readAsset } from '../../kernel/assets.ts';
 import { type PageCall, pathId } from '../frame/call.ts';
@@ -91,9 +91,9 @@ export function secretRenewal(id: string) {
 }
 
 function verifyStep(call: PageCall, endpoint: Endpoint, isMade: boolean): Html {
-  const { id, tokenChallenge, verified } = endpoint;
-  const isOpen = tokenChallenge && !verified;
-  const state = !tokenChallenge
+  const { id, verified } = endpoint;
+  const isOpen = mustBeVerified(endpoint) && !verified;
+  const state = !mustBeVerified(endpoint)
     ? html`<p class="hint">Optional for this endpoint: it is enabled already.</p>`
     : verified
       ? notice({ tone: 'positive', text: 'Ownership is verified, and the endpoint is enabled.' })

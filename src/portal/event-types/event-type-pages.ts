@@ -47,7 +47,7 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute<'opera
         html`
           ${group('Event type', null, 'name', 'description')}
           ${group('Rules', null, 'encryptionRequired', 'dataSchema')}
-          ${group('Event catalogue', 'What receivers see.', 'group', 'sample', 'deprecated', 'public')}
+          ${group('Event catalogue', 'What receivers see.', 'group', 'sample', 'source', 'deprecated', 'public')}
         `,
       adjust: (body, before) => (before === null ? body : objectPatches(body, before, ['dataSchema', 'sample'])),
       shown: (eventType) => {
@@ -363,6 +363,13 @@ export function eventTypeFields(before: EventType | null): FieldTable {
       title: 'Group',
       placeholder: 'Orders',
       hint: 'The heading under which the catalogue lists it.',
+    }),
+    source: text({
+      label: 'Source of CloudEvents',
+      title: 'Source',
+      isCode: true,
+      placeholder: '/erp/orders',
+      hint: 'A URI or a part of one. If empty, the public address of Sallyport.',
     }),
     deprecated: tick({
       label: 'Deprecated',

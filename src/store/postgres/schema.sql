@@ -255,6 +255,8 @@ CREATE TABLE endpoint (
   next_api_key_at                bigint,
   content_encoding               text COLLATE "C" CHECK (content_encoding = 'gzip'),
   token_challenge                boolean NOT NULL,
+  verification                   text COLLATE "C" CHECK (verification = 'cloudevents'),
+  allowed_requests_per_minute    bigint CHECK (allowed_requests_per_minute > 0),  -- by the receiver's answer to the handshake
   verified                       boolean NOT NULL,
   enabled                        boolean NOT NULL,
   enable_when_verified           boolean NOT NULL,
@@ -270,7 +272,8 @@ CREATE TABLE endpoint (
   last_verification              json,
   created_at                     bigint NOT NULL,
   updated_at                     bigint NOT NULL,
-  CHECK (NOT token_challenge OR verified OR NOT enabled),
+  CHECK ((NOT token_challenge AND verification IS NULL) OR verified OR NOT enabled),
+  CHECK (NOT token_challenge OR verification IS NULL),
   CHECK ((next_secret IS NULL) = (next_secret_at IS NULL) AND (next_secret IS NULL) = (secret_overlap_ends_at IS NULL)),
   CHECK ((next_secret IS NULL) = (next_secret_created_at IS NULL)),
   CHECK ((next_api_key IS NULL) = (next_api_key_at IS NULL)),

@@ -1,7 +1,7 @@
 /** What the dispatcher reads, and its claims: due webhooks with what a delivery needs, due batches, and the records in them. */
 import type { Batch, Claim, DeliveryTarget, LogRecord } from '../../../domain/batch.ts';
 import type { Endpoint } from '../../../domain/endpoint.ts';
-import type { PgpKey, WebhookConfiguration } from '../../../domain/webhook.ts';
+import type { PgpKey, Webhook, WebhookConfiguration } from '../../../domain/webhook.ts';
 import { createLru } from '../../../kernel/lru.ts';
 import type { Vault } from '../../../kernel/vault.ts';
 import type { Answer, Database, Row, Statement } from '../../port/database.ts';
@@ -148,7 +148,9 @@ type Settings = {
 export function currentTarget(condition: string): string {
   return `
   SELECT ${PROGRESS.columns('p')},
-         w.id || ' ' || w.updated_at || ' ' || e.id || ' ' || e.updated_at || ' ' || coalesce(k.id || ' ' || k.updated_at, '') AS version
+         w.id || ' ' || w.updated_at || ' ' || e.id || ' ' || e.updated_at || ' ' || coalesce(k.id || ' ' || k.updated_at, '') AS version,
+         CASE WHEN e.allowed_requests_per_minute IS NOT NULL THEN e.allowed_requests_per_minute / 60.0 /
+           (SELECT count(*) FROM webhook AS s WHERE s.endpoint_id = e.id) END AS allowed_per_second
   FROM webhook AS w
   JOIN webhook_progress AS p ON p.webhook_number = w.number
   JOIN endpoint AS e ON e.id = w.endpoint_id
@@ -199,8 +201,21 @@ export function targetReader(
     const settings = known?.version === version ? known : await readSettings(webhookNumber, version);
     if (settings === null) return null;
     const { configuration, endpoint, key } = settings;
-    return { webhook: { ...configuration, progress: PROGRESS.read(row) }, endpoint, key };
+    const webhook = { ...configuration, progress: PROGRESS.read(row) };
+    return {
+      webhook: row.allowed_per_second === null ? webhook : bounded(webhook, Number(row.allowed_per_second)),
+      endpoint,
+      key,
+    };
   };
+}
+
+/**
+ * With the share of the requests that the receiver allows its endpoint. Several webhooks share them evenly, so that their instances need not
+ * agree. A batch counts as its records, which is never too much.
+ */
+function bounded(webhook: Webhook, perSecond: number): Webhook {
+  return { ...webhook, maxRecordsPerSecond: Math.min(webhook.maxRecordsPerSecond ?? perSecond, perSecond) };
 }
 
 /** Whether an event `e` must no longer be sent. Served by erasure_open, and asked only about events that have a subject. */

@@ -42,6 +42,8 @@ export function endpointTable(vault: Vault): Table<Endpoint> {
     nextApiKeyAt: numberOrNull,
     contentEncoding: oneOf<'gzip' | null>(),
     tokenChallenge: flag,
+    verification: oneOf<'cloudevents' | null>(),
+    allowedRequestsPerMinute: numberOrNull,
     verified: flag,
     enabled: flag,
     enableWhenVerified: flag,
