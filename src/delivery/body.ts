@@ -3,6 +3,7 @@
 import type { DeliveryTarget, LogRecord } from '../domain/batch.ts';
 import { encryptionNeed, type FormattedRecord } from '../domain/event.ts';
 import { type Failure, failure } from '../domain/outcome.ts';
+import type { WebhookConfiguration } from '../domain/webhook.ts';
 import { carriesSeveral, type EventFormat } from '../domain/webhook-format.ts';
 import type { ReadRecords } from '../store/port/dispatch.ts';
 import { DatabaseUnavailable } from '../store/port/errors.ts';
@@ -48,28 +49,29 @@ export type BatchBodyRequest = BodyRequest & {
   readonly parsed: boolean;
 };
 
-/** A stored record is damaged: the batch is not sent with it. */
-type Unreadable = { readonly unreadable: string };
+/**
+ * The batch is halved without an attempt: a stored record is damaged, or the batch was claimed before the webhook got a format that carries
+ * one event a request.
+ */
+type Unreadable = { readonly unreadable: string; readonly isDamaged: boolean };
 
 /**
  * `subjects`: whom its records are about. `erased`: no record of it has a payload any more. `clear`: one of them may not go out in
- * clear, and there is no key. `several`: it has more records than a request of the webhook's format carries.
+ * clear, and there is no key.
  */
-export type BatchBody =
-  | (BodyOrFailure & { readonly subjects: readonly string[] })
-  | Unreadable
-  | 'erased'
-  | 'clear'
-  | 'several';
+export type BatchBody = (BodyOrFailure & { readonly subjects: readonly string[] }) | Unreadable | 'erased' | 'clear';
 
 /** The memory of bytes that do not share it; null if they may. */
 export function ownMemory({ buffer, byteLength }: Uint8Array): ArrayBuffer | null {
   return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? buffer : null;
 }
 
+/** A target whose webhook is not stored. */
+type PlannedTarget = Omit<DeliveryTarget, 'webhook'> & { readonly webhook: WebhookConfiguration };
+
 /** The body that the settings of the webhook, its endpoint and its key ask for. */
 export function bodyRequest(
-  { webhook, endpoint, key }: DeliveryTarget,
+  { webhook, endpoint, key }: PlannedTarget,
   attempt: Pick<BodyRequest, 'sessionId' | 'attemptNumber' | 'now'>,
 ): BodyRequest {
   return {
@@ -106,10 +108,8 @@ export async function encodeBody(
   content?: Readonly<Record<string, string>>,
 ): Promise<BodyOrFailure> {
   try {
-    const { bytes, headers } = await encodePayload(clear, {
-      ...{ gzip, encryption, now, owner },
-      ...(content !== undefined && { content }),
-    });
+    const how = { gzip, encryption, now, owner, ...(content !== undefined && { content }) };
+    const { bytes, headers } = await encodePayload(clear, how);
     return { ok: true, bytes, headers: { ...headers, ...contentHeaders(bytes, now) } };
   } catch (error) {
     return encryptionFailure(error);
@@ -124,7 +124,8 @@ export async function makeBatchBody(request: BatchBodyRequest, read: ReadRecords
   if (records.length === 0) return 'erased';
   if (request.encryption === null && someMustBeEncrypted(records)) return 'clear';
   const { format } = request;
-  if (records.length > 1 && format !== undefined && !carriesSeveral(format)) return 'several';
+  if (records.length > 1 && format !== undefined && !carriesSeveral(format))
+    return { unreadable: 'a request carries one event', isDamaged: false };
   const subjects = new Set(records.flatMap(({ subject }) => (subject === null ? [] : [subject])));
   return { ...(await makeBody(request, records)), subjects: [...subjects] };
 }
@@ -138,11 +139,11 @@ async function readAll(
     all = await read(webhookNumber, firstOffset, lastOffset);
   } catch (error) {
     if (!(error instanceof DatabaseUnavailable) || error.reason !== 'damaged') throw error;
-    return { unreadable: `records ${firstOffset} to ${lastOffset} cannot be read: ${error.message}` };
+    return { unreadable: `records ${firstOffset} to ${lastOffset} cannot be read: ${error.message}`, isDamaged: true };
   }
   for (let offset = firstOffset; offset <= lastOffset; offset += 1) {
     const problem = problemOf(all[offset - firstOffset], offset, parsed);
-    if (problem !== null) return { unreadable: `record ${offset} cannot be read: ${problem}` };
+    if (problem !== null) return { unreadable: `record ${offset} cannot be read: ${problem}`, isDamaged: true };
   }
   return all;
 }

@@ -164,8 +164,7 @@ async function prepare(context: Context, delivery: Delivery, reading: Reading): 
     }
     scheduler.sending(job, target.webhook.maxRecordsPerSecond, now);
     const sessionId = target.webhook.progress.sessionId ?? ids.uuid();
-    const { webhook } = target;
-    const format = webhook.format === 'records' ? undefined : await formatOf(webhook);
+    const format = target.webhook.format === 'records' ? undefined : await formatOf(target.webhook);
     const request = { ...bodyRequest(target, { sessionId, attemptNumber: batch?.attemptNumber ?? 1, now }), format };
     await records?.catch(() => undefined);
     return { delivery, bytes: delivery.bytes, target, request, records };
@@ -186,14 +185,9 @@ async function makeAndSend(context: Context, { delivery, target, request, record
   const body = await makeBodyOf(context, batch, request, records);
   if (body === 'erased') return end({ kind: 'discarded' });
   if (typeof body === 'object' && 'unreadable' in body) {
-    log.error({ webhookNumber, batchId: batch?.id, problem: body.unreadable }, 'a record cannot be read');
-    const outcome = failure('internal', body.unreadable);
-    return end({ kind: 'unreadable', sent: { startedAt: now, outcome, requestHeaders: {}, bodyBytes: 0 } });
-  }
-  if (body === 'several') {
-    // It was claimed before the format changed. Halved like a batch with an unreadable record, without an attempt.
-    const outcome = failure('internal', 'the format of the webhook carries one event a request');
-    return end({ kind: 'unreadable', sent: { startedAt: now, outcome, requestHeaders: {}, bodyBytes: 0 } });
+    if (body.isDamaged)
+      log.error({ webhookNumber, batchId: batch?.id, problem: body.unreadable }, 'a record cannot be read');
+    return end({ kind: 'unreadable', sent: unsent(body.unreadable, now) });
   }
   if (body === 'clear') {
     await stopByService(context, target, 'encryption_key_missing', now);
@@ -213,8 +207,6 @@ async function makeBodyOf(
   request: BodyRequest,
   records: Promise<LogRecord[]> | null,
 ): Promise<BatchBody> {
-  // Only records have heartbeats. This one was claimed before the format changed.
-  if (batch === null && request.format !== undefined) return 'erased';
   if (batch === null) return { ...(await makeBody(request, [])), subjects: [] };
   const { webhookNumber, firstOffset, lastOffset, attemptNumber, contentRefusals } = batch;
   const parsed = attemptNumber > 1 || contentRefusals > 0;
@@ -255,23 +247,22 @@ function freeMemory(body: BodyOrFailure): void {
 
 /**
  * Whether a job may still be sent. Since the claim an administrator may have stopped the webhook or made it ordered, its key may have
- * expired, or its lease may have become too short for an attempt.
+ * expired, its format may have none of the heartbeats, or its lease may have become too short for an attempt.
  */
 function mayBeSent(job: Job, target: DeliveryTarget, now: number): boolean {
-  const { progress, ordered } = target.webhook;
+  const { progress, ordered, format } = target.webhook;
+  if (job.batch === null && format !== 'records') return false;
   if (!isRunnable(progress.state) || stopReason(target, now) !== null || (ordered && !job.ordered)) return false;
   return now + attemptMs(target) <= job.leaseExpiresAt;
 }
 
 /** A fault of the service is recorded as an attempt, so that an operator who looks for a missing delivery finds the reason. */
 function brokenOff(error: unknown, startedAt: number): EndedAttempt {
-  const reason = error instanceof Error ? error.message : 'unknown';
-  return {
-    startedAt,
-    outcome: failure('internal', `the delivery broke off: ${reason}`),
-    requestHeaders: {},
-    bodyBytes: 0,
-  };
+  return unsent(`the delivery broke off: ${error instanceof Error ? error.message : 'unknown'}`, startedAt);
+}
+
+function unsent(problem: string, startedAt: number): EndedAttempt {
+  return { startedAt, outcome: failure('internal', problem), requestHeaders: {}, bodyBytes: 0 };
 }
 
 /** The service is stopping, the webhook was stopped, or a record in the request was erased. */

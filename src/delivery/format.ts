@@ -1,4 +1,4 @@
-/** The format of a webhook's bodies (contract §5.12), with what its events need: addresses, and the sources of event types. */
+/** The format of a webhook's bodies (contract §12.1), with what its events need: addresses, and the sources of event types. */
 
 import type { Webhook } from '../domain/webhook.ts';
 import type { EventFormat } from '../domain/webhook-format.ts';
@@ -42,7 +42,9 @@ export function createFormatOf({ store, clock, publicUrl }: Dependencies): Forma
     if (format === 'records') return undefined;
     const address = publicUrl();
     return {
-      ...{ format, batch, thin },
+      format,
+      batch,
+      thin,
       source: address ?? NO_ADDRESS,
       sources: format === 'standard' ? NO_SOURCES : await currentSources(),
       // With a key, the event is read encrypted with it, too.

@@ -1,4 +1,4 @@
-/** Reads one event (contract §9.9), which the receiver of a thin body fetches. */
+/** Reads one event (contract §12.2), which the receiver of a thin body fetches. */
 
 import { z } from 'zod';
 import type { LogRecord } from '../domain/batch.ts';

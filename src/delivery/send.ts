@@ -11,7 +11,6 @@ import {
 } from '../domain/endpoint.ts';
 import { failure, type Outcome, RESPONSE_KEPT_BYTES } from '../domain/outcome.ts';
 import type { WebhookConfiguration } from '../domain/webhook.ts';
-import { signsStandard } from '../domain/webhook-format.ts';
 import type { Secret } from '../kernel/secret.ts';
 import { USER_AGENT } from '../kernel/version.ts';
 import type { Cancellation, Transport } from '../outbound/transport.ts';
@@ -133,7 +132,7 @@ function buildMessage(
       signDelivery({ url, secret: keyOf(signingSecret(endpoint, now)), content, customHeaders })),
   };
   for (const { name, value } of customHeaders) headers[name] = value;
-  if (signsStandard(webhook)) {
+  if (webhook.standardWebhooks || webhook.format === 'standard') {
     const secrets = standardWebhookSecrets(endpoint, now).map((one) => one.reveal());
     Object.assign(headers, standardWebhookHeaders({ id: batchId, name: messageId, at: now, body: bytes, secrets }));
   }
@@ -160,6 +159,16 @@ function urlOf(endpoint: Endpoint): URL {
   const url = new URL(endpoint.url);
   URLS.set(endpoint, url);
   return url;
+}
+
+/** The request of an attempt, with its headers as they are stored and shown. */
+export function shownMessage(
+  parts: Parts,
+  body: DeliveryBody,
+): { readonly url: string; readonly headers: Readonly<Record<string, string>> } {
+  const { url, headers } = buildMessage(parts, body);
+  const bearer = parts.endpoint.oauthClientId === null ? {} : { authorization: 'Bearer ' };
+  return { url: url.href, headers: maskedHeaders({ ...headers, ...bearer }) };
 }
 
 /** Headers as they are stored and shown. The API key and bearer tokens are secrets; a signature of one request is not. */

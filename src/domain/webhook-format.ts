@@ -1,4 +1,4 @@
-/** How the bodies of a webhook look (contract §5.12). Pure. */
+/** How the bodies of a webhook look (contract §12.1). Pure. */
 import { BATCH_RECORDS_DEFAULT, HEARTBEAT_DEFAULT_SECONDS } from './limits.ts';
 
 export const WEBHOOK_FORMATS = ['records', 'standard', 'cloudevents', 'cloudevents-binary'] as const;

@@ -1,8 +1,10 @@
 /** The event catalogue (contract §11): the event types for people and programs that receive them, also as AsyncAPI 3. Pure. */
 import { z } from 'zod';
 import type { EventType } from '../domain/event.ts';
+import type { WebhookFormat } from '../domain/webhook-format.ts';
 import { VERSION } from '../kernel/version.ts';
 import { eventTypeKey } from '../wire/envelope.ts';
+import { formattedMessage } from './catalogue-formats.ts';
 
 export const catalogueView = z
   .object({
@@ -54,19 +56,19 @@ type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
  * An AsyncAPI 3.0 document: one channel to the address of each receiver, with a message for every event type in each of the two forms
- * (contract §5.2).
+ * (contract §5.2). `format`: of the webhook that gets them (contract §12.1).
  */
-export function asyncApiDocument(eventTypes: readonly EventType[]): JsonObject {
+export function asyncApiDocument(eventTypes: readonly EventType[], format: WebhookFormat = 'records'): JsonObject {
   const refs = (of: string): JsonObject[] => eventTypes.map(({ name }) => ({ $ref: `#/${of}/${name}` }));
   return {
     asyncapi: '3.0.0',
-    info: { title: 'Sallyport events', version: VERSION, description: DESCRIPTION },
+    info: { title: 'Sallyport events', version: VERSION, description: DESCRIPTIONS[format] },
     defaultContentType: 'application/json',
     channels: {
       endpoint: {
         address: null,
         title: 'An endpoint',
-        description: 'The HTTPS address of a receiver. Every request is a POST with one or more records.',
+        description: `The HTTPS address of a receiver. Every request is a POST with ${format === 'records' ? 'one or more records' : 'one event'}.`,
         messages: Object.fromEntries(eventTypes.map(({ name }) => [name, { $ref: `#/components/messages/${name}` }])),
         bindings: { http: {} },
       },
@@ -81,10 +83,10 @@ export function asyncApiDocument(eventTypes: readonly EventType[]): JsonObject {
       },
     },
     components: {
-      messages: Object.fromEntries(eventTypes.map((eventType) => [eventType.name, messageOf(eventType)])),
+      messages: Object.fromEntries(eventTypes.map((eventType) => [eventType.name, messageOf(eventType, format)])),
       schemas: Object.fromEntries(
         eventTypes.flatMap((eventType) => [
-          [eventType.name, payloadOf(eventType)],
+          [eventType.name, payloadOf(eventType, format)],
           [dataName(eventType), dataOf(eventType)],
         ]),
       ),
@@ -92,26 +94,38 @@ export function asyncApiDocument(eventTypes: readonly EventType[]): JsonObject {
   };
 }
 
-const DESCRIPTION = `The events that webhooks deliver. A request has one or more records of one webhook, signed, and possibly compressed or
+const RECORDS = `The events that webhooks deliver. A request has one or more records of one webhook, signed, and possibly compressed or
 encrypted. A message here is one request with one record.`;
+const ONE_EVENT = 'The events that webhooks of this format deliver, one event a request:';
+const DESCRIPTIONS: Readonly<Record<WebhookFormat, string>> = {
+  records: RECORDS,
+  standard: `${ONE_EVENT} the payload and headers of Standard Webhooks.`,
+  cloudevents: `${ONE_EVENT} CloudEvents 1.0 in structured mode.`,
+  'cloudevents-binary': `${ONE_EVENT} CloudEvents 1.0 in binary mode.`,
+};
 
-function messageOf(eventType: EventType): JsonObject {
+function messageOf(eventType: EventType, format: WebhookFormat): JsonObject {
   const { name, description, deprecated, group, sample } = eventType;
+  const formatted = format === 'records' ? null : formattedMessage(format, name, dataRef(eventType));
+  const example = (of: JsonObject) => formatted?.example(of) ?? { payload: exampleOf(name, of) };
   return {
     name,
     title: name,
     ...(description === '' ? {} : { summary: description }),
     ...(deprecated ? { description: 'Deprecated: do not subscribe to it any more.' } : {}),
     ...(group === null ? {} : { tags: [{ name: group }] }),
-    contentType: 'application/json',
+    contentType: formatted?.contentType ?? 'application/json',
+    ...(formatted !== null && { headers: formatted.headers }),
     payload: { $ref: `#/components/schemas/${name}` },
-    ...(sample === null ? {} : { examples: [{ name: 'sample', payload: exampleOf(name, sample) }] }),
+    ...(sample === null ? {} : { examples: [{ name: 'sample', ...example(sample) }] }),
   };
 }
 
-/** The body of a request with one record (contract §5.2). */
-function payloadOf(eventType: EventType): JsonObject {
+/** The body of a request with one record (contract §5.2), or with one event in another format. */
+function payloadOf(eventType: EventType, format: WebhookFormat): JsonObject {
   const { name, deprecated } = eventType;
+  const marked = deprecated ? { deprecated: true } : {};
+  if (format !== 'records') return { ...formattedMessage(format, name, dataRef(eventType)).payload, ...marked };
   const headers = object({
     messageId: UUID,
     eventType: { const: name },
@@ -123,7 +137,7 @@ function payloadOf(eventType: EventType): JsonObject {
     timestamp: { type: 'string', format: 'date-time' },
     lag: { type: 'number', minimum: 0, description: 'Seconds from the event to this attempt.' },
     correlationId: { type: 'string' },
-    value: object({ headers, [eventTypeKey(name)]: { $ref: SCHEMAS + dataName(eventType) } }),
+    value: object({ headers, [eventTypeKey(name)]: dataRef(eventType) }),
   });
   return {
     ...object({
@@ -132,8 +146,12 @@ function payloadOf(eventType: EventType): JsonObject {
       attemptNumber: { type: 'integer', minimum: 1 },
       records: { type: 'array', items: record },
     }),
-    ...(deprecated ? { deprecated: true } : {}),
+    ...marked,
   };
+}
+
+function dataRef(eventType: EventType): JsonObject {
+  return { $ref: SCHEMAS + dataName(eventType) };
 }
 
 const SCHEMAS = '#/components/schemas/';

@@ -109,9 +109,8 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
   };
   try {
     const erasures = createErasures({ ...data, log, recall });
-    const services = createServices({
-      ...{ ...data, egress, transport, log, wake, erasures, logWatch, acknowledged, formatOf, publicUrl },
-    });
+    const beside = { egress, transport, log, wake, erasures, logWatch, acknowledged };
+    const services = createServices({ ...data, ...beside, formatOf, publicUrl });
     await services.products.refresh();
     const credentials =
       options.exclusive && firstStart ? await makeFirstCredentials({ ...data, firstCredentials }) : null;

@@ -12,6 +12,7 @@ import type { LogWatch } from '../delivery/log-watch.ts';
 import { createTestOauth, type TestOauth } from '../delivery/oauth.ts';
 import { createReadEvent } from '../delivery/read-event.ts';
 import { createReadRecords } from '../delivery/records.ts';
+import { createRequestPreview } from '../delivery/request-preview.ts';
 import type { Send } from '../delivery/send.ts';
 import { createTestDelivery, type TestDelivery } from '../delivery/test-delivery.ts';
 import { createEventTypes } from '../events/event-types.ts';
@@ -70,6 +71,7 @@ export function createCustomerServices(dependencies: Dependencies, customerId: s
     webhooks: ownWebhooks,
     readRecords: createReadRecords({ ...own, webhooks: ownWebhooks }),
     readEvent: createReadEvent({ ...own, webhooks: ownWebhooks }),
+    previewRequest: createRequestPreview(own),
     deliveries: createDeliveries(own),
   };
   const webhooks = (): Promise<ReadonlyMap<number, string>> => dependencies.store.customers.webhookNumbers(customerId);

@@ -14,6 +14,7 @@ import { createFormatOf, type FormatOf } from '../delivery/format.ts';
 import { createLogWatch, type LogWatch } from '../delivery/log-watch.ts';
 import { createReadEvent, type ReadEvent } from '../delivery/read-event.ts';
 import { createReadRecords, type ReadRecordsOf } from '../delivery/records.ts';
+import { createRequestPreview, type PreviewRequest } from '../delivery/request-preview.ts';
 import { createEmployees, type Employees } from '../employees/employees.ts';
 import type { Erasures } from '../events/erase.ts';
 import { createEventTypes, type EventTypes } from '../events/event-types.ts';
@@ -52,6 +53,7 @@ export type Services = {
   readonly deliveries: Deliveries;
   readonly readRecords: ReadRecordsOf;
   readonly readEvent: ReadEvent;
+  readonly previewRequest: PreviewRequest;
 };
 
 /**
@@ -71,6 +73,7 @@ export type SharedServices = Pick<
   | 'deliveries'
   | 'readRecords'
   | 'readEvent'
+  | 'previewRequest'
 > & {
   readonly invitations: Pick<Invitations, 'invite'>;
   readonly eventTypes: Pick<EventTypes, 'get' | 'list'>;
@@ -126,5 +129,6 @@ export function createServices(dependencies: ServiceDependencies): Services {
     deliveries: createDeliveries(dependencies),
     readRecords: createReadRecords({ ...dependencies, webhooks, logWatch, formatOf }),
     readEvent: createReadEvent({ ...dependencies, webhooks }),
+    previewRequest: createRequestPreview({ ...dependencies, formatOf }),
   };
 }

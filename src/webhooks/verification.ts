@@ -110,7 +110,7 @@ async function shakeHands(
 type Told = {
   readonly at: number;
   readonly error: string | null;
-  /** The header of the answer that decides, what was sent, and what the header must be. */
+  /** The header of the answer that decides. `token` was sent, and `wanted` is the expected value. */
   readonly header: string;
   readonly token: string;
   readonly wanted: string;

@@ -1,4 +1,4 @@
-/** The rules of a webhook's format (contract §5.12), and the defaults that depend on other settings. Pure. */
+/** The rules of a webhook's format (contract §12.1), and the defaults that depend on other settings. Pure. */
 import { carriesSeveral, type FormatSettings, formatDefaults, WEBHOOK_FORMATS } from '../domain/webhook-format.ts';
 import type { FieldProblem } from '../kernel/refusal.ts';
 

@@ -69,7 +69,7 @@ export function createWebhooks(dependencies: Dependencies): Webhooks {
       build: async (input, before, stamp) => {
         await refuseBrokenRules(store, input, before, clock());
         return {
-          ...configuration(input, stamp),
+          ...configurationOf(input, stamp),
           progress: before?.progress ?? newProgress(input.mode, stamp.createdAt, ids),
         };
       },
@@ -178,7 +178,8 @@ function writable(webhook: Webhook): WebhookInput {
   };
 }
 
-function configuration({ retry, ...input }: WebhookInput, stamp: Stamp): Omit<Webhook, 'progress'> {
+/** The settings that an input asks for. They may break rules beyond the schema. */
+export function configurationOf({ retry, ...input }: WebhookInput, stamp: Stamp): Omit<Webhook, 'progress'> {
   return { ...stamp, ...input, ...retrySettings(retry) };
 }
 

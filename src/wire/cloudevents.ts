@@ -1,5 +1,5 @@
 /**
- * CloudEvents 1.0.2 (contract §5.12): the JSON format, structured and as a batch, and the binary mode of the HTTP protocol binding, whose
+ * CloudEvents 1.0.2 (contract §12.1): the JSON format, structured and as a batch, and the binary mode of the HTTP protocol binding, whose
  * `ce-*` headers carry the attributes.
  */
 import type { FormattedRecord } from '../domain/event.ts';

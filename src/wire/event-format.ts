@@ -1,5 +1,5 @@
 /**
- * The bodies of webhooks whose format is not `records` (contract §5.12): which of them a request asks for. `standard-events.ts` and
+ * The bodies of webhooks whose format is not `records` (contract §12.1): which of them a request asks for. `standard-events.ts` and
  * `cloudevents.ts` write them.
  */
 import type { FormattedRecord } from '../domain/event.ts';

@@ -14,7 +14,7 @@ export function originOf(publicUrl: string): string {
 
 /**
  * Judges the headers of a 2xx answer, with names in lower case. `allowedPerMinute`: requests a minute; null without a bound. The
- * contract (§5.5) allows a rate to be absent.
+ * contract (§12.3) allows a rate to be absent.
  */
 export function judgeHandshake(
   headers: Readonly<Record<string, string>>,

@@ -212,7 +212,10 @@ type StandardWebhookHeaders = {
   'webhook-signature': string;
 };
 
-/** `id` is that of the batch, and makes the name of the message unless that is given; `at` is the instant of this attempt in epoch milliseconds; `body` is the bytes as sent. */
+/**
+ * `id` is that of the batch, and makes the name of the message unless that is given; `at` is the instant of this attempt in epoch
+ * milliseconds; `body` is the bytes as sent.
+ */
 type MessageToSign = {
   readonly id: string;
   readonly name?: string | undefined;

@@ -1,4 +1,4 @@
-/** The body of the format `standard` (contract §5.12): the payload that the specification of Standard Webhooks recommends. */
+/** The body of the format `standard` (contract §12.1): the payload that the specification of Standard Webhooks recommends. */
 import type { FormattedRecord } from '../domain/event.ts';
 import { type EventContext, eventUrl } from '../domain/webhook-format.ts';
 

@@ -1,4 +1,4 @@
-/** The OPTIONS handshake of CloudEvents (contract §5.5): what the receiver answers, and the rate that it allows. */
+/** The OPTIONS handshake of CloudEvents (contract §12.3): what the receiver answers, and the rate that it allows. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { randomBytes } from '../../src/kernel/ids.ts';
@@ -105,7 +105,10 @@ describe('the handshake of CloudEvents', () => {
       post: (request: TransportRequest) => transport.post({ ...request, timeoutMs: 100 }),
     };
     const challenge = createChallenge({
-      ...{ transport: impatient, clock: s.clock, random: randomBytes, publicUrl: () => TEST_URL },
+      transport: impatient,
+      clock: s.clock,
+      random: randomBytes,
+      publicUrl: () => TEST_URL,
     });
     const { verified, error } = await challenge({ ...(await s.endpoints.get(id)), verification: 'cloudevents' });
     assert.deepEqual([verified, /^timeout: /.test(error ?? '')], [false, true]);

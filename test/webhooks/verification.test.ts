@@ -55,9 +55,9 @@ describe('a challenge', () => {
     const m = await open(t, () => asked.resolve());
     const transport = loopbackTransport(t, { caPem: certificates.ca });
     const endpoint = await create(m, { tokenChallenge: false });
-    const challenged = createChallenge({
-      ...{ transport, clock: m.s.clock, random: randomBytes, publicUrl: () => null },
-    })(endpoint);
+    const challenged = createChallenge({ transport, clock: m.s.clock, random: randomBytes, publicUrl: () => null })(
+      endpoint,
+    );
     await asked.promise;
     await transport.close();
     await refused(() => challenged, { code: 'unavailable', says: 'the service stopped before the answer' });

@@ -1,4 +1,4 @@
-/** The bodies of webhooks whose format is not `records` (contract §5.12), against known answers and for any event. */
+/** The bodies of webhooks whose format is not `records` (contract §12.1), against known answers and for any event. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

@@ -5,8 +5,10 @@
 import { z } from 'zod';
 import type { Gate } from '../../access/gate.ts';
 import type { EventType } from '../../domain/event.ts';
+import { WEBHOOK_FORMATS, type WebhookFormat } from '../../domain/webhook-format.ts';
 import { asyncApiDocument, catalogueView, eventCatalogue, viewCatalogue } from '../../events/catalogue.ts';
 import { typesModule } from '../../events/typescript.ts';
+import { refuseField } from '../../kernel/refusal.ts';
 import type { EventTypeStore } from '../../store/port/events.ts';
 import { DOCUMENT_HEADERS, documentReplies, documentReply, type Rendered, render, renderText } from '../document.ts';
 import type { Route } from '../route.ts';
@@ -20,17 +22,20 @@ const anyDocument = z.looseObject({ asyncapi: z.string() }).meta({
   description: 'An AsyncAPI document (https://www.asyncapi.com).',
 });
 
+const formats = z.enum(WEBHOOK_FORMATS).default('records');
+
 type Dependencies = { readonly eventTypes: Pick<EventTypeStore, 'all' | 'version'>; readonly gate: Gate };
 
 export function eventCatalogueRoutes({ eventTypes, gate }: Dependencies): Route[] {
   const documentRoute = (
     about: Pick<Route, 'path' | 'operationId' | 'summary'>,
     schema: z.ZodType,
-    renderOf: (shown: readonly EventType[]) => Rendered,
+    renderOf: (shown: readonly EventType[], format: WebhookFormat) => Rendered,
     mediaType?: string,
+    query?: Route['query'],
   ): Route => {
     // Anybody may ask, so a document is made once for each version of the event types.
-    const made = new Map<'all' | 'public', Rendered & { readonly version: string }>();
+    const made = new Map<string, Rendered & { readonly version: string }>();
     return {
       ...about,
       for: 'anyone',
@@ -40,6 +45,7 @@ export function eventCatalogueRoutes({ eventTypes, gate }: Dependencies): Route[
       tag: 'event-types',
       description: 'Without a token: the event types that are `public`.',
       headers: DOCUMENT_HEADERS,
+      ...(query !== undefined && { query }),
       replies: {
         ...documentReplies(schema, mediaType),
         401: { description: 'The token is not valid, or does not hold the scope' },
@@ -51,10 +57,12 @@ export function eventCatalogueRoutes({ eventTypes, gate }: Dependencies): Route[
         if (caller !== null) gate.authorize(caller, 'GET', CATALOGUE_PATH.slice(1).split('/'));
         const sees = caller?.customerId === null ? 'all' : 'public';
         const version = await eventTypes.version();
-        let rendered = made.get(sees);
+        const format = readFormat(call.query);
+        const key = `${sees} ${format}`;
+        let rendered = made.get(key);
         if (rendered?.version !== version) {
-          rendered = { version, ...renderOf(eventCatalogue(await eventTypes.all(), sees)) };
-          made.set(sees, rendered);
+          rendered = { version, ...renderOf(eventCatalogue(await eventTypes.all(), sees), format) };
+          made.set(key, rendered);
         }
         return documentReply(call, rendered, caller === null ? 'no-cache' : 'private, no-cache', mediaType);
       },
@@ -73,7 +81,9 @@ export function eventCatalogueRoutes({ eventTypes, gate }: Dependencies): Route[
     documentRoute(
       { path: ASYNC_API_PATH, operationId: 'getAsyncApiDocument', summary: 'The event catalogue as AsyncAPI 3' },
       anyDocument,
-      (shown) => render(asyncApiDocument(shown)),
+      (shown, format) => render(asyncApiDocument(shown, format)),
+      undefined,
+      { format: { schema: formats, description: 'The format of the webhook that gets the events.' } },
     ),
     documentRoute(
       { path: TYPES_PATH, operationId: 'getEventTypesTypeScript', summary: 'The data of events as TypeScript types' },
@@ -82,4 +92,11 @@ export function eventCatalogueRoutes({ eventTypes, gate }: Dependencies): Route[
       'text/plain',
     ),
   ];
+}
+
+function readFormat(query: URLSearchParams): WebhookFormat {
+  const asked = query.get('format');
+  const format = WEBHOOK_FORMATS.find((name) => name === (asked ?? 'records'));
+  if (format === undefined) throw refuseField('format', `must be one of ${WEBHOOK_FORMATS.join(', ')}`);
+  return format;
 }

@@ -61,7 +61,8 @@ function verificationView(endpoint: Endpoint, verification: Verification): Html 
     error === null
       ? null
       : notice({ tone: 'negative', title: sentence(withoutCode(error)), text: challengeAdvice(error) });
-  return html`<div class="stack"><p class="badges">${verdict}</p>${why}${endpoint.verification === 'cloudevents' ? handshakeView(endpoint, verification) : exchangeView(endpoint, verification)}</div>`;
+  const view = endpoint.verification === 'cloudevents' ? handshakeView : exchangeView;
+  return html`<div class="stack"><p class="badges">${verdict}</p>${why}${view(endpoint, verification)}</div>`;
 }
 
 const HANDSHAKE_LEAD =

@@ -358,19 +358,8 @@ export function eventTypeFields(before: EventType | null): FieldTable {
       title: 'Encryption',
       hint: 'For data that only the customer may read. Webhooks that receive it need a key. Employee types always require it.',
     }),
-    group: text({
-      label: 'Group',
-      title: 'Group',
-      placeholder: 'Orders',
-      hint: 'The heading under which the catalogue lists it.',
-    }),
-    source: text({
-      label: 'Source of CloudEvents',
-      title: 'Source',
-      isCode: true,
-      placeholder: '/erp/orders',
-      hint: 'A URI or a part of one. If empty, the public address of Sallyport.',
-    }),
+    group: text({ label: 'Group', placeholder: 'Orders', hint: 'The heading under which the catalogue lists it.' }),
+    source: text({ label: 'CloudEvents source', isCode: true, hint: 'A URI. Default: the public address.' }),
     deprecated: tick({
       label: 'Deprecated',
       title: 'Use',

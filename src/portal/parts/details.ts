@@ -156,7 +156,7 @@ export function codePanels(label: string, panels: readonly { readonly label: str
 }
 
 /** Hidden without the script, which does the copying. */
-function copyButton(text: string, longLabel: string, label?: string): Html {
+export function copyButton(text: string, longLabel: string, label?: string): Html {
   return html`
     <button type="button" class="copy" data-copy="${text}" aria-label="${longLabel}" hidden>
       ${icon('copy')}

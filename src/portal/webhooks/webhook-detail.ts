@@ -15,6 +15,7 @@ import { attemptsText, rateTone } from '../parts/health.ts';
 import { TEST_MARGIN_MS } from '../parts/limits.ts';
 import { notice, stateBadge, tags } from '../parts/mark.ts';
 import { countOf, countText, relativeTime, sentence, shareText, spanText, time } from '../parts/text.ts';
+import { formatText, retriesText } from './format-fields.ts';
 import { failsBriefly } from './webhook-history.ts';
 
 export function webhookHeader(call: PageCall, { listing: { webhook }, figures }: Status): Html {
@@ -231,6 +232,7 @@ export function settingsSection({ webhook, endpointName }: WebhookListing, key: 
         : ['Endpoint', html`<a href="/endpoints/${endpointId}">${endpointName}</a>`],
       ['Events', tags(eventTypes)],
       ['Filter', webhook.filter === null ? 'none: all of these events' : `only if ${filterText(webhook.filter)}`],
+      ['Format', formatText(webhook)],
       [
         'Encrypted for',
         key === null ? 'not encrypted, sent over TLS' : html`<a href="/keys/${key.id}">${key.name}</a>`,
@@ -262,11 +264,7 @@ function sendingSettings(webhook: Webhook): Parameters<typeof definitionList>[0]
       'Rate',
       webhook.maxRecordsPerSecond === null ? 'not limited' : `up to ${webhook.maxRecordsPerSecond} records a second`,
     ],
-    [
-      'Retries',
-      `${webhook.maxAttempts} ${webhook.maxAttempts === 1 ? 'attempt' : 'attempts'}, with ` +
-        `${webhook.retryPolicy === 'exponential' ? 'exponential' : 'linear'} backoff`,
-    ],
+    ['Retries', retriesText(webhook)],
     ['Time-out', spanText(webhook.timeoutSeconds * 1000)],
     [
       'Heartbeat',

@@ -17,6 +17,8 @@ import { notice } from '../parts/mark.ts';
 import { type Body, type FieldTable, number, oneOf, rows, select, text, tick } from '../record/field-table.ts';
 import type { FormLayout } from '../record/record-pages.ts';
 import { filterField } from './filter-editor.ts';
+import { DELAYS, formatFields } from './format-fields.ts';
+import { REQUEST_PREVIEW } from './request-preview.ts';
 import { eventsField, MORE, NAME, patternsOf } from './webhook-events.ts';
 
 /** The choices of the form. */
@@ -64,6 +66,7 @@ function destination({ endpoints, eventTypes, keys, now }: WebhookChoices): Fiel
         },
       },
     ),
+    ...formatFields(),
     eventTypes: eventsField(eventTypes),
     filter: filterField(eventTypes, patternsOf),
     encryptionKeyName: select({
@@ -91,6 +94,11 @@ function delivery(): FieldTable {
         'One batch at a time, in the order of the events. A failing batch blocks the ones behind it until it is ' +
         'delivered or dead, which may take days. If unticked, up to 8 requests run concurrently.',
     }),
+    batch: tick({
+      label: 'Several CloudEvents in one body',
+      title: 'Batches',
+      hint: 'Only with CloudEvents. The body is a list of up to as many events as a batch has records.',
+    }),
     maxBatchRecords: number({
       label: 'Records per batch',
       min: 1,
@@ -113,14 +121,20 @@ function delivery(): FieldTable {
             'attempt succeeds for 24 hours, the webhook stops and keeps its records until you start it again.',
         },
         { value: 'linear', label: 'Linear', hint: '30 s, 60 s, 90 s and so on. 20 attempts span 95 minutes.' },
+        {
+          value: 'schedule',
+          label: 'Schedule',
+          hint: 'The delays that you list. There is one attempt more than delays.',
+        },
       ],
     }),
     'retry.maxAttempts': number({
       label: 'Attempts',
       min: 1,
       max: ATTEMPTS_MAX,
-      hint: `1 to ${ATTEMPTS_MAX}. After the last attempt a batch is dead: it is kept, and you can replay it.`,
+      hint: `1 to ${ATTEMPTS_MAX}, unless there is a schedule. After the last attempt a batch is dead: it is kept, and you can replay it.`,
     }),
+    'retry.delaysSeconds': DELAYS,
     timeoutSeconds: number({
       label: 'Time-out (seconds)',
       title: 'Time-out',
@@ -188,6 +202,7 @@ export function webhookLayout({ state, before, choices, field, more }: FormLayou
   const hasKey = state.value('encryptionKeyName') !== '';
   const isPulled = before?.mode === 'pull';
   return html`
+    ${fieldGroup('What does your receiver expect?', null, [field('format'), isPulled ? null : REQUEST_PREVIEW])}
     ${fieldGroup('1. Destination', null, [
       field('name'),
       field('mode'),
@@ -195,6 +210,7 @@ export function webhookLayout({ state, before, choices, field, more }: FormLayou
     ])}
     ${field('eventTypes')}
     ${more('Only some of these events', 'filter')}
+    ${more('Without the data', 'thin')}
     ${fieldGroup('3. Encryption', null, [
       ruleBox(encryptionRule(patternsOf(state.fields), hasKey, eventTypes)),
       field('encryptionKeyName'),
@@ -214,11 +230,12 @@ function sendingLayout(
         <h2 class="more-title">4. Delivery</h2>
         <p class="hint">The defaults suit most webhooks.</p>
       </div>
-      ${more('Order, batches and rate', 'ordered', 'maxBatchRecords', 'maxRecordsPerSecond')}
+      ${more('Order, batches and rate', 'ordered', 'batch', 'maxBatchRecords', 'maxRecordsPerSecond')}
       ${more(
         'Retries, time-out and heartbeat',
         'retry.policy',
         'retry.maxAttempts',
+        'retry.delaysSeconds',
         'timeoutSeconds',
         'heartbeatSeconds',
       )}

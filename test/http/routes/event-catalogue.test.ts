@@ -120,6 +120,35 @@ it('the AsyncAPI document satisfies the official parser, and has every sample an
   assert.deepEqual(example.records[0]?.value.orderPlaced, { order: { id: 17 } });
 });
 
+it('the AsyncAPI document shows the bodies of a format, whose examples satisfy their schemas', async (t) => {
+  const { admin } = await startService(t);
+  await withOrders(admin);
+  const parser = new Parser();
+  const contentTypes: Record<string, string> = {};
+  for (const format of ['standard', 'cloudevents', 'cloudevents-binary']) {
+    const text = JSON.stringify(await succeeded(admin.as(null).get(`${ASYNC_API}?format=${format}`)));
+    const { document, diagnostics } = await parser.parse(text);
+    // The parser also reports examples that their schemas refuse.
+    assert.deepEqual(
+      diagnostics.filter(({ severity }) => severity === 0),
+      [],
+    );
+    const message = document?.allMessages().get('order.placed');
+    contentTypes[format] = message?.contentType() ?? '';
+    const [example] = message?.examples().all() ?? [];
+    const payload = example?.payload() as Record<string, unknown>;
+    const { order } = (format === 'cloudevents-binary' ? payload : payload.data) as { order: unknown };
+    assert.deepEqual(order, { id: 17 });
+    if (format === 'cloudevents-binary') assert.equal(example?.headers()?.['ce-type'], 'order.placed');
+  }
+  assert.deepEqual(contentTypes, {
+    standard: 'application/json',
+    cloudevents: 'application/cloudevents+json',
+    'cloudevents-binary': 'application/json',
+  });
+  assert.equal((await admin.as(null).get(`${ASYNC_API}?format=xml`)).status, 400);
+});
+
 it('the catalogue as TypeScript has a type for every schema, internal ones for a token alone', async (t) => {
   const { admin, url } = await startService(t);
   await withOrders(admin);

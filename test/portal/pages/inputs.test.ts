@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../../../src/domain/limits.ts';
+import type { Webhook } from '../../../src/domain/webhook.ts';
 import { parseRepeatedForm } from '../../../src/http/body.ts';
 import { isDeeperThan, JSON_DEPTH_MAX, mergePatch } from '../../../src/kernel/validation.ts';
 import { endpointFields, usedSettings } from '../../../src/portal/endpoints/endpoint-form.ts';
@@ -9,6 +10,7 @@ import { eventTypeFields } from '../../../src/portal/event-types/event-type-page
 import { PRODUCT_FIELDS } from '../../../src/portal/products/product-pages.ts';
 import { readForm, readPatch } from '../../../src/portal/record/field-table.ts';
 import { objectPatches, patchBetween } from '../../../src/portal/record/json-field.ts';
+import { withFormat } from '../../../src/portal/webhooks/format-fields.ts';
 import { webhookFields } from '../../../src/portal/webhooks/webhook-form.ts';
 import { refused } from '../../support/refusals.ts';
 
@@ -26,7 +28,8 @@ describe('the form of an endpoint', () => {
   const TABLE = endpointFields(null);
   const { secret, apiKey, ...CHANGED } = TABLE;
   const ADDRESS = { name: 'Shop', url: ' https://shop.example/in ', tokenChallenge: 'true' };
-  const address = { name: 'Shop', url: 'https://shop.example/in', contentEncoding: null, tokenChallenge: true };
+  const verified = { tokenChallenge: true, verification: null };
+  const address = { name: 'Shop', url: 'https://shop.example/in', contentEncoding: null, ...verified };
   const none = { oauth: null, clientCertificate: null };
 
   const creations: readonly (readonly [what: string, fields: Fields, body: object])[] = [
@@ -40,6 +43,11 @@ describe('the form of an endpoint', () => {
       'has what was agreed on: a secret to the letter, an API key without spaces around it',
       { ...ADDRESS, contentEncoding: 'on', secret: ' a b ', apiKey: ' 00 ', tokenChallenge: 'false' },
       { ...address, ...none, contentEncoding: 'gzip', tokenChallenge: false, secret: ' a b ', apiKey: '00' },
+    ],
+    [
+      'has the handshake of CloudEvents in place of the challenge',
+      { ...ADDRESS, tokenChallenge: 'cloudevents' },
+      { ...address, ...none, tokenChallenge: false, verification: 'cloudevents' },
     ],
     [
       'has OAuth settings where a field of them is filled in, ticked or not',
@@ -98,7 +106,8 @@ describe('the form of a webhook', () => {
   const FIELDS = { name: ' Orders ', endpointId: 'e', eventTypes: ['order.created', 'order.*'] };
   const TABLE = webhookFields(null, { endpoints: [], eventTypes: [], keys: [], now: 0 });
   const common = { name: 'Orders', endpointId: 'e', customHeaders: [] };
-  const plain = { ...common, eventTypes: ['order.created', 'order.*'], ordered: false, standardWebhooks: false };
+  const off = { batch: false, thin: false, ordered: false, standardWebhooks: false };
+  const plain = { ...common, eventTypes: ['order.created', 'order.*'], ...off };
 
   it('leaves numbers that are empty to their defaults', () => {
     const empty = { maxBatchRecords: '', maxRecordsPerSecond: ' ', heartbeatSeconds: '', 'retry.maxAttempts': '' };
@@ -117,8 +126,9 @@ describe('the form of a webhook', () => {
     assert.deepEqual(readPatch(changed, sent(FIELDS)), {
       ...plain,
       encryptionKeyName: null,
+      format: null,
       ...emptied,
-      retry: { policy: null, maxAttempts: null },
+      retry: { policy: null, maxAttempts: null, delaysSeconds: null },
     });
   });
 
@@ -146,6 +156,7 @@ describe('the form of a webhook', () => {
         { name: 'x-a', value: '1' },
         { name: 'x-b', value: '' },
       ],
+      ...off,
       ordered: true,
       standardWebhooks: true,
       maxBatchRecords: 10,
@@ -154,6 +165,33 @@ describe('the form of a webhook', () => {
       timeoutSeconds: 'long',
       retry: { policy: 'linear', maxAttempts: '1e3' },
     });
+  });
+});
+
+describe('what the form of a webhook depends on', () => {
+  const before = { format: 'records', batch: false } as Webhook;
+  const defaults = { maxBatchRecords: 100, heartbeatSeconds: 300 };
+
+  it('leaves out the defaults of the format before, which the new format replaces', () => {
+    for (const record of [null, before]) {
+      const standard = { format: 'standard', batch: false };
+      assert.deepEqual(withFormat({ ...standard, ...defaults }, record), standard);
+      const chosen = { ...standard, maxBatchRecords: 50, heartbeatSeconds: 300 };
+      assert.deepEqual(withFormat(chosen, record), { ...standard, maxBatchRecords: 50 });
+      const same = { format: 'records', batch: false, ...defaults };
+      assert.deepEqual(withFormat(same, record), same);
+    }
+  });
+
+  it('has the members of retry that the policy has', () => {
+    const typed = sent({ 'retry.policy': 'schedule', 'retry.maxAttempts': '20', 'retry.delaysSeconds': '5, 300 soon' });
+    const { retry } = readForm(webhookFields(null, { endpoints: [], eventTypes: [], keys: [], now: 0 }), typed);
+    const delaysSeconds = [5, 300, 'soon'];
+    assert.deepEqual(withFormat({ retry }, null).retry, { policy: 'schedule', delaysSeconds });
+    assert.deepEqual(withFormat({ retry }, before).retry, { policy: 'schedule', maxAttempts: null, delaysSeconds });
+    const linear = { policy: 'linear', maxAttempts: 20, delaysSeconds };
+    assert.deepEqual(withFormat({ retry: linear }, null).retry, { policy: 'linear', maxAttempts: 20 });
+    assert.deepEqual(withFormat({ retry: linear }, before).retry, { ...linear, delaysSeconds: null });
   });
 });
 
@@ -192,6 +230,7 @@ describe('the form of an event type', () => {
       dataSchema: null,
       sample: null,
       group: null,
+      source: null,
       ...shown,
     });
   });

@@ -211,8 +211,8 @@ export function targetReader(
 }
 
 /**
- * With the share of the requests that the receiver allows its endpoint. Several webhooks share them evenly, so that their instances need not
- * agree. A batch counts as its records, which is never too much.
+ * With the share of the requests that the receiver allows its endpoint. Several webhooks share them evenly, so that their instances need
+ * not agree. A batch counts as its records, which is never too much.
  */
 function bounded(webhook: Webhook, perSecond: number): Webhook {
   return { ...webhook, maxRecordsPerSecond: Math.min(webhook.maxRecordsPerSecond ?? perSecond, perSecond) };

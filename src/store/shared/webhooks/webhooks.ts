@@ -117,7 +117,8 @@ const LIST: ListColumns = {
   sorts: { name: 'lower(w.name)' },
 };
 const OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId ORDER BY w.id LIMIT ${DEPENDENTS_NAMED}`;
-const STANDARD_OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId AND (w.standard_webhooks OR w.format = 'standard') ORDER BY w.number LIMIT 1`;
+const STANDARD_OF_ENDPOINT = `
+  ${SELECT} WHERE w.endpoint_id = @endpointId AND (w.standard_webhooks OR w.format = 'standard') ORDER BY w.number LIMIT 1`;
 const STOPPED_WITH_ENDPOINT = `
   ${SELECT} WHERE w.endpoint_id = @endpointId AND p.state = 'stopped' AND p.state_reason = 'endpoint_disabled' ORDER BY w.id`;
 const OF_KEY = `${SELECT} WHERE w.customer_id = @customerId AND w.encryption_key_name = @name ORDER BY w.id LIMIT ${DEPENDENTS_NAMED}`;

@@ -1,0 +1,56 @@
+/** The request that a receiver would get with some settings of a webhook: the same code makes it that makes deliveries. Nothing is sent. */
+
+import type { Endpoint } from '../domain/endpoint.ts';
+import { makeEvent, OPERATOR_ONLY } from '../domain/event.ts';
+import type { PgpKey, WebhookConfiguration } from '../domain/webhook.ts';
+import type { Clock, Ids } from '../kernel/ids.ts';
+import { Refusal } from '../kernel/refusal.ts';
+import { bodyRequest, makeBody } from './body.ts';
+import type { FormatOf } from './format.ts';
+import { shownMessage } from './send.ts';
+
+export type PreviewedRequest = {
+  readonly url: string;
+  /** As sent, secrets masked. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The size of the body as sent, and its text before it is compressed and encrypted. */
+  readonly bodyBytes: number;
+  readonly clear: string;
+  readonly isEncoded: boolean;
+};
+
+type Settings = {
+  readonly webhook: WebhookConfiguration;
+  readonly endpoint: Endpoint;
+  readonly key: PgpKey | null;
+};
+
+type Sample = { readonly type: string; readonly data: Readonly<Record<string, unknown>>; readonly subject?: string };
+
+export type PreviewRequest = (settings: Settings, sample: Sample) => Promise<PreviewedRequest>;
+
+type Dependencies = { readonly clock: Clock; readonly ids: Ids; readonly formatOf: FormatOf };
+
+/** Throws a `Refusal` if the body cannot be encrypted. */
+export function createRequestPreview({ clock, ids, formatOf }: Dependencies): PreviewRequest {
+  return async ({ webhook, endpoint, key }, sample) => {
+    const now = clock();
+    const event = makeEvent({ ...sample, audience: OPERATOR_ONLY }, { ids, now });
+    const record = { ...event, offset: 0, messageId: event.id, eventType: event.type };
+    const format = await formatOf(webhook);
+    const attempt = { sessionId: ids.uuid(), attemptNumber: 1, now };
+    const request = { ...bodyRequest({ webhook, endpoint, key }, attempt), format };
+    const [body, clear] = await Promise.all([
+      makeBody(request, [record]),
+      makeBody({ ...request, gzip: false, encryption: null }, [record]),
+    ]);
+    if (!body.ok) throw new Refusal('invalid_state', body.message);
+    if (!clear.ok) throw new Refusal('invalid_state', clear.message);
+    return {
+      ...shownMessage({ webhook, endpoint, batchId: ids.uuid(), body, now }, body),
+      bodyBytes: body.bytes.byteLength,
+      clear: Buffer.from(clear.bytes).toString('utf8'),
+      isEncoded: request.gzip || request.encryption !== null,
+    };
+  };
+}

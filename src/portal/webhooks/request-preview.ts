@@ -1,0 +1,133 @@
+/** The preview in the form of a webhook: the request that its receiver gets, for a sample, and the same as a curl command. */
+
+import { randomUUID } from 'node:crypto';
+import type { PreviewedRequest } from '../../delivery/request-preview.ts';
+import { type EventType, matchingTypes } from '../../domain/event.ts';
+import type { Webhook } from '../../domain/webhook.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import { webhookReader } from '../../webhooks/webhook-schema.ts';
+import { configurationOf } from '../../webhooks/webhooks.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { codeBlock, copyButton } from '../parts/details.ts';
+import { pageHeader } from '../parts/header.ts';
+import { icon, notice } from '../parts/mark.ts';
+import { countOf, sentence } from '../parts/text.ts';
+import type { Body } from '../record/field-table.ts';
+
+const PREVIEW = '/webhooks/new/request-preview';
+
+/** Without the script, the button sends the form to the page of the preview. */
+export const REQUEST_PREVIEW: Html = html`
+  <div class="stack">
+    <div class="buttons">
+      <button
+        class="button button-plain"
+        ${attributes({
+          formaction: PREVIEW,
+          formnovalidate: true,
+          'data-hx-post': PREVIEW,
+          'data-hx-include': 'closest form',
+          'data-hx-target': '#request-preview',
+          'data-hx-swap': 'innerHTML',
+          'data-hx-sync': 'this:replace',
+        })}
+      >
+        ${icon('tester')}
+        <span>Show the request</span>
+      </button>
+    </div>
+    <div id="request-preview" aria-live="polite"></div>
+  </div>
+`;
+
+/** `bodyOf`: the body of a creation that the form would send. */
+export function requestPreviewPage(
+  dependencies: SharedPageDependencies,
+  bodyOf: (sent: URLSearchParams) => Body,
+): PageRoute<'both'> {
+  return dependencies.pages.page({
+    for: 'both',
+    method: 'POST',
+    path: PREVIEW,
+    role: 'administrator',
+    respond: async ({ form }) => {
+      const partial = await previewOf(dependencies, bodyOf(form));
+      const title = 'The request that the receiver gets';
+      const lead = 'Go back in your browser to the form: it has everything that you entered.';
+      return { title, content: html`${pageHeader({ title, lead })}${partial}`, partial };
+    },
+  });
+}
+
+/** What is wrong with the form is a result too. */
+async function previewOf({ services, store, clock }: SharedPageDependencies, body: Body): Promise<Html> {
+  try {
+    const { mode, endpointId } = body;
+    if (mode === 'pull') return problem('In mode pull nothing is sent: a reader fetches the events.');
+    if (endpointId === undefined || endpointId === '') return problem('Choose an endpoint first.');
+    const types = await store.eventTypes.all();
+    const named = { name: 'preview', eventTypes: ['webhook.test'] };
+    const isNamed = Array.isArray(body.eventTypes) && body.eventTypes.length > 0;
+    const { mode: _, ...fields } = body;
+    const given = { ...named, ...fields, ...(isNamed ? {} : { eventTypes: named.eventTypes }), name: named.name };
+    const input = webhookReader.create(given);
+    const endpoint = await services.endpoints.get(input.endpointId ?? '');
+    const { customerId } = endpoint;
+    const keyName = input.encryptionKeyName;
+    const key = keyName === null ? null : await store.keys.getByName(customerId, keyName);
+    const now = clock();
+    const stamp = { id: randomUUID(), createdAt: now, updatedAt: now };
+    const webhook: Omit<Webhook, 'progress'> = configurationOf({ ...input, customerId }, stamp);
+    const request = await services.previewRequest({ webhook, endpoint, key }, sampleFor(input.eventTypes, types));
+    return requestView(request);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const [first] = error.details ?? [];
+    return problem(sentence(first === undefined ? error.message : `${first.field} ${first.problem}`));
+  }
+}
+
+function problem(text: string): Html {
+  return notice({ tone: 'caution', text });
+}
+
+/** The sample of the first type that has one, or data that is made up. */
+function sampleFor(patterns: readonly string[], types: readonly EventType[]): { type: string; data: Body } {
+  const subscribed = patterns.flatMap((pattern) => matchingTypes(pattern, types));
+  const sampled = subscribed.find(({ sample }) => sample !== null) ?? subscribed[0];
+  const data = { ...(sampled?.sample ?? { id: 17, note: 'an example: the event type has no sample' }) };
+  return { type: sampled?.name ?? 'order.created', data };
+}
+
+function requestView(request: PreviewedRequest): Html {
+  const { url, headers, clear, isEncoded, bodyBytes } = request;
+  const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  const body = isEncoded ? `Body, before it is compressed and encrypted to ${countOf(bodyBytes, 'byte')}` : 'Body';
+  return html`
+    <div class="stack">
+      ${codeBlock({ label: 'Request', code: [`POST ${url}`, ...head].join('\n'), isWrapped: true })}
+      ${
+        clear === ''
+          ? html`<p class="hint">The body is empty.</p>`
+          : codeBlock({ label: body, code: clear, isWrapped: true })
+      }
+      ${
+        isEncoded
+          ? html`<p class="hint">A compressed or encrypted body cannot be part of a curl command.</p>`
+          : html`<div class="buttons">${copyButton(curlCommand(request), 'Copy the request as a curl command', 'Copy as curl')}</div>`
+      }
+      <p class="hint">Secrets are not shown. The signature is valid for this moment only.</p>
+    </div>
+  `;
+}
+
+/** The request as a command for a POSIX shell. Headers that curl sets itself are left out. */
+export function curlCommand({ url, headers, clear }: Pick<PreviewedRequest, 'url' | 'headers' | 'clear'>): string {
+  const lines = Object.entries(headers).map(([name, value]) => `  -H ${quoted(`${name}: ${value}`)}`);
+  return [`curl -X POST ${quoted(url)}`, ...lines, `  --data-binary ${quoted(clear)}`].join(' \\\n');
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
