@@ -51,7 +51,7 @@ test('user: creates users, with a password that is shown once, and lists them', 
   const both = ['user', 'create', '--user-name', 'a b', '--email', 'nowhere'];
   assert.match(
     await failure(both),
-    /^sallyport: userName must .*, and 1 more\n {2}userName .*\n {2}email must be an email address\n$/,
+    /^sallyport: 2 problems:\n {2}--user-name must .*\n {2}--email must be an email address\n$/,
   );
 });
 

@@ -59,7 +59,7 @@ test('product: accepts a JSON object too, and names wrong fields', async (t) => 
   assert.deepEqual([made.name, made.scopes, made.rules], ['Shop', SCOPES, RULES]);
   assert.match(
     await failure(['product', 'create', '--fields', fields]),
-    /^ {2}--fields: rules\[0\]\.path takes GET \/shop\/orders\/\{id\} for orders:view, but rules\[0\]\.path of product Shop takes /,
+    /^ {2}--fields: rules\[0\]\.path takes GET \/shop\/orders\/\{id\} for orders:view, but rules\[0\]\.path of product Shop takes /m,
   );
   assert.equal(await failure(['product', 'create']), 'sallyport: --name is required\n');
   const stray = ['product', 'create', '--name', 'Other', '--scope', 'a:b', '--rule', 'GET /x/../y a:b'];

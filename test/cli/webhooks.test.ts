@@ -223,10 +223,10 @@ test('event, webhook, deliveries: from an event type to a pending delivery', asy
     '{"number":1}',
   );
   assert.deepEqual([repeated.accepted, repeated.duplicates], [0, 1]);
-  assert.match(await failure([...publish, '{}']), /data must have required property 'number'/);
+  assert.match(await failure([...publish, '{}']), /^sallyport: <data> must have required property 'number'/);
   assert.match(
     await failure(['event', 'publish', 'no.such', '{}']),
-    /type is not the name of an event type: "no\.such"; see GET \/event-types, or sallyport event-type list/,
+    /^sallyport: there is no event type no\.such\. sallyport event-type list shows all/,
   );
   const shown = await run([...publish, '{"number":2}', '--subject', 's', '--actor-id', 'a', '--correlation-id', 'c']);
   assert.match(shown.stdout, /^id +\S{36}\nduplicate +false\n$/);
