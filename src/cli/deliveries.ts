@@ -20,7 +20,6 @@ const COLUMNS: readonly (string | Column)[] = [
   'webhook',
   'customer',
   'state',
-  { field: 'attemptCount', title: 'tries' },
   { field: 'publishedAt', title: 'at (UTC)', whole: true },
   'id',
 ];
@@ -95,9 +94,9 @@ export const deliveryCommands: CommandGroup = [
 /** The rows of the table, with the names of webhooks and customers. */
 function rowsOf(composed: Composed, deliveries: readonly Delivery[]): Promise<readonly Shown[]> {
   const rows = deliveries.map((delivery) => {
-    const { eventType, webhookName: webhook, customerId, state, attemptCount, createdAt, id } = delivery;
+    const { eventType, webhookName: webhook, customerId, state, createdAt, id } = delivery;
     const publishedAt = new Date(createdAt).toISOString().slice(5, 16).replace('T', ' ');
-    return { eventType, webhook, customerId, state, attemptCount, publishedAt, id };
+    return { eventType, webhook, customerId, state, publishedAt, id };
   });
   return withCustomers(composed, rows);
 }

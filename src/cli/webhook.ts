@@ -133,7 +133,7 @@ export const webhookCommands: CommandGroup = [
   }),
   listCommand(WEBHOOK, {
     rules: WEBHOOK_LIST,
-    columns: ['name', 'customer', 'mode', 'state', { field: 'stateReason', title: 'reason' }, 'eventTypes', 'id'],
+    columns: ['name', 'customer', 'mode', 'state', 'eventTypes', 'id'],
   }),
   showCommand(WEBHOOK),
   updateCommand(WEBHOOK),
