@@ -21,19 +21,16 @@ export class CommandError extends Error {
 }
 
 /**
- * The error of a server that cannot listen on its address. `setting`: the option or variable that names the host or the port; `other`: the
- * option that takes another port.
+ * The error of a server that cannot listen on its address. `setting`: the option or variable that names the host or the port. `isNpmStart`:
+ * it was started by `npm start`, which passes options on after two dashes.
  */
-export function cannotListen(error: unknown, setting: string, port: number): CommandError {
-  const { code, address, message } = error as NodeJS.ErrnoException & { readonly address?: string };
-  if (code === 'EADDRINUSE') {
-    const place = `${address?.includes(':') === true ? `[${address}]` : address}:${port}`;
-    const another = port === 65_535 ? port - 1 : port + 1;
-    return new CommandError(`${setting}another program listens on ${place}. Stop it, or start with --port ${another}`, {
-      cause: error,
-    });
-  }
-  return new CommandError(`${setting}cannot listen: ${message}`, { cause: error });
+export function cannotListen(error: unknown, setting: string, port: number, isNpmStart = false): CommandError {
+  const { code, address = '', message } = error as NodeJS.ErrnoException & { readonly address?: string };
+  if (code !== 'EADDRINUSE') return new CommandError(`${setting}cannot listen: ${message}`, { cause: error });
+  const place = `${address.includes(':') ? `[${address}]` : address}:${port}`;
+  const option = `--port ${port === 65_535 ? port - 1 : port + 1}`;
+  const advice = isNpmStart ? `run: npm start -- ${option}` : `start with ${option}`;
+  return new CommandError(`${setting}another program listens on ${place}. Stop it, or ${advice}`, { cause: error });
 }
 
 /** The problem of an option or argument with a word that is not one of its choices. */

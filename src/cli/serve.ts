@@ -54,7 +54,7 @@ export const serveCommands: CommandGroup = [
         failure = await Promise.race([signalled, sallyport.failed]);
       } catch (error) {
         await sallyport.stop();
-        throw refusedAddress(config, error) ?? error;
+        throw refusedAddress(config, error, invocation.terminal.env.npm_lifecycle_event === 'start') ?? error;
       }
       if (failure instanceof Error) throw await stoppedBy(failure, sallyport);
       // The next start does the rest, so that the process ends in time.
@@ -129,10 +129,10 @@ Ctrl-C stops the service.
 }
 
 /** The operator can fix an unusable address, so it is not an internal error. */
-function refusedAddress(config: Config, error: unknown): CommandError | null {
+function refusedAddress(config: Config, error: unknown, isNpmStart: boolean): CommandError | null {
   const { code, syscall } = error as NodeJS.ErrnoException;
   const isAddress = syscall === 'listen' || syscall === 'getaddrinfo' || syscall === 'bind';
   if (!isAddress) return null;
   const setting = code === 'EADDRINUSE' || code === 'EACCES' ? 'port' : 'host';
-  return cannotListen(error, settingPrefix(config, setting), config.port);
+  return cannotListen(error, settingPrefix(config, setting), config.port, isNpmStart);
 }

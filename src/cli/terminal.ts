@@ -48,7 +48,7 @@ export function processTerminal(): Terminal {
 }
 
 /** The variables that commands read besides the settings. */
-const OTHER_VARIABLES = ['XDG_STATE_HOME', 'NO_COLOR'];
+const OTHER_VARIABLES = ['XDG_STATE_HOME', 'NO_COLOR', 'npm_lifecycle_event'];
 
 /** With permission for single variables, Deno does not list them. */
 function readableEnvironment(): Terminal['env'] {
