@@ -72,10 +72,12 @@ export async function liveSixDays(
 /** Every fifty minutes or so, in the last day more often, and in the last hour every minute. */
 function momentsUntil(end: number, chance: Chance): readonly number[] {
   const moments: number[] = [];
+  const lastHour = end - HOUR_MS;
   for (let at = end - LIFE_MS + HOUR_MS; at < end; ) {
     moments.push(Math.round(at));
-    const minutes = end - at > 24 * HOUR_MS ? 50 : end - at > HOUR_MS ? 30 : 1;
-    at += minutes * MINUTE_MS * (0.5 + chance());
+    const minutes = end - at > 24 * HOUR_MS ? 50 : at < lastHour ? 30 : 1;
+    const next = at + minutes * MINUTE_MS * (0.5 + chance());
+    at = at < lastHour ? Math.min(next, lastHour) : next;
   }
   return moments;
 }
