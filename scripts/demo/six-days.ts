@@ -1,6 +1,6 @@
 /**
  * Six days of life in a few seconds: the real service publishes and delivers to real receivers, by a clock that leaps from one moment to
- * the next as soon as nothing is under way.
+ * the next as soon as nothing is in progress.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { EMBEDDING_PROGRAM } from '../../src/domain/acting.ts';
@@ -116,7 +116,7 @@ const LOOK_EVERY_MS = 12;
 const PENDING_LOOKED_AT = 60;
 const PATIENCE_MS = 1000;
 
-/** Waits until no request is under way and no working webhook has anything to send. What fails waits for the next leap. */
+/** Waits until no request is in progress and no working webhook has anything to send. What fails waits for the next leap. */
 async function quiet({ deliveries }: Services): Promise<void> {
   const until = performance.now() + PATIENCE_MS;
   while (performance.now() < until) {

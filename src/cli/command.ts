@@ -22,7 +22,7 @@ export type Option = {
   readonly required?: true;
   /** The field of the API that it sets. Default: the option's name in camel case. */
   readonly field?: string;
-  /** The words that it takes. */
+  /** The only words that are valid. */
   readonly choices?: readonly string[];
 };
 
