@@ -1,7 +1,7 @@
 /**
  * `npm run demo` shows Sallyport from a token to a delivery, with a temporary data folder. The service and a customer's receiver run in
  * their own processes. `--all-modes` also shows every other way to deliver; `--json` prints one JSON object instead of text. Exits with 1
- * and the reason if a step fails.
+ * and the reason if a step fails. `--keep` opens a portal to look around in instead, until Ctrl-C.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,12 +13,22 @@ import { runModes } from './demo/modes.ts';
 import { createStage, type Stage } from './demo/processes.ts';
 import { jsonStory, reasonOf, type Story, terminalStory } from './demo/story.ts';
 
-const USAGE = 'usage: npm run demo -- [--all-modes] [--json]\n';
+const USAGE = 'usage: npm run demo -- [--all-modes] [--json] | --keep\n';
 
 const options = readOptions();
-if (options !== null) await main(options);
+if (options?.keep === true) await keep();
+else if (options !== null) await main(options);
 
-async function main({ json, allModes }: { readonly json: boolean; readonly allModes: boolean }): Promise<void> {
+type Options = { readonly json: boolean; readonly allModes: boolean; readonly keep: boolean };
+
+async function keep(): Promise<void> {
+  const signalled = firstSignal();
+  const { keepDemo } = await import('./demo/kept.ts');
+  await keepDemo((text) => process.stdout.write(text), signalled);
+  process.exit(0);
+}
+
+async function main({ json, allModes }: Options): Promise<void> {
   const { stdout } = process;
   let interrupted = false;
   const write = (text: string): unknown => interrupted || stdout.write(text);
@@ -86,12 +96,19 @@ async function play(story: Story, stage: Stage, allModes: boolean): Promise<void
 }
 
 /** Null if there is nothing to run: after --help or a usage error. */
-function readOptions(): { readonly json: boolean; readonly allModes: boolean } | null {
+function readOptions(): Options | null {
   try {
     const { values } = parseArgs({
-      options: { json: { type: 'boolean' }, 'all-modes': { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+      options: {
+        json: { type: 'boolean' },
+        'all-modes': { type: 'boolean' },
+        keep: { type: 'boolean' },
+        help: { type: 'boolean', short: 'h' },
+      },
     });
-    if (values.help !== true) return { json: values.json === true, allModes: values['all-modes'] === true };
+    const { json = false, 'all-modes': allModes = false, keep = false } = values;
+    if (keep && (json || allModes)) throw new Error('--keep cannot be used with other options');
+    if (values.help !== true) return { json, allModes, keep };
     process.stdout.write(USAGE);
   } catch (error) {
     process.stderr.write(`${reasonOf(error)}\n${USAGE}`);

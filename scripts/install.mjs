@@ -62,20 +62,38 @@ function readPackages(file) {
 }
 
 function install(development) {
-  process.stderr.write('Installing the packages of package-lock.json\n');
+  const since = Date.now();
   const present = Object.values(readPackages(installedFile));
+  process.stderr.write(`${announcement(development, present.length === 0)}\n`);
   // `npm ci` would remove the files of a service that runs.
   const command = present.length === 0 ? ['ci'] : ['install', '--no-save'];
   const isDeveloped = development || present.some(isForDevelopment);
   const include = [isDeveloped ? '--include=dev' : '--omit=dev', '--include=optional'];
   const quiet = ['--no-audit', '--no-fund', '--loglevel=error'];
-  // npm's output goes to stderr, because stdout belongs to the command that runs next.
+  // Only npm's errors: stdout belongs to the command that runs next.
   const { status, error } = spawnSync('npm', [...command, ...include, ...quiet], {
     cwd: root,
-    stdio: ['ignore', 2, 2],
+    stdio: ['ignore', 'ignore', 2],
   });
   if (error) throw new Error(`cannot run npm to install the packages: ${error.message}`);
   if (status !== 0) throw new Error(`npm ${command[0]} failed with status ${status}`);
+  process.stderr.write(`Installed in ${Math.round((Date.now() - since) / 1000)} s. Starting …\n`);
+}
+
+/** What is installed and how long that takes, because npm says nothing during it. */
+function announcement(development, isFirst) {
+  if (!isFirst) return 'Installing the packages that are missing or were updated …';
+  const wanted = Object.entries(readPackages(lockFile)).filter(
+    ([path, entry]) => path !== '' && !isForOtherPlatform(entry),
+  );
+  const count = wanted.filter(([, entry]) => development || !isForDevelopment(entry)).length;
+  return development
+    ? `Installing Node 24 and ${count} packages, with those for tests and checks. This takes about half a minute …`
+    : `Installing Node 24 and ${count} packages. This takes about 10 seconds, only the first time …`;
+}
+
+function isForOtherPlatform({ os = [process.platform], cpu = [process.arch] }) {
+  return !os.includes(process.platform) || !cpu.includes(process.arch);
 }
 
 /** Locks the installation, because two concurrent ones would remove each other's files. The lock of a process that has ended is void. */

@@ -1,7 +1,7 @@
 /**
  * `npm run screenshots [-- [--readme] [--tutorial] [--customers] [<part of a path>]]` takes pictures of every portal page, in light and
  * dark, wide and narrow, and writes them to `screenshots/`. It starts a service with some history, and a browser. `--readme` takes only the
- * three pictures of the README, `--tutorial` only those of docs/tutorial-portal.md, and `--customers` those of docs/tutorial-customers.md.
+ * three pictures of the README, in the portal of `npm run demo -- --keep`; `--tutorial` only those of docs/tutorial-portal.md, and `--customers` those of docs/tutorial-customers.md.
  */
 import { mkdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -15,6 +15,7 @@ import { shownPages } from '../test/support/portal-pages.ts';
 import { type Seeded, seededPath, seedPortal, type Words } from '../test/support/portal-seed.ts';
 import { startReceiver } from '../test/support/receiver.ts';
 import { type ServiceInProcess, startService } from '../test/support/service.ts';
+import { keepDemo } from './demo/kept.ts';
 import { customersPictures } from './screenshots/customers.ts';
 import { tutorialPictures } from './screenshots/tutorial.ts';
 
@@ -47,6 +48,18 @@ type Look = { readonly theme: Theme; readonly width: number; readonly height?: n
 const THEMES: readonly Theme[] = ['light', 'dark'];
 const WIDTHS = [1280, 390] as const;
 
+/** Each page by the first link to one of its kind on another page. */
+const README_PICTURES: readonly {
+  readonly name: string;
+  readonly from: string;
+  readonly link?: string;
+  readonly theme: Theme;
+}[] = [
+  { name: 'overview', from: '/', theme: 'light' },
+  { name: 'webhook', from: '/', link: 'main table a[href^="/webhooks/"]', theme: 'dark' },
+  { name: 'delivery', from: '/deliveries?state=dead', link: 'main a[href^="/deliveries/0"]', theme: 'light' },
+];
+
 const root = resolve(import.meta.dirname, '..');
 const { values, positionals } = parseArgs({
   options: { readme: { type: 'boolean' }, tutorial: { type: 'boolean' }, customers: { type: 'boolean' } },
@@ -59,7 +72,8 @@ const t = { after: (work: () => unknown) => works.push(work) } as unknown as Tes
 
 const browser = await launchChromium();
 try {
-  if (values.tutorial === true) await tutorialPictures(t, browser);
+  if (values.readme === true) await readmePictures(browser);
+  else if (values.tutorial === true) await tutorialPictures(t, browser);
   else if (values.customers === true) await customersPictures(t, browser);
   else await picturesOfHistory();
 } finally {
@@ -73,7 +87,6 @@ async function picturesOfHistory(): Promise<void> {
   const receiver = await startReceiver(t, server, { clock: service.clock });
   const seeded = await seedPortal({ service, admin: service.admin, receiver }, WORDS);
   await liveOn(service, seeded);
-  if (values.readme === true) return readmePictures(browser, service, seeded);
   for (const theme of THEMES) for (const width of WIDTHS) await allPages(browser, service, seeded, { theme, width });
 }
 
@@ -89,7 +102,7 @@ async function liveOn({ admin, advance, log }: ServiceInProcess, { runningWebhoo
 
 async function allPages(from: Browser, service: ServiceInProcess, { ids }: Seeded, look: Look): Promise<void> {
   const folder = join(root, 'screenshots', look.theme, String(look.width));
-  const page = await visit(from, service, look);
+  const page = await visit(from, look, service);
   const shoot = async (path: string): Promise<void> => {
     if (path.includes(wanted)) await picture(page, path, join(folder, `${nameOf(path)}.png`), true);
   };
@@ -102,24 +115,31 @@ async function allPages(from: Browser, service: ServiceInProcess, { ids }: Seede
   await page.context().close();
 }
 
-async function readmePictures(from: Browser, service: ServiceInProcess, seeded: Seeded): Promise<void> {
-  const pictures: readonly [name: string, path: string, theme: Theme][] = [
-    ['overview', '/', 'light'],
-    ['webhook', `/webhooks/${seeded.runningWebhook}`, 'dark'],
-    ['delivery', seededPath('/deliveries/{id}', seeded.ids) ?? '/', 'light'],
-  ];
-  for (const [name, path, theme] of pictures) {
-    const page = await visit(from, service, { theme, width: 1280, height: 880 });
-    await page.context().addCookies([await sessionCookie(service, 'administrator', 'Ada Lovelace')]);
-    await picture(page, path, join(root, 'docs', 'images', `${name}.png`), false);
+async function readmePictures(from: Browser): Promise<void> {
+  const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
+  const { promise: door, resolve: open, reject } = Promise.withResolvers<string>();
+  const write = (text: string): void => {
+    const [found] = /http:\/\/localhost:\d+\/[0-9a-f]{32}/.exec(text) ?? [];
+    if (found !== undefined) open(found);
+  };
+  const kept = keepDemo(write, stopped);
+  kept.catch(reject);
+  for (const { name, from: path, link, theme } of README_PICTURES) {
+    const page = await visit(from, { theme, width: 1280, height: 880 });
+    await page.goto(await door);
+    await page.goto(new URL(path, page.url()).href);
+    const target = link === undefined ? path : await page.locator(link).first().getAttribute('href');
+    await picture(page, new URL(target ?? path, page.url()).href, join(root, 'docs', 'images', `${name}.png`), false);
     await page.context().close();
   }
+  stop();
+  await kept;
 }
 
-async function visit(from: Browser, { url, clock }: ServiceInProcess, look: Look): Promise<Page> {
+async function visit(from: Browser, look: Look, service?: ServiceInProcess): Promise<Page> {
   const { theme, width, height = 900 } = look;
   const context = await from.newContext({
-    baseURL: url,
+    ...(service !== undefined && { baseURL: service.url }),
     viewport: { width, height },
     colorScheme: theme,
     reducedMotion: 'reduce',
@@ -127,7 +147,7 @@ async function visit(from: Browser, { url, clock }: ServiceInProcess, look: Look
     timezoneId: 'Europe/Berlin',
   });
   const page = await context.newPage();
-  await page.clock.setFixedTime(clock());
+  if (service !== undefined) await page.clock.setFixedTime(service.clock());
   return page;
 }
 

@@ -1,7 +1,7 @@
 /** Commands about the command line itself: its version, and scripts with which a shell completes its commands and options. */
 import { VERSION } from '../kernel/version.ts';
 import { allOptions, type Command, type CommandGroup, type GroupEntry } from './command.ts';
-import { UsageError } from './errors.ts';
+import { notAChoice, UsageError } from './errors.ts';
 
 export const versionCommands: CommandGroup = [
   {
@@ -34,7 +34,7 @@ export function completionCommands(groups: readonly GroupEntry[]): CommandGroup 
       run: async ({ command, operand, terminal }) => {
         const shell = operand('shell');
         if (!Object.hasOwn(SHELLS, shell)) {
-          throw new UsageError(`<shell> must be one of ${Object.keys(SHELLS).join(', ')}`, command.name);
+          throw new UsageError(`<shell> ${notAChoice(shell, Object.keys(SHELLS))}`, command.name);
         }
         const loaded = await Promise.all(groups.map(async (group) => ({ ...group, commands: await group.load() })));
         await terminal.out(SHELLS[shell as keyof typeof SHELLS](loaded));

@@ -47,10 +47,21 @@ export const applicationCommands: CommandGroup = [
     options: {
       ...CUSTOMER_OPTION,
       name: { value: '<name>', required: true, description: 'A name for people' },
-      user: { value: '<user>', required: true, description: 'Id or user name of the user that it acts as' },
-      scope: { value: '<scope>', many: true, description: 'A scope that it may request, such as employees:view' },
+      user: {
+        value: '<user>',
+        required: true,
+        field: 'userId',
+        description: 'Id or user name of the user that it acts as',
+      },
+      scope: {
+        value: '<scope>',
+        many: true,
+        field: 'scopes',
+        description: 'A scope that it may request, such as employees:view',
+      },
       'validity-seconds': {
         value: '<number>',
+        field: 'accessTokenValiditySeconds',
         integer: true,
         description:
           `Lifetime of its tokens, ${TOKEN_VALIDITY_MIN_SECONDS} to ${TOKEN_VALIDITY_MAX_SECONDS} (default: ` +
@@ -77,7 +88,7 @@ export const applicationCommands: CommandGroup = [
   }),
   listCommand(APPLICATION, {
     rules: APPLICATION_LIST,
-    columns: ['id', 'name', 'clientId', 'active', 'lastUsedAt', 'scopes'],
+    columns: ['name', 'customer', 'active', 'lastUsedAt', 'scopes', 'clientId'],
   }),
   showCommand(APPLICATION),
   updateCommand(APPLICATION),

@@ -2,13 +2,15 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import type { Config } from '../config/config.ts';
 import { SETTINGS, type SettingName } from '../config/names.ts';
-import { UsageError } from './errors.ts';
+import { didYouMean } from '../kernel/suggestion.ts';
+import { notAChoice, UsageError } from './errors.ts';
 import type { Terminal } from './terminal.ts';
 
 /** 0 done, 1 failed. For 2, wrong usage or settings, commands throw `UsageError` (contract §6). */
 export type ExitCode = 0 | 1;
 
-export type Operand = { readonly name: string; readonly description: string };
+/** An argument. `field`: the field of the API that it sets, if any. */
+export type Operand = { readonly name: string; readonly description: string; readonly field?: string };
 
 /** An option. `value` is how help shows its value; an option without `value` is a switch. */
 export type Option = {
@@ -18,7 +20,14 @@ export type Option = {
   readonly integer?: true;
   readonly many?: true;
   readonly required?: true;
+  /** The field of the API that it sets. Default: the option's name in camel case. */
+  readonly field?: string;
+  /** The only words that are valid. */
+  readonly choices?: readonly string[];
 };
+
+/** The option that takes further fields of the API as JSON. */
+export const FIELDS_OPTION = 'fields';
 
 export type Command = {
   /** The words after `sallyport`: `application create`. */
@@ -55,6 +64,8 @@ export type Invocation = {
   text(option: string): string | undefined;
   texts(option: string): readonly string[];
   given(option: string): boolean;
+  /** The options and arguments on the command line. */
+  readonly provided: ReadonlySet<string>;
   /** The value of an option with `integer`. */
   integer(option: string): number | undefined;
   /** Throws `ConfigurationError`. */
@@ -94,6 +105,7 @@ export function parseInvocation(command: Command, args: readonly string[], termi
     text,
     texts: (option) => (values[option] as string[] | undefined) ?? [],
     given: (option) => values[option] === true,
+    provided: new Set([...Object.keys(values), ...operands.map(({ name }) => name)]),
     integer: (option) => (text(option) === undefined ? undefined : Number(text(option))),
     config: async () => {
       const { readConfig } = await import('../config/config.ts');
@@ -108,12 +120,15 @@ function problemOf(
   options: Readonly<Record<string, Option>>,
   operands: readonly Operand[],
 ): string | null {
-  for (const [name, { required, integer }] of Object.entries(options)) {
+  for (const [name, { required, integer, choices }] of Object.entries(options)) {
     const value = values[name];
     if (required === true && value === undefined) return `--${name} is required`;
     if (integer === true && value !== undefined && !/^\d{1,15}$/.test(String(value))) {
       return `--${name} must be a whole number`;
     }
+    const wrong =
+      choices === undefined ? undefined : [value ?? []].flat().find((word) => !choices.includes(String(word)));
+    if (choices !== undefined && wrong !== undefined) return `--${name} ${notAChoice(String(wrong), choices)}`;
   }
   const extra = positionals[operands.length];
   if (extra !== undefined) return `Unexpected argument ${JSON.stringify(extra)}`;
@@ -141,6 +156,11 @@ function parse(topic: string, options: Readonly<Record<string, Option>>, args: r
     if (option !== undefined) {
       const advice = dashed === undefined ? '' : `. Write a value that starts with a dash as --${option}=<value>`;
       throw new UsageError(`--${option} needs a value${advice}`, topic);
+    }
+    const [, unknown] = /^Unknown option '(-[^']*)'/.exec(message) ?? [];
+    if (unknown !== undefined) {
+      const known = Object.keys(options).map((name) => `--${name}`);
+      throw new UsageError(`Unknown option ${unknown}${didYouMean(unknown, known)}`, topic);
     }
     // Only the first sentence: Node then explains how to pass such an argument as an operand.
     const [sentence = ''] = message.split(/\.\s/, 1);

@@ -13,7 +13,7 @@ import {
 } from '../customers/portal-links.ts';
 import { type CustomerUsageView, readUsagePeriod } from '../customers/usage.ts';
 import { COMMAND_LINE } from '../domain/acting.ts';
-import type { Customer } from '../domain/customer.ts';
+import type { Customer, LinkRole } from '../domain/customer.ts';
 import { ENDPOINTS_LIMIT_DEFAULT, WEBHOOKS_LIMIT_DEFAULT } from '../domain/limits.ts';
 import { USAGE_COUNTS } from '../domain/usage.ts';
 import { isoInstant } from '../kernel/schemas.ts';
@@ -46,7 +46,11 @@ const CUSTOMER: Configured<Customer, CustomerBody> = {
 
 /** `--customer` of commands that create what may belong to a customer. */
 export const CUSTOMER_OPTION: Readonly<Record<'customer', Option>> = {
-  customer: { value: '<customer>', description: 'Id, external id or name of the customer that it belongs to' },
+  customer: {
+    value: '<customer>',
+    field: 'customerId',
+    description: 'Id, external id or name of the customer that it belongs to',
+  },
 };
 
 /** The id that `--customer` names; undefined without it. Throws `CommandError` for an unknown customer. */
@@ -69,16 +73,19 @@ export const customerCommands: CommandGroup = [
       metadata: { value: '<name=value>', many: true, description: 'A pair of text, such as plan=gold' },
       'max-endpoints': {
         value: '<number>',
+        field: 'limits.endpoints',
         integer: true,
         description: `How many endpoints it can have (default: ${ENDPOINTS_LIMIT_DEFAULT})`,
       },
       'max-webhooks': {
         value: '<number>',
+        field: 'limits.webhooks',
         integer: true,
         description: `How many webhooks it can have (default: ${WEBHOOKS_LIMIT_DEFAULT})`,
       },
       'max-events-per-second': {
         value: '<number>',
+        field: 'limits.eventsPerSecond',
         integer: true,
         description: 'How many events can be published for it each second (default: any number)',
       },
@@ -97,7 +104,10 @@ export const customerCommands: CommandGroup = [
       return { record: viewCustomer(await services.customers.create(customerReader.create(body), COMMAND_LINE)) };
     },
   }),
-  listCommand(CUSTOMER, { rules: CUSTOMER_LIST, columns: ['id', 'name', 'externalId', 'active'] }),
+  listCommand(CUSTOMER, {
+    rules: CUSTOMER_LIST,
+    columns: ['name', { field: 'externalId', whole: true }, 'active', 'id'],
+  }),
   showCommand(CUSTOMER),
   updateCommand(CUSTOMER),
   recordCommand({
@@ -109,7 +119,11 @@ export const customerCommands: CommandGroup = [
       'or without one the address in the settings.',
     operands: [NAMED],
     options: {
-      role: { value: '<role>', description: 'administrator or viewer (default: administrator)' },
+      role: {
+        value: '<role>',
+        choices: ['administrator', 'viewer'] satisfies LinkRole[],
+        description: 'administrator or viewer (default: administrator)',
+      },
       'expires-in-seconds': {
         value: '<number>',
         integer: true,

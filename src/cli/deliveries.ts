@@ -1,21 +1,28 @@
 /** `sallyport deliveries …`: list, show and replay deliveries. */
 
 import { COMMAND_LINE } from '../domain/acting.ts';
-import type { DeliveryState } from '../domain/webhook.ts';
+import type { Delivery, DeliveryState } from '../domain/webhook.ts';
 import { NOT_A_MOMENT, parseMoment } from '../kernel/schemas.ts';
 import { definedFields } from '../kernel/validation.ts';
-import { viewAttempt, viewDelivery } from '../webhooks/deliveries.ts';
+import type { Composed } from '../services/compose.ts';
+import { type AttemptView, viewAttempt, viewDelivery } from '../webhooks/deliveries.ts';
 import type { CommandGroup, Invocation, Operand } from './command.ts';
 import { UsageError } from './errors.ts';
 import { PAGE_OPTIONS, readPageOptions } from './input.ts';
 import { DATA_SETTINGS, recordCommand, withData } from './open.ts';
-import { printPage, recordText, tableText } from './output.ts';
-import { recordId } from './resource.ts';
+import { type Column, escapeControls, printPage, recordText, type Shown, tableText } from './output.ts';
+import { recordId, withCustomers } from './resource.ts';
 import { WEBHOOK } from './webhook.ts';
 
 const ID: Operand = { name: 'id', description: 'The id of the delivery' };
-/** With the webhook, because an offset counts in the log of its webhook. */
-const COLUMNS = ['id', 'webhookId', 'offset', 'eventType', 'state', 'attemptCount', 'nextAttemptAt', 'createdAt'];
+const COLUMNS: readonly (string | Column)[] = [
+  { field: 'eventType', title: 'event' },
+  'webhook',
+  'customer',
+  'state',
+  { field: 'publishedAt', title: 'at (UTC)', whole: true },
+  'id',
+];
 const STATES: readonly DeliveryState[] = ['pending', 'delivered', 'dead', 'discarded'];
 
 export const deliveryCommands: CommandGroup = [
@@ -25,7 +32,11 @@ export const deliveryCommands: CommandGroup = [
     examples: ['sallyport deliveries list --webhook Orders --state dead --since 2026-11-21T05:00:00Z'],
     options: {
       webhook: { value: '<id or name>', description: 'Only deliveries of this webhook' },
-      state: { value: '<state>', description: `Only deliveries in this state: ${STATES.join(', ')}` },
+      state: {
+        value: '<state>',
+        choices: STATES,
+        description: `Only deliveries in this state: ${STATES.join(', ')}`,
+      },
       'event-type': { value: '<type>', description: 'Only deliveries of events of this type' },
       since: { value: '<instant>', description: 'Only events at or after this time, such as 2026-11-21T05:00:00.000Z' },
       until: { value: '<instant>', description: 'Only events before this time' },
@@ -37,7 +48,7 @@ export const deliveryCommands: CommandGroup = [
       const [since, until] = [readInstant(invocation, 'since'), readInstant(invocation, 'until')];
       if (since !== undefined && until !== undefined && until <= since)
         throw new UsageError('--until must be later than --since', invocation.command.name);
-      const state = readState(invocation);
+      const state = invocation.text('state') as DeliveryState | undefined;
       return withData(invocation, async (composed) => {
         const { services } = composed;
         const { limit, cursor } = readPageOptions(invocation);
@@ -45,7 +56,8 @@ export const deliveryCommands: CommandGroup = [
         const webhookId = webhook === undefined ? undefined : await recordId(WEBHOOK, composed, webhook);
         const filter = definedFields({ webhookId, state, eventType: invocation.text('event-type'), since, until });
         const { items, next } = await services.deliveries.list(filter, cursor, limit);
-        await printPage(invocation, { items: items.map(viewDelivery), nextCursor: next }, COLUMNS);
+        const page = { items: items.map(viewDelivery), nextCursor: next };
+        await printPage(invocation, page, COLUMNS, invocation.json ? [] : await rowsOf(composed, items));
         return 0;
       });
     },
@@ -62,10 +74,9 @@ export const deliveryCommands: CommandGroup = [
         const found = await services.deliveries.get(invocation.operand('id'));
         const delivery = viewDelivery(found.delivery);
         const attempts = found.attempts.map(viewAttempt);
-        const columns = ['startedAt', 'attemptNumber', 'delivered', 'responseStatus', 'error', 'advice'];
-        const text = (): string =>
-          `${recordText(delivery)}\n${attempts.length === 0 ? 'No attempt yet.\n' : tableText(attempts, columns)}`;
-        await invocation.terminal.out(invocation.json ? `${JSON.stringify({ ...delivery, attempts })}\n` : text());
+        const { terminal, json } = invocation;
+        const text = (): string => `${recordText(delivery)}\n${attemptsText(attempts, terminal.width)}`;
+        await terminal.out(json ? `${JSON.stringify({ ...delivery, attempts })}\n` : text());
         return 0;
       }),
   },
@@ -80,13 +91,28 @@ export const deliveryCommands: CommandGroup = [
   }),
 ];
 
-function readState({ command, text }: Invocation): DeliveryState | undefined {
-  const wanted = text('state');
-  const state = STATES.find((known) => known === wanted);
-  if (wanted !== undefined && state === undefined) {
-    throw new UsageError(`--state must be one of ${STATES.join(', ')}`, command.name);
-  }
-  return state;
+/** The rows of the table, with the names of webhooks and customers. */
+function rowsOf(composed: Composed, deliveries: readonly Delivery[]): Promise<readonly Shown[]> {
+  const rows = deliveries.map((delivery) => {
+    const { eventType, webhookName: webhook, customerId, state, createdAt, id } = delivery;
+    const publishedAt = new Date(createdAt).toISOString().slice(5, 16).replace('T', ' ');
+    return { eventType, webhook, customerId, state, publishedAt, id };
+  });
+  return withCustomers(composed, rows);
+}
+
+/** The attempts, and below them what to do about the last one. */
+function attemptsText(attempts: readonly AttemptView[], width: number | undefined): string {
+  if (attempts.length === 0) return 'No attempt yet.\n';
+  const columns = [
+    { field: 'attemptNumber', title: 'attempt' },
+    'startedAt',
+    'delivered',
+    { field: 'responseStatus', title: 'response' },
+    'error',
+  ];
+  const advice = attempts.at(-1)?.advice ?? null;
+  return `${tableText(attempts, columns, width)}${advice === null ? '' : `\n${escapeControls(advice)}\n`}`;
 }
 
 function readInstant({ command, text }: Invocation, option: string): number | undefined {

@@ -63,13 +63,13 @@ export const endpointCommands: CommandGroup = [
         description: 'The signing secret (default: a new one); @ reads a file, - standard input',
       },
       'api-key': { value: '<hex>', description: '32 hexadecimal digits, sent as x-api-key (default: a new key)' },
-      gzip: { description: 'Compress deliveries' },
+      gzip: { field: 'contentEncoding', description: 'Compress deliveries' },
       'token-challenge': { description: 'Require proof that the endpoint knows the secret (recommended)' },
       verification: {
         value: '<cloudevents>',
         description: 'Ask the receiver with the OPTIONS handshake of CloudEvents instead',
       },
-      disabled: { description: 'Do not enable the endpoint' },
+      disabled: { field: 'enabled', description: 'Do not enable the endpoint' },
       fields: { value: '<json|@file|->', description: 'Other fields as a JSON object' },
     },
     settings: OUTBOUND_SETTINGS,
@@ -100,7 +100,7 @@ export const endpointCommands: CommandGroup = [
   },
   listCommand(ENDPOINT, {
     rules: ENDPOINT_LIST,
-    columns: ['id', 'name', 'url', 'verified', 'enabled'],
+    columns: ['name', 'customer', 'url', 'verified', 'enabled', 'id'],
   }),
   showCommand(ENDPOINT),
   updateCommand(ENDPOINT),
@@ -202,6 +202,6 @@ async function noteUnverified({ terminal }: Invocation, endpoint: Endpoint): Pro
   await terminal.err(
     `The endpoint did not answer the ${isHandshake ? 'handshake' : 'challenge'} and is disabled. ` +
       `${isHandshake ? 'Let the receiver allow requests' : 'Give the receiver the secret'}, then run: ` +
-      `sallyport endpoint verify ${id}${hint}\n`,
+      `${terminal.program()} endpoint verify ${id}${hint}\n`,
   );
 }

@@ -1,4 +1,5 @@
 /** Errors of commands, with messages for people. */
+import { didYouMean } from '../kernel/suggestion.ts';
 
 /** Wrong usage: the message names the mistake in the command line. Exit status 2. */
 export class UsageError extends Error {
@@ -19,25 +20,20 @@ export class CommandError extends Error {
   }
 }
 
-/** Suggests the nearest name that is at most two edits away, as the end of a sentence; empty without one. */
-export function didYouMean(word: string, names: readonly string[]): string {
-  const [nearest] = names
-    .map((name) => ({ name, edits: editDistance(word, name) }))
-    .filter(({ edits }) => edits <= 2)
-    .sort((a, b) => a.edits - b.edits);
-  return nearest === undefined ? '' : `. Did you mean ${JSON.stringify(nearest.name)}?`;
+/**
+ * The error of a server that cannot listen on its address. `setting`: the option or variable that names the host or the port. `isNpmStart`:
+ * it was started by `npm start`, which passes options on after two dashes.
+ */
+export function cannotListen(error: unknown, setting: string, port: number, isNpmStart = false): CommandError {
+  const { code, address = '', message } = error as NodeJS.ErrnoException & { readonly address?: string };
+  if (code !== 'EADDRINUSE') return new CommandError(`${setting}cannot listen: ${message}`, { cause: error });
+  const place = `${address.includes(':') ? `[${address}]` : address}:${port}`;
+  const option = `--port ${port === 65_535 ? port - 1 : port + 1}`;
+  const advice = isNpmStart ? `run: npm start -- ${option}` : `start with ${option}`;
+  return new CommandError(`${setting}another program listens on ${place}. Stop it, or ${advice}`, { cause: error });
 }
 
-/** The Levenshtein distance. */
-function editDistance(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, at) => at);
-  for (const [before, letter] of [...one].entries()) {
-    const next = [before + 1];
-    for (let at = 0; at < other.length; at += 1) {
-      const replaced = (row[at] ?? 0) + (other[at] === letter ? 0 : 1);
-      next.push(Math.min(replaced, (row[at + 1] ?? 0) + 1, (next[at] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row.at(-1) ?? 0;
+/** The problem of an option or argument with a word that is not one of its choices. */
+export function notAChoice(given: string, choices: readonly string[]): string {
+  return `must be one of ${choices.join(', ')}${didYouMean(given, choices)}`;
 }

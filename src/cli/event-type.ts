@@ -34,8 +34,11 @@ export const eventTypeCommands: CommandGroup = [
       'data-schema': { value: '<json|@file|->', description: 'A JSON Schema for the data' },
       sample: { value: '<json|@file|->', description: 'The data of an example, for the event catalogue' },
       source: { value: '<uri>', description: 'The source of its CloudEvents (default: the public address)' },
-      'group-name': { value: '<text>', description: 'The heading in the event catalogue' },
-      internal: { description: 'Leave it out of the public event catalogue, and send it to no webhook of a customer' },
+      'group-name': { value: '<text>', field: 'group', description: 'The heading in the event catalogue' },
+      internal: {
+        field: 'public',
+        description: 'Leave it out of the public event catalogue, and send it to no webhook of a customer',
+      },
     },
     run: async ({ services }, invocation) => {
       const body = definedFields({
@@ -52,7 +55,7 @@ export const eventTypeCommands: CommandGroup = [
     },
   }),
   listCommand(EVENT_TYPE, {
-    columns: ['name', 'encryptionRequired', 'builtIn', 'description'],
+    columns: ['name', { field: 'encryptionRequired', title: 'encrypted' }, 'builtIn', 'description'],
   }),
   showCommand(EVENT_TYPE),
   updateCommand(EVENT_TYPE),

@@ -3,14 +3,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { COMMAND_LINE } from '../domain/acting.ts';
 import { type ErasedView, eraseInput } from '../events/erase.ts';
 import { readEvents } from '../events/event-input.ts';
-import { eventText } from '../events/publish.ts';
+import { type AcceptedView, eventText } from '../events/publish.ts';
 import { parseExactly } from '../kernel/json-text.ts';
+import { didYouMean } from '../kernel/suggestion.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
-import type { CommandGroup } from './command.ts';
+import type { Composed } from '../services/compose.ts';
+import type { CommandGroup, Invocation } from './command.ts';
 import { customerIdOf } from './customer.ts';
+import { CommandError } from './errors.ts';
 import { readJsonText } from './input.ts';
 import { DATA_SETTINGS, recordCommand, withData } from './open.ts';
-import { recordText } from './output.ts';
 
 export const eventCommands: CommandGroup = [
   {
@@ -21,15 +23,23 @@ export const eventCommands: CommandGroup = [
       'sallyport event publish order.created @order.json --customer acct_17',
     ],
     operands: [
-      { name: 'type', description: 'The event type, such as order.created' },
-      { name: 'data', description: 'The data of the event, as a JSON object; @ reads a file, - standard input' },
+      { name: 'type', field: 'type', description: 'The event type, such as order.created' },
+      {
+        name: 'data',
+        field: 'data',
+        description: 'The data of the event, as a JSON object; @ reads a file, - standard input',
+      },
     ],
     options: {
       customer: {
         value: '<customer>',
+        field: 'customerId',
         description: "Id, external id or name of the customer whose webhooks get it, besides the operator's own",
       },
-      everyone: { description: "Send it to all webhooks that subscribe, the operator's and every customer's" },
+      everyone: {
+        field: 'audience',
+        description: "Send it to all webhooks that subscribe, the operator's and every customer's",
+      },
       subject: { value: '<text>', description: 'The person whom the event is about' },
       'correlation-id': { value: '<text>', description: 'Links related events (default: a new id)' },
       'actor-id': { value: '<text>', description: 'The user who caused the event' },
@@ -53,9 +63,11 @@ export const eventCommands: CommandGroup = [
           idempotencyKey: invocation.text('idempotency-key'),
         });
         const data = await readJsonText(invocation, '<data>', invocation.operand('data'));
+        await refuseUnknownType(composed, invocation.operand('type'));
         const accepted = await services.publish(readEvents(eventText(event, data)), COMMAND_LINE);
         const { terminal, json } = invocation;
-        await terminal.out(json ? `${JSON.stringify(accepted)}\n` : accepted.events.map(recordText).join(''));
+        const text = json ? JSON.stringify(accepted) : await publishedText(composed, invocation, accepted);
+        await terminal.out(`${text}\n`);
         return 0;
       }),
   },
@@ -95,6 +107,35 @@ export const eventCommands: CommandGroup = [
     },
   }),
 ];
+
+/** Names the nearest type, which the API does not. */
+async function refuseUnknownType({ store }: Composed, type: string): Promise<void> {
+  if ((await store.eventTypes.getByName(type)) !== null) return;
+  const names = (await store.eventTypes.all()).map(({ name }) => name);
+  const advice = didYouMean(type, names) || '. sallyport event-type list shows all, and event-type create makes one';
+  throw new CommandError(`there is no event type ${type}${advice}`);
+}
+
+/** Webhooks are counted up to this number. */
+const COUNTED_MAX = 1000;
+
+async function publishedText(
+  { services }: Composed,
+  { operand, text }: Invocation,
+  { events }: AcceptedView,
+): Promise<string> {
+  const [event] = events;
+  const type = operand('type');
+  if (event === undefined) return `Published ${type}`;
+  if (event.duplicate)
+    return `${type} was published before with this idempotency key, as ${event.id}. Nothing was published now.`;
+  const { items, next } = await services.deliveries.list({ eventId: event.id }, null, COUNTED_MAX);
+  const queued = `${next === null ? '' : 'more than '}${items.length} ${items.length === 1 ? 'webhook' : 'webhooks'}`;
+  if (items.length > 0) return `Published ${type} ${event.id} (queued for ${queued})`;
+  const owned =
+    text('customer') === undefined ? ' An event without --customer or --everyone reaches only your own webhooks.' : '';
+  return `Published ${type} ${event.id} (queued for no webhook: none subscribes to it, or their filters keep it out).${owned}`;
+}
 
 const PROGRESS_EVERY_MS = 1000;
 

@@ -6,6 +6,7 @@ import type { CommandGroup } from './command.ts';
 import { CommandError } from './errors.ts';
 import { DATA_SETTINGS } from './open.ts';
 import { recordText } from './output.ts';
+import type { Terminal } from './terminal.ts';
 
 export const initCommands: CommandGroup = [
   {
@@ -32,7 +33,9 @@ export const initCommands: CommandGroup = [
         }
         const { terminal, json } = invocation;
         // Without an invitation link: only `serve` and `sallyport user invite` know the address.
-        const text = json ? `${JSON.stringify(credentials)}\n` : firstCredentialsText(config, credentials, null);
+        const text = json
+          ? `${JSON.stringify(credentials)}\n`
+          : firstCredentialsText(config, credentials, null, terminal);
         if (await terminal.out(text)) await composed.credentialsShown();
       } finally {
         await composed.close();
@@ -43,7 +46,12 @@ export const initCommands: CommandGroup = [
 ];
 
 /** The first credentials for a person. `invitation`: the link by which the administrator sets a password, if any. */
-export function firstCredentialsText(config: Config, credentials: FirstCredentials, invitation: string | null): string {
+export function firstCredentialsText(
+  config: Config,
+  credentials: FirstCredentials,
+  invitation: string | null,
+  terminal: Pick<Terminal, 'program'>,
+): string {
   const place =
     config.databaseUrl === null
       ? `The data is in ${config.dataDir}.`
@@ -55,15 +63,15 @@ ${recordText({
   password: credentials.adminPassword,
   'client id': credentials.clientId,
   'client secret': credentials.clientSecret,
-})}${invitationText(invitation)}`;
+})}${invitationText(invitation, terminal)}`;
 }
 
 /** Empty without a link. */
-export function invitationText(invitation: string | null): string {
+export function invitationText(invitation: string | null, { program }: Pick<Terminal, 'program'>): string {
   if (invitation === null) return '';
   return `
 Open this link to choose your own password and sign in to the portal. It works once, for ${INVITATION_MS / 3_600_000} hours
-(sallyport user invite makes another):
+(${program()} user invite admin makes another):
 
   ${invitation}
 `;

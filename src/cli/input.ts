@@ -4,12 +4,13 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { EVENT_REQUEST_BYTES, PAGE_DEFAULT, PAGE_MAX } from '../domain/limits.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
+import { jsonProblem } from '../kernel/json-place.ts';
 import { blankEndProblem } from '../kernel/schemas.ts';
 import { isObject } from '../kernel/validation.ts';
 import { type ListRules, parseCursor, parseFilter, parseSort, sortsOf } from '../resources/list-rules.ts';
 import type { After, Filter } from '../store/port/resource.ts';
 import type { Invocation, Option } from './command.ts';
-import { CommandError, UsageError } from './errors.ts';
+import { CommandError, notAChoice, UsageError } from './errors.ts';
 
 /** The text itself, the file for `@<file>`, or standard input for `-`. */
 async function readText({ terminal }: Invocation, given: string): Promise<string> {
@@ -61,10 +62,19 @@ function parseObject(invocation: Invocation, name: string, text: string): Readon
   try {
     value = JSON.parse(text);
   } catch {
-    throw new UsageError(`${name} is not JSON`, invocation.command.name);
+    throw new UsageError(`${name} is not JSON${jsonFault(text)}`, invocation.command.name);
   }
   if (!isObject(value)) throw new UsageError(`${name} is not a JSON object`, invocation.command.name);
   return value;
+}
+
+/** Where the text is not JSON, and what to do about a name or a text without quotes. */
+function jsonFault(text: string): string {
+  const problem = jsonProblem(text);
+  if (problem === null) return '';
+  const place = problem.replace('line 1, ', '');
+  const needsQuotes = /^unexpected "[A-Za-z_']/.test(problem);
+  return `: ${place}${needsQuotes ? `. Names and texts need double quotes, as in '{"orderId": 42}'` : ''}`;
 }
 
 export const PAGE_OPTIONS: Readonly<Record<string, Option>> = {
@@ -79,8 +89,10 @@ export const PAGE_OPTIONS: Readonly<Record<string, Option>> = {
 /** The options of a list: page, order if there is a choice, and filters. Names are those of the API in kebab case. */
 export function listOptions(rules: ListRules): Readonly<Record<string, Option>> {
   const filters = Object.entries(rules.filters).map(([name, { schema, description }]): [string, Option] => {
-    const value = schema instanceof z.ZodEnum ? `<${schema.options.join('|')}>` : '<text>';
-    return [kebabCase(name), { value, description: description.replace(/\.$/, '').replaceAll('`', '') }];
+    const choices = schema instanceof z.ZodEnum ? schema.options.map(String) : undefined;
+    const value = choices === undefined ? '<text>' : `<${choices.join('|')}>`;
+    const option = { value, description: description.replace(/\.$/, '').replaceAll('`', '') };
+    return [kebabCase(name), choices === undefined ? option : { ...option, choices }];
   });
   const sorted = Object.keys(rules.sorts);
   const fields = ['createdAt', ...sorted].join(', ');
@@ -99,7 +111,7 @@ export function readListOptions(
     new UsageError(`--${kebabCase(name)} ${problem}`, command.name);
   const sorts = sortsOf(rules);
   const sort = (Object.keys(rules.sorts).length > 0 ? text('sort') : undefined) ?? 'createdAt';
-  if (!sorts.includes(sort)) throw refuse('sort', `must be one of ${sorts.join(', ')}`);
+  if (!sorts.includes(sort)) throw refuse('sort', notAChoice(sort, sorts));
   const after = parseCursor(rules, parseSort(sort), text('cursor') ?? null);
   if (after === null) throw refuse('cursor', 'is not a cursor of this list in this order');
   return {

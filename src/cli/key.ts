@@ -29,7 +29,7 @@ export const keyCommands: CommandGroup = [
     name: 'key import',
     summary: 'Import a PGP public key',
     examples: ['sallyport key import acme-public.asc --name acme'],
-    operands: [{ name: 'file', description: 'The armored public key; - reads standard input' }],
+    operands: [{ name: 'file', field: 'publicKey', description: 'The armored public key; - reads standard input' }],
     options: {
       ...CUSTOMER_OPTION,
       name: { value: '<name>', required: true, description: 'The name by which webhooks refer to it' },
@@ -45,7 +45,7 @@ export const keyCommands: CommandGroup = [
     },
   }),
   listCommand(KEY, {
-    columns: ['name', 'algorithm', 'expiresAt', 'expired', 'fingerprint'],
+    columns: ['name', 'customer', 'algorithm', 'expiresAt', 'expired', { field: 'fingerprint', whole: true }],
   }),
   showCommand(KEY),
   updateCommand(KEY, {

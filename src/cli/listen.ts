@@ -11,6 +11,7 @@ import type { Registration } from './listen/register.ts';
 import { answerText, arrivalJson, arrivalText, inColour, plain } from './listen/report.ts';
 import { listen, type Parts } from './listen/server.ts';
 import { DATA_SETTINGS } from './open.ts';
+import { dataOption } from './program-name.ts';
 
 const DEFAULT_HOST = '127.0.0.1';
 const DEFAULT_PORT = 9443;
@@ -92,7 +93,14 @@ stopped at its end. With --json, each line is one object: first the address, the
           const receiving = { ...at, port: server.port, certificate, patterns, ...credentialsOf(verification) };
           registration = await register(invocation, receiving);
         }
-        screen.write(invocation.json ? firstLine(at, made, registration) : beginning(at, made, registration, patterns));
+        const call: Call = await callOf(invocation);
+        const text =
+          registration === null ? unregisteredText(at, made, call) : registeredText(registration, patterns ?? [], call);
+        screen.write(
+          invocation.json
+            ? firstLine(at, made, registration)
+            : `Listening on ${at.url} and every path below\n\n${text}`,
+        );
         await Promise.race([signalled, screen.unread]);
       } finally {
         await registration?.end();
@@ -126,36 +134,43 @@ function firstLine(at: Address, made: Made, registration: Registration | null): 
   return `${JSON.stringify({ ...at, ...made, endpointId, webhookId })}\n`;
 }
 
-/** What to do next: publish an event, or without --register the commands that set up the sender. */
-function beginning(
-  { url, certificateFile }: Address,
-  made: Made,
-  registration: Registration | null,
-  patterns: readonly string[] | null,
-): string {
-  const listening = `Listening on ${url} and every path below\n\n`;
-  if (registration !== null) return listening + registeredText(registration, patterns ?? []);
+/** How another shell in this folder calls the program, and the option that leads it to the same data. */
+type Call = { readonly program: string; readonly data: string };
+
+async function callOf({ terminal, config }: Invocation): Promise<Call> {
+  return { program: terminal.program(), data: dataOption(await config(), process.cwd()) };
+}
+
+/** Without --register: the commands that set up the sender. */
+function unregisteredText({ url, certificateFile }: Address, made: Made, { program, data }: Call): string {
   const secret = made?.secret ?? '<the secret>';
   const apiKey = made === null ? '' : ` --api-key ${made.apiKey}`;
-  return `${listening}Register this receiver with the server of the data folder, in one step:
-  sallyport listen --register --event order.created
+  return `Register this receiver with the server of the data folder, in one step:
+  ${program} listen --register --event order.created${data}
 
 Or start the service with trust in this certificate and permission to send to this machine:
-  SALLYPORT_CA_FILE=${certificateFile} SALLYPORT_EGRESS_ALLOW=127.0.0.0/8,::1 sallyport serve
+  SALLYPORT_CA_FILE=${certificateFile} SALLYPORT_EGRESS_ALLOW=127.0.0.0/8,::1 ${program} serve${data}
 and create the endpoint:
-  sallyport endpoint create --name listen --url ${url} --secret ${secret}${apiKey}
+  ${program} endpoint create --name listen --url ${url} --secret ${secret}${apiKey}${data}
 
 `;
 }
 
-function registeredText({ created, isServed }: Registration, patterns: readonly string[]): string {
+/** What to do next: publish an event. */
+function registeredText(
+  { created, isServed }: Registration,
+  patterns: readonly string[],
+  { program, data }: Call,
+): string {
   const types = created.length === 0 ? '' : `Created the event type ${created.join(', ')}.\n`;
-  const server = isServed ? '' : 'No server uses this data folder yet. Start one in another terminal: npm start\n';
+  const server = isServed
+    ? ''
+    : `No server uses this data folder yet. Start one in another terminal: ${program} serve${data}\n`;
   const example = patterns.find((pattern) => !pattern.endsWith('*')) ?? '<event type>';
   return `${types}The webhook "listen" sends ${patterns.join(', ')} here until you press Ctrl-C; later events wait.
 ${server}
 Publish an event in another terminal:
-  sallyport event publish ${example} '{"orderId": 42}'
+  ${program} event publish ${example} '{"orderId": 42}'${data}
 
 `;
 }

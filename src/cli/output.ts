@@ -13,29 +13,100 @@ export async function printRecord({ terminal, json }: Invocation, record: Shown,
 /** A page of a list, as the administration API returns it (contract §1). */
 type Page = { readonly items: readonly Shown[]; readonly nextCursor: string | null };
 
-/** Prints a page: all of it with `--json`, else these columns. */
-export async function printPage({ terminal, json }: Invocation, page: Page, columns: readonly string[]): Promise<void> {
+/** A column of a table: the field that it shows. */
+export type Column = {
+  readonly field: string;
+  /** Default: the words of the field. */
+  readonly title?: string;
+  /** Never cut, because people copy it. Neither are ids and instants. */
+  readonly whole?: true;
+};
+
+/** Prints a page: all of it with `--json`, else these columns of `rows`. */
+export async function printPage(
+  { terminal, json }: Invocation,
+  page: Page,
+  columns: readonly (string | Column)[],
+  rows: readonly Shown[] = page.items,
+): Promise<void> {
   if (json) return void (await terminal.out(`${JSON.stringify(page)}\n`));
   const more = page.nextCursor === null ? '' : `\nMore items: --cursor ${page.nextCursor}\n`;
-  await terminal.out(page.items.length === 0 ? 'None.\n' : tableText(page.items, columns) + more);
+  await terminal.out(rows.length === 0 ? 'None.\n' : tableText(rows, columns, terminal.width) + more);
 }
 
-/** Aligned `name  value` lines. Leaves out fields without a value. */
+/** Aligned `name  value` lines. Leaves out fields without a value, and empty lists. */
 export function recordText(record: Shown): string {
-  const fields = Object.entries(record).filter(([, value]) => value !== null && value !== undefined);
+  const fields = Object.entries(record).filter(
+    ([, value]) => value != null && !(Array.isArray(value) && value.length === 0),
+  );
   const width = Math.max(...fields.map(([name]) => name.length));
   return fields.map(([name, value]) => `${name.padEnd(width)}  ${cell(value)}\n`).join('');
 }
 
-export function tableText(rows: readonly Shown[], columns: readonly string[]): string {
-  const cells = [columns, ...rows.map((row) => columns.map((column) => cell(row[column])))];
-  const widths = columns.map((_, at) => Math.max(...cells.map((line) => line[at]?.length ?? 0)));
+/** The width of tables in characters, unless the terminal is wider. */
+const TABLE_WIDTH = 100;
+const GAP = '  ';
+/** Texts are not cut to less than this. */
+const CUT_MIN = 6;
+
+/**
+ * An aligned table without columns that are empty in all rows. Cuts the widest texts if it would be wider than `width`, or 100 characters:
+ * the whole texts are in `--json`.
+ */
+export function tableText(rows: readonly Shown[], columns: readonly (string | Column)[], width = 0): string {
+  const shown = columns
+    .map((column): Column => (typeof column === 'string' ? { field: column } : column))
+    .filter(({ field }) => rows.some((row) => row[field] !== null && row[field] !== undefined && row[field] !== ''));
+  const titles = shown.map(({ field, title }) => title ?? wordsOf(field));
+  const cells = [titles, ...rows.map((row) => shown.map(({ field }) => tableCell(row[field])))];
+  const widths = fitted(
+    shown.map(({ field, whole }, at) => ({
+      width: Math.max(...cells.map((line) => line[at]?.length ?? 0)),
+      min:
+        whole === true || /^id$|(Id|At)$/.test(field)
+          ? Number.POSITIVE_INFINITY
+          : Math.max(titles[at]?.length ?? 0, CUT_MIN),
+    })),
+    Math.max(width, TABLE_WIDTH),
+  );
   const line = (texts: readonly string[]): string =>
     texts
-      .map((text, at) => text.padEnd(widths[at] ?? 0))
-      .join('  ')
+      .map((text, at) => cut(text, widths[at] ?? 0).padEnd(widths[at] ?? 0))
+      .join(GAP)
       .trimEnd();
   return cells.map((texts) => `${line(texts)}\n`).join('');
+}
+
+type Flexible = { readonly width: number; readonly min: number };
+
+/** The widths of the columns: the widest that may be narrower gives way first. */
+function fitted(columns: readonly Flexible[], total: number): readonly number[] {
+  const widths = columns.map(({ width }) => width);
+  let excess = widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1)) - total;
+  for (; excess > 0; excess -= 1) {
+    const [widest] = columns
+      .map(({ min }, at) => ({ at, width: widths[at] ?? 0, min }))
+      .filter(({ width, min }) => width > min)
+      .sort((one, other) => other.width - one.width);
+    if (widest === undefined) break;
+    widths[widest.at] = widest.width - 1;
+  }
+  return widths;
+}
+
+function cut(text: string, width: number): string {
+  return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
+}
+
+/** `lastUsedAt` as `last used`. */
+function wordsOf(field: string): string {
+  return field.replace(/At$/, '').replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+}
+
+/** Instants without milliseconds, and yes or no. */
+function tableCell(value: unknown): string {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  return typeof value === 'string' ? cell(value.replace(/^(\d{4}-\d\d-\d\dT[\d:]{8})\.\d{3}Z$/, '$1Z')) : cell(value);
 }
 
 /** Names and replies come from outside, so control characters are escaped. */

@@ -17,9 +17,15 @@ const HOW_PATHS_MATCH =
 
 const OPTIONS: Readonly<Record<string, Option>> = {
   name: { value: '<name>', description: 'A name for people' },
-  scope: { value: '<scope>', many: true, description: "A scope, as orders:view or 'orders:view=See orders.'" },
+  scope: {
+    value: '<scope>',
+    many: true,
+    field: 'scopes',
+    description: "A scope, as orders:view or 'orders:view=See orders.'",
+  },
   rule: {
     value: '<rule>',
+    field: 'rules',
     many: true,
     description: "What a scope permits, as 'GET,POST /orders/{id} orders:view [<permission>]'",
   },
@@ -40,7 +46,7 @@ const PRODUCT: Configured<ApiProduct, ProductBody> = {
 
 export const productCommands: CommandGroup = [
   listCommand(PRODUCT, {
-    columns: ['id', 'name', 'builtIn', 'scopes', 'rules'],
+    columns: ['name', 'builtIn', 'scopes', 'rules', 'id'],
     view: (product, _, invocation) => summarised(invocation, viewProduct(product)),
   }),
   showCommand(PRODUCT),
@@ -103,7 +109,7 @@ function checkCommand(): Command {
         const holders =
           applications.length === 0
             ? 'No application has the scope.\n'
-            : tableText(applications, ['name', 'clientId', 'userName', 'may']);
+            : tableText(applications, ['name', 'clientId', { field: 'may', whole: true }], terminal.width);
         await terminal.out(`${recordText(rule)}\n${holders}`);
         return 0;
       }),

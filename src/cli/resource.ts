@@ -4,6 +4,7 @@ import type { SettingName } from '../config/names.ts';
 import { type Acting, COMMAND_LINE } from '../domain/acting.ts';
 import { PAGE_MAX } from '../domain/limits.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
+import { didYouMean } from '../kernel/suggestion.ts';
 import type { Administration } from '../resources/administration.ts';
 import { parseEntityTags } from '../resources/entity-tag.ts';
 import type { InputReader } from '../resources/input.ts';
@@ -11,10 +12,10 @@ import { cursorBehind, type ListRules } from '../resources/list-rules.ts';
 import type { Composed } from '../services/compose.ts';
 import type { Filter } from '../store/port/resource.ts';
 import type { Command, Invocation, Operand, Option } from './command.ts';
-import { CommandError, didYouMean, UsageError } from './errors.ts';
+import { CommandError, UsageError } from './errors.ts';
 import { listOptions, readJsonObject, readListOptions } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
-import { printPage, printRecord, type Shown } from './output.ts';
+import { type Column, printPage, printRecord, type Shown } from './output.ts';
 
 export type Configured<T extends { readonly id: string }, Body> = {
   /** The group of the commands: the name of the resource with dashes, such as `event-type`. */
@@ -40,8 +41,8 @@ export type Configured<T extends { readonly id: string }, Body> = {
 };
 
 type List<T> = {
-  /** The columns of the table. */
-  readonly columns: readonly string[];
+  /** The columns of the table. `customer` is the name of the customer that the resource belongs to. */
+  readonly columns: readonly (string | Column)[];
   /** Filters and orders. Without them, the list is in order of creation. */
   readonly rules?: ListRules;
   /** Default: that of the resource. */
@@ -68,10 +69,19 @@ export function listCommand<T extends { readonly id: string }, Body>(
         const last = shown.at(-1);
         const nextCursor = found.length > limit && last !== undefined ? cursorBehind(rules, after, last) : null;
         const items = shown.map((record) => view(record, composed, invocation));
-        await printPage(invocation, { items, nextCursor }, columns);
+        const page = { items, nextCursor };
+        await printPage(invocation, page, columns, invocation.json ? [] : await withCustomers(composed, items));
         return 0;
       }),
   };
+}
+
+/** The rows with the names of the customers in their `customerId` as `customer`. */
+export async function withCustomers({ store }: Composed, rows: readonly Shown[]): Promise<readonly Shown[]> {
+  const ids = rows.map(({ customerId }) => customerId).filter((id) => typeof id === 'string');
+  if (ids.length === 0) return rows;
+  const names = await store.customers.names([...new Set(ids)]);
+  return rows.map((row) => ({ ...row, customer: names.get(String(row.customerId)) ?? null }));
 }
 
 export function showCommand<T extends { readonly id: string }, Body>(configured: Configured<T, Body>): Command {

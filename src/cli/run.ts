@@ -1,9 +1,12 @@
 /** Finds the command that the arguments name, runs it, and reports errors. */
+import { Refusal } from '../kernel/refusal.ts';
+import { didYouMean } from '../kernel/suggestion.ts';
 import { standardError } from '../observe/log-destination.ts';
-import { type Command, type CommandGroup, type GroupEntry, parseInvocation } from './command.ts';
-import { didYouMean, UsageError } from './errors.ts';
+import { type Command, type CommandGroup, type GroupEntry, type Invocation, parseInvocation } from './command.ts';
+import { CommandError, UsageError } from './errors.ts';
 import { GROUPS } from './groups.ts';
 import { commandHelp, groupHelp, overviewHelp } from './help.ts';
+import { refusalText } from './refusal-words.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Runs `sallyport <words…>`. Returns the exit status: 0 done, 1 failed, 2 wrong usage or settings (contract §6). */
@@ -37,10 +40,20 @@ async function dispatch(words: readonly string[], terminal: Terminal): Promise<n
   const command = commandOf(commands, words);
   if (command === undefined) return groupAlone(group, commands, rest[0], terminal);
   const invocation = parseInvocation(command, words.slice(command.name.split(' ').length), terminal);
-  if (invocation !== null) return command.run(invocation);
+  if (invocation !== null) return runCommand(command, invocation);
   const others = command.name === group.name ? commands.filter((other) => other !== command) : [];
   await terminal.out(commandHelp(command, others));
   return 0;
+}
+
+/** A refused field is the option or argument that set it. */
+async function runCommand(command: Command, invocation: Invocation): Promise<number> {
+  try {
+    return await command.run(invocation);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    throw new CommandError(refusalText(error, command, invocation.provided), { cause: error });
+  }
 }
 
 function commandOf(commands: CommandGroup, [first, second]: readonly string[]): Command | undefined {
@@ -63,20 +76,36 @@ async function groupAlone(
   throw unknownCommand(word, names, group.name);
 }
 
-/** Suggests a name that is at most two edits away, or else lists the commands of the group. */
+/** Words of other command lines, with the words that Sallyport has for them. */
+const SYNONYMS: Readonly<Record<string, string>> = {
+  add: 'create',
+  new: 'create',
+  get: 'show',
+  describe: 'show',
+  ls: 'list',
+  edit: 'update',
+  set: 'update',
+  remove: 'delete',
+  rm: 'delete',
+  retry: 'replay',
+  resend: 'replay',
+};
+
+/** Suggests the nearest name, or else lists the commands of the group. */
 function unknownCommand(word: string, names: readonly string[], group = ''): UsageError {
   const others = group === '' ? '' : `. Use one of: ${names.join(', ')}`;
-  const advice = didYouMean(word, names) || others;
+  const synonym = SYNONYMS[word] ?? '';
+  const advice = didYouMean(names.includes(synonym) ? synonym : word, names) || others;
   return new UsageError(`Unknown command ${JSON.stringify(word)}${advice}`, group);
 }
 
 /** Expected errors, by name: importing their classes would load their modules. */
-const EXPECTED: ReadonlySet<string> = new Set(['CommandError', 'DataFolderError', 'DatabaseUnavailable', 'Refusal']);
+const EXPECTED: ReadonlySet<string> = new Set(['CommandError', 'DataFolderError', 'DatabaseUnavailable']);
 
 async function explain(error: unknown, terminal: Terminal): Promise<number> {
   if (error instanceof UsageError) {
     const topic = error.topic === '' ? '' : ` ${error.topic}`;
-    await terminal.err(`sallyport${topic}: ${error.message}\nSee: sallyport${topic} --help\n`);
+    await terminal.err(`sallyport${topic}: ${error.message}\nSee: ${terminal.program()}${topic} --help\n`);
     return 2;
   }
   if (error instanceof Error && error.name === 'ConfigurationError') {
@@ -84,17 +113,10 @@ async function explain(error: unknown, terminal: Terminal): Promise<number> {
     return 2;
   }
   if (error instanceof Error && EXPECTED.has(error.name)) {
-    await terminal.err(`sallyport: ${error.message}\n${detailLines(error)}`);
+    await terminal.err(`sallyport: ${error.message}\n`);
     return 1;
   }
   const fault = error instanceof Error ? (error.stack ?? error.message) : String(error);
   await terminal.err(`sallyport: internal error: ${fault}\n`);
   return 1;
-}
-
-/** One line per wrong field of a refusal, if there are several. */
-function detailLines(error: Error): string {
-  const details = 'details' in error && Array.isArray(error.details) ? error.details : [];
-  if (details.length < 2) return '';
-  return details.map(({ field, problem }) => `  ${field} ${problem}\n`).join('');
 }

@@ -9,9 +9,10 @@ import { VERSION } from '../kernel/version.ts';
 import { standardError } from '../observe/log-destination.ts';
 import type { Sallyport } from '../open.ts';
 import type { CommandGroup, Invocation } from './command.ts';
-import { CommandError } from './errors.ts';
+import { CommandError, cannotListen } from './errors.ts';
 import { firstSignal, leaveAtOnce } from './exit.ts';
 import { firstCredentialsText, invitationText } from './init.ts';
+import { dataOption } from './program-name.ts';
 
 /** How long a service whose database thread ended waits for its requests to be answered before it exits. */
 const WRITER_END_STOP_MS = 1000;
@@ -53,7 +54,7 @@ export const serveCommands: CommandGroup = [
         failure = await Promise.race([signalled, sallyport.failed]);
       } catch (error) {
         await sallyport.stop();
-        throw refusedAddress(config, error) ?? error;
+        throw refusedAddress(config, error, invocation.terminal.env.npm_lifecycle_event === 'start') ?? error;
       }
       if (failure instanceof Error) throw await stoppedBy(failure, sallyport);
       // The next start does the rest, so that the process ends in time.
@@ -101,12 +102,16 @@ async function announce(
   const listening = `Sallyport ${VERSION} listens on ${address}${known}\n`;
   if (terminal.isInteractive) {
     const first =
-      credentials === null ? '' : `\n${firstCredentialsText(config, credentials, local(await firstInvitation()))}`;
-    return terminal.out(`${listening}${first}${nextSteps(local(url))}`);
+      credentials === null
+        ? ''
+        : `\n${firstCredentialsText(config, credentials, local(await firstInvitation()), terminal)}`;
+    return terminal.out(
+      `${listening}${first}${nextSteps(local(url), `${terminal.program()} listen --register --event order.created${dataOption(config, process.cwd())}`)}`,
+    );
   }
   if (credentials === null) return terminal.out(listening);
   // For a program, the object of contract §6 on its own line.
-  const invitation = invitationText(local(await firstInvitation()));
+  const invitation = invitationText(local(await firstInvitation()), terminal);
   return terminal.out(`${listening}\n${JSON.stringify(credentials)}\n${invitation}`);
 }
 
@@ -115,19 +120,19 @@ function local<T extends string | null>(url: T): T {
   return (url === null ? null : url.replace(/^(https?:\/\/)(?:127\.0\.0\.1|\[::1\])(?=[:/]|$)/, '$1localhost')) as T;
 }
 
-function nextSteps(url: string): string {
+function nextSteps(url: string, tryOut: string): string {
   return `
 The portal:      ${url}/
-Try a delivery:  sallyport listen --register --event order.created
+Try a delivery:  ${tryOut}
 Ctrl-C stops the service.
 `;
 }
 
 /** The operator can fix an unusable address, so it is not an internal error. */
-function refusedAddress(config: Config, error: unknown): CommandError | null {
-  const { code, syscall, message } = error as NodeJS.ErrnoException;
+function refusedAddress(config: Config, error: unknown, isNpmStart: boolean): CommandError | null {
+  const { code, syscall } = error as NodeJS.ErrnoException;
   const isAddress = syscall === 'listen' || syscall === 'getaddrinfo' || syscall === 'bind';
   if (!isAddress) return null;
   const setting = code === 'EADDRINUSE' || code === 'EACCES' ? 'port' : 'host';
-  return new CommandError(`${settingPrefix(config, setting)}cannot serve: ${message}`, { cause: error });
+  return cannotListen(error, settingPrefix(config, setting), config.port, isNpmStart);
 }

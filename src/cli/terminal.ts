@@ -2,8 +2,11 @@
 import { SETTINGS } from '../config/names.ts';
 import type { createLog } from '../observe/log.ts';
 import { CommandError } from './errors.ts';
+import { programName } from './program-name.ts';
 
 export type Terminal = {
+  /** How a shell calls this program, for commands that are printed. */
+  program(): string;
   readonly env: Readonly<Record<string, string | undefined>>;
   /**
    * Writes to standard output, which carries only the requested data. Resolves when the system has taken the text; false if nobody reads
@@ -12,6 +15,8 @@ export type Terminal = {
   out(text: string): Promise<boolean>;
   /** Whether a person reads standard output. */
   readonly isInteractive: boolean;
+  /** The columns of the terminal that shows standard output; undefined if it is no terminal. */
+  readonly width?: number | undefined;
   /** Writes to standard error. */
   err(text: string): Promise<boolean>;
   /** Whether a person reads standard error. */
@@ -22,9 +27,11 @@ export type Terminal = {
 
 export function processTerminal(): Terminal {
   return {
+    program: () => programName(process.env, process.cwd()),
     env: readableEnvironment(),
     out: writerTo(process.stdout),
     isInteractive: process.stdout.isTTY === true,
+    width: process.stdout.columns,
     err: writerTo(process.stderr),
     isErrorInteractive: process.stderr.isTTY === true,
     read: async (limitBytes) => {
@@ -41,7 +48,7 @@ export function processTerminal(): Terminal {
 }
 
 /** The variables that commands read besides the settings. */
-const OTHER_VARIABLES = ['XDG_STATE_HOME', 'NO_COLOR'];
+const OTHER_VARIABLES = ['XDG_STATE_HOME', 'NO_COLOR', 'npm_lifecycle_event'];
 
 /** With permission for single variables, Deno does not list them. */
 function readableEnvironment(): Terminal['env'] {

@@ -5,7 +5,7 @@ import { INVITATION_MS } from '../access/limits.ts';
 import { hashPassword, makePassword } from '../access/password.ts';
 import { USER_LIST, type UserBody, userReader, viewUser } from '../access/users.ts';
 import { COMMAND_LINE } from '../domain/acting.ts';
-import type { User } from '../domain/user.ts';
+import type { Role, User } from '../domain/user.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import { definedFields } from '../kernel/validation.ts';
 import type { CommandGroup, Invocation, Operand } from './command.ts';
@@ -16,6 +16,7 @@ import { type Configured, deleteCommand, listCommand, recordId, showCommand, upd
 
 const NAMED: Operand = { name: 'user', description: 'The id or user name of the user' };
 const DEFAULT_ROLE = 'service';
+const ROLES: readonly Role[] = ['administrator', 'operator', 'viewer', DEFAULT_ROLE];
 
 export const USER: Configured<User, UserBody> = {
   group: 'user',
@@ -44,9 +45,23 @@ export const userCommands: CommandGroup = [
       'user-name': { value: '<name>', required: true, description: 'The name to sign in with' },
       'display-name': { value: '<name>', description: 'A name for people' },
       email: { value: '<address>', description: 'An email address' },
-      role: { value: '<role>', description: `administrator, operator, viewer or service (default: ${DEFAULT_ROLE})` },
-      permission: { value: '<name>', many: true, description: 'A permission, such as employees:view' },
-      division: { value: '<name>', many: true, description: 'Limits the user to this division' },
+      role: {
+        value: '<role>',
+        choices: ROLES,
+        description: `administrator, operator, viewer or service (default: ${DEFAULT_ROLE})`,
+      },
+      permission: {
+        value: '<name>',
+        many: true,
+        field: 'permissions',
+        description: 'A permission, such as employees:view',
+      },
+      division: {
+        value: '<name>',
+        many: true,
+        field: 'constraints.divisions',
+        description: 'Limits the user to this division',
+      },
       'with-password': { description: 'Create a password and print it once; not for the role service' },
     },
     check: refusePasswordOfService,
@@ -75,7 +90,7 @@ export const userCommands: CommandGroup = [
   }),
   listCommand(USER, {
     rules: USER_LIST,
-    columns: ['id', 'userName', 'displayName', 'role', 'active'],
+    columns: ['userName', 'displayName', 'customer', 'role', 'active', 'id'],
   }),
   showCommand(USER),
   updateCommand(USER),

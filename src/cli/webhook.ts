@@ -4,13 +4,20 @@ import { COMMAND_LINE } from '../domain/acting.ts';
 import { OWN_SETTINGS } from '../domain/endpoint.ts';
 import { matchingTypes } from '../domain/event.ts';
 import type { ErrorClass } from '../domain/outcome.ts';
-import type { Webhook } from '../domain/webhook.ts';
+import type { Webhook, WebhookMode } from '../domain/webhook.ts';
 import { parseExactly } from '../kernel/json-text.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
 import type { Composed } from '../services/compose.ts';
 import { viewAttempt } from '../webhooks/deliveries.ts';
-import { replayInput, viewWebhook, WEBHOOK_LIST, type WebhookBody, webhookReader } from '../webhooks/webhook-schema.ts';
+import {
+  REPLAYABLE,
+  replayInput,
+  viewWebhook,
+  WEBHOOK_LIST,
+  type WebhookBody,
+  webhookReader,
+} from '../webhooks/webhook-schema.ts';
 import type { Command, CommandGroup, Invocation, Operand } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { ENDPOINT } from './endpoint.ts';
@@ -48,23 +55,43 @@ export const webhookCommands: CommandGroup = [
       name: { value: '<name>', required: true, description: 'A name for people' },
       mode: {
         value: '<push|pull>',
+        choices: ['push', 'pull'] satisfies WebhookMode[],
         description:
           'Send to an endpoint, or let a reader fetch and acknowledge; pull starts immediately (default: push)',
       },
-      endpoint: { value: '<id or name>', description: 'The endpoint to send to; required unless the mode is pull' },
-      event: { value: '<type>', many: true, required: true, description: 'An event type, <category>.* or *' },
+      endpoint: {
+        value: '<id or name>',
+        field: 'endpointId',
+        description: 'The endpoint to send to; required unless the mode is pull',
+      },
+      event: {
+        value: '<type>',
+        field: 'eventTypes',
+        many: true,
+        required: true,
+        description: 'An event type, <category>.* or *',
+      },
       format: {
         value: '<format>',
         description: 'What a body looks like: records (default), standard, cloudevents or cloudevents-binary',
       },
       batch: { description: 'Several CloudEvents in one body' },
       thin: { description: 'Bodies have a url in place of the data' },
-      key: { value: '<name>', description: 'The PGP key to encrypt with; employee events require one' },
+      key: {
+        value: '<name>',
+        field: 'encryptionKeyName',
+        description: 'The PGP key to encrypt with; employee events require one',
+      },
       filter: {
         value: '<json|@file|->',
         description: 'Which events of these types, such as {"data.total":{"$gte":100}}',
       },
-      header: { value: '<name: value>', many: true, description: 'A custom header, such as "x-tenant: 17"' },
+      header: {
+        value: '<name: value>',
+        field: 'customHeaders',
+        many: true,
+        description: 'A custom header, such as "x-tenant: 17"',
+      },
       ordered: { description: 'Send a batch only after the previous one is delivered or dead' },
       'standard-webhooks': { description: 'Also sign as Standard Webhooks' },
       start: { description: 'Start it immediately' },
@@ -116,7 +143,7 @@ export const webhookCommands: CommandGroup = [
   }),
   listCommand(WEBHOOK, {
     rules: WEBHOOK_LIST,
-    columns: ['id', 'name', 'mode', 'state', 'stateReason', 'eventTypes', 'endpointId'],
+    columns: ['name', 'customer', 'mode', 'state', 'eventTypes', 'id'],
   }),
   showCommand(WEBHOOK),
   updateCommand(WEBHOOK),
@@ -169,7 +196,13 @@ export const webhookCommands: CommandGroup = [
     options: {
       since: { value: '<instant>', description: 'Only events at or after this time, such as 2026-11-21T05:00:00.000Z' },
       until: { value: '<instant>', description: 'Only events before this time' },
-      state: { value: '<state>', many: true, description: 'dead or delivered (default: dead; with a range, both)' },
+      state: {
+        value: '<state>',
+        field: 'states',
+        choices: REPLAYABLE,
+        many: true,
+        description: 'dead or delivered (default: dead; with a range, both)',
+      },
     },
     run: async (composed, { operand, text, texts }) => {
       const states = texts('state');
@@ -260,7 +293,13 @@ function recordsCommands(): readonly Command[] {
       examples: ['sallyport webhook acknowledge Orders --through 41'],
       operands: [ID],
       options: {
-        through: { value: '<offset>', integer: true, required: true, description: 'The last record that is processed' },
+        through: {
+          value: '<offset>',
+          field: 'throughOffset',
+          integer: true,
+          required: true,
+          description: 'The last record that is processed',
+        },
       },
       run: async (composed, { operand, integer }) => {
         const id = await recordId(WEBHOOK, composed, operand('webhook'));

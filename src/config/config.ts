@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { inspect } from 'node:util';
 import { LOG_LEVELS } from '../kernel/log.ts';
 import type { Secret } from '../kernel/secret.ts';
+import { didYouMean } from '../kernel/suggestion.ts';
 import { type Cidr, formatCidr } from '../outbound/ip-address.ts';
 import { type Config, type OutboundSetting, SETTING_NAMES, SETTINGS, type SettingName } from './names.ts';
 import {
@@ -207,7 +208,8 @@ function refuseUnknown(env: Environment): void {
   const known = SETTING_NAMES.map((name) => SETTINGS[name].variable);
   const unknown = Object.keys(env).find((variable) => variable.startsWith('SALLYPORT_') && !known.includes(variable));
   if (unknown === undefined) return;
-  throw new ConfigurationError(`${unknown} is not a setting; the settings are: ${known.join(', ')}`);
+  const advice = didYouMean(unknown, known) || `. The settings are: ${known.join(', ')}`;
+  throw new ConfigurationError(`${unknown} is not a setting${advice}`);
 }
 
 /** Not in the configuration itself, because a changed copy must not have sources. */

@@ -46,12 +46,12 @@ test('user: creates users, with a password that is shown once, and lists them', 
   );
   assert.equal(nextCursor, null);
   assert(!JSON.stringify(items).includes(password));
-  assert.equal(await failure(person), 'sallyport: userName is taken: another user has "ada"\n');
-  assert.match(await failure(['user', 'create', '--user-name', 'bob', '--role', 'king']), /^sallyport: role must be /);
+  assert.equal(await failure(person), 'sallyport: --user-name is taken: another user has "ada"\n');
+  assert.equal((await run(['user', 'create', '--user-name', 'bob', '--role', 'king'])).status, 2);
   const both = ['user', 'create', '--user-name', 'a b', '--email', 'nowhere'];
   assert.match(
     await failure(both),
-    /^sallyport: userName must .*, and 1 more\n {2}userName .*\n {2}email must be an email address\n$/,
+    /^sallyport: 2 problems:\n {2}--user-name must .*\n {2}--email must be an email address\n$/,
   );
 });
 
@@ -96,7 +96,7 @@ test('lists come in pages', async (t) => {
   const exact = await json<Page>(['user', 'list', '--limit', '3']);
   assert.equal(exact.nextCursor, null);
   const { stdout } = await run(['user', 'list', '--limit', '2']);
-  assert.match(stdout, /^id +userName +displayName +role +active\n/);
+  assert.match(stdout, /^user name +display name +role +active +id\n/);
   assert(stdout.endsWith(`\nMore items: --cursor ${first.nextCursor}\n`), stdout);
   assert.equal((await run(['key', 'list'])).stdout, 'None.\n');
 });
@@ -176,7 +176,7 @@ test('application: creates one, lists it without its secret, replaces the secret
   assert.equal(await failure([...args, '--user', 'nobody']), 'sallyport: there is no user nobody\n');
   assert.match(
     await failure([...args, '--user', 'admin', '--scope', 'x:y']),
-    /scopes\[2\] "x:y" is not a scope of any product/,
+    /^sallyport: --scope "x:y" is not a scope of any product/,
   );
   const nowhere = '0193a1f0-0000-7000-8000-00000000ffff';
   assert.match(

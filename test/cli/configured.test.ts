@@ -34,7 +34,7 @@ test('endpoint, webhook: are shown, changed as by PATCH, and deleted if nothing 
   assert.deepEqual([off.name, off.enabled], ['Shop', false]);
   assert.match(
     await failure(['endpoint', 'update', endpoint.id, '--fields', '{"secret":"x"}']),
-    /^sallyport: secret is changed by rotate-secret\n$/,
+    /^sallyport: --fields: secret is changed by rotate-secret\n$/,
   );
   const usage = await run(['webhook', 'update', webhook.id]);
   assert.deepEqual([usage.status, /--fields is required/.test(usage.stderr)], [2, true]);

@@ -84,7 +84,10 @@ describe('sallyport listen with wrong usage', () => {
       assert.deepEqual([status, stdout], [1, ''], stderr);
       assert.match(stderr, message);
     };
-    await ends(['--port', new URL(url).port], /^sallyport: cannot listen: .*EADDRINUSE/);
+    await ends(
+      ['--port', new URL(url).port],
+      /^sallyport: another program listens on 127\.0\.0\.1:\d+\. Stop it, or start with --port \d+\n$/,
+    );
     await ends(['--pgp-key', join(folder, 'none')], /^sallyport: \S+ cannot be read \(ENOENT\)/);
     writeFileSync(join(folder, 'file'), '');
     await ends(

@@ -101,7 +101,7 @@ describe('commands on PostgreSQL', () => {
     ]);
     assert.match(
       (await sallyport(['instances'], one)).stdout,
-      /^number +name +address +version +alive +startedAt +seenAt +webhooks +duties\n/,
+      /^name +number +address +version +alive +seen +webhooks +duties\n/,
     );
     failed(
       await sallyport(['rotate-master-key'], one),

@@ -70,7 +70,7 @@ test('credentials of a serve that was killed before showing them are shown by th
   // It cannot listen, so it never shows them.
   const { status, stderr } = await sallyport(['serve', '--data', dataDir, '--host', '192.0.2.1', '--port', '0']);
   assert.equal(status, 1);
-  assert.match(stderr, /^sallyport: --host: cannot serve: listen E(?:ADDRNOTAVAIL|INVAL)/m);
+  assert.match(stderr, /^sallyport: --host: cannot listen: listen E(?:ADDRNOTAVAIL|INVAL)/m);
   const { announcement } = await serve(t, dataDir);
   assert.equal(await tokenStatus(announcement.url, announcement), 200);
 });
@@ -249,7 +249,7 @@ test('the reason why serve does not start is the last line of output', async (t)
   const lines = stderr.trimEnd().split('\n');
   assert.equal(
     lines.at(-1),
-    `sallyport: --port: cannot serve: listen EADDRINUSE: address already in use 127.0.0.1:${port}`,
+    `sallyport: --port: another program listens on 127.0.0.1:${port}. Stop it, or start with --port ${Number(port) + 1}`,
   );
   assert.match(lines.at(-2) ?? '', /"msg":"stopped"/);
 });

@@ -81,15 +81,15 @@ test('an unusable address names its setting: the host, or the port if it is in u
   const serve = ['serve', '--data', dataDir];
   assert.match(
     await told([...serve, '--port', '0', '--host', '192.0.2.1']),
-    /^sallyport: --host: cannot serve: listen /m,
+    /^sallyport: --host: cannot listen: listen /m,
   );
   const env = { SALLYPORT_HOST: '192.0.2.1', SALLYPORT_PORT: '0' };
-  assert.match(await told(serve, env), /^sallyport: SALLYPORT_HOST: cannot serve: listen /m);
+  assert.match(await told(serve, env), /^sallyport: SALLYPORT_HOST: cannot listen: listen /m);
   const other = await startUpstream();
   cleanUp(t, other.close);
   const { port } = new URL(other.url);
   assert.match(
     await told(serve, { SALLYPORT_HOST: '127.0.0.1', SALLYPORT_PORT: port }),
-    /^sallyport: SALLYPORT_PORT: cannot serve: listen EADDRINUSE/m,
+    /^sallyport: SALLYPORT_PORT: another program listens on /m,
   );
 });

@@ -45,7 +45,7 @@ test('application: is shown, changed, given a new secret and deleted by id or cl
   assert.equal((await json(['application', 'revoke-tokens', clientId])).id, created.id);
   assert.match(
     await failure(['application', 'update', clientId, '--fields', '{"clientSecret":"x"}']),
-    /^sallyport: clientSecret is set by the service\n$/,
+    /^sallyport: --fields: clientSecret is set by the service\n$/,
   );
 
   const deleted = await run(['application', 'delete', clientId]);
@@ -107,7 +107,7 @@ test('key update: changes the name, also in webhooks, and the key', async (t) =>
   assert.equal((await json(['key', 'update', 'hr', '--fields', '{"name":"payroll"}'])).name, 'payroll');
   assert.match(
     await failure(['key', 'update', 'payroll', '--public-key', '-'], pgpVector('weak-rsa1024')),
-    /publicKey is refused/,
+    /^sallyport: --public-key is refused/,
   );
   assert.equal(await failure(['key', 'update', 'hr', '--name', 'x']), 'sallyport: there is no key hr\n');
   const nothing = await run(['key', 'update', 'payroll']);
@@ -130,7 +130,7 @@ test('event-type: is created, listed, shown, changed and deleted by name, unless
   }
   assert.match(
     await failure(['event-type', 'update', 'order.placed', '--fields', '{"name":"order.made"}']),
-    /^sallyport: name cannot be changed/,
+    /^sallyport: --fields: name cannot be changed/,
   );
   assert.deepEqual(await run(['event-type', 'delete', 'order.placed']), { status: 0, stdout: '', stderr: '' });
   assert.equal(

@@ -16,6 +16,7 @@ const TERMINAL: Terminal = {
   err: async () => true,
   isInteractive: false,
   isErrorInteractive: false,
+  program: () => 'sallyport',
   read: async () => assert.fail('read standard input'),
 };
 
@@ -132,7 +133,8 @@ test('wrong usage ends with 2, an explanation, and a pointer to help', async () 
     [['help', 'aplication'], 'Unknown command "aplication". Did you mean "application"?', ''],
     [['--port', '80'], 'Unknown command "--port"', ''],
     [['webhook'], `Missing command. Use one of: ${await verbsOf('webhook')}`, ' webhook'],
-    [['user', 'remove'], `Unknown command "remove". Use one of: ${await verbsOf('user')}`, ' user'],
+    [['user', 'praise'], `Unknown command "praise". Use one of: ${await verbsOf('user')}`, ' user'],
+    [['user', 'remove'], 'Unknown command "remove". Did you mean "delete"?', ' user'],
     [['webhook', 'strat'], 'Unknown command "strat". Did you mean "start"?', ' webhook'],
     [['user', 'list', '--limit', 'ten'], '--limit must be a whole number', ' user list'],
     [['application', 'create', '--name'], '--name needs a value', ' application create'],
@@ -141,7 +143,13 @@ test('wrong usage ends with 2, an explanation, and a pointer to help', async () 
       '--endpoint needs a value. Write a value that starts with a dash as --endpoint=<value>',
       ' webhook create',
     ],
-    [['serve', '--port=1', '--tls'], "Unknown option '--tls'", ' serve'],
+    [['serve', '--port=1', '--tlskey'], 'Unknown option --tlskey. Did you mean "--tls-key-file"?', ' serve'],
+    [
+      ['user', 'create', '--user-name', 'jane', '--role', 'admni'],
+      '--role must be one of administrator, operator, viewer, service. Did you mean "administrator"?',
+      ' user create',
+    ],
+    [['completion', 'bahs'], '<shell> must be one of bash, zsh, fish. Did you mean "bash"?', ' completion'],
     [['user', 'list', '--json=yes'], "Option '--json' does not take an argument", ' user list'],
     [
       ['deliveries', 'list', '--state', 'lost'],
@@ -182,7 +190,7 @@ test('every command refuses unknown options, extra operands, and missing require
       const { status, stdout, stderr } = await here(...given);
       assert.deepEqual([status, stdout, stderr], [2, '', `sallyport ${name}: ${problem}${hint}`]);
     };
-    await expect([...words, '--nonsense'], "Unknown option '--nonsense'");
+    await expect([...words, '--zzzzzzzz'], 'Unknown option --zzzzzzzz');
     await expect([...words, 'another'], 'Unexpected argument "another"');
     const [operand] = operands;
     if (operand !== undefined)

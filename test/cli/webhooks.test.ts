@@ -167,7 +167,7 @@ test('key: imports from a file or standard input, lists, and refuses unusable ke
   );
   assert.match(
     await failure(['key', 'import', '-', '--name', 'weak'], pgpVector('weak-rsa1024')),
-    /publicKey is refused/,
+    /^sallyport: <file> is refused/,
   );
   assert.match(
     await failure(['key', 'import', '/nowhere', '--name', 'x']),
@@ -208,7 +208,7 @@ test('event, webhook, deliveries: from an event type to a pending delivery', asy
   assert.deepEqual(webhook.retry, { policy: 'linear', maxAttempts: 20 });
   assert.deepEqual([webhook.ordered, webhook.standardWebhooks, webhook.maxBatchRecords], [true, true, 7]);
   assert.equal(webhook.state, 'stopped');
-  assert.match(await failure([...base, '--event', 'employee.*']), /encryptionKeyName is required/);
+  assert.match(await failure([...base, '--event', 'employee.*']), /^sallyport: --key is required/);
 
   const publish = ['event', 'publish', 'order.placed'];
   const accepted = await json<{ accepted: number; events: Json[] }>([
@@ -223,10 +223,10 @@ test('event, webhook, deliveries: from an event type to a pending delivery', asy
     '{"number":1}',
   );
   assert.deepEqual([repeated.accepted, repeated.duplicates], [0, 1]);
-  assert.match(await failure([...publish, '{}']), /data must have required property 'number'/);
+  assert.match(await failure([...publish, '{}']), /^sallyport: <data> must have required property 'number'/);
   assert.match(
     await failure(['event', 'publish', 'no.such', '{}']),
-    /type is not the name of an event type: "no\.such"; see GET \/event-types, or sallyport event-type list/,
+    /^sallyport: there is no event type no\.such\. sallyport event-type list shows all/,
   );
   const shown = await run([...publish, '{"number":2}', '--subject', 's', '--actor-id', 'a', '--correlation-id', 'c']);
   assert.match(shown.stdout, /^id +\S{36}\nduplicate +false\n$/);
@@ -282,7 +282,7 @@ test('webhook: is created in mode pull, read and acknowledged', async (t) => {
   assert.deepEqual([first.records.length, first.throughOffset, first.newestOffset], [1, 0, 1]);
   const acknowledge = ['webhook', 'acknowledge', 'Orders', '--through'];
   assert.deepEqual(await json([...acknowledge, '0']), { acknowledged: 1, acknowledgedOffset: 0, newestOffset: 1 });
-  assert.match(await failure([...acknowledge, '2']), /throughOffset is past the newest record, which is 1/);
+  assert.match(await failure([...acknowledge, '2']), /^sallyport: --through is past the newest record, which is 1/);
   const next = await json<Json & { records: readonly Json[] }>(['webhook', 'records', 'Orders', '--wait', '30']);
   assert.deepEqual(
     next.records.map(({ offset }) => offset),

@@ -66,6 +66,7 @@ const JOURNEYS: readonly { readonly prepare?: readonly string[]; readonly pages:
 /** Commands that do not run here, by their first words, and the test that covers them or the reason. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   'npm start': 'runs until it is stopped: test/cli/serve.test.ts',
+  'npm run demo -- --keep': 'runs until it is stopped: test/e2e/demo.slow.test.ts',
   'npm test': 'runs this test',
   'npm run build:binary': 'test/binary.slow.test.ts',
   'npm run build:receiver': 'test/receiver/package.test.ts',

@@ -34,6 +34,7 @@ describe('the systemd unit', () => {
       read: async () => null,
       isInteractive: false,
       isErrorInteractive: false,
+      program: () => 'sallyport',
     };
     const status = await run(['serve'], { ...quiet, env: { SALLYPORT_PORT: 'http' } });
     assert.deepEqual(settings('RestartPreventExitStatus'), [String(status)]);

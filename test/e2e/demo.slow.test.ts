@@ -130,6 +130,35 @@ test('Ctrl-C ends the demo and its processes immediately and leaves nothing behi
   assert.deepEqual(left, []);
 });
 
+test('--keep opens a portal with six days of three customers, signs in by its link, and leaves nothing behind', async (t) => {
+  const visits: Promise<string>[] = [];
+  const { code, stdout, stderr, left } = await runDemo(t, ['--keep'], (text, kill) => {
+    if (visits.length > 0 || !text.includes('Ctrl-C ends the demo')) return;
+    visits.push(visit(text).finally(() => kill('SIGINT')));
+  });
+  assert.equal(code, 0, stdout + stderr);
+  const [page = ''] = await Promise.all(visits);
+  assert.match(page, /Anna Schmidt/);
+  for (const problem of ['The receiver answered 500', 'Every attempt of 24 hours failed', 'used up their attempts'])
+    assert.ok(page.includes(problem), problem);
+  assert.equal(
+    [...stdout.matchAll(/^ {2}(Acme Stores|Bolt Hardware|Cedar Books) +http:\S+\/portal-links\/\S+$/gm)].length,
+    3,
+  );
+  assert.deepEqual(left, []);
+});
+
+/** The overview, as a browser that follows the link gets it. */
+async function visit(text: string): Promise<string> {
+  const [, door = ''] = /^ {2}(http:\/\/localhost:\d+\/[0-9a-f]{32})$/m.exec(text) ?? [];
+  const { status, headers } = await fetch(door, { redirect: 'manual' });
+  assert.equal(status, 303);
+  const [cookie = ''] = (headers.get('set-cookie') ?? '').split(';');
+  const page = await fetch(headers.get('location') ?? '', { headers: { cookie } });
+  assert.equal(page.status, 200);
+  return page.text();
+}
+
 test('unknown arguments are a usage error', async (t) => {
   const { code, stdout, stderr } = await runDemo(t, ['--colour']);
   assert.equal(code, 2);

@@ -24,9 +24,11 @@ test('npm start installs the packages of the service only, and npm test adds the
   for (const program of ['src/main.ts', 'scripts/suite.ts'])
     write(join(checkout, program), `console.log(process.argv.slice(2).join(' '));`);
   const env = { ...baseEnvironment(), HOME: folder, PATH: `${dirname(programOf('node24').path)}:${process.env.PATH}` };
+  let told = '';
   const run = (command: string, cwd: string): string => {
     const { stdout, stderr, status } = spawnSync('sh', ['-c', command], { cwd, env, encoding: 'utf8' });
     assert.equal(status, 0, stderr);
+    told = stderr;
     return stdout;
   };
   for (const name of ['served', 'tested', 'added']) {
@@ -47,6 +49,10 @@ test('npm start installs the packages of the service only, and npm test adds the
   depend('served');
   assert.equal(run(commands.start ?? '', checkout), 'serve\n');
   assert.deepEqual([isInstalled('served'), isInstalled('tested')], [true, false]);
+  assert.match(
+    told,
+    /^Installing Node 24 and 1 packages\. This takes about 10 seconds, .*\nInstalled in \d+ s\. Starting …\n$/,
+  );
 
   // `npm ci` would remove the files that a running service still reads.
   const read = join(checkout, 'node_modules', 'served', 'read-by-the-service');

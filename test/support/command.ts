@@ -13,6 +13,7 @@ import { createLogReader, type LogReader } from './log-reader.ts';
 import './password-cost.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const SCRIPTS = fileURLToPath(new URL('../../scripts', import.meta.url));
 /** Node 22 warns at every start that type stripping is experimental. */
 const FLAGS = ['--disable-warning=ExperimentalWarning'];
 
@@ -52,6 +53,7 @@ export async function sallyport(args: readonly string[], options: CommandOptions
     env: { ...inheritedEnvironment(), ...env },
     isInteractive: false,
     isErrorInteractive: false,
+    program: () => 'sallyport',
     out: async (text) => {
       stdout += text;
       return true;
@@ -150,7 +152,10 @@ export function commandLine(args: readonly string[]): string[] {
 }
 
 function start(args: readonly string[], env: Readonly<Record<string, string>>): ChildProcessWithoutNullStreams {
-  return spawn(process.execPath, [...FLAGS, MAIN, ...args], { env: { ...inheritedEnvironment(), ...env } });
+  const inherited = inheritedEnvironment();
+  // Printed commands then begin with `sallyport`.
+  const PATH = `${SCRIPTS}:${inherited.PATH}`;
+  return spawn(process.execPath, [...FLAGS, MAIN, ...args], { env: { ...inherited, PATH, ...env } });
 }
 
 function inheritedEnvironment(): Record<string, string | undefined> {

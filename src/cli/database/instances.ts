@@ -5,7 +5,7 @@ import { CommandError } from '../errors.ts';
 import { DATA_SETTINGS, withData } from '../open.ts';
 import { tableText } from '../output.ts';
 
-const COLUMNS = ['number', 'name', 'address', 'version', 'alive', 'startedAt', 'seenAt', 'webhooks', 'duties'];
+const COLUMNS = ['name', 'number', 'address', 'version', 'alive', 'seenAt', 'webhooks', 'duties'];
 
 export const instanceCommands: CommandGroup = [
   {
@@ -30,7 +30,7 @@ export const instanceCommands: CommandGroup = [
           expiresAt: isoInstant(expiresAt),
         }));
         const { terminal, json } = invocation;
-        const shown = items.length === 0 ? 'None.\n' : tableText(items, COLUMNS);
+        const shown = items.length === 0 ? 'None.\n' : tableText(items, COLUMNS, terminal.width);
         await terminal.out(json ? `${JSON.stringify({ items })}\n` : shown);
         return 0;
       }),

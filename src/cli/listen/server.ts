@@ -4,7 +4,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { statusOf } from '../../receiver/refusals.ts';
 import { challengeHeader } from '../../wire/challenge-answer.ts';
-import { CommandError } from '../errors.ts';
+import { cannotListen } from '../errors.ts';
 import type { ListenAnswer } from './answer.ts';
 import type { Arrival } from './arrival.ts';
 import type { Identity } from './self-signed.ts';
@@ -35,7 +35,7 @@ export async function listen(
     handle(request, response, parts).catch(() => response.destroy());
   });
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (cause) => reject(new CommandError(`cannot listen: ${cause.message}`, { cause })));
+    server.once('error', (error) => reject(cannotListen(error, '', port)));
     server.listen(port, host, resolve);
   });
   return {

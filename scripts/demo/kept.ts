@@ -1,0 +1,148 @@
+/**
+ * `npm run demo -- --keep`: a portal to look around in, with three customers, receivers that fail, and six days of life. New orders keep
+ * coming until it is stopped; then nothing is left of it.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { makeCertificate } from '../../src/cli/listen/self-signed.ts';
+import { programName } from '../../src/cli/program-name.ts';
+import { type Config, readConfig } from '../../src/config/config.ts';
+import { PORTAL_LINKS_PATH, portalLinkInput } from '../../src/customers/portal-links.ts';
+import { COMMAND_LINE } from '../../src/domain/acting.ts';
+import { validate } from '../../src/kernel/validation.ts';
+import { createLog } from '../../src/observe/log.ts';
+import { openSallyport } from '../../src/open.ts';
+import type { Services } from '../../src/services/services.ts';
+import { type Cast, makeCast } from './cast.ts';
+import { openFrontDoor } from './front-door.ts';
+import { type Receivers, startReceivers } from './receivers.ts';
+import { type Chance, createChance, createLeapingClock, LIFE_MS, liveSixDays, publishOrders } from './six-days.ts';
+
+const USUAL_PORT = 8080;
+/** New orders come in this rhythm, as in the last hour of the history. */
+const ORDERS_EVERY_MS = 12_000;
+const PORTAL_LINK_SECONDS = 86_400;
+
+/** Runs until `stopped`. */
+export async function keepDemo(write: (text: string) => unknown, stopped: Promise<unknown>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-demo-'));
+  let isStopped = false;
+  void stopped.then(() => {
+    isStopped = true;
+  });
+  const closing: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })];
+  try {
+    const now = Date.now();
+    const clock = createLeapingClock(now - LIFE_MS);
+    const identity = makeCertificate(['127.0.0.1', 'localhost'], now, 30);
+    const caFile = join(folder, 'receivers.pem');
+    writeFileSync(caFile, identity.certificate);
+    const receivers = await startReceivers(identity, () => clock.now());
+    closing.push(receivers.close);
+    const config = readConfig({
+      SALLYPORT_DATA: join(folder, 'data'),
+      SALLYPORT_PORT: String((await isFree(USUAL_PORT)) ? USUAL_PORT : 0),
+      SALLYPORT_CA_FILE: caFile,
+      SALLYPORT_EGRESS_ALLOW: '127.0.0.0/8,::1',
+      SALLYPORT_CUSTOMER_EGRESS_ALLOW: '127.0.0.0/8,::1',
+    });
+    const chance = createChance(42);
+    write('Six days of three customers go by …\n');
+    const { cast, published } = await makeHistory(config, {
+      receivers,
+      clock,
+      chance,
+      now,
+      isStopped: () => isStopped,
+    });
+    if (isStopped) return;
+    const { sallyport, services } = await openSallyport(config, { log: createLog('silent') });
+    closing.push(() => sallyport.stop());
+    const { url } = await sallyport.start();
+    const portal = url.replace('127.0.0.1', 'localhost');
+    const door = await openFrontDoor(services, cast.administratorId, `${portal}/`);
+    closing.push(door.close);
+    const orders = keepPublishing(services, cast, chance, published);
+    closing.push(orders.stop);
+    write(await welcome(services, cast, { door: door.url, portal, dataDir: config.dataDir }));
+    await stopped;
+  } finally {
+    for (const close of closing.toReversed()) await close();
+  }
+}
+
+type Life = {
+  readonly receivers: Receivers;
+  readonly clock: ReturnType<typeof createLeapingClock>;
+  readonly chance: Chance;
+  readonly now: number;
+  readonly isStopped: () => boolean;
+};
+
+async function makeHistory(
+  config: Config,
+  { receivers, clock, chance, now, isStopped }: Life,
+): Promise<{ cast: Cast; published: number }> {
+  const { sallyport, services } = await openSallyport(config, {
+    log: createLog('silent'),
+    clock: clock.now,
+    databaseThread: null,
+  });
+  try {
+    await sallyport.credentialsShown();
+    await sallyport.startDelivery();
+    const cast = await makeCast(services, receivers, now);
+    const published = await liveSixDays(services, { clock, cast, chance, end: now, isStopped });
+    return { cast, published };
+  } finally {
+    await sallyport.stop();
+  }
+}
+
+function keepPublishing(services: Services, cast: Cast, chance: Chance, published: number): { stop(): void } {
+  let first = published;
+  const timer = setInterval(() => {
+    const count = 1 + Math.floor(chance() * 2);
+    // The service may be stopping.
+    publishOrders(services, cast, chance, { first, count }).catch(() => undefined);
+    first += count;
+  }, ORDERS_EVERY_MS);
+  return { stop: () => clearInterval(timer) };
+}
+
+async function welcome(
+  services: Services,
+  { customers }: Cast,
+  { door, portal, dataDir }: { readonly door: string; readonly portal: string; readonly dataDir: string },
+): Promise<string> {
+  const links: string[] = [];
+  for (const { id, name } of customers) {
+    const input = validate(portalLinkInput, { role: 'administrator', expiresInSeconds: PORTAL_LINK_SECONDS });
+    const { token } = await services.portalLinks.create(id, input, COMMAND_LINE);
+    links.push(`  ${name.padEnd(14)} ${portal}${PORTAL_LINKS_PATH}/${token}\n`);
+  }
+  return `
+Open the portal as Anna, its administrator:
+
+  ${door}
+
+Or see what a customer sees. Each link works once, best in a private window:
+
+${links.join('')}
+In another terminal:
+
+  ${programName(process.env, process.cwd())} deliveries list --state dead --data ${dataDir}
+
+Ctrl-C ends the demo and removes its data.
+`;
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer()
+      .once('error', () => resolve(false))
+      .listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
+}
