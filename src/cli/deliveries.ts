@@ -10,6 +10,7 @@ import { UsageError } from './errors.ts';
 import { PAGE_OPTIONS, readPageOptions } from './input.ts';
 import { DATA_SETTINGS, recordCommand, withData } from './open.ts';
 import { printPage, recordText, tableText } from './output.ts';
+import { withCustomers } from './owners.ts';
 import { recordId } from './resource.ts';
 import { WEBHOOK } from './webhook.ts';
 
@@ -45,7 +46,9 @@ export const deliveryCommands: CommandGroup = [
         const webhookId = webhook === undefined ? undefined : await recordId(WEBHOOK, composed, webhook);
         const filter = definedFields({ webhookId, state, eventType: invocation.text('event-type'), since, until });
         const { items, next } = await services.deliveries.list(filter, cursor, limit);
-        await printPage(invocation, { items: items.map(viewDelivery), nextCursor: next }, COLUMNS);
+        const shown = items.map(viewDelivery);
+        const table = await withCustomers(composed.store, items, { items: shown, columns: COLUMNS });
+        await printPage(invocation, { items: invocation.json ? shown : table.items, nextCursor: next }, table.columns);
         return 0;
       });
     },

@@ -15,6 +15,7 @@ import { CommandError, didYouMean, UsageError } from './errors.ts';
 import { listOptions, readJsonObject, readListOptions } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { printPage, printRecord, type Shown } from './output.ts';
+import { withCustomers } from './owners.ts';
 
 export type Configured<T extends { readonly id: string }, Body> = {
   /** The group of the commands: the name of the resource with dashes, such as `event-type`. */
@@ -68,7 +69,8 @@ export function listCommand<T extends { readonly id: string }, Body>(
         const last = shown.at(-1);
         const nextCursor = found.length > limit && last !== undefined ? cursorBehind(rules, after, last) : null;
         const items = shown.map((record) => view(record, composed, invocation));
-        await printPage(invocation, { items, nextCursor }, columns);
+        const table = await withCustomers(composed.store, shown, { items, columns });
+        await printPage(invocation, { items: invocation.json ? items : table.items, nextCursor }, table.columns);
         return 0;
       }),
   };

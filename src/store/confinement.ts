@@ -17,7 +17,7 @@ export type StorePart = Exclude<keyof Store, 'customerId' | 'confirm' | 'instanc
 export const CONFINEMENT = {
   customers: {
     ...own('get', 'getByExternalId', 'webhookNumbers', 'belongings'),
-    ...none('list', 'insert', 'update', 'remove', 'search', 'owns', 'names'),
+    ...none('list', 'insert', 'update', 'remove', 'search', 'owns', 'names', 'ownersOf'),
   },
   portalLinks: none('add', 'find', 'use'),
   usage: {
@@ -88,7 +88,7 @@ export const CONFINEMENT = {
   figures: none('read', 'attempts', 'add', 'purge'),
   overview: own('backlog', 'ailing', 'dead'),
   directory: {
-    ...own('webhooks', 'webhook', 'oldestWaitingAt', 'deadRecords', 'states'),
+    ...own('webhooks', 'webhook', 'webhookNames', 'oldestWaitingAt', 'deadRecords', 'states'),
     ...own('endpoints', 'webhooksOf', 'endpointNames'),
   },
   uses: own('ofEndpoints', 'ofKeys', 'ofEventTypes'),

@@ -107,7 +107,7 @@ const RESPONSES = [
 export async function deliveryFilters(
   store: Store,
   query: URLSearchParams,
-  [webhook, ...customer]: ScopeFields['fields'],
+  [webhook, ...customer]: ScopeFields,
 ): Promise<Html[]> {
   const state = newForm(Object.fromEntries(NAMES.map((name) => [name, query.get(name)])));
   const types = await store.eventTypes.all();

@@ -19,7 +19,7 @@ import { countOf, countText, relativeTime, spanText, time } from '../parts/text.
 import { ownerNames } from '../record/owner.ts';
 import { outcomeBadge } from './attempt-details.ts';
 import { type Asked, deliveryFilters, readAsked } from './delivery-filters.ts';
-import { type DeliveryScope, readScope, scopeFields } from './delivery-scope.ts';
+import { type DeliveryScope, readScope, scopeFields, withWebhookId } from './delivery-scope.ts';
 
 /** A page of deliveries, each with its last attempt. */
 type Listed = DeliveryPage & {
@@ -29,16 +29,18 @@ type Listed = DeliveryPage & {
 
 export function deliveryListPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, services, store, feed, clock } = dependencies;
-  const read = async ({ filter }: Asked, query: URLSearchParams, { ofCustomer }: DeliveryScope): Promise<Listed> => {
+  const read = async ({ filter }: Asked, query: URLSearchParams, scope: DeliveryScope): Promise<Listed> => {
+    const { ofCustomer, numbers } = scope;
     const { cursor, limit } = readPageQuery(query);
     const scoped = ofCustomer === null ? filter : { ...filter, webhookNumbers: [...ofCustomer.keys()] };
     const page =
-      ofCustomer?.size === 0 ? { items: [], next: null } : await services.deliveries.list(scoped, cursor, limit);
+      numbers?.length === 0 ? { items: [], next: null } : await services.deliveries.list(scoped, cursor, limit);
     const [attempts, ownerIn] = await Promise.all([store.attempts.lastOf(page.items), ownerNames(store, page.items)]);
     return { ...page, attempts, ownerIn };
   };
   return [
-    pages.view(DELIVERIES_PATH, 'both', async (call) => {
+    pages.view(DELIVERIES_PATH, 'both', async (visit) => {
+      const call = { ...visit, query: await withWebhookId(store, visit.query) };
       const asked = readAsked(call.query, call.now);
       const place = asked.searched.kind === 'id' ? await placeOf(dependencies, asked.searched.id) : null;
       if (place !== null) return redirectTo(place);
@@ -48,7 +50,7 @@ export function deliveryListPages(dependencies: SharedPageDependencies): PageRou
         lead: LEAD,
         actions: actionsOf(call),
         above: deliveryTabs('list'),
-        filters: await deliveryFilters(store, call.query, (await scopeFields(store, scope)).fields),
+        filters: await deliveryFilters(store, call.query, await scopeFields(store, scope)),
         layout: 'delivery-list',
         stream: withQuery(STREAM, call.query, {}),
         ...resultsOf(call, asked, await read(asked, call.query, scope)),

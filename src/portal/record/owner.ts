@@ -7,6 +7,7 @@ import type { ApiProduct } from '../../domain/catalogue.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { Refusal } from '../../kernel/refusal.ts';
+import type { OwnedTable, Owner } from '../../store/port/customers.ts';
 import type { Store } from '../../store/port/store.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
@@ -25,7 +26,6 @@ const OWN = 'own';
 /** In the query of lists and forms. */
 const CUSTOMER = 'customer';
 
-export type Owner = { readonly id: string; readonly name: string };
 type Owners = Pick<Store, 'customerId' | 'customers'>;
 type Owned = { readonly customerId: string | null };
 
@@ -110,16 +110,45 @@ export async function ownerNames(
   const names = await (store.customerId === null ? store.customers.names(ids) : new Map<string, string>());
   return (customerId) => {
     const name = customerId === null ? undefined : names.get(customerId);
-    return name === undefined
-      ? null
-      : html`
-        <span class="cell-hint cell-owner">
-          ${icon('customer')}
-          <a class="plain-link" href="/customers/${customerId}">${name}</a>
-        </span>
-      `;
+    return name === undefined ? null : ownerHint({ id: customerId ?? '', name });
   };
 }
+
+/** The customer of a row, in the operator's portal. */
+function ownerHint({ id, name }: Owner): Html {
+  return html`
+    <span class="cell-hint cell-owner">
+      ${icon('customer')}
+      <a class="plain-link" href="/customers/${id}">${name}</a>
+    </span>
+  `;
+}
+
+/** The owners of records, by their ids, for rows and choices that know only the id. */
+export type RecordOwners = {
+  /** Below the name of the record; null for the operator's own. */
+  readonly hintOf: (id: string) => Html | null;
+  /** `Orders · Bolt Hardware`, for titles and choices. */
+  readonly named: (record: { readonly id: string; readonly name: string }) => string;
+};
+
+/** Reads the owners of records of one kind. In a customer's portal every record is its own, so it reads and shows none. */
+export async function readOwners(store: Owners, table: OwnedTable, ids: readonly string[]): Promise<RecordOwners> {
+  if (store.customerId !== null) return NO_OWNERS;
+  const owners = await store.customers.ownersOf(table, ids);
+  return {
+    hintOf: (id) => {
+      const owner = owners.get(id);
+      return owner === undefined ? null : ownerHint(owner);
+    },
+    named: ({ id, name }) => {
+      const owner = owners.get(id);
+      return owner === undefined ? name : `${name} · ${owner.name}`;
+    },
+  };
+}
+
+export const NO_OWNERS: RecordOwners = { hintOf: () => null, named: ({ name }) => name };
 
 const SUGGESTIONS = '/customers/suggestions';
 

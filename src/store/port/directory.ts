@@ -33,6 +33,8 @@ export type WebhookListing = {
   readonly pendingRecords: number;
 };
 
+export type WebhookName = { readonly id: string; readonly name: string };
+
 /** A webhook as the page of its endpoint shows it. */
 export type EndpointWebhook = Use & {
   readonly endpointId: string;
@@ -47,6 +49,8 @@ export type DirectoryStore = {
   webhooks(filter: WebhookFilter, before: string | null, limit: number): Promise<WebhookListing[]>;
   /** One row of that list, or null. */
   webhook(id: string): Promise<WebhookListing | null>;
+  /** The webhooks with these numbers. Numbers of none are absent. */
+  webhookNames(numbers: readonly number[]): Promise<ReadonlyMap<number, WebhookName>>;
   /** The time of a webhook's oldest waiting record, or null. */
   oldestWaitingAt(webhookNumber: number): Promise<number | null>;
   /** The number of dead records in up to `batches` batches; `isWhole` if there are no further batches. */

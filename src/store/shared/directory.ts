@@ -30,6 +30,8 @@ const LISTED = `
   FROM webhook AS w
   JOIN webhook_progress AS p ON p.webhook_number = w.number
   LEFT JOIN endpoint AS n ON n.id = w.endpoint_id`;
+const WEBHOOK_NAMES =
+  'SELECT w.number, w.id, w.name FROM numbers(@numbers) AS wanted JOIN webhook AS w ON w.number = wanted.value';
 const OLDEST = `SELECT ${OLDEST_WAITING_AT} AS at FROM webhook_progress AS p WHERE p.webhook_number = @webhookNumber`;
 // Covering index: batch_dead. Limited, because the page of a webhook repeats this query.
 const DEAD = `
@@ -78,6 +80,10 @@ export function directoryStore(db: Database, vault: Vault): DirectoryStore {
     webhook: async (id) => {
       const row = await db.get(`${LISTED} WHERE w.id = @id`, { id });
       return row === undefined ? null : readListing(row);
+    },
+    webhookNames: async (numbers) => {
+      const rows = numbers.length === 0 ? [] : await db.all(WEBHOOK_NAMES, { numbers: JSON.stringify(numbers) });
+      return new Map(rows.map(({ number, id, name }) => [Number(number), { id: String(id), name: String(name) }]));
     },
     oldestWaitingAt: async (webhookNumber) => {
       const row = await db.get(OLDEST, { webhookNumber });
