@@ -57,7 +57,7 @@ export const CONFINEMENT = {
     ...own('ofEndpoint', 'standardOfEndpoint', 'stoppedWithEndpoint', 'ofKey'),
     ...none('ofPattern', 'unencryptedOf', 'failingSince', 'stopWithEndpoint'),
   },
-  events: own('latest', 'judge', 'publish'),
+  events: { ...own('latest', 'judge', 'publish'), ...none('find') },
   dispatch: {
     ...own('target', 'waiting', 'records'),
     ...none('dueWebhooks', 'nextWakeAt', 'stoppedAmong', 'dueBatches', 'firstPending', 'claim', 'wake', 'postpone'),
@@ -91,7 +91,7 @@ export const CONFINEMENT = {
     ...own('webhooks', 'webhook', 'webhookNames', 'oldestWaitingAt', 'deadRecords', 'states'),
     ...own('endpoints', 'webhooksOf', 'endpointNames'),
   },
-  uses: own('ofEndpoints', 'ofKeys', 'ofEventTypes'),
+  uses: { ...own('ofEndpoints', 'ofKeys', 'ofEventTypes'), ...none('subscribers') },
   search: own('find'),
   stateHistory: own('ofWebhook'),
   clockLead: none('moveWebhooks', 'moveRetries', 'resume', 'step', 'take'),

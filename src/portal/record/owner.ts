@@ -12,7 +12,14 @@ import type { Store } from '../../store/port/store.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
-import { newForm, type Suggestion, suggestionOptions, textField } from '../parts/fields.ts';
+import {
+  type FormState,
+  newForm,
+  type Suggestion,
+  suggestionOptions,
+  type TextField,
+  textField,
+} from '../parts/fields.ts';
 import { pageHeader } from '../parts/header.ts';
 import { icon, notice } from '../parts/mark.ts';
 
@@ -67,6 +74,18 @@ export type OwnerFilter = {
   readonly isFiltered: boolean;
 };
 
+/** A field that names a customer: people type a part of its name or of its external id, and choose. */
+export function customerField(state: FormState, options: Partial<TextField>): Html {
+  return textField(state, {
+    name: CUSTOMER,
+    label: 'Customer',
+    autocomplete: 'off',
+    suggestions: [],
+    suggestFrom: SUGGESTIONS,
+    ...options,
+  });
+}
+
 const NO_FILTER: OwnerFilter = { filter: {}, fields: [], newQuery: '', isFiltered: false };
 
 /** The filter of a list by customer: an id, a name or an external id, as people type it. Others find nothing. */
@@ -75,14 +94,7 @@ export async function ownerFilter(store: Owners, query: URLSearchParams): Promis
   const typed = readText(query, CUSTOMER);
   const found = typed === null ? null : await ownerNamed(store, typed);
   const shown = newForm({ [CUSTOMER]: found === null || found.id === OPERATOR ? typed : found.name });
-  const field = textField(shown, {
-    name: CUSTOMER,
-    label: 'Customer',
-    placeholder: 'Name, or own',
-    autocomplete: 'off',
-    suggestions: [],
-    suggestFrom: SUGGESTIONS,
-  });
+  const field = customerField(shown, { placeholder: 'Acme, acct_1, or own' });
   if (typed === null) return { ...NO_FILTER, fields: [field] };
   return {
     filter: { customerId: found?.id ?? 'unknown' },
@@ -92,7 +104,8 @@ export async function ownerFilter(store: Owners, query: URLSearchParams): Promis
   };
 }
 
-async function ownerNamed({ customers }: Owners, typed: string): Promise<Owner | null> {
+/** The customer that people mean by an id, an external id or a name; the operator by `own`. Null for none. */
+export async function ownerNamed({ customers }: Owners, typed: string): Promise<Owner | null> {
   if (typed.toLowerCase() === OWN) return { id: OPERATOR, name: OWN };
   if (isUuidV7(typed)) return customers.get(typed);
   const byExternalId = await customers.getByExternalId(typed);
@@ -151,6 +164,9 @@ export async function readOwners(store: Owners, table: OwnedTable, ids: readonly
 export const NO_OWNERS: RecordOwners = { hintOf: () => null, named: ({ name }) => name };
 
 const SUGGESTIONS = '/customers/suggestions';
+/** Leaves out the operator. */
+const CUSTOMERS_ONLY = 'only';
+export const CUSTOMER_SUGGESTIONS: string = `${SUGGESTIONS}?${CUSTOMERS_ONLY}=customers`;
 
 /** Customers whose name contains the typed text, for the filters of lists. A name that several have is told apart by its external id. */
 export function customerSuggestionPage({ pages, store }: PageDependencies): PageRoute<'operator'> {
@@ -168,7 +184,10 @@ export function customerSuggestionPage({ pages, store }: PageDependencies): Page
     return {
       title,
       content: html`${pageHeader({ title })}<ul>${names}</ul>`,
-      partial: suggestionOptions([{ value: OWN, label: 'What is your own' }, ...suggestions]),
+      partial: suggestionOptions([
+        ...(query.has(CUSTOMERS_ONLY) ? [] : [{ value: OWN, label: 'What is your own' }]),
+        ...suggestions,
+      ]),
     };
   });
 }
