@@ -150,6 +150,7 @@ describe('an event for somebody', () => {
     }
     assert.match(textOf(await send({ for: 'everyone', data: '{"of": "acme"}' })), /For Everyone.*2 webhooks got it/);
 
+    service.advance(1000);
     await webhook('Later', bolt.id);
     const { items } = await succeeded<{ items: { eventId: string }[] }>(
       admin.get('deliveries?eventType=order.shipped&limit=1'),
