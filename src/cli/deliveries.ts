@@ -64,7 +64,7 @@ export const deliveryCommands: CommandGroup = [
       withData(invocation, async ({ services }) => {
         const found = await services.deliveries.get(invocation.operand('id'));
         const delivery = viewDelivery(found.delivery);
-        const attempts = found.attempts.map(viewAttempt);
+        const attempts = found.attempts.map((one) => viewAttempt(one, found.delivery.customerId));
         const columns = ['startedAt', 'attemptNumber', 'delivered', 'responseStatus', 'error', 'advice'];
         const text = (): string =>
           `${recordText(delivery)}\n${attempts.length === 0 ? 'No attempt yet.\n' : tableText(attempts, columns)}`;

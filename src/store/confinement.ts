@@ -49,7 +49,7 @@ export const CONFINEMENT = {
   keptReplies: shared('find', 'keep'),
   eventTypes: {
     ...own('get', 'getByName', 'list', 'all', 'isInLog', 'latestSample', 'volumes'),
-    ...shared('version'),
+    ...shared('version', 'offered'),
     ...none('insert', 'update', 'remove', 'replaceBuiltIn'),
   },
   webhooks: {

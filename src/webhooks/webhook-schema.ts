@@ -250,7 +250,7 @@ export function viewWebhook({ progress, retryPolicy, maxAttempts, ...webhook }: 
     retry: { policy: retryPolicy, maxAttempts },
     state: progress.state,
     stateReason: stateReasonText(progress),
-    stateDescription: stateDescription(progress),
+    stateDescription: stateDescription(webhook.customerId, progress),
     stateChangedAt: isoInstant(progress.stateAt),
     sessionId: progress.sessionId,
     createdAt: isoInstant(webhook.createdAt),
@@ -258,7 +258,7 @@ export function viewWebhook({ progress, retryPolicy, maxAttempts, ...webhook }: 
   };
 }
 
-function stateDescription({ stateReason, stateDetail }: Progress): string | null {
+function stateDescription(customerId: string | null, { stateReason, stateDetail }: Progress): string | null {
   if (stateReason === null) return null;
-  return STATE_REASONS[stateReason as StopReason] ?? adviceForMessage(stateReason, stateDetail);
+  return STATE_REASONS[stateReason as StopReason] ?? adviceForMessage(customerId, stateReason, stateDetail);
 }

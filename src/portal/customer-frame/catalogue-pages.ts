@@ -26,7 +26,7 @@ export function customerCataloguePages(dependencies: SharedPageDependencies<'cus
     pages.view(PATH, 'customers', async (call) => {
       const { query } = call;
       const text = readText(query, 'q');
-      const all = eventCatalogue(await store.eventTypes.all(), 'public');
+      const all = eventCatalogue(await store.eventTypes.offered(), 'public');
       const shown = all.filter(({ name, description }) => fits(text, name, description));
       const uses = await usesOf(shown.map(({ name }) => name));
       const groups = [...Map.groupBy(shown, ({ group }) => group)];

@@ -157,7 +157,7 @@ function deliveryTable(call: PageCall, asked: Asked, { items, attempts, next, ow
       ...row(delivery, attempts[at] ?? null, call, ownerIn(delivery.customerId)),
     ]),
     rowIds: items.map(({ id }) => `delivery-${id}`),
-    empty: next === null ? (asked.isFiltered ? nothing(asked) : NOTHING_YET) : GO_ON,
+    empty: next === null ? (asked.isFiltered ? nothing(asked) : nothingYet(call.session.customerId)) : GO_ON,
   });
   if (!mayReplay || !items.some(isReplayable)) return shown;
   const back = withQuery(DELIVERIES_PATH, call.query, {});
@@ -254,14 +254,22 @@ function nothing({ searched }: Asked): Html {
   });
 }
 
-const NOTHING_YET = emptyState({
-  title: 'No deliveries yet',
-  text: html`
-    A published event becomes one delivery for each webhook that is subscribed to its type. Publish an event with
-    <code>sallyport event publish</code> or <code>POST /services/api/x/edge/v1/events</code>, or send a test event
-    from the page of a webhook.
-  `,
-});
+/** The operator publishes events, customers get them. */
+function nothingYet(customerId: string | null): Html {
+  return emptyState({
+    title: 'No deliveries yet',
+    text:
+      customerId === null
+        ? html`
+          A published event becomes one delivery for each webhook that is subscribed to its type. Publish an event with
+          <code>sallyport event publish</code> or <code>POST /services/api/x/edge/v1/events</code>, or send a test event
+          from the page of a webhook.
+        `
+        : 'Nothing has happened yet that your webhooks subscribe to. Send a test event from the page of a webhook to ' +
+          'see one arrive.',
+  });
+}
+
 const GO_ON = emptyState({
   title: 'Nothing found so far',
   text: `None of the ${countText(DELIVERIES_EXAMINED_MAX)} deliveries searched so far fits. The next page continues the search.`,

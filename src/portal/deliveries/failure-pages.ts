@@ -1,7 +1,7 @@
 /** `/deliveries/failures`: failing deliveries grouped by webhook and cause. It is live, and the dead ones of a group can be sent again. */
 
 import { STATUS_CODES } from 'node:http';
-import { adviceFor, type ErrorClass } from '../../domain/outcome.ts';
+import { adviceForOwner, type ErrorClass } from '../../domain/outcome.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { FailureGroup, Failures } from '../../store/port/deliveries.ts';
 import { FAILURES_EXAMINED_MAX } from '../../store/port/limits.ts';
@@ -98,7 +98,7 @@ function row(group: FailureGroup, owners: RecordOwners, call: PageCall): Html[] 
     return html`<a href="${DELIVERIES_PATH}?${query.toString()}">${countText(count)}</a>`;
   };
   return [
-    html`${badge('negative', causeText(cause))}<span class="cell-hint">${causeAdvice(cause)}</span>`,
+    html`${badge('negative', causeText(cause))}<span class="cell-hint">${causeAdvice(cause, call.session.customerId)}</span>`,
     html`<a href="/webhooks/${webhookId}">${webhookName}</a>${owners.hintOf(webhookId)}`,
     listed('dead', dead),
     listed('pending', retrying),
@@ -129,8 +129,10 @@ export function causeText(cause: string): string {
   return reason === undefined ? cause.replaceAll('_', ' ') : `${cause} ${reason}`;
 }
 
-function causeAdvice(cause: string): string {
-  return /^\d+$/.test(cause) ? adviceFor('http_status', Number(cause)) : adviceFor(cause as ErrorClass);
+function causeAdvice(cause: string, customerId: string | null): string {
+  return /^\d+$/.test(cause)
+    ? adviceForOwner(customerId, 'http_status', Number(cause))
+    : adviceForOwner(customerId, cause as ErrorClass);
 }
 
 const NO_FAILURES = emptyState({

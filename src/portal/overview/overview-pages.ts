@@ -181,9 +181,12 @@ type Attention = {
 };
 
 /** Whose the webhooks, keys and endpoints with problems are. */
-type ProblemOwners = { readonly [Kind in 'webhooks' | Expiry['kind']]: RecordOwners };
+type ProblemOwners = { readonly [Kind in 'webhooks' | Expiry['kind']]: RecordOwners } & {
+  /** The customer whose portal it is. */
+  readonly customerId: string | null;
+};
 
-const OF_ONE_CUSTOMER: ProblemOwners = { webhooks: NO_OWNERS, key: NO_OWNERS, certificate: NO_OWNERS };
+const OF_ONE_CUSTOMER: ProblemOwners = { customerId: null, webhooks: NO_OWNERS, key: NO_OWNERS, certificate: NO_OWNERS };
 
 export function attentionSection({ ailing, expiring, owners = OF_ONE_CUSTOMER, now }: Attention): Html {
   const count = ailing.length + expiring.length;
@@ -217,7 +220,7 @@ function ailingTable(ailing: readonly Ailing[], owners: ProblemOwners, now: numb
         ${owners.webhooks.hintOf(webhook.id)}
       `,
       stateBadge(webhook.state),
-      problemOf(webhook),
+      problemOf(webhook, owners),
       relativeTime(webhook.since, now),
       webhook.waiting === 0
         ? '0'
@@ -228,7 +231,7 @@ function ailingTable(ailing: readonly Ailing[], owners: ProblemOwners, now: numb
 }
 
 /** The problem, the advice below it, and where its failures are. */
-function problemOf({ id, name, state, reason, detail }: Ailing): Html {
+function problemOf({ id, name, state, reason, detail }: Ailing, owners: ProblemOwners): Html {
   const failures =
     state === 'stopped'
       ? null
@@ -242,7 +245,7 @@ function problemOf({ id, name, state, reason, detail }: Ailing): Html {
   if (known !== undefined) return html`${known}${failures}`;
   return html`
     ${sentence(detail ?? reason)}
-    <span class="cell-hint">${adviceForMessage(reason, detail)}</span>
+    <span class="cell-hint">${adviceForMessage(owners.customerId, reason, detail)}</span>
     ${failures}
   `;
 }
@@ -315,7 +318,7 @@ function overviewReader({
       readOwners(store, 'pgp_key', named('key')),
       readOwners(store, 'endpoint', named('certificate')),
     ]);
-    const owners = { webhooks, key, certificate };
+    const owners = { customerId: store.customerId, webhooks, key, certificate };
     return { at, series, backlog, dead, ailing, expiring, owners, hasTokens: store.customerId === null };
   };
   return (period) => {

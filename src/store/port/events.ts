@@ -53,6 +53,11 @@ export type EventTypeStore = ResourceStore<EventType> & {
   /** The number of events by type since an instant, each counted up to `limit`. Types without events are absent. */
   volumes(names: readonly string[], since: number, limit: number): Promise<ReadonlyMap<string, number>>;
   all(): Promise<EventType[]>;
+  /**
+   * The public event types without the built-in ones about employees that were never published: catalogues and forms offer them to
+   * customers once the operator uses them.
+   */
+  offered(): Promise<EventType[]>;
   /** Another text after every change of an event type. */
   version(): Promise<string>;
   /** Replaces the built-in event types with those of this release. */

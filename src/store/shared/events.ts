@@ -1,5 +1,5 @@
 /** Event types (`event_type`), and publishing: events, and their place in the logs of webhooks. */
-import { EVERYONE, type EventType, type NewEvent, OPERATOR_ONLY } from '../../domain/event.ts';
+import { EMPLOYEE_CATEGORY, EVERYONE, type EventType, type NewEvent, OPERATOR_ONLY } from '../../domain/event.ts';
 import { firstRowKeyAt, isUuidV7, rowKeyOf } from '../../kernel/ids.ts';
 import { slices } from '../../kernel/slices.ts';
 import type { Database, Statement } from '../port/database.ts';
@@ -189,6 +189,12 @@ const VOLUMES = `
     SELECT count(*) FROM (SELECT 1 FROM event WHERE type = wanted.value AND key >= @from LIMIT @limit) AS found) AS events
   FROM texts(@names) AS wanted`;
 const ALL = `SELECT ${EVENT_TYPE.columns()} FROM event_type ORDER BY id`;
+// Index: event_of_type.
+const OFFERED = `
+  SELECT ${EVENT_TYPE.columns('t')} FROM event_type AS t
+  WHERE t.public AND (NOT t.built_in OR substr(t.name, 1, ${EMPLOYEE_CATEGORY.length}) <> '${EMPLOYEE_CATEGORY}'
+    OR EXISTS (SELECT 1 FROM event AS e WHERE e.type = t.name))
+  ORDER BY t.id`;
 // The clock may have been set back, so the latest change is not sufficient.
 const VERSION = `
   SELECT count(*) AS types, max(updated_at) AS latest, CAST(sum(updated_at % 1000000007) AS BIGINT) AS checksum FROM event_type`;
@@ -208,6 +214,7 @@ export function eventTypeStore(db: Database): Omit<EventTypeStore, 'getByName'> 
       return new Map(counted.filter(([, events]) => events > 0));
     },
     all: async () => (await db.all(ALL, {})).map(EVENT_TYPE.read),
+    offered: async () => (await db.all(OFFERED, {})).map(EVENT_TYPE.read),
     version: async () => Object.values((await db.get(VERSION, {})) ?? {}).join(' '),
     replaceBuiltIn: async (eventTypes) =>
       void (await db.commit([{ sql: FORGET_BUILT_IN, params: {} }, ...eventTypes.map(EVENT_TYPE.insert)])),

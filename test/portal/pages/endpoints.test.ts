@@ -16,7 +16,7 @@ describe('the advice for a challenge', () => {
     ['the endpoint answered 401, wanted 200', /Compare the secret and the API key/],
     ['the endpoint answered 403, wanted 200', /Compare the secret and the API key/],
     ['the endpoint answered 404, wanted 200', /Check the path/],
-    ['the endpoint answered 302, wanted 200', /does not follow redirects/],
+    ['the endpoint answered 302, wanted 200', /Redirects are not followed/],
     ['the endpoint answered 204, wanted 200', /must have the status 200/],
     ['the endpoint answered 503, wanted 200', /Check that the receiver is up/],
     ['timeout: no complete answer within 10000 ms', /has 10 seconds to answer a challenge/],
@@ -24,7 +24,7 @@ describe('the advice for a challenge', () => {
     ['egress_refused: 127.0.0.1 is loopback', /SALLYPORT_EGRESS_ALLOW/],
   ];
   for (const [error, advice] of cases) {
-    it(`that failed with “${error}” fits it`, () => assert.match(challengeAdvice(error), advice));
+    it(`that failed with “${error}” fits it`, () => assert.match(challengeAdvice(error, null), advice));
   }
 
   it('is shown beside the error without its code', () => {
