@@ -22,6 +22,7 @@ import { deliveryListPages } from './deliveries/delivery-list.ts';
 import { deliveryFailurePages } from './deliveries/failure-pages.ts';
 import { deliveryLivePages } from './deliveries/live-pages.ts';
 import { deliveryReplayPages } from './deliveries/replay-pages.ts';
+import { downloadPages } from './documentation/download-pages.ts';
 import { documentationPages } from './documentation/documentation-pages.ts';
 import { endpointPages } from './endpoints/endpoint-pages.ts';
 import { cataloguePages } from './event-types/event-catalogue-pages.ts';
@@ -123,6 +124,7 @@ function sharedPages(dependencies: SharedPageDependencies): PageRoute<'both' | '
     ...searchPages(dependencies),
     ...resultPages(dependencies),
     sendSamplePage(dependencies),
+    ...downloadPages(dependencies),
   ];
 }
 

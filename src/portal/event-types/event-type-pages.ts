@@ -25,6 +25,7 @@ import { recordPages, removalPages, usesList } from '../record/record-pages.ts';
 import { sendSampleSection } from '../webhooks/sample-events.ts';
 import { CATALOGUE_PATH } from './event-catalogue-pages.ts';
 import { PUBLISH_PATH } from './publish-pages.ts';
+import { visibilityOf, visibilityPages } from './type-visibility.ts';
 
 export function eventTypePages(dependencies: PageDependencies): PageRoute<'operator'>[] {
   const { pages, services, store } = dependencies;
@@ -39,6 +40,7 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute<'opera
   };
   return [
     eventTypeListPage(dependencies),
+    ...visibilityPages(dependencies),
     ...recordPages(pages, {
       ...entity,
       reader: eventTypeReader,
@@ -78,7 +80,8 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute<'opera
         store.eventTypes.volumes([name], call.now - DAY_MS, EVENTS_COUNTED + 1),
       ]);
       const owners = await readOwners(store, 'webhook', idsOf(uses.first));
-      return eventTypeView(call, { eventType, uses, owners, sample, volume: volumes.get(name) ?? 0 });
+      const isOffered = (await store.eventTypes.offered()).some(({ id }) => id === eventType.id);
+      return eventTypeView(call, { eventType, isOffered, uses, owners, sample, volume: volumes.get(name) ?? 0 });
     }),
     ...removalPages(pages, entity, {
       text: () => 'Events of this type can no longer be published. Published events stay and are still delivered.',
@@ -101,6 +104,8 @@ function idsOf(records: readonly { readonly id: string }[]): string[] {
 type Shown = {
   readonly eventType: EventType;
   readonly uses: Uses;
+  /** Whether the event catalogue has it. */
+  readonly isOffered: boolean;
   /** Of the webhooks that `uses` names. */
   readonly owners: RecordOwners;
   readonly sample: EventSample | null;
@@ -108,7 +113,7 @@ type Shown = {
   readonly volume: number;
 };
 
-function eventTypeView(call: PageCall, { eventType, uses, owners, sample, volume }: Shown): View {
+function eventTypeView(call: PageCall, { eventType, isOffered, uses, owners, sample, volume }: Shown): View {
   const { id, name, description, builtIn, dataSchema, createdAt, updatedAt } = eventType;
   const manages = call.may('administrator') && !builtIn;
   const content = html`
@@ -138,12 +143,7 @@ function eventTypeView(call: PageCall, { eventType, uses, owners, sample, volume
           usesList(uses, '/webhooks', owners, 'None yet: published events are not sent.'),
           'Including webhooks with its category or with all events.',
         ],
-        [
-          'Event catalogue',
-          eventType.public
-            ? html`<a href="${CATALOGUE_PATH}/${name}">its page for receivers</a>`
-            : 'internal: only callers with a token see it',
-        ],
+        ['Event catalogue', visibilityOf(call, eventType, isOffered)],
         ...(builtIn ? [] : [['Created', time(createdAt)] as const, ['Changed', time(updatedAt)] as const]),
       ]),
     })}
