@@ -163,10 +163,7 @@ const UNTRUSTED_ADVICE: readonly (readonly [codes: RegExp, advice: string])[] = 
     /^DEPTH_ZERO_SELF_SIGNED_CERT$/,
     'The receiver signed this certificate itself. Have one issued by an authority that is trusted.',
   ],
-  [
-    /^SELF_SIGNED_CERT_IN_CHAIN$/,
-    'The receiver sends its whole chain, and none of its authorities is trusted.',
-  ],
+  [/^SELF_SIGNED_CERT_IN_CHAIN$/, 'The receiver sends its whole chain, and none of its authorities is trusted.'],
   [
     /^CERT_SIGNATURE_FAILURE$/,
     'A trusted authority has the same name and another key than the one that issued the certificate.',

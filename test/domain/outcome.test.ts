@@ -1,7 +1,15 @@
 /** The advice for each cause of a failed attempt, as a table. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { adviceFor, adviceForMessage, adviceForOwner, ERROR_CLASSES, type ErrorClass, failure, statusInMessage } from '../../src/domain/outcome.ts';
+import {
+  adviceFor,
+  adviceForMessage,
+  adviceForOwner,
+  ERROR_CLASSES,
+  type ErrorClass,
+  failure,
+  statusInMessage,
+} from '../../src/domain/outcome.ts';
 import { classifyError } from '../../src/outbound/classify.ts';
 
 const CAUSES: readonly (readonly [errorClass: ErrorClass, status: number | null, advice: RegExp])[] = [

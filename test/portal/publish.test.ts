@@ -219,7 +219,6 @@ describe('the public catalogue', () => {
     const { page, open, isAccessible } = await portal.visit({ expecting: [404] });
     await open('/event-catalogue');
     assert.deepEqual(await page.locator('section h2').allInnerTexts(), [
-      'Employees',
       'Orders',
       'Webhooks',
       'Other events',

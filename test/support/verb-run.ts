@@ -200,6 +200,7 @@ async function readResources({ store, clock }: TestServices, made: Made): Promis
   await store.directory.states(null);
   await store.directory.endpoints({ text: 'end' }, null, 10);
   await store.directory.webhooksOf([endpoint.id], 10);
+  await store.eventTypes.offered();
   await store.uses.subscribers('order.placed', customerId, 10);
   await store.events.find(webhook.id);
   await store.directory.endpointNames(customerId, 10);

@@ -57,7 +57,11 @@ function verificationView(endpoint: Endpoint, verification: Verification): Html 
   const why =
     error === null
       ? null
-      : notice({ tone: 'negative', title: sentence(withoutCode(error)), text: challengeAdvice(error, endpoint.customerId) });
+      : notice({
+          tone: 'negative',
+          title: sentence(withoutCode(error)),
+          text: challengeAdvice(error, endpoint.customerId),
+        });
   return html`<div class="stack"><p class="badges">${verdict}</p>${why}${exchangeView(endpoint, verification)}</div>`;
 }
 

@@ -59,11 +59,7 @@ export function lastError({ failure }: EndpointActivity, now: number): Html | nu
 }
 
 /** The figures on the page of an endpoint of this customer; null if no webhook sends there. */
-export function activitySection(
-  customerId: string | null,
-  activity: EndpointActivity,
-  now: number,
-): Html | null {
+export function activitySection(customerId: string | null, activity: EndpointActivity, now: number): Html | null {
   const { webhooks, day, deliveredAt, failure } = activity;
   if (webhooks.length === 0) return null;
   const rate = successRate(day);

@@ -186,7 +186,12 @@ type ProblemOwners = { readonly [Kind in 'webhooks' | Expiry['kind']]: RecordOwn
   readonly customerId: string | null;
 };
 
-const OF_ONE_CUSTOMER: ProblemOwners = { customerId: null, webhooks: NO_OWNERS, key: NO_OWNERS, certificate: NO_OWNERS };
+const OF_ONE_CUSTOMER: ProblemOwners = {
+  customerId: null,
+  webhooks: NO_OWNERS,
+  key: NO_OWNERS,
+  certificate: NO_OWNERS,
+};
 
 export function attentionSection({ ailing, expiring, owners = OF_ONE_CUSTOMER, now }: Attention): Html {
   const count = ailing.length + expiring.length;

@@ -65,7 +65,10 @@ export function activitySections(
 }
 
 /** The advice if the last attempt failed. A test event has its own. While the webhook fails, its state has the same advice. */
-function lastFailure({ id, customerId }: Pick<Webhook, 'id' | 'customerId'>, attempts: readonly AttemptRecord[]): Html | null {
+function lastFailure(
+  { id, customerId }: Pick<Webhook, 'id' | 'customerId'>,
+  attempts: readonly AttemptRecord[],
+): Html | null {
   const attempt = attempts.find(({ kind }) => kind !== 'test');
   if (attempt === undefined || attempt.errorClass === null) return null;
   const { errorClass, errorMessage, responseStatus } = attempt;

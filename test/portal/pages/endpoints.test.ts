@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import ts from 'typescript';
 import type { Endpoint } from '../../../src/domain/endpoint.ts';
 import type { WebhookState } from '../../../src/domain/webhook.ts';
 import { challengeAdvice, withoutCode } from '../../../src/portal/endpoints/challenge-section.ts';
@@ -90,13 +91,28 @@ describe('the code for receivers', () => {
     const examples = receiverCode();
     assert.deepEqual(
       examples.map(({ label }) => label),
-      ['TypeScript', 'Python', 'Go', 'Java', 'C#', 'PHP', 'Ruby'],
+      ['TypeScript', 'JavaScript', 'Python', 'Go', 'Java', 'C#', 'PHP', 'Ruby'],
     );
     for (const { label, code } of examples) {
-      assert.match(code, label === 'TypeScript' ? /createReceiver/ : /SignedHeaders/, label);
+      assert.match(code, label.endsWith('Script') ? /createReceiver/ : /SignedHeaders/, label);
       assert.doesNotMatch(code, /verify:(begin|end)/, label);
       assert.match(code, /^\S/, label);
     }
+  });
+
+  it('has a JavaScript form without types', () => {
+    const code = receiverCode().find(({ label }) => label === 'JavaScript')?.code ?? '';
+    const { diagnostics = [] } = ts.transpileModule(code, {
+      fileName: 'receiver.mjs',
+      reportDiagnostics: true,
+      compilerOptions: { allowJs: true },
+    });
+    assert.deepEqual(
+      diagnostics.map(({ messageText }) => messageText),
+      [],
+    );
+    assert.match(code, /createReceiver\(\{/);
+    assert.match(code, /server\.address\(\)\.port/);
   });
 
   it('is cut out between its marks and moved to the left', () => {
