@@ -61,7 +61,7 @@ export type ScopeFields = readonly [webhook: Html, ...customer: Html[]];
 /** The fields of both filters. */
 export async function scopeFields(store: Store, { owner, webhook, unknown }: DeliveryScope): Promise<ScopeFields> {
   const shown = webhook === null ? unknown : await shownWebhook(store, webhook);
-  return [webhookField(newForm({ webhook: shown })), ...owner.fields];
+  return [webhookField(newForm({ webhook: shown }), { customer: owner.typed }), ...owner.fields];
 }
 
 /** The feed of the attempts to deliver to the customer of the filter. */

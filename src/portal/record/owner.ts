@@ -66,6 +66,8 @@ export function ownerField({ id, name }: Owner): Html {
 }
 
 export type OwnerFilter = {
+  /** As people typed it; null without a filter. */
+  readonly typed: string | null;
   /** For the store; empty without a filter. */
   readonly filter: { readonly customerId?: string };
   readonly fields: readonly Html[];
@@ -86,7 +88,7 @@ export function customerField(state: FormState, options: Partial<TextField>): Ht
   });
 }
 
-const NO_FILTER: OwnerFilter = { filter: {}, fields: [], newQuery: '', isFiltered: false };
+const NO_FILTER: OwnerFilter = { typed: null, filter: {}, fields: [], newQuery: '', isFiltered: false };
 
 /** The filter of a list by customer: an id, a name or an external id, as people type it. Others find nothing. */
 export async function ownerFilter(store: Owners, query: URLSearchParams): Promise<OwnerFilter> {
@@ -97,6 +99,7 @@ export async function ownerFilter(store: Owners, query: URLSearchParams): Promis
   const field = customerField(shown, { placeholder: 'Acme, acct_1, or own' });
   if (typed === null) return { ...NO_FILTER, fields: [field] };
   return {
+    typed,
     filter: { customerId: found?.id ?? 'unknown' },
     fields: [field],
     newQuery: found === null || found.id === OPERATOR ? '' : `?${CUSTOMER}=${found.id}`,

@@ -8,7 +8,7 @@ import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { type Field, type FormState, type Suggestion, suggestionOptions, textField } from '../parts/fields.ts';
 import { pageHeader } from '../parts/header.ts';
-import { OPERATOR, readOwners } from '../record/owner.ts';
+import { OPERATOR, ownerFilter, readOwners } from '../record/owner.ts';
 
 const SUGGESTIONS = '/webhooks/suggestions';
 const SUGGESTED = 20;
@@ -17,16 +17,21 @@ const CUSTOMERS_SUGGESTED = 5;
 /** Between the name of a webhook and its customer. */
 const BETWEEN = ' · ';
 
+type Options = Pick<Field, 'isRequired'> & {
+  /** Suggests only webhooks of this customer, as the filter of lists has it. */
+  readonly customer?: string | null;
+};
+
 /** The field's value is a name as `shownWebhook` makes it, and `webhookNamed` reads it. */
-export function webhookField(state: FormState, options: Pick<Field, 'isRequired'> = {}): Html {
+export function webhookField(state: FormState, { isRequired, customer = null }: Options = {}): Html {
   return textField(state, {
-    ...options,
+    isRequired,
     name: 'webhook',
     label: 'Webhook',
     placeholder: 'Name',
     autocomplete: 'off',
     suggestions: [],
-    suggestFrom: SUGGESTIONS,
+    suggestFrom: customer === null ? SUGGESTIONS : `${SUGGESTIONS}?${new URLSearchParams({ customer })}`,
   });
 }
 
@@ -67,7 +72,8 @@ function isSame(a: string, b: string): boolean {
 
 export function webhookSuggestionPage({ pages, store }: SharedPageDependencies): PageRoute<'both'> {
   return pages.view(SUGGESTIONS, 'both', async ({ query }) => {
-    const found = await suggested(store, readText(query, 'webhook'));
+    const { filter } = await ownerFilter(store, query);
+    const found = await suggested(store, readText(query, 'webhook'), filter);
     const { named } = await readOwners(
       store,
       'webhook',
@@ -88,18 +94,20 @@ export function webhookSuggestionPage({ pages, store }: SharedPageDependencies):
   });
 }
 
-/** The newest webhooks whose name, or whose customer's name, contains the text. */
-async function suggested(store: Store, text: string | null): Promise<Webhook[]> {
-  const read = async (filter: { readonly text?: string; readonly customerId?: string }): Promise<Webhook[]> =>
-    (await store.directory.webhooks(filter, null, SUGGESTED)).map(({ webhook }) => webhook);
+type Among = { readonly customerId?: string };
+
+/** The newest webhooks whose name, or whose customer's name, contains the text. `among`: those of one customer. */
+async function suggested(store: Store, text: string | null, among: Among): Promise<Webhook[]> {
+  const read = async (filter: Among & { readonly text?: string }): Promise<Webhook[]> =>
+    (await store.directory.webhooks({ ...filter, ...among }, null, SUGGESTED)).map(({ webhook }) => webhook);
   if (text === null) return read({});
-  const [name = '', owner = null] = text.split(BETWEEN, 2);
-  if (owner !== null) {
-    const customers = store.customerId === null ? await store.customers.search({ text: owner }, null, SUGGESTED) : [];
-    const found = await Promise.all(customers.map(({ id }) => read({ text: name, customerId: id })));
-    return found.flat().slice(0, SUGGESTED);
-  }
-  const customers = store.customerId === null ? await store.customers.search({ text }, null, CUSTOMERS_SUGGESTED) : [];
-  const found = await Promise.all([read({ text }), ...customers.map(({ id }) => read({ customerId: id }))]);
+  const at = text.lastIndexOf(BETWEEN);
+  const [name, owner] = at < 0 ? [null, text] : [text.slice(0, at), text.slice(at + BETWEEN.length)];
+  const isNarrow = store.customerId !== null || among.customerId !== undefined;
+  const customers = isNarrow ? [] : await store.customers.search({ text: owner }, null, CUSTOMERS_SUGGESTED);
+  const found = await Promise.all([
+    read({ text: isNarrow && name !== null ? name : text }),
+    ...customers.map(({ id }) => read({ customerId: id, ...(name !== null && { text: name }) })),
+  ]);
   return [...new Map(found.flat().map((webhook) => [webhook.id, webhook])).values()].slice(0, SUGGESTED);
 }

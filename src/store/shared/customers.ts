@@ -176,6 +176,7 @@ const LINK = table<PortalLink>('portal_link', 'id', {
   role: oneOf<LinkRole>(),
   sessionSeconds: number,
   returnUrl: textOrNull,
+  renewUrl: textOrNull,
   createdAt: number,
   expiresAt: number,
 });
