@@ -34,6 +34,7 @@ CREATE TABLE portal_link (
   role            TEXT NOT NULL CHECK (role IN ('administrator', 'viewer')),
   session_seconds INTEGER NOT NULL,
   return_url      TEXT,
+  renew_url       TEXT,
   created_at      INTEGER NOT NULL,
   expires_at      INTEGER NOT NULL,
   used_at         INTEGER

@@ -139,6 +139,7 @@ export const customerCommands: CommandGroup = [
           `${LINK_SESSION_DEFAULT_SECONDS})`,
       },
       'return-url': { value: '<url>', description: 'The page of your product that the portal leads back to' },
+      'renew-url': { value: '<url>', description: 'The page of your product that opens a new link after the session' },
     },
     settings: ADDRESS_SETTINGS,
     run: async (composed, invocation) => {
@@ -149,6 +150,7 @@ export const customerCommands: CommandGroup = [
         expiresInSeconds: integer('expires-in-seconds'),
         sessionSeconds: integer('session-seconds'),
         returnUrl: text('return-url'),
+        renewUrl: text('renew-url'),
       });
       const id = await recordId(CUSTOMER, composed, operand('customer'));
       const { token, expiresAt } = await composed.services.portalLinks.create(

@@ -73,7 +73,7 @@ export const deliveryCommands: CommandGroup = [
       withData(invocation, async ({ services }) => {
         const found = await services.deliveries.get(invocation.operand('id'));
         const delivery = viewDelivery(found.delivery);
-        const attempts = found.attempts.map(viewAttempt);
+        const attempts = found.attempts.map((one) => viewAttempt(one, found.delivery.customerId));
         const { terminal, json } = invocation;
         const text = (): string => `${recordText(delivery)}\n${attemptsText(attempts, terminal.width)}`;
         await terminal.out(json ? `${JSON.stringify({ ...delivery, attempts })}\n` : text());

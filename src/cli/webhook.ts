@@ -172,13 +172,11 @@ export const webhookCommands: CommandGroup = [
       ]);
       const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }) });
       const test = createTestDelivery({ store, clock, ids, send, formatOf, webhooks: services.webhooks });
-      const attempt = viewAttempt(
-        await test(
-          await recordId(WEBHOOK, composed, invocation.operand('webhook')),
-          COMMAND_LINE.actor,
-          invocation.text('sample') ?? undefined,
-        ),
+      const { id, customerId } = await services.webhooks.get(
+        await recordId(WEBHOOK, composed, invocation.operand('webhook')),
       );
+      const tested = await test(id, COMMAND_LINE.actor, invocation.text('sample') ?? undefined);
+      const attempt = viewAttempt(tested, customerId);
       const { delivered, responseStatus, responseBody, errorClass, error, timings } = attempt;
       const advice = NETWORK_ERRORS.has(errorClass ?? '') ? `${attempt.advice} ${OWN_SETTINGS}` : attempt.advice;
       const shown = { delivered, responseStatus, responseBody: responseBody || null, errorClass, error, advice };

@@ -33,6 +33,18 @@ export const LINK_SESSION_MIN_SECONDS = 300;
 
 export const LINK_SESSION_MAX_SECONDS = 86_400;
 
+function webAddress(description: string) {
+  return z
+    .string()
+    .max(URL_MAX_LENGTH)
+    .refine(
+      isWebAddress,
+      'must be an http: or https: URL without credentials, with a host of letters, digits, dots and hyphens',
+    )
+    .nullish()
+    .meta({ description, pattern: urlPattern('[Hh][Tt][Tt][Pp][Ss]?', '') });
+}
+
 export const portalLinkInput = z
   .strictObject({
     role: z.enum(['administrator', 'viewer']),
@@ -48,18 +60,10 @@ export const portalLinkInput = z
       .max(LINK_SESSION_MAX_SECONDS)
       .default(LINK_SESSION_DEFAULT_SECONDS)
       .meta({ description: 'The length of the session that it opens.' }),
-    returnUrl: z
-      .string()
-      .max(URL_MAX_LENGTH)
-      .refine(
-        isWebAddress,
-        'must be an http: or https: URL without credentials, with a host of letters, digits, dots and hyphens',
-      )
-      .nullish()
-      .meta({
-        description: 'Where the portal leads back to: a page of your product.',
-        pattern: urlPattern('[Hh][Tt][Tt][Pp][Ss]?', ''),
-      }),
+    returnUrl: webAddress('Where the portal leads back to: a page of your product.'),
+    renewUrl: webAddress(
+      'Where a browser goes when its session has ended: a page of your product that makes a new link and opens it. Not in frames.',
+    ),
   })
   .meta({ id: 'PortalLinkInput', description: 'Who opens the portal of a customer, and for how long.' });
 type PortalLinkInput = z.output<typeof portalLinkInput>;
@@ -70,6 +74,9 @@ export const portalLinkView = z
     expiresAt: instant,
   })
   .meta({ id: 'PortalLink', description: "A link that opens the customer's portal once." });
+
+/** The session of a link, and where its browser goes for a new link when it has ended. */
+export type OpenedLink = NewSession & { readonly renewUrl: string | null };
 
 /** The token is never shown again. Anyone who has it can act for the customer. */
 export type NewPortalLink = { readonly token: string; readonly expiresAt: number };
@@ -90,7 +97,7 @@ export type PortalLinks = {
   /**
    * Begins the session of a link. Null if it was used, has expired, or its customer is inactive. Of several concurrent calls, one succeeds.
    */
-  open(token: string, visitor: Visitor): Promise<NewSession | null>;
+  open(token: string, visitor: Visitor): Promise<OpenedLink | null>;
 };
 
 const TOKEN_BYTES = 32;
@@ -125,10 +132,11 @@ export function createPortalLinks({ store, clock, ids, random, customers }: Depe
           role: input.role,
           sessionSeconds: input.sessionSeconds,
           returnUrl: input.returnUrl ?? null,
+          renewUrl: input.renewUrl ?? null,
           createdAt: now,
           expiresAt: now + input.expiresInSeconds * 1000,
         };
-        const { id, role, sessionSeconds, returnUrl, expiresAt } = link;
+        const { id, role, sessionSeconds, returnUrl, renewUrl, expiresAt } = link;
         const audit = {
           id: ids.uuid(),
           at: now,
@@ -136,7 +144,7 @@ export function createPortalLinks({ store, clock, ids, random, customers }: Depe
           action: 'customer.create-link' as const,
           target: `customer:${customer.id}`,
           customerId: customer.id,
-          changes: { link: { from: null, to: { id, role, sessionSeconds, returnUrl } } },
+          changes: { link: { from: null, to: { id, role, sessionSeconds, returnUrl, renewUrl } } },
         };
         const made = { token, expiresAt };
         await store.portalLinks.add(link, audit, beside(made));
@@ -179,7 +187,7 @@ export function createPortalLinks({ store, clock, ids, random, customers }: Depe
           return null;
         throw error;
       }
-      return { token, session };
+      return { token, session, renewUrl: link.renewUrl };
     },
   };
 }

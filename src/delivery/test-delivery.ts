@@ -124,7 +124,7 @@ type Sample = { readonly type: string; readonly data: Readonly<Record<string, un
 function sampleFor({ webhook, key }: DeliveryTarget, name: string, all: readonly EventType[]): Sample {
   // A customer learns nothing of internal types.
   const eventType = all.find((one) => one.name === name && (webhook.customerId === null || one.public));
-  if (eventType === undefined) throw refuseField('eventType', noSuchType(name));
+  if (eventType === undefined) throw refuseField('eventType', noSuchType(name, webhook.customerId));
   if (!webhook.eventTypes.some((pattern) => matchingTypes(pattern, [eventType]).length > 0))
     throw refuseField('eventType', `is not one that the webhook gets: ${webhook.eventTypes.join(', ')}`);
   if (eventType.sample === null) throw refuseField('eventType', `has no sample: ${name}`);

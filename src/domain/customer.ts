@@ -34,6 +34,8 @@ export type PortalLink = {
   readonly sessionSeconds: number;
   /** Where the operator's product goes on. */
   readonly returnUrl: string | null;
+  /** Where a browser goes for a new link when the session has ended. */
+  readonly renewUrl: string | null;
   readonly createdAt: number;
   readonly expiresAt: number;
 };

@@ -91,7 +91,7 @@ function keptText(text: string): string {
 }
 
 /**
- * What the operator should check or change: for `http_status` by the status of the answer, for `tls_untrusted` by the code at the end of
+ * What to check or change, for everybody: it names no setting of the operator. For `http_status` by the status of the answer, for `tls_untrusted` by the code at the end of
  * the failure's message, if they are given.
  */
 export function adviceFor(errorClass: ErrorClass, status?: number | null, message?: string | null): string {
@@ -100,15 +100,33 @@ export function adviceFor(errorClass: ErrorClass, status?: number | null, messag
   return STATUS_ADVICE[status] ?? STATUS_ADVICE[`${Math.floor(status / 100)}xx`] ?? ADVICE.http_status;
 }
 
+/** The advice for the owner of an endpoint. The operator's own may need a setting of Sallyport. */
+export function adviceForOwner(
+  customerId: string | null,
+  errorClass: ErrorClass,
+  status?: number | null,
+  message?: string | null,
+): string {
+  const advice = adviceFor(errorClass, status, message);
+  const setting = customerId === null ? SETTINGS[errorClass] : undefined;
+  return setting === undefined ? advice : `${advice} ${setting}`;
+}
+
+const SETTINGS: Readonly<Partial<Record<ErrorClass, string>>> = {
+  tls_untrusted: 'SALLYPORT_CA_FILE has the authorities that are trusted here.',
+  egress_refused: 'To allow a private one, add it to SALLYPORT_EGRESS_ALLOW and restart.',
+  proxy: 'SALLYPORT_EGRESS_PROXY names it.',
+};
+
 /** The status in the message of an `http_status` failure ("the receiver answered 503"), or null. */
 export function statusInMessage(message: string | null): number | null {
   const [, status] = /\banswered ([1-5]\d\d)\b/.exec(message ?? '') ?? [];
   return status === undefined ? null : Number(status);
 }
 
-/** The advice for a failure of which only the message is kept, without the status. */
-export function adviceForMessage(errorClass: string, message: string | null): string {
-  return adviceFor(errorClass as ErrorClass, statusInMessage(message), message);
+/** The same for a failure of which only the message is kept, without the status. */
+export function adviceForMessage(customerId: string | null, errorClass: string, message: string | null): string {
+  return adviceForOwner(customerId, errorClass as ErrorClass, statusInMessage(message), message);
 }
 
 const CREDENTIALS =
@@ -119,23 +137,21 @@ const ADVICE: Readonly<Record<ErrorClass, string>> = {
   connect:
     'Check that the receiver runs, listens on this port, and that firewalls between here and there let it through.',
   tls_untrusted:
-    'Have the receiver send its whole certificate chain, or put the authority that issued it into SALLYPORT_CA_FILE.',
+    'Have the receiver send its whole certificate chain, or use a certificate of an authority that is trusted.',
   tls_expired: "Renew the receiver's certificate, and check the clocks of both machines.",
   tls_wrong_host: 'Use a host name that the certificate names, or have a certificate issued for this one.',
   tls: 'Check that the receiver speaks TLS 1.2 or newer, and whether it asks for a client certificate.',
   timeout: 'Have the receiver answer first and work afterwards, or raise timeoutSeconds of the webhook.',
-  egress_refused:
-    'Use a public address. The operator can allow another one in SALLYPORT_EGRESS_ALLOW, or for endpoints of ' +
-    'customers in SALLYPORT_CUSTOMER_EGRESS_ALLOW.',
+  egress_refused: 'Use an address that can be reached from the internet.',
   reset: "Look into the receiver's log: it, or something before it, closed the connection before it had answered.",
   response_too_large: 'Have the receiver answer with fewer and shorter headers, and with a short body.',
   malformed_response:
     'Check that the port speaks HTTP/1.1 over TLS, and that nothing in between rewrites the answer or sends ' +
     'interim answers (1xx) without end.',
-  proxy: 'Check SALLYPORT_EGRESS_PROXY, and that the proxy runs and allows CONNECT to this address and port.',
+  proxy: 'Check that the proxy for outgoing requests runs and allows CONNECT to this address and port.',
   oauth_token: "Check token URL, client id, client secret and scopes of the endpoint against the token server's log.",
   encryption: "Check the webhook's encryption key: it must exist, be unexpired and be able to encrypt.",
-  http_status: "Look into the receiver's log for the reason. Sallyport does not follow redirects.",
+  http_status: "Look into the receiver's log for the reason. Redirects are not followed.",
   internal: "Look into this service's log; the receiver was not at fault, and the attempt does not count.",
 };
 
@@ -145,15 +161,12 @@ export const ERROR_CLASSES = Object.keys(ADVICE) as readonly ErrorClass[];
 const UNTRUSTED_ADVICE: readonly (readonly [codes: RegExp, advice: string])[] = [
   [
     /^DEPTH_ZERO_SELF_SIGNED_CERT$/,
-    'Put this certificate into SALLYPORT_CA_FILE, or have one issued by an authority that is trusted.',
+    'The receiver signed this certificate itself. Have one issued by an authority that is trusted.',
   ],
-  [
-    /^SELF_SIGNED_CERT_IN_CHAIN$/,
-    'The receiver sends its whole chain. Put one of the authorities in it into SALLYPORT_CA_FILE.',
-  ],
+  [/^SELF_SIGNED_CERT_IN_CHAIN$/, 'The receiver sends its whole chain, and none of its authorities is trusted.'],
   [
     /^CERT_SIGNATURE_FAILURE$/,
-    'A trusted authority has the same name and another key. Put the authority that issued the certificate into SALLYPORT_CA_FILE.',
+    'A trusted authority has the same name and another key than the one that issued the certificate.',
   ],
   [/^UNABLE_TO_/, ADVICE.tls_untrusted],
 ];
@@ -173,7 +186,7 @@ const GATEWAY =
 
 /** Advice by status. `4xx` is for the statuses of that class that have no entry of their own. */
 const STATUS_ADVICE: Readonly<Record<string, string>> = {
-  '3xx': "Sallyport does not follow redirects. Set the endpoint's URL to the address that the redirect leads to.",
+  '3xx': "Redirects are not followed. Set the endpoint's URL to the address that the redirect leads to.",
   401: CREDENTIALS,
   403: CREDENTIALS,
   404: "Check the path of the endpoint's URL: the receiver has nothing there.",

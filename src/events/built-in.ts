@@ -68,7 +68,8 @@ function sampleOf(name: string): EventType['sample'] {
 }
 
 /**
- * Writes the built-in event types of this version unless they are there. They keep their `createdAt`. `isFirst`: if another instance writes
+ * Writes the built-in event types of this version unless they are there. They keep their `createdAt`, and whether they are
+ * public, which the operator decides. `isFirst`: if another instance writes
  * them at the same moment, it looks again.
  */
 export async function installBuiltInEventTypes(store: EventVerbs, now: number, isFirst = true): Promise<void> {
@@ -79,6 +80,7 @@ export async function installBuiltInEventTypes(store: EventVerbs, now: number, i
     const same = before?.name === eventType.name && before.description === eventType.description;
     return {
       ...eventType,
+      public: before?.public ?? eventType.public,
       builtIn: true,
       createdAt: before?.createdAt ?? now,
       updatedAt: same ? before.updatedAt : now,

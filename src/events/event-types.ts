@@ -1,5 +1,6 @@
 /** Event types (contract §4), built-in and custom, and the check of events against them and their JSON Schemas. */
 
+import { isDeepStrictEqual } from 'node:util';
 import { createContext, Script } from 'node:vm';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -135,14 +136,15 @@ export function createEventTypes({
         writable: ({ id: _id, builtIn: _builtIn, createdAt: _createdAt, updatedAt: _updatedAt, ...input }) => input,
         shown: viewEventType,
         build: async (input, before, stamp) => {
-          if (input.name.startsWith(STATUS_CATEGORY))
+          const builtIn = before?.builtIn ?? false;
+          if (input.name.startsWith(STATUS_CATEGORY) && !builtIn)
             throw refuseField('name', `is in the category ${STATUS_CATEGORY}* of the service itself`);
           if (input.dataSchema !== null) schemas.refuseInvalid(input.dataSchema);
           refuseUnfit(schemas, input);
           const encryptionRequired = input.encryptionRequired || input.name.startsWith(EMPLOYEE_CATEGORY);
           const reachesMore = before?.encryptionRequired !== true || (input.public && !before.public);
           if (encryptionRequired && reachesMore) await refuseUnencrypted(store, input);
-          return { ...stamp, ...input, encryptionRequired, builtIn: false };
+          return { ...stamp, ...input, encryptionRequired, builtIn };
         },
         referrers: async ({ name, encryptionRequired }) => [
           ...(await store.webhooks.ofPattern(name)).map((webhook) => `webhook ${webhook.name} (${webhook.id})`),
@@ -151,7 +153,10 @@ export function createEventTypes({
         ],
         unique: { 'event_type.name': 'name' },
         audited: (eventType) => eventType,
-        readOnly: ({ builtIn, name }) => (builtIn ? `the event type ${name} is built in and cannot be changed` : null),
+        readOnly: (eventType, after) =>
+          !eventType.builtIn || isSameButPublic(eventType, after)
+            ? null
+            : `the event type ${eventType.name} is built in and cannot be changed, except public`,
       },
       { clock, ids },
     ),
@@ -167,7 +172,7 @@ export function createEventTypes({
           // A look-up on SQLite does not wait for anything.
           if (known.size % TYPES_AT_ONCE === 0) await nextTurn();
         }
-        problems.push(typeProblem(type, eventType));
+        problems.push(typeProblem(type, eventType, store.customerId));
         const schema = eventType?.dataSchema ?? null;
         if (eventType !== null && schema !== null) checks.push({ at, eventType, schema, dataJson });
       }
@@ -177,6 +182,12 @@ export function createEventTypes({
       return problems;
     },
   };
+}
+
+function isSameButPublic(before: EventType, after: EventType | null): boolean {
+  if (after === null) return false;
+  const { public: isPublic, updatedAt } = after;
+  return isDeepStrictEqual({ ...before, public: isPublic, updatedAt }, after);
 }
 
 /** A sample must satisfy the schema, also when the schema is what changes. */
@@ -189,15 +200,16 @@ function refuseUnfit(schemas: DataSchemas, { sample, dataSchema }: EventTypeInpu
   throw refuseField(problem.field.replace(/^data/, 'sample'), `does not satisfy dataSchema: ${problem.problem}`);
 }
 
-function typeProblem(type: string, eventType: EventType | null): FieldProblem | null {
-  if (eventType === null) return { field: 'type', problem: noSuchType(type) };
+function typeProblem(type: string, eventType: EventType | null, customerId: string | null): FieldProblem | null {
+  if (eventType === null) return { field: 'type', problem: noSuchType(type, customerId) };
   if (!type.startsWith(STATUS_CATEGORY)) return null;
   return { field: 'type', problem: 'is an event type that only the service publishes' };
 }
 
-/** The problem of a field that names an unknown event type. */
-export function noSuchType(name: string): string {
-  return `is not the name of an event type: ${JSON.stringify(name)}; see GET /event-types, or sallyport event-type list`;
+/** The problem of a field that names an unknown event type, for its publisher or the owner of a webhook. */
+export function noSuchType(name: string, customerId: string | null): string {
+  const problem = `is not the name of an event type: ${JSON.stringify(name)}; see GET /event-types`;
+  return customerId === null ? `${problem}, or sallyport event-type list` : problem;
 }
 
 /** Encryption cannot be required while subscribers have no key. They need a key or must unsubscribe first. */

@@ -21,11 +21,6 @@ export type EgressPolicy = {
 /** `SALLYPORT_EGRESS_ALLOW` and `SALLYPORT_CUSTOMER_EGRESS_ALLOW`. */
 export type Egress = { readonly operator: EgressPolicy; readonly customers: EgressPolicy };
 
-/** The setting that allows addresses. */
-export function settingOf({ isForCustomers }: EgressPolicy): string {
-  return isForCustomers === true ? 'SALLYPORT_CUSTOMER_EGRESS_ALLOW' : 'SALLYPORT_EGRESS_ALLOW';
-}
-
 /** Allows this machine. */
 export const LOOPBACK: EgressPolicy = { allow: ['127.0.0.0/8', '::1'].map(cidrOf) };
 

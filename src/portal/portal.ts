@@ -23,9 +23,10 @@ import { deliveryFailurePages } from './deliveries/failure-pages.ts';
 import { deliveryLivePages } from './deliveries/live-pages.ts';
 import { deliveryReplayPages } from './deliveries/replay-pages.ts';
 import { documentationPages } from './documentation/documentation-pages.ts';
+import { downloadPages } from './documentation/download-pages.ts';
 import { endpointPages } from './endpoints/endpoint-pages.ts';
 import { cataloguePages } from './event-types/event-catalogue-pages.ts';
-import { eventTypePages, sendSamplePage } from './event-types/event-type-pages.ts';
+import { eventTypePages } from './event-types/event-type-pages.ts';
 import { publishPages } from './event-types/publish-pages.ts';
 import { createAssets } from './frame/asset-routes.ts';
 import { createCookies } from './frame/cookies.ts';
@@ -52,6 +53,7 @@ import { searchPages } from './search/search-pages.ts';
 import { settingsPages } from './settings/settings-pages.ts';
 import { createSignInInvited, signInPages, signOutPages } from './sign-in/sign-in-pages.ts';
 import { userPages } from './users/user-pages.ts';
+import { sendSamplePage } from './webhooks/sample-events.ts';
 import { webhookPages } from './webhooks/webhook-pages.ts';
 
 export type Portal = {
@@ -122,6 +124,7 @@ function sharedPages(dependencies: SharedPageDependencies): PageRoute<'both' | '
     ...searchPages(dependencies),
     ...resultPages(dependencies),
     sendSamplePage(dependencies),
+    ...downloadPages(dependencies),
   ];
 }
 

@@ -204,7 +204,7 @@ function webhookPart({ own, acting, clock }: ProgramDependencies): WebhookPart {
     deliveries: {
       get: async (id) => {
         const { delivery, attempts } = await deliveries.get(readId(id));
-        return { ...viewDelivery(delivery), attempts: attempts.map(viewAttempt) };
+        return { ...viewDelivery(delivery), attempts: attempts.map((one) => viewAttempt(one, delivery.customerId)) };
       },
       list: async (query) => {
         const { search, cursor, limit } = readDeliveryQuery(query);

@@ -33,6 +33,7 @@ export type PortalLinkInput = {
   readonly sessionSeconds?: number | undefined;
   /** Where the portal leads back to: a page of your product. */
   readonly returnUrl?: string | null | undefined;
+  readonly renewUrl?: string | null | undefined;
 };
 
 /** Days in UTC, such as `2026-11-21`. Both are part of the period. By default the last 30 days. */

@@ -17,7 +17,7 @@ export type StorePart = Exclude<keyof Store, 'customerId' | 'confirm' | 'instanc
 export const CONFINEMENT = {
   customers: {
     ...own('get', 'getByExternalId', 'webhookNumbers', 'belongings'),
-    ...none('list', 'insert', 'update', 'remove', 'search', 'owns', 'names'),
+    ...none('list', 'insert', 'update', 'remove', 'search', 'owns', 'names', 'ownersOf'),
   },
   portalLinks: none('add', 'find', 'use'),
   usage: {
@@ -49,7 +49,7 @@ export const CONFINEMENT = {
   keptReplies: shared('find', 'keep'),
   eventTypes: {
     ...own('get', 'getByName', 'list', 'all', 'isInLog', 'latestSample', 'volumes'),
-    ...shared('version'),
+    ...shared('version', 'offered'),
     ...none('insert', 'update', 'remove', 'replaceBuiltIn', 'sources'),
   },
   webhooks: {
@@ -57,7 +57,7 @@ export const CONFINEMENT = {
     ...own('ofEndpoint', 'standardOfEndpoint', 'stoppedWithEndpoint', 'ofKey'),
     ...none('ofPattern', 'unencryptedOf', 'failingSince', 'stopWithEndpoint'),
   },
-  events: own('latest', 'judge', 'publish'),
+  events: { ...own('latest', 'judge', 'publish'), ...none('find') },
   dispatch: {
     ...own('target', 'waiting', 'records'),
     ...none('dueWebhooks', 'nextWakeAt', 'stoppedAmong', 'dueBatches', 'firstPending', 'claim', 'wake', 'postpone'),
@@ -88,10 +88,10 @@ export const CONFINEMENT = {
   figures: none('read', 'attempts', 'add', 'purge'),
   overview: own('backlog', 'ailing', 'dead'),
   directory: {
-    ...own('webhooks', 'webhook', 'oldestWaitingAt', 'deadRecords', 'states'),
+    ...own('webhooks', 'webhook', 'webhookNames', 'oldestWaitingAt', 'deadRecords', 'states'),
     ...own('endpoints', 'webhooksOf', 'endpointNames'),
   },
-  uses: own('ofEndpoints', 'ofKeys', 'ofEventTypes'),
+  uses: { ...own('ofEndpoints', 'ofKeys', 'ofEventTypes'), ...none('subscribers') },
   search: own('find'),
   stateHistory: own('ofWebhook'),
   clockLead: none('moveWebhooks', 'moveRetries', 'resume', 'step', 'take'),

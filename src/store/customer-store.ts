@@ -272,6 +272,10 @@ export function customerStoreOf(store: Store, customerId: string): Store {
     directory: part('directory', {
       webhooks: (filter, before, limit) => store.directory.webhooks({ ...filter, ...own }, before, limit),
       webhook: async (id) => ((await owns('webhook', id)) ? store.directory.webhook(id) : null),
+      webhookNames: async (wanted) => {
+        const known = await customers.webhookNumbers(customerId);
+        return store.directory.webhookNames(wanted.filter((number) => known.has(number)));
+      },
       oldestWaitingAt: (number) => ofNumber(number, null, () => store.directory.oldestWaitingAt(number)),
       deadRecords: (number, batches) =>
         ofNumber(number, { records: 0, isWhole: true }, () => store.directory.deadRecords(number, batches)),

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Acting } from '../domain/acting.ts';
 import type { AuditEntry } from '../domain/audit.ts';
 import type { AttemptRecord } from '../domain/batch.ts';
-import { adviceFor, type ErrorClass } from '../domain/outcome.ts';
+import { adviceForOwner, type ErrorClass } from '../domain/outcome.ts';
 import type { Delivery, Webhook, WebhookMode } from '../domain/webhook.ts';
 import { type Clock, deliveryAddress, type Ids } from '../kernel/ids.ts';
 import { Refusal, refuseBackwards } from '../kernel/refusal.ts';
@@ -220,7 +220,8 @@ export function viewDelivery(delivery: Delivery): DeliveryView {
   };
 }
 
-export function viewAttempt(attempt: AttemptRecord): AttemptView {
+/** `customerId`: of the webhook. */
+export function viewAttempt(attempt: AttemptRecord, customerId: string | null): AttemptView {
   const { id, kind, attemptNumber, batchId, responseStatus, responseBody, errorClass, errorMessage, timings } = attempt;
   return {
     id,
@@ -236,7 +237,10 @@ export function viewAttempt(attempt: AttemptRecord): AttemptView {
     delivered: errorClass === null,
     errorClass,
     error: errorMessage,
-    advice: errorClass === null ? null : adviceFor(errorClass as ErrorClass, attempt.responseStatus, errorMessage),
+    advice:
+      errorClass === null
+        ? null
+        : adviceForOwner(customerId, errorClass as ErrorClass, attempt.responseStatus, errorMessage),
     timings: { ...timings },
   };
 }

@@ -5,7 +5,7 @@
 
 import { URL_MAX_LENGTH } from '../domain/limits.ts';
 import { refuseField } from '../kernel/refusal.ts';
-import { type EgressPolicy, hostVerdict, settingOf } from '../outbound/egress.ts';
+import { type EgressPolicy, hostVerdict } from '../outbound/egress.ts';
 import { ambiguityOf, NOT_VISIBLE } from '../outbound/plain-url.ts';
 
 /** Checks a URL only if it changed. */
@@ -33,7 +33,12 @@ export function refuseUnsafeUrl(field: string, text: string, egress: EgressPolic
     if (ambiguity !== null) throw refuseField(field, ambiguity);
     return;
   }
+  // A customer cannot change the settings.
   const advice =
-    verdict.range === 'invalid' ? '' : `; one that is meant to be reached is allowed in ${settingOf(egress)}`;
+    verdict.range === 'invalid'
+      ? ''
+      : egress.isForCustomers === true
+        ? '. Use an address that can be reached from the internet'
+        : '; one that is meant to be reached is allowed in SALLYPORT_EGRESS_ALLOW';
   throw refuseField(field, `names an address that is not sent to: ${verdict.description}${advice}`);
 }

@@ -281,7 +281,7 @@ export function viewWebhook({
     retry: viewRetry({ retryPolicy, maxAttempts, retryDelaysSeconds }),
     state: progress.state,
     stateReason: stateReasonText(progress),
-    stateDescription: stateDescription(progress),
+    stateDescription: stateDescription(webhook.customerId, progress),
     stateChangedAt: isoInstant(progress.stateAt),
     sessionId: progress.sessionId,
     createdAt: isoInstant(webhook.createdAt),
@@ -289,7 +289,7 @@ export function viewWebhook({
   };
 }
 
-function stateDescription({ stateReason, stateDetail }: Progress): string | null {
+function stateDescription(customerId: string | null, { stateReason, stateDetail }: Progress): string | null {
   if (stateReason === null) return null;
-  return STATE_REASONS[stateReason as StopReason] ?? adviceForMessage(stateReason, stateDetail);
+  return STATE_REASONS[stateReason as StopReason] ?? adviceForMessage(customerId, stateReason, stateDetail);
 }

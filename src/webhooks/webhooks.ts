@@ -221,7 +221,9 @@ async function refuseBrokenRules(
     const isKnown = pattern.endsWith('*') || before?.eventTypes.includes(pattern) === true;
     if (isKnown || matchingTypes(pattern, eventTypes).length > 0) continue;
     const isInternal = matchingTypes(pattern, allTypes).length > 0;
-    const problem = isInternal ? 'is not public, and customers get only public event types' : noSuchType(pattern);
+    const problem = isInternal
+      ? 'is not public, and customers get only public event types'
+      : noSuchType(pattern, customerId ?? null);
     problems.push({ field: `eventTypes[${at}]`, problem });
   }
   const key = encryptionKeyName === null ? null : await store.keys.getByName(customerId, encryptionKeyName);

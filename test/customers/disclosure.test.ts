@@ -142,7 +142,8 @@ describe('a receiver of a customer', () => {
       [admin, { customerId: customer.id }],
     ] as const) {
       const { description } = await refusalOf(api.post('endpoints', { ...mine, ...more }), 400);
-      assert.match(description, /SALLYPORT_CUSTOMER_EGRESS_ALLOW/);
+      assert.match(description, /\. Use an address that can be reached from the internet$/);
+      assert.doesNotMatch(description, /SALLYPORT/);
     }
     const oauth = { clientId: 'a', clientSecret: 'b', tokenUrl: `${url}/token` };
     const byName = await created(customer.api, 'endpoints', { ...mine, url });

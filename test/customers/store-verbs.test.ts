@@ -236,6 +236,7 @@ const VERBS: Verbs = {
       await store.directory.webhooks({}, webhook, 10),
     ]),
     webhook: ask((store, { webhook }) => store.directory.webhook(webhook)),
+    webhookNames: ask(async (store, { number }) => [...(await store.directory.webhookNames([number]))]),
     oldestWaitingAt: ask((store, { number }) => store.directory.oldestWaitingAt(number)),
     deadRecords: ask((store, { number }) => store.directory.deadRecords(number, 10)),
     states: own((store, { customer }) => store.directory.states(customer)),

@@ -1,12 +1,20 @@
 /** The advice for each cause of a failed attempt, as a table. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { adviceFor, adviceForMessage, type ErrorClass, failure, statusInMessage } from '../../src/domain/outcome.ts';
+import {
+  adviceFor,
+  adviceForMessage,
+  adviceForOwner,
+  ERROR_CLASSES,
+  type ErrorClass,
+  failure,
+  statusInMessage,
+} from '../../src/domain/outcome.ts';
 import { classifyError } from '../../src/outbound/classify.ts';
 
 const CAUSES: readonly (readonly [errorClass: ErrorClass, status: number | null, advice: RegExp])[] = [
-  ['http_status', 301, /does not follow redirects\. Set the endpoint's URL/],
-  ['http_status', 308, /does not follow redirects/],
+  ['http_status', 301, /Redirects are not followed\. Set the endpoint's URL/],
+  ['http_status', 308, /Redirects are not followed/],
   ['http_status', 400, /Compare the payload/],
   ['http_status', 401, /Compare the secret and the API key/],
   ['http_status', 403, /Compare the secret and the API key/],
@@ -30,10 +38,10 @@ const CAUSES: readonly (readonly [errorClass: ErrorClass, status: number | null,
   ['timeout', 200, /timeoutSeconds/],
   ['tls_expired', null, /Renew the receiver's certificate/],
   ['tls_wrong_host', null, /host name that the certificate names/],
-  ['tls_untrusted', null, /SALLYPORT_CA_FILE/],
+  ['tls_untrusted', null, /authority that is trusted/],
   ['tls', null, /TLS 1\.2 or newer/],
   ['dns', null, /host name in the URL/],
-  ['egress_refused', null, /SALLYPORT_EGRESS_ALLOW/],
+  ['egress_refused', null, /reached from the internet/],
   ['connect', null, /firewalls/],
 ];
 
@@ -46,17 +54,26 @@ describe('the advice for a failed attempt', () => {
 
   it('for a certificate that is not trusted depends on the reason', () => {
     for (const [code, advice] of [
-      ['DEPTH_ZERO_SELF_SIGNED_CERT', /^Put this certificate into SALLYPORT_CA_FILE/],
-      ['SELF_SIGNED_CERT_IN_CHAIN', /Put one of the authorities in it into SALLYPORT_CA_FILE/],
-      ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', /send its whole certificate chain, or put/],
+      ['DEPTH_ZERO_SELF_SIGNED_CERT', /signed this certificate itself/],
+      ['SELF_SIGNED_CERT_IN_CHAIN', /none of its authorities is trusted/],
+      ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', /send its whole certificate chain, or use/],
       ['CERT_SIGNATURE_FAILURE', /has the same name and another key/],
       ['UNSPECIFIED', /issued again/],
     ] as const) {
       const { message } = classifyError(Object.assign(new Error('x'), { code }));
       assert.match(failure('tls_untrusted', message).advice, advice);
-      assert.match(adviceForMessage('tls_untrusted', `tls_untrusted: ${message}`), advice);
+      assert.match(adviceForMessage(null, 'tls_untrusted', `tls_untrusted: ${message}`), advice);
     }
-    assert.match(adviceFor('tls_untrusted'), /send its whole certificate chain, or put/);
+    assert.match(adviceFor('tls_untrusted'), /send its whole certificate chain, or use/);
+  });
+
+  it('names a setting to the operator only', () => {
+    for (const errorClass of ERROR_CLASSES) {
+      assert.doesNotMatch(adviceForOwner('a customer', errorClass), /SALLYPORT|Sallyport/);
+      assert.ok(adviceForOwner(null, errorClass).startsWith(adviceFor(errorClass)));
+    }
+    assert.match(adviceForOwner(null, 'egress_refused'), /add it to SALLYPORT_EGRESS_ALLOW and restart\.$/);
+    assert.match(adviceForOwner(null, 'tls_untrusted'), /SALLYPORT_CA_FILE/);
   });
 
   it('is a sentence for every status', () => {

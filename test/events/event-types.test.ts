@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { BUILT_IN_EVENT_TYPES, installBuiltInEventTypes } from '../../src/events/built-in.ts';
 import { EVENT_SAMPLE_BYTES, viewEventType } from '../../src/events/event-types.ts';
+import { publishMany } from '../support/batches.ts';
 import { refused } from '../support/refusals.ts';
 import { repeats } from '../support/repeats.ts';
 import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';
@@ -236,6 +237,39 @@ describe('the built-in event types', () => {
         await refused(() => s.eventTypes.remove(id, ACTOR), { code: 'read_only', says: name });
       });
     }
+  });
+
+  it('can be hidden from customers and shown again, and keep that over a start', async (t) => {
+    const s = await openTestServices(t);
+    const { eventTypes } = s.store;
+    const { id = '', name = '' } = BUILT_IN_EVENT_TYPES[0] ?? {};
+    assert.equal((await s.eventTypes.patch(id, { public: false }, ACTOR)).public, false);
+    await leavingNothing(s, () =>
+      refused(() => s.eventTypes.patch(id, { public: true, deprecated: true }, ACTOR), {
+        code: 'read_only',
+        says: name,
+      }),
+    );
+    await installBuiltInEventTypes(s.store, NOW + 5);
+    const kept = await eventTypes.getByName(name);
+    assert.deepEqual([kept?.public, kept?.builtIn], [false, true]);
+    assert.equal((await s.eventTypes.patch(id, { public: true }, ACTOR)).public, true);
+  });
+
+  it('about employees are offered to customers once one was published', async (t) => {
+    const s = await openTestServices(t);
+    await makeEventType(s, 'order.placed');
+    await makeEventType(s, 'order.audited', { public: false });
+    const offered = async () => (await s.store.eventTypes.offered()).map(({ name }) => name);
+    assert.deepEqual(
+      (await offered()).filter((name) => !name.startsWith('webhook.')),
+      ['order.placed'],
+    );
+    await publishMany(s, 'employee.created', 1);
+    assert.ok((await offered()).includes('employee.created'));
+    assert.ok(!(await offered()).includes('employee.updated'));
+    await s.eventTypes.patch(await idOf(s, 'employee.created'), { public: false }, ACTOR);
+    assert.ok(!(await offered()).includes('employee.created'));
   });
 
   it('are written at a start only if they changed, and keep their createdAt', async (t) => {

@@ -15,6 +15,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   '/docs/{page*}': '/docs/how-to/rotate-secrets.md',
   '/account/passkeys/{id}/remove': '/account/passkeys/none/remove',
   '/results/{id}': '/results/none',
+  '/downloads/{file}': '/downloads/receiver.py',
   '/portal-links/{token}': '/portal-links/none',
   // The oldest entries are those of the first start.
   '/audit': '/audit?limit=10',

@@ -169,6 +169,11 @@ describe('an event type', () => {
     await page.getByText('built in').waitFor();
     await page.getByText('"employeeCreated": { … }').waitFor();
     assert.equal(await page.getByRole('link', { name: 'Change' }).count(), 0);
+    await page.getByText('not listed until the first one is published').waitFor();
+    await page.getByRole('button', { name: 'Hide from customers' }).click();
+    await page.getByText('Customers do not get it any more.').waitFor();
+    await page.getByRole('button', { name: 'Show to customers' }).click();
+    await page.getByText('Customers get it now.').waitFor();
     assert.equal(await open(`/event-types/${id}/edit`), 409);
     await page.getByText('The event type employee.created is built in and stays as it is.').waitFor();
     assert.equal(await open('/event-types/none'), 404);

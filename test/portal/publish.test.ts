@@ -3,8 +3,11 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { DeliveryView } from '../../src/webhooks/deliveries.ts';
 import { succeeded } from '../support/client.ts';
+import { created } from '../support/customers.ts';
 import { MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
 import { connect, makeEndpoint, makeWebhook } from '../support/journey.ts';
+import { startHistory } from '../support/portal-history.ts';
+import { request } from '../support/portal-requests.ts';
 
 const SAMPLE = { orderId: 17, total: 129.5, note: MARKUP };
 const SCHEMA = {
@@ -78,7 +81,7 @@ describe('publishing in the portal', () => {
       .locator('[name]')
       .evaluateAll((all) => all.map((one) => [one.getAttribute('name'), (one as unknown as { value: string }).value]));
     await page.getByRole('button', { name: 'Publish the event' }).click();
-    await page.getByText('No webhook got it').waitFor();
+    await page.getByText('Nobody got it').waitFor();
     const again = await context.request.post('/publish', {
       form: Object.fromEntries(fields) as Record<string, string>,
       headers: { 'sec-fetch-site': 'same-origin' },
@@ -106,6 +109,68 @@ describe('publishing in the portal', () => {
   });
 });
 
+describe('an event for somebody', () => {
+  it('goes to whom the form says, and its page tells every subscribed webhook that did not get it why', async (t) => {
+    const { service, sessions, ids } = await startHistory(t);
+    const { admin } = service;
+    const acme = ids.operator.customers ?? '';
+    const bolt = await created(admin, 'customers', { name: 'Bolt', externalId: 'bolt-1' });
+    const webhook = async (name: string, customerId: string | null, more = {}) => {
+      const at = { name: `at ${name}`, url: 'https://in.example/', enabled: false, customerId };
+      const endpoint = await created(admin, 'endpoints', at);
+      const body = { name, customerId, endpointId: endpoint.id, eventTypes: ['order.shipped'], ...more };
+      return created(admin, 'webhooks', body);
+    };
+    await webhook('Large orders', null, { filter: { 'data.total': { $gte: 100 } } });
+    await webhook('Of Bolt', bolt.id);
+    const send = async (fields: Readonly<Record<string, string>>) => {
+      const form = { type: 'order.shipped', data: '{"total": 50}', idempotencyKey: crypto.randomUUID(), ...fields };
+      const reply = await request(`${service.url}/publish`, { token: sessions.operator, form });
+      if (reply.status !== 303) return reply;
+      return request(`${service.url}${reply.headers.get('location')}`, { token: sessions.operator });
+    };
+    const textOf = ({ text }: { readonly text: string }) =>
+      text
+        .slice(text.indexOf('<main'))
+        .replaceAll(/<[^>]*>/g, ' ')
+        .replaceAll(/\s+/g, ' ');
+
+    const own = textOf(await send({ for: 'own' }));
+    assert.match(own, /For Only you/);
+    assert.match(own, /Nobody got it\./);
+    assert.match(own, /Of Bolt Bolt The event names no customer\./);
+    assert.match(own, /Large orders Its filter stops the event: data\.total is 50, not at least 100\./);
+
+    for (const name of ['acme', 'acme-1', acme]) {
+      const theirs = textOf(await send({ for: 'customer', customer: name, data: '{"of": "acme", "total": 500}' }));
+      assert.match(theirs, /For Acme .*2 webhooks got it/, name);
+      assert.match(theirs, /Large orders pending It waits until the webhook is started: it is stopped\./);
+      assert.match(theirs, /Of Bolt Bolt The event is for another customer\./);
+      assert.doesNotMatch(theirs, /Type –|Published –/);
+    }
+    assert.match(textOf(await send({ for: 'everyone', data: '{"of": "acme"}' })), /For Everyone.*2 webhooks got it/);
+
+    service.advance(1000);
+    await webhook('Later', bolt.id);
+    const { items } = await succeeded<{ items: { eventId: string }[] }>(
+      admin.get('deliveries?eventType=order.shipped&limit=1'),
+    );
+    const later = await request(`${service.url}/events/${items[0]?.eventId}`, { token: sessions.operator });
+    assert.match(textOf(later), /Later Bolt The webhook was created after the event\./);
+
+    const count = async () => (await succeeded<{ items: unknown[] }>(admin.get('deliveries?limit=200'))).items.length;
+    const before = await count();
+    for (const customer of ['Nobody', '', 'own']) {
+      const refused = await send({ for: 'customer', customer });
+      assert.equal(refused.status, 400);
+      assert.match(textOf(refused), /Customer is (required|not the name, the id or the external id of a customer)/);
+    }
+    assert.equal(await count(), before);
+    assert.equal((await request(`${service.url}/events/none`, { token: sessions.operator })).status, 404);
+    assert.equal((await request(`${service.url}/publish`, { token: sessions.customer })).status, 404);
+  });
+});
+
 describe('a sample', () => {
   it('is sent through one webhook, marked as a test, from the page of the webhook and of the event type', async (t) => {
     const { openAs, admin, journey, typeId } = await start(t);
@@ -120,7 +185,7 @@ describe('a sample', () => {
     await page.getByText('The receiver accepted the test record.').waitFor();
     await isAccessible();
     await open(`/event-types/${typeId}`);
-    await page.getByLabel('Webhook').selectOption('Orders');
+    await page.getByLabel('Webhook').fill('Orders');
     await page.getByRole('button', { name: 'Send the sample' }).click();
     await page.getByText('The receiver accepted the test record.').waitFor();
     const sent = bodies().slice(before);
@@ -154,7 +219,6 @@ describe('the public catalogue', () => {
     const { page, open, isAccessible } = await portal.visit({ expecting: [404] });
     await open('/event-catalogue');
     assert.deepEqual(await page.locator('section h2').allInnerTexts(), [
-      'Employees',
       'Orders',
       'Webhooks',
       'Other events',

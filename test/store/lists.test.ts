@@ -17,6 +17,7 @@ import {
   type TestServices,
 } from '../support/services.ts';
 import { NOW, openTestStore, type TestStore } from '../support/store.ts';
+import { pgpVector } from '../support/vectors.ts';
 
 repeats('postgres');
 repeatsInSlowTier('pgbouncer');
@@ -43,6 +44,68 @@ describe('lists of what an operator administers', () => {
         [other.id, 'Other'],
       ]),
     );
+  });
+
+  it('name the customers of records, and webhooks by their numbers', async (t) => {
+    const s = await openTestServices(t);
+    const { id } = await s.customers.create({ name: 'Acme' }, ACTOR);
+    const user = await makeUser(s, { userName: 'grace', customerId: id });
+    const { application } = await makeApplication(s, { userId: user.id, customerId: id, scopes: [] });
+    const endpoint = { name: 'in', url: 'https://in.example/', enabled: false };
+    const [own, theirs] = [
+      await s.endpoints.create(endpoint, ACTOR),
+      await s.endpoints.create({ ...endpoint, customerId: id }, ACTOR),
+    ];
+    const key = await s.keys.create({ name: 'k', publicKey: pgpVector('curve25519'), customerId: id }, ACTOR);
+    const webhook = await s.webhooks.create(
+      { name: 'w', endpointId: theirs.id, eventTypes: ['webhook.*'], customerId: id },
+      ACTOR,
+    );
+    const { customers, directory } = s.store;
+    const records = { user_account: user, application, endpoint: theirs, pgp_key: key, webhook };
+    for (const [table, record] of Object.entries(records)) {
+      const owners = await customers.ownersOf(table as keyof typeof records, [record.id, own.id, 'nothing']);
+      assert.deepEqual([...owners], [[record.id, { id, name: 'Acme' }]], table);
+    }
+    const { webhookNumber = -1 } = (await s.store.webhooks.get(webhook.id))?.progress ?? {};
+    assert.deepEqual(
+      [...(await directory.webhookNames([webhookNumber, 999]))],
+      [[webhookNumber, { id: webhook.id, name: 'w' }]],
+    );
+  });
+
+  it('find an event, and the webhooks that subscribe to its type, first those that it could reach', async (t) => {
+    const s = await openTestServices(t);
+    await makeEventType(s, TYPE, { public: true });
+    const { id } = await s.customers.create({ name: 'Acme' }, ACTOR);
+    const other = await s.customers.create({ name: 'Other' }, ACTOR);
+    const filter = { 'data.total': 5 };
+    for (const [name, customerId] of [
+      ['of other', other.id],
+      ['of acme', id],
+      ['own', null],
+    ] as const) {
+      const endpoint = await s.endpoints.create(
+        { name, url: 'https://in.example/', enabled: false, customerId },
+        ACTOR,
+      );
+      await s.webhooks.create(
+        { name, endpointId: endpoint.id, eventTypes: [TYPE, 'order.*'], filter, customerId },
+        ACTOR,
+      );
+    }
+    const { uses, events } = s.store;
+    const found = await uses.subscribers(TYPE, id, 2);
+    assert.deepEqual([found.total, found.ofCustomers, names(found.first)], [3, 2, ['of acme', 'own']]);
+    assert.deepEqual(found.first[0]?.filter, filter);
+    assert.equal((await uses.subscribers('stock.moved', '', 2)).total, 0);
+    await publishMany(s, TYPE, 1, () => ({ audience: id, subject: 'person-7' }));
+    const [latest] = await events.latest([TYPE], null, { events: 1, maxBytes: 1000 });
+    const event = await events.find(latest?.id ?? '');
+    assert.deepEqual([event?.type, event?.audience, event?.subject], [TYPE, id, 'person-7']);
+    assert.equal(event?.dataJson, latest?.dataJson);
+    assert.equal(await events.find(s.ids.uuid()), null);
+    assert.equal(await events.find('none'), null);
   });
 
   it('find users by text and state, and the applications that have a scope', async (t) => {

@@ -157,8 +157,10 @@ async function readResources({ store, clock }: TestServices, made: Made): Promis
   await store.customers.names([customerId]);
   await store.customers.belongings([customerId]);
   await store.customers.webhookNumbers(customerId);
-  for (const table of ['user_account', 'application', 'endpoint', 'pgp_key', 'webhook'] as const)
+  for (const table of ['user_account', 'application', 'endpoint', 'pgp_key', 'webhook'] as const) {
     await store.customers.owns(customerId, table, webhook.id);
+    await store.customers.ownersOf(table, [webhook.id]);
+  }
   await store.portalLinks.find(new Uint8Array(32), now);
   await store.users.getByName(null, 'ada');
   await store.users.getByName(customerId, 'grace');
@@ -199,6 +201,9 @@ async function readResources({ store, clock }: TestServices, made: Made): Promis
   await store.directory.states(null);
   await store.directory.endpoints({ text: 'end' }, null, 10);
   await store.directory.webhooksOf([endpoint.id], 10);
+  await store.eventTypes.offered();
+  await store.uses.subscribers('order.placed', customerId, 10);
+  await store.events.find(webhook.id);
   await store.directory.endpointNames(customerId, 10);
   await store.uses.ofEndpoints([endpoint.id]);
   await store.uses.ofKeys([key.id]);
@@ -261,6 +266,7 @@ async function readDeliveries(
   await store.pulls.ends([number]);
   await store.queues.read(10);
   await store.directory.oldestWaitingAt(number);
+  await store.directory.webhookNames([number]);
   await store.directory.deadRecords(number, 10);
   for (const owner of [customerId, null]) {
     await store.overview.backlog(owner, 10);

@@ -126,7 +126,7 @@ describe('an attempt', () => {
   };
 
   it('that was delivered has no error', () => {
-    const { delivered, errorClass, error, advice, startedAt } = viewAttempt(attempt);
+    const { delivered, errorClass, error, advice, startedAt } = viewAttempt(attempt, null);
     assert.deepEqual(
       [delivered, errorClass, error, advice, startedAt],
       [true, null, null, null, '2026-11-21T05:00:00.000Z'],
@@ -135,7 +135,10 @@ describe('an attempt', () => {
 
   it('that failed has advice, and shows the response as text even if it is not UTF-8', () => {
     const responseBody = Buffer.from([0x68, 0x69, 0xff]);
-    const view = viewAttempt({ ...attempt, responseBody, errorClass: 'tls_untrusted', errorMessage: 'self-signed' });
+    const view = viewAttempt(
+      { ...attempt, responseBody, errorClass: 'tls_untrusted', errorMessage: 'self-signed' },
+      null,
+    );
     assert.deepEqual(
       [view.delivered, view.errorClass, view.error, view.responseBody],
       [false, 'tls_untrusted', 'self-signed', 'hi\ufffd'],

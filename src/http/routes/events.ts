@@ -59,7 +59,7 @@ const auditView = z
 export function eventRoutes({ services: { publish, deliveries }, store: { audit } }: Dependencies): Route<'both'>[] {
   const showDelivery = async (id: string): Promise<object> => {
     const { delivery, attempts } = await deliveries.get(id);
-    return { ...viewDelivery(delivery), attempts: attempts.map(viewAttempt) };
+    return { ...viewDelivery(delivery), attempts: attempts.map((one) => viewAttempt(one, delivery.customerId)) };
   };
   return [
     {

@@ -176,8 +176,10 @@ export function webhookRoutes({
       },
       respond: async (call, id) => {
         const { eventType } = validate(testInput, call.body);
-        requireMatch(call, viewWebhook(await webhooks.get(id)), 'webhook');
-        return okReply(viewAttempt(await testDelivery(id, requireCaller(call).userId, eventType)));
+        const webhook = await webhooks.get(id);
+        requireMatch(call, viewWebhook(webhook), 'webhook');
+        const attempt = await testDelivery(id, requireCaller(call).userId, eventType);
+        return okReply(viewAttempt(attempt, webhook.customerId));
       },
     }),
     actionRoute('webhooks', 'filter-preview', 'Judge the latest events of its types by a filter; changes nothing', {

@@ -8,6 +8,7 @@ import type { TokensInForce } from '../../store/port/access.ts';
 import type { ApplicationListing } from '../../store/port/directory.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { operatorName } from '../parts/brand.ts';
 import { opens } from '../parts/catalogue-choices.ts';
 import { copyable, definitionList } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
@@ -36,9 +37,13 @@ export function applicationListPage({ pages, store }: SharedPageDependencies): P
       store,
       items.map(({ application }) => application),
     );
+    const whose =
+      call.brand === null
+        ? 'The programs that call your API.'
+        : `Your programs that call the API of ${operatorName(call.brand)}.`;
     return listView({
       title: 'Applications',
-      lead: 'The programs that call your API. Each requests tokens with its client id and secret, and acts as a user.',
+      lead: `${whose} Each requests tokens with its client id and secret, and acts as a user.`,
       actions: [call.may('administrator') ? newButton(owner.newQuery) : null],
       path: PATH,
       query,
@@ -117,12 +122,13 @@ function applicationBadges(
 }
 
 function firstApplication(call: PageCall): Html {
+  const api = call.brand === null ? 'your API' : `the API of ${operatorName(call.brand)}`;
   return emptyState({
     title: 'Register your first application',
     text: html`
       <p>
         Register an application for each program. It exchanges a client id and a secret for access tokens, and calls
-        your API with them.
+        ${api} with them.
       </p>
     `,
     action: call.may('administrator') ? newButton() : html`<p class="quiet">An administrator can register one.</p>`,
@@ -168,7 +174,7 @@ export function applicationView(call: PageCall, application: Application, { user
     }
     ${credentials(call, application, tokens, mayChange)}
     ${identity(application, user)}
-    ${scopeSection(application, user, products)}
+    ${scopeSection(call, application, user, products)}
     ${mayChange ? removal(application) : null}
   `;
   return { title: name, content };
@@ -235,8 +241,14 @@ function divisionsOf(user: User | null): string | null {
 }
 
 /** Each scope with the requests it allows, and whether the user has the permission that it needs too. */
-function scopeSection({ id, scopes }: Application, user: User | null, products: readonly ApiProduct[]): Html {
+function scopeSection(
+  call: PageCall,
+  { id, scopes }: Application,
+  user: User | null,
+  products: readonly ApiProduct[],
+): Html {
   const may = new Set(user?.permissions ?? []);
+  const hasProducts = call.session.customerId === null;
   const rows = scopes.map((scope) => {
     const product = products.find((one) => one.scopes.some(({ name }) => name === scope));
     const rules = product?.rules.filter((rule) => rule.scope === scope) ?? [];
@@ -246,7 +258,11 @@ function scopeSection({ id, scopes }: Application, user: User | null, products: 
         <code>${scope}</code>
         <span class="cell-hint">${product?.scopes.find(({ name }) => name === scope)?.description ?? ''}</span>
       `,
-      product === undefined ? null : html`<a href="/products/${product.id}" class="plain-link">${product.name}</a>`,
+      product === undefined
+        ? null
+        : hasProducts
+          ? html`<a href="/products/${product.id}" class="plain-link">${product.name}</a>`
+          : product.name,
       product === undefined ? null : opens(product, scope),
       lacks.length === 0
         ? badge('positive', 'granted', 'check')
@@ -269,7 +285,9 @@ function scopeSection({ id, scopes }: Application, user: User | null, products: 
       empty: emptyState({
         title: 'It has no scopes',
         text: 'Without a scope the program can do nothing.',
-        action: linkButton({ href: `/applications/${id}/edit`, label: 'Choose scopes' }),
+        action: call.may('administrator')
+          ? linkButton({ href: `/applications/${id}/edit`, label: 'Choose scopes' })
+          : null,
       }),
     }),
   });

@@ -34,6 +34,14 @@
     }
   });
 
+  // A choice that loads the rest of the page needs no button.
+  htmx.onLoad((root) => {
+    for (const form of root.querySelectorAll('[data-submits-choice]')) {
+      form.querySelector('.buttons').hidden = true;
+      form.addEventListener('change', () => form.requestSubmit());
+    }
+  });
+
   // Empty filters are left out of the address.
   document.addEventListener('htmx:config:request', ({ detail }) => {
     const { ctx } = detail;

@@ -13,7 +13,7 @@ import { changesSummary, differences } from '../parts/differences.ts';
 import { type Choice, newForm, selectField, textField } from '../parts/fields.ts';
 import { emptyState, listView, nothingFound, readListed, table, withQuery } from '../parts/list.ts';
 import { time } from '../parts/text.ts';
-import { ownerFilter } from '../record/owner.ts';
+import { ownerFilter, ownerNames } from '../record/owner.ts';
 
 const PATH = '/audit';
 const NAMES = ['actor', 'action', 'target', 'since', 'until'] as const;
@@ -44,7 +44,7 @@ export function auditPages({ pages, store, hasPage }: SharedPageDependencies): P
         nextCursor,
         filters: [...filters(query), ...owner.fields],
         layout: 'audit-list',
-        results: auditTable(items, { linkOf, actorOf }, query),
+        results: auditTable(items, { linkOf, actorOf, ownerIn: await ownerNames(store, items) }, query),
       });
     }),
   ];
@@ -68,6 +68,7 @@ async function readFilter(query: URLSearchParams, store: SharedPageDependencies[
 type Links = {
   readonly linkOf: (reference: string) => ResourceLink;
   readonly actorOf: (reference: string) => ResourceLink;
+  readonly ownerIn: Awaited<ReturnType<typeof ownerNames>>;
 };
 
 function auditTable(entries: readonly AuditRecord[], links: Links, query: URLSearchParams): Html {
@@ -107,8 +108,9 @@ const NOTHING_YET = emptyState({
   text: 'Every creation, change and deletion is recorded here.',
 });
 
-function row({ at, actor, action, target, changes }: AuditRecord, links: Links, query: URLSearchParams): Html[] {
-  const { linkOf, actorOf } = links;
+function row(entry: AuditRecord, links: Links, query: URLSearchParams): Html[] {
+  const { at, actor, action, target, changes } = entry;
+  const { linkOf, actorOf, ownerIn } = links;
   const filtered = (name: string, value: string): string => withQuery(PATH, query, { [name]: value, cursor: null });
   const who = actorOf(actor);
   const details = html`${differences(changes)}<p class="cell-hint"><code>${action}</code> ${resourceId(target)}</p>`;
@@ -116,7 +118,7 @@ function row({ at, actor, action, target, changes }: AuditRecord, links: Links, 
     time(at),
     html`<a href="${filtered('actor', actor)}" class="plain-link"${attributes({ title: who.kind })}>${who.name}</a>`,
     html`${entryText({ action, changes })}`,
-    resourceLink(linkOf(target)),
+    html`${resourceLink(linkOf(target))}${target.startsWith('customer:') ? null : ownerIn(entry.customerId)}`,
     html`<details class="audit-changes"><summary>${changesSummary(changes)}</summary>${details}</details>`,
   ];
 }

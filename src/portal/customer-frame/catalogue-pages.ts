@@ -12,6 +12,7 @@ import { definitionList } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { emptyState, listView, nothingFound, table } from '../parts/list.ts';
+import { NO_OWNERS } from '../record/owner.ts';
 import { usesList } from '../record/record-pages.ts';
 import { sendSampleSection } from '../webhooks/sample-events.ts';
 
@@ -25,7 +26,7 @@ export function customerCataloguePages(dependencies: SharedPageDependencies<'cus
     pages.view(PATH, 'customers', async (call) => {
       const { query } = call;
       const text = readText(query, 'q');
-      const all = eventCatalogue(await store.eventTypes.all(), 'public');
+      const all = eventCatalogue(await store.eventTypes.offered(), 'public');
       const shown = all.filter(({ name, description }) => fits(text, name, description));
       const uses = await usesOf(shown.map(({ name }) => name));
       const groups = [...Map.groupBy(shown, ({ group }) => group)];
@@ -102,7 +103,7 @@ function eventTypeView(call: PageCall, eventType: EventType, uses: Uses): View {
     ${section({
       title: 'Your use',
       content: definitionList([
-        ['Webhooks', usesList(uses, '/webhooks', 'None of your webhooks receives it.')],
+        ['Webhooks', usesList(uses, '/webhooks', NO_OWNERS, 'None of your webhooks receives it.')],
         ...(eventType.deprecated ? ([['Deprecated', 'It is still sent. Do not build on it any more.']] as const) : []),
         ...(eventType.encryptionRequired
           ? ([['Encryption', 'A webhook that receives it needs one of your PGP keys.']] as const)

@@ -10,11 +10,12 @@ import { type NavigationGroup, sideNavigation, tabNavigation } from '../frame/na
 import { brandMark, operatorName } from '../parts/brand.ts';
 import { icon } from '../parts/mark.ts';
 
-export const customerFrame: FrameOf = (session, { brand: look, frameAncestors, path }, groups) => {
+export const customerFrame: FrameOf = (session, { brand: look, frameAncestors, path, opener, csrf }, groups) => {
   const brand = look ?? NO_THEME;
   const isFramed = frameAncestors.length > 0;
   return {
-    className: 'customers',
+    className: opener === null ? 'customers' : 'customers visited',
+    bar: opener === null ? null : visitBar(session, opener.name, csrf),
     brand: isFramed ? null : html`${MENU_BUTTON}<a class="brand" href="/">${brandMark(brand)}</a>`,
     link: isFramed ? null : backLink(session, brand),
     navigation: isFramed ? tabNavigation(groups, path) : sideNavigation(groups, path),
@@ -22,6 +23,16 @@ export const customerFrame: FrameOf = (session, { brand: look, frameAncestors, p
     searched: 'Endpoints, webhooks, event types, applications, users, keys and deliveries.',
   };
 };
+
+/** For an administrator of the operator: whose portal it is, and the way back. */
+function visitBar({ customerName }: SignedIn, name: string, csrf: Html): Html {
+  return html`
+    <div class="visit-bar" role="region" aria-label="Visit">
+      <p>You are looking at <strong>${customerName}</strong> as ${name}.</p>
+      <form method="post" action="/sign-out">${csrf}<button class="visit-leave">${icon('leave')}Leave</button></form>
+    </div>
+  `;
+}
 
 /** Where the portal link says that the visitor came from. */
 function backLink({ returnUrl }: SignedIn, brand: PortalTheme): Html | null {

@@ -1,7 +1,9 @@
 /** How users of customers get in: a form a customer, and the page that follows a session without a way back (contract §8). */
 import { html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
-import { FRAME_COOKIE, readCustomerVisit } from '../frame/cookies.ts';
+import { clearCookie, FRAME_COOKIE, RENEWAL_COOKIE, readCustomerVisit, readRenewal } from '../frame/cookies.ts';
+import { currentSession } from '../frame/current-session.ts';
+import { PAGE_HEADERS } from '../frame/headers.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { SESSION_ENDED_PATH, SIGN_IN_PATH } from '../frame/request-context.ts';
 import { brandMark } from '../parts/brand.ts';
@@ -25,13 +27,22 @@ export function customerSignInPages(dependencies: PageDependencies): PageRoute<'
 }
 
 /** The script tells the page around a frame that the session has ended. */
-function sessionEndedPage({ pages }: PageDependencies): PageRoute<'anyone'> {
+function sessionEndedPage({ pages, cookies, services: { sessions } }: PageDependencies): PageRoute<'anyone'> {
   return pages.openPage({
     method: 'GET',
     path: SESSION_ENDED_PATH,
     isForCustomers: true,
     isFramable: true,
-    respond: async ({ cookieOf, brand, isFramed }) => {
+    respond: async ({ request, cookieOf, brand, isFramed }) => {
+      // A page that frames may show has no session, so it looks for one.
+      const hasEnded = (await currentSession(sessions, cookieOf, true)) === null;
+      const renewal = isFramed || !hasEnded ? null : readRenewal(cookieOf);
+      // Once: a page that sends the browser back without a new link must not send it round and round.
+      if (renewal !== null) {
+        const set = cookies.placed([clearCookie(RENEWAL_COOKIE)], request, false);
+        const headers = { ...PAGE_HEADERS, Location: renewal.href, 'Set-Cookie': set };
+        return { reply: { status: 303, headers, body: '' } };
+      }
       const visit = readCustomerVisit(cookieOf);
       // The link has set it, and it outlives the session.
       const keepsCookies = !isFramed || cookieOf(FRAME_COOKIE) !== null;

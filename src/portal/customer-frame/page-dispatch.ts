@@ -7,7 +7,8 @@ import type { Sessions } from '../../access/sessions.ts';
 import { nameOf, routesByName } from '../../http/customer-routes.ts';
 import type { ServedTo } from '../../http/route.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import { type Cookies, SESSION_COOKIE } from '../frame/cookies.ts';
+import type { Cookies } from '../frame/cookies.ts';
+import { currentSession } from '../frame/current-session.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 
 /** A page over the part of the service of one customer. */
@@ -28,10 +29,10 @@ export function createPageDispatch({ cookies, sessions, registered, routesOf }: 
   const serving = new WeakMap<IncomingMessage, PageRoute>();
 
   const routeFor = async (request: IncomingMessage, route: PageRoute): Promise<PageRoute> => {
-    const token = cookies.of(request)(SESSION_COOKIE);
-    const session = token === null ? null : await sessions.find(token, true);
-    if (session === null || session.customerId === null) return route;
-    const routes = ofCustomer(session.customerId);
+    const current = await currentSession(sessions, cookies.of(request), true);
+    const customerId = current?.session.customerId ?? null;
+    if (customerId === null) return route;
+    const routes = ofCustomer(customerId);
     const own = routes.get(nameOf(route));
     // Such as the sign-in.
     if (own === undefined && route.for === 'anyone') return route;

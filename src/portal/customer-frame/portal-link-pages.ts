@@ -1,6 +1,6 @@
 /** Opens portal links (contract §8): the first visitor with the link gets a session in the customer's portal. */
 import type { NewSession, Sessions } from '../../access/sessions.ts';
-import { PORTAL_LINKS_PATH } from '../../customers/portal-links.ts';
+import { type OpenedLink, PORTAL_LINKS_PATH } from '../../customers/portal-links.ts';
 import { html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { isVisit } from '../frame/browser.ts';
@@ -8,9 +8,11 @@ import type { OpenCall, View } from '../frame/call.ts';
 import {
   clearCookie,
   FRAME_COOKIE,
+  RENEWAL_COOKIE,
   SESSION_COOKIE,
   setCookie,
   setCustomerVisit,
+  setRenewal,
   VISITOR_COOKIE,
 } from '../frame/cookies.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
@@ -37,7 +39,7 @@ export function portalLinkPages({ pages, services }: PageDependencies): PageRout
         const cookies = [
           setCookie(SESSION_COOKIE, begun.token),
           clearCookie(VISITOR_COOKIE),
-          ...(isFramed ? [setCookie(FRAME_COOKIE, '1')] : [visitOf(begun)]),
+          ...(isFramed ? [setCookie(FRAME_COOKIE, '1')] : [visitOf(begun), renewalOf(begun)]),
         ];
         return { redirect: '/', cookies };
       },
@@ -53,6 +55,11 @@ async function endOperatorsSession(sessions: Sessions, cookieOf: OpenCall['cooki
 
 function visitOf({ session: { customerId } }: NewSession): string {
   return setCustomerVisit({ by: 'link', customerId: customerId ?? '' });
+}
+
+/** A frame is renewed by the page around it. */
+function renewalOf({ token, renewUrl }: OpenedLink): string {
+  return renewUrl === null ? clearCookie(RENEWAL_COOKIE) : setRenewal(token, renewUrl);
 }
 
 /** Tells the page around a frame that it needs another link. The same for every reason. */

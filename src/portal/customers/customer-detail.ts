@@ -193,7 +193,13 @@ function actions({ csrf }: PageCall, { id, name, active }: Customer): (Html | nu
   return [
     linkButton({ href: `${path}/suspend`, label: 'Suspend', icon: 'stop' }),
     linkButton({ href: `${path}/edit`, label: 'Change', icon: 'edit' }),
-    linkButton({ href: `${path}/open`, label: 'Open the portal as this customer', icon: 'leave' }),
+    actionButton({
+      action: `${path}/open`,
+      csrf,
+      label: 'Open as this customer',
+      longLabel: `Open as this customer: ${name}`,
+      icon: 'leave',
+    }),
     linkButton({ href: `${path}/portal-link`, label: 'Create a portal link', kind: 'primary', icon: 'send' }),
   ];
 }

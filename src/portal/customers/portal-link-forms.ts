@@ -15,19 +15,21 @@ import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { validate } from '../../kernel/validation.ts';
 import { type PageCall, pathId, refusedTo, type View } from '../frame/call.ts';
+import { setCookie, VISITED_COOKIE } from '../frame/cookies.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
 import { secretBox } from '../parts/details.ts';
 import { type FormState, refusedForm } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
-import { linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
+import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
 import { relativeTime } from '../parts/text.ts';
 import { fillForm, number, oneOf, readForm, text, titlesOf } from '../record/field-table.ts';
 import { formView } from '../record/record-pages.ts';
+import { visitorOf } from '../sign-in/sign-in-pages.ts';
 
 export function customerLinkPages(dependencies: PageDependencies): PageRoute<'operator'>[] {
-  return [...linkFormPages(dependencies), ...openPages(dependencies)];
+  return [...linkFormPages(dependencies), openPage(dependencies)];
 }
 
 function linkFormPages({ pages, results, services, publicUrl }: PageDependencies): PageRoute<'operator'>[] {
@@ -81,6 +83,13 @@ const LINK_FIELDS = {
     placeholder: 'https://shop.example/settings',
     hint: 'A page of your product. The portal links back to it, and signing out leads there.',
   }),
+  renewUrl: text({
+    label: 'Renew URL',
+    type: 'url',
+    isCode: true,
+    placeholder: 'https://shop.example/webhooks',
+    hint: 'A page of your product that opens a new link. A browser goes there when the session has ended.',
+  }),
 };
 
 const LINK_DEFAULTS = {
@@ -113,7 +122,7 @@ function linkForm({ csrf }: PageCall, customer: Customer, state: FormState): Vie
     content: html`
       ${field('role')}
       ${fieldGroup('Times', null, [field('expiresInSeconds'), field('sessionSeconds')])}
-      ${fieldGroup('Way back', null, [field('returnUrl')])}
+      ${fieldGroup('Way back', null, [field('returnUrl'), field('renewUrl')])}
     `,
     titles: titlesOf(LINK_FIELDS),
   });
@@ -152,59 +161,30 @@ function madeResult(
   );
 }
 
-/** Long enough for the redirect that opens it. */
+/** It is opened in the same request. */
 const OPENED_SECONDS = PORTAL_LINK_MIN_SECONDS;
 
-function openPages({ pages, services, publicUrl }: PageDependencies): PageRoute<'operator'>[] {
+/** Opens the portal of a customer in a session of its own, beside that of the administrator. */
+function openPage({ pages, services }: PageDependencies): PageRoute<'operator'> {
   const { customers, portalLinks } = services;
-  return pages.form('/customers/{id}/open', 'operator', {
-    show: async (call) => openView(call, await customers.get(pathId(call))),
+  return pages.page({
+    for: 'operator',
+    method: 'POST',
+    path: '/customers/{id}/open',
+    role: 'administrator',
     respond: async (call) => {
       const { id } = await customers.get(pathId(call));
-      const url = publicUrl();
       const input = {
         role: 'administrator',
         expiresInSeconds: OPENED_SECONDS,
         sessionSeconds: LINK_SESSION_DEFAULT_SECONDS,
-        returnUrl: url === null ? null : `${url}/customers/${id}`,
       } as const;
       const { token } = await portalLinks.create(id, input, call.acting);
-      return { redirect: `${PORTAL_LINKS_PATH}/${token}` };
+      const begun = await portalLinks.open(token, visitorOf(call));
+      if (begun === null) return refusedTo(`/customers/${id}`, 'the customer has just been suspended');
+      return { redirect: '/', cookies: [setCookie(VISITED_COOKIE, begun.token)] };
     },
     invalid: async (call, refusal) =>
       refusal.code === 'invalid_state' ? refusedTo(`/customers/${pathId(call)}`, refusal.message) : null,
   });
-}
-
-function openView({ csrf }: PageCall, customer: Customer): View {
-  const { id, name } = customer;
-  const title = `Open the portal as ${name}?`;
-  const path = `/customers/${id}`;
-  const content = html`
-    ${pageHeader({ title, crumbs: crumbsTo(customer) })}
-    <div class="section confirm">
-      <div class="section-body">
-        ${notice({
-          tone: 'caution',
-          title: 'It replaces your session in this browser.',
-          text: html`
-            You act as an administrator of ${name}, and are signed out here. To keep your session,
-            <a href="${path}/portal-link">create a portal link</a> and open it in a private window.
-          `,
-        })}
-        <p>
-          The audit log of both records that you opened it, and what you change. Signing out leads back to this
-          customer’s page, where you sign in again.
-        </p>
-        <form method="post" action="${path}/open" target="_blank" class="form">
-          ${csrf}
-          <div class="buttons form-buttons">
-            ${submitButton({ label: 'Open in a new window', icon: 'leave' })}
-            ${linkButton({ href: path, label: 'Cancel' })}
-          </div>
-        </form>
-      </div>
-    </div>
-  `;
-  return { title, content };
 }

@@ -9,6 +9,7 @@ import type { Store } from '../../store/port/store.ts';
 import type { DeliverySearch } from '../../webhooks/deliveries.ts';
 import { readChoice, readInstant, readText } from '../frame/query.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
+import { shownTypes } from '../webhooks/filter-editor.ts';
 import type { ScopeFields } from './delivery-scope.ts';
 
 const DELIVERY_STATES: readonly DeliveryState[] = ['pending', 'delivered', 'dead', 'discarded'];
@@ -107,10 +108,10 @@ const RESPONSES = [
 export async function deliveryFilters(
   store: Store,
   query: URLSearchParams,
-  [webhook, ...customer]: ScopeFields['fields'],
+  [webhook, ...customer]: ScopeFields,
 ): Promise<Html[]> {
   const state = newForm(Object.fromEntries(NAMES.map((name) => [name, query.get(name)])));
-  const types = await store.eventTypes.all();
+  const types = await shownTypes(store);
   const any = { value: '', label: 'Any time' };
   return [
     textField(state, {

@@ -19,7 +19,7 @@ import { countOf, countText, relativeTime, spanText, time } from '../parts/text.
 import { ownerNames } from '../record/owner.ts';
 import { outcomeBadge } from './attempt-details.ts';
 import { type Asked, deliveryFilters, readAsked } from './delivery-filters.ts';
-import { type DeliveryScope, readScope, scopeFields } from './delivery-scope.ts';
+import { type DeliveryScope, readScope, scopeFields, withWebhookId } from './delivery-scope.ts';
 
 /** A page of deliveries, each with its last attempt. */
 type Listed = DeliveryPage & {
@@ -29,16 +29,18 @@ type Listed = DeliveryPage & {
 
 export function deliveryListPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, services, store, feed, clock } = dependencies;
-  const read = async ({ filter }: Asked, query: URLSearchParams, { ofCustomer }: DeliveryScope): Promise<Listed> => {
+  const read = async ({ filter }: Asked, query: URLSearchParams, scope: DeliveryScope): Promise<Listed> => {
+    const { ofCustomer, numbers } = scope;
     const { cursor, limit } = readPageQuery(query);
     const scoped = ofCustomer === null ? filter : { ...filter, webhookNumbers: [...ofCustomer.keys()] };
     const page =
-      ofCustomer?.size === 0 ? { items: [], next: null } : await services.deliveries.list(scoped, cursor, limit);
+      numbers?.length === 0 ? { items: [], next: null } : await services.deliveries.list(scoped, cursor, limit);
     const [attempts, ownerIn] = await Promise.all([store.attempts.lastOf(page.items), ownerNames(store, page.items)]);
     return { ...page, attempts, ownerIn };
   };
   return [
-    pages.view(DELIVERIES_PATH, 'both', async (call) => {
+    pages.view(DELIVERIES_PATH, 'both', async (visit) => {
+      const call = { ...visit, query: await withWebhookId(store, visit.query) };
       const asked = readAsked(call.query, call.now);
       const place = asked.searched.kind === 'id' ? await placeOf(dependencies, asked.searched.id) : null;
       if (place !== null) return redirectTo(place);
@@ -48,7 +50,7 @@ export function deliveryListPages(dependencies: SharedPageDependencies): PageRou
         lead: LEAD,
         actions: actionsOf(call),
         above: deliveryTabs('list'),
-        filters: await deliveryFilters(store, call.query, (await scopeFields(store, scope)).fields),
+        filters: await deliveryFilters(store, call.query, await scopeFields(store, scope)),
         layout: 'delivery-list',
         stream: withQuery(STREAM, call.query, {}),
         ...resultsOf(call, asked, await read(asked, call.query, scope)),
@@ -155,7 +157,7 @@ function deliveryTable(call: PageCall, asked: Asked, { items, attempts, next, ow
       ...row(delivery, attempts[at] ?? null, call, ownerIn(delivery.customerId)),
     ]),
     rowIds: items.map(({ id }) => `delivery-${id}`),
-    empty: next === null ? (asked.isFiltered ? nothing(asked) : NOTHING_YET) : GO_ON,
+    empty: next === null ? (asked.isFiltered ? nothing(asked) : nothingYet(call.session.customerId)) : GO_ON,
   });
   if (!mayReplay || !items.some(isReplayable)) return shown;
   const back = withQuery(DELIVERIES_PATH, call.query, {});
@@ -252,14 +254,22 @@ function nothing({ searched }: Asked): Html {
   });
 }
 
-const NOTHING_YET = emptyState({
-  title: 'No deliveries yet',
-  text: html`
-    A published event becomes one delivery for each webhook that is subscribed to its type. Publish an event with
-    <code>sallyport event publish</code> or <code>POST /services/api/x/edge/v1/events</code>, or send a test event
-    from the page of a webhook.
-  `,
-});
+/** The operator publishes events, customers get them. */
+function nothingYet(customerId: string | null): Html {
+  return emptyState({
+    title: 'No deliveries yet',
+    text:
+      customerId === null
+        ? html`
+          A published event becomes one delivery for each webhook that is subscribed to its type. Publish an event with
+          <code>sallyport event publish</code> or <code>POST /services/api/x/edge/v1/events</code>, or send a test event
+          from the page of a webhook.
+        `
+        : 'Nothing has happened yet that your webhooks subscribe to. Send a test event from the page of a webhook to ' +
+          'see one arrive.',
+  });
+}
+
 const GO_ON = emptyState({
   title: 'Nothing found so far',
   text: `None of the ${countText(DELIVERIES_EXAMINED_MAX)} deliveries searched so far fits. The next page continues the search.`,

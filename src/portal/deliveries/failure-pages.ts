@@ -1,7 +1,7 @@
 /** `/deliveries/failures`: failing deliveries grouped by webhook and cause. It is live, and the dead ones of a group can be sent again. */
 
 import { STATUS_CODES } from 'node:http';
-import { adviceFor, type ErrorClass } from '../../domain/outcome.ts';
+import { adviceForOwner, type ErrorClass } from '../../domain/outcome.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { FailureGroup, Failures } from '../../store/port/deliveries.ts';
 import { FAILURES_EXAMINED_MAX } from '../../store/port/limits.ts';
@@ -13,8 +13,9 @@ import { linkButton } from '../parts/header.ts';
 import { emptyState, listResults, listView, table, withQuery } from '../parts/list.ts';
 import { badge } from '../parts/mark.ts';
 import { countText, relativeTime } from '../parts/text.ts';
+import { type RecordOwners, readOwners } from '../record/owner.ts';
 import { DELIVERIES_PATH, deliveryTabs } from './delivery-list.ts';
-import { readScope, scopeFields } from './delivery-scope.ts';
+import { readScope, scopeFields, withWebhookId } from './delivery-scope.ts';
 
 /** Failures by cause take some ten milliseconds to count. */
 const FAILURES_EVERY_MS = 2000;
@@ -23,20 +24,23 @@ const STREAM = `${PATH}/changes`;
 
 export function deliveryFailurePages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, store, feed, clock } = dependencies;
-  const read = async (query: URLSearchParams): Promise<Failures> =>
-    store.deliveries.failures((await readScope(dependencies, query)).numbers);
+  const read = async (numbers: readonly number[] | null): Promise<OwnedFailures> => {
+    const failures = await store.deliveries.failures(numbers);
+    const ids = failures.groups.map(({ webhookId }) => webhookId);
+    return { ...failures, owners: await readOwners(store, 'webhook', ids) };
+  };
   return [
-    pages.view(PATH, 'both', async (call) => {
-      const { query } = call;
+    pages.view(PATH, 'both', async (visit) => {
+      const query = await withWebhookId(store, visit.query);
+      const call = { ...visit, query };
       const scope = await readScope(dependencies, query);
-      const { fields } = await scopeFields(store, scope);
       return listView({
         title: 'Failures',
         lead: LEAD,
         above: deliveryTabs('failures'),
-        filters: fields,
+        filters: await scopeFields(store, scope),
         stream: withQuery(STREAM, query, {}),
-        ...resultsOf(call, await store.deliveries.failures(scope.numbers)),
+        ...resultsOf(call, await read(scope.numbers)),
       });
     }),
     pages.stream(STREAM, 'both', async (call) => {
@@ -44,7 +48,8 @@ export function deliveryFailurePages(dependencies: SharedPageDependencies): Page
       // A refusal comes before the stream.
       await readScope(dependencies, call.query);
       const readLive = async () => {
-        const failures = await read(call.query);
+        const { numbers } = await readScope(dependencies, call.query);
+        const failures = await read(numbers);
         const now = clock();
         const content = (): Html => listResults(resultsOf({ ...call, now }, failures));
         return { version: JSON.stringify(failures), content };
@@ -56,7 +61,9 @@ export function deliveryFailurePages(dependencies: SharedPageDependencies): Page
 
 const LEAD = 'Deliveries that failed, by webhook and by the outcome of their last attempt.';
 
-function resultsOf(call: PageCall, { groups, isWhole }: Failures) {
+type OwnedFailures = Failures & { readonly owners: RecordOwners };
+
+function resultsOf(call: PageCall, { groups, isWhole, owners }: OwnedFailures) {
   const shown = table({
     caption: 'Failures by cause',
     columns: [
@@ -67,7 +74,7 @@ function resultsOf(call: PageCall, { groups, isWhole }: Failures) {
       { label: 'First and last' },
       ...(call.may('operator') ? [{ label: 'Action', kind: 'actions' as const }] : []),
     ],
-    rows: groups.map((group) => row(group, call)),
+    rows: groups.map((group) => row(group, owners, call)),
     rowIds: groups.map(({ webhookId, cause }) => `failures-${webhookId}-${cause}`),
     empty: NO_FAILURES,
   });
@@ -82,7 +89,8 @@ function resultsOf(call: PageCall, { groups, isWhole }: Failures) {
   return { path: PATH, query: call.query, results: html`${shown}${note}` };
 }
 
-function row({ webhookId, webhookName, cause, dead, retrying, firstAt, lastAt }: FailureGroup, call: PageCall): Html[] {
+function row(group: FailureGroup, owners: RecordOwners, call: PageCall): Html[] {
+  const { webhookId, webhookName, cause, dead, retrying, firstAt, lastAt } = group;
   const { now } = call;
   const listed = (state: 'dead' | 'pending', count: number): Html => {
     if (count === 0) return html`0`;
@@ -90,15 +98,17 @@ function row({ webhookId, webhookName, cause, dead, retrying, firstAt, lastAt }:
     return html`<a href="${DELIVERIES_PATH}?${query.toString()}">${countText(count)}</a>`;
   };
   return [
-    html`${badge('negative', causeText(cause))}<span class="cell-hint">${causeAdvice(cause)}</span>`,
-    html`<a href="/webhooks/${webhookId}">${webhookName}</a>`,
+    html`${badge('negative', causeText(cause))}<span class="cell-hint">${causeAdvice(cause, call.session.customerId)}</span>`,
+    html`<a href="/webhooks/${webhookId}">${webhookName}</a>${owners.hintOf(webhookId)}`,
     listed('dead', dead),
     listed('pending', retrying),
     html`
       ${relativeTime(firstAt, now)}
       ${firstAt === lastAt ? null : html`<span class="cell-hint failure-last">last ${relativeTime(lastAt, now)}</span>`}
     `,
-    ...(call.may('operator') ? [dead === 0 ? html`` : replayLink(webhookId, webhookName, cause)] : []),
+    ...(call.may('operator')
+      ? [dead === 0 ? html`` : replayLink(webhookId, owners.named({ id: webhookId, name: webhookName }), cause)]
+      : []),
   ];
 }
 
@@ -119,8 +129,10 @@ export function causeText(cause: string): string {
   return reason === undefined ? cause.replaceAll('_', ' ') : `${cause} ${reason}`;
 }
 
-function causeAdvice(cause: string): string {
-  return /^\d+$/.test(cause) ? adviceFor('http_status', Number(cause)) : adviceFor(cause as ErrorClass);
+function causeAdvice(cause: string, customerId: string | null): string {
+  return /^\d+$/.test(cause)
+    ? adviceForOwner(customerId, 'http_status', Number(cause))
+    : adviceForOwner(customerId, cause as ErrorClass);
 }
 
 const NO_FAILURES = emptyState({

@@ -12,30 +12,42 @@ import { newForm, selectField } from '../parts/fields.ts';
 import { TAIL_BEGINS_WITH, TAIL_EVERY_MS, TAIL_SHOWN } from '../parts/limits.ts';
 import { listView, withQuery } from '../parts/list.ts';
 import { countOf, spanText, time } from '../parts/text.ts';
+import { readOwners } from '../record/owner.ts';
+import { shownWebhook } from '../webhooks/webhook-choice.ts';
 import { outcomeBadge } from './attempt-details.ts';
 import { DELIVERIES_PATH, deliveryTabs } from './delivery-list.ts';
-import { ownFeed, readScope, scopeFields } from './delivery-scope.ts';
+import { ownFeed, readScope, scopeFields, withWebhookId } from './delivery-scope.ts';
 
 const PATH = `${DELIVERIES_PATH}/watch`;
 const STREAM = `${DELIVERIES_PATH}/live`;
 
 export function deliveryLivePages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, store } = dependencies;
-  const webhookOf = async (id: string): Promise<TailWebhook | null> => store.webhooks.get(id);
+  const webhookOf = async (id: string): Promise<TailWebhook | null> => {
+    const webhook = await store.webhooks.get(id);
+    return webhook === null ? null : { id, name: await shownWebhook(store, webhook) };
+  };
+  const webhooksOf = async (attempts: readonly AttemptRecord[]): Promise<ReadonlyMap<number, TailWebhook>> => {
+    const numbers = [...new Set(attempts.map(({ webhookNumber }) => webhookNumber))];
+    const webhooks = [...(await store.directory.webhookNames(numbers))];
+    const ids = webhooks.map(([, { id }]) => id);
+    const { named } = await readOwners(store, 'webhook', ids);
+    return new Map(webhooks.map(([number, { id, name }]) => [number, { id, name: named({ id, name }) }]));
+  };
   return [
-    pages.view(PATH, 'both', async ({ query }) => {
+    pages.view(PATH, 'both', async (call) => {
+      const query = await withWebhookId(store, call.query);
       const outcome = readOutcome(query);
       const scope = await readScope(dependencies, query);
-      const { fields, webhooks } = await scopeFields(store, scope);
+      const [webhookField, ...ownerField] = await scopeFields(store, scope);
       const attempts = await store.attempts.latest(TAIL_BEGINS_WITH, outcome, scope.numbers);
-      const byNumber = new Map(webhooks.map((one) => [one.progress.webhookNumber, one]));
+      const webhooks = await webhooksOf(attempts);
       const results = tail({
         attempts,
-        webhookOf: ({ webhookNumber }) => byNumber.get(webhookNumber) ?? null,
+        webhookOf: ({ webhookNumber }) => webhooks.get(webhookNumber) ?? null,
         stream: withQuery(STREAM, query, {}),
       });
       const state = newForm({ outcome });
-      const [webhookField, ...ownerField] = fields;
       const filters = [
         webhookField,
         selectField(state, { name: 'outcome', label: 'Outcome', choices: OUTCOMES }),
@@ -78,6 +90,7 @@ function readOutcome(query: URLSearchParams): AttemptOutcome | null {
   return readChoice(query, 'outcome', ['failed', 'delivered'] as const);
 }
 
+/** In the operator's portal the name ends with that of the customer. */
 export type TailWebhook = { readonly id: string; readonly name: string };
 
 /** The webhook of the attempt; null if it was deleted. */
@@ -150,8 +163,11 @@ async function pieceRows(
 ): Promise<Html> {
   const shown = items.slice(-TAIL_SHOWN);
   const left = dropped + items.length - shown.length;
-  const rows: Html[] = [];
-  for (const { webhookId, attempt } of shown) rows.unshift(row(attempt, await webhookOf(webhookId), true, true));
+  const ids = [...new Set(shown.map(({ webhookId }) => webhookId))];
+  const webhooks = new Map(await Promise.all(ids.map(async (id) => [id, await webhookOf(id)] as const)));
+  const rows = shown
+    .map(({ webhookId, attempt }) => row(attempt, webhooks.get(webhookId) ?? null, true, true))
+    .reverse();
   const note =
     left === 0
       ? null

@@ -1,6 +1,7 @@
 /** `/deliveries/replay`: sends many deliveries of a webhook again. The page first shows how many. */
 
 import { type Html, html } from '../../http/html.ts';
+import { isUuidV7 } from '../../kernel/ids.ts';
 import { type Refusal, refuseBackwards, refuseField } from '../../kernel/refusal.ts';
 import { isoInstant } from '../../kernel/schemas.ts';
 import type { ReplayRequest } from '../../webhooks/deliveries.ts';
@@ -10,11 +11,11 @@ import { readChoice, readInstant, readText } from '../frame/query.ts';
 import { type FormState, newForm, refusedForm, selectField, textField } from '../parts/fields.ts';
 import { errorSummary } from '../parts/form.ts';
 import { linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
-import { CHOICES_MAX } from '../parts/limits.ts';
 import { notice } from '../parts/mark.ts';
 import { countOf } from '../parts/text.ts';
+import { shownWebhook, webhookField } from '../webhooks/webhook-choice.ts';
 import { DELIVERIES_PATH } from './delivery-list.ts';
-import { webhookChoices } from './delivery-scope.ts';
+import { withWebhookId } from './delivery-scope.ts';
 import { causeText } from './failure-pages.ts';
 
 const PATH = `${DELIVERIES_PATH}/replay`;
@@ -27,25 +28,29 @@ type AskedReplay = {
 };
 
 export function deliveryReplayPages({ pages, services, store }: SharedPageDependencies): PageRoute<'both'>[] {
-  const view = async (call: PageCall, fields: URLSearchParams, refusal: Refusal | null): Promise<View> => {
-    const state =
-      refusal === null
-        ? newForm(Object.fromEntries(NAMES.map((name) => [name, fields.get(name)])))
-        : refusedForm(fields, refusal);
+  const view = async (call: PageCall, sent: URLSearchParams, refusal: Refusal | null): Promise<View> => {
+    const fields = await withWebhookId(store, sent);
     const asked = refusal === null ? readReplay(fields) : null;
     const count = asked === null ? null : await services.deliveries.countReplay(asked.webhookId, asked.input);
-    const choices = webhookChoices(await store.webhooks.list('', CHOICES_MAX), 'Choose one');
-    const name = choices.find(({ value }) => value === asked?.webhookId)?.label ?? '';
+    const name = await nameOf(readText(fields, 'webhook'));
+    const typed = new URLSearchParams(Object.fromEntries(NAMES.map((field) => [field, fields.get(field) ?? ''])));
+    typed.set('webhook', name);
+    const state = refusal === null ? newForm(Object.fromEntries(typed)) : refusedForm(typed, refusal);
     const content = html`
       ${pageHeader({
         title: 'Send many again',
         lead: LEAD,
         crumbs: [{ href: DELIVERIES_PATH, label: 'Deliveries' }],
       })}
-      ${whichSection(state, choices)}
+      ${whichSection(state)}
       ${count === null ? null : countSection(call, fields, count, name)}
     `;
     return { title: 'Send many again', content };
+  };
+  /** Shown for the webhook with this id; another text as it was typed. */
+  const nameOf = async (text: string | null): Promise<string> => {
+    const webhook = text === null || !isUuidV7(text) ? null : await store.webhooks.get(text);
+    return webhook === null ? (text ?? '') : shownWebhook(store, webhook);
   };
   return [
     pages.page({
@@ -81,6 +86,7 @@ const LEAD =
 function readReplay(fields: URLSearchParams): AskedReplay | null {
   const webhookId = readText(fields, 'webhook');
   if (webhookId === null) return null;
+  if (!isUuidV7(webhookId)) throw refuseField('webhook', 'is not the name of one webhook. Choose a suggested name');
   const which = readChoice(fields, 'state', ['dead', 'delivered', 'both'] as const) ?? 'dead';
   const cause = which === 'dead' ? readText(fields, 'cause') : null;
   const since = readInstant(fields, 'since');
@@ -100,11 +106,9 @@ function readReplay(fields: URLSearchParams): AskedReplay | null {
   };
 }
 
-type Choices = ReturnType<typeof webhookChoices>;
-
-function whichSection(state: FormState, choices: Choices): Html {
+function whichSection(state: FormState): Html {
   const fields = [
-    selectField(state, { name: 'webhook', label: LABELS.webhook, isRequired: true, choices }),
+    webhookField(state, { isRequired: true }),
     selectField(state, { name: 'state', label: LABELS.state, isRequired: true, choices: WHICH }),
     textField(state, {
       name: 'cause',

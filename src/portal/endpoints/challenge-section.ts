@@ -1,7 +1,7 @@
 /** The last challenge of an endpoint: the token, the expected and the received response, and advice. */
 
 import { type Endpoint, mustBeVerified, type Verification } from '../../domain/endpoint.ts';
-import { adviceFor, type ErrorClass, statusInMessage } from '../../domain/outcome.ts';
+import { adviceFor, adviceForOwner, type ErrorClass, statusInMessage } from '../../domain/outcome.ts';
 import { type Html, html } from '../../http/html.ts';
 import { CHALLENGE_TIMEOUT_MS } from '../../webhooks/verification.ts';
 import { challengeBody } from '../../wire/challenge.ts';
@@ -60,7 +60,11 @@ function verificationView(endpoint: Endpoint, verification: Verification): Html 
   const why =
     error === null
       ? null
-      : notice({ tone: 'negative', title: sentence(withoutCode(error)), text: challengeAdvice(error) });
+      : notice({
+          tone: 'negative',
+          title: sentence(withoutCode(error)),
+          text: challengeAdvice(error, endpoint.customerId),
+        });
   const view = endpoint.verification === 'cloudevents' ? handshakeView : exchangeView;
   return html`<div class="stack"><p class="badges">${verdict}</p>${why}${view(endpoint, verification)}</div>`;
 }
@@ -170,10 +174,10 @@ function compared(text: string, isRight: boolean): Html {
   `;
 }
 
-/** Advice for the error of a challenge, by its code or status. */
-export function challengeAdvice(error: string): string {
+/** Advice for the owner of the endpoint about the error of a challenge, by its code or status. */
+export function challengeAdvice(error: string, customerId: string | null): string {
   const [code = ''] = error.split(':', 1);
-  return ADVICE[code] ?? statusAdvice(error) ?? adviceFor(code as ErrorClass, null, error);
+  return ADVICE[code] ?? statusAdvice(error) ?? adviceForOwner(customerId, code as ErrorClass, null, error);
 }
 
 const ADVICE: Readonly<Record<string, string>> = {

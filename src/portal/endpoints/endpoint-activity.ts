@@ -58,8 +58,8 @@ export function lastError({ failure }: EndpointActivity, now: number): Html | nu
   `;
 }
 
-/** The figures on the page of an endpoint; null if no webhook sends there. */
-export function activitySection(activity: EndpointActivity, now: number): Html | null {
+/** The figures on the page of an endpoint of this customer; null if no webhook sends there. */
+export function activitySection(customerId: string | null, activity: EndpointActivity, now: number): Html | null {
   const { webhooks, day, deliveredAt, failure } = activity;
   if (webhooks.length === 0) return null;
   const rate = successRate(day);
@@ -89,7 +89,7 @@ export function activitySection(activity: EndpointActivity, now: number): Html |
             : html`
               ${sentence(failure.errorMessage ?? failure.errorClass)}
               ${' '}
-              ${isLast ? adviceForMessage(failure.errorClass, failure.errorMessage) : null}
+              ${isLast ? adviceForMessage(customerId, failure.errorClass, failure.errorMessage) : null}
             `,
       },
     ]),

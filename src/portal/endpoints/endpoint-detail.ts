@@ -37,7 +37,7 @@ export function endpointView(
       ],
     })}
     ${warningNotice(warnings.filter(({ about }) => about !== 'challenge'))}
-    ${activitySection(activity, call.now)}
+    ${activitySection(endpoint.customerId, activity, call.now)}
     ${challengeSection(call, endpoint)}
     ${credentials(call, endpoint)}
     ${tokenRegion(call, endpoint, tested)}

@@ -2,6 +2,7 @@
 import { currentApiKey, type Endpoint, mustBeVerified } from '../../domain/endpoint.ts';
 import { type Html, html } from '../../http/html.ts';
 import { type AssetName, readAsset } from '../../kernel/assets.ts';
+import { downloadList } from '../documentation/download-pages.ts';
 import { type PageCall, pathId } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
@@ -157,11 +158,9 @@ function verifyingCode(): Html {
     title: 'Code for the receiver',
     lead: html`
       For TypeScript and JavaScript, the package <code>sallyport-receiver</code> does everything. For other languages
-      this is the verification; complete programs, which also answer challenges, decrypt and decompress, are in
-      <code>docs/receivers/</code>. <a href="/docs/receiver-reference.md">The reference for receivers</a> has every
-      rule.
+      this is the verification. The programs below also answer challenges, decrypt and decompress.
     `,
-    content: codePanels('Verify a delivery', receiverCode()),
+    content: html`<div class="stack">${codePanels('Verify a delivery', receiverCode())}${downloadList()}</div>`,
   });
 }
 
@@ -169,6 +168,7 @@ type CodeExample = { readonly label: string; readonly code: string };
 
 const PROGRAMS: readonly (readonly [label: string, asset: AssetName, excerpt: (text: string) => string])[] = [
   ['TypeScript', 'receivers/javascript', firstExample],
+  ['JavaScript', 'receivers/javascript', (text) => withoutTypes(firstExample(text))],
   ['Python', 'receivers/python', markedPart],
   ['Go', 'receivers/go', markedPart],
   ['Java', 'receivers/java', markedPart],
@@ -202,4 +202,14 @@ export function markedPart(text: string): string {
 /** The first example of a documentation page: the one for `node:http`. */
 export function firstExample(markdown: string): string {
   return /```ts\n([\s\S]*?)\n```/.exec(markdown)?.[1] ?? '';
+}
+
+/** The example in JavaScript. */
+export function withoutTypes(code: string): string {
+  return code
+    .replaceAll(/^import type .*\n/gm, '')
+    .replace(/\/\*\* The event types [^\n]*\n/, '')
+    .replaceAll(/^type .*\n\n?/gm, '')
+    .replaceAll(/(createReceiver)<\w+>/g, '$1')
+    .replaceAll(/\((\S+) as \w+\)/g, '$1');
 }

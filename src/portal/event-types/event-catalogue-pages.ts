@@ -21,7 +21,7 @@ import { badge } from '../parts/mark.ts';
 export const CATALOGUE_PATH = '/event-catalogue';
 
 export function cataloguePages({ pages, store }: Pick<PageDependencies, 'pages' | 'store'>): PageRoute<'anyone'>[] {
-  const shown = async (): Promise<readonly EventType[]> => eventCatalogue(await store.eventTypes.all(), 'public');
+  const shown = async (): Promise<readonly EventType[]> => eventCatalogue(await store.eventTypes.offered(), 'public');
   return [
     pages.openPage({
       method: 'GET',

@@ -8,8 +8,8 @@ import { Refusal } from '../../kernel/refusal.ts';
 import { NO_USES, type Uses } from '../../store/port/directory.ts';
 import type { EventSample } from '../../store/port/events.ts';
 import { eventTypeKey } from '../../wire/envelope.ts';
-import { type PageCall, pathId, redirectTo, refusedTo, type View } from '../frame/call.ts';
-import type { PageDependencies, PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
+import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { codeBlock, codePanels, definitionList } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
@@ -20,10 +20,12 @@ import { badge } from '../parts/mark.ts';
 import { countOf, countText, relativeTime, time } from '../parts/text.ts';
 import { type FieldTable, text, tick } from '../record/field-table.ts';
 import { jsonObject, objectPatches } from '../record/json-field.ts';
+import { type RecordOwners, readOwners } from '../record/owner.ts';
 import { recordPages, removalPages, usesList } from '../record/record-pages.ts';
 import { sendSampleSection } from '../webhooks/sample-events.ts';
 import { CATALOGUE_PATH } from './event-catalogue-pages.ts';
 import { PUBLISH_PATH } from './publish-pages.ts';
+import { visibilityOf, visibilityPages } from './type-visibility.ts';
 
 export function eventTypePages(dependencies: PageDependencies): PageRoute<'operator'>[] {
   const { pages, services, store } = dependencies;
@@ -38,6 +40,7 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute<'opera
   };
   return [
     eventTypeListPage(dependencies),
+    ...visibilityPages(dependencies),
     ...recordPages(pages, {
       ...entity,
       reader: eventTypeReader,
@@ -76,51 +79,41 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute<'opera
         store.eventTypes.latestSample(name, SAMPLE_BYTES),
         store.eventTypes.volumes([name], call.now - DAY_MS, EVENTS_COUNTED + 1),
       ]);
-      return eventTypeView(call, { eventType, uses, sample, volume: volumes.get(name) ?? 0 });
+      const owners = await readOwners(store, 'webhook', idsOf(uses.first));
+      const isOffered = (await store.eventTypes.offered()).some(({ id }) => id === eventType.id);
+      return eventTypeView(call, { eventType, isOffered, uses, owners, sample, volume: volumes.get(name) ?? 0 });
     }),
     ...removalPages(pages, entity, {
       text: () => 'Events of this type can no longer be published. Published events stay and are still delivered.',
       // Only webhooks that name the type prevent its deletion. A category works without it.
       uses: async ({ name }) => {
         const naming = (await store.webhooks.ofPattern(name)).map((webhook) => ({ ...webhook, ...webhook.progress }));
-        return naming.length === 0 ? null : { count: naming.length, first: naming };
+        const { named } = await readOwners(store, 'webhook', idsOf(naming));
+        const first = naming.map((webhook) => ({ ...webhook, name: named(webhook) }));
+        return naming.length === 0 ? null : { count: naming.length, first };
       },
       used: { all: () => '/webhooks', remedy: 'Remove it from the events of these webhooks first.' },
     }),
   ];
 }
 
-/** Sends the sample through a webhook: the store finds only webhooks of the owner that the portal serves. */
-export function sendSamplePage({
-  pages,
-  services: { eventTypes },
-  testDelivery,
-}: SharedPageDependencies): PageRoute<'both'> {
-  return pages.page({
-    for: 'both',
-    method: 'POST',
-    path: '/event-types/{id}/send-sample',
-    role: 'operator',
-    respond: async (call) => {
-      const { name } = await eventTypes.get(pathId(call));
-      const webhookId = call.form.get('webhook') ?? '';
-      const attempt = await testDelivery(webhookId, call.user.id, name);
-      return redirectTo(`/webhooks/${webhookId}?test=${attempt.id}#test`);
-    },
-    invalid: async (call, refusal) =>
-      refusal.code === 'not_found' ? null : refusedTo(`${PATH}/${pathId(call)}`, refusal.inPortal ?? refusal.message),
-  });
+function idsOf(records: readonly { readonly id: string }[]): string[] {
+  return records.map(({ id }) => id);
 }
 
 type Shown = {
   readonly eventType: EventType;
   readonly uses: Uses;
+  /** Whether the event catalogue has it. */
+  readonly isOffered: boolean;
+  /** Of the webhooks that `uses` names. */
+  readonly owners: RecordOwners;
   readonly sample: EventSample | null;
   /** Events of the last 24 hours, counted up to `EVENTS_COUNTED`. */
   readonly volume: number;
 };
 
-function eventTypeView(call: PageCall, { eventType, uses, sample, volume }: Shown): View {
+function eventTypeView(call: PageCall, { eventType, isOffered, uses, owners, sample, volume }: Shown): View {
   const { id, name, description, builtIn, dataSchema, createdAt, updatedAt } = eventType;
   const manages = call.may('administrator') && !builtIn;
   const content = html`
@@ -147,22 +140,17 @@ function eventTypeView(call: PageCall, { eventType, uses, sample, volume }: Show
         ['Last 24 hours', volumeText(volume)],
         [
           'Webhooks',
-          usesList(uses, '/webhooks', 'None yet: published events are not sent.'),
+          usesList(uses, '/webhooks', owners, 'None yet: published events are not sent.'),
           'Including webhooks with its category or with all events.',
         ],
-        [
-          'Event catalogue',
-          eventType.public
-            ? html`<a href="${CATALOGUE_PATH}/${name}">its page for receivers</a>`
-            : 'internal: only callers with a token see it',
-        ],
+        ['Event catalogue', visibilityOf(call, eventType, isOffered)],
         ...(builtIn ? [] : [['Created', time(createdAt)] as const, ['Changed', time(updatedAt)] as const]),
       ]),
     })}
     ${sampleSection(call, eventType, sample)}
     ${
       call.may('operator') && eventType.sample !== null && uses.count > 0
-        ? sendSampleSection(call.csrf, eventType, uses.first)
+        ? sendSampleSection(call.csrf, eventType, uses.first, owners)
         : null
     }
     ${name.startsWith(STATUS_CATEGORY) ? null : publishing(eventType)}
@@ -232,10 +220,13 @@ function eventTypeListPage({ pages, store }: PageDependencies): PageRoute<'opera
       store.uses.ofEventTypes(names, store.customerId),
       store.eventTypes.volumes(names, now - DAY_MS, EVENTS_COUNTED + 1),
     ]);
+    const named = [...uses.values()].flatMap(({ first }) => idsOf(first));
+    const owners = await readOwners(store, 'webhook', named);
     const own = shown.filter(({ builtIn }) => !builtIn);
     const builtIn = shown.filter((eventType) => eventType.builtIn);
     const hasOwn = all.some((eventType) => !eventType.builtIn);
-    const tableOf = (caption: string, types: readonly EventType[]): Html => listTable(caption, types, uses, volumes);
+    const tableOf = (caption: string, types: readonly EventType[]): Html =>
+      listTable(caption, types, uses, volumes, owners);
     const results = html`
       ${own.length === 0 ? null : tableOf('Your event types', own)}
       ${
@@ -285,6 +276,7 @@ function listTable(
   eventTypes: readonly EventType[],
   uses: ReadonlyMap<string, Uses>,
   volumes: ReadonlyMap<string, number>,
+  owners: RecordOwners,
 ): Html {
   return table({
     caption,
@@ -306,7 +298,7 @@ function listTable(
         volume === 0
           ? html`<span class="quiet">0</span>`
           : `${countText(Math.min(volume, EVENTS_COUNTED))}${volume > EVENTS_COUNTED ? '+' : ''}`,
-        usesList(uses.get(name) ?? NO_USES, '/webhooks'),
+        usesList(uses.get(name) ?? NO_USES, '/webhooks', owners),
       ];
     }),
     empty: html``,

@@ -1,34 +1,36 @@
-/**
- * `/publish`: publishes an event by hand. Like publishing by the API it is not audited: the event has the user as its actor. `/events/{id}`
- * shows the deliveries that an event caused.
- */
+/** `/publish`: publishes an event by hand. Like publishing by the API it is not audited: the event has the user as its actor. */
 
 import { type EventType, STATUS_CATEGORY } from '../../domain/event.ts';
-import type { Delivery } from '../../domain/webhook.ts';
 import { readEvents } from '../../events/event-input.ts';
 import { eventText } from '../../events/publish.ts';
 import { type Html, html } from '../../http/html.ts';
 import { indentedJson } from '../../kernel/json-text.ts';
-import { type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
+import { refuseField } from '../../kernel/refusal.ts';
+import type { Owner } from '../../store/port/customers.ts';
+import type { Store } from '../../store/port/store.ts';
+import { type PageCall, redirectTo, type View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
-import { copyable, definitionList } from '../parts/details.ts';
-import { type FormState, newForm, refusedForm, selectField } from '../parts/fields.ts';
+import { readText } from '../frame/query.ts';
+import { type FormState, newForm, radioGroup, refusedForm, selectField } from '../parts/fields.ts';
 import { fieldGroup, form } from '../parts/form.ts';
-import { linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
+import { pageHeader, submitButton } from '../parts/header.ts';
 import { SAMPLE_BYTES } from '../parts/limits.ts';
-import { emptyState, table } from '../parts/list.ts';
-import { notice, stateBadge } from '../parts/mark.ts';
-import { countOf, sentence, time } from '../parts/text.ts';
+import { notice } from '../parts/mark.ts';
+import { sentence } from '../parts/text.ts';
 import { type Body, type FieldTable, readForm, text, titlesOf } from '../record/field-table.ts';
 import { jsonObject } from '../record/json-field.ts';
+import { CUSTOMER_SUGGESTIONS, customerField, OPERATOR, ownerNamed } from '../record/owner.ts';
+import { EVENTS_PATH, publishedEventPage } from './published-event-page.ts';
 
 export const PUBLISH_PATH = '/publish';
 
-export function publishPages({ pages, store, services, ids }: PageDependencies): PageRoute<'operator'>[] {
+export function publishPages(dependencies: PageDependencies): PageRoute<'operator'>[] {
+  const { pages, store, services, ids } = dependencies;
   const view = async (call: PageCall, type: string, state: FormState): Promise<View> => {
     const publishable = (await store.eventTypes.all()).filter(({ name }) => !name.startsWith(STATUS_CATEGORY));
     const chosen = publishable.find(({ name }) => name === type) ?? null;
-    return publishView(call, publishable, chosen, state);
+    const hasCustomers = (await store.customers.search({}, null, 1)).length > 0;
+    return publishView(call, { all: publishable, chosen, hasCustomers }, state);
   };
   return [
     pages.page({
@@ -40,9 +42,11 @@ export function publishPages({ pages, store, services, ids }: PageDependencies):
         const type = call.query.get('type') ?? '';
         const eventType = type === '' ? null : await store.eventTypes.getByName(type);
         const data = eventType === null ? '{}' : await exampleOf(eventType);
+        const customer = await customerNamed(store, readText(call.query, 'customer'));
+        const audience = customer === null ? 'own' : 'customer';
         // Sent twice, the form publishes once.
-        const state = { data, idempotencyKey: `portal-${ids.uuid()}` };
-        return view(call, type, newForm(state));
+        const idempotencyKey = `portal-${ids.uuid()}`;
+        return view(call, type, newForm({ data, idempotencyKey, for: audience, customer: customer?.name }));
       },
     }),
     pages.page({
@@ -54,18 +58,22 @@ export function publishPages({ pages, store, services, ids }: PageDependencies):
         const { form: sent, acting, user } = call;
         const type = sent.get('type') ?? '';
         const idempotencyKey = sent.get('idempotencyKey') || undefined;
-        const { data, ...fields }: Body = { ...readForm(FIELDS, sent), type, actorId: user.id, idempotencyKey };
+        const audience = await readAudience(store, sent);
+        const { data, ...fields }: Body = {
+          ...readForm(FIELDS, sent),
+          ...audience,
+          type,
+          actorId: user.id,
+          idempotencyKey,
+        };
         // The text of the field, not what it parses to: numbers keep their digits.
         const text = data === undefined ? JSON.stringify(fields) : eventText(fields, sent.get('data') ?? '');
         const { events } = await services.publish(readEvents(text), acting);
-        return redirectTo(`/events/${events[0]?.id}`, `${type} is published.`);
+        return redirectTo(`${EVENTS_PATH}/${events[0]?.id}`, `${type} is published.`);
       },
       invalid: async (call, refusal) => view(call, call.form.get('type') ?? '', refusedForm(call.form, refusal)),
     }),
-    pages.view('/events/{id}', 'operator', async (call) => {
-      const { items } = await services.deliveries.list({ eventId: pathId(call) }, null, DELIVERIES_SHOWN + 1);
-      return eventView(call, pathId(call), items);
-    }),
+    publishedEventPage(dependencies),
   ];
 
   /** The sample, or the data of the latest event. */
@@ -76,7 +84,25 @@ export function publishPages({ pages, store, services, ids }: PageDependencies):
   }
 }
 
-const DELIVERIES_SHOWN = 100;
+/** The customer that a text names. Null for none. */
+async function customerNamed(store: Store, text: string | null): Promise<Owner | null> {
+  const owner = text === null ? null : await ownerNamed(store, text);
+  return owner?.id === OPERATOR ? null : owner;
+}
+
+/** Who gets the event, as the API takes it. */
+async function readAudience(store: Store, sent: URLSearchParams): Promise<Body> {
+  const wanted = sent.get('for');
+  if (wanted === 'everyone') return { audience: EVERYONE_WANTED };
+  if (wanted !== 'customer') return {};
+  const text = readText(sent, 'customer');
+  if (text === null) throw refuseField('customer', 'is required');
+  const customer = await customerNamed(store, text);
+  if (customer === null) throw refuseField('customer', 'is not the name, the id or the external id of a customer');
+  return { customerId: customer.id };
+}
+
+const EVERYONE_WANTED = 'everyone';
 
 const FIELDS: FieldTable = {
   data: jsonObject({
@@ -92,40 +118,22 @@ const FIELDS: FieldTable = {
   correlationId: text({ label: 'Correlation id', hint: 'Passed on to receivers. Random if empty.' }),
 };
 
-function publishView({ csrf }: PageCall, all: readonly EventType[], chosen: EventType | null, state: FormState): View {
+type Choice = {
+  readonly all: readonly EventType[];
+  readonly chosen: EventType | null;
+  readonly hasCustomers: boolean;
+};
+
+function publishView({ csrf, query }: PageCall, { all, chosen, hasCustomers }: Choice, state: FormState): View {
   const title = 'Publish an event';
   const header = pageHeader({
     title,
     crumbs: [{ href: '/event-types', label: 'Event types' }],
-    lead: 'Goes to the webhooks that subscribe to its type, as an event that your product publishes.',
+    lead: hasCustomers
+      ? 'Goes to the subscribed webhooks of whom you choose below, like an event of your product.'
+      : 'Goes to the webhooks that subscribe to its type, like an event of your product.',
   });
-  const choices = [
-    { value: '', label: all.length === 0 ? 'No event type yet' : 'Choose an event type' },
-    ...all.map(({ name, description }) => ({
-      value: name,
-      label: description === '' ? name : `${name}: ${description}`,
-    })),
-  ];
-  const choice = html`
-    <form method="get" action="${PUBLISH_PATH}" class="form">
-      <div class="field-group">
-        <div class="fields">
-          ${selectField(newForm({ type: chosen?.name ?? '' }), {
-            name: 'type',
-            label: 'Event type',
-            isRequired: true,
-            choices,
-          })}
-          <div class="buttons">
-            ${submitButton({
-              label: chosen === null ? 'Choose' : 'Choose another',
-              kind: chosen === null ? 'primary' : 'plain',
-            })}
-          </div>
-        </div>
-      </div>
-    </form>
-  `;
+  const choice = typeChoice(all, chosen, state.value('customer') || query.get('customer'));
   if (chosen === null) return { title, content: html`${header}${unknownType(state)}${choice}` };
   const hidden = html`
     <input type="hidden" name="type" value="${chosen.name}">
@@ -138,6 +146,7 @@ function publishView({ csrf }: PageCall, all: readonly EventType[], chosen: Even
   const content = html`
     ${hidden}
     ${encryption}
+    ${hasCustomers ? audienceFields(state, chosen) : null}
     ${fieldGroup(chosen.name, chosen.description === '' ? null : chosen.description, fields)}
   `;
   return {
@@ -152,76 +161,66 @@ function publishView({ csrf }: PageCall, all: readonly EventType[], chosen: Even
         content,
         submit: 'Publish the event',
         cancel: `/event-types/${chosen.id}`,
-        labels: titlesOf(FIELDS),
+        labels: { ...titlesOf(FIELDS), customer: 'Customer' },
         title: 'That could not be published',
       })}
     `,
   };
 }
 
+/** The script loads the sample as soon as a type is chosen, and hides the button. */
+function typeChoice(all: readonly EventType[], chosen: EventType | null, customer: string | null): Html {
+  const choices = [
+    { value: '', label: all.length === 0 ? 'No event type yet' : 'Choose an event type' },
+    ...all.map(({ name, description }) => ({
+      value: name,
+      label: description === '' ? name : `${name}: ${description}`,
+    })),
+  ];
+  return html`
+    <form method="get" action="${PUBLISH_PATH}" class="form" data-submits-choice>
+      <div class="field-group">
+        <div class="fields">
+          ${selectField(newForm({ type: chosen?.name ?? '' }), {
+            name: 'type',
+            label: 'Event type',
+            isRequired: true,
+            choices,
+          })}
+          ${customer === null || customer === '' ? null : html`<input type="hidden" name="customer" value="${customer}">`}
+          <div class="buttons">
+            ${submitButton({
+              label: chosen === null ? 'Choose' : 'Load its sample',
+              kind: chosen === null ? 'primary' : 'plain',
+            })}
+          </div>
+        </div>
+      </div>
+    </form>
+  `;
+}
+
+function audienceFields(state: FormState, { public: isPublic }: EventType): Html {
+  const internal = isPublic ? null : 'The type is internal: customers do not get its events.';
+  const chosen = state.value('for') === '' ? newForm({ for: 'own' }) : state;
+  return html`
+    <div class="audience">
+      ${fieldGroup('For', internal, [
+        radioGroup(chosen, { name: 'for', label: 'Who gets the event', choices: AUDIENCES }),
+        customerField(state, { isRequired: true, placeholder: 'Acme, acct_1', suggestFrom: CUSTOMER_SUGGESTIONS }),
+      ])}
+    </div>
+  `;
+}
+
+const AUDIENCES = [
+  { value: 'own', label: 'Only us', hint: 'Your own webhooks that subscribe to the type.' },
+  { value: 'customer', label: 'A customer', hint: 'Its webhooks, and your own.' },
+  { value: EVERYONE_WANTED, label: 'Everyone', hint: 'The webhooks of every customer, and your own.' },
+];
+
 /** A type that was deleted in between, or that only the service publishes. */
 function unknownType({ problems }: FormState): Html | null {
   const [problem] = problems;
   return problem === undefined ? null : notice({ tone: 'negative', text: sentence(`event type ${problem.problem}`) });
-}
-
-function eventView({ may }: PageCall, id: string, items: readonly Delivery[]): View {
-  const [first] = items;
-  const title = first === undefined ? 'Event' : `Event ${first.eventType}`;
-  const shown = items.slice(0, DELIVERIES_SHOWN);
-  const deliveries = table({
-    caption: 'The deliveries of the event',
-    columns: [{ label: 'Webhook', kind: 'main' }, { label: 'State' }, { label: 'Attempts', kind: 'number' }],
-    rows: shown.map(({ id: delivery, webhookName, state, attemptCount }) => [
-      html`<a href="/deliveries/${delivery}">${webhookName}</a>`,
-      stateBadge(state),
-      attemptCount,
-    ]),
-    empty: emptyState({
-      title: 'No webhook got it',
-      text: html`
-        <p>
-          No webhook subscribed to its type when it was published, or their filters stopped it. The form of a webhook
-          tells which of the latest events its filter lets pass, and why.
-        </p>
-      `,
-    }),
-  });
-  return {
-    title,
-    content: html`
-      ${pageHeader({
-        title,
-        crumbs: [{ href: '/deliveries', label: 'Deliveries' }],
-        actions: [
-          may('operator')
-            ? linkButton({
-                href: first === undefined ? PUBLISH_PATH : `${PUBLISH_PATH}?type=${first.eventType}`,
-                label: 'Publish another',
-                icon: 'send',
-              })
-            : null,
-        ],
-      })}
-      ${section({
-        title: 'Event',
-        content: definitionList([
-          ['Event id', copyable(id), 'messageId in every record of it.'],
-          ['Type', first === undefined ? null : html`<code>${first.eventType}</code>`],
-          ['Published', time(first?.createdAt ?? null)],
-        ]),
-      })}
-      ${section({
-        title:
-          items.length > DELIVERIES_SHOWN
-            ? `The first ${countOf(DELIVERIES_SHOWN, 'delivery', undefined, 'deliveries')}`
-            : 'Deliveries',
-        actions:
-          first === undefined
-            ? []
-            : [linkButton({ href: `/deliveries?q=${id}`, label: 'Follow them live', icon: 'play', kind: 'quiet' })],
-        content: deliveries,
-      })}
-    `,
-  };
 }

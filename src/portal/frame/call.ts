@@ -7,6 +7,7 @@ import { type Html, html } from '../../http/html.ts';
 import type { Reply } from '../../http/route.ts';
 import { Refusal, type RefusalCode } from '../../kernel/refusal.ts';
 import { sentence } from '../parts/text.ts';
+import type { CurrentSession } from './current-session.ts';
 import { FORGERY_FIELD } from './forgery.ts';
 
 /** Chosen by the user, or that of the operating system. */
@@ -38,6 +39,8 @@ export type OpenCall = {
   readonly visitor: string;
   /** The session, or null if nobody is signed in. */
   readonly session: SignedIn | null;
+  /** The operator's user who looks at the customer's portal; null otherwise. */
+  readonly opener: CurrentSession['opener'];
   /** The look of the customers' portal; null in the operator's. */
   readonly brand: PortalTheme | null;
   /** Whether the portal is shown inside a page of the operator's product. */

@@ -19,11 +19,15 @@ const PREFIX = '__Host-';
 
 // Names without the prefix.
 export const SESSION_COOKIE = 'sallyport';
+/** The session of an operator's administrator in the portal of a customer, beside its own. */
+export const VISITED_COOKIE = 'sallyport-visited';
 /** The secret that the forms of a visitor who is not signed in are bound to. */
 export const VISITOR_COOKIE = 'sallyport-visit';
 export const FLASH_COOKIE = 'sallyport-flash';
 /** How a browser came into the portal of a customer, so that it finds back after the session: `CustomerVisit`. It holds no secret. */
 const CUSTOMER_COOKIE = 'sallyport-customer';
+/** The `renewUrl` of the link that began the session, sealed with the session's cookie. */
+export const RENEWAL_COOKIE = 'sallyport-renewal';
 /** Set when a portal link is opened in a frame. Browsers store it separately for the page around the frame, and send it only from there. */
 export const FRAME_COOKIE = 'sallyport-frame';
 /** Set by the portal's script too, so it is neither `HttpOnly` nor bound to HTTPS. It holds no secret and has no prefix. */
@@ -96,6 +100,18 @@ export type CustomerVisit = { readonly by: 'link' | 'user'; readonly customerId:
 
 export function setCustomerVisit({ by, customerId }: CustomerVisit): string {
   return `${PREFIX}${CUSTOMER_COOKIE}=${by}.${customerId}; Max-Age=${THEME_SECONDS}; ${ATTRIBUTES}`;
+}
+
+/** Where a new link comes from when the session of this token has ended. It outlives the session. */
+export function setRenewal(token: string, renewUrl: string): string {
+  return setCookie(RENEWAL_COOKIE, seal(token, renewUrl));
+}
+
+/** The URL for a new link, in a browser that still has the cookie of the session; null without one. */
+export function readRenewal(cookie: ReadCookie): URL | null {
+  const [sealed, token] = [cookie(RENEWAL_COOKIE), cookie(SESSION_COOKIE)];
+  const url = sealed === null || token === null ? null : unseal(token, sealed);
+  return url === null || !URL.canParse(url) ? null : new URL(url);
 }
 
 export function clearedCustomerVisit(): string {

@@ -18,7 +18,7 @@ const PACKED_MIN_LENGTH = 1400;
 const PAGES_WAITING_PER_CUSTOMER = 100;
 
 /** Scripts and styles only load from this origin, never inline: injected markup can neither run nor style. */
-function policy({ ancestors, formTarget }: Openings): string {
+function policy({ ancestors, formTargets }: Openings): string {
   return [
     "default-src 'none'",
     "script-src 'self'",
@@ -26,7 +26,7 @@ function policy({ ancestors, formTarget }: Openings): string {
     "img-src 'self' data:",
     "connect-src 'self'",
     "font-src 'self'",
-    `form-action 'self'${formTarget === null ? '' : ` ${formTarget}`}`,
+    `form-action ${["'self'", ...formTargets].join(' ')}`,
     "base-uri 'none'",
     `frame-ancestors ${ancestors.length === 0 ? "'none'" : ancestors.join(' ')}`,
   ].join('; ');
@@ -35,11 +35,11 @@ function policy({ ancestors, formTarget }: Openings): string {
 export type Openings = {
   /** The origins that may show the page in a frame; none for every page but those of a customer's portal. */
   readonly ancestors: readonly string[];
-  /** The origin to which signing out may lead, besides this one. */
-  readonly formTarget: string | null;
+  /** The origins to which signing out, or a form of an ended session, may lead, besides this one. */
+  readonly formTargets: readonly string[];
 };
 
-const CLOSED: Openings = { ancestors: [], formTarget: null };
+const CLOSED: Openings = { ancestors: [], formTargets: [] };
 
 /** With `no-referrer`, browsers would send forms with `Origin: null`. `same-origin` tells other sites nothing either. */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
@@ -63,8 +63,8 @@ export function pageHeaders(
   openings: Openings = CLOSED,
 ): Readonly<Record<string, string>> {
   const made = socket instanceof TLSSocket && !isLoopback(headers.host ?? '') ? PAGE_HEADERS_OVER_TLS : PAGE_HEADERS;
-  const { ancestors, formTarget } = openings;
-  if (ancestors.length === 0 && formTarget === null) return made;
+  const { ancestors, formTargets } = openings;
+  if (ancestors.length === 0 && formTargets.length === 0) return made;
   const opened = { ...made, 'Content-Security-Policy': policy(openings) };
   // This header knows no list of origins, and browsers that know `frame-ancestors` ignore it (CSP 3 §6.4.2.2).
   return ancestors.length === 0 ? opened : without(opened, 'X-Frame-Options');

@@ -8,11 +8,14 @@ import { accentPath, brandName } from '../parts/brand.ts';
 import { icon, notice } from '../parts/mark.ts';
 import type { AssetUrls } from './asset-routes.ts';
 import type { Flash, Theme, View } from './call.ts';
+import type { CurrentSession } from './current-session.ts';
 import { type NavigationGroup, shortcutsDialog, sideNavigation } from './navigation.ts';
 
 /** The content of the layout besides the page. */
 export type Surroundings = {
   readonly session: SignedIn | null;
+  /** The operator's user who looks at the customer's portal; null otherwise. */
+  readonly opener: CurrentSession['opener'];
   /** The look of the customers' portal; null in the operator's. */
   readonly brand: PortalTheme | null;
   /** The origins of the pages around the portal if it is in a frame; else none. */
@@ -37,6 +40,8 @@ export type Frame = {
   readonly account: { readonly name: string; readonly detail: string; readonly label: string };
   /** What the search finds. */
   readonly searched: string;
+  /** Above everything else. */
+  readonly bar?: Html | null;
 };
 export type FrameOf = (session: SignedIn, around: Surroundings, groups: readonly NavigationGroup[]) => Frame;
 
@@ -110,10 +115,11 @@ export const MENU_BUTTON: Html = html`
 `;
 
 function bodyOf(main: Html, around: Surroundings, groups: readonly NavigationGroup[], frame: Frame): Html {
-  const { className, brand, link, navigation, account, searched } = frame;
+  const { className, brand, link, navigation, account, searched, bar = null } = frame;
   return html`
     <body${attributes({ class: className })}>
       <a class="skip" href="#main">Skip to the content</a>
+      ${bar}
       <header class="top">
         ${brand}
         <a class="search-button" href="/search" data-opens="search">

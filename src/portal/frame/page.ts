@@ -28,8 +28,9 @@ import type { CustomerServices } from '../../services/customer-services.ts';
 import type { Services } from '../../services/services.ts';
 import type { Throttle } from '../../store/port/failures.ts';
 import type { Store } from '../../store/port/store.ts';
-import { mayAct, type OpenCall, type PageCall, type PageResult } from './call.ts';
-import { type Cookies, SESSION_COOKIE, VISITOR_COOKIE } from './cookies.ts';
+import { mayAct, type OpenCall, type PageCall, type PageResult, type ReadCookie } from './call.ts';
+import { type Cookies, readRenewal, SESSION_COOKIE, VISITOR_COOKIE } from './cookies.ts';
+import { currentSession } from './current-session.ts';
 import { enterLive, eventStream, type StreamEvent, signedOutStream } from './event-stream.ts';
 import { FORGERY_FIELD, forgeryProblem } from './forgery.ts';
 import type { Layout } from './layout.ts';
@@ -151,14 +152,13 @@ function createRecognition({
 
   const recognise = async (request: IncomingMessage, place: Place): Promise<RequestContext> => {
     const cookieOf = cookies.of(request);
-    const token = cookieOf(SESSION_COOKIE);
-    const found = token === null ? null : await sessions.find(token, place.isBackground === true);
-    const session = place.isFramable !== true && found?.customerId === customerId ? found : null;
-    const cookie = session === null ? cookieOf(VISITOR_COOKIE) : token;
+    const found = await currentSession(sessions, cookieOf, place.isBackground === true);
+    const current = place.isFramable !== true && found?.session.customerId === customerId ? found : null;
+    const session = current?.session ?? null;
+    const cookie = current === null ? cookieOf(VISITOR_COOKIE) : current.token;
     const isNew = cookie === null || !VISITOR_COOKIE_VALUE.test(cookie);
     const isCustomers = customerId !== null || place.isForCustomers === true;
     const isFramable = place.isFramable === true || (customerId !== null && session !== null);
-    const returnUrl = session?.returnUrl ?? null;
     const made = requestContextOf(
       request,
       session,
@@ -166,11 +166,12 @@ function createRecognition({
       isNew,
       {
         brand: isCustomers ? await theme() : null,
+        opener: current?.opener ?? null,
         cookieOf,
         frameAncestors,
         openings: {
           ancestors: isFramable ? frameAncestors : [],
-          formTarget: returnUrl === null ? null : originOf(new URL(returnUrl)),
+          formTargets: session === null ? [] : formTargetsOf(session, cookieOf),
         },
       },
     );
@@ -179,6 +180,12 @@ function createRecognition({
   };
 
   return { recognise, recognised: (request) => contexts.get(request) };
+}
+
+/** Where signing out of a session leads, and where its end does. */
+function formTargetsOf({ returnUrl }: SignedIn, cookieOf: ReadCookie): string[] {
+  const urls = [returnUrl === null ? null : new URL(returnUrl), readRenewal(cookieOf)];
+  return urls.flatMap((url) => (url === null ? [] : (originOf(url) ?? [])));
 }
 
 type Enter<C> = (session: SignedIn | null) => ((call: OpenCall) => C) | null;
@@ -296,7 +303,8 @@ export function createPages(dependencies: Dependencies): Pages {
         signedOut: signedOutStream,
         respond: async (call) => {
           enterLive(customerId, call.session.id, call.signal);
-          const ended = sessionWatch.ended(call.cookieOf(SESSION_COOKIE) ?? '', call.signal);
+          const tokens = [call.visitor, ...(call.opener === null ? [] : [call.opener.token])];
+          const ended = AbortSignal.any(tokens.map((token) => sessionWatch.ended(token, call.signal)));
           return { reply: eventStream(call, ended, await source(call)) };
         },
       }),
@@ -314,8 +322,9 @@ export function createPages(dependencies: Dependencies): Pages {
 /** The surroundings of a request for a path without a page. */
 const UNKNOWN: Omit<Circumstances, 'cookieOf'> = {
   brand: null,
+  opener: null,
   frameAncestors: [],
-  openings: { ancestors: [], formTarget: null },
+  openings: { ancestors: [], formTargets: [] },
 };
 
 const FORM = {

@@ -22,7 +22,7 @@ export type RequestContext = Surroundings & {
 };
 
 /** What the pages around a request decide. */
-export type Circumstances = Pick<RequestContext, 'brand' | 'openings' | 'cookieOf'> & {
+export type Circumstances = Pick<RequestContext, 'brand' | 'opener' | 'openings' | 'cookieOf'> & {
   /** The origins that may show a customer's portal in a frame. */
   readonly frameAncestors: readonly string[];
 };
@@ -35,12 +35,13 @@ export function requestContextOf(
   session: SignedIn | null,
   cookie: string,
   isNew: boolean,
-  { brand, openings, cookieOf, frameAncestors }: Circumstances,
+  { brand, opener, openings, cookieOf, frameAncestors }: Circumstances,
 ): RequestContext {
   const theme = readCookie(request, THEME_COOKIE);
   return {
     session,
     brand,
+    opener,
     openings,
     cookieOf,
     frameAncestors: isInFrame(request, cookieOf) ? frameAncestors : [],
@@ -61,13 +62,23 @@ function isInFrame({ headers }: IncomingMessage, cookieOf: ReadCookie): boolean 
 
 export function openCallOf(
   call: Call,
-  { cookie, cookieOf, session, csrf, theme, url, isPartial, brand, frameAncestors }: RequestContext,
+  { cookie, cookieOf, session, opener, csrf, theme, url, isPartial, brand, frameAncestors }: RequestContext,
   now: number,
 ): OpenCall {
   const { request, params, query, body, remoteAddress, signal } = call;
   const form = body instanceof URLSearchParams ? body : new URLSearchParams();
   const asked = { request, params, query, form, url, isPartial, now, remoteAddress, signal };
-  return { ...asked, csrf, theme, visitor: cookie, cookieOf, session, brand, isFramed: frameAncestors.length > 0 };
+  return {
+    ...asked,
+    csrf,
+    theme,
+    visitor: cookie,
+    cookieOf,
+    session,
+    opener,
+    brand,
+    isFramed: frameAncestors.length > 0,
+  };
 }
 
 /** `offered`: the scopes that administrators of customers hold. */

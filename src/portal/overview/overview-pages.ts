@@ -17,6 +17,7 @@ import { AILING_SHOWN, EXPIRIES_SHOWN, QUEUES_SHOWN } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
 import { badge, notice, stateBadge } from '../parts/mark.ts';
 import { countOf, countText, relativeTime, sentence, shareText, spanText } from '../parts/text.ts';
+import { NO_OWNERS, type RecordOwners, readOwners } from '../record/owner.ts';
 import { isSetUp, readSetUp, setUpChecklist } from '../set-up/set-up-checklist.ts';
 
 // The overview.
@@ -152,7 +153,7 @@ function refusals({ total: { tokensRefused, callsRefused } }: Series): string {
   return refused.length === 0 ? 'Nothing was refused' : `${refused.join(' and ')} refused`;
 }
 
-function queues({ backlog, at }: Overview): Html | null {
+function queues({ backlog, at, owners }: Overview): Html | null {
   if (backlog.longest.length === 0) return null;
   return section({
     title: 'Longest queues',
@@ -161,7 +162,7 @@ function queues({ backlog, at }: Overview): Html | null {
       caption: 'Longest queues',
       columns: [{ label: 'Webhook', kind: 'main' }, { label: 'Waiting', kind: 'number' }, { label: 'Oldest' }],
       rows: backlog.longest.map(({ id, name, records, oldestAt }) => [
-        html`<a href="/webhooks/${id}">${name}</a>`,
+        html`<a href="/webhooks/${id}">${name}</a>${owners.webhooks.hintOf(id)}`,
         html`<a href="/deliveries?webhook=${id}&state=pending">${countText(records)}</a>`,
         relativeTime(oldestAt, at),
       ]),
@@ -174,10 +175,25 @@ type Attention = {
   readonly ailing: readonly Ailing[];
   /** Expired or about to expire. */
   readonly expiring: readonly Expiry[];
+  /** Absent on the page of one customer. */
+  readonly owners?: ProblemOwners;
   readonly now: number;
 };
 
-export function attentionSection({ ailing, expiring, now }: Attention): Html {
+/** Whose the webhooks, keys and endpoints with problems are. */
+type ProblemOwners = { readonly [Kind in 'webhooks' | Expiry['kind']]: RecordOwners } & {
+  /** The customer whose portal it is. */
+  readonly customerId: string | null;
+};
+
+const OF_ONE_CUSTOMER: ProblemOwners = {
+  customerId: null,
+  webhooks: NO_OWNERS,
+  key: NO_OWNERS,
+  certificate: NO_OWNERS,
+};
+
+export function attentionSection({ ailing, expiring, owners = OF_ONE_CUSTOMER, now }: Attention): Html {
   const count = ailing.length + expiring.length;
   const content =
     count === 0
@@ -186,13 +202,13 @@ export function attentionSection({ ailing, expiring, now }: Attention): Html {
           text: 'Every started webhook delivers, and no key or certificate expires soon.',
         })
       : html`
-        ${ailing.length === 0 ? null : ailingTable(ailing, now)}
-        ${expiring.length === 0 ? null : expiringTable(expiring, now)}
+        ${ailing.length === 0 ? null : ailingTable(ailing, owners, now)}
+        ${expiring.length === 0 ? null : expiringTable(expiring, owners, now)}
       `;
   return section({ title: 'Problems', id: 'attention', content, isPlain: count > 0 });
 }
 
-function ailingTable(ailing: readonly Ailing[], now: number): Html {
+function ailingTable(ailing: readonly Ailing[], owners: ProblemOwners, now: number): Html {
   return table({
     caption: 'Webhooks with problems',
     columns: [
@@ -206,9 +222,10 @@ function ailingTable(ailing: readonly Ailing[], now: number): Html {
       html`
         <a href="/webhooks/${webhook.id}">${webhook.name}</a>
         <span class="cell-hint">to ${webhook.endpointName}</span>
+        ${owners.webhooks.hintOf(webhook.id)}
       `,
       stateBadge(webhook.state),
-      problemOf(webhook),
+      problemOf(webhook, owners),
       relativeTime(webhook.since, now),
       webhook.waiting === 0
         ? '0'
@@ -219,7 +236,7 @@ function ailingTable(ailing: readonly Ailing[], now: number): Html {
 }
 
 /** The problem, the advice below it, and where its failures are. */
-function problemOf({ id, name, state, reason, detail }: Ailing): Html {
+function problemOf({ id, name, state, reason, detail }: Ailing, owners: ProblemOwners): Html {
   const failures =
     state === 'stopped'
       ? null
@@ -233,12 +250,12 @@ function problemOf({ id, name, state, reason, detail }: Ailing): Html {
   if (known !== undefined) return html`${known}${failures}`;
   return html`
     ${sentence(detail ?? reason)}
-    <span class="cell-hint">${adviceForMessage(reason, detail)}</span>
+    <span class="cell-hint">${adviceForMessage(owners.customerId, reason, detail)}</span>
     ${failures}
   `;
 }
 
-function expiringTable(expiring: readonly Expiry[], now: number): Html {
+function expiringTable(expiring: readonly Expiry[], owners: ProblemOwners, now: number): Html {
   return table({
     caption: 'Keys and certificates that expire soon',
     columns: [{ label: 'Name', kind: 'main' }, { label: 'Kind' }, { label: 'Expires' }, { label: 'Consequence' }],
@@ -246,7 +263,7 @@ function expiringTable(expiring: readonly Expiry[], now: number): Html {
       const path = kind === 'key' ? 'keys' : 'endpoints';
       const isOver = expiresAt <= now;
       return [
-        html`<a href="/${path}/${id}">${name}</a>`,
+        html`<a href="/${path}/${id}">${name}</a>${owners[kind].hintOf(id)}`,
         KINDS[kind],
         html`
           ${badge(isOver ? 'negative' : 'caution', isOver ? 'ended' : 'ends', 'clock')}
@@ -276,6 +293,7 @@ type Overview = {
   readonly hasTokens: boolean;
   /** Expired, or expires within 30 days. */
   readonly expiring: readonly Expiry[];
+  readonly owners: ProblemOwners;
 };
 
 type ReadOverview = (period: Period) => Promise<Overview>;
@@ -295,7 +313,18 @@ function overviewReader({
       store.expiry.all(store.customerId, EXPIRIES_SHOWN),
     ]);
     const expiring = expiries.filter(({ expiresAt }) => expiresAt <= at + EXPIRY_WARNING_MS);
-    return { at, series, backlog, dead, ailing, expiring, hasTokens: store.customerId === null };
+    const named = (kind: Expiry['kind']) => expiring.filter((one) => one.kind === kind).map(({ id }) => id);
+    const [webhooks, key, certificate] = await Promise.all([
+      readOwners(
+        store,
+        'webhook',
+        [...ailing, ...backlog.longest].map(({ id }) => id),
+      ),
+      readOwners(store, 'pgp_key', named('key')),
+      readOwners(store, 'endpoint', named('certificate')),
+    ]);
+    const owners = { customerId: store.customerId, webhooks, key, certificate };
+    return { at, series, backlog, dead, ailing, expiring, owners, hasTokens: store.customerId === null };
   };
   return (period) => {
     const now = clock();

@@ -9,6 +9,8 @@ import { newForm, selectField, textField } from '../parts/fields.ts';
 import { section } from '../parts/header.ts';
 import { emptyState, listView, table } from '../parts/list.ts';
 import { badge, notice } from '../parts/mark.ts';
+import { countOf } from '../parts/text.ts';
+import { type RecordOwners, readOwners } from '../record/owner.ts';
 
 const PATH = '/tester';
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'];
@@ -19,7 +21,8 @@ export function testerPages({ pages, services: { products }, store }: PageDepend
       const method = query.get('method') ?? 'GET';
       const path = readText(query, 'path');
       const reach = path === null ? null : await reachOf({ catalogue: products.compiled(), store }, method, path);
-      return testerView({ method, path, query, reach });
+      const ids = reach === null || reach.rule === null ? [] : reach.applications.map(({ id }) => id);
+      return testerView({ method, path, query, reach, owners: await readOwners(store, 'application', ids) });
     }),
   ];
 }
@@ -29,9 +32,11 @@ type Question = {
   readonly path: string | null;
   readonly query: URLSearchParams;
   readonly reach: Reach | null;
+  /** Of its applications. */
+  readonly owners: RecordOwners;
 };
 
-function testerView({ method, path, query, reach }: Question): View {
+function testerView({ method, path, query, reach, owners }: Question): View {
   const state = newForm({ method, path });
   return listView({
     title: 'Who could call this?',
@@ -50,7 +55,7 @@ function testerView({ method, path, query, reach }: Question): View {
       textField(state, { name: 'path', label: 'Path', isCode: true, placeholder: '/shop/orders/17' }),
     ],
     layout: 'stack',
-    results: reach === null ? explanation() : answer(reach),
+    results: reach === null ? explanation() : answer(reach, owners),
   });
 }
 
@@ -66,7 +71,7 @@ function explanation(): Html {
   });
 }
 
-function answer(reach: Reach): Html {
+function answer(reach: Reach, owners: RecordOwners): Html {
   if (reach.rule === null) {
     return notice({
       tone: 'negative',
@@ -79,7 +84,7 @@ function answer(reach: Reach): Html {
   const parameters = Object.entries(params).map(([name, value]) => html`<code>${name}</code> = <code>${value}</code> `);
   return html`
     ${section({
-      title: passing === 0 ? 'Nobody now' : passing === 1 ? 'One application' : `${passing} applications`,
+      title: passing === 0 ? 'Nobody may call this now' : `${countOf(passing, 'application')} may call this`,
       content: definitionList([
         ['Rule', html`<code>${pattern}</code>`, `of the API product ${productName}`],
         ['Scope of the token', html`<code>${scope}</code>`],
@@ -91,7 +96,11 @@ function answer(reach: Reach): Html {
       caption: 'Applications that hold the scope',
       columns: [{ label: 'Application', kind: 'main' }, { label: 'Acts as' }, { label: 'May it?' }],
       rows: reach.applications.map(({ id, name, clientId, userName, obstacle }) => [
-        html`<a href="/applications/${id}">${name}</a><span class="cell-hint"><code>${clientId}</code></span>`,
+        html`
+          <a href="/applications/${id}">${name}</a>
+          <span class="cell-hint"><code>${clientId}</code></span>
+          ${owners.hintOf(id)}
+        `,
         userName,
         obstacle === null
           ? badge('positive', 'yes', 'check')

@@ -7,11 +7,19 @@ import type { ApiProduct } from '../../domain/catalogue.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { Refusal } from '../../kernel/refusal.ts';
+import type { OwnedTable, Owner } from '../../store/port/customers.ts';
 import type { Store } from '../../store/port/store.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
-import { newForm, type Suggestion, suggestionOptions, textField } from '../parts/fields.ts';
+import {
+  type FormState,
+  newForm,
+  type Suggestion,
+  suggestionOptions,
+  type TextField,
+  textField,
+} from '../parts/fields.ts';
 import { pageHeader } from '../parts/header.ts';
 import { icon, notice } from '../parts/mark.ts';
 
@@ -25,7 +33,6 @@ const OWN = 'own';
 /** In the query of lists and forms. */
 const CUSTOMER = 'customer';
 
-export type Owner = { readonly id: string; readonly name: string };
 type Owners = Pick<Store, 'customerId' | 'customers'>;
 type Owned = { readonly customerId: string | null };
 
@@ -59,6 +66,8 @@ export function ownerField({ id, name }: Owner): Html {
 }
 
 export type OwnerFilter = {
+  /** As people typed it; null without a filter. */
+  readonly typed: string | null;
   /** For the store; empty without a filter. */
   readonly filter: { readonly customerId?: string };
   readonly fields: readonly Html[];
@@ -67,7 +76,19 @@ export type OwnerFilter = {
   readonly isFiltered: boolean;
 };
 
-const NO_FILTER: OwnerFilter = { filter: {}, fields: [], newQuery: '', isFiltered: false };
+/** A field that names a customer: people type a part of its name or of its external id, and choose. */
+export function customerField(state: FormState, options: Partial<TextField>): Html {
+  return textField(state, {
+    name: CUSTOMER,
+    label: 'Customer',
+    autocomplete: 'off',
+    suggestions: [],
+    suggestFrom: SUGGESTIONS,
+    ...options,
+  });
+}
+
+const NO_FILTER: OwnerFilter = { typed: null, filter: {}, fields: [], newQuery: '', isFiltered: false };
 
 /** The filter of a list by customer: an id, a name or an external id, as people type it. Others find nothing. */
 export async function ownerFilter(store: Owners, query: URLSearchParams): Promise<OwnerFilter> {
@@ -75,16 +96,10 @@ export async function ownerFilter(store: Owners, query: URLSearchParams): Promis
   const typed = readText(query, CUSTOMER);
   const found = typed === null ? null : await ownerNamed(store, typed);
   const shown = newForm({ [CUSTOMER]: found === null || found.id === OPERATOR ? typed : found.name });
-  const field = textField(shown, {
-    name: CUSTOMER,
-    label: 'Customer',
-    placeholder: 'Name, or own',
-    autocomplete: 'off',
-    suggestions: [],
-    suggestFrom: SUGGESTIONS,
-  });
+  const field = customerField(shown, { placeholder: 'Acme, acct_1, or own' });
   if (typed === null) return { ...NO_FILTER, fields: [field] };
   return {
+    typed,
     filter: { customerId: found?.id ?? 'unknown' },
     fields: [field],
     newQuery: found === null || found.id === OPERATOR ? '' : `?${CUSTOMER}=${found.id}`,
@@ -92,7 +107,8 @@ export async function ownerFilter(store: Owners, query: URLSearchParams): Promis
   };
 }
 
-async function ownerNamed({ customers }: Owners, typed: string): Promise<Owner | null> {
+/** The customer that people mean by an id, an external id or a name; the operator by `own`. Null for none. */
+export async function ownerNamed({ customers }: Owners, typed: string): Promise<Owner | null> {
   if (typed.toLowerCase() === OWN) return { id: OPERATOR, name: OWN };
   if (isUuidV7(typed)) return customers.get(typed);
   const byExternalId = await customers.getByExternalId(typed);
@@ -110,18 +126,50 @@ export async function ownerNames(
   const names = await (store.customerId === null ? store.customers.names(ids) : new Map<string, string>());
   return (customerId) => {
     const name = customerId === null ? undefined : names.get(customerId);
-    return name === undefined
-      ? null
-      : html`
-        <span class="cell-hint cell-owner">
-          ${icon('customer')}
-          <a class="plain-link" href="/customers/${customerId}">${name}</a>
-        </span>
-      `;
+    return name === undefined ? null : ownerHint({ id: customerId ?? '', name });
   };
 }
 
+/** The customer of a row, in the operator's portal. */
+function ownerHint({ id, name }: Owner): Html {
+  return html`
+    <span class="cell-hint cell-owner">
+      ${icon('customer')}
+      <a class="plain-link" href="/customers/${id}">${name}</a>
+    </span>
+  `;
+}
+
+/** The owners of records, by their ids, for rows and choices that know only the id. */
+export type RecordOwners = {
+  /** Below the name of the record; null for the operator's own. */
+  readonly hintOf: (id: string) => Html | null;
+  /** `Orders · Bolt Hardware`, for titles and choices. */
+  readonly named: (record: { readonly id: string; readonly name: string }) => string;
+};
+
+/** Reads the owners of records of one kind. In a customer's portal every record is its own, so it reads and shows none. */
+export async function readOwners(store: Owners, table: OwnedTable, ids: readonly string[]): Promise<RecordOwners> {
+  if (store.customerId !== null) return NO_OWNERS;
+  const owners = await store.customers.ownersOf(table, ids);
+  return {
+    hintOf: (id) => {
+      const owner = owners.get(id);
+      return owner === undefined ? null : ownerHint(owner);
+    },
+    named: ({ id, name }) => {
+      const owner = owners.get(id);
+      return owner === undefined ? name : `${name} · ${owner.name}`;
+    },
+  };
+}
+
+export const NO_OWNERS: RecordOwners = { hintOf: () => null, named: ({ name }) => name };
+
 const SUGGESTIONS = '/customers/suggestions';
+/** Leaves out the operator. */
+const CUSTOMERS_ONLY = 'only';
+export const CUSTOMER_SUGGESTIONS: string = `${SUGGESTIONS}?${CUSTOMERS_ONLY}=customers`;
 
 /** Customers whose name contains the typed text, for the filters of lists. A name that several have is told apart by its external id. */
 export function customerSuggestionPage({ pages, store }: PageDependencies): PageRoute<'operator'> {
@@ -139,7 +187,10 @@ export function customerSuggestionPage({ pages, store }: PageDependencies): Page
     return {
       title,
       content: html`${pageHeader({ title })}<ul>${names}</ul>`,
-      partial: suggestionOptions([{ value: OWN, label: 'What is your own' }, ...suggestions]),
+      partial: suggestionOptions([
+        ...(query.has(CUSTOMERS_ONLY) ? [] : [{ value: OWN, label: 'What is your own' }]),
+        ...suggestions,
+      ]),
     };
   });
 }

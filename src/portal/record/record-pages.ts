@@ -4,6 +4,7 @@ import type { ServedTo } from '../../http/route.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { Administration } from '../../resources/administration.ts';
 import { defaultsOf, type InputReader } from '../../resources/input.ts';
+import type { Owner } from '../../store/port/customers.ts';
 import type { Uses } from '../../store/port/directory.ts';
 import type { Store } from '../../store/port/store.ts';
 import { attempted, type PageCall, type PageResult, redirectTo, type View } from '../frame/call.ts';
@@ -22,7 +23,7 @@ import {
   titlesOf,
   withoutSecrets,
 } from './field-table.ts';
-import { OPERATOR, type Owner, ownerField, ownerOf, recordOwner } from './owner.ts';
+import { NO_OWNERS, OPERATOR, ownerField, ownerOf, recordOwner } from './owner.ts';
 import { recordForm } from './record-form.ts';
 
 /** An entity of the portal. `Choices`: the options in its forms, for example the endpoints of a new webhook. */
@@ -261,10 +262,10 @@ export function removalPages<Rec extends { readonly id: string }, For extends Se
   );
 }
 
-/** `all` is the path of the whole list. */
-export function usesList({ count, first }: Uses, all: string, none = 'none'): Html {
+/** `all` is the path of the whole list. `owners` are those of the webhooks, if they may have several. */
+export function usesList({ count, first }: Uses, all: string, owners = NO_OWNERS, none = 'none'): Html {
   if (count === 0) return html`<span class="quiet">${none}</span>`;
-  const names = first.map(({ id, name }) => html`<li><a href="/webhooks/${id}">${name}</a></li>`);
+  const names = first.map((one) => html`<li><a href="/webhooks/${one.id}">${owners.named(one)}</a></li>`);
   const more = count - first.length;
   return html`<ul class="uses">${names}${more > 0 ? html`<li><a href="${all}">and ${more} more</a></li>` : null}</ul>`;
 }

@@ -1,6 +1,7 @@
 /** `/search`: everything by name or id, for the dialog that Ctrl K opens. Without the script it is a page. */
 import { type Html, html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
+import type { OwnedTable } from '../../store/port/customers.ts';
 import type { Found, FoundKind } from '../../store/port/search.ts';
 import { navigationOf } from '../frame/navigation.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
@@ -8,6 +9,7 @@ import { readText } from '../frame/query.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { listView } from '../parts/list.ts';
 import { type IconName, icon } from '../parts/mark.ts';
+import { type RecordOwners, readOwners } from '../record/owner.ts';
 import { otherWords, pathOf } from './search-words.ts';
 
 /** Results of a search by kind, and the longest text that is searched. */
@@ -38,7 +40,15 @@ export function searchPages({ pages, store, hasPage }: SharedPageDependencies): 
 
   async function found(text: string): Promise<Hit[]> {
     const all = await store.search.find(text, store.customerId, SEARCH_PER_KIND);
-    return all.filter(({ kind }) => hasPage(`${KINDS[kind].path}/{id}`)).map(hitOf);
+    const shown = all.filter(({ kind }) => hasPage(`${KINDS[kind].path}/{id}`));
+    const owners = await Promise.all(
+      OWNED.map(async ({ kind, table }) => {
+        const ids = shown.filter((one) => one.kind === kind).map(({ id }) => id);
+        return [kind, await readOwners(store, table, ids)] as const;
+      }),
+    );
+    const ownersOf = new Map<FoundKind, RecordOwners>(owners);
+    return shown.map((found) => hitOf({ ...found, name: ownersOf.get(found.kind)?.named(found) ?? found.name }));
   }
 }
 
@@ -60,6 +70,15 @@ const KINDS: Readonly<Record<FoundKind, { readonly path: string; readonly label:
   product: { path: '/products', label: 'API product', icon: 'product' },
   key: { path: '/keys', label: 'Key', icon: 'key' },
 };
+
+/** The kinds that belong to customers, by their tables. */
+const OWNED: readonly { readonly kind: FoundKind; readonly table: OwnedTable }[] = [
+  { kind: 'webhook', table: 'webhook' },
+  { kind: 'endpoint', table: 'endpoint' },
+  { kind: 'application', table: 'application' },
+  { kind: 'user', table: 'user_account' },
+  { kind: 'key', table: 'pgp_key' },
+];
 
 function hitOf({ kind, id, name, detail }: Found): Hit {
   const { path, label, icon: shape } = KINDS[kind];

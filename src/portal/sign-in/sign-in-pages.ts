@@ -15,6 +15,7 @@ import {
   SESSION_COOKIE,
   setCookie,
   setCustomerVisit,
+  VISITED_COOKIE,
   VISITOR_COOKIE,
   writeFlash,
 } from '../frame/cookies.ts';
@@ -123,9 +124,12 @@ export function signOutPages({ pages, cookies, services: { sessions } }: SharedP
       path: '/sign-out',
       role: 'viewer',
       maxBytes: SMALL_FORM_BYTES,
-      respond: async ({ request, session, isFramed }) => {
+      respond: async ({ request, session, opener, isFramed }) => {
         await sessions.signOut(session);
         const { userId, customerId, returnUrl } = session;
+        // An administrator of the operator leaves the portal of a customer, and stays signed in.
+        if (opener !== null)
+          return { ...redirectTo(`/customers/${customerId}`), cookies: [clearCookie(VISITED_COOKIE)] };
         const cleared = [clearCookie(SESSION_COOKIE)];
         if (customerId === null) return { ...redirectTo(SIGN_IN_PATH), cookies: cleared };
         if (userId !== null) return { ...redirectTo(`${SIGN_IN_PATH}/${customerId}`), cookies: cleared };

@@ -141,6 +141,13 @@ function userActions(dependencies: SharedPageDependencies): PageRoute<'both'>[] 
   ];
 }
 
+/** Why no link can be made. */
+function noAddress(customerId: string | null): string {
+  return customerId === null
+    ? 'SALLYPORT_PUBLIC_URL is not set, and the link needs it.'
+    : 'The address of this portal is not set up yet, and the link needs it. Ask your provider.';
+}
+
 /** Makes an invitation, and shows its link once. */
 function invitationPage({ pages, results, services, publicUrl }: SharedPageDependencies): PageRoute<'both'> {
   const { users, invitations } = services;
@@ -152,7 +159,7 @@ function invitationPage({ pages, results, services, publicUrl }: SharedPageDepen
     respond: async (call) => {
       const { id, userName } = await users.get(pathId(call));
       const url = publicUrl();
-      if (url === null) return refused(id, 'SALLYPORT_PUBLIC_URL is not set, and the link needs it.');
+      if (url === null) return refused(id, noAddress(call.session.customerId));
       try {
         return await results.once(call, async () => {
           const { token, expiresAt } = await invitations.invite(id, call.acting);

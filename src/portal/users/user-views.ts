@@ -65,16 +65,18 @@ export function userListPage({ pages, store }: SharedPageDependencies): PageRout
         selectField(state, { name: 'role', label: 'Role', choices: [{ value: '', label: 'Any' }, ...roles] }),
         ...owner.fields,
       ],
-      results: userTable(call, items, ownerIn),
+      results: userTable(call, items, ownerIn, text !== '' || role !== null || owner.isFiltered),
     });
   });
 }
 
 function userTable(
-  { user: me }: PageCall,
+  call: PageCall,
   listed: readonly UserListing[],
   ownerIn: Awaited<ReturnType<typeof ownerNames>>,
+  isFiltered: boolean,
 ): Html {
+  const { user: me } = call;
   return table({
     caption: 'Users',
     columns: [
@@ -96,7 +98,16 @@ function userTable(
       applications === 0 ? 0 : html`<a href="/applications?user=${user.id}" class="plain-link">${applications}</a>`,
       html`<span class="badges">${userBadges(user)}</span>`,
     ]),
-    empty: nothingFound(PATH, 'users'),
+    empty: isFiltered ? nothingFound(PATH, 'users') : noUsers(call),
+  });
+}
+
+/** The portal of a customer may be used through a link only. The operator's always has its first user. */
+function noUsers(call: PageCall): Html {
+  return emptyState({
+    title: 'No users yet',
+    text: 'Only you, by link. Add colleagues so that they can sign in by themselves.',
+    action: call.may('administrator') ? linkButton({ href: `${PATH}/new`, label: 'Add a user', icon: 'plus' }) : null,
   });
 }
 

@@ -127,9 +127,9 @@ function pathsTable(paths: readonly FilterPath[]): Html {
   `;
 }
 
-/** A customer does not see internal types. `customerId`: of the portal; null for the operator's. */
-export function shownTypes(all: readonly EventType[], customerId: string | null): EventType[] {
-  return all.filter((type) => customerId === null || type.public);
+/** The event types that the people of the portal may choose. */
+export function shownTypes({ customerId, eventTypes }: Pick<Store, 'customerId' | 'eventTypes'>): Promise<EventType[]> {
+  return customerId === null ? eventTypes.all() : eventTypes.offered();
 }
 
 function subscribed(patterns: readonly string[], eventTypes: readonly EventType[]): EventType[] {
@@ -151,7 +151,7 @@ export function filterPages(
       path: PATHS,
       role: 'administrator',
       respond: async ({ query }) => {
-        const types = subscribed(patternsOf(query), shownTypes(await store.eventTypes.all(), store.customerId));
+        const types = subscribed(patternsOf(query), await shownTypes(store));
         const partial = pathsTable(filterPaths(types, await latestData(store, types)));
         const title = 'What a filter can look at';
         return { title, content: html`${pageHeader({ title })}${partial}`, partial };

@@ -3,10 +3,15 @@
 import { type EventType, matchingTypes } from '../../domain/event.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
+import { Refusal } from '../../kernel/refusal.ts';
 import type { Use } from '../../store/port/directory.ts';
+import { pathId, redirectTo, refusedTo } from '../frame/call.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { newForm, selectField } from '../parts/fields.ts';
 import { section, submitButton } from '../parts/header.ts';
 import { TEST_MARGIN_MS } from '../parts/limits.ts';
+import { NO_OWNERS } from '../record/owner.ts';
+import { webhookField, webhookNamed } from './webhook-choice.ts';
 
 const LEAD =
   'The receiver gets the record that a real event would be, in a body with "test": true. It is in no log, and filters do not count.';
@@ -54,12 +59,14 @@ export function samplesSection(
 }
 
 /** For the page of an event type: the webhooks that get it. */
-export function sendSampleSection(csrf: Html, { id }: Pick<EventType, 'id'>, webhooks: readonly Use[]): Html {
-  const select = selectField(newForm(), {
-    name: 'webhook',
-    label: 'Webhook',
+export function sendSampleSection(
+  csrf: Html,
+  { id }: Pick<EventType, 'id'>,
+  [first]: readonly Use[],
+  owners = NO_OWNERS,
+): Html {
+  const choice = webhookField(newForm({ webhook: first === undefined ? '' : owners.named(first) }), {
     isRequired: true,
-    choices: webhooks.map(({ id: value, name }) => ({ value, label: name })),
   });
   return section({
     title: 'Send this sample',
@@ -67,10 +74,32 @@ export function sendSampleSection(csrf: Html, { id }: Pick<EventType, 'id'>, web
     content: html`
       <form method="post" action="/event-types/${id}/send-sample" class="filters">
         ${csrf}
-        <div class="filter-fields">${select}</div>
+        <div class="filter-fields">${choice}</div>
         <div class="buttons">${SEND}</div>
       </form>
     `,
+  });
+}
+
+/** Sends the sample through a webhook: the store finds only webhooks of the owner that the portal serves. */
+export function sendSamplePage(dependencies: SharedPageDependencies): PageRoute<'both'> {
+  const { pages, services, store, testDelivery } = dependencies;
+  return pages.page({
+    for: 'both',
+    method: 'POST',
+    path: '/event-types/{id}/send-sample',
+    role: 'operator',
+    respond: async (call) => {
+      const { name } = await services.eventTypes.get(pathId(call));
+      const webhook = await webhookNamed(store, call.form.get('webhook') ?? '');
+      if (webhook === null) throw new Refusal('invalid_request', 'no webhook has this name, or several have');
+      const attempt = await testDelivery(webhook.id, call.user.id, name);
+      return redirectTo(`/webhooks/${webhook.id}?test=${attempt.id}#test`);
+    },
+    invalid: async (call, refusal) =>
+      refusal.code === 'not_found'
+        ? null
+        : refusedTo(`/event-types/${pathId(call)}`, refusal.inPortal ?? refusal.message),
   });
 }
 

@@ -30,8 +30,9 @@ export function webhookActions(dependencies: SharedPageDependencies): PageRoute<
         const path = `/webhooks/${pathId(call)}`;
         const attempt = await testDelivery(pathId(call), call.user.id, call.form.get('eventType') ?? undefined);
         if (!call.isPartial) return redirectTo(`${path}?test=${attempt.id}#test`);
-        const url = await endpointUrlOf(dependencies, await webhooks.get(pathId(call)));
-        const partial = testRegion(testSection(attempt, url));
+        const webhook = await webhooks.get(pathId(call));
+        const url = await endpointUrlOf(dependencies, webhook);
+        const partial = testRegion(testSection(attempt, url, webhook.customerId));
         return { title: 'Test event', content: partial, partial };
       },
       invalid: async (call, refusal) =>

@@ -1,7 +1,7 @@
 /** The activity of a webhook on its page: charts of its deliveries, its last attempts, and the result of a test event. */
 
 import type { AttemptRecord } from '../../domain/batch.ts';
-import { adviceFor, type ErrorClass } from '../../domain/outcome.ts';
+import { adviceForOwner, type ErrorClass } from '../../domain/outcome.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Series } from '../../observe/figures.ts';
@@ -33,7 +33,7 @@ export async function readActivity(
 /** Two sections for `/webhooks/{id}`. The page must set `hasCharts: true` and have `period` in its URL. */
 export function activitySections(
   { query, now }: PageCall,
-  { id, name, mode, progress }: Webhook,
+  { id, name, customerId, mode, progress }: Webhook,
   { series, attempts }: Activity,
 ): Html {
   const throughput = section({
@@ -57,7 +57,7 @@ export function activitySections(
       linkButton({ href: `/deliveries/watch?webhook=${id}`, label: 'Watch live', icon: 'play', kind: 'quiet' }),
     ],
     content: html`
-      ${progress.state === 'failing' ? null : lastFailure(id, attempts)}
+      ${progress.state === 'failing' ? null : lastFailure({ id, customerId }, attempts)}
       ${attemptList(attempts, () => ({ id, name }), false)}
     `,
   });
@@ -65,7 +65,10 @@ export function activitySections(
 }
 
 /** The advice if the last attempt failed. A test event has its own. While the webhook fails, its state has the same advice. */
-function lastFailure(id: string, attempts: readonly AttemptRecord[]): Html | null {
+function lastFailure(
+  { id, customerId }: Pick<Webhook, 'id' | 'customerId'>,
+  attempts: readonly AttemptRecord[],
+): Html | null {
   const attempt = attempts.find(({ kind }) => kind !== 'test');
   if (attempt === undefined || attempt.errorClass === null) return null;
   const { errorClass, errorMessage, responseStatus } = attempt;
@@ -73,7 +76,7 @@ function lastFailure(id: string, attempts: readonly AttemptRecord[]): Html | nul
     <p>
       <strong>${sentence(errorMessage ?? errorClass)}</strong>
       ${' '}
-      ${adviceFor(errorClass as ErrorClass, responseStatus, errorMessage)}
+      ${adviceForOwner(customerId, errorClass as ErrorClass, responseStatus, errorMessage)}
       ${' '}
       <a href="/deliveries/failures?webhook=${id}">Failures by cause</a>
     </p>
@@ -102,8 +105,8 @@ export function testRegion(result: Html | null): Html {
   return html`<div id="test" data-hx-morph-skip${result === null ? html` hidden` : null}>${result}</div>`;
 }
 
-/** `url` is that of the endpoint. */
-export function testSection(attempt: AttemptRecord, url: string): Html {
+/** `url` is that of the endpoint, `customerId` that of the webhook. */
+export function testSection(attempt: AttemptRecord, url: string, customerId: string | null): Html {
   const { errorClass, errorMessage, responseStatus, timings, startedAt } = attempt;
   const took = timings.totalMs === null ? '' : ` after ${spanText(timings.totalMs)}`;
   const verdict =
@@ -116,7 +119,7 @@ export function testSection(attempt: AttemptRecord, url: string): Html {
       : notice({
           tone: 'negative',
           title: sentence(errorMessage ?? errorClass),
-          text: adviceFor(errorClass as ErrorClass, responseStatus, errorMessage),
+          text: adviceForOwner(customerId, errorClass as ErrorClass, responseStatus, errorMessage),
         });
   return section({
     title: 'Test event',

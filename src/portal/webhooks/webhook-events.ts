@@ -60,7 +60,7 @@ function eventsStep(form: FormState, eventTypes: readonly EventType[]): Html {
         <div class="categories">
           ${categories.map(([category, types]) => categoryBoxes(form, category, types, box))}
           <div class="category">
-            ${box('*', 'All events, including types added later. Needs a key, because employee events are included.')}
+            ${box('*', 'All events, including types added later. Needs a key, because events that must be encrypted may be among them.')}
           </div>
         </div>
       </fieldset>

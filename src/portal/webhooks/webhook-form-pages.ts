@@ -36,11 +36,10 @@ export function webhookFormPages(dependencies: SharedPageDependencies): PageRout
       choices: async (owner) => {
         const [offered, eventTypes, allKeys] = await Promise.all([
           store.directory.endpointNames(owner, CHOICES_MAX),
-          store.eventTypes.all(),
+          shownTypes(store),
           keys.list('', CHOICES_MAX, { customerId: owner }),
         ]);
-        const shown = shownTypes(eventTypes, store.customerId);
-        return { endpoints: offered, eventTypes: shown, keys: allKeys, now: clock() };
+        return { endpoints: offered, eventTypes, keys: allKeys, now: clock() };
       },
       fields: webhookFields,
       layout: webhookLayout,

@@ -10,6 +10,7 @@ import { linkButton } from '../parts/header.ts';
 import { STATES_READ, STATES_SHOWN } from '../parts/limits.ts';
 import { withQuery } from '../parts/list.ts';
 import { withOwner } from '../record/owner.ts';
+import { shownTypes } from './filter-editor.ts';
 import { readerSection } from './reader-section.ts';
 import { samplesSection } from './sample-events.ts';
 import { activitySections, readActivity, testRegion, testSection } from './webhook-activity.ts';
@@ -24,8 +25,9 @@ export function webhookPage(dependencies: SharedPageDependencies): PageRoute<'bo
     pages.view('/webhooks/{id}', 'both', async (call) => {
       const listing = await found(call);
       const attempt = await testOf(dependencies, call, listing);
-      const test = attempt === null ? null : testSection(attempt, await endpointUrlOf(dependencies, listing.webhook));
-      const { id, name } = listing.webhook;
+      const { id, name, customerId } = listing.webhook;
+      const url = attempt === null ? '' : await endpointUrlOf(dependencies, listing.webhook);
+      const test = attempt === null ? null : testSection(attempt, url, customerId);
       const { content } = await readPage(dependencies, call, listing, test);
       const stream = withQuery(`/webhooks/${id}/live`, call.query, {});
       const live = attributes({ 'data-hx-sse:connect': stream, 'data-hx-swap': 'innerMorph' });
@@ -79,7 +81,7 @@ async function readPage(
     readActivity(dependencies, call.query, webhook),
     store.stateHistory.ofWebhook(id, STATES_READ),
     encryptionKeyName === null ? null : store.keys.getByName(customerId, encryptionKeyName),
-    store.eventTypes.all(),
+    shownTypes(store),
   ]);
   const samples =
     call.may('operator') && webhook.mode !== 'pull' ? samplesSection(call.csrf, webhook, eventTypes) : null;

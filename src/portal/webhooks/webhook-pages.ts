@@ -2,6 +2,7 @@
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { filterPages } from './filter-editor.ts';
 import { webhookActions } from './webhook-actions.ts';
+import { webhookSuggestionPage } from './webhook-choice.ts';
 import { patternsOf } from './webhook-events.ts';
 import { webhookFormPages } from './webhook-form-pages.ts';
 import { webhookListPage } from './webhook-list.ts';
@@ -11,6 +12,7 @@ import { webhookRemovalPages } from './webhook-removal.ts';
 export function webhookPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   return [
     webhookListPage(dependencies),
+    webhookSuggestionPage(dependencies),
     ...webhookFormPages(dependencies),
     ...filterPages(dependencies, patternsOf),
     ...webhookPage(dependencies),

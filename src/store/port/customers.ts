@@ -11,6 +11,9 @@ import type { WebhookStart } from './webhooks.ts';
 /** The resources that belong to customers, by their tables. */
 export type OwnedTable = 'user_account' | 'application' | 'endpoint' | 'pgp_key' | 'webhook';
 
+/** A customer that something belongs to. */
+export type Owner = { readonly id: string; readonly name: string };
+
 /** The tables of resources whose number a customer may have a limit of. */
 export type LimitedTable = 'endpoint' | 'webhook';
 
@@ -38,6 +41,8 @@ export type CustomerStore = Omit<ResourceStore<Customer>, 'update'> & {
   search(wanted: CustomerSearch, before: string | null, limit: number): Promise<Customer[]>;
   /** By id: the names of customers. Unknown ids are absent. */
   names(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /** By the id of a record: the customer that it belongs to. Records of the operator, and unknown ids, are absent. */
+  ownersOf(table: OwnedTable, ids: readonly string[]): Promise<ReadonlyMap<string, Owner>>;
   /** By id: how much belongs to each. */
   belongings(ids: readonly string[]): Promise<ReadonlyMap<string, Belongings>>;
   /** Whether a row belongs to the customer. Takes the same time for a row of somebody else and for none. */

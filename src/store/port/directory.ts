@@ -5,6 +5,7 @@
 
 import type { Application } from '../../domain/application.ts';
 import type { Endpoint } from '../../domain/endpoint.ts';
+import type { Audience } from '../../domain/event.ts';
 import type { Role, User } from '../../domain/user.ts';
 import type { Webhook, WebhookState } from '../../domain/webhook.ts';
 
@@ -33,6 +34,8 @@ export type WebhookListing = {
   readonly pendingRecords: number;
 };
 
+export type WebhookName = { readonly id: string; readonly name: string };
+
 /** A webhook as the page of its endpoint shows it. */
 export type EndpointWebhook = Use & {
   readonly endpointId: string;
@@ -47,6 +50,8 @@ export type DirectoryStore = {
   webhooks(filter: WebhookFilter, before: string | null, limit: number): Promise<WebhookListing[]>;
   /** One row of that list, or null. */
   webhook(id: string): Promise<WebhookListing | null>;
+  /** The webhooks with these numbers. Numbers of none are absent. */
+  webhookNames(numbers: readonly number[]): Promise<ReadonlyMap<number, WebhookName>>;
   /** The time of a webhook's oldest waiting record, or null. */
   oldestWaitingAt(webhookNumber: number): Promise<number | null>;
   /** The number of dead records in up to `batches` batches; `isWhole` if there are no further batches. */
@@ -95,6 +100,16 @@ export type Use = { readonly id: string; readonly name: string; readonly state: 
 /** The number of webhooks and the first few in order of creation. */
 export type Uses = { readonly count: number; readonly first: readonly Use[] };
 
+/** A webhook that subscribes to an event type, whoever gets the event. */
+export type Subscriber = Pick<Webhook, 'id' | 'name' | 'customerId' | 'filter' | 'createdAt' | 'updatedAt'>;
+
+/** `total` and `ofCustomers` count them all, also those that are not listed. */
+export type Subscribers = {
+  readonly first: readonly Subscriber[];
+  readonly total: number;
+  readonly ofCustomers: number;
+};
+
 /** Which webhooks use an endpoint, a key or an event type, for many of them in one call. */
 export type UseStore = {
   /** By endpoint id; unused endpoints are absent. */
@@ -103,6 +118,8 @@ export type UseStore = {
   ofKeys(ids: readonly string[]): Promise<ReadonlyMap<string, Uses>>;
   /** By event type, of a customer, or of all with null. A webhook with a wildcard counts for every matching type. */
   ofEventTypes(names: readonly string[], customerId: string | null): Promise<ReadonlyMap<string, Uses>>;
+  /** The webhooks that subscribe to an event type: first the operator's own and those of the audience. At most `limit` are listed. */
+  subscribers(type: string, audience: Audience, limit: number): Promise<Subscribers>;
 };
 
 export const NO_USES: Uses = { count: 0, first: [] };

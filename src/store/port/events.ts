@@ -8,8 +8,15 @@ import type { StepResult } from './steps.ts';
 /** A published event, for judging it by a filter. */
 export type PastEvent = Pick<NewEvent, 'id' | 'type' | 'subject' | 'createdAt' | 'dataJson'>;
 
+/** An event in the log. `dataJson` is null once it is erased, or its erasure has begun. */
+export type PublishedEvent = Pick<NewEvent, 'id' | 'type' | 'audience' | 'subject' | 'correlationId' | 'createdAt'> & {
+  readonly dataJson: string | null;
+};
+
 /** Publishing (`event`, `outbox`). */
 export type EventStore = {
+  /** Null for an unknown id, and for an event that is no longer kept. */
+  find(id: string): Promise<PublishedEvent | null>;
   /**
    * The latest events of these types, newest first, without erased ones and those whose erasure has begun: of the events that a customer
    * gets, or of all with null. Stops early after `maxBytes` of data, and for a customer after a bounded number of its events.
@@ -48,6 +55,11 @@ export type EventTypeStore = ResourceStore<EventType> & {
   all(): Promise<EventType[]>;
   /** The `source` of each event type that has one. */
   sources(): Promise<ReadonlyMap<string, string>>;
+  /**
+   * The public event types without the built-in ones about employees that were never published: catalogues and forms offer them to
+   * customers once the operator uses them.
+   */
+  offered(): Promise<EventType[]>;
   /** Another text after every change of an event type. */
   version(): Promise<string>;
   /** Replaces the built-in event types with those of this release. */

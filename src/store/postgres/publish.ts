@@ -9,7 +9,7 @@ import type { Database, Parameters, Row } from '../port/database.ts';
 import { ConstraintViolation, DatabaseUnavailable, KeyConflict } from '../port/errors.ts';
 import type { EventStore } from '../port/events.ts';
 import { BYTES_WAITING_MAX, LISTS_WAITING_MAX } from '../port/limits.ts';
-import { isForCustomers, latestEvents, reachedBy } from '../shared/events.ts';
+import { isForCustomers, latestEvents, publishedEvent, reachedBy } from '../shared/events.ts';
 import { type Addressed, type Filtered, filteredWebhooks, judge } from '../shared/judging.ts';
 import { wakeAfterAppend } from '../shared/wake.ts';
 import { rowsOf } from './arrays.ts';
@@ -156,6 +156,7 @@ export function eventStore(db: Database): EventStore {
   let waiting = 0;
   let waitingBytes = 0;
   return {
+    find: publishedEvent(db),
     latest: latestEvents(db),
     judge: (events) => judge(db, events, filters),
     publish: async (events) => {

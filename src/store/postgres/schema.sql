@@ -64,6 +64,7 @@ CREATE TABLE portal_link (
   role            text COLLATE "C" NOT NULL CHECK (role IN ('administrator', 'viewer')),
   session_seconds bigint NOT NULL,
   return_url      text COLLATE "C",
+  renew_url       text COLLATE "C",
   created_at      bigint NOT NULL,
   expires_at      bigint NOT NULL,
   used_at         bigint

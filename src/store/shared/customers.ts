@@ -85,6 +85,16 @@ const SEARCH = `
       OR strpos(lower(coalesce(external_id, '')), lower(@text)) > 0)
   ORDER BY id DESC LIMIT @limit`;
 const CUSTOMER_NAMES = `SELECT c.id, c.name FROM texts(@ids) AS wanted JOIN customer AS c ON c.id = wanted.value AND c.id <> ''`;
+const ownersOf = (name: OwnedTable): string => `
+  SELECT r.id AS record, c.id, c.name FROM texts(@ids) AS wanted
+  JOIN ${name} AS r ON r.id = wanted.value JOIN customer AS c ON c.id = r.customer_id AND c.id <> ''`;
+const OWNERS_OF: Readonly<Record<OwnedTable, string>> = {
+  user_account: ownersOf('user_account'),
+  application: ownersOf('application'),
+  endpoint: ownersOf('endpoint'),
+  pgp_key: ownersOf('pgp_key'),
+  webhook: ownersOf('webhook'),
+};
 const counted = (name: OwnedTable): string => `(SELECT count(*) FROM ${name} AS x WHERE x.customer_id = wanted.value)`;
 const BELONGINGS = `
   SELECT wanted.value AS id, ${counted('user_account')} AS users, ${counted('application')} AS applications,
@@ -142,6 +152,10 @@ export function customerStore(db: Database, ids: Ids): CustomerStore {
       const rows = ids.length === 0 ? [] : await db.all(CUSTOMER_NAMES, { ids: JSON.stringify([...new Set(ids)]) });
       return new Map(rows.map((row) => [String(row.id), String(row.name)]));
     },
+    ownersOf: async (name, ids) => {
+      const rows = ids.length === 0 ? [] : await db.all(OWNERS_OF[name], { ids: JSON.stringify([...new Set(ids)]) });
+      return new Map(rows.map((row) => [String(row.record), { id: String(row.id), name: String(row.name) }]));
+    },
     belongings: async (ids) =>
       new Map(
         (await db.all(BELONGINGS, { ids: JSON.stringify(ids) })).map((row) => {
@@ -162,6 +176,7 @@ const LINK = table<PortalLink>('portal_link', 'id', {
   role: oneOf<LinkRole>(),
   sessionSeconds: number,
   returnUrl: textOrNull,
+  renewUrl: textOrNull,
   createdAt: number,
   expiresAt: number,
 });

@@ -11,6 +11,7 @@ import type {
   EndpointName,
   EndpointWebhook,
   RegistryStore,
+  Subscriber,
   Use,
   UseStore,
   Uses,
@@ -19,8 +20,9 @@ import type {
 import type { ApplicationTable } from './access/applications.ts';
 import { USER } from './access/users.ts';
 import { OLDEST_WAITING_AT, RECORDS_WAITING } from './delivery/queues.ts';
+import { categoryPattern } from './judging.ts';
 import { conditions } from './resource.ts';
-import { flag, readRow } from './table.ts';
+import { customer, flag, json, readRow } from './table.ts';
 import { endpointTable } from './webhooks/endpoints.ts';
 import { PROGRESS, readWebhook, WEBHOOK } from './webhooks/webhooks.ts';
 
@@ -30,6 +32,8 @@ const LISTED = `
   FROM webhook AS w
   JOIN webhook_progress AS p ON p.webhook_number = w.number
   LEFT JOIN endpoint AS n ON n.id = w.endpoint_id`;
+const WEBHOOK_NAMES =
+  'SELECT w.number, w.id, w.name FROM numbers(@numbers) AS wanted JOIN webhook AS w ON w.number = wanted.value';
 const OLDEST = `SELECT ${OLDEST_WAITING_AT} AS at FROM webhook_progress AS p WHERE p.webhook_number = @webhookNumber`;
 // Covering index: batch_dead. Limited, because the page of a webhook repeats this query.
 const DEAD = `
@@ -78,6 +82,10 @@ export function directoryStore(db: Database, vault: Vault): DirectoryStore {
     webhook: async (id) => {
       const row = await db.get(`${LISTED} WHERE w.id = @id`, { id });
       return row === undefined ? null : readListing(row);
+    },
+    webhookNames: async (numbers) => {
+      const rows = numbers.length === 0 ? [] : await db.all(WEBHOOK_NAMES, { numbers: JSON.stringify(numbers) });
+      return new Map(rows.map(({ number, id, name }) => [Number(number), { id: String(id), name: String(name) }]));
     },
     oldestWaitingAt: async (webhookNumber) => {
       const row = await db.get(OLDEST, { webhookNumber });
@@ -177,6 +185,17 @@ const ofEventTypes = (condition: string): string => `
 const OF_EVENT_TYPES = ofEventTypes('');
 const OF_EVENT_TYPES_OF_CUSTOMER = ofEventTypes('AND s.customer_id = @customerId');
 
+const SUBSCRIBED = `
+  SELECT DISTINCT webhook_number AS number FROM subscription WHERE pattern IN (@type, @category, '*')`;
+const SUBSCRIBERS = `
+  SELECT w.id, w.name, w.customer_id, w.filter, w.created_at, w.updated_at FROM (${SUBSCRIBED}) AS u
+  JOIN webhook AS w ON w.number = u.number
+  ORDER BY CASE WHEN w.customer_id IN ('', @audience) THEN 0 ELSE 1 END, w.id LIMIT @limit`;
+const SUBSCRIBERS_COUNTED = `
+  SELECT count(*) AS total, count(CASE WHEN w.customer_id <> '' THEN 1 END) AS of_customers FROM (${SUBSCRIBED}) AS u
+  JOIN webhook AS w ON w.number = u.number`;
+const SUBSCRIBER = { customerId: customer, filter: json<Subscriber['filter']>() } as const;
+
 function usesSql(pairs: string): string {
   return `
     SELECT used, uses, id, name, state FROM (
@@ -205,5 +224,14 @@ export function useStore(db: Database): UseStore {
     ofEndpoints: read(OF_ENDPOINTS),
     ofKeys: read(OF_KEYS),
     ofEventTypes: (names, customerId) => (customerId === null ? ofAll(names) : ofCustomer(names, { customerId })),
+    subscribers: async (type, audience, limit) => {
+      const wanted = { type, category: categoryPattern(type) };
+      const [rows, counted] = await Promise.all([
+        db.all(SUBSCRIBERS, { ...wanted, audience, limit }),
+        db.get(SUBSCRIBERS_COUNTED, wanted),
+      ]);
+      const first = rows.map((row) => readRow<Subscriber>(row, SUBSCRIBER));
+      return { first, total: Number(counted?.total), ofCustomers: Number(counted?.of_customers) };
+    },
   };
 }

@@ -1,9 +1,9 @@
 /** Event types (`event_type`), and publishing: events, and their place in the logs of webhooks. */
-import { EVERYONE, type EventType, type NewEvent, OPERATOR_ONLY } from '../../domain/event.ts';
-import { firstRowKeyAt, rowKeyOf } from '../../kernel/ids.ts';
+import { EMPLOYEE_CATEGORY, EVERYONE, type EventType, type NewEvent, OPERATOR_ONLY } from '../../domain/event.ts';
+import { firstRowKeyAt, isUuidV7, rowKeyOf } from '../../kernel/ids.ts';
 import { slices } from '../../kernel/slices.ts';
 import type { Database, Statement } from '../port/database.ts';
-import type { EventSample, EventStore, EventTypeStore, PastEvent } from '../port/events.ts';
+import type { EventSample, EventStore, EventTypeStore, PastEvent, PublishedEvent } from '../port/events.ts';
 import { categoryPattern } from './judging.ts';
 import { resourceStore } from './resource.ts';
 import { flag, json, number, readRow, table, text, textOrNull } from './table.ts';
@@ -91,6 +91,10 @@ export function appendStatements(event: NewEvent): Statement[] {
 /** Event `e` belongs to an erasure that has begun. Index: erasure_open. */
 const IS_BEING_ERASED =
   'EXISTS (SELECT 1 FROM erasure AS x WHERE x.finished_at IS NULL AND x.subject = e.subject AND x.through_key >= e.key)';
+const PUBLISHED = `
+  SELECT e.id, e.type, e.audience, e.subject, e.correlation_id, e.created_at,
+    CASE WHEN ${IS_BEING_ERASED} THEN NULL ELSE e.data END AS data_json
+  FROM event AS e WHERE e.key = @key AND e.id = @id`;
 // Index: event_of_type, covering.
 const LATEST_KEYS = 'SELECT key FROM event WHERE type = @type ORDER BY key DESC LIMIT @limit';
 // Index: event_of_audience. Looks through a bounded number of events, whatever their types are.
@@ -104,6 +108,14 @@ const PAST = `
 /** Their data is at most 256 KiB each, and usually less than 1 KiB. */
 const PAST_AT_ONCE = 20;
 const PAST_BYTES_AT_ONCE = 512 * 1024;
+
+/** For `EventStore.find`. */
+export function publishedEvent(db: Database): EventStore['find'] {
+  return async (id) => {
+    const row = isUuidV7(id) ? await db.get(PUBLISHED, { key: rowKeyOf(id), id }) : undefined;
+    return row === undefined ? null : readRow<PublishedEvent>(row);
+  };
+}
 
 /** For `EventStore.latest`. */
 export function latestEvents(db: Database): EventStore['latest'] {
@@ -178,6 +190,12 @@ const VOLUMES = `
     SELECT count(*) FROM (SELECT 1 FROM event WHERE type = wanted.value AND key >= @from LIMIT @limit) AS found) AS events
   FROM texts(@names) AS wanted`;
 const ALL = `SELECT ${EVENT_TYPE.columns()} FROM event_type ORDER BY id`;
+// Index: event_of_type.
+const OFFERED = `
+  SELECT ${EVENT_TYPE.columns('t')} FROM event_type AS t
+  WHERE t.public AND (NOT t.built_in OR substr(t.name, 1, ${EMPLOYEE_CATEGORY.length}) <> '${EMPLOYEE_CATEGORY}'
+    OR EXISTS (SELECT 1 FROM event AS e WHERE e.type = t.name))
+  ORDER BY t.id`;
 // The clock may have been set back, so the latest change is not sufficient.
 const VERSION = `
   SELECT count(*) AS types, max(updated_at) AS latest, CAST(sum(updated_at % 1000000007) AS BIGINT) AS checksum FROM event_type`;
@@ -199,6 +217,7 @@ export function eventTypeStore(db: Database): Omit<EventTypeStore, 'getByName'> 
     },
     all: async () => (await db.all(ALL, {})).map(EVENT_TYPE.read),
     sources: async () => new Map((await db.all(SOURCES, {})).map(({ name, source }) => [String(name), String(source)])),
+    offered: async () => (await db.all(OFFERED, {})).map(EVENT_TYPE.read),
     version: async () => Object.values((await db.get(VERSION, {})) ?? {}).join(' '),
     replaceBuiltIn: async (eventTypes) =>
       void (await db.commit([{ sql: FORGET_BUILT_IN, params: {} }, ...eventTypes.map(EVENT_TYPE.insert)])),

@@ -6,7 +6,14 @@ import { rowKeyOf } from '../../kernel/ids.ts';
 import type { Database, Statement } from '../port/database.ts';
 import { KeyConflict, StaleWrite } from '../port/errors.ts';
 import type { EventStore, EventTypeStore } from '../port/events.ts';
-import { appendStatements, EVENT_TYPE, insertStatement, latestEvents, reachedBy } from '../shared/events.ts';
+import {
+  appendStatements,
+  EVENT_TYPE,
+  insertStatement,
+  latestEvents,
+  publishedEvent,
+  reachedBy,
+} from '../shared/events.ts';
 import { filteredWebhooks, hasFilters, judge } from '../shared/judging.ts';
 import { readOne, resultsByStatement } from '../shared/table.ts';
 import { wakeAfterAppend } from '../shared/wake.ts';
@@ -91,6 +98,7 @@ function insertStatements(event: NewEvent): Statement[] {
 
 export function eventStore(db: Database): EventStore {
   return {
+    find: publishedEvent(db),
     latest: latestEvents(db),
     judge: async (events) =>
       (await hasFilters(db)) ? judge(db, events, (addressed) => filteredWebhooks(db, addressed)) : events,

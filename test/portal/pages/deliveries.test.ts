@@ -98,7 +98,7 @@ describe('an attempt', () => {
           errorMessage: 'the receiver answered 308',
         },
         null,
-        /does not follow redirects\. .* The redirect leads to https:\/\/new\.example\/in\?a=&lt;b&gt;\./,
+        /Redirects are not followed\. .* The redirect leads to https:\/\/new\.example\/in\?a=&lt;b&gt;\./,
         /Compare/,
       ],
       [

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { describe, it } from 'node:test';
 import type { Endpoint } from '../../../src/domain/endpoint.ts';
 import type { WebhookState } from '../../../src/domain/webhook.ts';
@@ -16,7 +17,7 @@ describe('the advice for a challenge', () => {
     ['the endpoint answered 401, wanted 200', /Compare the secret and the API key/],
     ['the endpoint answered 403, wanted 200', /Compare the secret and the API key/],
     ['the endpoint answered 404, wanted 200', /Check the path/],
-    ['the endpoint answered 302, wanted 200', /does not follow redirects/],
+    ['the endpoint answered 302, wanted 200', /Redirects are not followed/],
     ['the endpoint answered 204, wanted 200', /must have the status 200/],
     ['the endpoint answered 503, wanted 200', /Check that the receiver is up/],
     ['timeout: no complete answer within 10000 ms', /has 10 seconds to answer a challenge/],
@@ -24,7 +25,7 @@ describe('the advice for a challenge', () => {
     ['egress_refused: 127.0.0.1 is loopback', /SALLYPORT_EGRESS_ALLOW/],
   ];
   for (const [error, advice] of cases) {
-    it(`that failed with “${error}” fits it`, () => assert.match(challengeAdvice(error), advice));
+    it(`that failed with “${error}” fits it`, () => assert.match(challengeAdvice(error, null), advice));
   }
 
   it('is shown beside the error without its code', () => {
@@ -90,13 +91,21 @@ describe('the code for receivers', () => {
     const examples = receiverCode();
     assert.deepEqual(
       examples.map(({ label }) => label),
-      ['TypeScript', 'Python', 'Go', 'Java', 'C#', 'PHP', 'Ruby'],
+      ['TypeScript', 'JavaScript', 'Python', 'Go', 'Java', 'C#', 'PHP', 'Ruby'],
     );
     for (const { label, code } of examples) {
-      assert.match(code, label === 'TypeScript' ? /createReceiver/ : /SignedHeaders/, label);
+      assert.match(code, label.endsWith('Script') ? /createReceiver/ : /SignedHeaders/, label);
       assert.doesNotMatch(code, /verify:(begin|end)/, label);
       assert.match(code, /^\S/, label);
     }
+  });
+
+  it('has a JavaScript form without types', () => {
+    const code = receiverCode().find(({ label }) => label === 'JavaScript')?.code ?? '';
+    const { status, stderr } = spawnSync(process.execPath, ['--check', '--input-type=module', '-'], { input: code });
+    assert.equal(status, 0, String(stderr));
+    assert.match(code, /createReceiver\(\{/);
+    assert.match(code, /server\.address\(\)\.port/);
   });
 
   it('is cut out between its marks and moved to the left', () => {

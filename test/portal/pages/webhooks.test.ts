@@ -140,6 +140,7 @@ describe('a test event', () => {
         timings: NO_TIMINGS,
       },
       'https://nowhere.example/in',
+      null,
     ).markup;
     assert.match(shown, /Dns\./);
     assert.match(shown, /Check the host name in the URL/);
@@ -167,6 +168,7 @@ describe('a test event', () => {
         timings: NO_TIMINGS,
       },
       'https://shop.example/in',
+      null,
     ).markup;
     assert.match(shown, /It arrived\./);
   });
