@@ -9,6 +9,7 @@ import type { PageCall } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
+import { errorWords } from '../parts/error-words.ts';
 import { linkButton } from '../parts/header.ts';
 import { emptyState, listResults, listView, table, withQuery } from '../parts/list.ts';
 import { badge } from '../parts/mark.ts';
@@ -116,7 +117,7 @@ function replayLink(webhookId: string, webhookName: string, cause: string): Html
 /** `503 Service Unavailable`, or the error class in words. */
 export function causeText(cause: string): string {
   const reason = STATUS_CODES[cause];
-  return reason === undefined ? cause.replaceAll('_', ' ') : `${cause} ${reason}`;
+  return reason === undefined ? errorWords(cause) : `${cause} ${reason}`;
 }
 
 function causeAdvice(cause: string): string {

@@ -9,8 +9,8 @@ import { type Html, html } from '../../../src/http/html.ts';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
 import { createAttemptFeed, FEED_BUFFERED } from '../../../src/observe/attempt-feed.ts';
 import { attemptMoment, outcomeBadge, waterfall } from '../../../src/portal/deliveries/attempt-details.ts';
-import { standing } from '../../../src/portal/deliveries/delivery-detail.ts';
 import { readAsked } from '../../../src/portal/deliveries/delivery-filters.ts';
+import { standing } from '../../../src/portal/deliveries/delivery-story.ts';
 import { attemptList, tail, tailEvents } from '../../../src/portal/deliveries/live-pages.ts';
 import { attentionSection } from '../../../src/portal/overview/overview-pages.ts';
 import { TAIL_SHOWN } from '../../../src/portal/parts/limits.ts';
@@ -47,8 +47,8 @@ describe('an attempt', () => {
     assert.equal(told({}), '200');
     assert.equal(told({ responseStatus: 503, errorClass: 'http_status' }), '503');
     assert.equal(told({ responseStatus: 200, errorClass: 'response_too_large' }), 'response too large');
-    assert.equal(told(FAILED), 'dns');
-    assert.equal(told({ responseStatus: null, errorClass: 'http_status' }), 'http status');
+    assert.equal(told(FAILED), 'host name not found');
+    assert.equal(told({ responseStatus: null, errorClass: 'http_status' }), 'error status');
   });
 
   const cases: readonly [what: string, more: Partial<AttemptRecord>, url: string | null, says: RegExp, not: RegExp][] =
@@ -57,21 +57,15 @@ describe('an attempt', () => {
         'one that succeeded',
         {},
         'https://shop.example/in?a=1',
-        /Attempt 1 200 Sent without other records .*POST \/in\?a=1 host: shop\.example.*200 date: .* ok$/,
+        /Attempt 4 200 One record .*POST \/in\?a=1 host: shop\.example.*200 date: .* ok$/,
         /Error class/,
       ],
-      [
-        'one whose endpoint has no address any more',
-        {},
-        null,
-        /Sent without other records .*content-type: application\/json/,
-        /POST/,
-      ],
+      ['one whose endpoint has no address any more', {}, null, /One record .*content-type: application\/json/, /POST/],
       [
         'one without an answer',
         FAILED,
         null,
-        /^Attempt 1 dns No such host\. Check the host name.*Error class dns.*No response\./,
+        /^Attempt 4 host name not found No such host\. Check the host name.*Error class dns.*No response\./,
         /200/,
       ],
       [
@@ -117,18 +111,21 @@ describe('an attempt', () => {
         /first 4 KiB of the body/,
         /no body/,
       ],
-      ['one of many records', { lastOffset: 9 }, null, /Sent with 2 other records \(#7 to #9\)/, /alone/],
+      ['one of many records', { lastOffset: 9 }, null, /3 records \(#7–#9\) in one request/, /One/],
       [
         'one of two records, that took a while',
         { lastOffset: 8, timings: { ...NO_TIMINGS, totalMs: 1500 } },
         null,
-        /Sent with 1 other record \(#7 to #8\), 1\.5 s/,
-        /alone/,
+        /2 records \(#7–#8\) in one request, 1\.5 s/,
+        /One/,
       ],
     ];
   for (const [what, more, url, says, not] of cases) {
     it(`is described: ${what}`, () => {
-      const { title, text, tone } = attemptMoment(attempt(more), url, false);
+      const { title, text, tone } = attemptMoment(
+        { ...attempt(more), number: 4 },
+        { url, curl: null, isUnfolded: false },
+      );
       const told = textOf(title, ' ', text);
       assert.match(told, says);
       assert.doesNotMatch(told, not);
@@ -137,8 +134,10 @@ describe('an attempt', () => {
   }
 
   it('is unfolded where it is the last one', () => {
-    assert.match(html`${attemptMoment(attempt(), null, true).text ?? null}`.markup, /<details class="attempt" open>/);
-    assert.doesNotMatch(html`${attemptMoment(attempt(), null, false).text ?? null}`.markup, / open>/);
+    const shown = (isUnfolded: boolean): string =>
+      html`${attemptMoment({ ...attempt(), number: 1 }, { url: null, curl: null, isUnfolded }).text ?? null}`.markup;
+    assert.match(shown(true), /<details class="attempt" open>/);
+    assert.doesNotMatch(shown(false), / open>/);
   });
 });
 
@@ -200,6 +199,7 @@ describe('the state of a delivery', () => {
     attempts: readonly AttemptRecord[],
     state: WebhookState,
     told: RegExp,
+    base?: number,
   ][] = [
     [
       { state: 'delivered', settledAt: NOW },
@@ -235,14 +235,42 @@ describe('the state of a delivery', () => {
       /^Attempt 1 of 20 failed\. .* Attempt 2 is in progress\.$/,
     ],
     [{ isLeased: true, nextAttemptAt: NOW }, [], 'running', /^It is due and is sent next\.$/],
+    [
+      { state: 'delivered', settledAt: NOW },
+      [attempt()],
+      'running',
+      /^Delivered when it was sent again \(attempt 6\), 5 s after/,
+      5,
+    ],
+    [
+      { state: 'dead', attemptCount: 2 },
+      failed,
+      'failing',
+      /^Sent again, and given up after 2 more attempts\. No such host/,
+      5,
+    ],
+    [{ attemptCount: 2 }, failed, 'failing', /^Attempt 7 failed, 2 of 20 since it was sent again\. No such host/, 5],
+    [{ isLeased: true }, failed, 'failing', /^Attempt 6 is in progress\.$/, 5],
   ];
-  for (const [more, attempts, state, told] of cases) {
+  for (const [more, attempts, state, told, base = 0] of cases) {
     it(`is said: ${told.source}`, () => {
       const webhook = { maxAttempts: 20, progress: progressOf({ state }) };
-      const said = textOf(standing({ delivery: { ...delivery, ...more } as Delivery, attempts, webhook }, NOW));
+      const shown = { ...delivery, ...more } as Delivery;
+      const said = textOf(standing({ delivery: shown, attempts, webhook, base, ahead: null }, NOW));
       assert.match(said, told);
     });
   }
+});
+
+describe('a delivery behind another one', () => {
+  it('names the one that is tried first, and when', () => {
+    const waiting = { state: 'pending', createdAt: NOW, attemptCount: 0, nextAttemptAt: null, isLeased: false };
+    const ahead = { id: 'x', offset: 33, nextAttemptAt: NOW + 4000 } as Delivery;
+    const webhook = { maxAttempts: 20, progress: progressOf({ state: 'failing' }) };
+    const shown = standing({ delivery: waiting as Delivery, attempts: [], webhook, base: 0, ahead }, NOW);
+    assert.match(textOf(shown), /^It waits: #33 is tried first, next at \S+ \S+ UTC\.$/);
+    assert.match(shown.markup, /href="\/deliveries\/x"/);
+  });
 });
 
 describe('the search of deliveries', () => {
@@ -339,7 +367,10 @@ describe('a live tail', () => {
       rows([attempt({ lastOffset: 9, timings: { ...NO_TIMINGS, totalMs: 12 } })], false),
       /200 ?3 records #7-9 ?12 ms/,
     );
-    assert.match(rows([attempt({ ...FAILED, ...other, kind: 'heartbeat' })], false), /dns ?heartbeat ?no such host/);
+    assert.match(
+      rows([attempt({ ...FAILED, ...other, kind: 'heartbeat' })], false),
+      /host name not found ?heartbeat ?no such host/,
+    );
     assert.match(rows([attempt({ ...other, kind: 'test' })], false), /test event/);
     // Of a webhook that is gone nothing can be linked to.
     const { markup } = tail({ attempts: [attempt()], webhookOf: () => null, stream: '/live' });
