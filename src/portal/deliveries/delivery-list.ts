@@ -74,7 +74,7 @@ export function deliveryListPages(dependencies: SharedPageDependencies): PageRou
       role: 'operator',
       respond: async ({ form, acting }): Promise<PageResult> => {
         const back = ownPath(form.get('back'));
-        const ids = form.getAll('id').slice(0, SELECTED_MAX);
+        const ids = form.getAll('chosen').slice(0, SELECTED_MAX);
         if (ids.length === 0) return refusedTo(back, 'Select at least one delivery.');
         const { replayed } = await services.deliveries.replaySelected(ids, acting);
         if (replayed === 0) return refusedTo(back, 'None of the selected deliveries can be sent again.');
@@ -155,6 +155,7 @@ function deliveryTable(call: PageCall, asked: Asked, { items, attempts, next, ow
       ...row(delivery, attempts[at] ?? null, call, ownerIn(delivery.customerId)),
     ]),
     rowIds: items.map(({ id }) => `delivery-${id}`),
+    live: ['delivery', 'deliveries'],
     empty: next === null ? (asked.isFiltered ? nothing(asked) : NOTHING_YET) : GO_ON,
   });
   if (!mayReplay || !items.some(isReplayable)) return shown;
@@ -183,7 +184,7 @@ function selection(delivery: Delivery): Html | null {
   if (!isReplayable(delivery)) return null;
   const { id, eventType, offset } = delivery;
   return html`
-    <input type="checkbox" id="select-${id}" name="id" value="${id}" aria-label="Select ${eventType} #${offset}">
+    <input type="checkbox" id="select-${id}" name="chosen" value="${id}" aria-label="Select ${eventType} #${offset}">
   `;
 }
 

@@ -70,6 +70,7 @@ function resultsOf(call: PageCall, { groups, isWhole }: Failures) {
     ],
     rows: groups.map((group) => row(group, call)),
     rowIds: groups.map(({ webhookId, cause }) => `failures-${webhookId}-${cause}`),
+    live: ['cause', 'causes'],
     empty: NO_FAILURES,
   });
   const note = isWhole

@@ -70,6 +70,20 @@ type Column = {
   readonly kind?: 'main' | 'text' | 'number' | 'actions' | undefined;
 };
 
+export type LiveNoun = readonly [one: string, many: string];
+
+/** A list in a live part of a page. While somebody reads it, its rows stay, and the button that the script shows tells how many are new. */
+export function liveList([one, many]: LiveNoun, list: Html): Html {
+  return html`
+    <div class="live-list" data-live-list="${one}|${many}">
+      <div class="live-pill" data-live-pill hidden>
+        <button type="button" class="button button-primary" aria-keyshortcuts="."></button>
+      </div>
+      ${list}
+    </div>
+  `;
+}
+
 export type Table = {
   /** The accessible name. */
   readonly caption: string;
@@ -78,11 +92,13 @@ export type Table = {
   readonly rows: readonly (readonly HtmlValue[])[];
   /** The ids of the rows' elements, by which a live page finds them again. */
   readonly rowIds?: readonly string[] | undefined;
+  /** What a row of a live list is, in the singular and the plural. With it, rows do not move under a reader (`liveList`). */
+  readonly live?: LiveNoun | undefined;
   /** Shown instead of an empty table; `emptyState` or `nothingFound`. */
   readonly empty: Html;
 };
 
-export function table({ caption, columns, rows, rowIds = [], empty }: Table): Html {
+export function table({ caption, columns, rows, rowIds = [], live, empty }: Table): Html {
   if (rows.length === 0) return empty;
   const heads = columns.map(({ label, kind = 'text' }) => {
     const name = kind === 'actions' ? html`<span class="visually-hidden">${label}</span>` : label;
@@ -97,7 +113,7 @@ export function table({ caption, columns, rows, rowIds = [], empty }: Table): Ht
     });
     return html`<tr${attributes({ id: rowIds[index] })}>${made}</tr>`;
   });
-  return html`
+  const shown = html`
     <div class="table-box" tabindex="0" role="region" aria-label="${caption}">
       <table>
         <caption class="visually-hidden">${caption}</caption>
@@ -106,6 +122,7 @@ export function table({ caption, columns, rows, rowIds = [], empty }: Table): Ht
       </table>
     </div>
   `;
+  return live === undefined ? shown : liveList(live, shown);
 }
 
 /** A part of a list that few people need. */
