@@ -61,6 +61,8 @@ describe('the page of a delivery', () => {
     held.resolve();
     await page.getByText(/^Delivered when it was sent again \(attempt 2\)/).waitFor();
     await page.locator('.page-title').getByText('delivered').waitFor();
+    await page.locator('.moment-title', { hasText: /^Sent again by \S/ }).waitFor();
+    await page.locator('.moment-title', { hasText: 'Attempt 2' }).waitFor();
     await page.getByRole('button', { name: 'Send again' }).waitFor();
     assert.equal(await page.locator('.attempt').count(), 2);
     await unchanged();
