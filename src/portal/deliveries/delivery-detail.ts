@@ -3,8 +3,8 @@ import { attributes, html } from '../../http/html.ts';
 import { attempted, pathId } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
-import { DELIVERIES_PATH as PATH } from './delivery-list.ts';
 import { readStory, storyVersion } from './delivery-reading.ts';
+import { DELIVERIES_PATH as PATH } from './delivery-tabs.ts';
 import { storyView } from './delivery-view.ts';
 
 export function deliveryDetailPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {

@@ -13,9 +13,10 @@ import { actionButton, linkButton, pageHeader, section } from '../parts/header.t
 import { notice, stateBadge } from '../parts/mark.ts';
 import { countText, relativeTime, time } from '../parts/text.ts';
 import { curlCommand } from './curl.ts';
-import { DELIVERIES_PATH as PATH } from './delivery-list.ts';
 import type { Story } from './delivery-reading.ts';
 import { momentsOf, standing } from './delivery-story.ts';
+import { DELIVERIES_PATH as PATH } from './delivery-tabs.ts';
+import { searchHref } from './search-line.ts';
 
 /** The whole of a delivery. */
 export function storyView(call: PageCall, story: Story): Html {
@@ -90,14 +91,15 @@ function facts({ delivery, content, attempts, base, endpoint }: Story): Html {
   const { id, eventId, eventType, offset, subject, attemptCount, createdAt, settledAt } = delivery;
   const { correlationId, actorId } = content;
   const batches = [...new Set(attempts.flatMap(({ batchId }) => (batchId === null ? [] : [batchId])))];
-  const search = (text: string): string => `${PATH}?${new URLSearchParams({ q: text })}`;
+  const search = (field: 'id' | 'subject', value: string): string =>
+    searchHref(PATH, new URLSearchParams(), [{ field, value }]);
   return section({
     title: 'Details',
-    actions: [linkButton({ href: search(eventId), label: 'This event at all webhooks', kind: 'quiet' })],
+    actions: [linkButton({ href: search('id', eventId), label: 'This event at all webhooks', kind: 'quiet' })],
     content: definitionList([
       ['Event id', copyable(eventId, 'event id'), 'messageId in the body. Receivers use it to drop duplicates.'],
       ['Event type', html`<code>${eventType}</code>`],
-      ['Subject', subject === null ? null : html`<a href="${search(subject)}">${subject}</a>`],
+      ['Subject', subject === null ? null : html`<a href="${search('subject', subject)}">${subject}</a>`],
       ['Correlation id', copyable(correlationId, 'correlation id')],
       ['Caused by', actorId === null ? null : copyable(actorId, 'actor id')],
       ['Endpoint', endpoint === null ? null : html`<a href="/endpoints/${endpoint.id}">${endpoint.name}</a>`],

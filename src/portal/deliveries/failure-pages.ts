@@ -14,8 +14,8 @@ import { linkButton } from '../parts/header.ts';
 import { emptyState, listResults, listView, table, withQuery } from '../parts/list.ts';
 import { badge } from '../parts/mark.ts';
 import { countText, relativeTime } from '../parts/text.ts';
-import { DELIVERIES_PATH, deliveryTabs } from './delivery-list.ts';
 import { readScope, scopeFields } from './delivery-scope.ts';
+import { DELIVERIES_PATH, deliveryTabs } from './delivery-tabs.ts';
 
 /** Failures by cause take some ten milliseconds to count. */
 const FAILURES_EVERY_MS = 2000;

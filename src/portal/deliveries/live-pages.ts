@@ -13,8 +13,8 @@ import { TAIL_BEGINS_WITH, TAIL_EVERY_MS, TAIL_SHOWN } from '../parts/limits.ts'
 import { listView, liveList, withQuery } from '../parts/list.ts';
 import { countOf, spanText, time } from '../parts/text.ts';
 import { outcomeBadge } from './attempt-details.ts';
-import { DELIVERIES_PATH, deliveryTabs } from './delivery-list.ts';
 import { ownFeed, readScope, scopeFields } from './delivery-scope.ts';
+import { DELIVERIES_PATH, deliveryTabs } from './delivery-tabs.ts';
 
 const PATH = `${DELIVERIES_PATH}/watch`;
 const STREAM = `${DELIVERIES_PATH}/live`;

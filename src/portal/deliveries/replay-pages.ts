@@ -13,8 +13,8 @@ import { linkButton, pageHeader, section, submitButton } from '../parts/header.t
 import { CHOICES_MAX } from '../parts/limits.ts';
 import { notice } from '../parts/mark.ts';
 import { countOf } from '../parts/text.ts';
-import { DELIVERIES_PATH } from './delivery-list.ts';
 import { webhookChoices } from './delivery-scope.ts';
+import { DELIVERIES_PATH } from './delivery-tabs.ts';
 import { causeText } from './failure-pages.ts';
 
 const PATH = `${DELIVERIES_PATH}/replay`;

@@ -59,9 +59,14 @@ export function listView(list: ListView): { readonly title: string; readonly con
 
 const RESULTS = '#results';
 
+type ListResults = Omit<ListView, 'title'> & {
+  /** What a link to another page replaces. */
+  readonly target?: string | undefined;
+};
+
 /** The content of the results: of the page, and of each update by its stream. */
-export function listResults({ path, query, results, nextCursor }: Omit<ListView, 'title'>): Html {
-  return html`${results}${nextCursor === undefined ? null : pager({ path, query, nextCursor, target: RESULTS })}`;
+export function listResults({ path, query, results, nextCursor, target = RESULTS }: ListResults): Html {
+  return html`${results}${nextCursor === undefined ? null : pager({ path, query, nextCursor, target })}`;
 }
 
 type Column = {

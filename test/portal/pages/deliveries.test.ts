@@ -9,7 +9,6 @@ import { type Html, html } from '../../../src/http/html.ts';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
 import { createAttemptFeed, FEED_BUFFERED } from '../../../src/observe/attempt-feed.ts';
 import { attemptMoment, outcomeBadge, waterfall } from '../../../src/portal/deliveries/attempt-details.ts';
-import { readAsked } from '../../../src/portal/deliveries/delivery-filters.ts';
 import { standing } from '../../../src/portal/deliveries/delivery-story.ts';
 import { attemptList, tail, tailEvents } from '../../../src/portal/deliveries/live-pages.ts';
 import { attentionSection } from '../../../src/portal/overview/overview-pages.ts';
@@ -271,88 +270,6 @@ describe('a delivery behind another one', () => {
     assert.match(textOf(shown), /^It waits: #33 is tried first, next at \S+ \S+ UTC\.$/);
     assert.match(shown.markup, /href="\/deliveries\/x"/);
   });
-});
-
-describe('the search of deliveries', () => {
-  const ID = '01933f2a-0000-7000-8000-000000000000';
-  const cases: readonly [typed: string, searched: object][] = [
-    ['', { kind: 'nothing' }],
-    ['  ', { kind: 'nothing' }],
-    [ID, { kind: 'id', id: ID }],
-    [` MSG_${ID.toUpperCase()} `, { kind: 'id', id: ID }],
-    ['7', { kind: 'offsets', first: 7, last: 7 }],
-    ['#7', { kind: 'offsets', first: 7, last: 7 }],
-    ['#7-12', { kind: 'offsets', first: 7, last: 12 }],
-    ['7 – #12', { kind: 'offsets', first: 7, last: 12 }],
-    ['7-', { kind: 'subject', subject: '7-' }],
-    ['1234567890123456', { kind: 'subject', subject: '1234567890123456' }],
-    ['anna@example.com', { kind: 'subject', subject: 'anna@example.com' }],
-  ];
-  for (const [typed, searched] of cases) {
-    it(`is understood: ${JSON.stringify(typed)}`, () => {
-      assert.deepEqual(readAsked(new URLSearchParams({ q: typed }), NOW).searched, searched);
-    });
-  }
-
-  it('is one filter among others; an offset is of a webhook', () => {
-    const asked = (query: Record<string, string>) => readAsked(new URLSearchParams(query), NOW);
-    assert.deepEqual(asked({ q: '#3', state: 'dead' }).filter, { state: 'dead' });
-    const { filter, isFiltered } = asked({
-      q: '#3',
-      webhook: 'w',
-      type: 'a.b',
-      since: '2026-01-01',
-      until: '2026-01-02T03:04',
-      state: 'odd',
-    });
-    const [since, until] = [Date.parse('2026-01-01T00:00Z'), Date.parse('2026-01-02T03:04Z')];
-    assert.deepEqual(filter, {
-      webhookId: 'w',
-      eventType: 'a.b',
-      since,
-      until,
-      offsets: { first: 3, last: 3 },
-    });
-    assert.ok(isFiltered);
-    assert.ok(!asked({ cursor: 'x', state: '' }).isFiltered);
-    assert.throws(() => asked({ since: 'yesterday' }), /since/);
-  });
-
-  it('has periods that end now, and go before other times', () => {
-    const asked = (query: Record<string, string>) => readAsked(new URLSearchParams(query), NOW).filter;
-    const hour = 3_600_000;
-    for (const [period, ms] of [
-      ['1h', hour],
-      ['24h', 24 * hour],
-      ['7d', 168 * hour],
-    ] as const) {
-      assert.deepEqual(asked({ period, since: '2020-01-01', until: '2020-01-02' }), { since: NOW - ms });
-    }
-    assert.deepEqual(asked({ period: '1y' }), {});
-    assert.deepEqual(asked({ since: '2026-01-01T00:00Z' }), { since: Date.parse('2026-01-01T00:00Z') });
-  });
-
-  const TLS = ['tls', 'tls_expired', 'tls_untrusted', 'tls_wrong_host'];
-  const responses: readonly [typed: string, response: object][] = [
-    ['500', { first: 500, last: 500 }],
-    ['50', { first: 500, last: 509 }],
-    ['4xx', { first: 400, last: 499 }],
-    [' 4XX ', { first: 400, last: 499 }],
-    ['42x', { first: 420, last: 429 }],
-    ['timeout', { errorClasses: ['timeout'] }],
-    ['time', { errorClasses: ['timeout'] }],
-    ['tls', { errorClasses: TLS }],
-    ['tls wrong host', { errorClasses: ['tls_wrong_host'] }],
-    ['connection', { errorClasses: ['connect', 'reset', 'proxy'] }],
-    ['egress_refused', { errorClasses: ['egress_refused'] }],
-    ['600', { errorClasses: [] }],
-    ['constructor', { errorClasses: [] }],
-  ];
-  for (const [typed, response] of responses) {
-    it(`has the response to the last attempt: ${JSON.stringify(typed)}`, () => {
-      assert.deepEqual(readAsked(new URLSearchParams({ response: typed }), NOW).filter, { response });
-    });
-  }
 });
 
 describe('a live tail', () => {
