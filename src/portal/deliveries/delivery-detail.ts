@@ -1,11 +1,13 @@
-/** `/deliveries/{id}`: one delivery with its state, its attempts and its payload. It follows the delivery live. */
-import { attributes, html } from '../../http/html.ts';
-import { attempted, pathId } from '../frame/call.ts';
+/**
+ * `/deliveries/{id}`: one delivery with its state, its attempts and its payload. It follows the delivery live. The script of the list asks
+ * for it to show it beside the list.
+ */
+import { attempted, ownPath, pathId } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readStory, storyVersion } from './delivery-reading.ts';
 import { DELIVERIES_PATH as PATH } from './delivery-tabs.ts';
-import { storyView } from './delivery-view.ts';
+import { liveStory, storyView } from './delivery-view.ts';
 
 export function deliveryDetailPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, services, feed, clock } = dependencies;
@@ -13,18 +15,18 @@ export function deliveryDetailPages(dependencies: SharedPageDependencies): PageR
   return [
     pages.view(`${PATH}/{id}`, 'both', async (call) => {
       const story = await readStory(dependencies, call, pathId(call));
-      const { id, eventType, offset } = story.delivery;
-      const live = attributes({ 'data-hx-sse:connect': `${PATH}/${id}/live`, 'data-hx-swap': 'innerMorph' });
-      const content = html`<div id="delivery" class="page-part"${live}>${storyView(call, story)}</div>`;
-      return { title: `${eventType} #${offset}`, content };
+      const { eventType, offset } = story.delivery;
+      const [content, partial] = [liveStory(call, story, 'page'), liveStory(call, story, 'panel')];
+      return { title: `${eventType} #${offset}`, content, partial };
     }),
     pages.stream(`${PATH}/{id}/live`, 'both', async (call) => {
       const id = pathId(call);
       const { delivery } = await deliveries.get(id);
+      const place = call.query.has('panel') ? 'panel' : 'page';
       return liveContent(feed, delivery.webhookId, call.signal, async () => {
         const story = await readStory(dependencies, call, id);
         const now = clock();
-        return { version: storyVersion(story, now), content: () => storyView({ ...call, now }, story) };
+        return { version: storyVersion(story, now), content: () => storyView({ ...call, now }, story, place) };
       });
     }),
     pages.page({
@@ -36,8 +38,10 @@ export function deliveryDetailPages(dependencies: SharedPageDependencies): PageR
         const id = pathId(call);
         const { delivery } = await deliveries.get(id);
         const done = delivery.state === 'pending' ? 'Trying it now.' : 'Sending again.';
-        const told = `${done} This page shows the result.`;
-        return attempted(`${PATH}/${id}`, told, () => deliveries.replay(id, call.acting));
+        // The list goes on with the delivery beside it.
+        const back = ownPath(call.form.get('back'));
+        const next = back.startsWith(`${PATH}?`) ? back : `${PATH}/${id}`;
+        return attempted(next, `${done} This page shows the result.`, () => deliveries.replay(id, call.acting));
       },
     }),
   ];

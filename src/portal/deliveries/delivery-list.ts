@@ -2,18 +2,21 @@
 
 import { attributes, type Html, html } from '../../http/html.ts';
 import { deliveryAddress } from '../../kernel/ids.ts';
+import { Refusal } from '../../kernel/refusal.ts';
 import { DELIVERIES_EXAMINED_MAX } from '../../store/port/limits.ts';
 import { ownPath, type PageCall, type PageResult, redirectTo, refusedTo, type View } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { linkButton, pageHeader } from '../parts/header.ts';
 import { emptyState, listResults, nothingFound, withQuery } from '../parts/list.ts';
-import { notice } from '../parts/mark.ts';
+import { icon, notice } from '../parts/mark.ts';
 import { countOf, countText } from '../parts/text.ts';
 import { readAsked } from './delivery-filters.ts';
+import { readStory, type Story } from './delivery-reading.ts';
 import { deliveryTable, isDue, type Rows } from './delivery-rows.ts';
 import { lookedUp, readListed, type Searched } from './delivery-search.ts';
 import { DELIVERIES_PATH, deliveryTabs } from './delivery-tabs.ts';
+import { liveStory } from './delivery-view.ts';
 import { searchHref, searchLine, searchSuggestions } from './search-line.ts';
 import { withTerms } from './search-text.ts';
 
@@ -30,7 +33,8 @@ export function deliveryListPages(dependencies: SharedPageDependencies): PageRou
       if (place !== null) return redirectTo(place);
       const asked = await lookedUp(dependencies, given);
       const listed = await readListed(dependencies, asked, query);
-      return listPage(call, { asked, listed, query }, await searchSuggestions(store));
+      const story = await openStory(dependencies, call);
+      return listPage(call, { asked, listed, query }, story, await searchSuggestions(store));
     }),
     pages.stream(STREAM, 'both', async (call) => {
       const { query } = call;
@@ -99,24 +103,49 @@ async function placeOf({ store }: SharedPageDependencies, id: string): Promise<s
   return `${DELIVERIES_PATH}?${new URLSearchParams({ webhook: first.webhookId, q: `#${records.first}-${records.last}` })}`;
 }
 
-function listPage(call: PageCall, rows: Rows, suggestions: readonly string[]): View {
+/** The delivery beside the list, as a link names it; null without one. */
+async function openStory(dependencies: SharedPageDependencies, call: PageCall): Promise<Story | null> {
+  const id = call.query.get('open');
+  if (id === null) return null;
+  return readStory(dependencies, call, id).catch((error: unknown) => {
+    if (error instanceof Refusal && error.code === 'not_found') return null;
+    throw error;
+  });
+}
+
+function listPage(call: PageCall, rows: Rows, story: Story | null, suggestions: readonly string[]): View {
   const { asked, query } = rows;
   const { terms, problems, names } = asked;
   const line = searchLine({ path: DELIVERIES_PATH, query, terms, problems, names, suggestions });
   const live = attributes({ 'data-hx-sse:connect': withQuery(STREAM, query, {}), 'data-hx-swap': 'innerMorph' });
   const partial = html`
-    <div id="deliveries" class="beside">
+    <div id="deliveries" class="${story === null ? 'beside' : 'beside has-panel'}">
       <div class="beside-list">
         ${line}
         <div id="results" class="results delivery-list"${problems.length > 0 ? null : live}>
           ${problems.length > 0 ? null : listResults(resultsOf(call, rows))}
         </div>
       </div>
+      ${panel(call, withQuery(DELIVERIES_PATH, query, {}), story)}
     </div>
   `;
   const title = 'Deliveries';
   const content = html`${pageHeader({ title, actions: actionsOf(call, asked) })}${deliveryTabs('list')}${partial}`;
   return { title, content, partial, ...(problems.length > 0 && !call.isPartial && { status: 400 }) };
+}
+
+/** The place of the chosen delivery. The script fills it; without it, the links of the rows lead to the pages of the deliveries. */
+function panel(call: PageCall, close: string, story: Story | null): Html {
+  const page = story === null ? DELIVERIES_PATH : `${DELIVERIES_PATH}/${story.delivery.id}`;
+  return html`
+    <aside id="panel" class="panel" aria-label="The chosen delivery"${attributes({ hidden: story === null })}>
+      <div class="panel-bar">
+        <a class="button button-quiet" href="${page}" data-panel-page><span>Open its page</span>${icon('next')}</a>
+        <a class="icon-button" href="${close}" data-panel-close aria-label="Close" title="Close (Esc)">${icon('cross')}</a>
+      </div>
+      <div id="panel-content">${story === null ? null : liveStory(call, story, 'panel')}</div>
+    </aside>
+  `;
 }
 
 function actionsOf({ may }: PageCall, { one, filter }: Searched): (Html | null)[] {

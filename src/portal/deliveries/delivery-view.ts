@@ -2,14 +2,14 @@
 import type { AttemptRecord } from '../../domain/batch.ts';
 import type { Delivery, Webhook } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
-import { type Html, html } from '../../http/html.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
 import { indentedJson } from '../../kernel/json-text.ts';
 import type { DeliveryContent } from '../../store/port/deliveries.ts';
 import { ATTEMPTS_SHOWN, isReplayable, isWaiting } from '../../webhooks/deliveries.ts';
 import { encodeEnvelope } from '../../wire/payload.ts';
 import type { PageCall } from '../frame/call.ts';
 import { codePanels, copyable, definitionList, timeline } from '../parts/details.ts';
-import { actionButton, linkButton, pageHeader, section } from '../parts/header.ts';
+import { actionButton, buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
 import { notice, stateBadge } from '../parts/mark.ts';
 import { countText, relativeTime, time } from '../parts/text.ts';
 import { curlCommand } from './curl.ts';
@@ -18,39 +18,31 @@ import { momentsOf, standing } from './delivery-story.ts';
 import { DELIVERIES_PATH as PATH } from './delivery-tabs.ts';
 import { searchHref } from './search-line.ts';
 
+/** On a page of its own, or beside the list. */
+export type Place = 'page' | 'panel';
+
+/** A delivery that follows what happens to it. */
+export function liveStory(call: PageCall, story: Story, place: Place): Html {
+  const stream = `${PATH}/${story.delivery.id}/live${place === 'panel' ? '?panel=1' : ''}`;
+  const live = attributes({ 'data-hx-sse:connect': stream, 'data-hx-swap': 'innerMorph' });
+  return html`<div id="delivery" class="page-part"${live}>${storyView(call, story, place)}</div>`;
+}
+
 /** The whole of a delivery. */
-export function storyView(call: PageCall, story: Story): Html {
-  const { delivery, attempts, content, webhook, endpoint, owner } = story;
-  const { eventType, webhookName, webhookId, state } = delivery;
-  const moments = momentsOf(
-    { ...story, erasedAt: content.erasedAt, url: endpoint?.url ?? null, curlOf: curls(story) },
-    call.now,
-  );
+export function storyView(call: PageCall, story: Story, place: Place): Html {
+  const { delivery, attempts, content, webhook, endpoint } = story;
+  const url = endpoint?.url ?? null;
+  const moments = momentsOf({ ...story, erasedAt: content.erasedAt, url, curlOf: curls(story) }, call.now);
+  const isCut = attempts.length === ATTEMPTS_SHOWN;
   return html`
-    ${pageHeader({
-      title: eventType,
-      crumbs: [{ href: PATH, label: 'Deliveries' }],
-      badges: [stateBadge(state)],
-      lead: html`
-        <p>
-          Event #${delivery.offset} of <a href="/webhooks/${webhookId}">${webhookName}</a>${
-            owner === null ? null : html` ${owner}`
-          }, published ${relativeTime(delivery.createdAt, call.now)}.
-        </p>
-      `,
-      actions: [sendButton(call, story)],
-    })}
+    ${place === 'page' ? pageHead(call, story) : panelHead(call, story)}
     ${standing(story, call.now)}
     <div class="columns columns-wide-first story">
       ${section({
         title: 'Timeline',
         id: 'story',
         content: html`
-          ${
-            attempts.length === ATTEMPTS_SHOWN
-              ? html`<p class="quiet">These are the last ${ATTEMPTS_SHOWN} attempts.</p>`
-              : null
-          }
+          ${isCut ? html`<p class="quiet">These are the last ${ATTEMPTS_SHOWN} attempts.</p>` : null}
           ${timeline(moments)}
         `,
       })}
@@ -62,18 +54,52 @@ export function storyView(call: PageCall, story: Story): Html {
   `;
 }
 
+function pageHead(call: PageCall, story: Story): Html {
+  const { eventType, state } = story.delivery;
+  return pageHeader({
+    title: eventType,
+    crumbs: [{ href: PATH, label: 'Deliveries' }],
+    badges: [stateBadge(state)],
+    lead: leadOf(call, story),
+    actions: [sendButton(call, story)],
+  });
+}
+
+/** The page around it has a heading of its own. */
+function panelHead(call: PageCall, story: Story): Html {
+  const { eventType, state } = story.delivery;
+  return html`
+    <header class="page-header">
+      <div class="page-header-row">
+        <div class="page-title"><h2>${eventType}</h2>${stateBadge(state)}</div>
+        ${buttonRow([sendButton(call, story)])}
+      </div>
+      <div class="lead">${leadOf(call, story)}</div>
+    </header>
+  `;
+}
+
+function leadOf({ now }: PageCall, { delivery, owner }: Story): Html {
+  const { offset, webhookId, webhookName, createdAt } = delivery;
+  return html`
+    <p>
+      Event #${offset} of <a href="/webhooks/${webhookId}">${webhookName}</a>${
+        owner === null ? null : html` ${owner}`
+      }, published ${relativeTime(createdAt, now)}.
+    </p>
+  `;
+}
+
 /** *Send again* of a settled delivery, *Try now* of one that waits; null if neither would do anything. */
 function sendButton(call: PageCall, { delivery, webhook }: Story): Html | null {
   if (!call.may('operator')) return null;
-  const action = `${PATH}/${delivery.id}/replay`;
-  const { csrf } = call;
-  if (isReplayable(delivery))
-    return actionButton({ action, csrf, label: 'Send again', icon: 'replay', kind: 'primary' });
+  const form = { action: `${PATH}/${delivery.id}/replay`, csrf: call.csrf, kind: 'primary' } as const;
+  if (isReplayable(delivery)) return actionButton({ ...form, label: 'Send again', icon: 'replay' });
   const { state } = webhook.progress;
   if (!isWaiting(delivery, call.now) || !isRunnable(state)) return null;
   // An untried record of a webhook that runs and keeps no order only waits for its turn.
   if (delivery.nextAttemptAt === null && !webhook.ordered && state !== 'failing') return null;
-  return actionButton({ action, csrf, label: 'Try now', icon: 'send', kind: 'primary' });
+  return actionButton({ ...form, label: 'Try now', icon: 'send' });
 }
 
 /** The requests of the attempts as commands. */

@@ -66,7 +66,6 @@ export function searchLine({ path, query, terms, problems, names, suggestions }:
         ${chips.length === 0 ? null : html`<ul class="chips" aria-label="Filters">${chips}</ul>`}
         <input${attributes({
           type: 'text',
-          role: 'searchbox',
           id: 'search-field',
           name: 'q',
           value: typed,

@@ -9,6 +9,8 @@ export function shortcutsDialog(groups: readonly NavigationGroup[]): Html {
     ['Search', 'Ctrl K'],
     ['Search', '/'],
     ['New rows of a live list', '.'],
+    ['Next and previous delivery', 'j k'],
+    ['Close the delivery', 'Esc'],
     ['This list', '?'],
     ...pages,
   ].map(
