@@ -82,7 +82,7 @@ export const deliveryCommands: CommandGroup = [
   },
   recordCommand({
     name: 'deliveries replay',
-    summary: 'Send a dead or delivered delivery again',
+    summary: 'Send a dead or delivered delivery again, or a pending one now',
     examples: ['sallyport deliveries replay 0198d2a0-5b1c-7000-8000-00000000002a'],
     operands: [ID],
     run: async ({ services }, { operand }) => ({

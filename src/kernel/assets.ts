@@ -28,6 +28,7 @@ export const ASSETS = {
   'portal/deliveries.css': 'src/portal/assets/deliveries.css',
   'portal/documentation.css': 'src/portal/assets/documentation.css',
   'portal/live.js': 'src/portal/assets/live.js',
+  'portal/panel.js': 'src/portal/assets/panel.js',
   'portal/frame.js': 'src/portal/assets/frame.js',
   'portal/embed.js': 'src/portal/assets/embed.js',
   'portal/customers.css': 'src/portal/assets/customers.css',

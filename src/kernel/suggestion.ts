@@ -7,7 +7,7 @@ export function didYouMean(word: string, names: readonly string[]): string {
 }
 
 /** A name is near if few edits lead to it, or to its beginning. Dashes of options and capital letters do not count. */
-function nearestName(word: string, names: readonly string[]): string | null {
+export function nearestName(word: string, names: readonly string[]): string | null {
   const [wanted, ...known] = [word, ...names].map((name) => name.toLowerCase().replace(/^-+/, ''));
   const [nearest] = names
     .map((name, at) => ({ name, edits: distance(wanted ?? '', known[at] ?? '') }))

@@ -113,7 +113,7 @@ export type Program = {
     get(id: string): Promise<DeliveryWithAttempts>;
     /** The newest event first. A page may have fewer items than `limit` and still a `nextCursor`. */
     list(query?: DeliveryQuery): Promise<Page<Delivery>>;
-    /** Sends a delivered or dead delivery again. */
+    /** Sends a delivered or dead delivery again, and a pending one now. */
     replay(id: string): Promise<Delivery>;
   };
   readonly erasures: {

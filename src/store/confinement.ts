@@ -66,7 +66,7 @@ export const CONFINEMENT = {
   settlements: none('settle', 'isLeased'),
   pulls: own('acknowledge', 'ends'),
   deliveries: own('get', 'at', 'list', 'content', 'failures', 'offsetsBetween'),
-  replays: own('count', 'replay'),
+  replays: own('count', 'replay', 'tryNow'),
   attempts: {
     ...own('insert', 'get', 'lastOf', 'ofRecord', 'batch', 'latest', 'latestOf', 'lastOutcomes'),
     ...none('live'),

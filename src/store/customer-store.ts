@@ -206,6 +206,10 @@ export function customerStoreOf(store: Store, customerId: string): Store {
         await requireNumber(replay.webhookNumber);
         return store.replays.replay(replay, audited(audit));
       },
+      tryNow: async (asked, audit) => {
+        await requireNumber(asked.webhookNumber);
+        await store.replays.tryNow(asked, audited(audit));
+      },
     }),
     attempts: part('attempts', {
       insert: async (attempt) => {

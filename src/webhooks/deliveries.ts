@@ -5,6 +5,7 @@ import type { AuditEntry } from '../domain/audit.ts';
 import type { AttemptRecord } from '../domain/batch.ts';
 import { adviceForOwner, type ErrorClass } from '../domain/outcome.ts';
 import type { Delivery, Webhook, WebhookMode } from '../domain/webhook.ts';
+import { isRunnable } from '../domain/webhook-states.ts';
 import { type Clock, deliveryAddress, type Ids } from '../kernel/ids.ts';
 import { Refusal, refuseBackwards } from '../kernel/refusal.ts';
 import { id, instant, isoInstant } from '../kernel/schemas.ts';
@@ -88,7 +89,10 @@ export type Deliveries = {
   content(id: string): Promise<DeliveryContent>;
   /** Newest event first. `before` is the `next` of the previous page. */
   list(search: DeliverySearch, before: string | null, limit: number): Promise<DeliveryPage>;
-  /** Makes a delivered or dead delivery pending again. It keeps its message id, and the usual rules apply. */
+  /**
+   * Makes a delivered or dead delivery pending again, with the same message id, and a pending one due. The usual rules apply. One that is
+   * being sent stays as it is.
+   */
   replay(id: string, acting: Acting): Promise<Delivery>;
   /** Replays several deliveries and returns how many. Unknown, pending, discarded and erased ones are skipped. */
   replaySelected(ids: readonly string[], acting: Acting): Promise<{ readonly replayed: number }>;
@@ -129,6 +133,23 @@ export function createDeliveries({ store, clock, ids, wake }: Dependencies): Del
     wake();
     return replayed;
   };
+  /** Makes a pending delivery due. */
+  const hasten = async (delivery: Delivery, acting: Acting): Promise<void> => {
+    const { id, webhookId, webhookNumber, offset, customerId, nextAttemptAt } = delivery;
+    const now = clock();
+    const { ordered } = (await store.webhooks.get(webhookId)) ?? { ordered: false };
+    const entry: AuditEntry = {
+      id: ids.uuid(),
+      at: now,
+      actor: acting.actor,
+      customerId,
+      action: 'delivery.replay',
+      target: `delivery:${id}`,
+      changes: { nextAttemptAt: { from: isoInstant(nextAttemptAt), to: isoInstant(now) } },
+    };
+    await store.replays.tryNow({ webhookNumber, offset, ordered, now }, entry);
+    wake();
+  };
   return {
     get: async (id) => {
       const delivery = await find(id);
@@ -154,8 +175,10 @@ export function createDeliveries({ store, clock, ids, wake }: Dependencies): Del
     replay: async (id, acting) => {
       const delivery = await find(id);
       refusePulledReplay(delivery.webhookMode);
-      if (!isReplayable(delivery)) throw notReplayable(delivery);
-      await replayRun([delivery], acting);
+      if (isReplayable(delivery)) await replayRun([delivery], acting);
+      else if (delivery.state !== 'pending' || delivery.erasedAt !== null) throw notReplayable(delivery);
+      else if (!isRunnable(delivery.webhookState)) throw waitsForStart(delivery);
+      else if (isWaiting(delivery, clock())) await hasten(delivery, acting);
       return find(id);
     },
     replaySelected: async (selected, acting) => {
@@ -176,9 +199,20 @@ export function createDeliveries({ store, clock, ids, wake }: Dependencies): Del
 }
 
 function notReplayable({ state, erasedAt }: Delivery): Refusal {
-  const why = `is ${state}: only a delivered or dead one can be sent again`;
+  const why = `is ${state}: only a delivered, dead or pending one can be sent`;
   const isErased = erasedAt !== null && state !== 'discarded';
   return new Refusal('invalid_state', `the delivery ${isErased ? 'has no data any more, which was erased' : why}`);
+}
+
+function waitsForStart({ webhookState }: Delivery): Refusal {
+  const why = webhookState === 'failed' ? 'has failed' : 'is stopped';
+  return new Refusal('invalid_state', `the delivery is pending, and its webhook ${why}: start the webhook to send it`);
+}
+
+/** Whether a pending delivery waits for its time or for those before it: it is neither being sent nor due. */
+export function isWaiting({ state, erasedAt, webhookMode, nextAttemptAt, isLeased }: Delivery, now: number): boolean {
+  if (state !== 'pending' || erasedAt !== null || webhookMode !== 'push' || isLeased) return false;
+  return nextAttemptAt === null || nextAttemptAt > now;
 }
 
 /** The audit entry: the former state of a single delivery, or the range of several records. */

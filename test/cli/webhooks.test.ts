@@ -264,7 +264,7 @@ test('event, webhook, deliveries: from an event type to a pending delivery', asy
   assert.equal(first?.[heads?.indexOf('nextAttemptAt') ?? -1], '-', 'none is due while the webhook is stopped');
   assert.deepEqual((await json(['deliveries', 'show', id])).attempts, []);
   assert.match((await run(['deliveries', 'show', id])).stdout, /\nstate +pending\n[\s\S]*\nNo attempt yet\.\n$/);
-  assert.match(await failure(['deliveries', 'replay', id]), /the delivery is pending/);
+  assert.match(await failure(['deliveries', 'replay', id]), /the delivery is pending, and its webhook is stopped/);
 });
 
 test('webhook: is created in mode pull, read and acknowledged', async (t) => {

@@ -84,7 +84,7 @@ const FORMS: Readonly<Record<string, readonly [kind: Reference, form: Form][]>> 
     [{ id: 'users' }, (userId) => ({ ...APPLICATION, userId })],
   ],
   '/deliveries/replay': [[{ id: 'webhooks' }, (webhook) => ({ webhook, state: 'dead' })]],
-  '/deliveries/replay-selected': [[{ id: 'deliveries' }, (id) => ({ id })]],
+  '/deliveries/replay-selected': [[{ id: 'deliveries' }, (id) => ({ chosen: id })]],
 };
 const WEBHOOK = { name: 'new', eventTypes: ORDERS, retryPolicy: 'exponential', maxBatchRecords: '10' };
 const APPLICATION = { name: 'new', actsAs: 'existing', accessTokenValiditySeconds: '3600' };

@@ -184,6 +184,9 @@ const VERBS: Verbs = {
     replay: write((store, _, entry, { number }) =>
       store.replays.replay({ ...rangeOf(number), now: 1, newId: () => '' } as never, entry),
     ),
+    tryNow: write((store, _, entry, { number }) =>
+      store.replays.tryNow({ webhookNumber: number, offset: 0, ordered: true, now: 1 }, entry),
+    ),
   },
   attempts: {
     insert: write((store, _, __, { number }) => store.attempts.insert({ webhookNumber: number } as never)),

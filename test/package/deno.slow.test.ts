@@ -204,7 +204,7 @@ async function runEveryCommand(t: TestContext, { folder, env }: Clone, file: str
   await run('deliveries show', delivery);
   await run('event erase', '--subject', 'somebody');
   const { code, stderr } = await ending('deliveries replay', [delivery]);
-  assert.deepEqual([code, /only a delivered or dead one can be sent again/.test(stderr)], [1, true], stderr);
+  assert.deepEqual([code, /only a delivered, dead or pending one can be sent/.test(stderr)], [1, true], stderr);
   await run('webhook replay', webhook.id);
   await run('webhook records', webhook.id);
   const pushed = await ending('webhook acknowledge', [webhook.id, '--through', '0']);

@@ -44,13 +44,20 @@ async function sent(t: TestContext, orders = 3): Promise<Sent> {
 /** The rows of the list, a line for each: event, webhook and offset, state. */
 async function listed(page: Page): Promise<string[]> {
   const rows = await page.locator('#results tbody tr').all();
-  const texts = await Promise.all(rows.map((row) => row.innerText()));
-  return texts.map((text) => {
-    const [, type] = /^\s*(\S+)/.exec(text) ?? [];
-    const [, webhook, offset] = /(Shop|Dock)\s+(#\d+)/.exec(text) ?? [];
-    const [, state] = /\b(pending|delivered|dead|discarded)\b/.exec(text) ?? [];
-    return `${type} ${webhook} ${offset} ${state}`;
-  });
+  return Promise.all(
+    rows.map(async (row) => {
+      const [, webhook, offset] = /(Shop|Dock)\s+(#\d+)/.exec(await row.innerText()) ?? [];
+      const state = await row.locator('.badge').first().innerText();
+      return `${await row.locator('.cell-main').innerText()} ${webhook} ${offset} ${state}`;
+    }),
+  );
+}
+
+/** Adds filters to the search line, and waits for the page with these filters. */
+async function search(page: Page, text: string): Promise<void> {
+  const field = page.getByRole('combobox', { name: 'Search deliveries' });
+  await field.fill(text);
+  await Promise.all([page.waitForEvent('load'), field.press('Enter')]);
 }
 
 /** All rows of the list. Deliveries of one event are in order of the numbers of their webhooks, which are random. */
@@ -70,67 +77,55 @@ async function expectedRows({ admin, shop, dock }: Sent): Promise<readonly strin
 for (const isScriptless of [false, true]) {
   const how = isScriptless ? 'without JavaScript' : 'with JavaScript';
   describe(`the list of deliveries (${how})`, () => {
-    it('filters by webhook, state, response, type, time, subject, id and offset, and keeps the filters in the URL', async (t) => {
+    it('finds by words of the search line, which become chips, and by the parameters of links', async (t) => {
       const d = await sent(t);
       const { openAs, shop, dock, admin } = d;
       const all = await expectedRows(d);
-      const { page, open } = await openAs('viewer', '/deliveries', { isScriptless });
+      const { page, open } = await openAs('viewer', '/deliveries', { isScriptless, expecting: [400] });
       assert.deepEqual(await listed(page), all);
-      const filter = async (
-        work: () => Promise<unknown>,
-        wanted: readonly string[],
-        address: RegExp,
-      ): Promise<void> => {
-        await open('/deliveries');
-        await work();
-        if (isScriptless) await page.getByRole('button', { name: 'Filter' }).click();
-        await page.waitForURL(address);
-        if (wanted.length > 0)
-          await page.locator('#results tbody tr').nth(wanted.length).waitFor({ state: 'detached' });
-        assert.deepEqual(await listed(page), wanted);
-        // The URL shows the same list.
-        await open(page.url().replace(/^https?:\/\/[^/]+/, ''));
-        assert.deepEqual(await listed(page), wanted);
-      };
-      await filter(
-        () => page.getByLabel(/^Webhook/).selectOption('Dock'),
-        all.filter((row) => row.includes('Dock')),
-        /webhook=/,
-      );
-      await filter(
-        () => page.getByLabel(/^State/).selectOption('dead'),
-        all.filter((row) => row.includes('dead')),
-        /state=dead/,
-      );
-      await filter(() => page.getByLabel('Event type').selectOption(OTHER), all.slice(0, 1), /type=stock.low/);
-      // The browser is in Berlin: with its script, times are local ones.
-      const until = isScriptless ? /until=2020-01-01T00%3A00&?/ : /until=2019-12-31T23%3A00Z/;
-      await filter(() => page.getByLabel('Until').fill('2020-01-01T00:00'), [], until);
-      await page.getByText('No deliveries fit these filters.').waitFor();
-      assert.equal(await page.getByLabel('Until').inputValue(), '2020-01-01T00:00');
-      await filter(() => page.getByLabel('Published').selectOption('Last hour'), all, /period=1h/);
       const dead = all.filter((row) => row.includes('dead'));
-      await filter(() => page.getByLabel(/^Response/).fill('4xx'), dead, /response=4xx/);
-      await page.getByRole('row').filter({ hasText: '422' }).first().getByText('Unprocessable Entity').waitFor();
-      await filter(() => page.getByLabel(/^Response/).fill('500'), [], /response=500/);
-      await filter(
-        () => page.getByLabel(/^Response/).fill('2xx'),
-        all.filter((row) => row.includes('delivered')),
-        /response=2xx/,
-      );
-      await filter(
-        () => page.getByRole('searchbox', { name: 'Search', exact: true }).fill('anna <b>'),
-        all.slice(5),
-        /q=anna/,
-      );
       const [first] = await deliveriesOf(admin, dock.webhook);
-      await filter(
-        () => page.getByRole('searchbox', { name: 'Search', exact: true }).fill(first?.eventId ?? ''),
-        all.slice(5),
-        /q=/,
-      );
-      await open(`/deliveries?webhook=${shop.webhook.id}&q=%231-2`);
+      for (const [text, wanted] of [
+        ['webhook:dock', all.filter((row) => row.includes('Dock'))],
+        ['state:dead', dead],
+        [`type:${OTHER}`, all.slice(0, 1)],
+        ['until:2020-01-01T00:00', []],
+        ['since:1h', all],
+        ['4xx', dead],
+        ['500', []],
+        ['2xx', all.filter((row) => row.includes('delivered'))],
+        ['anna <b>', all.slice(5)],
+        [first?.eventId ?? '', all.slice(5)],
+        ['webhook:Shop #1-2', [`${TYPE} Shop #2 delivered`, `${TYPE} Shop #1 delivered`]],
+      ] as const) {
+        await open('/deliveries');
+        await search(page, text);
+        assert.deepEqual(await listed(page), wanted, text);
+      }
+      await open('/deliveries');
+      await search(page, 'state:dead since:1h');
+      await search(page, '4xx state:delivered');
+      const chips = page.locator('.chip');
+      assert.deepEqual(await chips.allInnerTexts(), ['since:1h', '4xx', 'state:delivered']);
+      await page.getByText('No deliveries fit these filters.').waitFor();
+      await page.getByRole('link', { name: 'Remove 4xx' }).click();
+      await page.waitForURL((url) => url.searchParams.get('q') === 'since:1h state:delivered');
+      const delivered = all.filter((row) => row.includes('delivered'));
+      assert.deepEqual(await listed(page), delivered);
+      // Words that nobody knows.
+      await search(page, 'stat:dead');
+      await page.getByText('There is no filter “stat”.').waitFor();
+      assert.equal(await page.getByRole('combobox', { name: 'Search deliveries' }).inputValue(), 'stat:dead');
+      assert.deepEqual(await listed(page), []);
+      await open('/deliveries?q=webhook%3ADok');
+      await page.getByText('There is no webhook “Dok”.').waitFor();
+      await page.getByRole('link', { name: 'webhook:Dock' }).click();
+      await chips.getByText('webhook:Dock').waitFor();
+      assert.deepEqual(await listed(page), dead);
+      // Links from elsewhere.
+      await open(`/deliveries?webhook=${shop.webhook.id}&state=delivered&response=2xx&period=24h&q=%231-2`);
       assert.deepEqual(await listed(page), [`${TYPE} Shop #2 delivered`, `${TYPE} Shop #1 delivered`]);
+      assert.deepEqual(await chips.allInnerTexts(), ['#1-2', 'state:delivered', 'webhook:Shop', '2xx', 'since:24h']);
       await open('/deliveries?q=%232');
       await page.getByText('Choose the webhook of #2.').waitFor();
       // Ids of a delivery, of an attempt and of a batch lead to the delivery itself.
@@ -250,17 +245,12 @@ for (const isScriptless of [false, true]) {
       const [delivery] = await deliveriesOf(admin, dock.webhook);
       const { page, isAccessible } = await openAs('operator', '/deliveries?state=dead', { isScriptless });
       await page.getByRole('link', { name: TYPE }).click();
+      if (!isScriptless) await page.getByRole('link', { name: 'Open its page' }).click();
       await page.waitForURL(`**/deliveries/${delivery?.id}`);
       await page.getByText('Given up after one attempt.').waitFor();
       await page.getByText('Compare the payload with what the receiver expects').first().waitFor();
       const text = await page.locator('#story').innerText();
-      for (const shown of [
-        /x-api-key: \[secret\]/,
-        /authorization: HMAC-SHA256/,
-        /Sent without other records/,
-        /Total/,
-        /422/,
-      ]) {
+      for (const shown of [/x-api-key: \[secret\]/, /authorization: HMAC-SHA256/, /One record/, /Total/, /422/]) {
         assert.match(text, shown);
       }
       assert.ok(text.includes(MARKUP), 'headers and body are shown as the text that they are');
@@ -281,6 +271,60 @@ for (const isScriptless of [false, true]) {
     });
   });
 }
+
+describe('the panel beside the list', () => {
+  it('shows the chosen delivery: by a click, j and k, a link, and until Esc or Back', async (t) => {
+    const { openAs, dock, portal } = await sent(t);
+    const { page, open, context, isAccessible } = await openAs('operator', '/deliveries?state=dead');
+    const panel = page.getByRole('complementary', { name: 'The chosen delivery' });
+    const shows = (offset: number) => panel.getByText(`Event #${offset} of Dock`).waitFor();
+    const row = (offset: number) => page.getByRole('row').filter({ hasText: `Dock #${offset}` });
+    const hasOpen = (isOpen: boolean) => page.waitForURL((url) => url.searchParams.has('open') === isOpen);
+    await row(1).getByText('dead').click();
+    await shows(1);
+    await hasOpen(true);
+    assert.equal(await row(1).getAttribute('aria-current'), 'true');
+    await isAccessible();
+    await page.keyboard.press('j');
+    await shows(0);
+    await page.keyboard.press('k');
+    await shows(1);
+    await page.keyboard.press('k');
+    await shows(2);
+    await page.goBack();
+    await hasOpen(false);
+    await panel.waitFor({ state: 'hidden' });
+    await row(2).getByRole('link', { name: TYPE }).click();
+    await shows(2);
+    await hasOpen(true);
+    await page.reload();
+    await shows(2);
+    assert.equal(await row(2).getAttribute('aria-current'), 'true');
+    // It is live, and its form comes back to the list.
+    dock.at.answer(() => ({ status: 204 }));
+    await panel.getByRole('button', { name: 'Send again' }).click();
+    await page.getByText('Sending again.').waitFor();
+    await portal.service.log.nextAttempt(dock.webhook.id);
+    await panel.getByText(/^Delivered when it was sent again/).waitFor();
+    await hasOpen(true);
+    await page.keyboard.press('Escape');
+    await panel.waitFor({ state: 'hidden' });
+    await hasOpen(false);
+    const [tab] = await Promise.all([
+      context.waitForEvent('page'),
+      row(1)
+        .getByRole('link', { name: TYPE })
+        .click({ modifiers: ['ControlOrMeta'] }),
+    ]);
+    await tab.getByRole('heading', { level: 1, name: TYPE }).waitFor();
+    await tab.close();
+    await page.setViewportSize({ width: 390, height: 800 });
+    await row(1).getByRole('link', { name: TYPE }).click();
+    await page.waitForURL(/\/deliveries\/[0-9a-f-]+$/);
+    // A link to a delivery that does not exist shows the list.
+    assert.equal(await open('/deliveries?open=none'), 200);
+  });
+});
 
 describe('a delivery', () => {
   it('shows viewers no actions', async (t) => {
@@ -305,17 +349,24 @@ describe('a delivery', () => {
     assert.equal((await page.content()).includes('onerror'), false);
   });
 
-  it('says what it waits for', async (t) => {
+  it('says what it waits for, and is tried now', async (t) => {
     const { openAs, shop, admin, portal } = await sent(t, 1);
     const { log, services } = portal.service;
     shop.at.answer(() => ({ status: 503, headers: { 'retry-after': '3600' } }));
     await services.publish({ type: TYPE, data: {} }, ACTOR);
     await log.nextAttempt(shop.webhook.id);
     const waiting = (await deliveriesOf(admin, shop.webhook)).at(-1);
-    const { page } = await openAs('viewer', `/deliveries/${waiting?.id}`);
+    const { page } = await openAs('operator', `/deliveries/${waiting?.id}`);
     await page.getByText('Attempt 1 of 20 failed.').waitFor();
     await page.getByText(/The next attempt is in \d/).waitFor();
     await page.locator('.moment-title', { hasText: 'Next attempt' }).waitFor();
+    assert.match(
+      (await page.getByRole('button', { name: 'Copy as curl' }).getAttribute('data-copy')) ?? '',
+      /^curl --request POST/,
+    );
+    await page.getByRole('button', { name: 'Try now' }).click();
+    await page.getByText('Attempt 2 of 20 failed.').waitFor();
+    await page.locator('.moment-title', { hasText: /^Tried before its time by \S/ }).waitFor();
     await stopWebhook(admin, shop.webhook);
     await page.getByText('It waits because its webhook is stopped.').waitFor();
   });

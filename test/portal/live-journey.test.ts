@@ -55,12 +55,14 @@ describe('the page of a delivery', () => {
     });
     await page.getByRole('button', { name: 'Send again' }).click();
     await page.getByText('Sending again.').waitFor();
-    await page.getByText('Attempt 1 is in progress.').waitFor();
+    await page.getByText('Attempt 2 is in progress.').waitFor();
     const unchanged = await notReloaded(page);
     assert.equal(await page.getByRole('button', { name: 'Send again' }).count(), 0);
     held.resolve();
-    await page.getByText(/^Delivered at the first attempt/).waitFor();
+    await page.getByText(/^Delivered when it was sent again \(attempt 2\)/).waitFor();
     await page.locator('.page-title').getByText('delivered').waitFor();
+    await page.locator('.moment-title', { hasText: /^Sent again by \S/ }).waitFor();
+    await page.locator('.moment-title', { hasText: 'Attempt 2' }).waitFor();
     await page.getByRole('button', { name: 'Send again' }).waitFor();
     assert.equal(await page.locator('.attempt').count(), 2);
     await unchanged();
@@ -123,7 +125,7 @@ describe('the page of a delivery', () => {
     await portal.service.services.deliveries.replay(id, ACTOR);
     await portal.service.log.nextAttempt(webhook.id);
     await page.unroute(`**/deliveries/${id}/live`);
-    await page.getByText(/^Delivered at the first attempt/).waitFor();
+    await page.getByText(/^Delivered when it was sent again \(attempt 2\)/).waitFor();
     await unchanged();
   });
 });
@@ -131,45 +133,101 @@ describe('the page of a delivery', () => {
 describe('the list of deliveries', () => {
   const rows = (page: Page) => page.locator('#results tbody tr');
 
-  it('shows new deliveries and changes, with its filters, and keeps the focus', async (t) => {
+  it('shows new deliveries and changes, with its filters', async (t) => {
     const { at, sendOne, openAs } = await dock(t);
     at.answer(() => ({ status: 422 }));
     await sendOne();
     const { page } = await openAs('operator', '/deliveries');
     await rows(page).filter({ hasText: 'dead' }).getByText('422').waitFor();
     const unchanged = await notReloaded(page);
-    const box = page.getByLabel(`Select ${TYPE} #0`);
-    await box.focus();
     await sendOne();
     await rows(page).nth(1).waitFor();
-    assert.equal(await box.evaluate((element) => element === element.ownerDocument.activeElement), true);
     assert.match(await rows(page).nth(1).innerText(), /#0/);
-    await page.getByLabel(/^State/).selectOption('delivered');
-    await page.getByText('No deliveries fit these filters.').waitFor();
     at.answer(() => ({ status: 204 }));
     await sendOne();
     await rows(page).getByText('#2').waitFor();
-    assert.equal(await rows(page).count(), 1);
     await unchanged();
+    await page.getByRole('combobox', { name: 'Search deliveries' }).fill('state:delivered');
+    await page.keyboard.press('Enter');
+    await page.locator('.chip').waitFor();
+    assert.equal(await rows(page).count(), 1);
+    await sendOne();
+    await rows(page).getByText('#3').waitFor();
+    assert.equal(await rows(page).count(), 2);
   });
 
-  it('stays as it is while rows are selected, and catches up then', async (t) => {
-    const { at, sendOne, openAs } = await dock(t);
+  it('holds its rows in place while they are hovered, focused, selected or scrolled, and is live at the top', async (t) => {
+    const { at, webhook, sendOne, openAs, portal } = await dock(t);
     at.answer(() => ({ status: 422 }));
-    await sendOne();
+    const ids = [await sendOne(), await sendOne()];
     const { page } = await openAs('operator', '/deliveries');
-    const held = page.evaluate(`new Promise((resolve) => document.addEventListener('htmx:sse:before:message',
-      ({ defaultPrevented }) => { if (defaultPrevented) resolve(); }))`);
-    const box = page.getByLabel(`Select ${TYPE} #0`);
-    await box.check();
+    await page.setViewportSize({ width: 1280, height: 1000 });
+    const first = page.locator(`#delivery-${ids[0]}`);
+    const box = first.getByRole('checkbox');
+    const pill = page.locator('[data-live-pill] button');
+    const placeOf = async () => (await first.boundingBox())?.y;
+    const holds: readonly [what: string, begin: () => Promise<unknown>, end: () => Promise<unknown>][] = [
+      ['hovered', () => first.hover(), () => page.mouse.move(1, 1)],
+      ['focused', () => box.focus(), () => box.blur()],
+      ['selected', () => box.dispatchEvent('click'), () => box.dispatchEvent('click')],
+      [
+        'scrolled',
+        async () => {
+          await page.setViewportSize({ width: 1280, height: 500 });
+          await page.evaluate('scrollTo(0, 60)');
+        },
+        () => page.evaluate('scrollTo(0, 0)'),
+      ],
+    ];
+    for (const [what, begin, end] of holds) {
+      const before = await rows(page).count();
+      await begin();
+      const place = await placeOf();
+      await sendOne();
+      await pill.getByText('1 new delivery', { exact: true }).waitFor();
+      assert.deepEqual([await rows(page).count(), await placeOf()], [before, place], `moved while it was ${what}`);
+      await end();
+      await rows(page).nth(before).waitFor();
+      await pill.waitFor({ state: 'hidden' });
+    }
+    // Rows change where they are, and the key shows what is new.
+    await first.hover();
+    const before = await rows(page).count();
+    at.answer(() => ({ status: 204 }));
+    await portal.service.services.deliveries.replay(ids[0] ?? '', ACTOR);
+    await portal.service.log.nextAttempt(webhook.id);
+    await first.getByText('delivered').waitFor();
     await sendOne();
-    await held;
-    assert.equal(await rows(page).count(), 1);
-    assert.equal(await box.isChecked(), true);
-    await box.uncheck();
-    await rows(page).nth(1).waitFor();
+    await pill.getByText('1 new delivery').waitFor();
     await sendOne();
-    await rows(page).nth(2).waitFor();
+    await pill.getByText('2 new deliveries').waitFor();
+    assert.equal(await rows(page).count(), before);
+    await page.keyboard.press('.');
+    await rows(page)
+      .nth(before + 1)
+      .waitFor();
+    await pill.waitFor({ state: 'hidden' });
+  });
+});
+
+describe('the live list of attempts', () => {
+  it('holds its rows in place while it is hovered, until the button is pressed', async (t) => {
+    const { sendOne, openAs } = await dock(t);
+    await sendOne();
+    const { page } = await openAs('viewer', '/deliveries/watch');
+    await page.locator('.tail-live.is-live').waitFor();
+    const tail = page.locator('.tail-row');
+    await tail.first().hover();
+    await sendOne();
+    const pill = page.getByRole('button', { name: '1 new attempt', exact: true });
+    await pill.waitFor();
+    assert.equal(await tail.count(), 1);
+    await pill.click();
+    await tail.nth(1).waitFor();
+    assert.match(await tail.first().innerText(), /record #1/);
+    await page.mouse.move(1, 1);
+    await sendOne();
+    await tail.nth(2).waitFor();
   });
 });
 

@@ -274,18 +274,10 @@ async function readDeliveries(
     await store.overview.dead(owner);
     await store.expiry.all(owner, 10);
   }
-  await store.replays.replay(
-    { ...range, now, newId: ids.uuid } as never,
-    {
-      id: ids.uuid(),
-      at: now,
-      actor: 'service',
-      action: 'webhook.replay',
-      target: 'webhook:1',
-      customerId,
-      changes: {},
-    } as never,
-  );
+  const entry = { at: now, actor: 'service', action: 'webhook.replay', target: 'webhook:1', customerId, changes: {} };
+  await store.replays.replay({ ...range, now, newId: ids.uuid } as never, { ...entry, id: ids.uuid() } as never);
+  const pending = { webhookNumber: number, offset: 0, ordered: true, now };
+  await store.replays.tryNow(pending, { ...entry, id: ids.uuid() } as never);
 }
 
 async function changeAndRemove(s: TestServices, made: Made): Promise<void> {

@@ -168,7 +168,7 @@ describe('replaying a delivery', () => {
     assert.equal(s.wakes(), wakes + 2);
   });
 
-  it('is refused for a pending or discarded delivery', async (t) => {
+  it('is refused for a discarded delivery, and for a pending one of a stopped webhook', async (t) => {
     const { s, deliveries } = await open(t, ['pending', 'discarded']);
     for (const { id, state } of deliveries) {
       await leavingNothing(s, () =>

@@ -126,7 +126,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       replies: { 200: { description: 'The delivery', schema: deliveryWithAttempts, headers: ETAG }, ...NOT_MODIFIED },
       respond: async (call) => read(call, await showDelivery(idInPath(call))),
     },
-    actionRoute('deliveries', 'replay', 'Send a delivered or dead delivery again', {
+    actionRoute('deliveries', 'replay', 'Send a delivered or dead delivery again, or a pending one now', {
       for: 'both',
       operationId: 'replayDelivery',
       body: jsonBody(emptyInput, { optional: true }),

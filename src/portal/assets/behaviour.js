@@ -28,6 +28,17 @@
 
   // Times in the user's time zone. The title has UTC.
   const instant = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+  // In a narrow column: the time of today, or the day and the minute.
+  const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
+  const dayAndClock = new Intl.DateTimeFormat(undefined, {
+    day: 'numeric',
+    month: 'short',
+    hour: '2-digit',
+    minute: '2-digit',
+  });
+  const short = {
+    format: (at) => (new Date(at).toDateString() === new Date().toDateString() ? clock : dayAndClock).format(at),
+  };
   const relative = new Intl.RelativeTimeFormat('en', { numeric: 'always' });
   const UNITS = [
     ['year', 31536000],
@@ -46,7 +57,8 @@
   const showTimes = (root) => {
     for (const element of root.querySelectorAll('time[data-local]')) {
       const at = Date.parse(element.dateTime);
-      const text = element.dataset.local === 'relative' ? relativeText(at) : instant.format(at);
+      const { local } = element.dataset;
+      const text = local === 'relative' ? relativeText(at) : (local === 'short' ? short : instant).format(at);
       if (element.textContent !== text) element.textContent = text;
     }
   };

@@ -1,5 +1,6 @@
 /** The audit log: who changed what, and how. */
 import type { AuditAction } from '../../domain/audit.ts';
+import type { PortalTheme } from '../../domain/portal-theme.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { isObject } from '../../kernel/validation.ts';
@@ -35,7 +36,7 @@ export function auditPages({ pages, store, hasPage }: SharedPageDependencies): P
         hasPage,
       );
       const own = store.customerId;
-      const actorOf = own === null ? linkOf : actorsFor(linkOf, brand === null ? 'your provider' : operatorName(brand));
+      const actorOf = actorsSeen(store, linkOf, brand);
       return listView({
         title: 'Audit log',
         lead: own === null ? LEAD : CUSTOMERS_LEAD,
@@ -85,6 +86,15 @@ function auditTable(entries: readonly AuditRecord[], links: Links, query: URLSea
     rows: entries.map((entry) => row(entry, links, query)),
     empty: isFiltered ? nothingFound(PATH, 'entries') : NOTHING_YET,
   });
+}
+
+/** The actors as the reader of this portal may know them. */
+export function actorsSeen(
+  { customerId }: Pick<Store, 'customerId'>,
+  linkOf: (reference: string) => ResourceLink,
+  brand: PortalTheme | null,
+): (reference: string) => ResourceLink {
+  return customerId === null ? linkOf : actorsFor(linkOf, brand === null ? 'your provider' : operatorName(brand));
 }
 
 /** The actors as a customer sees them. The people of the operator have no name here. */

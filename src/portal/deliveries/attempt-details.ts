@@ -3,37 +3,48 @@
 import type { AttemptRecord } from '../../domain/batch.ts';
 import { adviceFor, type ErrorClass, RESPONSE_KEPT_BYTES, type Timings } from '../../domain/outcome.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
-import { codeBlock, type Moment } from '../parts/details.ts';
+import { codeBlock, copyButton, type Moment } from '../parts/details.ts';
+import { errorWords } from '../parts/error-words.ts';
 import { badge } from '../parts/mark.ts';
-import { countOf, sentence, spanText } from '../parts/text.ts';
+import { countText, sentence, spanText } from '../parts/text.ts';
+import type { NumberedAttempt } from './sent-again.ts';
 
-/** An attempt in the timeline. `url` is the present URL of the endpoint, or null. The last attempt is expanded. */
-export function attemptMoment(attempt: AttemptRecord, url: string | null, isUnfolded: boolean): Moment {
-  const { startedAt, attemptNumber, errorClass } = attempt;
+type Telling = {
+  /** The present URL of the endpoint; null without one. */
+  readonly url: string | null;
+  /** The request as a command; null: it is not offered. */
+  readonly curl: string | null;
+  /** The last attempt is expanded. */
+  readonly isUnfolded: boolean;
+};
+
+/** An attempt in the timeline. */
+export function attemptMoment(attempt: NumberedAttempt, { url, curl, isUnfolded }: Telling): Moment {
+  const { startedAt, number, errorClass } = attempt;
   return {
     id: `attempt-${attempt.id}`,
     at: startedAt,
     tone: errorClass === null ? 'positive' : 'negative',
-    title: html`Attempt ${attemptNumber} ${outcomeBadge(attempt)}`,
+    title: html`Attempt ${number} ${outcomeBadge(attempt)}`,
     text: html`
       ${errorClass === null ? null : failure(attempt, errorClass as ErrorClass)}
       <details class="attempt"${isUnfolded ? html` open` : null}>
         <summary>${summaryOf(attempt)}</summary>
         ${attemptDetails(attempt, url)}
+        ${curl === null ? null : html`<p class="attempt-curl">${copyButton(curl, 'Copy as curl', 'Copy as curl')}</p>`}
       </details>
     `,
   };
 }
 
-/** `200`, or the class of the error. */
+/** `200`, or the error in a few words. */
 export function outcomeBadge({
   responseStatus,
   errorClass,
 }: Pick<AttemptRecord, 'responseStatus' | 'errorClass'>): Html {
   if (errorClass === null) return badge('positive', String(responseStatus), 'check');
-  const text =
-    errorClass === 'http_status' && responseStatus !== null ? String(responseStatus) : errorClass.replaceAll('_', ' ');
-  return badge('negative', text);
+  const isStatus = errorClass === 'http_status' && responseStatus !== null;
+  return badge('negative', isStatus ? String(responseStatus) : errorWords(errorClass));
 }
 
 function failure({ errorMessage, responseStatus, responseHeaders }: AttemptRecord, errorClass: ErrorClass): Html {
@@ -52,11 +63,9 @@ function failure({ errorMessage, responseStatus, responseHeaders }: AttemptRecor
 
 function summaryOf({ firstOffset, lastOffset, timings: { totalMs } }: AttemptRecord): Html {
   const records = firstOffset === null || lastOffset === null ? 0 : lastOffset - firstOffset + 1;
-  const together =
-    records > 1
-      ? `with ${countOf(records - 1, 'other record')} (#${firstOffset} to #${lastOffset})`
-      : 'without other records';
-  return html`Sent ${together}${totalMs === null ? null : `, ${spanText(totalMs)}`}`;
+  const sent =
+    records > 1 ? `${countText(records)} records (#${firstOffset}–#${lastOffset}) in one request` : 'One record';
+  return html`${sent}${totalMs === null ? null : `, ${spanText(totalMs)}`}`;
 }
 
 /** The request, the response and the timings. */

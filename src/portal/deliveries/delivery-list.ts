@@ -1,72 +1,51 @@
-/** `/deliveries`: the list of deliveries with its filters. It is live, and selected deliveries can be sent again. */
+/** `/deliveries`: the list of deliveries with its search line. It is live, and shows the chosen delivery beside it. */
 
-import { STATUS_CODES } from 'node:http';
-import type { Delivery } from '../../domain/webhook.ts';
-import { isRunnable } from '../../domain/webhook-states.ts';
-import { type Html, html } from '../../http/html.ts';
-import { readPageQuery } from '../../http/paging.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
 import { deliveryAddress } from '../../kernel/ids.ts';
-import type { DeliveryPage, LastAttempt } from '../../store/port/deliveries.ts';
+import { Refusal } from '../../kernel/refusal.ts';
 import { DELIVERIES_EXAMINED_MAX } from '../../store/port/limits.ts';
-import { isReplayable } from '../../webhooks/deliveries.ts';
-import { ownPath, type PageCall, type PageResult, redirectTo, refusedTo } from '../frame/call.ts';
+import { ownPath, type PageCall, type PageResult, redirectTo, refusedTo, type View } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
-import { linkButton, submitButton, tabs } from '../parts/header.ts';
-import { emptyState, listResults, listView, nothingFound, table, withQuery } from '../parts/list.ts';
-import { notice, stateBadge } from '../parts/mark.ts';
-import { countOf, countText, relativeTime, spanText, time } from '../parts/text.ts';
-import { ownerNames } from '../record/owner.ts';
-import { outcomeBadge } from './attempt-details.ts';
-import { type Asked, deliveryFilters, readAsked } from './delivery-filters.ts';
-import { type DeliveryScope, readScope, scopeFields, withWebhookId } from './delivery-scope.ts';
-
-/** A page of deliveries, each with its last attempt. */
-type Listed = DeliveryPage & {
-  readonly attempts: readonly (LastAttempt | null)[];
-  readonly ownerIn: Awaited<ReturnType<typeof ownerNames>>;
-};
+import { linkButton, pageHeader } from '../parts/header.ts';
+import { emptyState, listResults, nothingFound, withQuery } from '../parts/list.ts';
+import { icon, notice } from '../parts/mark.ts';
+import { countOf, countText } from '../parts/text.ts';
+import { readAsked } from './delivery-filters.ts';
+import { readStory, type Story } from './delivery-reading.ts';
+import { deliveryTable, isDue, type Rows } from './delivery-rows.ts';
+import { lookedUp, readListed, type Searched } from './delivery-search.ts';
+import { DELIVERIES_PATH, deliveryTabs } from './delivery-tabs.ts';
+import { liveStory } from './delivery-view.ts';
+import { searchHref, searchLine, searchSuggestions } from './search-line.ts';
+import { withTerms } from './search-text.ts';
 
 export function deliveryListPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, services, store, feed, clock } = dependencies;
-  const read = async ({ filter }: Asked, query: URLSearchParams, scope: DeliveryScope): Promise<Listed> => {
-    const { ofCustomer, numbers } = scope;
-    const { cursor, limit } = readPageQuery(query);
-    const scoped = ofCustomer === null ? filter : { ...filter, webhookNumbers: [...ofCustomer.keys()] };
-    const page =
-      numbers?.length === 0 ? { items: [], next: null } : await services.deliveries.list(scoped, cursor, limit);
-    const [attempts, ownerIn] = await Promise.all([store.attempts.lastOf(page.items), ownerNames(store, page.items)]);
-    return { ...page, attempts, ownerIn };
-  };
+  const isOfOperator = store.customerId === null;
   return [
-    pages.view(DELIVERIES_PATH, 'both', async (visit) => {
-      const call = { ...visit, query: await withWebhookId(store, visit.query) };
-      const asked = readAsked(call.query, call.now);
-      const place = asked.searched.kind === 'id' ? await placeOf(dependencies, asked.searched.id) : null;
+    pages.view(DELIVERIES_PATH, 'both', async (call) => {
+      const added = addedTo(call.query, call.now, isOfOperator);
+      if (added !== null) return redirectTo(added);
+      const query = without(call.query, ['open']);
+      const given = readAsked(query, call.now, isOfOperator);
+      const place = given.id === null ? null : await placeOf(dependencies, given.id);
       if (place !== null) return redirectTo(place);
-      const scope = await readScope(dependencies, call.query);
-      return listView({
-        title: 'Deliveries',
-        lead: LEAD,
-        actions: actionsOf(call),
-        above: deliveryTabs('list'),
-        filters: await deliveryFilters(store, call.query, await scopeFields(store, scope)),
-        layout: 'delivery-list',
-        stream: withQuery(STREAM, call.query, {}),
-        ...resultsOf(call, asked, await read(asked, call.query, scope)),
-      });
+      const asked = await lookedUp(dependencies, given);
+      const listed = await readListed(dependencies, asked, query);
+      const story = await openStory(dependencies, call);
+      return listPage(call, { asked, listed, query }, story, await searchSuggestions(store));
     }),
     pages.stream(STREAM, 'both', async (call) => {
       const { query } = call;
-      const webhookId = readAsked(query, call.now).filter.webhookId ?? null;
       // A refusal comes before the stream.
-      await readScope(dependencies, query);
-      return liveContent(feed, webhookId, call.signal, async () => {
+      const first = await lookedUp(dependencies, readAsked(query, call.now, isOfOperator));
+      return liveContent(feed, first.one?.id ?? null, call.signal, async () => {
         const now = clock();
-        const asked = readAsked(query, now);
-        const listed = await read(asked, query, await readScope(dependencies, query));
+        const asked = await lookedUp(dependencies, readAsked(query, now, isOfOperator));
+        const listed = await readListed(dependencies, asked, query);
         const version = JSON.stringify([listed, listed.items.map((delivery) => isDue(delivery, now))]);
-        return { version, content: () => listResults(resultsOf({ ...call, now }, asked, listed)) };
+        return { version, content: () => listResults(resultsOf({ ...call, now }, { asked, listed, query })) };
       });
     }),
     pages.page({
@@ -76,7 +55,7 @@ export function deliveryListPages(dependencies: SharedPageDependencies): PageRou
       role: 'operator',
       respond: async ({ form, acting }): Promise<PageResult> => {
         const back = ownPath(form.get('back'));
-        const ids = form.getAll('id').slice(0, SELECTED_MAX);
+        const ids = form.getAll('chosen').slice(0, SELECTED_MAX);
         if (ids.length === 0) return refusedTo(back, 'Select at least one delivery.');
         const { replayed } = await services.deliveries.replaySelected(ids, acting);
         if (replayed === 0) return refusedTo(back, 'None of the selected deliveries can be sent again.');
@@ -86,21 +65,26 @@ export function deliveryListPages(dependencies: SharedPageDependencies): PageRou
   ];
 }
 
-export const DELIVERIES_PATH = '/deliveries';
 const STREAM = `${DELIVERIES_PATH}/changes`;
 
 /** At most a page of deliveries. */
 const SELECTED_MAX = 200;
 
-const LEAD = 'One delivery for each event and each webhook that is subscribed to it. Newest event first.';
+/** The search line sends the filters that it shows as `kept` and the typed ones as `q`: the URL with both. Typed ones replace others. */
+function addedTo(query: URLSearchParams, now: number, isOfOperator: boolean): string | null {
+  const kept = query.get('kept');
+  if (kept === null) return null;
+  const typed = readAsked(new URLSearchParams({ q: query.get('q') ?? '' }), now, isOfOperator);
+  const before = readAsked(new URLSearchParams({ q: kept }), now, isOfOperator).terms;
+  const path = searchHref(DELIVERIES_PATH, without(query, ['kept']), withTerms(before, typed.terms));
+  const wrong = typed.problems.map(({ word }) => word).join(' ');
+  if (wrong === '') return path;
+  const q = new URL(path, 'http://own.invalid').searchParams.get('q') ?? '';
+  return withQuery(DELIVERIES_PATH, without(query, ['kept']), { q: `${q} ${wrong}`.trim() });
+}
 
-/** The pages about deliveries. */
-export function deliveryTabs(current: 'list' | 'failures' | 'live'): Html {
-  return tabs('Deliveries', [
-    { href: DELIVERIES_PATH, label: 'All deliveries', isCurrent: current === 'list' },
-    { href: `${DELIVERIES_PATH}/failures`, label: 'Failures by cause', isCurrent: current === 'failures' },
-    { href: `${DELIVERIES_PATH}/watch`, label: 'Live', isCurrent: current === 'live' },
-  ]);
+function without(query: URLSearchParams, names: readonly string[]): URLSearchParams {
+  return new URLSearchParams([...query].filter(([name]) => !names.includes(name)));
 }
 
 /** The page for an id of a delivery, an attempt or a batch; null for other ids, such as an event's. */
@@ -119,132 +103,77 @@ async function placeOf({ store }: SharedPageDependencies, id: string): Promise<s
   return `${DELIVERIES_PATH}?${new URLSearchParams({ webhook: first.webhookId, q: `#${records.first}-${records.last}` })}`;
 }
 
-function actionsOf({ query, may }: PageCall): (Html | null)[] {
+/** The delivery beside the list, as a link names it; null without one. */
+async function openStory(dependencies: SharedPageDependencies, call: PageCall): Promise<Story | null> {
+  const id = call.query.get('open');
+  if (id === null) return null;
+  return readStory(dependencies, call, id).catch((error: unknown) => {
+    if (error instanceof Refusal && error.code === 'not_found') return null;
+    throw error;
+  });
+}
+
+function listPage(call: PageCall, rows: Rows, story: Story | null, suggestions: readonly string[]): View {
+  const { asked, query } = rows;
+  const { terms, problems, names } = asked;
+  const line = searchLine({ path: DELIVERIES_PATH, query, terms, problems, names, suggestions });
+  const live = attributes({ 'data-hx-sse:connect': withQuery(STREAM, query, {}), 'data-hx-swap': 'innerMorph' });
+  const partial = html`
+    <div id="deliveries" class="${story === null ? 'beside' : 'beside has-panel'}">
+      <div class="beside-list">
+        ${line}
+        <div id="results" class="results delivery-list"${problems.length > 0 ? null : live}>
+          ${problems.length > 0 ? null : listResults(resultsOf(call, rows))}
+        </div>
+      </div>
+      ${panel(call, withQuery(DELIVERIES_PATH, query, {}), story)}
+    </div>
+  `;
+  const title = 'Deliveries';
+  const content = html`${pageHeader({ title, actions: actionsOf(call, asked) })}${deliveryTabs('list')}${partial}`;
+  return { title, content, partial, ...(problems.length > 0 && !call.isPartial && { status: 400 }) };
+}
+
+/** The place of the chosen delivery. The script fills it; without it, the links of the rows lead to the pages of the deliveries. */
+function panel(call: PageCall, close: string, story: Story | null): Html {
+  const page = story === null ? DELIVERIES_PATH : `${DELIVERIES_PATH}/${story.delivery.id}`;
+  return html`
+    <aside id="panel" class="panel" aria-label="The chosen delivery"${attributes({ hidden: story === null })}>
+      <div class="panel-bar">
+        <a class="button button-quiet" href="${page}" data-panel-page><span>Open its page</span>${icon('next')}</a>
+        <a class="icon-button" href="${close}" data-panel-close aria-label="Close" title="Close (Esc)">${icon('cross')}</a>
+      </div>
+      <div id="panel-content">${story === null ? null : liveStory(call, story, 'panel')}</div>
+    </aside>
+  `;
+}
+
+function actionsOf({ may }: PageCall, { one, filter }: Searched): (Html | null)[] {
   const replay = withQuery(`${DELIVERIES_PATH}/replay`, new URLSearchParams(), {
-    webhook: query.get('webhook'),
-    state: query.get('state'),
+    webhook: one?.id ?? null,
+    state: filter.state ?? null,
   });
   return [may('operator') ? linkButton({ href: replay, label: 'Send many again', icon: 'replay' }) : null];
 }
 
-function resultsOf(call: PageCall, asked: Asked, listed: Listed) {
-  const { query } = call;
-  const results = html`${hint(asked)}${deliveryTable(call, asked, listed)}`;
-  return { path: DELIVERIES_PATH, query, results, nextCursor: listed.next };
+function resultsOf(call: PageCall, rows: Rows) {
+  const { asked, listed, query } = rows;
+  const back = withQuery(DELIVERIES_PATH, query, {});
+  const results = html`${hint(asked)}${deliveryTable(call, rows, back, emptyOf(call, rows))}`;
+  return { path: DELIVERIES_PATH, query, results, nextCursor: listed.next, target: '#deliveries' };
 }
 
 /** A notice about the search, if it needs one. */
-function hint({ searched, filter }: Asked): Html | null {
-  if (searched.kind !== 'offsets' || filter.webhookId !== undefined) return null;
-  const text = `Each webhook has its own offsets. Choose the webhook of #${searched.first}.`;
+function hint({ offsets, one }: Searched): Html | null {
+  if (offsets === null || one !== null) return null;
+  const text = `Each webhook has its own offsets. Choose the webhook of #${offsets.first}.`;
   return notice({ tone: 'info', text });
 }
 
-function deliveryTable(call: PageCall, asked: Asked, { items, attempts, next, ownerIn }: Listed): Html {
-  const mayReplay = call.may('operator');
-  const shown = table({
-    caption: 'Deliveries',
-    columns: [
-      ...(mayReplay ? [{ label: 'Select', kind: 'actions' as const }] : []),
-      { label: 'Event', kind: 'main' },
-      { label: 'Webhook' },
-      { label: 'State' },
-      { label: 'Last response' },
-      { label: 'Published' },
-    ],
-    rows: items.map((delivery, at) => [
-      ...(mayReplay ? [selection(delivery)] : []),
-      ...row(delivery, attempts[at] ?? null, call, ownerIn(delivery.customerId)),
-    ]),
-    rowIds: items.map(({ id }) => `delivery-${id}`),
-    empty: next === null ? (asked.isFiltered ? nothing(asked) : nothingYet(call.session.customerId)) : GO_ON,
-  });
-  if (!mayReplay || !items.some(isReplayable)) return shown;
-  const back = withQuery(DELIVERIES_PATH, call.query, {});
-  return html`
-    <form
-      method="post"
-      action="${DELIVERIES_PATH}/replay-selected"
-      class="results selection"
-      data-selection
-      data-once
-    >
-      ${call.csrf}
-      <input type="hidden" name="back" value="${back}">
-      ${shown}
-      <div class="selection-bar">
-        <label class="selection-all" hidden><input type="checkbox" data-select-all-boxes> All on this page</label>
-        ${submitButton({ label: 'Send selected again', kind: 'plain', icon: 'replay' })}
-        <span class="quiet" data-selected role="status"></span>
-      </div>
-    </form>
-  `;
-}
-
-function selection(delivery: Delivery): Html | null {
-  if (!isReplayable(delivery)) return null;
-  const { id, eventType, offset } = delivery;
-  return html`
-    <input type="checkbox" id="select-${id}" name="id" value="${id}" aria-label="Select ${eventType} #${offset}">
-  `;
-}
-
-function row(delivery: Delivery, attempt: LastAttempt | null, { now, query }: PageCall, owner: Html | null): Html[] {
-  const { id, eventType, subject, webhookId, webhookName, offset, state, createdAt } = delivery;
-  const ofWebhook = withQuery(DELIVERIES_PATH, query, { webhook: webhookId, cursor: null });
-  const ofSubject = withQuery(DELIVERIES_PATH, new URLSearchParams(), { q: subject });
-  return [
-    html`
-      <a href="${DELIVERIES_PATH}/${id}">${eventType}</a>
-      ${
-        subject === null
-          ? null
-          : html`<span class="cell-hint">about <a class="plain-link" href="${ofSubject}">${subject}</a></span>`
-      }
-    `,
-    html`
-      <a class="plain-link" href="${ofWebhook}">${webhookName}</a>
-      ${' '}
-      <span class="cell-hint">#${offset}</span>
-      ${owner}
-    `,
-    html`${stateBadge(state)}<span class="cell-hint">${progressOf(delivery, now)}</span>`,
-    attempt === null ? html`<span class="quiet">–</span>` : responseCell(attempt),
-    time(createdAt),
-  ];
-}
-
-/** The status or the error, and the reason of a failure in a few words. */
-function responseCell(attempt: LastAttempt): Html {
-  const { errorClass, errorMessage, responseStatus } = attempt;
-  const isStatus = errorClass === 'http_status' && responseStatus !== null;
-  const reason = errorClass === null ? null : isStatus ? STATUS_CODES[responseStatus] : errorMessage;
-  return html`
-    ${outcomeBadge(attempt)}
-    ${reason === null || reason === undefined ? null : html`<span class="cell-hint">${reason}</span>`}
-  `;
-}
-
-function isDue({ nextAttemptAt }: Delivery, now: number): boolean {
-  return nextAttemptAt !== null && nextAttemptAt <= now;
-}
-
-/** How it ended and when, or what it waits for. */
-function progressOf(delivery: Delivery, now: number): Html | null {
-  const { state, attemptCount, createdAt, settledAt, nextAttemptAt, isLeased, webhookState, webhookMode } = delivery;
-  const attempts = attemptCount > 1 ? html`, ${countText(attemptCount)} attempts` : null;
-  if (state === 'delivered' && settledAt !== null) return html`after ${spanText(settledAt - createdAt)}${attempts}`;
-  if (state === 'dead') return html`${relativeTime(settledAt, now)}${attempts}`;
-  if (state !== 'pending') return null;
-  if (isLeased && !isDue(delivery, now)) return html`attempt ${Math.max(attemptCount, 1)} in progress`;
-  if (!isRunnable(webhookState)) return html`webhook ${webhookState === 'failed' ? 'failed' : 'stopped'}${attempts}`;
-  if (webhookMode === 'pull') return html`not acknowledged yet`;
-  if (nextAttemptAt === null) return html`not tried yet`;
-  return isDue(delivery, now) ? html`due now${attempts}` : html`next ${relativeTime(nextAttemptAt, now)}${attempts}`;
-}
-
-function nothing({ searched }: Asked): Html {
-  if (searched.kind !== 'id') return nothingFound(DELIVERIES_PATH, 'deliveries');
+function emptyOf({ brand }: PageCall, { asked: { id, terms }, listed: { next } }: Rows): Html {
+  if (next !== null) return GO_ON;
+  if (terms.length === 0) return brand === null ? NOTHING_YET : NOTHING_YET_FOR_CUSTOMERS;
+  if (id === null) return nothingFound(DELIVERIES_PATH, 'deliveries');
   return emptyState({
     title: 'Nothing found',
     text:
@@ -254,22 +183,18 @@ function nothing({ searched }: Asked): Html {
   });
 }
 
-/** The operator publishes events, customers get them. */
-function nothingYet(customerId: string | null): Html {
-  return emptyState({
-    title: 'No deliveries yet',
-    text:
-      customerId === null
-        ? html`
-          A published event becomes one delivery for each webhook that is subscribed to its type. Publish an event with
-          <code>sallyport event publish</code> or <code>POST /services/api/x/edge/v1/events</code>, or send a test event
-          from the page of a webhook.
-        `
-        : 'Nothing has happened yet that your webhooks subscribe to. Send a test event from the page of a webhook to ' +
-          'see one arrive.',
-  });
-}
-
+const NOTHING_YET = emptyState({
+  title: 'No deliveries yet',
+  text: html`
+    A published event becomes one delivery for each webhook that is subscribed to its type. Publish an event with
+    <code>sallyport event publish</code> or <code>POST /services/api/x/edge/v1/events</code>, or send a test event
+    from the page of a webhook.
+  `,
+});
+const NOTHING_YET_FOR_CUSTOMERS = emptyState({
+  title: 'No deliveries yet',
+  text: 'Nothing has happened yet that your webhooks subscribe to. Send a test event to see one arrive.',
+});
 const GO_ON = emptyState({
   title: 'Nothing found so far',
   text: `None of the ${countText(DELIVERIES_EXAMINED_MAX)} deliveries searched so far fits. The next page continues the search.`,

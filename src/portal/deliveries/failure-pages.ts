@@ -9,13 +9,14 @@ import type { PageCall } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
+import { errorWords } from '../parts/error-words.ts';
 import { linkButton } from '../parts/header.ts';
 import { emptyState, listResults, listView, table, withQuery } from '../parts/list.ts';
 import { badge } from '../parts/mark.ts';
 import { countText, relativeTime } from '../parts/text.ts';
 import { type RecordOwners, readOwners } from '../record/owner.ts';
-import { DELIVERIES_PATH, deliveryTabs } from './delivery-list.ts';
 import { readScope, scopeFields, withWebhookId } from './delivery-scope.ts';
+import { DELIVERIES_PATH, deliveryTabs } from './delivery-tabs.ts';
 
 /** Failures by cause take some ten milliseconds to count. */
 const FAILURES_EVERY_MS = 2000;
@@ -76,6 +77,7 @@ function resultsOf(call: PageCall, { groups, isWhole, owners }: OwnedFailures) {
     ],
     rows: groups.map((group) => row(group, owners, call)),
     rowIds: groups.map(({ webhookId, cause }) => `failures-${webhookId}-${cause}`),
+    live: ['cause', 'causes'],
     empty: NO_FAILURES,
   });
   const note = isWhole
@@ -126,7 +128,7 @@ function replayLink(webhookId: string, webhookName: string, cause: string): Html
 /** `503 Service Unavailable`, or the error class in words. */
 export function causeText(cause: string): string {
   const reason = STATUS_CODES[cause];
-  return reason === undefined ? cause.replaceAll('_', ' ') : `${cause} ${reason}`;
+  return reason === undefined ? errorWords(cause) : `${cause} ${reason}`;
 }
 
 function causeAdvice(cause: string, customerId: string | null): string {

@@ -10,13 +10,13 @@ import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readChoice, readText } from '../frame/query.ts';
 import { newForm, selectField } from '../parts/fields.ts';
 import { TAIL_BEGINS_WITH, TAIL_EVERY_MS, TAIL_SHOWN } from '../parts/limits.ts';
-import { listView, withQuery } from '../parts/list.ts';
+import { listView, liveList, withQuery } from '../parts/list.ts';
 import { countOf, spanText, time } from '../parts/text.ts';
 import { readOwners } from '../record/owner.ts';
 import { shownWebhook } from '../webhooks/webhook-choice.ts';
 import { outcomeBadge } from './attempt-details.ts';
-import { DELIVERIES_PATH, deliveryTabs } from './delivery-list.ts';
 import { ownFeed, readScope, scopeFields, withWebhookId } from './delivery-scope.ts';
+import { DELIVERIES_PATH, deliveryTabs } from './delivery-tabs.ts';
 
 const PATH = `${DELIVERIES_PATH}/watch`;
 const STREAM = `${DELIVERIES_PATH}/live`;
@@ -127,12 +127,15 @@ export function attemptList(
   live: Html | null = null,
 ): Html {
   const rows = attempts.map((attempt) => row(attempt, webhookOf(attempt), isOfAll));
-  return html`
-    <ol class="tail" tabindex="0" aria-label="Attempts, newest first"${live}>
-      ${rows}
-      <li class="tail-empty">No attempts yet. New ones appear here.</li>
-    </ol>
-  `;
+  return liveList(
+    ['attempt', 'attempts'],
+    html`
+      <ol class="tail" tabindex="0" aria-label="Attempts, newest first"${live}>
+        ${rows}
+        <li class="tail-empty">No attempts yet. New ones appear here.</li>
+      </ol>
+    `,
+  );
 }
 
 /** The attempts that a live list shows. */

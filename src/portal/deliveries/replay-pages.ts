@@ -14,8 +14,8 @@ import { linkButton, pageHeader, section, submitButton } from '../parts/header.t
 import { notice } from '../parts/mark.ts';
 import { countOf } from '../parts/text.ts';
 import { shownWebhook, webhookField } from '../webhooks/webhook-choice.ts';
-import { DELIVERIES_PATH } from './delivery-list.ts';
 import { withWebhookId } from './delivery-scope.ts';
+import { DELIVERIES_PATH } from './delivery-tabs.ts';
 import { causeText } from './failure-pages.ts';
 
 const PATH = `${DELIVERIES_PATH}/replay`;

@@ -49,6 +49,7 @@ const BUNDLES: { readonly [Key in keyof AssetUrls]: Bundle } = {
       'portal/filter.js',
       'portal/search.js',
       'portal/live.js',
+      'portal/panel.js',
       'portal/frame.js',
     ],
   },

@@ -5,7 +5,15 @@ import { type IconName, icon } from '../parts/mark.ts';
 
 export function shortcutsDialog(groups: readonly NavigationGroup[]): Html {
   const pages = groups.flatMap(({ items }) => items).map(({ label, key }) => [label, `g ${key}`] as const);
-  const rows = [['Search', 'Ctrl K'], ['Search', '/'], ['This list', '?'], ...pages].map(
+  const rows = [
+    ['Search', 'Ctrl K'],
+    ['Search', '/'],
+    ['New rows of a live list', '.'],
+    ['Next and previous delivery', 'j k'],
+    ['Close the delivery', 'Esc'],
+    ['This list', '?'],
+    ...pages,
+  ].map(
     ([label, keys = '']) =>
       html`<div><dt>${label}</dt><dd>${keys.split(' ').map((one) => html`<kbd>${one}</kbd> `)}</dd></div>`,
   );

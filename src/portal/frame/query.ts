@@ -27,6 +27,12 @@ export function readPeriod(query: URLSearchParams): Period {
   return readChoice(query, 'period', PERIOD_NAMES) ?? 'hour';
 }
 
+/** An instant in UTC, as `readInstant` reads it; null for other texts. */
+export function instantOf(text: string): number | null {
+  const hasZone = /[Zz]$|[+-]\d\d:\d\d$/.test(text);
+  return parseMoment(hasZone ? text.toUpperCase() : `${text}${text.includes('T') ? '' : 'T00:00'}Z`);
+}
+
 /**
  * An instant in UTC, as `datetime-local` sends it (`2026-11-21T05:00`) or in ISO 8601; null if absent. Throws 400, which names the
  * field.
@@ -34,8 +40,7 @@ export function readPeriod(query: URLSearchParams): Period {
 export function readInstant(query: URLSearchParams, name: string): number | null {
   const text = readText(query, name);
   if (text === null) return null;
-  const hasZone = /[Zz]$|[+-]\d\d:\d\d$/.test(text);
-  const at = parseMoment(hasZone ? text.toUpperCase() : `${text}${text.includes('T') ? '' : 'T00:00'}Z`);
+  const at = instantOf(text);
   if (at === null) throw refuseField(name, 'must be a time, such as 2026-11-21T05:00');
   return at;
 }

@@ -1,6 +1,6 @@
 /** The details of a record: definitions, a timeline and figures; identifiers, code and secrets with a copy button. */
 import { attributes, type Html, type HtmlValue, html } from '../../http/html.ts';
-import { icon, notice, TONE_ICONS, type Tone } from './mark.ts';
+import { type IconName, icon, notice, TONE_ICONS, type Tone } from './mark.ts';
 import { time } from './text.ts';
 
 /** A null value shows as a dash. */
@@ -28,16 +28,18 @@ export type Moment = {
   readonly at: number | null;
   readonly title: string | Html;
   readonly tone?: Tone | undefined;
+  /** Default: that of the tone. */
+  readonly icon?: IconName | undefined;
   readonly text?: string | Html | null | undefined;
 };
 
 /** Events in the given order. */
 export function timeline(moments: readonly Moment[]): Html {
   const items = moments.map(
-    ({ id, at, title, tone = 'neutral', text }) =>
+    ({ id, at, title, tone = 'neutral', icon: shape = TONE_ICONS[tone], text }) =>
       html`
         <li class="moment moment-${tone}"${attributes({ id })}>
-          <span class="moment-mark">${icon(TONE_ICONS[tone])}</span>
+          <span class="moment-mark">${icon(shape)}</span>
           <div>
             <p class="moment-title">${title}${at === null ? null : html` ${time(at)}`}</p>
             ${text === null || text === undefined ? null : html`<div class="moment-text">${text}</div>`}

@@ -59,9 +59,14 @@ export function listView(list: ListView): { readonly title: string; readonly con
 
 const RESULTS = '#results';
 
+type ListResults = Omit<ListView, 'title'> & {
+  /** What a link to another page replaces. */
+  readonly target?: string | undefined;
+};
+
 /** The content of the results: of the page, and of each update by its stream. */
-export function listResults({ path, query, results, nextCursor }: Omit<ListView, 'title'>): Html {
-  return html`${results}${nextCursor === undefined ? null : pager({ path, query, nextCursor, target: RESULTS })}`;
+export function listResults({ path, query, results, nextCursor, target = RESULTS }: ListResults): Html {
+  return html`${results}${nextCursor === undefined ? null : pager({ path, query, nextCursor, target })}`;
 }
 
 type Column = {
@@ -69,6 +74,20 @@ type Column = {
   /** `main` names the row and leads a card; `number` is right-aligned; `actions` holds buttons and needs no visible heading. */
   readonly kind?: 'main' | 'text' | 'number' | 'actions' | undefined;
 };
+
+export type LiveNoun = readonly [one: string, many: string];
+
+/** A list in a live part of a page. While somebody reads it, its rows stay, and the button that the script shows tells how many are new. */
+export function liveList([one, many]: LiveNoun, list: Html): Html {
+  return html`
+    <div class="live-list" data-live-list="${one}|${many}">
+      <div class="live-pill" data-live-pill hidden>
+        <button type="button" class="button button-primary" aria-keyshortcuts="."></button>
+      </div>
+      ${list}
+    </div>
+  `;
+}
 
 export type Table = {
   /** The accessible name. */
@@ -78,11 +97,13 @@ export type Table = {
   readonly rows: readonly (readonly HtmlValue[])[];
   /** The ids of the rows' elements, by which a live page finds them again. */
   readonly rowIds?: readonly string[] | undefined;
+  /** What a row of a live list is, in the singular and the plural. With it, rows do not move under a reader (`liveList`). */
+  readonly live?: LiveNoun | undefined;
   /** Shown instead of an empty table; `emptyState` or `nothingFound`. */
   readonly empty: Html;
 };
 
-export function table({ caption, columns, rows, rowIds = [], empty }: Table): Html {
+export function table({ caption, columns, rows, rowIds = [], live, empty }: Table): Html {
   if (rows.length === 0) return empty;
   const heads = columns.map(({ label, kind = 'text' }) => {
     const name = kind === 'actions' ? html`<span class="visually-hidden">${label}</span>` : label;
@@ -97,7 +118,7 @@ export function table({ caption, columns, rows, rowIds = [], empty }: Table): Ht
     });
     return html`<tr${attributes({ id: rowIds[index] })}>${made}</tr>`;
   });
-  return html`
+  const shown = html`
     <div class="table-box" tabindex="0" role="region" aria-label="${caption}">
       <table>
         <caption class="visually-hidden">${caption}</caption>
@@ -106,6 +127,7 @@ export function table({ caption, columns, rows, rowIds = [], empty }: Table): Ht
       </table>
     </div>
   `;
+  return live === undefined ? shown : liveList(live, shown);
 }
 
 /** A part of a list that few people need. */

@@ -12,6 +12,16 @@ export function time(at: number | null): Html {
   return html`<time datetime="${iso}" title="${utc}" data-local="instant">${utc}</time>`;
 }
 
+/** An instant of the last weeks in a narrow column: `26 Nov 05:00:00 UTC`. */
+export function shortTime(at: number): Html {
+  const iso = new Date(at).toISOString();
+  const [clock, utc] = [iso.slice(11, 19), `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`];
+  const day = `${Number(iso.slice(8, 10))} ${MONTHS[Number(iso.slice(5, 7)) - 1]}`;
+  return html`<time datetime="${iso}" title="${utc}" data-local="short">${day} ${clock} UTC</time>`;
+}
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
 /** A relative time: `3 minutes ago`, `in 2 days`. The script keeps it up to date. */
 export function relativeTime(at: number | null, now: number): Html {
   if (at === null) return html`<span class="quiet">never</span>`;

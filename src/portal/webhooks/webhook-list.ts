@@ -7,6 +7,7 @@ import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readChoice, readText } from '../frame/query.ts';
+import { errorWords } from '../parts/error-words.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
 import { linkButton } from '../parts/header.ts';
 import { healthCell } from '../parts/health.ts';
@@ -150,7 +151,7 @@ function reasonHint({ webhook, endpointEnabled }: WebhookListing): Html | null {
   const { stateReason } = viewWebhook(webhook);
   if (stateReason !== null) {
     const [code = ''] = stateReason.split(':', 1);
-    return html`<span class="cell-hint">${REASONS[code] ?? code.replaceAll('_', ' ')}</span>`;
+    return html`<span class="cell-hint">${REASONS[code] ?? errorWords(code)}</span>`;
   }
   return endpointEnabled ? null : html`<span class="cell-hint">its endpoint is off</span>`;
 }
@@ -158,13 +159,6 @@ function reasonHint({ webhook, endpointEnabled }: WebhookListing): Html | null {
 const REASONS: Readonly<Record<string, string>> = {
   stopped_by_administrator: 'by an administrator',
   http_status: 'the receiver returns an error',
-  connect: 'no connection',
-  dns: 'host name not found',
-  tls_untrusted: 'certificate not trusted',
-  tls_expired: 'certificate expired',
-  tls_wrong_host: 'certificate for another name',
-  timeout: 'time-out',
-  oauth_token: 'no OAuth token',
 };
 
 function typesCell(patterns: readonly string[]): Html {

@@ -153,7 +153,15 @@ export type Replay = ReplayRange & {
   readonly newId: () => string;
 };
 
-/** Sending settled records again (`batch`). */
+/** A pending record, by its offset. `ordered`: the pending records before it are sent first, so they become due too. */
+export type TryNow = {
+  readonly webhookNumber: number;
+  readonly offset: number;
+  readonly ordered: boolean;
+  readonly now: number;
+};
+
+/** Sending settled records again (`batch`), and waiting ones now. */
 export type ReplayStore = {
   /** The number of records that `replay` would send again. */
   count(range: ReplayRange): Promise<number>;
@@ -162,6 +170,8 @@ export type ReplayStore = {
    * blocks nobody for long. The audit entry is written with the first step. Erased records keep their state: there is nothing to send.
    */
   replay(replay: Replay, audit: AuditEntry): Promise<number>;
+  /** Makes a pending record due. Records that are being sent stay as they are. */
+  tryNow(asked: TryNow, audit: AuditEntry): Promise<void>;
 };
 
 /** A range of offsets, inclusive. */

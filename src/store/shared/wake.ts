@@ -56,6 +56,14 @@ export function wakeAfterClaim(
           ${idleAt})) END), ${NEVER}) END`;
 }
 
+/**
+ * Has a runnable webhook (`@webhookNumber`) looked at `@now`, also if its endpoint fails. A claim that was planned before must not set the
+ * next look to a later time.
+ */
+export const WAKE_NOW = `
+  UPDATE webhook_progress SET wake_at = @now, probe_at = NULL, settings_version = settings_version + 1
+  WHERE webhook_number = @webhookNumber AND ${IS_RUNNABLE}`;
+
 /** Schedules a runnable webhook (`@webhookNumber`) for `@at` at the latest. */
 export const WAKE = `
   UPDATE webhook_progress SET wake_at = ${wokenBy('@at')} WHERE webhook_number = @webhookNumber AND ${IS_RUNNABLE}`;

@@ -9,8 +9,7 @@ import { type Html, html } from '../../../src/http/html.ts';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
 import { createAttemptFeed, FEED_BUFFERED } from '../../../src/observe/attempt-feed.ts';
 import { attemptMoment, outcomeBadge, waterfall } from '../../../src/portal/deliveries/attempt-details.ts';
-import { standing } from '../../../src/portal/deliveries/delivery-detail.ts';
-import { readAsked } from '../../../src/portal/deliveries/delivery-filters.ts';
+import { standing } from '../../../src/portal/deliveries/delivery-story.ts';
 import { attemptList, tail, tailEvents } from '../../../src/portal/deliveries/live-pages.ts';
 import { attentionSection } from '../../../src/portal/overview/overview-pages.ts';
 import { TAIL_SHOWN } from '../../../src/portal/parts/limits.ts';
@@ -47,8 +46,8 @@ describe('an attempt', () => {
     assert.equal(told({}), '200');
     assert.equal(told({ responseStatus: 503, errorClass: 'http_status' }), '503');
     assert.equal(told({ responseStatus: 200, errorClass: 'response_too_large' }), 'response too large');
-    assert.equal(told(FAILED), 'dns');
-    assert.equal(told({ responseStatus: null, errorClass: 'http_status' }), 'http status');
+    assert.equal(told(FAILED), 'host name not found');
+    assert.equal(told({ responseStatus: null, errorClass: 'http_status' }), 'error status');
   });
 
   const cases: readonly [what: string, more: Partial<AttemptRecord>, url: string | null, says: RegExp, not: RegExp][] =
@@ -57,21 +56,15 @@ describe('an attempt', () => {
         'one that succeeded',
         {},
         'https://shop.example/in?a=1',
-        /Attempt 1 200 Sent without other records .*POST \/in\?a=1 host: shop\.example.*200 date: .* ok$/,
+        /Attempt 4 200 One record .*POST \/in\?a=1 host: shop\.example.*200 date: .* ok$/,
         /Error class/,
       ],
-      [
-        'one whose endpoint has no address any more',
-        {},
-        null,
-        /Sent without other records .*content-type: application\/json/,
-        /POST/,
-      ],
+      ['one whose endpoint has no address any more', {}, null, /One record .*content-type: application\/json/, /POST/],
       [
         'one without an answer',
         FAILED,
         null,
-        /^Attempt 1 dns No such host\. Check the host name.*Error class dns.*No response\./,
+        /^Attempt 4 host name not found No such host\. Check the host name.*Error class dns.*No response\./,
         /200/,
       ],
       [
@@ -117,18 +110,21 @@ describe('an attempt', () => {
         /first 4 KiB of the body/,
         /no body/,
       ],
-      ['one of many records', { lastOffset: 9 }, null, /Sent with 2 other records \(#7 to #9\)/, /alone/],
+      ['one of many records', { lastOffset: 9 }, null, /3 records \(#7–#9\) in one request/, /One/],
       [
         'one of two records, that took a while',
         { lastOffset: 8, timings: { ...NO_TIMINGS, totalMs: 1500 } },
         null,
-        /Sent with 1 other record \(#7 to #8\), 1\.5 s/,
-        /alone/,
+        /2 records \(#7–#8\) in one request, 1\.5 s/,
+        /One/,
       ],
     ];
   for (const [what, more, url, says, not] of cases) {
     it(`is described: ${what}`, () => {
-      const { title, text, tone } = attemptMoment(attempt(more), url, false);
+      const { title, text, tone } = attemptMoment(
+        { ...attempt(more), number: 4 },
+        { url, curl: null, isUnfolded: false },
+      );
       const told = textOf(title, ' ', text);
       assert.match(told, says);
       assert.doesNotMatch(told, not);
@@ -137,8 +133,10 @@ describe('an attempt', () => {
   }
 
   it('is unfolded where it is the last one', () => {
-    assert.match(html`${attemptMoment(attempt(), null, true).text ?? null}`.markup, /<details class="attempt" open>/);
-    assert.doesNotMatch(html`${attemptMoment(attempt(), null, false).text ?? null}`.markup, / open>/);
+    const shown = (isUnfolded: boolean): string =>
+      html`${attemptMoment({ ...attempt(), number: 1 }, { url: null, curl: null, isUnfolded }).text ?? null}`.markup;
+    assert.match(shown(true), /<details class="attempt" open>/);
+    assert.doesNotMatch(shown(false), / open>/);
   });
 });
 
@@ -200,6 +198,7 @@ describe('the state of a delivery', () => {
     attempts: readonly AttemptRecord[],
     state: WebhookState,
     told: RegExp,
+    base?: number,
   ][] = [
     [
       { state: 'delivered', settledAt: NOW },
@@ -235,96 +234,42 @@ describe('the state of a delivery', () => {
       /^Attempt 1 of 20 failed\. .* Attempt 2 is in progress\.$/,
     ],
     [{ isLeased: true, nextAttemptAt: NOW }, [], 'running', /^It is due and is sent next\.$/],
+    [
+      { state: 'delivered', settledAt: NOW },
+      [attempt()],
+      'running',
+      /^Delivered when it was sent again \(attempt 6\), 5 s after/,
+      5,
+    ],
+    [
+      { state: 'dead', attemptCount: 2 },
+      failed,
+      'failing',
+      /^Sent again, and given up after 2 more attempts\. No such host/,
+      5,
+    ],
+    [{ attemptCount: 2 }, failed, 'failing', /^Attempt 7 failed, 2 of 20 since it was sent again\. No such host/, 5],
+    [{ isLeased: true }, failed, 'failing', /^Attempt 6 is in progress\.$/, 5],
   ];
-  for (const [more, attempts, state, told] of cases) {
+  for (const [more, attempts, state, told, base = 0] of cases) {
     it(`is said: ${told.source}`, () => {
       const webhook = { maxAttempts: 20, progress: progressOf({ state }) };
-      const said = textOf(standing({ delivery: { ...delivery, ...more } as Delivery, attempts, webhook }, NOW));
+      const shown = { ...delivery, ...more } as Delivery;
+      const said = textOf(standing({ delivery: shown, attempts, webhook, base, ahead: null }, NOW));
       assert.match(said, told);
     });
   }
 });
 
-describe('the search of deliveries', () => {
-  const ID = '01933f2a-0000-7000-8000-000000000000';
-  const cases: readonly [typed: string, searched: object][] = [
-    ['', { kind: 'nothing' }],
-    ['  ', { kind: 'nothing' }],
-    [ID, { kind: 'id', id: ID }],
-    [` MSG_${ID.toUpperCase()} `, { kind: 'id', id: ID }],
-    ['7', { kind: 'offsets', first: 7, last: 7 }],
-    ['#7', { kind: 'offsets', first: 7, last: 7 }],
-    ['#7-12', { kind: 'offsets', first: 7, last: 12 }],
-    ['7 – #12', { kind: 'offsets', first: 7, last: 12 }],
-    ['7-', { kind: 'subject', subject: '7-' }],
-    ['1234567890123456', { kind: 'subject', subject: '1234567890123456' }],
-    ['anna@example.com', { kind: 'subject', subject: 'anna@example.com' }],
-  ];
-  for (const [typed, searched] of cases) {
-    it(`is understood: ${JSON.stringify(typed)}`, () => {
-      assert.deepEqual(readAsked(new URLSearchParams({ q: typed }), NOW).searched, searched);
-    });
-  }
-
-  it('is one filter among others; an offset is of a webhook', () => {
-    const asked = (query: Record<string, string>) => readAsked(new URLSearchParams(query), NOW);
-    assert.deepEqual(asked({ q: '#3', state: 'dead' }).filter, { state: 'dead' });
-    const { filter, isFiltered } = asked({
-      q: '#3',
-      webhook: 'w',
-      type: 'a.b',
-      since: '2026-01-01',
-      until: '2026-01-02T03:04',
-      state: 'odd',
-    });
-    const [since, until] = [Date.parse('2026-01-01T00:00Z'), Date.parse('2026-01-02T03:04Z')];
-    assert.deepEqual(filter, {
-      webhookId: 'w',
-      eventType: 'a.b',
-      since,
-      until,
-      offsets: { first: 3, last: 3 },
-    });
-    assert.ok(isFiltered);
-    assert.ok(!asked({ cursor: 'x', state: '' }).isFiltered);
-    assert.throws(() => asked({ since: 'yesterday' }), /since/);
+describe('a delivery behind another one', () => {
+  it('names the one that is tried first, and when', () => {
+    const waiting = { state: 'pending', createdAt: NOW, attemptCount: 0, nextAttemptAt: null, isLeased: false };
+    const ahead = { id: 'x', offset: 33, nextAttemptAt: NOW + 4000 } as Delivery;
+    const webhook = { maxAttempts: 20, progress: progressOf({ state: 'failing' }) };
+    const shown = standing({ delivery: waiting as Delivery, attempts: [], webhook, base: 0, ahead }, NOW);
+    assert.match(textOf(shown), /^It waits: #33 is tried first, next at \S+ \S+ UTC\.$/);
+    assert.match(shown.markup, /href="\/deliveries\/x"/);
   });
-
-  it('has periods that end now, and go before other times', () => {
-    const asked = (query: Record<string, string>) => readAsked(new URLSearchParams(query), NOW).filter;
-    const hour = 3_600_000;
-    for (const [period, ms] of [
-      ['1h', hour],
-      ['24h', 24 * hour],
-      ['7d', 168 * hour],
-    ] as const) {
-      assert.deepEqual(asked({ period, since: '2020-01-01', until: '2020-01-02' }), { since: NOW - ms });
-    }
-    assert.deepEqual(asked({ period: '1y' }), {});
-    assert.deepEqual(asked({ since: '2026-01-01T00:00Z' }), { since: Date.parse('2026-01-01T00:00Z') });
-  });
-
-  const TLS = ['tls', 'tls_expired', 'tls_untrusted', 'tls_wrong_host'];
-  const responses: readonly [typed: string, response: object][] = [
-    ['500', { first: 500, last: 500 }],
-    ['50', { first: 500, last: 509 }],
-    ['4xx', { first: 400, last: 499 }],
-    [' 4XX ', { first: 400, last: 499 }],
-    ['42x', { first: 420, last: 429 }],
-    ['timeout', { errorClasses: ['timeout'] }],
-    ['time', { errorClasses: ['timeout'] }],
-    ['tls', { errorClasses: TLS }],
-    ['tls wrong host', { errorClasses: ['tls_wrong_host'] }],
-    ['connection', { errorClasses: ['connect', 'reset', 'proxy'] }],
-    ['egress_refused', { errorClasses: ['egress_refused'] }],
-    ['600', { errorClasses: [] }],
-    ['constructor', { errorClasses: [] }],
-  ];
-  for (const [typed, response] of responses) {
-    it(`has the response to the last attempt: ${JSON.stringify(typed)}`, () => {
-      assert.deepEqual(readAsked(new URLSearchParams({ response: typed }), NOW).filter, { response });
-    });
-  }
 });
 
 describe('a live tail', () => {
@@ -339,7 +284,10 @@ describe('a live tail', () => {
       rows([attempt({ lastOffset: 9, timings: { ...NO_TIMINGS, totalMs: 12 } })], false),
       /200 ?3 records #7-9 ?12 ms/,
     );
-    assert.match(rows([attempt({ ...FAILED, ...other, kind: 'heartbeat' })], false), /dns ?heartbeat ?no such host/);
+    assert.match(
+      rows([attempt({ ...FAILED, ...other, kind: 'heartbeat' })], false),
+      /host name not found ?heartbeat ?no such host/,
+    );
     assert.match(rows([attempt({ ...other, kind: 'test' })], false), /test event/);
     // Of a webhook that is gone nothing can be linked to.
     const { markup } = tail({ attempts: [attempt()], webhookOf: () => null, stream: '/live' });

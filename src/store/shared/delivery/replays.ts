@@ -11,9 +11,10 @@ import type { Replay, ReplayRange, ReplayStore } from '../../port/deliveries.ts'
 import { measured, runSteps } from '../../port/steps.ts';
 import { auditStatement } from '../audit.ts';
 import { resultsByStatement } from '../table.ts';
-import { IS_RUNNABLE } from '../wake.ts';
+import { WAKE_NOW } from '../wake.ts';
 import { LOG_DISORDER_MS } from './limits.ts';
 import { BATCH_CAUSE } from './outcomes.ts';
+import { tryNow } from './try-now.ts';
 
 /** Batches counted per turn of the event loop before a replay. */
 const REPLAY_COUNTED_AT_ONCE = 2000;
@@ -40,10 +41,6 @@ const ERASED = `
     AND (SELECT event_key FROM outbox
       WHERE webhook_number = @webhookNumber AND record_offset <= @last ORDER BY record_offset DESC LIMIT 1) + @disorder`;
 const DISORDER: number = firstRowKeyAt(LOG_DISORDER_MS);
-// A claim that was planned before the replay must not set the next look to a later time.
-const WAKE = `
-  UPDATE webhook_progress SET wake_at = @now, probe_at = NULL, settings_version = settings_version + 1
-  WHERE webhook_number = @webhookNumber AND ${IS_RUNNABLE}`;
 
 /** `batches`: the table; `seen`: the batches that a step examines; `wanted`: the batches to send again; `cause`: null if any will do. */
 function statementsOf(batches: string, seen: string, wanted: string, cause = 'NULL') {
@@ -122,6 +119,7 @@ export function replayStore(database: Database): ReplayStore {
       if (entry !== null) await database.commit([auditStatement(entry)]);
       return replayed;
     },
+    tryNow: (asked, audit) => tryNow(database, asked, audit),
   };
 }
 
@@ -180,7 +178,7 @@ async function replayStretch(db: Database, replay: Replay, audit: AuditEntry | n
     ...split(last + 1),
     { sql: countPending, params: stretch },
     replayBatches,
-    { sql: WAKE, params: { webhookNumber, now } },
+    { sql: WAKE_NOW, params: { webhookNumber, now } },
     ...(audit === null ? [] : [auditStatement(audit)]),
   ];
   const resultOf = resultsByStatement(list, await db.commit(list));

@@ -1,0 +1,83 @@
+/** Reads a delivery for its page and for the panel beside the list. */
+import type { Endpoint } from '../../domain/endpoint.ts';
+import type { Delivery, Webhook } from '../../domain/webhook.ts';
+import { type Html, html } from '../../http/html.ts';
+import type { DeliveryContent } from '../../store/port/deliveries.ts';
+import { actorsSeen, readResourceLinks } from '../audit/audit-pages.ts';
+import type { PageCall } from '../frame/call.ts';
+import type { SharedPageDependencies } from '../frame/page.ts';
+import { ownerNames } from '../record/owner.ts';
+import type { NamedResend, Standing } from './delivery-story.ts';
+import { type NumberedAttempt, numbered, type Resend, replayEntries, resendsOf } from './sent-again.ts';
+
+/** A delivery with all that its page tells. */
+export type Story = Pick<Standing, 'base' | 'ahead'> & {
+  readonly delivery: Delivery;
+  readonly attempts: readonly NumberedAttempt[];
+  readonly resends: readonly NamedResend[];
+  readonly content: DeliveryContent;
+  readonly webhook: Webhook;
+  /** Null in mode `pull`. */
+  readonly endpoint: Endpoint | null;
+  /** The customer, in the operator's portal. */
+  readonly owner: Html | null;
+};
+
+/** Throws 404 for an unknown delivery. */
+export async function readStory(dependencies: SharedPageDependencies, call: PageCall, id: string): Promise<Story> {
+  const { services, store } = dependencies;
+  const { delivery, attempts: found } = await services.deliveries.get(id);
+  const [content, webhook, entries] = await Promise.all([
+    services.deliveries.content(id),
+    services.webhooks.get(delivery.webhookId),
+    replayEntries(store, delivery),
+  ]);
+  const { endpointId, ordered, progress } = webhook;
+  const resends = resendsOf(delivery, found, entries);
+  const { attempts, base } = numbered(found, resends);
+  // A record that was not tried yet waits for the pending record before the cursor.
+  const isBlocked = delivery.state === 'pending' && delivery.nextAttemptAt === null && ordered;
+  const before = isBlocked ? await store.deliveries.at(progress.webhookNumber, progress.cursorOffset - 1) : null;
+  return {
+    delivery,
+    attempts,
+    base,
+    content,
+    webhook,
+    resends: await named(dependencies, call, resends),
+    ahead: before?.state === 'pending' && before.offset < delivery.offset ? before : null,
+    endpoint: endpointId === null ? null : await services.endpoints.get(endpointId),
+    owner: (await ownerNames(store, [delivery]))(delivery.customerId),
+  };
+}
+
+/** With the names of those who sent it again, as the reader may know them. */
+async function named(
+  { store, hasPage }: SharedPageDependencies,
+  { brand }: PageCall,
+  resends: readonly Resend[],
+): Promise<NamedResend[]> {
+  const actors = resends.flatMap(({ actor }) => actor ?? []);
+  if (actors.length === 0) return resends.map(({ actor: _, ...resend }) => ({ ...resend, by: null }));
+  const seen = actorsSeen(store, await readResourceLinks(store, actors, hasPage), brand);
+  return Promise.all(
+    resends.map(async ({ actor, ...resend }) => {
+      if (actor === null) return { ...resend, by: null };
+      const { name, href } = seen(actor);
+      const [kind, id = ''] = actor.split(':');
+      const shown = (kind === 'user' ? (await store.users.get(id))?.displayName : null) ?? name;
+      return { ...resend, by: href === null ? html`${shown}` : html`<a href="${href}">${shown}</a>` };
+    }),
+  );
+}
+
+/** Differs whenever the page would show something else. */
+export function storyVersion(
+  { delivery, attempts, resends, ahead, content, webhook, endpoint }: Story,
+  now: number,
+): string {
+  const { maxAttempts, progress } = webhook;
+  const isDue = delivery.nextAttemptAt !== null && delivery.nextAttemptAt <= now;
+  const told = [delivery, isDue, attempts.map(({ id }) => id), resends.length, ahead?.id, ahead?.nextAttemptAt];
+  return JSON.stringify([...told, content.erasedAt, maxAttempts, progress.state, endpoint?.name, endpoint?.url]);
+}

@@ -1,0 +1,126 @@
+/** The rows of the list of deliveries, a line each, and their selection. */
+import { STATUS_CODES } from 'node:http';
+import type { Delivery } from '../../domain/webhook.ts';
+import { isRunnable } from '../../domain/webhook-states.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
+import type { LastAttempt } from '../../store/port/deliveries.ts';
+import { isReplayable } from '../../webhooks/deliveries.ts';
+import type { PageCall } from '../frame/call.ts';
+import { submitButton } from '../parts/header.ts';
+import { table } from '../parts/list.ts';
+import { stateBadge } from '../parts/mark.ts';
+import { countOf, relativeTime, shortTime, spanText } from '../parts/text.ts';
+import { outcomeBadge } from './attempt-details.ts';
+import type { Listed, Searched } from './delivery-search.ts';
+import { DELIVERIES_PATH } from './delivery-tabs.ts';
+import { searchHref } from './search-line.ts';
+import { withTerms } from './search-text.ts';
+
+export type Rows = { readonly asked: Searched; readonly listed: Listed; readonly query: URLSearchParams };
+
+/** `back`: where to go on after selected deliveries were sent again. */
+export function deliveryTable(call: PageCall, rows: Rows, back: string, empty: Html): Html {
+  const { items, attempts } = rows.listed;
+  const mayReplay = call.may('operator');
+  const shown = table({
+    caption: 'Deliveries',
+    columns: [
+      ...(mayReplay ? [{ label: 'Select', kind: 'actions' as const }] : []),
+      { label: 'State' },
+      { label: 'Event', kind: 'main' },
+      { label: 'Subject' },
+      { label: 'Webhook' },
+      { label: 'Response' },
+      { label: 'Duration' },
+      { label: 'Published' },
+    ],
+    rows: items.map((delivery, at) => [
+      ...(mayReplay ? [selection(delivery)] : []),
+      ...row(delivery, attempts[at] ?? null, call.now, rows),
+    ]),
+    rowIds: items.map(({ id }) => `delivery-${id}`),
+    live: ['delivery', 'deliveries'],
+    empty,
+  });
+  // The form stays although nothing can be selected, so that the rows stay the same elements.
+  if (!mayReplay || items.length === 0) return shown;
+  return html`
+    <form method="post" action="${DELIVERIES_PATH}/replay-selected" class="results selection" data-selection data-once>
+      ${call.csrf}
+      <input type="hidden" name="back" value="${back}">
+      ${shown}
+      <div class="selection-bar"${attributes({ hidden: !items.some(isReplayable) })}>
+        <label class="selection-all" hidden><input type="checkbox" data-select-all-boxes> All on this page</label>
+        ${submitButton({ label: 'Send selected again', kind: 'plain', icon: 'replay' })}
+        <span class="quiet" data-selected role="status"></span>
+      </div>
+    </form>
+  `;
+}
+
+function selection(delivery: Delivery): Html | null {
+  if (!isReplayable(delivery)) return null;
+  const { id, eventType, offset } = delivery;
+  return html`
+    <input type="checkbox" id="select-${id}" name="chosen" value="${id}" aria-label="Select ${eventType} #${offset}">
+  `;
+}
+
+function row(delivery: Delivery, attempt: LastAttempt | null, now: number, { asked, listed, query }: Rows): Html[] {
+  const { id, eventType, subject, webhookId, webhookName, offset, state, createdAt, customerId } = delivery;
+  const ofWebhook = searchHref(
+    DELIVERIES_PATH,
+    query,
+    withTerms(asked.terms, [{ field: 'webhook', value: webhookId }]),
+  );
+  return [
+    stateBadge(state),
+    html`<a href="${DELIVERIES_PATH}/${id}" title="${eventType}">${eventType}</a>`,
+    subject === null ? html`<span class="quiet">–</span>` : subjectLink(subject),
+    html`
+      <a class="plain-link" href="${ofWebhook}" title="${webhookName}">${webhookName}</a>
+      ${' '}
+      <span class="cell-hint">#${offset}</span>
+      ${listed.ownerIn(customerId)}
+    `,
+    attempt === null ? html`<span class="quiet">–</span>` : responseCell(attempt),
+    progressOf(delivery, now),
+    shortTime(createdAt),
+  ];
+}
+
+function subjectLink(subject: string): Html {
+  const href = searchHref(DELIVERIES_PATH, new URLSearchParams(), [{ field: 'subject', value: subject }]);
+  return html`<a class="plain-link" href="${href}" title="${subject}">${subject}</a>`;
+}
+
+/** The status or the error, and the reason of a failure in a few words. */
+function responseCell(attempt: LastAttempt): Html {
+  const { errorClass, errorMessage, responseStatus } = attempt;
+  const isStatus = errorClass === 'http_status' && responseStatus !== null;
+  const reason = errorClass === null ? null : isStatus ? STATUS_CODES[responseStatus] : errorMessage;
+  return html`
+    ${outcomeBadge(attempt)}
+    ${reason === null || reason === undefined ? null : html`<span class="cell-hint" title="${reason}">${reason}</span>`}
+  `;
+}
+
+export function isDue({ nextAttemptAt }: Delivery, now: number): boolean {
+  return nextAttemptAt !== null && nextAttemptAt <= now;
+}
+
+/** From the publication to the end, or what it waits for; and the attempts if there was more than one. */
+function progressOf(delivery: Delivery, now: number): Html {
+  const { state, attemptCount, createdAt, settledAt, nextAttemptAt, isLeased, webhookState, webhookMode } = delivery;
+  const attempts = attemptCount > 1 ? html` <span class="cell-hint">${countOf(attemptCount, 'attempt')}</span>` : null;
+  if (state !== 'pending') {
+    return settledAt === null
+      ? html`<span class="quiet">–</span>`
+      : html`${spanText(Math.max(0, settledAt - createdAt))}${attempts}`;
+  }
+  if (isLeased && !isDue(delivery, now)) return html`attempt ${Math.max(attemptCount, 1)} in progress`;
+  if (!isRunnable(webhookState)) return html`webhook ${webhookState === 'failed' ? 'failed' : 'stopped'}${attempts}`;
+  if (webhookMode === 'pull') return html`not acknowledged yet`;
+  if (nextAttemptAt === null) return html`not tried yet`;
+  return isDue(delivery, now) ? html`due now${attempts}` : html`next ${relativeTime(nextAttemptAt, now)}${attempts}`;
+}

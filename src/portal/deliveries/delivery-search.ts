@@ -1,0 +1,108 @@
+/** Looks up what the search line names, and reads a page of the list. */
+import type { Webhook } from '../../domain/webhook.ts';
+import type { Html } from '../../http/html.ts';
+import { readPageQuery } from '../../http/paging.ts';
+import { isUuidV7 } from '../../kernel/ids.ts';
+import { nearestName } from '../../kernel/suggestion.ts';
+import type { DeliveryFilter, DeliveryPage, LastAttempt } from '../../store/port/deliveries.ts';
+import type { SharedPageDependencies } from '../frame/page.ts';
+import { ownerFilter, ownerNames } from '../record/owner.ts';
+import type { Asked } from './delivery-filters.ts';
+import { type SearchProblem, searchText, termText, withTerms } from './search-text.ts';
+
+/** Webhooks among which a name is looked up. */
+const NAMES_READ = 50;
+
+/** A search with the webhooks that it names. */
+export type Searched = Asked & {
+  /** The only webhook of the search; null if it names none or several. */
+  readonly one: Webhook | null;
+  /** The numbers of the webhooks of the search; null: all. */
+  readonly numbers: readonly number[] | null;
+  readonly names: Readonly<Partial<Record<string, string>>>;
+};
+
+/** Throws 404 for an unknown id of a webhook. Unknown names become problems. */
+export async function lookedUp({ services, store }: SharedPageDependencies, asked: Asked): Promise<Searched> {
+  const { customer, webhook: named } = asked;
+  const names: Record<string, string> = {};
+  const problems: SearchProblem[] = [...asked.problems];
+  const refuse = (field: 'webhook' | 'customer', value: string, near: string | null): void => {
+    const suggestion = near === null ? null : searchText(withTerms(asked.terms, [{ field, value: near }]));
+    problems.push({ text: `There is no ${field} “${value}”.`, word: termText({ field, value }), suggestion });
+  };
+
+  const owner = customer === null ? {} : (await ownerFilter(store, new URLSearchParams({ customer }))).filter;
+  const { customerId } = owner;
+  if (customer !== null && customerId === 'unknown') {
+    const similar = await store.customers.search({ text: customer }, null, 1);
+    refuse('customer', customer, similar[0]?.name ?? null);
+  } else if (customer !== null && customer === customerId) {
+    names.customer = (await store.customers.names([customer])).get(customer) ?? customer;
+  }
+  const ofCustomer =
+    customerId === undefined || customerId === 'unknown' ? null : await store.customers.webhookNumbers(customerId);
+
+  const webhooks = named === null ? null : await webhooksNamed({ services, store }, named, owner.customerId);
+  if (named !== null && webhooks !== null && 'near' in webhooks) refuse('webhook', named, webhooks.near);
+  const found = webhooks === null || 'near' in webhooks ? null : webhooks.found;
+  if (named !== null && isUuidV7(named) && found?.[0] !== undefined) names.webhook = found[0].name;
+  const chosen = found?.map(({ progress }) => progress.webhookNumber) ?? null;
+  const numbers = chosen ?? (ofCustomer === null ? null : [...ofCustomer.keys()]);
+  return {
+    ...asked,
+    problems,
+    // A word that names nothing is shown in the field, not as a filter.
+    terms: asked.terms.filter((term) => !problems.some(({ word }) => word === termText(term))),
+    one: found?.length === 1 ? (found[0] ?? null) : null,
+    numbers: numbers?.filter((number) => ofCustomer === null || ofCustomer.has(number)) ?? null,
+    names,
+  };
+}
+
+type Named = { readonly found: readonly Webhook[] } | { readonly near: string | null };
+
+/** Several customers may have webhooks of the same name. */
+async function webhooksNamed(
+  { services, store }: Pick<SharedPageDependencies, 'services' | 'store'>,
+  named: string,
+  customerId: string | undefined,
+): Promise<Named> {
+  if (isUuidV7(named)) return { found: [await services.webhooks.get(named)] };
+  const within = customerId === undefined ? {} : { customerId };
+  const similar = (await store.directory.webhooks({ text: named, ...within }, null, NAMES_READ)).map(
+    ({ webhook }) => webhook,
+  );
+  const found = similar.filter(({ name }) => name.toLowerCase() === named.toLowerCase());
+  if (found.length > 0) return { found };
+  const all = await store.directory.webhooks(within, null, NAMES_READ);
+  const near = nearestName(
+    named,
+    all.map(({ webhook }) => webhook.name),
+  );
+  return { near: similar[0]?.name ?? near };
+}
+
+/** A page of deliveries, each with its last attempt. */
+export type Listed = DeliveryPage & {
+  readonly attempts: readonly (LastAttempt | null)[];
+  readonly ownerIn: (customerId: string | null) => Html | null;
+};
+
+const NONE: Listed = { items: [], next: null, attempts: [], ownerIn: () => null };
+
+export async function readListed(
+  { services, store }: SharedPageDependencies,
+  { filter, one, numbers, offsets, problems }: Searched,
+  query: URLSearchParams,
+): Promise<Listed> {
+  const { cursor, limit } = readPageQuery(query);
+  if (problems.length > 0 || numbers?.length === 0) return NONE;
+  const scope: Pick<DeliveryFilter, 'webhookNumbers' | 'offsets'> & { readonly webhookId?: string } =
+    one === null
+      ? { ...(numbers !== null && { webhookNumbers: numbers }) }
+      : { webhookId: one.id, ...(offsets !== null && { offsets }) };
+  const page = await services.deliveries.list({ ...filter, ...scope }, cursor, limit);
+  const [attempts, ownerIn] = await Promise.all([store.attempts.lastOf(page.items), ownerNames(store, page.items)]);
+  return { ...page, attempts, ownerIn };
+}

@@ -1,0 +1,156 @@
+/** What happened to a delivery: its state with the reason and what comes next, and its timeline. */
+
+import type { AttemptRecord } from '../../domain/batch.ts';
+import { adviceFor, type ErrorClass } from '../../domain/outcome.ts';
+import type { Delivery, Webhook } from '../../domain/webhook.ts';
+import { isRunnable } from '../../domain/webhook-states.ts';
+import { type Html, html } from '../../http/html.ts';
+import { copyable, type Moment } from '../parts/details.ts';
+import { notice } from '../parts/mark.ts';
+import { countOf, relativeTime, sentence, spanText, time } from '../parts/text.ts';
+import { attemptMoment } from './attempt-details.ts';
+import type { NumberedAttempt, Resend } from './sent-again.ts';
+
+/** Who sent it again, as text or as a link; null if it is not known. */
+export type NamedResend = Omit<Resend, 'actor'> & { readonly by: Html | null };
+
+export type Standing = {
+  readonly delivery: Delivery;
+  readonly attempts: readonly AttemptRecord[];
+  readonly webhook: Pick<Webhook, 'maxAttempts' | 'progress'>;
+  /** Attempts before it was last sent again; 0 if it never was. */
+  readonly base: number;
+  /** The delivery that an ordered webhook tries first; null: none is known. */
+  readonly ahead: Delivery | null;
+};
+
+/** The state of the delivery, the reason, and what happens next. */
+export function standing({ delivery, attempts, webhook, base, ahead }: Standing, now: number): Html {
+  const { state, createdAt, settledAt, attemptCount, webhookMode } = delivery;
+  const problem = problemOf(attempts.at(-1));
+  if (webhookMode === 'pull' && (state === 'pending' || state === 'delivered')) return readerStanding(delivery);
+  switch (state) {
+    case 'delivered': {
+      const tries = attemptCount === 1 ? 'at the first attempt' : `at attempt ${attemptCount}`;
+      const how = base === 0 ? tries : `when it was sent again (attempt ${base + attemptCount})`;
+      const text = `Delivered ${how}, ${spanText((settledAt ?? createdAt) - createdAt)} after it was published.`;
+      return notice({ tone: 'positive', text });
+    }
+    case 'dead':
+      return notice({
+        tone: 'negative',
+        title:
+          base === 0
+            ? `Given up after ${attemptCount === 1 ? 'one attempt' : `${attemptCount} attempts`}.`
+            : `Sent again, and given up after ${countOf(attemptCount, 'more attempt')}.`,
+        text: html`
+          ${problem === null ? null : html`<p>${problem}</p>`}
+          <p>It is kept. Fix the cause, then send it again.</p>
+        `,
+      });
+    case 'discarded':
+      return notice({ tone: 'neutral', title: 'Not sent.', text: 'Its data was erased before it was delivered.' });
+    default: {
+      const next = nextStep(delivery, { webhook, base, ahead }, now);
+      // After a replay, the earlier attempts tell nothing about the present state.
+      const failed = isUnderWay(delivery, now) ? attemptCount - 1 : attemptCount;
+      if (problem === null || failed <= 0) return notice({ tone: 'info', text: next });
+      const of = `${failed} of ${webhook.maxAttempts}`;
+      const title =
+        base === 0 ? `Attempt ${of} failed.` : `Attempt ${base + failed} failed, ${of} since it was sent again.`;
+      return notice({ tone: 'caution', title, text: html`<p>${problem}</p><p>${next}</p>` });
+    }
+  }
+}
+
+/** In mode `pull`, a reader decides. */
+function readerStanding({ state, createdAt, settledAt }: Delivery): Html {
+  if (state === 'pending')
+    return notice({ tone: 'info', text: 'The reader of the webhook has not acknowledged it yet.' });
+  const text = `Acknowledged by the reader ${spanText((settledAt ?? createdAt) - createdAt)} after it was published.`;
+  return notice({ tone: 'positive', text });
+}
+
+/** The error and the advice. */
+function problemOf(attempt: AttemptRecord | undefined): string | null {
+  if (attempt === undefined || attempt.errorClass === null) return null;
+  const { errorClass, errorMessage, responseStatus } = attempt;
+  return `${sentence(errorMessage ?? errorClass)} ${adviceFor(errorClass as ErrorClass, responseStatus, errorMessage)}`;
+}
+
+/** A lease that has ended is one of a process that was killed. */
+function isUnderWay({ isLeased, nextAttemptAt }: Delivery, now: number): boolean {
+  return isLeased && nextAttemptAt !== null && nextAttemptAt > now;
+}
+
+/** What a pending delivery waits for. */
+function nextStep(
+  delivery: Delivery,
+  { webhook, base, ahead }: Pick<Standing, 'webhook' | 'base' | 'ahead'>,
+  now: number,
+): Html {
+  const { nextAttemptAt, attemptCount } = delivery;
+  const { state } = webhook.progress;
+  if (isUnderWay(delivery, now)) return html`Attempt ${base + Math.max(attemptCount, 1)} is in progress.`;
+  if (!isRunnable(state))
+    return html`It waits because its webhook ${state === 'failed' ? 'has failed' : 'is stopped'}.`;
+  if (nextAttemptAt === null && ahead !== null) {
+    const at = ahead.nextAttemptAt;
+    return html`
+      It waits: <a href="/deliveries/${ahead.id}">#${ahead.offset}</a> is tried
+      first${at === null || at <= now ? '' : html`, next at ${time(at)}`}.
+    `;
+  }
+  if (nextAttemptAt === null) return html`It waits for the records before it.`;
+  if (nextAttemptAt <= now) return html`It is due and is sent next.`;
+  return html`The next attempt is ${relativeTime(nextAttemptAt, now)}.`;
+}
+
+export type Timeline = {
+  readonly delivery: Delivery;
+  readonly attempts: readonly NumberedAttempt[];
+  readonly resends: readonly NamedResend[];
+  readonly erasedAt: number | null;
+  /** The request of an attempt as a command; null without an endpoint. */
+  readonly curlOf: (attempt: AttemptRecord) => string | null;
+  /** The present URL of the endpoint. */
+  readonly url: string | null;
+};
+
+/** Oldest first. */
+export function momentsOf({ delivery, attempts, resends, erasedAt, curlOf, url }: Timeline, now: number): Moment[] {
+  const { state, createdAt, settledAt, nextAttemptAt } = delivery;
+  const moments: Moment[] = [
+    {
+      at: createdAt,
+      title: 'Published',
+      tone: 'neutral',
+      text: html`<p>Event ${copyable(delivery.eventId, 'event id')}</p>`,
+    },
+    ...resends.map(({ at, by, kind }, index): Moment => {
+      const what = kind === 'again' ? 'Sent again' : 'Tried before its time';
+      return {
+        id: `resend-${index}`,
+        at,
+        title: html`${what}${by === null ? null : html` by ${by}`}`,
+        tone: 'info',
+        icon: 'replay',
+      };
+    }),
+    ...attempts.map((attempt, at) =>
+      attemptMoment(attempt, { url, curl: curlOf(attempt), isUnfolded: at === attempts.length - 1 }),
+    ),
+  ];
+  if (erasedAt !== null) moments.push({ at: erasedAt, title: 'Data erased', tone: 'neutral' });
+  if (state === 'delivered')
+    moments.push({
+      at: settledAt,
+      title: delivery.webhookMode === 'pull' ? 'Acknowledged' : 'Delivered',
+      tone: 'positive',
+    });
+  if (state === 'dead') moments.push({ at: settledAt, title: 'Given up', tone: 'negative' });
+  if (state === 'pending' && nextAttemptAt !== null && nextAttemptAt > now && !isUnderWay(delivery, now)) {
+    moments.push({ id: 'next-attempt', at: nextAttemptAt, title: 'Next attempt', tone: 'info' });
+  }
+  return moments.toSorted((a, b) => (a.at ?? 0) - (b.at ?? 0));
+}

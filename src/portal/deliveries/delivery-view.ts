@@ -1,0 +1,204 @@
+/** One delivery as its page and the panel beside the list show it. */
+import type { AttemptRecord } from '../../domain/batch.ts';
+import type { Delivery, Webhook } from '../../domain/webhook.ts';
+import { isRunnable } from '../../domain/webhook-states.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
+import { indentedJson } from '../../kernel/json-text.ts';
+import type { DeliveryContent } from '../../store/port/deliveries.ts';
+import { ATTEMPTS_SHOWN, isReplayable, isWaiting } from '../../webhooks/deliveries.ts';
+import { encodeEnvelope } from '../../wire/payload.ts';
+import type { PageCall } from '../frame/call.ts';
+import { codePanels, copyable, definitionList, timeline } from '../parts/details.ts';
+import { actionButton, buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
+import { notice, stateBadge } from '../parts/mark.ts';
+import { countText, relativeTime, time } from '../parts/text.ts';
+import { curlCommand } from './curl.ts';
+import type { Story } from './delivery-reading.ts';
+import { momentsOf, standing } from './delivery-story.ts';
+import { DELIVERIES_PATH as PATH } from './delivery-tabs.ts';
+import { searchHref } from './search-line.ts';
+
+/** On a page of its own, or beside the list. */
+export type Place = 'page' | 'panel';
+
+/** A delivery that follows what happens to it. */
+export function liveStory(call: PageCall, story: Story, place: Place): Html {
+  const stream = `${PATH}/${story.delivery.id}/live${place === 'panel' ? '?panel=1' : ''}`;
+  const live = attributes({ 'data-hx-sse:connect': stream, 'data-hx-swap': 'innerMorph' });
+  return html`<div id="delivery" class="page-part"${live}>${storyView(call, story, place)}</div>`;
+}
+
+/** The whole of a delivery. */
+export function storyView(call: PageCall, story: Story, place: Place): Html {
+  const { delivery, attempts, content, webhook, endpoint } = story;
+  const url = endpoint?.url ?? null;
+  const moments = momentsOf({ ...story, erasedAt: content.erasedAt, url, curlOf: curls(story) }, call.now);
+  const isCut = attempts.length === ATTEMPTS_SHOWN;
+  return html`
+    ${place === 'page' ? pageHead(call, story) : panelHead(call, story)}
+    ${standing(story, call.now)}
+    <div class="columns columns-wide-first story">
+      ${section({
+        title: 'Timeline',
+        id: 'story',
+        content: html`
+          ${isCut ? html`<p class="quiet">These are the last ${ATTEMPTS_SHOWN} attempts.</p>` : null}
+          ${timeline(moments)}
+        `,
+      })}
+      <div class="stack story-side">
+        ${payloadSection(delivery, content, webhook)}
+        ${facts(story)}
+      </div>
+    </div>
+  `;
+}
+
+function pageHead(call: PageCall, story: Story): Html {
+  const { eventType, state } = story.delivery;
+  return pageHeader({
+    title: eventType,
+    crumbs: [{ href: PATH, label: 'Deliveries' }],
+    badges: [stateBadge(state)],
+    lead: leadOf(call, story),
+    actions: [sendButton(call, story)],
+  });
+}
+
+/** The page around it has a heading of its own. */
+function panelHead(call: PageCall, story: Story): Html {
+  const { eventType, state } = story.delivery;
+  return html`
+    <header class="page-header">
+      <div class="page-header-row">
+        <div class="page-title"><h2>${eventType}</h2>${stateBadge(state)}</div>
+        ${buttonRow([sendButton(call, story)])}
+      </div>
+      <div class="lead">${leadOf(call, story)}</div>
+    </header>
+  `;
+}
+
+function leadOf({ now }: PageCall, { delivery, owner }: Story): Html {
+  const { offset, webhookId, webhookName, createdAt } = delivery;
+  return html`
+    <p>
+      Event #${offset} of <a href="/webhooks/${webhookId}">${webhookName}</a>${
+        owner === null ? null : html` ${owner}`
+      }, published ${relativeTime(createdAt, now)}.
+    </p>
+  `;
+}
+
+/** *Send again* of a settled delivery, *Try now* of one that waits; null if neither would do anything. */
+function sendButton(call: PageCall, { delivery, webhook }: Story): Html | null {
+  if (!call.may('operator')) return null;
+  const form = { action: `${PATH}/${delivery.id}/replay`, csrf: call.csrf, kind: 'primary' } as const;
+  if (isReplayable(delivery)) return actionButton({ ...form, label: 'Send again', icon: 'replay' });
+  const { state } = webhook.progress;
+  if (!isWaiting(delivery, call.now) || !isRunnable(state)) return null;
+  // An untried record of a webhook that runs and keeps no order only waits for its turn.
+  if (delivery.nextAttemptAt === null && !webhook.ordered && state !== 'failing') return null;
+  return actionButton({ ...form, label: 'Try now', icon: 'send' });
+}
+
+/** The requests of the attempts as commands. */
+function curls({ delivery, content, webhook, endpoint }: Story): (attempt: AttemptRecord) => string | null {
+  return ({ attemptNumber, startedAt, requestHeaders: headers }) => {
+    if (endpoint === null) return null;
+    const { dataJson } = content;
+    const sent = { attemptNumber, now: startedAt };
+    const body = dataJson === null ? null : recordBody(delivery, { ...content, dataJson }, webhook, sent);
+    return curlCommand({ url: endpoint.url, headers, body });
+  };
+}
+
+function facts({ delivery, content, attempts, base, endpoint }: Story): Html {
+  const { id, eventId, eventType, offset, subject, attemptCount, createdAt, settledAt } = delivery;
+  const { correlationId, actorId } = content;
+  const batches = [...new Set(attempts.flatMap(({ batchId }) => (batchId === null ? [] : [batchId])))];
+  const search = (field: 'id' | 'subject', value: string): string =>
+    searchHref(PATH, new URLSearchParams(), [{ field, value }]);
+  return section({
+    title: 'Details',
+    actions: [linkButton({ href: search('id', eventId), label: 'This event at all webhooks', kind: 'quiet' })],
+    content: definitionList([
+      ['Event id', copyable(eventId, 'event id'), 'messageId in the body. Receivers use it to drop duplicates.'],
+      ['Event type', html`<code>${eventType}</code>`],
+      ['Subject', subject === null ? null : html`<a href="${search('subject', subject)}">${subject}</a>`],
+      ['Correlation id', copyable(correlationId, 'correlation id')],
+      ['Caused by', actorId === null ? null : copyable(actorId, 'actor id')],
+      ['Endpoint', endpoint === null ? null : html`<a href="/endpoints/${endpoint.id}">${endpoint.name}</a>`],
+      ['Offset', `#${offset}`],
+      [
+        'Attempts',
+        endpoint === null ? null : countText(base + attemptCount),
+        base === 0 ? undefined : `${countText(attemptCount)} since it was sent again.`,
+      ],
+      [
+        'Batch',
+        batches.length === 0
+          ? null
+          : html`<span class="stack-tight">${batches.map((batch) => copyable(batch, 'batch id'))}</span>`,
+        batches.length === 0 ? undefined : 'With Standard Webhooks, webhook-id is msg_ followed by this id.',
+      ],
+      ['Published', time(createdAt)],
+      ['Finished', time(settledAt)],
+      ['Delivery id', copyable(id, 'delivery id')],
+    ]),
+  });
+}
+
+/** A live update leaves the payload as it is, so the chosen tab stays. The section has another id once the data is erased. */
+function payloadSection(delivery: Delivery, content: DeliveryContent, webhook: Webhook): Html {
+  const { dataJson, erasedAt } = content;
+  if (dataJson === null) {
+    const text = html`
+      <p>The data about this person was erased on ${time(erasedAt)}. Attempts that were still due are not made.</p>
+    `;
+    return section({
+      title: 'Payload',
+      id: 'payload-erased',
+      content: notice({ tone: 'neutral', title: 'The data was erased.', text }),
+    });
+  }
+  const made = section({
+    title: 'Payload',
+    lead:
+      webhook.encryptionKeyName === null
+        ? undefined
+        : html`The body is encrypted for <strong>${webhook.encryptionKeyName}</strong>. This is the content.`,
+    content: codePanels('Payload', [
+      { label: 'Event data', code: indentedJson(dataJson) },
+      { label: 'As it is received', code: recordText(delivery, { ...content, dataJson }, webhook) },
+    ]),
+  });
+  return html`<div id="payload" data-hx-morph-skip>${made}</div>`;
+}
+
+/** The body of a request with only this record, as the next attempt would write it. */
+function recordText(
+  delivery: Delivery,
+  content: DeliveryContent & { readonly dataJson: string },
+  webhook: Webhook,
+): string {
+  const { attemptCount, settledAt, createdAt } = delivery;
+  const next = { attemptNumber: Math.max(attemptCount, 1), now: settledAt ?? createdAt };
+  return indentedJson(recordBody(delivery, content, webhook, next));
+}
+
+function recordBody(
+  { offset, createdAt, eventId, eventType }: Delivery,
+  { dataJson, correlationId, actorId }: DeliveryContent & { readonly dataJson: string },
+  { id, progress }: Webhook,
+  { attemptNumber, now }: { readonly attemptNumber: number; readonly now: number },
+): string {
+  const body = encodeEnvelope({
+    subscriptionId: id,
+    sessionId: progress.sessionId ?? '',
+    attemptNumber,
+    records: [{ offset, createdAt, correlationId, messageId: eventId, eventType, actorId, dataJson }],
+    now,
+  });
+  return Buffer.from(body).toString('utf8');
+}

@@ -1,0 +1,127 @@
+/** The search line above the list of deliveries: the filters as chips, and a field for more. It works without the script. */
+import { attributes, type Html, html } from '../../http/html.ts';
+import type { Store } from '../../store/port/store.ts';
+import { suggestionOptions } from '../parts/fields.ts';
+import { linkButton, submitButton } from '../parts/header.ts';
+import { withQuery } from '../parts/list.ts';
+import { icon, notice } from '../parts/mark.ts';
+import { SEARCH_PARAMETERS } from './delivery-filters.ts';
+import {
+  DELIVERY_STATES,
+  RESPONSES_SUGGESTED,
+  type SearchProblem,
+  type SearchTerm,
+  searchText,
+  termText,
+} from './search-text.ts';
+
+/** Webhooks, event types and customers among the suggestions, each. */
+const SUGGESTED = 50;
+const PERIODS_SUGGESTED = ['1h', '24h', '7d'];
+
+export type SearchLine = {
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly terms: readonly SearchTerm[];
+  readonly problems: readonly SearchProblem[];
+  /** The names of a webhook and a customer that are given by their ids, by field. */
+  readonly names: Readonly<Partial<Record<string, string>>>;
+  readonly suggestions: readonly string[];
+};
+
+/** The URL of the list with these filters. The other parameters stay. */
+export function searchHref(path: string, query: URLSearchParams, terms: readonly SearchTerm[]): string {
+  return withQuery(path, without(query), { q: searchText(terms) });
+}
+
+/** The query without search and page. */
+function without(query: URLSearchParams): URLSearchParams {
+  return new URLSearchParams([...query].filter(([name]) => !SEARCH_PARAMETERS.includes(name)));
+}
+
+export function searchLine({ path, query, terms, problems, names, suggestions }: SearchLine): Html {
+  const chips = terms.map((term, at) => {
+    const text = termText({ ...term, value: names[term.field] ?? term.value });
+    const href = searchHref(
+      path,
+      query,
+      terms.filter((_, index) => index !== at),
+    );
+    return html`
+      <li>
+        <a class="chip" href="${href}" aria-label="Remove ${text}"><span>${text}</span>${icon('cross')}</a>
+      </li>
+    `;
+  });
+  const others = [...without(query)].map(
+    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
+  );
+  const typed = problems.map(({ word }) => word).join(' ');
+  return html`
+    <form method="get" action="${path}" class="search-line" role="search" data-search-line>
+      ${others}
+      <input type="hidden" name="kept" value="${searchText(terms)}">
+      <div class="search-box">
+        ${icon('search')}
+        ${chips.length === 0 ? null : html`<ul class="chips" aria-label="Filters">${chips}</ul>`}
+        <input${attributes({
+          type: 'text',
+          id: 'search-field',
+          name: 'q',
+          value: typed,
+          list: 'search-words',
+          placeholder: terms.length === 0 ? PLACEHOLDER : 'Add a filter',
+          autocomplete: 'off',
+          spellcheck: 'false',
+          'aria-label': 'Search deliveries',
+          'aria-describedby': problems.length === 0 ? null : 'search-problem',
+          'aria-invalid': problems.length === 0 ? null : 'true',
+        })}>
+        <datalist id="search-words">${suggestionOptions(suggestions)}</datalist>
+      </div>
+      ${submitButton({ label: 'Search', kind: 'plain' })}
+      ${terms.length + problems.length === 0 ? null : linkButton({ href: path, label: 'Clear', kind: 'quiet' })}
+    </form>
+    ${problems.length === 0 ? null : problemNotice(path, query, problems)}
+  `;
+}
+
+const PLACEHOLDER = 'state:dead 5xx since:1h, an id, a subject, #offset';
+
+function problemNotice(path: string, query: URLSearchParams, problems: readonly SearchProblem[]): Html {
+  const lines = problems.map(({ text, suggestion }) => {
+    const href = suggestion === null ? null : withQuery(path, without(query), { q: suggestion });
+    return html`
+      <p>${text}${href === null ? null : html` Did you mean <a href="${href}"><code>${suggestion}</code></a>?`}</p>
+    `;
+  });
+  return html`<div id="search-problem">${notice({ tone: 'caution', text: html`${lines}` })}</div>`;
+}
+
+/** What the field suggests while somebody types. */
+export async function searchSuggestions(store: Store): Promise<string[]> {
+  const [webhooks, types, customers] = await Promise.all([
+    store.directory.webhooks({}, null, SUGGESTED),
+    store.eventTypes.all(),
+    store.customerId === null ? store.customers.search({}, null, SUGGESTED) : [],
+  ]);
+  const named = (field: 'webhook' | 'type' | 'customer', values: readonly string[]): string[] =>
+    [...new Set(values)].slice(0, SUGGESTED).map((value) => termText({ field, value }));
+  return [
+    ...DELIVERY_STATES.map((value) => termText({ field: 'state', value })),
+    ...RESPONSES_SUGGESTED,
+    ...PERIODS_SUGGESTED.map((value) => termText({ field: 'since', value })),
+    ...named(
+      'webhook',
+      webhooks.map(({ webhook }) => webhook.name),
+    ),
+    ...named(
+      'type',
+      types.map(({ name }) => name),
+    ),
+    ...named(
+      'customer',
+      customers.map(({ name }) => name),
+    ),
+  ];
+}

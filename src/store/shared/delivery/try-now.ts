@@ -1,0 +1,51 @@
+/** Makes a pending record due now (`batch`, `webhook_progress`). An ordered webhook still sends the pending records before it first. */
+
+import type { AuditEntry } from '../../../domain/audit.ts';
+import type { Database } from '../../port/database.ts';
+import type { TryNow } from '../../port/deliveries.ts';
+import { measured, runSteps } from '../../port/steps.ts';
+import { auditStatement } from '../audit.ts';
+import { WAKE_NOW } from '../wake.ts';
+
+/** The first offset of the batch of the record. A record that was not tried yet is in no batch. */
+const BATCH_OF_RECORD = `
+  SELECT first_offset FROM batch WHERE webhook_number = @webhookNumber AND last_offset >= @offset AND first_offset =
+    (SELECT max(first_offset) FROM batch WHERE webhook_number = @webhookNumber AND first_offset <= @offset)`;
+// Served by batch_pending.
+const STRETCH = `
+  SELECT max(first_offset) AS last, count(*) AS batches FROM (
+    SELECT first_offset FROM batch INDEXED BY batch_pending
+    WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset BETWEEN @from AND @through
+    ORDER BY first_offset LIMIT @limit) AS stretch`;
+const DUE = `
+  UPDATE batch INDEXED BY batch_pending SET next_attempt_at = @now, updated_at = @now
+  WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset BETWEEN @from AND @last
+    AND next_attempt_at > @now AND lease_owner IS NULL`;
+
+/**
+ * Makes the batch of the record due, and for an ordered webhook every pending batch before it, and has the webhook looked at. Works in
+ * steps, so that other writers wait for one step at most. The audit entry is written with the first step.
+ */
+export async function tryNow(
+  database: Database,
+  { webhookNumber, offset, ordered, now }: TryNow,
+  audit: AuditEntry,
+): Promise<void> {
+  const own = Number((await database.get(BATCH_OF_RECORD, { webhookNumber, offset }))?.first_offset ?? offset);
+  let from = ordered ? 0 : own;
+  let entry: AuditEntry | null = audit;
+  await runSteps((size) =>
+    measured(database, async (db) => {
+      const stretch = await db.get(STRETCH, { webhookNumber, from, through: own, limit: size });
+      const last = Number(stretch?.last ?? from);
+      await db.commit([
+        { sql: DUE, params: { webhookNumber, from, last, now } },
+        { sql: WAKE_NOW, params: { webhookNumber, now } },
+        ...(entry === null ? [] : [auditStatement(entry)]),
+      ]);
+      entry = null;
+      from = last + 1;
+      return { done: Number(stretch?.batches ?? 0) < size };
+    }),
+  );
+}
