@@ -35,8 +35,8 @@ describe('the overview', () => {
     await page.getByRole('heading', { name: 'Set up' }).waitFor();
     assert.equal(await figure(page, 'Delivered'), '0 | in the last hour');
     assert.equal(await figure(page, 'Success rate'), '– | No attempts yet');
-    await page.getByText('Nothing was sent in the last hour.').waitFor();
-    await page.getByText('Every started webhook delivers').waitFor();
+    await page.getByText('No event was sent in the last hour.').waitFor();
+    await page.getByText('No webhook yet. Problems will be listed here.').waitFor();
     const { at } = await connect({ admin: portal.service.admin, receiver }, [TYPE]);
     await publish(portal.service.admin, TYPE, { n: 1 });
     await at.next();

@@ -40,8 +40,9 @@
   const relativeText = (at) => {
     const seconds = (at - Date.now()) / 1000;
     if (Math.abs(seconds) < 5) return 'now';
-    const [unit, length] = UNITS.find(([, size]) => Math.abs(seconds) >= size);
-    return relative.format(Math.trunc(seconds / length), unit);
+    // Rounded to the nearest: three days minus a minute are three days.
+    const [unit, length] = UNITS.find(([, size], at) => Math.abs(seconds) >= size - (UNITS[at + 1]?.[1] ?? 0) / 2);
+    return relative.format(Math.sign(seconds) * Math.round(Math.abs(seconds) / length), unit);
   };
   const showTimes = (root) => {
     for (const element of root.querySelectorAll('time[data-local]')) {

@@ -137,8 +137,9 @@ async function documentView({ read, has }: Library, file: string): Promise<View>
   return { title: titleOf(sectionsOf(tokens), file), content };
 }
 
-function titleOf([first]: readonly DocumentSection[], file: string): string {
-  return first?.heading ?? file;
+/** The first heading: a page may begin with a comment. */
+function titleOf(sections: readonly DocumentSection[], file: string): string {
+  return sections.find(({ heading }) => heading !== '')?.heading ?? file;
 }
 
 /** Links between pages lead to their paths in the portal. Files outside of the documentation are not here. */

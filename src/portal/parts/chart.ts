@@ -23,7 +23,7 @@ function rounded(rate: number): number {
 
 export function deliveriesChart(series: Series, now: number): Html {
   const { delivered, retried, dead } = series.total;
-  if (delivered + retried + dead === 0) return nothing('Nothing was sent', series);
+  if (delivered + retried + dead === 0) return nothing('No event was sent', series);
   return chart({
     title: 'Deliveries per minute',
     times: timesOf(series),

@@ -82,7 +82,7 @@ function lastFailure(id: string, attempts: readonly AttemptRecord[]): Html | nul
 
 function summary({ period, total }: Series): string {
   const { delivered, dead, attempts, successRate, p50Ms, p95Ms } = total;
-  if (successRate === null) return `Nothing was sent in the last ${period}.`;
+  if (successRate === null) return `No event was sent in the last ${period}. Test events do not count.`;
   const times = p50Ms === null || p95Ms === null ? '' : ` Response time: ${percentilesText(p50Ms, p95Ms)}.`;
   return (
     `In the last ${period}: ${countOf(delivered, 'record')} delivered, ${countText(dead)} dead. ` +
