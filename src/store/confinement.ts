@@ -17,14 +17,14 @@ export type StorePart = Exclude<keyof Store, 'customerId' | 'confirm' | 'instanc
 export const CONFINEMENT = {
   customers: {
     ...own('get', 'getByExternalId', 'webhookNumbers', 'belongings'),
-    ...none('list', 'insert', 'update', 'remove', 'search', 'owns', 'names'),
+    ...none('list', 'insert', 'update', 'remove', 'search', 'owns', 'names', 'health'),
   },
   portalLinks: none('add', 'find', 'use'),
   usage: {
     ...own('count', 'days', 'list', 'sums'),
     // What this process has counted, of everybody: it tells nothing.
     ...shared('unwritten', 'write'),
-    ...none('purge'),
+    ...none('purge', 'daysOfAll'),
   },
   allowances: own('take', 'giveBack'),
   users: own('get', 'list', 'insert', 'update', 'remove', 'getByName', 'hasOtherAdministrator', 'isEmpty'),

@@ -77,7 +77,10 @@ describe('the health of an endpoint', () => {
     portal.service.advance(300_000);
     await page.reload();
     const row = (await page.getByRole('row').filter({ hasText: 'Shop' }).innerText()).replace(/\s+/g, ' ');
-    assert.match(row, /Orders has been failing for \d+ (second|minute)s?\. enabled 75\.0 % 4 attempts, 1 failed (now|\d)/);
+    assert.match(
+      row,
+      /Orders has been failing for \d+ (second|minute)s?\. enabled 75\.0 % 4 attempts, 1 failed (now|\d)/,
+    );
     assert.match(row, /answered 503/);
     await isAccessible();
     await open(`/endpoints/${shop.id}`);

@@ -156,6 +156,7 @@ async function readResources({ store, clock }: TestServices, made: Made): Promis
   await store.customers.search({}, customerId, 10);
   await store.customers.names([customerId]);
   await store.customers.belongings([customerId]);
+  await store.customers.health([customerId], '2000-01-01');
   await store.customers.webhookNumbers(customerId);
   for (const table of ['user_account', 'application', 'endpoint', 'pgp_key', 'webhook'] as const)
     await store.customers.owns(customerId, table, webhook.id);
@@ -340,6 +341,7 @@ async function keepHouse(
   await store.usage.list(days, null, 10);
   await store.usage.list(days, { customerId: null, day: days.since }, 10);
   await store.usage.sums(days, undefined, 10);
+  await store.usage.daysOfAll(days.since, days.until);
   await store.usage.purge(days.since, 10);
   const used = ids.uuid();
   store.applicationUses.note(used, clock());

@@ -10,14 +10,16 @@
     for (const button of root.querySelectorAll('[data-copy][hidden]')) button.hidden = false;
   };
   htmx.onLoad(showCopyButtons);
+  const codeBeside = (button) =>
+    button.parentElement?.querySelector('code') ?? button.closest('figure')?.querySelector('code');
   document.addEventListener('click', async ({ target }) => {
     const button = target instanceof Element ? target.closest('[data-copy]') : null;
     if (button === null) return;
     try {
-      await navigator.clipboard.writeText(button.dataset.copy);
+      await navigator.clipboard.writeText(button.dataset.copy || codeBeside(button).textContent);
     } catch {
       // Without permission the script selects the text, and the user copies it.
-      const code = button.parentElement?.querySelector('code') ?? button.closest('figure')?.querySelector('code');
+      const code = codeBeside(button);
       if (code) getSelection()?.selectAllChildren(code);
       return;
     }

@@ -15,6 +15,9 @@ const INDEX = 'README.md';
 const FOUND_MAX = 20;
 const EXCERPT_LENGTH = 200;
 const WORDS_MAX = 8;
+/** A page has a column with its headings from so many parts on, and with the headings below them up to so many in total. */
+const CONTENTS_FROM = 3;
+const CONTENTS_MAX = 40;
 
 const TYPES: Readonly<Record<string, string>> = { png: 'image/png', svg: 'image/svg+xml', tgz: 'application/gzip' };
 
@@ -130,11 +133,33 @@ async function documentView({ read, has }: Library, file: string): Promise<View>
   const { lexer } = await import('marked');
   const tokens = lexer(read(file).toString('utf8'));
   const download = file === INDEX ? receiverNotice() : null;
+  const sections = sectionsOf(tokens);
   const content = html`
     ${searchForm('')}
-    <article class="doc">${markdown(tokens, resolverOf(file, has))}${download}</article>
+    <div class="doc-page">
+      ${contentsOf(sections)}
+      <article class="doc">${markdown(tokens, resolverOf(file, has))}${download}</article>
+    </div>
   `;
-  return { title: titleOf(sectionsOf(tokens), file), content };
+  return { title: titleOf(sections, file), content };
+}
+
+/** The headings of a page, for a column beside it. Short pages have none, nor do narrow screens. */
+function contentsOf(sections: readonly DocumentSection[]): Html | null {
+  const shown = sections.filter(({ depth, anchor }) => (depth === 2 || depth === 3) && anchor !== null);
+  if (shown.filter(({ depth }) => depth === 2).length < CONTENTS_FROM) return null;
+  // Of a long page, only its parts.
+  const listed = shown.length > CONTENTS_MAX ? shown.filter(({ depth }) => depth === 2) : shown;
+  const items = listed.map(
+    ({ heading, anchor, depth }) =>
+      html`<li class="${depth === 3 ? 'doc-contents-below' : ''}"><a href="#${anchor}">${heading}</a></li>`,
+  );
+  return html`
+    <nav class="doc-contents" aria-label="On this page">
+      <p class="doc-contents-title">On this page</p>
+      <ul>${items}</ul>
+    </nav>
+  `;
 }
 
 /** The first heading: a page may begin with a comment. */

@@ -12,7 +12,7 @@ import type { Store } from '../../store/port/store.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readPeriod } from '../frame/query.ts';
-import { deliveriesChart, latencyChart, periodTabs, tokensChart } from '../parts/chart.ts';
+import { deliveriesChart, latencyChart, periodTabs, rateTitle, tokensChart } from '../parts/chart.ts';
 import { figures } from '../parts/details.ts';
 import { pageHeader, section } from '../parts/header.ts';
 import { AILING_SHOWN, EXPIRIES_SHOWN, QUEUES_SHOWN } from '../parts/limits.ts';
@@ -83,7 +83,7 @@ function madeContent(overview: Overview): Html {
     ${headFigures(overview)}
     ${attentionSection({ ...overview, now: at })}
     ${section({
-      title: 'Deliveries per minute',
+      title: rateTitle('Deliveries', series),
       lead: 'Records by the outcome of their attempt.',
       content: deliveriesChart(series, at),
     })}
@@ -96,7 +96,7 @@ function madeContent(overview: Overview): Html {
       ${
         hasTokens
           ? section({
-              title: 'Tokens per minute',
+              title: rateTitle('Tokens', series),
               lead: 'Requested by applications.',
               content: tokensChart(series, at),
             })
