@@ -34,6 +34,10 @@ export const eventTypeCommands: CommandGroup = [
       'data-schema': { value: '<json|@file|->', description: 'A JSON Schema for the data' },
       sample: { value: '<json|@file|->', description: 'The data of an example, for the event catalogue' },
       'group-name': { value: '<text>', description: 'The heading in the event catalogue' },
+      'search-paths': {
+        value: '<paths>',
+        description: 'Find events in the portal by the values there: data.orderId,data.customer.email; at most 5',
+      },
       internal: { description: 'Leave it out of the public event catalogue, and send it to no webhook of a customer' },
     },
     run: async ({ services }, invocation) => {
@@ -45,6 +49,10 @@ export const eventTypeCommands: CommandGroup = [
         sample: await readJsonObject(invocation, 'sample'),
         group: invocation.text('group-name'),
         public: invocation.given('internal') ? false : undefined,
+        searchPaths: invocation
+          .text('search-paths')
+          ?.split(',')
+          .map((path) => path.trim()),
       });
       return { record: viewEventType(await services.eventTypes.create(eventTypeReader.create(body), COMMAND_LINE)) };
     },

@@ -47,6 +47,7 @@ export const BUILT_IN_EVENT_TYPES: readonly BuiltInEventType[] = DESCRIPTIONS.ma
   group: name.startsWith(EMPLOYEE_CATEGORY) ? 'Employees' : 'Webhooks',
   deprecated: false,
   public: true,
+  searchPaths: [],
 }));
 
 /** The data of an example, as the service publishes it. */

@@ -110,6 +110,7 @@ export type EventType = Stored & {
   readonly group: string | null;
   readonly deprecated: boolean;
   readonly public: boolean;
+  readonly searchPaths: readonly string[];
 };
 
 /** Where deliveries go. */

@@ -93,6 +93,7 @@ export const CONFINEMENT = {
   },
   uses: own('ofEndpoints', 'ofKeys', 'ofEventTypes'),
   search: own('find'),
+  terms: { ...own('find'), ...none('step', 'forget') },
   stateHistory: own('ofWebhook'),
   clockLead: none('moveWebhooks', 'moveRetries', 'resume', 'step', 'take'),
 } as const satisfies {

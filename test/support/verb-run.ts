@@ -83,7 +83,7 @@ async function writeResources(s: TestServices) {
   assert.ok(begun);
   await s.sessions.find(begun.token, true);
   const { id: productId } = await s.products.create({ name: 'Orders API', scopes: [], rules: [] }, ACTOR);
-  await makeEventType(s, TYPE, { sample: { order: 1 } });
+  await makeEventType(s, TYPE, { sample: { order: 1 }, searchPaths: ['data.text'] });
   const { application, clientSecret } = await makeApplication(s, { userId: (await makeUser(s)).id });
   const token = await tokenOf(s, application.clientId, clientSecret);
   await s.gate.authenticate([`Bearer ${token}`]);
@@ -182,6 +182,11 @@ async function readResources({ store, clock }: TestServices, made: Made): Promis
   await store.eventTypes.isInLog(TYPE);
   await store.eventTypes.latestSample(TYPE, 10_000);
   await store.eventTypes.volumes([TYPE], 0, 10);
+  while (!(await store.terms.step(clock() + 60_000, 10)).done);
+  assert.ok((await store.terms.find('data', null, 10)).length > 0);
+  await store.terms.find('data', customerId, 10);
+  await store.deliveries.list({ text: 'data' }, null, 10);
+  for (let after: number | null = -1; after !== null; ) ({ next: after } = await store.terms.forget(after, 10));
   await store.webhooks.ofEndpoint(endpoint.id);
   await store.webhooks.standardOfEndpoint(endpoint.id);
   await store.webhooks.stoppedWithEndpoint(endpoint.id);

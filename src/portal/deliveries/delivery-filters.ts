@@ -21,7 +21,8 @@ type Searched =
   /** The id of a delivery, an event, an attempt or a batch. */
   | { readonly kind: 'id'; readonly id: string }
   | { readonly kind: 'offsets'; readonly first: number; readonly last: number }
-  | { readonly kind: 'subject'; readonly subject: string };
+  /** A subject, or a value of the data. */
+  | { readonly kind: 'text'; readonly text: string };
 
 export type Asked = { readonly filter: DeliverySearch; readonly searched: Searched; readonly isFiltered: boolean };
 
@@ -34,7 +35,7 @@ export function readAsked(query: URLSearchParams, now: number): Asked {
   const since = period === null ? readInstant(query, 'since') : now - PERIODS[period].ms;
   const until = period === null ? readInstant(query, 'until') : null;
   const response = readResponse(readText(query, 'response'));
-  const searched = readSearched(readText(query, 'q'));
+  const searched = readSearched(readText(query, 'q'), webhookId !== null);
   return {
     searched,
     isFiltered: NAMES.some((name) => readText(query, name) !== null),
@@ -48,19 +49,21 @@ export function readAsked(query: URLSearchParams, now: number): Asked {
       ...(searched.kind === 'id' && { eventId: searched.id }),
       ...(searched.kind === 'offsets' &&
         webhookId !== null && { offsets: { first: searched.first, last: searched.last } }),
-      ...(searched.kind === 'subject' && { subject: searched.subject }),
+      ...(searched.kind === 'text' && { text: searched.text }),
     },
   };
 }
 
-function readSearched(text: string | null): Searched {
+/** Digits are an offset if a webhook is chosen or # is before them, else a value such as an order number. */
+function readSearched(text: string | null, hasLog: boolean): Searched {
   if (text === null) return { kind: 'nothing' };
   // The message id of Standard Webhooks: msg_ and the id of the batch.
   const id = text.toLowerCase().replace(/^msg_/, '');
   if (isUuidV7(id)) return { kind: 'id', id };
   const [, first, last = first] = /^#?(\d{1,15})(?:\s*[-–]\s*#?(\d{1,15}))?$/.exec(text) ?? [];
-  if (first !== undefined) return { kind: 'offsets', first: Number(first), last: Number(last) };
-  return { kind: 'subject', subject: text };
+  if (first !== undefined && (hasLog || /[#–-]/.test(text)))
+    return { kind: 'offsets', first: Number(first), last: Number(last) };
+  return { kind: 'text', text };
 }
 
 const HOUR_MS = 3_600_000;
@@ -117,7 +120,7 @@ export async function deliveryFilters(
       name: 'q',
       label: 'Search',
       type: 'search',
-      placeholder: 'Id, subject, #offset',
+      placeholder: 'Id, subject, value, #offset',
     }),
     webhook,
     selectField(state, {

@@ -89,7 +89,7 @@ export function appendStatements(event: NewEvent): Statement[] {
 }
 
 /** Event `e` belongs to an erasure that has begun. Index: erasure_open. */
-const IS_BEING_ERASED =
+export const IS_BEING_ERASED =
   'EXISTS (SELECT 1 FROM erasure AS x WHERE x.finished_at IS NULL AND x.subject = e.subject AND x.through_key >= e.key)';
 // Index: event_of_type, covering.
 const LATEST_KEYS = 'SELECT key FROM event WHERE type = @type ORDER BY key DESC LIMIT @limit';
@@ -155,6 +155,7 @@ export const EVENT_TYPE = table<EventType>(
     group: textOrNull,
     deprecated: flag,
     public: flag,
+    searchPaths: json<readonly string[]>(),
     createdAt: number,
     updatedAt: number,
   },

@@ -252,13 +252,14 @@ describe('the search of deliveries', () => {
     ['  ', { kind: 'nothing' }],
     [ID, { kind: 'id', id: ID }],
     [` MSG_${ID.toUpperCase()} `, { kind: 'id', id: ID }],
-    ['7', { kind: 'offsets', first: 7, last: 7 }],
+    ['7', { kind: 'text', text: '7' }],
+    ['7-12', { kind: 'offsets', first: 7, last: 12 }],
     ['#7', { kind: 'offsets', first: 7, last: 7 }],
     ['#7-12', { kind: 'offsets', first: 7, last: 12 }],
     ['7 – #12', { kind: 'offsets', first: 7, last: 12 }],
-    ['7-', { kind: 'subject', subject: '7-' }],
-    ['1234567890123456', { kind: 'subject', subject: '1234567890123456' }],
-    ['anna@example.com', { kind: 'subject', subject: 'anna@example.com' }],
+    ['7-', { kind: 'text', text: '7-' }],
+    ['1234567890123456', { kind: 'text', text: '1234567890123456' }],
+    ['anna@example.com', { kind: 'text', text: 'anna@example.com' }],
   ];
   for (const [typed, searched] of cases) {
     it(`is understood: ${JSON.stringify(typed)}`, () => {
