@@ -261,6 +261,7 @@ CREATE TABLE event_type (
   source              TEXT,                                                         -- the `source` of its CloudEvents; null: the address of the service
   deprecated          INTEGER NOT NULL CHECK (deprecated IN (0, 1)),
   public              INTEGER NOT NULL CHECK (public IN (0, 1)),                    -- whether everybody sees it in the event catalogue
+  search_paths        TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(search_paths)),  -- find its events by the values there
   created_at          INTEGER NOT NULL,
   updated_at          INTEGER NOT NULL
 ) STRICT;
@@ -387,6 +388,26 @@ CREATE TABLE erasure (
 ) STRICT;
 CREATE INDEX erasure_open ON erasure (subject, through_key) WHERE finished_at IS NULL;
 CREATE INDEX erasure_finished ON erasure (finished_at) WHERE finished_at IS NOT NULL;
+
+-- What people find events by: the values at the `search_paths` of their type, kept shortly after publishing. `term` is a keyed hash of the
+-- value, so that the table tells nothing of the data. Other events do not pay for it. An erasure deletes the rows of its events;
+-- housekeeping deletes those of events that are gone, and of paths that the type no longer has.
+CREATE TABLE event_term (
+  term      TEXT NOT NULL,
+  audience  TEXT NOT NULL,     -- of the event
+  event_key INTEGER NOT NULL,
+  path      TEXT NOT NULL,
+  PRIMARY KEY (term, audience, event_key, path)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX event_term_newest ON event_term (term, event_key);
+CREATE INDEX event_term_event ON event_term (event_key);
+
+-- How far the events of a type were read for `event_term`, with which paths.
+CREATE TABLE event_term_progress (
+  type        TEXT PRIMARY KEY,
+  paths       TEXT NOT NULL,
+  through_key INTEGER NOT NULL  -- -1: none yet
+) STRICT, WITHOUT ROWID;
 
 -- A publisher's idempotency key and its event, kept for 24 hours. The hash of the content is stored with the event, so that an erasure
 -- leaves no trace here.

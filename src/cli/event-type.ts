@@ -35,6 +35,10 @@ export const eventTypeCommands: CommandGroup = [
       sample: { value: '<json|@file|->', description: 'The data of an example, for the event catalogue' },
       source: { value: '<uri>', description: 'The source of its CloudEvents (default: the public address)' },
       'group-name': { value: '<text>', field: 'group', description: 'The heading in the event catalogue' },
+      'search-paths': {
+        value: '<paths>',
+        description: 'Find events in the portal by the values there: data.orderId,data.customer.email; at most 5',
+      },
       internal: {
         field: 'public',
         description: 'Leave it out of the public event catalogue, and send it to no webhook of a customer',
@@ -50,6 +54,10 @@ export const eventTypeCommands: CommandGroup = [
         group: invocation.text('group-name'),
         source: invocation.text('source'),
         public: invocation.given('internal') ? false : undefined,
+        searchPaths: invocation
+          .text('search-paths')
+          ?.split(',')
+          .map((path) => path.trim()),
       });
       return { record: viewEventType(await services.eventTypes.create(eventTypeReader.create(body), COMMAND_LINE)) };
     },

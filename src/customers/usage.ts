@@ -6,7 +6,7 @@ import { USAGE_KEPT_DAYS } from '../domain/limits.ts';
 import { addUsage, DAY_MS, dayOf, noUsage, USAGE_COUNTS, type Usage } from '../domain/usage.ts';
 import { type CsvValue, csvLine } from '../kernel/csv.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
-import type { CustomerVerbs } from '../store/port/customers.ts';
+import type { CustomerHealth, CustomerVerbs } from '../store/port/customers.ts';
 import type { Store } from '../store/port/store.ts';
 import type { ListedUsage } from '../store/port/usage.ts';
 import type { Customers } from './customers.ts';
@@ -69,6 +69,10 @@ type UsagePage = { readonly items: readonly ListedUsageView[]; readonly nextCurs
 export type UsageReads = {
   /** Throws 404 for an unknown customer. Also takes `externalId:…`. */
   ofCustomer(customer: string, period: UsagePeriod): Promise<CustomerUsageView>;
+  /** Every day of the period, and its total, over all customers and the operator. */
+  ofAll(period: UsagePeriod): Promise<Pick<CustomerUsageView, 'items' | 'total'>>;
+  /** By id: how customers are doing, with the attempts of today and yesterday. */
+  health(customerIds: readonly string[], now: number): Promise<ReadonlyMap<string, CustomerHealth>>;
   /** Days with usage, or sums, by customer. The usage of deleted customers is among them. Throws 404 for an unknown customer. */
   list(query: UsageQuery, page: { readonly cursor: string | null; readonly limit: number }): Promise<UsagePage>;
   /** The same as CSV, whole. Throws 400 if it has more than `USAGE_CSV_ROWS_MAX` rows. */
@@ -125,8 +129,7 @@ export function createUsageReads({ store, customers }: Dependencies): UsageReads
       const { id, limits } = await find(text);
       await writeCounted();
       const [found, belongings] = await Promise.all([usage.days(id, since, until), store.customers.belongings([id])]);
-      const byDay = new Map(found.map((one) => [one.day, one.usage]));
-      const items = daysOf({ since, until }).map((one) => ({ day: one, ...(byDay.get(one) ?? noUsage()) }));
+      const items = everyDay({ since, until }, found);
       const { endpoints = 0, webhooks = 0 } = belongings.get(id) ?? {};
       return {
         customerId: id,
@@ -140,6 +143,15 @@ export function createUsageReads({ store, customers }: Dependencies): UsageReads
           eventsPerSecond: limits.eventsPerSecond,
         },
       };
+    },
+    ofAll: async (period) => {
+      await writeCounted();
+      const items = everyDay(period, await usage.daysOfAll(period.since, period.until));
+      return { items, total: sumOf(items) };
+    },
+    health: async (customerIds, now) => {
+      await writeCounted();
+      return store.customers.health(customerIds, dayOf(now - DAY_MS));
     },
     list: async (query, { cursor, limit }) => {
       const after = cursor === null ? null : readCursor(cursor);
@@ -208,6 +220,14 @@ function sumOf(items: readonly Usage[]): Usage {
   const total = noUsage();
   for (const item of items) addUsage(total, item);
   return total;
+}
+
+function everyDay(
+  period: UsagePeriod,
+  found: readonly { readonly day: string; readonly usage: Usage }[],
+): CustomerUsageView['items'] {
+  const byDay = new Map(found.map((one) => [one.day, one.usage]));
+  return daysOf(period).map((one) => ({ day: one, ...(byDay.get(one) ?? noUsage()) }));
 }
 
 function daysOf({ since, until }: UsagePeriod): string[] {

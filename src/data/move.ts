@@ -41,6 +41,8 @@ export const MOVED_TABLES: readonly KeyedTable[] = [
   { name: 'webhook_progress', key: ['webhook_number'] },
   { name: 'subscription', key: ['pattern', 'customer_id', 'webhook_number'] },
   { name: 'event', key: ['key'] },
+  { name: 'event_term', key: ['term', 'audience', 'event_key', 'path'] },
+  { name: 'event_term_progress', key: ['type'] },
   { name: 'erasure', key: ['id'] },
   { name: 'idempotency', key: ['publisher', 'key'] },
   { name: 'kept_reply', key: ['application_id', 'key'] },

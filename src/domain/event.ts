@@ -94,6 +94,8 @@ export type EventType = {
   readonly deprecated: boolean;
   /** Whether everybody sees it in the event catalogue. */
   readonly public: boolean;
+  /** Paths such as `data.orderId`: people find its events by the values there. None if they must be encrypted. */
+  readonly searchPaths: readonly string[];
   readonly createdAt: number;
   readonly updatedAt: number;
 };

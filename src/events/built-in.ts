@@ -48,6 +48,7 @@ export const BUILT_IN_EVENT_TYPES: readonly BuiltInEventType[] = DESCRIPTIONS.ma
   source: null,
   deprecated: false,
   public: true,
+  searchPaths: [],
 }));
 
 /** The data of an example, as the service publishes it. */

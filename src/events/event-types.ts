@@ -6,6 +6,7 @@ import { Ajv, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { z } from 'zod';
 import { EMPLOYEE_CATEGORY, type EventType, STATUS_CATEGORY } from '../domain/event.ts';
+import { SEARCH_PATHS_MAX, searchPathProblem } from '../domain/search-terms.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { LARGE_JSON_BYTES, parsing } from '../kernel/json-parts.ts';
 import { createLru } from '../kernel/lru.ts';
@@ -80,6 +81,15 @@ const eventTypeInput = z
       .boolean()
       .default(true)
       .meta({ description: 'Whether everybody sees it in the event catalogue, and webhooks of customers get it.' }),
+    searchPaths: z
+      .array(z.string())
+      .max(SEARCH_PATHS_MAX)
+      .default([])
+      .meta({
+        description:
+          'Paths such as `data.orderId`: the portal finds its events by the texts and numbers there. Not for a type whose events must ' +
+          'be encrypted.',
+      }),
   })
   .meta({ id: 'EventTypeInput', description: "A kind of event of the company's own." });
 export const eventTypePatch = eventTypeInput
@@ -101,6 +111,7 @@ export const eventTypeView = z
     source: z.string().nullable(),
     deprecated: z.boolean(),
     public: z.boolean(),
+    searchPaths: z.array(z.string()),
     createdAt: instant,
     updatedAt: instant,
   })
@@ -141,6 +152,7 @@ export function createEventTypes({
             throw refuseField('name', `is in the category ${STATUS_CATEGORY}* of the service itself`);
           if (input.dataSchema !== null) schemas.refuseInvalid(input.dataSchema);
           refuseUnfit(schemas, input);
+          refuseSearchPaths(input);
           const encryptionRequired = input.encryptionRequired || input.name.startsWith(EMPLOYEE_CATEGORY);
           const reachesMore = before?.encryptionRequired !== true || (input.public && !before.public);
           if (encryptionRequired && reachesMore) await refuseUnencrypted(store, input);
@@ -200,6 +212,16 @@ function refuseUnfit(schemas: DataSchemas, { sample, dataSchema }: EventTypeInpu
   throw refuseField(problem.field.replace(/^data/, 'sample'), `does not satisfy dataSchema: ${problem.problem}`);
 }
 
+/** Values of data that must be encrypted are not to be found. */
+function refuseSearchPaths({ name, searchPaths, encryptionRequired }: EventTypeInput): void {
+  if (searchPaths.length > 0 && (encryptionRequired || name.startsWith(EMPLOYEE_CATEGORY)))
+    throw refuseField('searchPaths', 'must be empty: events of this type must be encrypted');
+  for (const [at, path] of searchPaths.entries()) {
+    const problem = searchPaths.indexOf(path) < at ? 'is there twice' : searchPathProblem(path);
+    if (problem !== null) throw refuseField(`searchPaths[${at}]`, problem);
+  }
+}
+
 function typeProblem(type: string, eventType: EventType | null, customerId: string | null): FieldProblem | null {
   if (eventType === null) return { field: 'type', problem: noSuchType(type, customerId) };
   if (!type.startsWith(STATUS_CATEGORY)) return null;
@@ -232,7 +254,8 @@ async function refuseUnencrypted(
 }
 
 export function viewEventType({ createdAt, updatedAt, ...eventType }: EventType): EventTypeView {
-  return { ...eventType, createdAt: isoInstant(createdAt), updatedAt: isoInstant(updatedAt) };
+  const searchPaths = [...eventType.searchPaths];
+  return { ...eventType, searchPaths, createdAt: isoInstant(createdAt), updatedAt: isoInstant(updatedAt) };
 }
 
 type JsonSchema = Readonly<Record<string, unknown>>;

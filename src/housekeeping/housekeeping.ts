@@ -19,12 +19,13 @@ import {
   type HousekeepingScheduler,
   type SchedulerOptions,
 } from './scheduler.ts';
+import { searchTermJobs } from './search-terms.ts';
 import { usageJob } from './usage.ts';
 
 export type Housekeeping = HousekeepingScheduler;
 
 export type HousekeepingOptions = Omit<SchedulerOptions, 'jobs'> & {
-  readonly store: AccessVerbs & CustomerVerbs & HousekeepingVerbs & WebhookVerbs & Pick<Store, 'audit'>;
+  readonly store: AccessVerbs & CustomerVerbs & HousekeepingVerbs & WebhookVerbs & Pick<Store, 'audit' | 'terms'>;
   readonly ids: Ids;
   readonly checkClock: CheckClock;
   readonly retention: Retention;
@@ -54,6 +55,7 @@ export function createHousekeeping({
       auditHeadJob({ audit: store.audit, log }),
       applicationUsesJob(store.applicationUses),
       usageJob(store.usage),
+      ...searchTermJobs(store.terms),
       expiryWarningsJob({ expiry: store.expiry, ids, log, wake }),
       ...further,
     ],

@@ -106,6 +106,8 @@ export type EventTypeInput = {
   readonly deprecated?: boolean | undefined;
   /** Whether everybody sees it in the event catalogue, and webhooks of customers get it. Default: true. */
   readonly public?: boolean | undefined;
+  /** Paths such as `data.orderId`: the portal finds its events by the values there. At most 5. */
+  readonly searchPaths?: readonly string[] | undefined;
 };
 
 /** What you may set of an endpoint. `secret` is changed by `rotateSecret`. */

@@ -111,6 +111,7 @@ export type EventType = Stored & {
   readonly source: string | null;
   readonly deprecated: boolean;
   readonly public: boolean;
+  readonly searchPaths: readonly string[];
 };
 
 /** Where deliveries go. */

@@ -17,14 +17,14 @@ export type StorePart = Exclude<keyof Store, 'customerId' | 'confirm' | 'instanc
 export const CONFINEMENT = {
   customers: {
     ...own('get', 'getByExternalId', 'webhookNumbers', 'belongings'),
-    ...none('list', 'insert', 'update', 'remove', 'search', 'owns', 'names', 'ownersOf'),
+    ...none('list', 'insert', 'update', 'remove', 'search', 'owns', 'names', 'ownersOf', 'health'),
   },
   portalLinks: none('add', 'find', 'use'),
   usage: {
     ...own('count', 'days', 'list', 'sums'),
     // What this process has counted, of everybody: it tells nothing.
     ...shared('unwritten', 'write'),
-    ...none('purge'),
+    ...none('purge', 'daysOfAll'),
   },
   allowances: own('take', 'giveBack'),
   users: own('get', 'list', 'insert', 'update', 'remove', 'getByName', 'hasOtherAdministrator', 'isEmpty'),
@@ -93,6 +93,7 @@ export const CONFINEMENT = {
   },
   uses: { ...own('ofEndpoints', 'ofKeys', 'ofEventTypes'), ...none('subscribers') },
   search: own('find'),
+  terms: { ...own('find'), ...none('step', 'forget') },
   stateHistory: own('ofWebhook'),
   clockLead: none('moveWebhooks', 'moveRetries', 'resume', 'step', 'take'),
 } as const satisfies {

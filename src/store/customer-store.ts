@@ -191,7 +191,7 @@ export function customerStoreOf(store: Store, customerId: string): Store {
         const known = await among(filter.webhookNumbers);
         if (filter.webhookNumber !== undefined && !known.includes(filter.webhookNumber))
           return { items: [], next: null };
-        return deliveries.list({ ...filter, webhookNumbers: known }, before, limit);
+        return deliveries.list({ ...filter, webhookNumbers: known, audience: customerId }, before, limit);
       },
       content: (number, offset) => ofNumber(number, null, () => deliveries.content(number, offset)),
       failures: async (wanted) => {
@@ -293,6 +293,7 @@ export function customerStoreOf(store: Store, customerId: string): Store {
       ofKeys: async (ids) => store.uses.ofKeys(await ownIds('pgp_key', ids)),
       ofEventTypes: (names) => store.uses.ofEventTypes(names, customerId),
     }),
+    terms: part('terms', { find: (text, _, limit) => store.terms.find(text, customerId, limit) }),
     search: part('search', { find: (text, _, limit) => store.search.find(text, customerId, limit) }),
     stateHistory: part('stateHistory', {
       ofWebhook: async (id, limit) => ((await owns('webhook', id)) ? store.stateHistory.ofWebhook(id, limit) : []),

@@ -41,7 +41,10 @@ const ROWS = `
     failure_streak, dead_streak)
   VALUES (7, 'running', 1, 10, 2, 1, 123, 0, 0);
   INSERT INTO subscription VALUES ('*', '', 7, 1);
-  UPDATE event_type SET sample = '{"a":  1}', group_name = 'Orders', deprecated = 1, public = 0 WHERE name = 'employee.updated';
+  UPDATE event_type SET sample = '{"a":  1}', group_name = 'Orders', deprecated = 1, public = 0, search_paths = '["data.a"]'
+    WHERE name = 'employee.updated';
+  INSERT INTO event_term VALUES ('Zm9v', '', 17, 'data.a'), ('Zm9v', '*', 17, 'data.b'), ('abc', '*', 3, 'data.a');
+  INSERT INTO event_term_progress VALUES ('employee.updated', '["data.a"]', 17);
   INSERT INTO event (key, id, type, data, subject, correlation_id, actor_id, created_at, erased_at, content_hash)
   SELECT i, 'id' || i, 'order.created', json_object('text', 'a' || char(10) || '€"\\', 'i', i), NULL, 'c', NULL, i, NULL,
     randomblob(32) FROM n;

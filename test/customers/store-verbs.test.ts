@@ -255,6 +255,9 @@ const VERBS: Verbs = {
     ofKeys: ask(async (store, { key }) => [...(await store.uses.ofKeys([key]))]),
     ofEventTypes: own(async (store, { customer }) => [...(await store.uses.ofEventTypes([TYPE], customer))]),
   },
+  terms: {
+    find: own((store, { text, customer }) => store.terms.find(text, customer, 10)),
+  },
   search: {
     find: ask(async (store, { text, webhook, customer }) => [
       await store.search.find(text, null, 10),

@@ -22,6 +22,7 @@ describe('the documentation', () => {
     assert.ok(texts.size > 30);
     for (const [path, text] of texts) {
       assert.match(text, /<article class="doc"><h1 id=/, path);
+      assert.match(text, /<title>[^<]+ – Sallyport<\/title>/, path);
       const [, article = ''] = /<article class="doc">(.*)<\/article>/s.exec(text) ?? [];
       for (const [, address = ''] of article.matchAll(/(?:href|src)="([^"]*)"/g)) {
         if (address.startsWith('http')) continue;
@@ -38,7 +39,8 @@ describe('the documentation', () => {
     const { token } = await newSession(service, 'viewer');
     const { text } = await request(`${service.url}/docs/contract.md`, { token });
     const [, article = ''] = /<article class="doc">(.*)<\/article>/s.exec(text) ?? [];
-    const allowed = /^\/?(h[1-3]|p|pre|code|blockquote|ul|ol|li|table|thead|tbody|tr|th|td|div|hr|br|strong|em|a|img)$/;
+    const allowed =
+      /^\/?(h[1-3]|p|pre|code|blockquote|ul|ol|li|table|thead|tbody|tr|th|td|div|hr|br|strong|em|a|img|button|svg|path|rect|use)$/;
     for (const [, name = ''] of article.matchAll(/<(\/?\w+)/g)) assert.match(name, allowed);
   });
 
@@ -69,6 +71,11 @@ describe('the documentation', () => {
     await page.locator('.doc-results a').first().click();
     await page.waitForURL('**/docs/**.md**');
     assert.match(await page.getByRole('article').innerText(), /rotat/i);
+    await open('/docs/how-to/publish-events.md');
+    await page.getByRole('navigation', { name: 'On this page' }).getByRole('link', { name: 'The fields' }).click();
+    assert.equal(new URL(page.url()).hash, '#the-fields');
+    await page.getByRole('button', { name: 'Copy the code' }).first().click();
+    await page.locator('.copy.copied').or(page.locator('body')).first().waitFor();
     await open('/docs/search?q=%3Cscript%3Enothing');
     await page.getByText('Nothing found').waitFor();
   });

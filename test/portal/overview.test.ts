@@ -35,8 +35,8 @@ describe('the overview', () => {
     await page.getByRole('heading', { name: 'Set up' }).waitFor();
     assert.equal(await figure(page, 'Delivered'), '0 | in the last hour');
     assert.equal(await figure(page, 'Success rate'), '– | No attempts yet');
-    await page.getByText('Nothing was sent in the last hour.').waitFor();
-    await page.getByText('Every started webhook delivers').waitFor();
+    await page.getByText('No event was sent in the last hour.').waitFor();
+    await page.getByText('No webhook yet. Problems will be listed here.').waitFor();
     const { at } = await connect({ admin: portal.service.admin, receiver }, [TYPE]);
     await publish(portal.service.admin, TYPE, { n: 1 });
     await at.next();
@@ -145,6 +145,18 @@ describe('the overview', () => {
     const charts = await page.locator('.chart canvas').count();
     const kept = (await page.evaluate('listening')) as number;
     assert.ok(kept >= charts);
+    // Dragging over a chart zooms in.
+    const all = page.getByRole('button', { name: 'Show everything' }).first();
+    const plot = await page.locator('.chart .u-over').first().boundingBox();
+    assert.ok(plot !== null);
+    const middle = plot.y + plot.height / 2;
+    await page.mouse.move(plot.x + plot.width * 0.4, middle);
+    await page.mouse.down();
+    await page.mouse.move(plot.x + plot.width * 0.8, middle, { steps: 3 });
+    await page.mouse.up();
+    await all.waitFor();
+    await all.click();
+    await all.waitFor({ state: 'hidden' });
     await page.emulateMedia({ colorScheme: 'dark' });
     assert.equal(await page.evaluate('listening'), kept, 'another theme leaves the old drawings behind');
     // At once, since the live parts are replaced every few seconds.
@@ -174,6 +186,7 @@ describe('the overview', () => {
     await page.locator('.chart').first().getByRole('row').nth(1).waitFor();
     await page.getByRole('link', { name: 'Last week' }).click();
     await page.getByText('in the last week').waitFor();
+    await page.getByRole('heading', { name: 'Deliveries per hour' }).waitFor();
     // Nothing is wider than the screen.
     assert.equal(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), true);
   });

@@ -4,11 +4,15 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { navigationOf } from '../../src/portal/frame/navigation.ts';
+import { ACTIONS, actionsIn, CREATIONS, creationsIn } from '../../src/portal/search/search-actions.ts';
 import { SEARCH_PER_KIND } from '../../src/portal/search/search-pages.ts';
 import { OTHER_WORDS, pathOf } from '../../src/portal/search/search-words.ts';
+import { succeeded } from '../support/client.ts';
 import { makeCustomer, sessionOf } from '../support/customers.ts';
 import { MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
+import { until } from '../support/dispatching.ts';
 import { deliveriesOf, makeEndpoint, makeEventType, makeWebhook, publish } from '../support/journey.ts';
+import { portalPages } from '../support/portal-pages.ts';
 import { newSession, request } from '../support/portal-requests.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';
 import { startService } from '../support/service.ts';
@@ -28,7 +32,8 @@ describe('the search', () => {
     await field.pressSequentially('ORDER');
     const hits = page.locator('#search-results a');
     await hits.filter({ hasText: 'order.created' }).waitFor();
-    assert.deepEqual((await hits.locator('.search-kind').allInnerTexts()).sort(), ['Event type', 'Webhook']);
+    const kinds = (await hits.locator('.search-kind').allInnerTexts()).filter((kind) => kind !== 'Documentation');
+    assert.deepEqual(kinds.sort(), ['Event type', 'Webhook']);
     await isAccessible();
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('ArrowDown');
@@ -57,7 +62,7 @@ describe('the search', () => {
     await page.getByRole('link', { name: 'Search' }).click();
     await page.getByRole('searchbox').first().fill('settings');
     await page.getByRole('button', { name: 'Filter' }).click();
-    await page.locator('.search-hits').getByRole('link', { name: 'Settings' }).click();
+    await page.locator('.search-hits').getByRole('link', { name: 'Settings Page' }).click();
     await page.waitForURL(/settings$/);
     await open(`/search?q=${encodeURIComponent(MARKUP)}`);
     await page.getByText(`Nothing found for “${MARKUP}”.`).waitFor();
@@ -68,7 +73,76 @@ describe('the search', () => {
     const at = receiver.endpoint('/in');
     for (let count = 0; count <= SEARCH_PER_KIND; count += 1) await makeEndpoint(admin, at, { name: `Shop ${count}` });
     const { page } = await openAs('viewer', '/search?q=shop');
-    assert.equal(await page.locator('.page .search-hits a').count(), SEARCH_PER_KIND);
+    assert.equal(await page.locator('.page .search-hits a[href^="/endpoints/"]').count(), SEARCH_PER_KIND);
+  });
+
+  it('finds deliveries by values of their data, actions by what they do, and the documentation', async (t) => {
+    const service = await startService(t);
+    const { admin } = service;
+    await succeeded(admin.post('event-types', { name: 'order.created', searchPaths: ['data.orderId'] }));
+    const [mine, other] = [await makeCustomer(service), await makeCustomer(service)];
+    const { id } = await succeeded<{ id: string }>(
+      mine.api.post('endpoints', { name: 'Production', url: 'https://127.0.0.1:1/in' }),
+    );
+    await succeeded(mine.api.post('webhooks', { name: 'Orders', endpointId: id, eventTypes: ['order.created'] }));
+    await succeeded(admin.post('events', { type: 'order.created', data: { orderId: 4711 }, customerId: mine.id }));
+    service.advance(60_000);
+    const { token } = await newSession(service, 'administrator');
+    const viewer = (await newSession(service, 'viewer')).token;
+    const hits = async (text: string, as = token): Promise<string[]> => {
+      const page = await request(`${service.url}/search?${new URLSearchParams({ q: text })}`, { token: as });
+      const [, found = ''] = /<ul class="search-hits"(.*?)<\/ul>/s.exec(page.text) ?? [];
+      return [...found.matchAll(/<li>\s*<a href="([^"]*)"/g)].map(([, href = '']) => href);
+    };
+    await until('the value to be kept', async () => (await hits('4711')).length > 0);
+    assert.deepEqual(await hits('4711'), ['/deliveries?q=4711']);
+    assert.deepEqual(await hits('4711', await sessionOf(service, mine, 'user')), ['/deliveries?q=4711']);
+    assert.deepEqual(await hits('4711', await sessionOf(service, other, 'user')), []);
+    const list = await request(`${service.url}/deliveries?q=4711`, { token: await sessionOf(service, mine, 'user') });
+    assert.match(list.text, /order\.created/);
+
+    const rotate = `/endpoints/${id}/rotate-secret`;
+    assert.equal((await hits('rotate secret of Production'))[0], rotate);
+    assert.deepEqual(
+      (await hits('rotate secret of Production', viewer)).filter((href) => href === rotate),
+      [],
+    );
+    assert.deepEqual(await hits('rotate secret production', await sessionOf(service, other, 'user')), []);
+    assert.equal((await hits('new webhook'))[0], '/webhooks/new');
+    assert.ok((await hits('rotate secrets')).some((href) => href.startsWith('/docs/')));
+  });
+
+  it('recognises what an action is done to', () => {
+    const cases: readonly (readonly [text: string, ...found: string[]])[] = [
+      ['rotate secret of Production', 'endpoint production', 'application production'],
+      ['Production rot sec', 'endpoint production', 'application production'],
+      ['suspend Bolt Hardware', 'customer bolt hardware'],
+      ['publish order.created', 'event-type order.created'],
+      ['link for Acme', 'customer acme'],
+      ['rotate secret'],
+      ['Production'],
+      ['of the secret'],
+    ];
+    for (const [text, ...found] of cases) {
+      assert.deepEqual(
+        actionsIn(text).map(({ action, name }) => `${action.kind} ${name}`),
+        found,
+        text,
+      );
+    }
+    const created = (text: string): string[] => creationsIn(text).map(({ page }) => page);
+    assert.deepEqual(created('add customer'), ['/customers/new']);
+    assert.deepEqual(created('new event type'), ['/event-types/new']);
+    assert.deepEqual(
+      created('pub'),
+      CREATIONS.map(({ page }) => page),
+    );
+    assert.deepEqual([created('customer'), created('new thing'), created('new webhook shop')], [[], [], []]);
+  });
+
+  it('has actions only with pages', () => {
+    const paths = new Set(portalPages().map(({ path }) => path));
+    for (const { page } of [...ACTIONS, ...CREATIONS]) assert.ok(paths.has(page), page);
   });
 });
 

@@ -100,7 +100,7 @@ describe('a webhook', () => {
     await page.getByText('The webhook is started.').waitFor();
     await until('it to fail', async () => (await readWebhook(admin, webhook)).state === 'failing');
     await open(`/webhooks/${webhook.id}`);
-    await page.getByText(/Every attempt has failed since .* the webhook stops in 23 hours/).waitFor();
+    await page.getByText(/No attempt has succeeded since .* the webhook stops in 1 day/).waitFor();
   });
 
   it('is changed, with each problem beside its field', async (t) => {
@@ -125,7 +125,10 @@ describe('a webhook', () => {
     assert.deepEqual(eventTypes.toSorted(), typed.toSorted());
 
     await page.getByRole('link', { name: 'Change' }).click();
-    await page.getByText('Order, batches and rate').click();
+    // What is set is open; the rest is collapsed.
+    assert.equal(await page.getByLabel('Records per second').isVisible(), true);
+    assert.equal(await page.getByLabel('Also sign with Standard Webhooks').isVisible(), true);
+    assert.equal(await page.locator('#field-filter').isVisible(), false);
     await page.getByLabel('Records per batch').fill('5000');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.locator('#field-maxBatchRecords-problem').getByText('must be at most 1000').waitFor();

@@ -32,7 +32,12 @@ function watched({ sqlite: database }: LargeLog) {
     return row;
   };
   const watching = { ...database, all, get };
-  return { deliveries: deliveryStore(watching), replays: replayStore(watching), statements, seen };
+  return {
+    deliveries: deliveryStore(watching, { places: async () => [] }),
+    replays: replayStore(watching),
+    statements,
+    seen,
+  };
 }
 
 type Made = Omit<DeliveryFilter, 'offsets'> & {

@@ -143,6 +143,8 @@ describe('the deliveries', () => {
       until: instant,
       eventId: fc.constantFrom(...every.map(({ eventId }) => eventId), s.ids.uuid(), 'none'),
       subject: fc.constantFrom('person 0', 'person 1', 'person'),
+      text: fc.constantFrom('person 0', 'person 1', 'person'),
+      audience: fc.constant('nobody'),
       offsets: fc.tuple(fc.nat(32), fc.nat(3)).map(([first, more]) => ({ first, last: first + more })),
       response: fc.constantFrom(
         { first: 503, last: 503 },
@@ -154,7 +156,17 @@ describe('the deliveries', () => {
       ),
     });
     const names = [
-      ...(['webhookNumber', 'webhookNumbers', 'state', 'eventType', 'since', 'until', 'eventId', 'subject'] as const),
+      ...([
+        'webhookNumber',
+        'webhookNumbers',
+        'state',
+        'eventType',
+        'since',
+        'until',
+        'eventId',
+        'subject',
+        'text',
+      ] as const),
       ...(['offsets', 'response', 'response'] as const),
     ];
     // At most three at a time, because more would match almost nothing.
@@ -171,6 +183,7 @@ describe('the deliveries', () => {
             (filter.eventType ?? delivery.eventType) === delivery.eventType &&
             (filter.eventId ?? delivery.eventId) === delivery.eventId &&
             (filter.subject ?? delivery.subject) === delivery.subject &&
+            (filter.text ?? delivery.subject) === delivery.subject &&
             delivery.offset >= (filter.offsets?.first ?? 0) &&
             delivery.offset <= (filter.offsets?.last ?? 99) &&
             delivery.createdAt >= (filter.since ?? 0) &&

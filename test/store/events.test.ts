@@ -14,7 +14,15 @@ repeatsInSlowTier('pgbouncer');
 const HOUR_MS = 3_600_000;
 
 /** Of an event type without rules. */
-const RULES = { dataSchema: null, sample: null, group: null, source: null, deprecated: false, public: true };
+const RULES = {
+  dataSchema: null,
+  sample: null,
+  group: null,
+  source: null,
+  deprecated: false,
+  public: true,
+  searchPaths: [],
+};
 
 describe('publishing', () => {
   it('appends an event once to the log of each webhook that subscribes by name, category or wildcard, or by several of them', async (t) => {

@@ -117,6 +117,10 @@ describe('the usage of customers', () => {
       (await store.usage.sums(period, 'a', 10)).map(({ customerId }) => customerId),
       ['b'],
     );
+    assert.deepEqual(
+      (await store.usage.daysOfAll('2026-11-22', '2026-11-22')).map(({ day, usage }) => [day, usage.events]),
+      [['2026-11-22', 6]],
+    );
     assert.equal((await store.usage.list({ ...period, customerId: null }, null, 10)).length, 2);
     assert.equal((await store.usage.list({ ...period, customerId: 'c' }, null, 10)).length, 0);
   });

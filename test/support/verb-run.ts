@@ -83,7 +83,7 @@ async function writeResources(s: TestServices) {
   assert.ok(begun);
   await s.sessions.find(begun.token, true);
   const { id: productId } = await s.products.create({ name: 'Orders API', scopes: [], rules: [] }, ACTOR);
-  await makeEventType(s, TYPE, { sample: { order: 1 } });
+  await makeEventType(s, TYPE, { sample: { order: 1 }, searchPaths: ['data.text'] });
   const { application, clientSecret } = await makeApplication(s, { userId: (await makeUser(s)).id });
   const token = await tokenOf(s, application.clientId, clientSecret);
   await s.gate.authenticate([`Bearer ${token}`]);
@@ -156,6 +156,7 @@ async function readResources({ store, clock }: TestServices, made: Made): Promis
   await store.customers.search({}, customerId, 10);
   await store.customers.names([customerId]);
   await store.customers.belongings([customerId]);
+  await store.customers.health([customerId], '2000-01-01');
   await store.customers.webhookNumbers(customerId);
   for (const table of ['user_account', 'application', 'endpoint', 'pgp_key', 'webhook'] as const) {
     await store.customers.owns(customerId, table, webhook.id);
@@ -184,6 +185,11 @@ async function readResources({ store, clock }: TestServices, made: Made): Promis
   await store.eventTypes.latestSample(TYPE, 10_000);
   await store.eventTypes.volumes([TYPE], 0, 10);
   await store.eventTypes.sources();
+  while (!(await store.terms.step(clock() + 60_000, 10)).done);
+  assert.ok((await store.terms.find('data', null, 10)).length > 0);
+  await store.terms.find('data', customerId, 10);
+  await store.deliveries.list({ text: 'data' }, null, 10);
+  for (let after: number | null = -1; after !== null; ) ({ next: after } = await store.terms.forget(after, 10));
   await store.webhooks.ofEndpoint(endpoint.id);
   await store.webhooks.standardOfEndpoint(endpoint.id);
   await store.webhooks.stoppedWithEndpoint(endpoint.id);
@@ -339,6 +345,7 @@ async function keepHouse(
   await store.usage.list(days, null, 10);
   await store.usage.list(days, { customerId: null, day: days.since }, 10);
   await store.usage.sums(days, undefined, 10);
+  await store.usage.daysOfAll(days.since, days.until);
   await store.usage.purge(days.since, 10);
   const used = ids.uuid();
   store.applicationUses.note(used, clock());

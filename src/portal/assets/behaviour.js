@@ -10,14 +10,16 @@
     for (const button of root.querySelectorAll('[data-copy][hidden]')) button.hidden = false;
   };
   htmx.onLoad(showCopyButtons);
+  const codeBeside = (button) =>
+    button.parentElement?.querySelector('code') ?? button.closest('figure')?.querySelector('code');
   document.addEventListener('click', async ({ target }) => {
     const button = target instanceof Element ? target.closest('[data-copy]') : null;
     if (button === null) return;
     try {
-      await navigator.clipboard.writeText(button.dataset.copy);
+      await navigator.clipboard.writeText(button.dataset.copy || codeBeside(button).textContent);
     } catch {
       // Without permission the script selects the text, and the user copies it.
-      const code = button.parentElement?.querySelector('code') ?? button.closest('figure')?.querySelector('code');
+      const code = codeBeside(button);
       if (code) getSelection()?.selectAllChildren(code);
       return;
     }
@@ -51,8 +53,9 @@
   const relativeText = (at) => {
     const seconds = (at - Date.now()) / 1000;
     if (Math.abs(seconds) < 5) return 'now';
-    const [unit, length] = UNITS.find(([, size]) => Math.abs(seconds) >= size);
-    return relative.format(Math.trunc(seconds / length), unit);
+    // Rounded to the nearest: three days minus a minute are three days.
+    const [unit, length] = UNITS.find(([, size], at) => Math.abs(seconds) >= size - (UNITS[at + 1]?.[1] ?? 0) / 2);
+    return relative.format(Math.sign(seconds) * Math.round(Math.abs(seconds) / length), unit);
   };
   const showTimes = (root) => {
     for (const element of root.querySelectorAll('time[data-local]')) {

@@ -86,7 +86,8 @@
         ],
         scales: { y: { range: (_, __, max) => [0, Math.max(max ?? 0, 1) * 1.08] } },
         legend: { live: true },
-        cursor: { points: { size: 6 }, drag: { x: false, y: false } },
+        cursor: { points: { size: 6 }, drag: { x: true, y: false } },
+        hooks: { setScale: [(drawn, scale) => scale === 'x' && showAllButton(element, drawn)] },
       },
       columnsOf(carried),
       element,
@@ -94,13 +95,28 @@
     charts.set(element, { chart, carried });
   };
 
-  // New numbers for the same lines update the drawing, so the pointer keeps its place.
+  // Dragging zooms in. Double-clicking, or the button, shows everything again.
+  const isZoomed = ({ scales: { x }, data: [times] }) => x.min > times[0] || x.max < times.at(-1);
+  const showAllButton = (element, chart) => {
+    const button = element.parentElement.querySelector('[data-chart-all]');
+    if (button !== null) button.hidden = !isZoomed(chart);
+  };
+  document.addEventListener('click', ({ target }) => {
+    if (!(target instanceof Element) || !target.matches('[data-chart-all]')) return;
+    const { chart } = charts.get(target.parentElement.querySelector('[data-chart]')) ?? {};
+    chart?.setScale('x', { min: chart.data[0][0], max: chart.data[0].at(-1) });
+  });
+
+  // New numbers for the same lines update the drawing, so the pointer and the zoom keep their place.
   const update = (element) => {
     const known = charts.get(element);
     const carried = JSON.parse(element.dataset.chart);
     if (known === undefined || known.carried.series.length !== carried.series.length) return draw(element);
     known.carried = carried;
-    known.chart.setData(columnsOf(carried));
+    const { min, max } = known.chart.scales.x;
+    const stays = isZoomed(known.chart);
+    known.chart.setData(columnsOf(carried), !stays);
+    if (stays) known.chart.setScale('x', { min, max });
   };
 
   const watched = new MutationObserver((changes) => {

@@ -145,6 +145,32 @@
     group.querySelector('[data-add-row]').focus();
   });
 
+  // The browser's colour picker beside a field for a colour. Both follow each other.
+  const isColour = (text) => /^#[0-9a-f]{6}$/i.test(text);
+  htmx.onLoad((root) => {
+    for (const field of root.querySelectorAll('[data-picks-colour]:not([data-offered])')) {
+      field.dataset.offered = 'true';
+      const picker = document.createElement('input');
+      picker.type = 'color';
+      picker.className = 'colour-picker';
+      picker.setAttribute('aria-label', `Pick: ${field.labels[0].firstChild.nodeValue.trim()}`);
+      const follow = () => {
+        picker.value = isColour(field.value.trim()) ? field.value.trim().toLowerCase() : field.placeholder;
+      };
+      follow();
+      field.addEventListener('input', follow);
+      picker.addEventListener('input', () => {
+        field.value = picker.value;
+      });
+      field.after(picker);
+    }
+    // No page has styles inline, so that its policy can refuse them.
+    for (const element of root.querySelectorAll('[data-colours]')) {
+      for (const [name, colour] of Object.entries(JSON.parse(element.dataset.colours)))
+        element.style.setProperty(name, colour);
+    }
+  });
+
   // A file is read into the field and sent as text; a picture in bytes as a data: URL.
   const dataUrl = (file) =>
     new Promise((resolve) => {
@@ -164,7 +190,9 @@
       area.after(offer);
       input.addEventListener('change', async () => {
         const [file] = input.files;
-        if (file !== undefined) area.value = file.type === 'image/png' ? await dataUrl(file) : await file.text();
+        if (file === undefined) return;
+        area.value = file.type === 'image/png' ? await dataUrl(file) : await file.text();
+        area.dispatchEvent(new Event('input', { bubbles: true }));
       });
     }
   });

@@ -6,20 +6,22 @@ import {
   NO_THEME,
   type PortalTheme,
   readTheme,
+  type Scheme,
   shadesOf,
   THEME_LOGO_BYTES,
 } from '../../domain/portal-theme.ts';
-import { type Html, html } from '../../http/html.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
+import { Refusal } from '../../kernel/refusal.ts';
 import { refuseChanged } from '../../resources/entity-tag.ts';
 import { retryStale } from '../../store/port/errors.ts';
 import { type PageCall, redirectTo, type View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { brandMark } from '../parts/brand.ts';
-import { codeBlock, definitionList } from '../parts/details.ts';
+import { codeBlock } from '../parts/details.ts';
 import { type FormState, newForm } from '../parts/fields.ts';
 import { fieldGroup, form } from '../parts/form.ts';
 import { pageHeader, section } from '../parts/header.ts';
-import { notice } from '../parts/mark.ts';
+import { icon, notice } from '../parts/mark.ts';
 import { lines, text, titlesOf } from '../record/field-table.ts';
 import { recordForm } from '../record/record-form.ts';
 import { EMBED_PATH, embedIntegrity } from './embedding.ts';
@@ -54,14 +56,43 @@ export function lookPages(dependencies: PageDependencies): PageRoute<'operator'>
   const { show, ...sent } = look;
   return [
     pages.view(PATH, 'operator', show),
+    pages.page({
+      for: 'operator',
+      method: 'POST',
+      path: `${PATH}/preview`,
+      role: 'administrator',
+      // What is typed changes nothing, and what cannot be a look is said beside its field when it is sent.
+      respond: async ({ form }) => {
+        const partial = previewOf(typedTheme(form));
+        const title = 'Preview of the look';
+        return { title, content: html`${pageHeader({ title })}${partial}`, partial };
+      },
+    }),
     pages.page({ for: 'operator', ...sent, method: 'POST', path: PATH, role: 'administrator' }),
   ];
+}
+
+/** The fields of a form that can be a look; the others as if they were empty. */
+function typedTheme(form: URLSearchParams): PortalTheme {
+  const names = ['name', 'logo', 'accent'] as const;
+  const typed = names.map((name) => {
+    try {
+      return readTheme({ name: '', logo: '', accent: '', [name]: form.get(name) ?? '' })[name];
+    } catch (error) {
+      if (error instanceof Refusal) return null;
+      throw error;
+    }
+  });
+  return { name: typed[0] ?? null, logo: typed[1] ?? null, accent: typed[2] ?? null };
 }
 
 /** The log keeps that the logo changed, and not every logo. */
 function audited({ name, logo, accent }: PortalTheme): Readonly<Record<string, unknown>> {
   return { name, logo: logo === null ? null : `${logo.length} characters, ending in ${logo.slice(-12)}`, accent };
 }
+
+/** The portal's own, as in tokens.css. */
+const DEFAULT_ACCENT = '#4353c8';
 
 const LOOK_FIELDS = {
   name: text({
@@ -82,7 +113,8 @@ const LOOK_FIELDS = {
   accent: text({
     label: 'Accent colour',
     isCode: true,
-    placeholder: '#4353c8',
+    placeholder: DEFAULT_ACCENT,
+    picksColour: true,
     hint: 'For links, buttons and the current page. It is made darker or lighter where text in it would be hard to read.',
   }),
 };
@@ -99,7 +131,7 @@ function lookView({ config, publicUrl }: PageDependencies, call: PageCall, theme
         action: PATH,
         csrf: call.csrf,
         form: state,
-        content: fields,
+        content: html`${previewRegion(theme)}${fields}`,
         submit: 'Save',
         labels: titlesOf(LOOK_FIELDS),
       })
@@ -110,32 +142,53 @@ function lookView({ config, publicUrl }: PageDependencies, call: PageCall, theme
       crumbs: [{ href: '/settings', label: 'Settings' }],
       lead: 'What your customers see around their endpoints and webhooks. It does not mention Sallyport.',
     })}
-    ${current(theme)}
-    ${editor}
+    ${editor ?? section({ title: 'As it is', content: previewOf(theme) })}
     ${framing(config.portalFrameAncestors, publicUrl())}
   `;
   return { title, content };
 }
 
-function current(theme: PortalTheme): Html {
+/** The script asks for it again while people type. */
+function previewRegion(theme: PortalTheme): Html {
+  const refresh = attributes({
+    'data-hx-post': `${PATH}/preview`,
+    'data-hx-trigger': "input delay:200ms from:'closest form'",
+    'data-hx-include': 'closest form',
+    'data-hx-swap': 'innerHTML',
+    'data-hx-sync': 'this:replace',
+  });
+  return html`
+    <div class="look-region">
+      <h2>Preview</h2>
+      <div aria-live="polite"${refresh}>${previewOf(theme)}</div>
+    </div>
+  `;
+}
+
+/** The head of the portal and what has the accent, on light and on dark. The script sets the colours: no page has styles inline. */
+function previewOf(theme: PortalTheme): Html {
   const { accent } = theme;
   const note = accent === null ? null : accentNote(accent);
-  return section({
-    title: 'As it is',
-    content: html`
-      <p class="brand look-brand">${brandMark(theme)}</p>
+  return html`
+    <div class="stack">
+      <div class="look-previews">${(['light', 'dark'] as const).map((scheme) => schemePreview(theme, scheme))}</div>
       ${note === null ? null : notice({ tone: 'info', text: note })}
-      ${definitionList([
-        ['Accent', accent === null ? 'the portal’s own' : html`<code>${accent}</code>`],
-        ...(accent === null
-          ? []
-          : ([
-              ['On light', html`<code>${shadesOf(accent, 'light').accent}</code>`],
-              ['On dark', html`<code>${shadesOf(accent, 'dark').accent}</code>`],
-            ] as const)),
-      ])}
-    `,
-  });
+    </div>
+  `;
+}
+
+function schemePreview(theme: PortalTheme, scheme: Scheme): Html {
+  const { accent, strong, soft, on } = shadesOf(theme.accent ?? DEFAULT_ACCENT, scheme);
+  const colours = { '--accent': accent, '--accent-strong': strong, '--accent-soft': soft, '--on-accent': on };
+  const shown = theme.accent === null ? {} : colours;
+  return html`
+    <div class="look-preview is-${scheme}" data-colours="${JSON.stringify(shown)}">
+      <p class="brand">${brandMark(theme)}</p>
+      <p class="look-current">${icon('webhook')}Webhooks</p>
+      <p><span class="look-link">Orders to the shop</span> <span class="look-button">New webhook</span></p>
+      <p class="look-shades">${theme.accent === null ? 'the portal’s own colour' : html`<code>${accent}</code>`} on ${scheme}</p>
+    </div>
+  `;
 }
 
 function framing(ancestors: readonly string[], publicUrl: string | null): Html {

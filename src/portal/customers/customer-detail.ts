@@ -7,15 +7,15 @@ import { type Html, html } from '../../http/html.ts';
 import type { Series } from '../../observe/figures.ts';
 import type { AuditRecord } from '../../store/port/audit.ts';
 import type { Belongings } from '../../store/port/customers.ts';
-import type { Ailing, Backlog, DeadLetters } from '../../store/port/overview.ts';
+import type { Backlog, DeadLetters } from '../../store/port/overview.ts';
 import type { Store } from '../../store/port/store.ts';
 import { entryText, type ResourceLink, readResourceLinks, resourceLink } from '../audit/audit-pages.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import type { PageDependencies } from '../frame/page.ts';
-import { attentionSection } from '../overview/overview-pages.ts';
+import { attentionSection, readAttention } from '../overview/overview-pages.ts';
 import { copyable, definitionList, figures } from '../parts/details.ts';
 import { actionButton, buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
-import { AILING_SHOWN, QUEUES_SHOWN } from '../parts/limits.ts';
+import { QUEUES_SHOWN } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
 import { notice, stateBadge } from '../parts/mark.ts';
 import { countOf, countText, relativeTime, shareText, time } from '../parts/text.ts';
@@ -34,7 +34,7 @@ type CustomerPage = {
   readonly series: Series;
   readonly backlog: Backlog;
   readonly dead: DeadLetters;
-  readonly ailing: readonly Ailing[];
+  readonly attention: Awaited<ReturnType<typeof readAttention>>;
   readonly deliveries: readonly Delivery[];
   readonly usage: CustomerUsageView;
   readonly audit: readonly AuditRecord[];
@@ -48,13 +48,13 @@ export async function readCustomerPage(
 ): Promise<CustomerPage> {
   const { id } = customer;
   const { store, figures: kept, services } = ofCustomer(id);
-  const [counts, groups, series, backlog, dead, ailing, deliveries, audit, usage] = await Promise.all([
+  const [counts, groups, series, backlog, dead, attention, deliveries, audit, usage] = await Promise.all([
     all.customers.belongings([id]),
     readGroups(store, clock()),
     kept.series('day', 0),
     store.overview.backlog(id, QUEUES_SHOWN),
     store.overview.dead(id),
-    store.overview.ailing(id, AILING_SHOWN),
+    readAttention(store, clock()),
     services.deliveries.list({}, null, SHOWN),
     all.audit.list(null, SHOWN, { customerId: id }),
     services.usage.ofCustomer(id, readUsagePeriod(new URLSearchParams(), clock())),
@@ -71,7 +71,7 @@ export async function readCustomerPage(
     series,
     backlog,
     dead,
-    ailing,
+    attention,
     audit,
     linkOf,
     usage,
@@ -156,7 +156,7 @@ export function customerView(call: PageCall, page: CustomerPage): View {
     })}
     ${active ? null : SUSPENDED}
     ${health(page)}
-    ${attentionSection({ ailing: page.ailing, expiring: [], now: call.now })}
+    ${attentionSection({ ...page.attention, now: call.now })}
     <div class="columns">
       ${groups.map((group) => groupSection(call, id, group, counts[group.kind]))}
       ${account(customer)}

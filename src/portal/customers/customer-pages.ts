@@ -3,18 +3,21 @@
 import { customerReader } from '../../customers/customers.ts';
 import type { Customer } from '../../domain/customer.ts';
 import { ENDPOINTS_LIMIT_DEFAULT, METADATA_PAIRS_MAX, WEBHOOKS_LIMIT_DEFAULT } from '../../domain/limits.ts';
-import { html } from '../../http/html.ts';
-import type { Belongings } from '../../store/port/customers.ts';
+import { DAY_MS, dayOf } from '../../domain/usage.ts';
+import { type Html, html } from '../../http/html.ts';
+import { successRate } from '../../observe/figures.ts';
+import type { Belongings, CustomerHealth } from '../../store/port/customers.ts';
 import { attempted, pathId, redirectTo, type View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readChoice, readText } from '../frame/query.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
 import { confirmPage } from '../parts/form.ts';
 import { linkButton } from '../parts/header.ts';
+import { attemptsText, rateTone } from '../parts/health.ts';
 import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
 import { stateBadge } from '../parts/mark.ts';
-import { countText, time } from '../parts/text.ts';
-import { type FieldTable, type FormField, number, rows, text } from '../record/field-table.ts';
+import { countOf, countText, shareText } from '../parts/text.ts';
+import { type FieldTable, type FormField, number as numberField, rows, text } from '../record/field-table.ts';
 import { objectPatches } from '../record/json-field.ts';
 import { customerSuggestionPage } from '../record/owner.ts';
 import { recordForm } from '../record/record-form.ts';
@@ -176,14 +179,14 @@ const CUSTOMER_FIELDS: FieldTable = {
     hint: 'Your own id of the customer. Events can name it as customerExternalId.',
   }),
   metadata: METADATA,
-  'limits.endpoints': number({ label: 'Maximum endpoints', title: 'Endpoints', min: 0 }),
-  'limits.webhooks': number({ label: 'Maximum webhooks', title: 'Webhooks', min: 0 }),
-  'limits.eventsPerSecond': number({ label: 'Events per second', min: 1 }),
+  'limits.endpoints': numberField({ label: 'Maximum endpoints', title: 'Endpoints', min: 0 }),
+  'limits.webhooks': numberField({ label: 'Maximum webhooks', title: 'Webhooks', min: 0 }),
+  'limits.eventsPerSecond': numberField({ label: 'Events per second', min: 1 }),
 };
 
 const STATES = ['active', 'inactive'] as const;
 
-function customerListPage({ pages, store }: PageDependencies): PageRoute<'operator'> {
+function customerListPage({ pages, store, services: { usage } }: PageDependencies): PageRoute<'operator'> {
   return pages.view(LIST.href, 'operator', async (call) => {
     const { query } = call;
     const wanted = readText(query, 'q');
@@ -194,7 +197,8 @@ function customerListPage({ pages, store }: PageDependencies): PageRoute<'operat
       (before, limit) => store.customers.search(search, before, limit),
       ({ id }) => id,
     );
-    const counts = await store.customers.belongings(items.map(({ id }) => id));
+    const ids = items.map(({ id }) => id);
+    const [counts, healths] = await Promise.all([store.customers.belongings(ids), usage.health(ids, call.now)]);
     const isFiltered = wanted !== null || state !== null || cursor !== null;
     const isEmpty = items.length === 0 && !isFiltered;
     const form = newForm({ q: wanted, state });
@@ -221,24 +225,36 @@ function customerListPage({ pages, store }: PageDependencies): PageRoute<'operat
         columns: [
           { label: 'Name and external id', kind: 'main' },
           { label: 'State' },
-          { label: 'Endpoints', kind: 'number' },
+          { label: 'Succeeded, 2 days' },
+          { label: 'Last activity' },
           { label: 'Webhooks', kind: 'number' },
+          { label: 'Endpoints', kind: 'number' },
           { label: 'Applications', kind: 'number' },
           { label: 'Users', kind: 'number' },
-          { label: 'Added' },
         ],
-        rows: items.map(({ id, name, externalId, active, createdAt }) => {
+        rows: items.map(({ id, name, externalId, active }) => {
           const { endpoints, webhooks, applications, users } = counts.get(id) ?? NOTHING;
+          const health = healths.get(id);
           return [
             html`
               <a href="${LIST.href}/${id}">${name}</a>
               ${externalId === null ? null : html`<span class="cell-hint"><code>${externalId}</code></span>`}
             `,
-            html`<span class="badges">${stateBadge(active ? 'active' : 'inactive')}</span>`,
-            ...[endpoints, webhooks, applications, users].map((count) =>
-              count === 0 ? html`<span class="quiet">0</span>` : countText(count),
-            ),
-            time(createdAt),
+            html`
+              <span class="badges">${stateBadge(active ? 'active' : 'inactive')}</span>
+              ${
+                health === undefined || health.troubled === 0
+                  ? null
+                  : html`
+                    <a class="cell-warning tone-negative" href="${LIST.href}/${id}#attention">
+                      ${countOf(health.troubled, 'webhook')} with problems
+                    </a>
+                  `
+              }
+            `,
+            healthOf(health),
+            lastDayText(health?.lastDay ?? null, call.now),
+            ...[webhooks, endpoints, applications, users].map(number),
           ];
         }),
         empty: isFiltered
@@ -258,6 +274,25 @@ function customerListPage({ pages, store }: PageDependencies): PageRoute<'operat
       }),
     });
   });
+}
+
+function number(count: number): Html | string {
+  return count === 0 ? html`<span class="quiet">0</span>` : countText(count);
+}
+
+function healthOf(health: CustomerHealth | undefined): Html {
+  const rate = health === undefined ? null : successRate({ ...health, failedAttempts: health.failures });
+  if (health === undefined || rate === null) return html`<span class="quiet">none</span>`;
+  return html`
+    <span class="health-rate tone-${rateTone(rate)}">${shareText(rate)}</span>
+    <span class="cell-hint">${attemptsText({ ...health, failedAttempts: health.failures })}</span>
+  `;
+}
+
+/** `today`, `yesterday`, or the day. */
+function lastDayText(day: string | null, now: number): string {
+  if (day === null) return 'none';
+  return day === dayOf(now) ? 'today' : day === dayOf(now - DAY_MS) ? 'yesterday' : day;
 }
 
 function addButton() {

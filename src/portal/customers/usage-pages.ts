@@ -102,15 +102,20 @@ function oneView({ query, now }: PageCall, used: CustomerUsageView, { title, pat
 async function allView(usage: UsageReads, { query, now }: PageCall): Promise<View> {
   const period = readUsagePeriod(query, now);
   const asked = { cursor: query.get('cursor'), limit: PAGE_DEFAULT };
-  const { items, nextCursor } = await usage.list({ ...period, by: 'customer', customerId: null }, asked);
+  const [{ items, nextCursor }, all] = await Promise.all([
+    usage.list({ ...period, by: 'customer', customerId: null }, asked),
+    usage.ofAll(period),
+  ]);
   const results = listResults({ path: PATH, query, nextCursor, results: customersTable(items, period) });
   const content = html`
     ${pageHeader({
       title: 'Usage',
-      lead: 'What each customer used in the period. Days begin and end in UTC.',
+      lead: 'What you and your customers used in the period: in total, and each. Days begin and end in UTC.',
       actions: [csvButton(PATH, period)],
     })}
     ${periodTabs(PATH, query, period, now)}
+    ${usageFigures(all.total)}
+    <div class="columns">${bars(all, 'events')}${bars(all, 'deliveries')}</div>
     <div id="results" class="results">${results}</div>
   `;
   return { title: 'Usage', content };
@@ -186,17 +191,24 @@ function counts(usage: Usage): string[] {
   return USAGE_COUNTS.map((name) => (name === 'bytes' ? sizeText(usage.bytes) : countText(usage[name])));
 }
 
+function strong(text: string): Html {
+  return html`<strong>${text}</strong>`;
+}
+
 function daysSection(used: CustomerUsageView): Html {
   const rows = used.items.filter((item) => USAGE_COUNTS.some((name) => item[name] > 0)).toReversed();
   return section({
     title: 'By day',
     isPlain: true,
     content: html`
-      ${rows.length === 0 ? null : html`${bars(used, 'events')}${bars(used, 'deliveries')}`}
+      ${rows.length === 0 ? null : html`<div class="columns">${bars(used, 'events')}${bars(used, 'deliveries')}</div>`}
       ${table({
         caption: 'Usage by day',
         columns: [{ label: 'Day', kind: 'main' }, ...COLUMNS],
-        rows: rows.map((item) => [html`<time datetime="${item.day}">${item.day}</time>`, ...counts(item)]),
+        rows: [
+          ...rows.map((item) => [html`<time datetime="${item.day}">${item.day}</time>`, ...counts(item)]),
+          ...(rows.length < 2 ? [] : [[html`<strong>Total</strong>`, ...counts(used.total).map(strong)]]),
+        ],
         empty: emptyState({ title: 'Nothing was used', text: 'Days with usage are listed here.' }),
       })}
     `,

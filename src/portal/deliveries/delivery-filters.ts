@@ -81,6 +81,7 @@ function filterOf(of: (field: SearchField) => string | null, now: number): Deliv
     ...(until !== null && { until }),
     ...(response !== null && { response }),
     ...(eventId !== null && { eventId }),
-    ...(subject !== null && { subject }),
+    // A subject, or a value at a search path.
+    ...(subject !== null && { text: subject }),
   };
 }

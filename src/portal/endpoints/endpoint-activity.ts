@@ -72,7 +72,7 @@ export function activitySection(customerId: string | null, activity: EndpointAct
         label: 'Succeeded, last 24 hours',
         value: rate === null ? '–' : shareText(rate),
         tone: rateTone(rate) === 'positive' ? 'neutral' : rateTone(rate),
-        hint: rate === null ? 'Nothing was sent' : attemptsText(day),
+        hint: rate === null ? 'No event was sent' : attemptsText(day),
       },
       {
         label: 'Last delivery',

@@ -10,7 +10,7 @@ import { codeBlock, copyable, definitionList } from '../parts/details.ts';
 import { actionButton, buttonRow, linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
 import { emptyState, table, withQuery } from '../parts/list.ts';
 import { badge, notice, stateBadge, type Tone } from '../parts/mark.ts';
-import { relativeTime, sentence, spanText, time } from '../parts/text.ts';
+import { lengthText, relativeTime, sentence, spanText, time } from '../parts/text.ts';
 import { challengeSection } from './challenge-section.ts';
 import { activitySection, type EndpointActivity } from './endpoint-activity.ts';
 
@@ -338,12 +338,15 @@ function troubleText(state: 'failed' | 'failing', troubled: readonly EndpointWeb
     .slice(0, TROUBLED_NAMED)
     .map(({ id, name }, at) => html`${at === 0 ? '' : ', '}<a href="/webhooks/${id}">${name}</a>`);
   const more = troubled.length - TROUBLED_NAMED;
-  const verb = state === 'failed' ? 'stopped because deliveries failed' : 'failing';
   const since = first?.failingSinceAt ?? null;
-  return html`
-    ${links}${more > 0 ? ` and ${more} more` : ''}${' '}${troubled.length === 1 ? 'is' : 'are'}${' '}${verb}
-    ${since === null ? '' : html` since ${relativeTime(since, now)}`}.
-  `;
+  const isOne = troubled.length === 1;
+  const told =
+    state === 'failed'
+      ? `${isOne ? 'has' : 'have'} stopped because deliveries failed.`
+      : since === null
+        ? `${isOne ? 'is' : 'are'} failing.`
+        : `${isOne ? 'has' : 'have'} been failing for ${lengthText(now - since)}.`;
+  return html`${links}${more > 0 ? ` and ${more} more` : ''}${' '}${told}`;
 }
 
 /** The instant if it is in the future, or null. */

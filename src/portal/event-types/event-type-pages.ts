@@ -1,6 +1,7 @@
 /** The pages of event types: the list, one type with code that publishes it, and its forms. */
 
 import { type EventType, STATUS_CATEGORY } from '../../domain/event.ts';
+import { SEARCH_PATHS_MAX } from '../../domain/search-terms.ts';
 import { eventTypeReader } from '../../events/event-types.ts';
 import { type Html, html } from '../../http/html.ts';
 import { indentedJson } from '../../kernel/json-text.ts';
@@ -16,9 +17,9 @@ import { newForm, textField } from '../parts/fields.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { EVENTS_COUNTED, SAMPLE_BYTES } from '../parts/limits.ts';
 import { emptyState, folded, listView, nothingFound, table } from '../parts/list.ts';
-import { badge } from '../parts/mark.ts';
+import { badge, tags } from '../parts/mark.ts';
 import { countOf, countText, relativeTime, time } from '../parts/text.ts';
-import { type FieldTable, text, tick } from '../record/field-table.ts';
+import { type FieldTable, lines, text, tick } from '../record/field-table.ts';
 import { jsonObject, objectPatches } from '../record/json-field.ts';
 import { type RecordOwners, readOwners } from '../record/owner.ts';
 import { recordPages, removalPages, usesList } from '../record/record-pages.ts';
@@ -50,6 +51,7 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute<'opera
         html`
           ${group('Event type', null, 'name', 'description')}
           ${group('Rules', null, 'encryptionRequired', 'dataSchema')}
+          ${group('Search', 'Find its events and their deliveries by what you know: an order number, a name.', 'searchPaths')}
           ${group('Event catalogue', 'What receivers see.', 'group', 'sample', 'source', 'deprecated', 'public')}
         `,
       adjust: (body, before) => (before === null ? body : objectPatches(body, before, ['dataSchema', 'sample'])),
@@ -144,6 +146,15 @@ function eventTypeView(call: PageCall, { eventType, isOffered, uses, owners, sam
           'Including webhooks with its category or with all events.',
         ],
         ['Event catalogue', visibilityOf(call, eventType, isOffered)],
+        ...(eventType.searchPaths.length === 0
+          ? []
+          : [
+              [
+                'Found by',
+                tags(eventType.searchPaths),
+                'In Deliveries and by Ctrl K, some seconds after publishing.',
+              ] as const,
+            ]),
         ...(builtIn ? [] : [['Created', time(createdAt)] as const, ['Changed', time(updatedAt)] as const]),
       ]),
     })}
@@ -365,6 +376,19 @@ export function eventTypeFields(before: EventType | null): FieldTable {
       },
       false,
       true,
+    ),
+    searchPaths: lines(
+      {
+        label: 'Found by',
+        isCode: true,
+        rows: 3,
+        placeholder: 'data.orderId\ndata.customer.email',
+        hint: `At most ${SEARCH_PATHS_MAX} paths, one on each line. Not for types whose events must be encrypted.`,
+      },
+      {
+        read: (sent, name) => (sent.get(name) ?? '').split(/\s+/).filter((path) => path !== ''),
+        fill: (value, name) => ({ [name]: ((value ?? []) as readonly string[]).join('\n') }),
+      },
     ),
     sample: jsonObject({
       label: 'Sample of its data',

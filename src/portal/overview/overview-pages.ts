@@ -2,15 +2,17 @@
 
 import { EXPIRY_WARNING_MS } from '../../domain/limits.ts';
 import { adviceForMessage } from '../../domain/outcome.ts';
-import { STATE_REASONS, type StopReason } from '../../domain/webhook-states.ts';
+import type { WebhookState } from '../../domain/webhook.ts';
+import { isRunnable, STATE_REASONS, type StopReason } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Period, Series } from '../../observe/figures.ts';
 import type { Expiry } from '../../store/port/housekeeping.ts';
 import type { Ailing, Backlog, DeadLetters } from '../../store/port/overview.ts';
+import type { Store } from '../../store/port/store.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readPeriod } from '../frame/query.ts';
-import { deliveriesChart, latencyChart, periodTabs, tokensChart } from '../parts/chart.ts';
+import { deliveriesChart, latencyChart, periodTabs, rateTitle, tokensChart } from '../parts/chart.ts';
 import { figures } from '../parts/details.ts';
 import { pageHeader, section } from '../parts/header.ts';
 import { AILING_SHOWN, EXPIRIES_SHOWN, QUEUES_SHOWN } from '../parts/limits.ts';
@@ -82,7 +84,7 @@ function madeContent(overview: Overview): Html {
     ${headFigures(overview)}
     ${attentionSection({ ...overview, now: at })}
     ${section({
-      title: 'Deliveries per minute',
+      title: rateTitle('Deliveries', series),
       lead: 'Records by the outcome of their attempt.',
       content: deliveriesChart(series, at),
     })}
@@ -95,7 +97,7 @@ function madeContent(overview: Overview): Html {
       ${
         hasTokens
           ? section({
-              title: 'Tokens per minute',
+              title: rateTitle('Tokens', series),
               lead: 'Requested by applications.',
               content: tokensChart(series, at),
             })
@@ -172,8 +174,10 @@ function queues({ backlog, at, owners }: Overview): Html | null {
 }
 
 type Attention = {
+  /** Whether a webhook is started, and whether there is one. */
+  readonly webhooks: 'started' | 'none started' | 'none';
   readonly ailing: readonly Ailing[];
-  /** Expired or about to expire. */
+  /** Expired, or expires within 30 days. */
   readonly expiring: readonly Expiry[];
   /** Absent on the page of one customer. */
   readonly owners?: ProblemOwners;
@@ -193,20 +197,27 @@ const OF_ONE_CUSTOMER: ProblemOwners = {
   certificate: NO_OWNERS,
 };
 
-export function attentionSection({ ailing, expiring, owners = OF_ONE_CUSTOMER, now }: Attention): Html {
+export function attentionSection({ webhooks, ailing, expiring, owners = OF_ONE_CUSTOMER, now }: Attention): Html {
   const count = ailing.length + expiring.length;
   const content =
     count === 0
-      ? notice({
-          tone: 'positive',
-          text: 'Every started webhook delivers, and no key or certificate expires soon.',
-        })
+      ? webhooks === 'started'
+        ? notice({
+            tone: 'positive',
+            text: 'Every started webhook delivers, and no key or certificate expires soon.',
+          })
+        : html`<p class="quiet">${NO_WEBHOOKS[webhooks]}</p>`
       : html`
         ${ailing.length === 0 ? null : ailingTable(ailing, owners, now)}
         ${expiring.length === 0 ? null : expiringTable(expiring, owners, now)}
       `;
   return section({ title: 'Problems', id: 'attention', content, isPlain: count > 0 });
 }
+
+const NO_WEBHOOKS = {
+  'none started': 'No webhook is started. No key or certificate expires soon.',
+  none: 'No webhook yet. Problems will be listed here.',
+} as const;
 
 function ailingTable(ailing: readonly Ailing[], owners: ProblemOwners, now: number): Html {
   return table({
@@ -283,18 +294,34 @@ const CONSEQUENCES: Readonly<Record<Expiry['kind'], string>> = {
   certificate: 'Receivers that require it reject the requests.',
 };
 
-type Overview = {
+type Overview = Omit<Attention, 'now'> & {
   readonly at: number;
   readonly series: Series;
   readonly backlog: Backlog;
   readonly dead: DeadLetters;
-  readonly ailing: readonly Ailing[];
   /** Tokens are counted for the whole service, so a customer's overview has none. */
   readonly hasTokens: boolean;
-  /** Expired, or expires within 30 days. */
-  readonly expiring: readonly Expiry[];
   readonly owners: ProblemOwners;
 };
+
+/** What the section *Problems* is about: of the customer of the store, or of everybody. */
+export async function readAttention(
+  { customerId, directory, overview, expiry }: Pick<Store, 'customerId' | 'directory' | 'overview' | 'expiry'>,
+  now: number,
+): Promise<Omit<Attention, 'now'>> {
+  const [states, ailing, expiries] = await Promise.all([
+    directory.states(customerId),
+    overview.ailing(customerId, AILING_SHOWN),
+    expiry.all(customerId, EXPIRIES_SHOWN),
+  ]);
+  const expiring = expiries.filter(({ expiresAt }) => expiresAt <= now + EXPIRY_WARNING_MS);
+  return { webhooks: webhooksIn(states), ailing, expiring };
+}
+
+function webhooksIn(states: Readonly<Partial<Record<WebhookState, number>>>): Attention['webhooks'] {
+  const present = Object.keys(states) as readonly WebhookState[];
+  return present.some(isRunnable) ? 'started' : present.length > 0 ? 'none started' : 'none';
+}
 
 type ReadOverview = (period: Period) => Promise<Overview>;
 
@@ -305,14 +332,13 @@ function overviewReader({
 }: Pick<SharedPageDependencies, 'store' | 'figures' | 'clock'>): ReadOverview {
   const kept = new Map<Period, { readonly at: number; readonly reading: Promise<Overview> }>();
   const read = async (period: Period, at: number): Promise<Overview> => {
-    const [series, backlog, dead, ailing, expiries] = await Promise.all([
+    const [series, attention, backlog, dead] = await Promise.all([
       figures.series(period, 0),
+      readAttention(store, at),
       store.overview.backlog(store.customerId, QUEUES_SHOWN),
       store.overview.dead(store.customerId),
-      store.overview.ailing(store.customerId, AILING_SHOWN),
-      store.expiry.all(store.customerId, EXPIRIES_SHOWN),
     ]);
-    const expiring = expiries.filter(({ expiresAt }) => expiresAt <= at + EXPIRY_WARNING_MS);
+    const { ailing, expiring } = attention;
     const named = (kind: Expiry['kind']) => expiring.filter((one) => one.kind === kind).map(({ id }) => id);
     const [webhooks, key, certificate] = await Promise.all([
       readOwners(
@@ -324,7 +350,7 @@ function overviewReader({
       readOwners(store, 'endpoint', named('certificate')),
     ]);
     const owners = { customerId: store.customerId, webhooks, key, certificate };
-    return { at, series, backlog, dead, ailing, expiring, owners, hasTokens: store.customerId === null };
+    return { ...attention, at, series, backlog, dead, owners, hasTokens: store.customerId === null };
   };
   return (period) => {
     const now = clock();

@@ -5,13 +5,25 @@ import { tabs } from './header.ts';
 import { table, withQuery } from './list.ts';
 import { spanText, time } from './text.ts';
 
-/** Per minute, whatever the length of an interval. The last interval counts by its elapsed part, or not at all if that is too short. */
-function perMinute({ points, spanSeconds }: Series, now: number, read: (point: Point) => number): (number | null)[] {
+/**
+ * Per minute, on a week per hour. The last interval counts by its elapsed part, or not at all if that is too short: a tenth of the
+ * interval, at least 10 seconds.
+ */
+function rates(series: Series, now: number, read: (point: Point) => number): (number | null)[] {
+  const { points, spanSeconds, period } = series;
+  const spanMs = spanSeconds * 1000;
   return points.map((point) => {
-    const overMs = Math.min(now - point.at, spanSeconds * 1000);
-    return overMs < SHORTEST_MS ? null : rounded((read(point) * 60_000) / overMs);
+    const overMs = Math.min(now - point.at, spanMs);
+    return overMs < Math.max(SHORTEST_MS, spanMs / 10) ? null : rounded((read(point) * UNIT_MS[period]) / overMs);
   });
 }
+
+/** `Deliveries per minute`, on a week `Deliveries per hour`. */
+export function rateTitle(what: string, { period }: Pick<Series, 'period'>): string {
+  return `${what} per ${period === 'week' ? 'hour' : 'minute'}`;
+}
+
+const UNIT_MS: Readonly<Record<Period, number>> = { hour: 60_000, day: 60_000, week: 3_600_000 };
 
 type Point = Series['points'][number];
 
@@ -23,15 +35,15 @@ function rounded(rate: number): number {
 
 export function deliveriesChart(series: Series, now: number): Html {
   const { delivered, retried, dead } = series.total;
-  if (delivered + retried + dead === 0) return nothing('Nothing was sent', series);
+  if (delivered + retried + dead === 0) return nothing('No event was sent', series);
   return chart({
-    title: 'Deliveries per minute',
+    title: rateTitle('Deliveries', series),
     times: timesOf(series),
     isStacked: true,
     series: [
-      { label: 'Delivered', tone: 'positive', values: perMinute(series, now, ({ delivered }) => delivered) },
-      { label: 'Retrying', tone: 'caution', values: perMinute(series, now, ({ retried }) => retried) },
-      { label: 'Dead', tone: 'negative', values: perMinute(series, now, ({ dead }) => dead) },
+      { label: 'Delivered', tone: 'positive', values: rates(series, now, ({ delivered }) => delivered) },
+      { label: 'Retrying', tone: 'caution', values: rates(series, now, ({ retried }) => retried) },
+      { label: 'Dead', tone: 'negative', values: rates(series, now, ({ dead }) => dead) },
     ],
   });
 }
@@ -54,11 +66,11 @@ export function tokensChart(series: Series, now: number): Html {
   const { tokensIssued, tokensRefused } = series.total;
   if (tokensIssued + tokensRefused === 0) return nothing('No token was requested', series);
   return chart({
-    title: 'Tokens per minute',
+    title: rateTitle('Tokens', series),
     times: timesOf(series),
     series: [
-      { label: 'Issued', tone: 'accent', values: perMinute(series, now, ({ tokensIssued }) => tokensIssued) },
-      { label: 'Refused', tone: 'negative', values: perMinute(series, now, ({ tokensRefused }) => tokensRefused) },
+      { label: 'Issued', tone: 'accent', values: rates(series, now, ({ tokensIssued }) => tokensIssued) },
+      { label: 'Refused', tone: 'negative', values: rates(series, now, ({ tokensRefused }) => tokensRefused) },
     ],
   });
 }
@@ -125,9 +137,14 @@ function chart({ title, times, series, isStacked = false, format = String, unit 
     class: isStacked ? 'chart-area is-stacked' : 'chart-area',
     'data-chart': JSON.stringify(drawn),
     'aria-hidden': 'true',
+    title: 'Drag to zoom in, double-click to show everything',
     'data-hx-morph-skip-children': '',
   });
   return html`
-    <div class="chart"><div${area}></div><details><summary>${title} as a table</summary>${numbers}</details></div>
+    <div class="chart">
+      <div${area}></div>
+      <details><summary>${title} as a table</summary>${numbers}</details>
+      <button type="button" class="button button-plain chart-all" data-chart-all data-hx-morph-skip hidden>Show everything</button>
+    </div>
   `;
 }

@@ -157,7 +157,7 @@ export function codePanels(label: string, panels: readonly { readonly label: str
   return html`<div class="panels" data-panels="${label}">${made}</div>`;
 }
 
-/** Hidden without the script, which does the copying. */
+/** Hidden without the script, which does the copying. With an empty text it copies the code beside it. */
 export function copyButton(text: string, longLabel: string, label?: string): Html {
   return html`
     <button type="button" class="copy" data-copy="${text}" aria-label="${longLabel}" hidden>

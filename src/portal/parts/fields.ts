@@ -113,6 +113,8 @@ export type TextField = Field & {
   readonly isCode?: boolean | undefined;
   /** The script fills this field from that one, in lower case with hyphens, until somebody edits it. */
   readonly madeFrom?: string | undefined;
+  /** The script puts the browser's colour picker beside it. */
+  readonly picksColour?: boolean | undefined;
   /** Suggestions of the browser while typing, each a value and its meaning. */
   readonly suggestions?: readonly Suggestion[] | undefined;
   /** A path that returns the suggestions for the typed text (`suggestionOptions`). The script loads them while people type. */
@@ -132,6 +134,7 @@ export function textField(form: FormState, options: TextField): Html {
     minlength,
     isCode,
     madeFrom,
+    picksColour,
     suggestions,
     suggestFrom,
   } = options;
@@ -151,6 +154,7 @@ export function textField(form: FormState, options: TextField): Html {
       class: isCode === true ? 'code-input' : null,
       spellcheck: isCode === true ? 'false' : null,
       'data-made-from': madeFrom,
+      'data-picks-colour': picksColour,
       ...(suggestFrom !== undefined && {
         'data-hx-get': suggestFrom,
         'data-hx-trigger': 'input changed delay:200ms',

@@ -85,14 +85,15 @@ export function fieldGroup(title: string, lead: string | Html | null, fields: re
   `;
 }
 
-/** Settings that few need: collapsed unless one of them has a problem. */
+/** Settings that few need: collapsed unless one of them has a problem or is set. */
 export function moreFields(
   title: string,
   state: FormState,
   names: readonly string[],
   fields: readonly (Html | null)[],
+  isSet: (name: string) => boolean = () => false,
 ): Html {
-  const isOpen = names.some((name) => state.problem(name) !== null);
+  const isOpen = names.some((name) => state.problem(name) !== null || isSet(name));
   return html`
     <details class="more-fields"${attributes({ open: isOpen })}>
       <summary>${title}</summary>

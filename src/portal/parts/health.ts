@@ -16,7 +16,7 @@ export function rateTone(rate: number | null): Tone {
 /** `81.2 %` with its number of attempts and the hours, for a cell of a list. */
 export function healthCell(day: Day | undefined): Html {
   const rate = day === undefined ? null : successRate(day);
-  if (day === undefined || rate === null) return html`<span class="quiet">nothing sent</span>`;
+  if (day === undefined || rate === null) return html`<span class="quiet">no event sent</span>`;
   return html`
     <span class="health">
       <span class="health-rate tone-${rateTone(rate)}">${shareText(rate)}</span>

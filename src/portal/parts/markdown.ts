@@ -1,6 +1,7 @@
 /** Pages of the documentation as HTML. Every token goes through the HTML template, so nothing in a page can be markup of its own. */
 import type { Token, Tokens } from 'marked';
 import { attributes, type Html, html } from '../../http/html.ts';
+import { copyButton } from './details.ts';
 
 /** Returns the address of a link; null if there is no such page, and then only the text of the link is shown. */
 export type Resolve = (href: string) => string | null;
@@ -18,7 +19,12 @@ export function markdown(tokens: readonly Token[], resolve: Resolve): Html {
       case 'paragraph':
         return html`<p>${inlines(token.tokens)}</p>`;
       case 'code':
-        return html`<pre tabindex="0"><code>${token.text}</code></pre>`;
+        return html`
+          <div class="doc-code">
+            <pre tabindex="0"><code>${token.text}</code></pre>
+            ${copyButton('', 'Copy the code')}
+          </div>
+        `;
       case 'blockquote':
         return html`<blockquote>${blocks(token.tokens ?? [])}</blockquote>`;
       case 'list':
@@ -87,17 +93,23 @@ export function markdown(tokens: readonly Token[], resolve: Resolve): Html {
   return html`${blocks(tokens)}`;
 }
 
-/** One heading of a page with the text below it, for the search. `anchor` is null before the first heading. */
-export type DocumentSection = { readonly heading: string; readonly anchor: string | null; readonly text: string };
+/** One heading of a page with the text below it, for the search. `anchor` is null and `depth` 0 before the first heading. */
+export type DocumentSection = {
+  readonly heading: string;
+  readonly depth: number;
+  readonly anchor: string | null;
+  readonly text: string;
+};
 
 export function sectionsOf(tokens: readonly Token[]): DocumentSection[] {
   const anchors = createAnchors();
-  const sections: { heading: string; anchor: string | null; text: string }[] = [];
+  const sections: { heading: string; depth: number; anchor: string | null; text: string }[] = [];
   for (const token of tokens) {
     if (token.type === 'heading') {
-      sections.push({ heading: plainText([token]), anchor: anchors(token.text), text: '' });
+      const { depth, text } = token as Tokens.Heading;
+      sections.push({ heading: plainText([token]), depth, anchor: anchors(text), text: '' });
     } else if (token.type !== 'space') {
-      const last = sections.at(-1) ?? { heading: '', anchor: null, text: '' };
+      const last = sections.at(-1) ?? { heading: '', depth: 0, anchor: null, text: '' };
       if (sections.length === 0) sections.push(last);
       last.text += `${plainText([token])} `;
     }

@@ -30,14 +30,18 @@ export function relativeTime(at: number | null, now: number): Html {
   return html`<time datetime="${iso}" title="${utc}" data-local="relative">${relativeText(at - now)}</time>`;
 }
 
-/** A difference as text; negative is in the past. */
+/** A difference as text; negative is in the past. The script has the same rule (`assets/behaviour.js`). */
 export function relativeText(ms: number): string {
-  const size = Math.abs(ms);
-  if (size < 5000) return 'now';
-  const [unit, length] = UNITS.find(([, length]) => size >= length) ?? (['second', 1000] as const);
-  const count = Math.floor(size / length);
-  const words = `${count} ${unit}${count === 1 ? '' : 's'}`;
-  return ms < 0 ? `${words} ago` : `in ${words}`;
+  if (Math.abs(ms) < 5000) return 'now';
+  return ms < 0 ? `${lengthText(-ms)} ago` : `in ${lengthText(ms)}`;
+}
+
+/** A length of time in its largest unit, rounded to the nearest: `3 days` for 2 days and 23 hours. */
+export function lengthText(ms: number): string {
+  const at = UNITS.findIndex(([, length], index) => ms >= length - (UNITS[index + 1]?.[1] ?? 0) / 2);
+  const [unit, length] = UNITS[at] ?? (['second', 1000] as const);
+  const count = Math.round(ms / length);
+  return `${count} ${unit}${count === 1 ? '' : 's'}`;
 }
 
 const UNITS = [

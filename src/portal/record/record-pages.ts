@@ -9,7 +9,7 @@ import type { Uses } from '../../store/port/directory.ts';
 import type { Store } from '../../store/port/store.ts';
 import { attempted, type PageCall, type PageResult, redirectTo, type View } from '../frame/call.ts';
 import type { PageRoute, Pages } from '../frame/page.ts';
-import { type FormState, refusedForm } from '../parts/fields.ts';
+import { type FormState, isWithin, refusedForm } from '../parts/fields.ts';
 import { confirmPage, fieldGroup, form, moreFields } from '../parts/form.ts';
 import { linkButton, type PageHeader, pageHeader } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
@@ -82,7 +82,7 @@ export type FormLayout<Rec, Choices> = {
   within(name: string): (Html | null)[];
   /** Renders a group of fields. */
   group(title: string, lead: string | null, ...names: readonly string[]): Html;
-  /** Renders fields that few people need: collapsed unless one of them has a problem. */
+  /** Renders fields that few people need: collapsed unless one of them has a problem, or another value than a new record. */
   more(title: string, ...names: readonly string[]): Html;
 };
 
@@ -105,6 +105,8 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
       before === null ? (isNewOfCustomer ? `/customers/${owner.id}` : list.href) : `${list.href}/${before.id}`;
     const texts = before === null ? creation : { title: `Change ${nameOf(before)}`, submit: 'Save', ...change };
     const field = (name: string): Html | null => table[name]?.draw(state, name) ?? null;
+    const unset = fillForm(table, defaultsOf(reader.schema));
+    const isSet = (name: string): boolean => textOf(state, name) !== textOf(unset, name);
     return formView({
       title: texts.title,
       lead: texts.lead,
@@ -126,7 +128,7 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
               .filter((one) => one.startsWith(`${name}.`))
               .map(field),
           group: (title, lead, ...names) => fieldGroup(title, lead, names.map(field)),
-          more: (title, ...names) => moreFields(title, state, names, names.map(field)),
+          more: (title, ...names) => moreFields(title, state, names, names.map(field), isSet),
         })}
       `,
       titles: { ...titlesOf(table), ...entity.titles?.(state) },
@@ -175,6 +177,11 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
       }),
     ),
   ];
+}
+
+/** The values of a field and of the fields within it, as one text. */
+function textOf({ fields }: FormState, name: string): string {
+  return JSON.stringify([...fields].filter(([one, value]) => value !== '' && isWithin(one, name)));
 }
 
 type FormPage = Parameters<typeof pageHeader>[0] & {

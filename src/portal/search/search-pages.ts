@@ -1,15 +1,20 @@
-/** `/search`: everything by name or id, for the dialog that Ctrl K opens. Without the script it is a page. */
+/** `/search`: everything, for the dialog that Ctrl K opens. Without the script it is a page. */
 import { type Html, html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import type { OwnedTable } from '../../store/port/customers.ts';
 import type { Found, FoundKind } from '../../store/port/search.ts';
+import type { FoundEvent } from '../../store/port/terms.ts';
+import { createLibrary, type Found as FoundSection, type Library } from '../documentation/library.ts';
+import type { PageCall } from '../frame/call.ts';
 import { navigationOf } from '../frame/navigation.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { listView } from '../parts/list.ts';
 import { type IconName, icon } from '../parts/mark.ts';
+import { relativeText } from '../parts/text.ts';
 import { type RecordOwners, readOwners } from '../record/owner.ts';
+import { type Action, actionsIn, creationsIn } from './search-actions.ts';
 import { otherWords, pathOf } from './search-words.ts';
 
 /** Results of a search by kind, and the longest text that is searched. */
@@ -18,38 +23,116 @@ const SEARCH_TEXT_MAX_LENGTH = 200;
 const PATH = '/search';
 const DIALOG = 'dialog';
 
-/** Every role sees everything, so all get the same results, except for fields of forms. Links to pages that do not exist are omitted. */
-export function searchPages({ pages, store, hasPage }: SharedPageDependencies): PageRoute<'both'>[] {
+/**
+ * Every role finds everything, but only pages that it may open. Results in this order: pages and actions, resources, events by the values
+ * of their data, and the documentation.
+ */
+export function searchPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
+  const { pages } = dependencies;
+  const documents = createLibrary();
   return [
-    pages.view(PATH, 'both', async ({ query, may }) => {
+    pages.view(PATH, 'both', async ({ query, may, now }) => {
       const text = readText(query, 'q')?.slice(0, SEARCH_TEXT_MAX_LENGTH) ?? null;
-      const hits = text === null ? [] : [...placesOf(text, hasPage, may('administrator')), ...(await found(text))];
+      const hits = text === null ? [] : await hitsOf(dependencies, { text, may, now, documents });
       const results = resultList(text, hits);
       const view = listView({
         title: 'Search',
-        lead: 'Finds endpoints, webhooks, event types, applications, users, products, keys and deliveries by name or id.',
+        lead:
+          'Finds endpoints, webhooks, event types, applications, users, products and keys by name or id, deliveries and events by ' +
+          'id or by values of their data, and pages and actions, such as “rotate secret of Production”.',
         path: PATH,
         query,
-        filters: [textField(newForm({ q: text }), { name: 'q', label: 'Name or id', type: 'search' })],
+        filters: [textField(newForm({ q: text }), { name: 'q', label: 'Search', type: 'search' })],
         results,
       });
       // The dialog shows only the results.
       return query.has(DIALOG) ? { ...view, partial: results } : view;
     }),
   ];
+}
 
-  async function found(text: string): Promise<Hit[]> {
-    const all = await store.search.find(text, store.customerId, SEARCH_PER_KIND);
-    const shown = all.filter(({ kind }) => hasPage(`${KINDS[kind].path}/{id}`));
-    const owners = await Promise.all(
-      OWNED.map(async ({ kind, table }) => {
-        const ids = shown.filter((one) => one.kind === kind).map(({ id }) => id);
-        return [kind, await readOwners(store, table, ids)] as const;
-      }),
-    );
-    const ownersOf = new Map<FoundKind, RecordOwners>(owners);
-    return shown.map((found) => hitOf({ ...found, name: ownersOf.get(found.kind)?.named(found) ?? found.name }));
-  }
+type Asked = Pick<PageCall, 'may' | 'now'> & { readonly text: string; readonly documents: Library };
+
+async function hitsOf(dependencies: SharedPageDependencies, asked: Asked): Promise<Hit[]> {
+  const { store, hasPage } = dependencies;
+  const { text, may, now, documents } = asked;
+  const [actions, found, events, pages] = await Promise.all([
+    actionHits(dependencies, asked),
+    namedHits(dependencies, text),
+    store.terms.find(text, store.customerId, SEARCH_PER_KIND),
+    text.length < WORD_MIN_LENGTH || !hasPage('/docs') ? [] : documents.search(text),
+  ]);
+  return [
+    ...placesOf(text, hasPage, may('administrator')),
+    ...actions,
+    ...found,
+    ...(hasPage('/deliveries') ? eventHits(text, events, now) : []),
+    ...pages
+      .filter(({ title, section }) => isAbout(`${title} ${section.heading}`, text))
+      .slice(0, DOCUMENTS_SHOWN)
+      .map(documentHit),
+  ];
+}
+
+/** What has the text in its name or id, with the names of owners. */
+async function namedHits({ store, hasPage }: SharedPageDependencies, text: string): Promise<Hit[]> {
+  const all = await store.search.find(text, store.customerId, SEARCH_PER_KIND);
+  const shown = all.filter(({ kind }) => hasPage(`${KINDS[kind].path}/{id}`));
+  const owners = await Promise.all(
+    OWNED.map(async ({ kind, table }) => {
+      const ids = shown.filter((one) => one.kind === kind).map(({ id }) => id);
+      return [kind, await readOwners(store, table, ids)] as const;
+    }),
+  );
+  const ownersOf = new Map<FoundKind, RecordOwners>(owners);
+  return shown.map((found) => hitOf({ ...found, name: ownersOf.get(found.kind)?.named(found) ?? found.name }));
+}
+
+/** Shorter words are in almost every page of the documentation. */
+const WORD_MIN_LENGTH = 3;
+const DOCUMENTS_SHOWN = 3;
+const ACTIONS_SHOWN = 6;
+
+/** Not every part of the documentation that has the words somewhere. */
+function isAbout(heading: string, text: string): boolean {
+  return text
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => heading.toLowerCase().includes(word));
+}
+
+async function actionHits({ store, hasPage }: SharedPageDependencies, { text, may }: Asked): Promise<Hit[]> {
+  const creations = creationsIn(text)
+    .filter(({ page, role }) => may(role) && hasPage(page))
+    .map(({ label, page }): Hit => ({ href: page, icon: 'plus', label, kind: 'Action', detail: null }));
+  const named = actionsIn(text).filter(({ action }) => may(action.role) && hasPage(action.page));
+  const names = [...new Set(named.map(({ name }) => name))];
+  const found = await Promise.all(names.map((name) => store.search.find(name, store.customerId, SEARCH_PER_KIND)));
+  const hits = named.flatMap(({ action, name }) =>
+    (found[names.indexOf(name)] ?? []).filter(({ kind }) => kind === action.kind).map((one) => actionHit(action, one)),
+  );
+  return [...creations, ...hits].slice(0, ACTIONS_SHOWN);
+}
+
+function actionHit({ label, page, query = '' }: Action, { kind, id, name }: Found): Hit {
+  const href = `${page}${query}`.replace('{id}', id).replace('{name}', encodeURIComponent(name));
+  return { href, icon: KINDS[kind].icon, label: label(name), kind: 'Action', detail: KINDS[kind].label };
+}
+
+/** One hit for the deliveries of all events with the value. */
+function eventHits(text: string, events: readonly FoundEvent[], now: number): Hit[] {
+  const [newest] = events;
+  if (newest === undefined) return [];
+  const { type, path, createdAt } = newest;
+  const href = `/deliveries?${new URLSearchParams({ q: text })}`;
+  const detail = `${path} of ${type}, ${relativeText(createdAt - now)}`;
+  return [{ href, icon: 'delivery', label: `Deliveries with ${text}`, kind: 'Delivery', detail }];
+}
+
+function documentHit({ file, title, section }: FoundSection): Hit {
+  const { anchor, heading } = section;
+  const href = `/docs/${file}${anchor === null ? '' : `#${anchor}`}`;
+  return { href, icon: 'book', label: heading === '' ? title : heading, kind: 'Documentation', detail: title };
 }
 
 type Hit = {
@@ -110,7 +193,7 @@ function placesOf(text: string, hasPage: (path: string) => boolean, mayCreate: b
 }
 
 function resultList(text: string | null, hits: readonly Hit[]): Html {
-  if (text === null) return html`<p class="search-note">Enter a name or an id.</p>`;
+  if (text === null) return html`<p class="search-note">Enter a name, an id, a value of an event, or an action.</p>`;
   if (hits.length === 0) return html`<p class="search-note" role="status">Nothing found for “${text}”.</p>`;
   const items = hits.map(
     (hit) =>

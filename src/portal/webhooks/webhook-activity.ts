@@ -10,7 +10,7 @@ import { attemptList } from '../deliveries/live-pages.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { readPeriod } from '../frame/query.ts';
-import { deliveriesChart, latencyChart, periodTabs } from '../parts/chart.ts';
+import { deliveriesChart, latencyChart, periodTabs, rateTitle } from '../parts/chart.ts';
 import { linkButton, section } from '../parts/header.ts';
 import { TAIL_BEGINS_WITH } from '../parts/limits.ts';
 import { notice } from '../parts/mark.ts';
@@ -43,7 +43,7 @@ export function activitySections(
     content: html`
       ${periodTabs(`/webhooks/${id}`, query, series.period)}
       <div class="columns">
-        <div class="stack"><h3>Deliveries per minute</h3>${deliveriesChart(series, now)}</div>
+        <div class="stack"><h3>${rateTitle('Deliveries', series)}</h3>${deliveriesChart(series, now)}</div>
         ${mode === 'pull' ? null : html`<div class="stack"><h3>Response time</h3>${latencyChart(series)}</div>`}
       </div>
     `,
@@ -85,7 +85,7 @@ function lastFailure(
 
 function summary({ period, total }: Series): string {
   const { delivered, dead, attempts, successRate, p50Ms, p95Ms } = total;
-  if (successRate === null) return `Nothing was sent in the last ${period}.`;
+  if (successRate === null) return `No event was sent in the last ${period}. Test events do not count.`;
   const times = p50Ms === null || p95Ms === null ? '' : ` Response time: ${percentilesText(p50Ms, p95Ms)}.`;
   return (
     `In the last ${period}: ${countOf(delivered, 'record')} delivered, ${countText(dead)} dead. ` +

@@ -42,7 +42,10 @@ function stateLead({ now }: PageCall, webhook: Webhook, { day }: WebhookFigures)
   const { progress } = webhook;
   const text = failsBriefly(progress, day, now)
     ? 'The last attempt failed and will be retried. Most recent attempts succeeded.'
-    : html`${stateSentence(webhook)} In this state since ${time(progress.stateAt)}.`;
+    : // The notice below says since when it fails.
+      progress.state === 'failing'
+      ? stateSentence(webhook)
+      : html`${stateSentence(webhook)} In this state since ${time(progress.stateAt)}.`;
   return html`<p>${text}</p>`;
 }
 
@@ -52,6 +55,8 @@ export type WebhookFigures = {
   readonly dead: DeadRecords;
   readonly oldestAt: number | null;
   readonly day: Day | undefined;
+  /** When its failures began, as its history says. */
+  readonly failsSince: number | null;
 };
 
 export type Status = {
@@ -79,7 +84,7 @@ export function statusRegion(call: PageCall, { listing, figures: counted, hasPag
         });
   return html`
     <div id="status" class="status">
-      ${failsBriefly(progress, counted.day, call.now) ? null : stateNotice(webhook, call.now)}
+      ${failsBriefly(progress, counted.day, call.now) ? null : stateNotice(webhook, counted.failsSince, call.now)}
       ${cannotStart}
       ${webhookFigures(call, listing, counted, hasPage('/deliveries'))}
       ${deadSection(call, webhook, counted.dead, hasPage)}
@@ -142,7 +147,7 @@ function webhookFigures(
       label: 'Succeeded, last 24 hours',
       value: rate === null ? '–' : shareText(rate),
       tone: tone === 'positive' ? 'neutral' : tone,
-      hint: rate === null || day === undefined ? 'Nothing was sent' : attemptsText(day),
+      hint: rate === null || day === undefined ? 'No event was sent' : attemptsText(day),
     },
     {
       label: 'Waiting',
@@ -288,8 +293,8 @@ export function removalSection({ id, mode }: Webhook): Html {
   });
 }
 
-/** The problem of a webhook, with advice; null if there is none. */
-export function stateNotice(webhook: Webhook, now: number): Html | null {
+/** The problem of a webhook, with advice; null if there is none. `since`: when its failures began, if it fails. */
+export function stateNotice(webhook: Webhook, since: number | null, now: number): Html | null {
   const { state, stateReason, stateDescription } = viewWebhook(webhook);
   const { failingSinceAt } = webhook.progress;
   if (state === 'failing') {
@@ -304,8 +309,8 @@ export function stateNotice(webhook: Webhook, now: number): Html | null {
             ? null
             : html`
               <p>
-                Every attempt has failed since ${time(failingSinceAt)}. Waiting records are retried. If no attempt
-                succeeds, the webhook stops ${relativeTime(givenUpAt, now)}.
+                No attempt has succeeded since ${time(since ?? failingSinceAt)}. Waiting records are retried. If no
+                attempt succeeds, the webhook stops ${relativeTime(givenUpAt, now)}.
               </p>
             `
         }

@@ -23,6 +23,17 @@ export type Belongings = { readonly [Kind in 'users' | 'applications' | 'endpoin
 /** All given conditions must hold. `text` is a part of the name or of the external id, or the id. */
 type CustomerSearch = { readonly text?: string; readonly active?: boolean };
 
+/** How a customer is doing, for the list of customers. */
+export type CustomerHealth = {
+  /** Webhooks that are failing or have failed. */
+  readonly troubled: number;
+  /** Requests with records since a day, and those that failed. */
+  readonly attempts: number;
+  readonly failures: number;
+  /** The last day with events, deliveries or tokens; null if there was none, or if it is no longer kept. */
+  readonly lastDay: string | null;
+};
+
 /** Customers (`customer`). */
 export type CustomerStore = Omit<ResourceStore<Customer>, 'update'> & {
   getByExternalId(externalId: string): Promise<Customer | null>;
@@ -45,6 +56,8 @@ export type CustomerStore = Omit<ResourceStore<Customer>, 'update'> & {
   ownersOf(table: OwnedTable, ids: readonly string[]): Promise<ReadonlyMap<string, Owner>>;
   /** By id: how much belongs to each. */
   belongings(ids: readonly string[]): Promise<ReadonlyMap<string, Belongings>>;
+  /** By id: how each is doing. The attempts are those since the day `since`. */
+  health(ids: readonly string[], since: string): Promise<ReadonlyMap<string, CustomerHealth>>;
   /** Whether a row belongs to the customer. Takes the same time for a row of somebody else and for none. */
   owns(customerId: string, table: OwnedTable, id: string): Promise<boolean>;
   /** The numbers of the customer's webhooks with their ids, newest first. */

@@ -20,6 +20,10 @@ export type DeliveryFilter = {
   readonly eventId?: string;
   /** The person that the event is about. */
   readonly subject?: string;
+  /** The subject, or a value of the data at a path that the event's type names. With a webhook, or of a customer, rather the value. */
+  readonly text?: string;
+  /** The customer that `text` is looked up for: only events that this customer gets. */
+  readonly audience?: string;
   /** Offsets in a webhook's log, inclusive. Needs `webhookNumber`. */
   readonly offsets?: { readonly first: number; readonly last: number };
   /** The outcome of the last attempt. */

@@ -4,6 +4,7 @@ import type { AuditEntry } from '../../domain/audit.ts';
 import type { Accepted, EventType, NewEvent } from '../../domain/event.ts';
 import type { ResourceStore } from './resource.ts';
 import type { StepResult } from './steps.ts';
+import type { TermStore } from './terms.ts';
 
 /** A published event, for judging it by a filter. */
 export type PastEvent = Pick<NewEvent, 'id' | 'type' | 'subject' | 'createdAt' | 'dataJson'>;
@@ -99,6 +100,7 @@ export type ErasureStore = {
 };
 
 export type EventVerbs = {
+  readonly terms: TermStore;
   readonly events: EventStore;
   readonly eventTypes: EventTypeStore;
   readonly erasures: ErasureStore;

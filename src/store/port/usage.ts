@@ -34,6 +34,8 @@ export type UsageStore = {
   ): Promise<ListedUsage[]>;
   /** The sum of each customer over the period, by customer. */
   sums(period: UsagePeriod, after: string | null | undefined, limit: number): Promise<Omit<ListedUsage, 'day'>[]>;
+  /** The days with usage, summed over all customers and the operator, oldest first. */
+  daysOfAll(since: string, until: string): Promise<Omit<UsageOfDay, 'customerId'>[]>;
   /** Deletes up to `limit` days before this one. */
   purge(before: string, limit: number): Promise<StepResult>;
 };

@@ -39,9 +39,11 @@ export const SCHEMA_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   event: words('key id type data subject audience correlation_id actor_id created_at erased_at content_hash'),
   event_allowance: words('customer_id thousandths at'),
   event_type: [
-    'id name description encryption_required built_in data_schema sample group_name source deprecated public created_at',
-    'updated_at',
+    'id name description encryption_required built_in data_schema sample group_name source deprecated public search_paths',
+    'created_at updated_at',
   ].flatMap(words),
+  event_term: words('term audience event_key path'),
+  event_term_progress: words('type paths through_key'),
   figure: [
     'span_seconds webhook_number at delivered retried dead attempts failed_attempts latencies tokens_issued tokens_refused',
     'calls_refused',

@@ -311,6 +311,7 @@ CREATE TABLE event_type (
   source              text COLLATE "C",  -- the `source` of its CloudEvents; null: the address of the service
   deprecated          boolean NOT NULL,
   public              boolean NOT NULL,  -- whether everybody sees it in the event catalogue
+  search_paths        json NOT NULL DEFAULT '[]',  -- find its events by the values there
   created_at          bigint NOT NULL,
   updated_at          bigint NOT NULL
 );
@@ -491,6 +492,26 @@ CREATE TABLE erasure (
 );
 CREATE INDEX erasure_open ON erasure (subject, through_key) WHERE finished_at IS NULL;
 CREATE INDEX erasure_finished ON erasure (finished_at) WHERE finished_at IS NOT NULL;
+
+-- What people find events by: the values at the `search_paths` of their type, kept shortly after publishing. `term` is a keyed hash of the
+-- value, so that the table tells nothing of the data. Other events do not pay for it. An erasure deletes the rows of its events;
+-- housekeeping deletes those of events that are gone, and of paths that the type no longer has.
+CREATE TABLE event_term (
+  term      text COLLATE "C" NOT NULL,
+  audience  text COLLATE "C" NOT NULL,     -- of the event
+  event_key bigint NOT NULL,
+  path      text COLLATE "C" NOT NULL,
+  PRIMARY KEY (term, audience, event_key, path)
+);
+CREATE INDEX event_term_newest ON event_term (term, event_key);
+CREATE INDEX event_term_event ON event_term (event_key);
+
+-- How far the events of a type were read for `event_term`, with which paths.
+CREATE TABLE event_term_progress (
+  type        text COLLATE "C" PRIMARY KEY,
+  paths       text COLLATE "C" NOT NULL,
+  through_key bigint NOT NULL  -- -1: none yet
+);
 
 -- A publisher's idempotency key and its event, kept for 24 hours. The hash of the content is stored with the event, so that an erasure
 -- leaves no trace here.

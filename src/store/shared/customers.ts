@@ -3,7 +3,7 @@
 import type { Customer, LinkRole, PortalLink } from '../../domain/customer.ts';
 import { ENDPOINTS_LIMIT_DEFAULT, WEBHOOKS_LIMIT_DEFAULT } from '../../domain/limits.ts';
 import type { Ids } from '../../kernel/ids.ts';
-import type { Belongings, CustomerStore, OwnedTable, PortalLinkStore } from '../port/customers.ts';
+import type { Belongings, CustomerHealth, CustomerStore, OwnedTable, PortalLinkStore } from '../port/customers.ts';
 import type { Database, Statement } from '../port/database.ts';
 import { endTokensOf } from './access/applications.ts';
 import { sessionStatements } from './access/sessions.ts';
@@ -100,6 +100,16 @@ const BELONGINGS = `
   SELECT wanted.value AS id, ${counted('user_account')} AS users, ${counted('application')} AS applications,
     ${counted('endpoint')} AS endpoints, ${counted('pgp_key')} AS keys, ${counted('webhook')} AS webhooks
   FROM texts(@ids) AS wanted`;
+// Indexes: webhook_customer, and the primary key of customer_usage.
+const recent = (name: 'attempts' | 'failures'): string => `
+    (SELECT CAST(coalesce(sum(u.${name}), 0) AS BIGINT) FROM customer_usage AS u
+      WHERE u.customer_id = wanted.value AND u.day >= @since) AS ${name}`;
+const HEALTH = `
+  SELECT wanted.value AS id, ${recent('attempts')}, ${recent('failures')},
+    (SELECT max(u.day) FROM customer_usage AS u WHERE u.customer_id = wanted.value) AS last_day,
+    (SELECT count(*) FROM webhook AS w JOIN webhook_progress AS p ON p.webhook_number = w.number
+      WHERE w.customer_id = wanted.value AND p.state IN ('failing', 'failed')) AS troubled
+  FROM texts(@ids) AS wanted`;
 const owns = (name: OwnedTable): string => `SELECT 1 FROM ${name} WHERE id = @id AND customer_id = @customerId`;
 const OWNS: Readonly<Record<OwnedTable, string>> = {
   user_account: owns('user_account'),
@@ -161,6 +171,13 @@ export function customerStore(db: Database, ids: Ids): CustomerStore {
         (await db.all(BELONGINGS, { ids: JSON.stringify(ids) })).map((row) => {
           const { id, ...count } = readRow<Belongings & { readonly id: string }>(row);
           return [id, count];
+        }),
+      ),
+    health: async (ids, since) =>
+      new Map(
+        (await db.all(HEALTH, { ids: JSON.stringify(ids), since })).map((row) => {
+          const { id, ...health } = readRow<CustomerHealth & { readonly id: string }>(row);
+          return [id, health];
         }),
       ),
     owns: async (customerId, name, id) => (await db.get(OWNS[name], { id, customerId })) !== undefined,

@@ -40,6 +40,8 @@ const COUNT_EVENTS = `
 const ERASE = `
   UPDATE event SET data = NULL, content_hash = NULL, erased_at = @at
   WHERE key IN (SELECT erased.value FROM numbers(@keys) AS erased) AND erased_at IS NULL`;
+// Index: event_term_event.
+const FORGET_TERMS = 'DELETE FROM event_term WHERE event_key IN (SELECT erased.value FROM numbers(@keys) AS erased)';
 // Index: attempt_record. A batch that covers the offset begins less than BATCH_RECORDS_MAX before it.
 const ANSWERED = `
   SELECT a.key
@@ -121,6 +123,7 @@ async function step(
     ...copies.first,
     { sql: COUNT, params: { ...params, id, after, reached, at }, expectChanges: 1 },
     { sql: ERASE, params: { ...params, at } },
+    { sql: FORGET_TERMS, params },
     { sql: ERASE_ANSWERS, params },
     ...(await copies.last({ events: erased, attempts: answered, at })),
   ]);

@@ -89,7 +89,7 @@ export function appendStatements(event: NewEvent): Statement[] {
 }
 
 /** Event `e` belongs to an erasure that has begun. Index: erasure_open. */
-const IS_BEING_ERASED =
+export const IS_BEING_ERASED =
   'EXISTS (SELECT 1 FROM erasure AS x WHERE x.finished_at IS NULL AND x.subject = e.subject AND x.through_key >= e.key)';
 const PUBLISHED = `
   SELECT e.id, e.type, e.audience, e.subject, e.correlation_id, e.created_at,
@@ -168,6 +168,7 @@ export const EVENT_TYPE = table<EventType>(
     source: textOrNull,
     deprecated: flag,
     public: flag,
+    searchPaths: json<readonly string[]>(),
     createdAt: number,
     updatedAt: number,
   },

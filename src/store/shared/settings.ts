@@ -1,5 +1,6 @@
 /** Facts about the database itself (`setting`). */
 
+import { randomBytes } from 'node:crypto';
 import type { PortalTheme } from '../../domain/portal-theme.ts';
 import type { Vault } from '../../kernel/vault.ts';
 import type { Database, Statement } from '../port/database.ts';
@@ -22,6 +23,7 @@ const MASTER_KEY_CHECK = 'master_key_check';
 const WORD = 'sallyport';
 const FIRST_CREDENTIALS = 'first_credentials';
 const PORTAL_THEME = 'portal_theme';
+const SEARCH_KEY = 'search_key';
 
 export function settingStore(db: Database, vault: Vault): SettingStore {
   const place = placeOf(MASTER_KEY_CHECK);
@@ -65,6 +67,21 @@ export function settingStore(db: Database, vault: Vault): SettingStore {
   };
 }
 
+/**
+ * The key of the hashes by which values of events are found. Every instance has the same one, and another
+ * master key does not change it. Null if there is none yet and none is to be made.
+ */
+export async function searchKey(db: Database, vault: Vault, isMade: boolean): Promise<string | null> {
+  const place = placeOf(SEARCH_KEY);
+  const known = await read(db, SEARCH_KEY);
+  if (known !== null) return vault.unseal(known, place);
+  if (!isMade) return null;
+  const made = randomBytes(32).toString('base64url');
+  await db.commit([{ sql: KEEP, params: { name: SEARCH_KEY, value: vault.seal(made, place) } }]);
+  // Another instance may have been first.
+  return vault.unseal((await read(db, SEARCH_KEY)) ?? new Uint8Array(), place);
+}
+
 export function firstCredentialStore(db: Database, vault: Vault): FirstCredentialStore {
   const place = placeOf(FIRST_CREDENTIALS);
   const sealed = (credentials: PendingCredentials): Uint8Array => vault.seal(JSON.stringify(credentials), place);
@@ -96,7 +113,7 @@ export async function knownKeyStatement(db: Database): Promise<Statement> {
 /** The statements that seal every sealed setting with another master key. */
 export async function resealSettings(db: Database, from: Vault, to: Vault): Promise<Statement[]> {
   const statements: Statement[] = [];
-  for (const name of [MASTER_KEY_CHECK, FIRST_CREDENTIALS]) {
+  for (const name of [MASTER_KEY_CHECK, FIRST_CREDENTIALS, SEARCH_KEY]) {
     const sealed = await read(db, name);
     if (sealed === null) continue;
     const value = to.seal(from.unseal(sealed, placeOf(name)), placeOf(name));

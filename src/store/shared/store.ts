@@ -25,6 +25,7 @@ import { figureStore } from './figures.ts';
 import { overviewStore } from './overview.ts';
 import { searchStore } from './search.ts';
 import { settingStore } from './settings.ts';
+import { termStore } from './terms.ts';
 import { usageStore } from './usage.ts';
 import { endpointStore } from './webhooks/endpoints.ts';
 import { keyStore } from './webhooks/keys.ts';
@@ -48,6 +49,7 @@ type OwnParts =
   | 'tokens';
 
 export function createSharedStore(db: Database, vault: Vault, ids: Ids, access: AccessVersion): Omit<Store, OwnParts> {
+  const terms = termStore(db, vault);
   const applicationUses = applicationUseStore(db);
   const application = applicationTable(applicationUses);
   return {
@@ -66,7 +68,8 @@ export function createSharedStore(db: Database, vault: Vault, ids: Ids, access: 
     keptReplies: keptReplyStore(db, vault),
     webhooks: webhookStore(db),
     pulls: pullStore(db),
-    deliveries: deliveryStore(db),
+    terms: terms.verbs,
+    deliveries: deliveryStore(db, terms),
     replays: replayStore(db),
     attempts: attemptStore(db),
     audit: auditStore(db),

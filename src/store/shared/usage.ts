@@ -40,6 +40,10 @@ const SUMS_END = `
     GROUP BY u.customer_id ORDER BY u.customer_id LIMIT @limit) AS s
   LEFT JOIN customer AS c ON c.id = s.customer_id AND c.id <> '' ORDER BY s.customer_id`;
 // Index: customer_usage_day.
+const DAYS_OF_ALL = `
+  SELECT day, ${USAGE_COUNTS.map((name) => `CAST(sum(${name}) AS BIGINT) AS ${name}`).join(', ')}
+  FROM customer_usage WHERE day >= @since AND day <= @until GROUP BY day ORDER BY day`;
+// Index: customer_usage_day.
 const PURGE = `
   DELETE FROM customer_usage WHERE (customer_id, day) IN (
     SELECT customer_id, day FROM customer_usage WHERE day < @before ORDER BY day LIMIT @limit)`;
@@ -103,6 +107,11 @@ export function usageStore(database: Database): UsageStore {
       const rows = await database.all([...sql, SUMS_END].join(' '), params);
       return rows.map((row) => ({ ...readUsage(row), ...nameOf(row) }));
     },
+    daysOfAll: async (since, until) =>
+      (await database.all(DAYS_OF_ALL, { since, until })).map((row) => {
+        const { usage, day } = readDay(row);
+        return { usage, day };
+      }),
     purge: (before, limit) =>
       measured(database, async (db) => {
         const [deleted] = await db.commit([{ sql: PURGE, params: { before, limit } }]);

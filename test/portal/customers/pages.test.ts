@@ -170,7 +170,19 @@ describe('the pages of customers', () => {
       .getByLabel('Logo')
       .fill('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 0h9v9z"/></svg>');
     await page.getByLabel('Your name').fill('Nordia');
-    await page.getByLabel('Accent colour').fill('#ffee00');
+    // The preview follows what is typed, and the colour picker too, in both directions.
+    const colour = page.getByLabel('Accent colour', { exact: false }).first();
+    await page.getByLabel('Pick: Accent colour').fill('#3366cc');
+    assert.equal(await colour.inputValue(), '#3366cc');
+    const preview = page.locator('.look-preview.is-light');
+    await preview.getByText('#3366cc on light').waitFor();
+    assert.equal(
+      await page.evaluate("getComputedStyle(document.querySelector('.is-light .look-button')).backgroundColor"),
+      'rgb(51, 102, 204)',
+    );
+    await preview.getByAltText('Nordia').waitFor();
+    await colour.fill('#ffee00');
+    await page.getByText('Text in #ffee00 would be hard to read').first().waitFor();
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Text in #ffee00 would be hard to read').first().waitFor();
     const customer = await openAs(portal, acme);

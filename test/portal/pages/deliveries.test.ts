@@ -358,6 +358,7 @@ describe('what needs attention', () => {
   const said = (some: readonly Partial<Ailing>[], ends: readonly number[] = []): string =>
     textOf(
       attentionSection({
+        webhooks: 'started',
         ailing: some.map((more) => ({ ...ailing, ...more })),
         expiring: ends.map((inMs, at) => ({
           kind: at === 0 ? 'key' : 'certificate',

@@ -15,6 +15,7 @@ import type { Database, Row } from '../../port/database.ts';
 import type { DeliveryFilter, DeliveryPage, DeliveryStore, ResponseFilter } from '../../port/deliveries.ts';
 import { DELIVERIES_EXAMINED_MAX } from '../../port/limits.ts';
 import { customer, flag, readRow } from '../table.ts';
+import type { Terms } from '../terms.ts';
 import {
   addressOf,
   comparePlaces,
@@ -37,6 +38,8 @@ import { failures, lastAttempts } from './outcomes.ts';
 
 /** Of `DELIVERIES_EXAMINED_MAX`, at a time. */
 export const DELIVERIES_EXAMINED_AT_ONCE = 500;
+/** Values of events that are looked up for a page: an event may have several. */
+const VALUES_PER_PAGE = 500;
 
 // The batch of a record is the last one that begins at or before it, if it reaches that far. A record that was erased before its batch
 // was settled is discarded: attempts since the erasure did not carry it.
@@ -65,14 +68,14 @@ const CONTENT = `
   WHERE e.key = o.event_key AND o.webhook_number = @webhookNumber AND o.record_offset = @offset`;
 const EVENT_KEY = 'SELECT event_key FROM outbox WHERE webhook_number = @webhookNumber AND record_offset = @offset';
 
-export function deliveryStore(db: Database): DeliveryStore {
+export function deliveryStore(db: Database, terms: Pick<Terms, 'places'>): DeliveryStore {
   return {
     get: async (address) => {
       const delivery = await readOne(db, address.webhookNumber, address.offset);
       return delivery?.id === deliveryId(address) ? delivery : null;
     },
     at: (webhookNumber, offset) => readOne(db, webhookNumber, offset),
-    list: (filter, before, limit) => list(db, filter, before, limit),
+    list: async (filter, before, limit) => list(db, await withTerms(db, terms, filter, before), before, limit),
     failures: (webhookNumbers) => failures(db, webhookNumbers),
     content: async (webhookNumber, offset) => {
       const row = await db.get(CONTENT, { webhookNumber, offset });
@@ -82,9 +85,28 @@ export function deliveryStore(db: Database): DeliveryStore {
   };
 }
 
+/** A filter with the keys of the events that have its text as a value, newest first. */
+type Filter = DeliveryFilter & { readonly keys?: readonly number[] };
+
+/** Each page looks up the values of events that are not newer than its beginning. */
+async function withTerms(
+  db: Database,
+  terms: Pick<Terms, 'places'>,
+  filter: DeliveryFilter,
+  before: DeliveryAddress | null,
+): Promise<Filter> {
+  const { text, audience = null } = filter;
+  if (text === undefined) return filter;
+  const { since: from, until } = keysOf(filter);
+  const place = before === null ? FIRST_PLACE : await placeOf(db, before, filter.webhookNumbers ?? null);
+  const stretch = { from, through: Math.min(place.key, until) };
+  const found = await terms.places(text, audience, stretch, VALUES_PER_PAGE);
+  return { ...filter, keys: [...new Set(found.map(({ key }) => key))] };
+}
+
 async function list(
   db: Database,
-  filter: DeliveryFilter,
+  filter: Filter,
   before: DeliveryAddress | null,
   limit: number,
 ): Promise<DeliveryPage> {
@@ -134,7 +156,7 @@ async function withResponse(
 }
 
 /** The source of places for the most selective condition of the filter. `fits` checks the others. */
-async function placesFor(db: Database, filter: DeliveryFilter, before: DeliveryAddress | null): Promise<Places> {
+async function placesFor(db: Database, filter: Filter, before: DeliveryAddress | null): Promise<Places> {
   const { webhookNumber, webhookNumbers: among = null, state, eventId, subject, eventType, offsets: named } = filter;
   const inLog = webhookNumber ?? null;
   if (eventId !== undefined) {
@@ -147,6 +169,12 @@ async function placesFor(db: Database, filter: DeliveryFilter, before: DeliveryA
     placesOfEvents(db, { kind, value, inLog }, await keys());
   // The indexes of events have those of all webhooks.
   const isOfAll = among === null;
+  if (filter.text !== undefined) {
+    const place = before === null ? FIRST_PLACE : await placeOf(db, before, among);
+    const found = placesOfKeys(db, filter.keys ?? [], inLog === null ? among : [inLog], place);
+    if (isOfAll && inLog === null) return mergedPlaces(await events('subject', filter.text), found, comparePlaces);
+    if ((filter.keys ?? []).length > 0) return found;
+  }
   if (isOfAll && subject !== undefined) return events('subject', subject);
   if (isOfAll && state === 'discarded') return events('erased', null);
   const indexed = state === 'dead' || state === 'pending' ? state : null;
@@ -176,6 +204,27 @@ async function placesFor(db: Database, filter: DeliveryFilter, before: DeliveryA
     : placesInState(db, state, webhookNumber, page);
 }
 
+/** The records of events with these keys, newest first: in the logs of some webhooks, or in all with `among` null. */
+function placesOfKeys(db: Database, keys: readonly number[], among: readonly number[] | null, after: Place): Places {
+  const left = [...keys];
+  let source: Places | null = null;
+  return async (limit) => {
+    const places: Place[] = [];
+    while (places.length < limit) {
+      if (source === null) {
+        const key = left.shift();
+        if (key === undefined) break;
+        const range = rangeAfter({ since: key, until: key + 1 }, after);
+        source = among === null ? placesInAllLogs(db, range) : placesOfEvent(db, among, range);
+      }
+      const found = await source(limit - places.length);
+      if (found.length === 0) source = null;
+      places.push(...found);
+    }
+    return places;
+  };
+}
+
 /** Whether only failed attempts have such an outcome. Their records are dead, or pending in a batch. */
 function isFailure(response: ResponseFilter | undefined): boolean {
   return response !== undefined && ('errorClasses' in response || response.first >= 300 || response.last < 200);
@@ -196,8 +245,11 @@ async function keyRange(
   before: DeliveryAddress | null,
   among: readonly number[] | null,
 ): Promise<KeyRange> {
+  return rangeAfter({ since, until }, before === null ? FIRST_PLACE : await placeOf(db, before, among));
+}
+
+function rangeAfter({ since, until }: Keys, place: Place): KeyRange {
   const end: Place = until === FIRST_PLACE.key ? FIRST_PLACE : { key: until, webhookNumber: -1, offset: -1 };
-  const place = before === null ? FIRST_PLACE : await placeOf(db, before, among);
   return { from: since, before: comparePlaces(place, end) > 0 ? place : end };
 }
 
@@ -230,8 +282,19 @@ function nameOf({ webhookNumber, offset }: Pick<Place, 'webhookNumber' | 'offset
   return `${webhookNumber} ${offset}`;
 }
 
-function fits(delivery: Delivery, { key }: Place, filter: DeliveryFilter): boolean {
-  const { since, until, offsets, webhookNumbers, response: _, ...equal } = filter;
+function fits(delivery: Delivery, { key }: Place, filter: Filter): boolean {
+  const {
+    since,
+    until,
+    offsets,
+    webhookNumbers,
+    text,
+    keys,
+    audience: _audience,
+    response: _response,
+    ...equal
+  } = filter;
+  if (text !== undefined && delivery.subject !== text && keys?.includes(key) !== true) return false;
   if (webhookNumbers !== undefined && !webhookNumbers.includes(delivery.webhookNumber)) return false;
   if (offsets !== undefined && (delivery.offset < offsets.first || delivery.offset > offsets.last)) return false;
   if (since !== undefined && key < firstRowKeyAt(since)) return false;

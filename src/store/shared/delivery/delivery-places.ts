@@ -217,7 +217,7 @@ export function placesOfWebhooks(
   };
 }
 
-/** Two sources in one order: `compare` is negative if the first place comes before the second. */
+/** Two sources in one order: `compare` is negative if the first place comes before the second. A place of both is there once. */
 export function mergedPlaces(one: Places, other: Places, compare: (a: Place, b: Place) => number): Places {
   const sources = [one, other].map((read) => ({ read, ahead: [] as Place[], done: false }));
   return async (limit) => {
@@ -229,8 +229,13 @@ export function mergedPlaces(one: Places, other: Places, compare: (a: Place, b: 
     }
     // Each source has `limit` places ahead or has ended, so the first `limit` of both are known.
     const [a = [], b = []] = sources.map(({ ahead }) => ahead);
-    const page = [...a, ...b].sort(compare).slice(0, limit);
-    const taken = new Set(page);
+    const sorted = [...a, ...b].sort(compare);
+    const isAgain = (place: Place, at: number): boolean => at > 0 && compare(sorted[at - 1] as Place, place) === 0;
+    const once = sorted.filter((place, at) => !isAgain(place, at)).slice(0, limit);
+    const last = once.at(-1);
+    // With the second one of a place that is in both.
+    const taken = new Set(last === undefined ? [] : sorted.filter((place) => compare(place, last) <= 0));
+    const page = once;
     for (const source of sources) source.ahead = source.ahead.filter((place) => !taken.has(place));
     return page;
   };

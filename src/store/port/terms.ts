@@ -1,0 +1,24 @@
+/** Events by the values of their data (`event_term`), at the paths that their types name. */
+
+import type { StepResult } from './steps.ts';
+
+/** An event that was found, and the path at which it has the value. */
+export type FoundEvent = {
+  readonly id: string;
+  readonly type: string;
+  readonly path: string;
+  readonly createdAt: number;
+};
+
+/**
+ * The values are kept shortly after publishing, as keyed hashes: the table does not tell what an event has. What is erased, or whose type
+ * has the path no longer or must be encrypted, is not found from that moment on.
+ */
+export type TermStore = {
+  /** Keeps the values of up to `limit` further events, in the order of their keys. */
+  step(now: number, limit: number): Promise<StepResult>;
+  /** Deletes what cannot be found any more, of about `limit` values from `after` on. `next` is null at the end. */
+  forget(after: number, limit: number): Promise<StepResult & { readonly next: number | null }>;
+  /** The newest events with this value: of those that a customer gets, or of all with null. */
+  find(text: string, customerId: string | null, limit: number): Promise<FoundEvent[]>;
+};
