@@ -203,6 +203,11 @@ CREATE TABLE endpoint (
   secret_overlap_ends_at         INTEGER,  -- until then Standard Webhooks requests are signed with both secrets
   next_api_key                   BLOB,     -- sent from next_api_key_at
   next_api_key_at                INTEGER,
+  send_api_key                   INTEGER NOT NULL CHECK (send_api_key IN (0, 1)),
+  authentication                 BLOB,
+  next_authentication            BLOB,     -- sent from next_authentication_at
+  next_authentication_at         INTEGER,
+  request_headers                BLOB,
   content_encoding               TEXT CHECK (content_encoding = 'gzip'),
   token_challenge                INTEGER NOT NULL CHECK (token_challenge IN (0, 1)),
   verified                       INTEGER NOT NULL CHECK (verified IN (0, 1)),
@@ -224,6 +229,9 @@ CREATE TABLE endpoint (
   CHECK ((next_secret IS NULL) = (next_secret_at IS NULL) AND (next_secret IS NULL) = (secret_overlap_ends_at IS NULL)),
   CHECK ((next_secret IS NULL) = (next_secret_created_at IS NULL)),
   CHECK ((next_api_key IS NULL) = (next_api_key_at IS NULL)),
+  CHECK ((next_authentication IS NULL) = (next_authentication_at IS NULL)),
+  CHECK (next_authentication IS NULL OR authentication IS NOT NULL),
+  CHECK (authentication IS NULL OR oauth_client_id IS NULL),
   CHECK ((oauth_client_id IS NULL) = (oauth_client_secret IS NULL) AND (oauth_client_id IS NULL) = (oauth_token_url IS NULL)),
   CHECK ((client_certificate IS NULL) = (client_private_key IS NULL)),
   UNIQUE (customer_id, id)

@@ -44,6 +44,7 @@ export type {
   RegenerateSecretInput,
   ReplayInput,
   RotateApiKeyInput,
+  RotateAuthenticationInput,
   RotateSecretInput,
   UsagePeriod,
   UserInput,

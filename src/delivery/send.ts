@@ -6,9 +6,12 @@ import {
   clientCertificateOf,
   currentApiKey,
   type Endpoint,
+  hasOwnHeaders,
   signingSecret,
   standardWebhookSecrets,
 } from '../domain/endpoint.ts';
+import { type OwnHeaders, ownHeaders } from '../domain/endpoint-headers.ts';
+import { maskSecrets } from '../domain/masking.ts';
 import { failure, type Outcome, RESPONSE_KEPT_BYTES } from '../domain/outcome.ts';
 import type { WebhookConfiguration } from '../domain/webhook.ts';
 import type { Secret } from '../kernel/secret.ts';
@@ -33,6 +36,8 @@ type Message = {
   /** In the order in which they are sent. Without `authorization` until the bearer token is added. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
+  /** What the endpoint adds; null for most. */
+  readonly own: OwnHeaders | null;
 };
 
 /** Sends one attempt. Never throws: failures are outcomes. */
@@ -47,7 +52,7 @@ type Dependencies = {
 
 export function createSend({ transport, oauth, onFault }: Dependencies): Send {
   const post = (
-    { url, headers, body }: Message,
+    { url, headers, body }: Pick<Message, 'url' | 'headers' | 'body'>,
     parts: Parts,
     cancellation: Cancellation | undefined,
   ): Promise<Outcome> =>
@@ -94,9 +99,17 @@ export function createSend({ transport, oauth, onFault }: Dependencies): Send {
     if (!outcome.ok && outcome.errorClass === 'internal' && cancellation?.reason == null)
       onFault?.(parts.endpoint.id, outcome.message);
     const isAnswered = outcome.ok || outcome.errorClass === 'http_status';
-    const requestHeaders = maskedHeaders(sent.message.headers);
-    return { startedAt, outcome: cut(outcome), requestHeaders, bodyBytes: isAnswered ? byteLength : 0 };
+    const { own, headers } = sent.message;
+    const requestHeaders = maskedHeaders(headers, own);
+    const shown = cut(own === null ? outcome : withoutSecrets(outcome, own));
+    return { startedAt, outcome: shown, requestHeaders, bodyBytes: isAnswered ? byteLength : 0 };
   };
+}
+
+/** A receiver may answer with what it got. */
+function withoutSecrets(outcome: Outcome, { secrets }: OwnHeaders): Outcome {
+  if (outcome.answer === null || secrets.length === 0) return outcome;
+  return { ...outcome, answer: maskSecrets(outcome.answer, secrets) } as Outcome;
 }
 
 /** Copies the first 4 KiB of the response body, so that an outcome that cannot be written for hours does not hold the rest in memory. */
@@ -121,11 +134,14 @@ function unlessGivenUp(token: Promise<BearerToken>, cancellation: Cancellation |
 function buildMessage({ webhook, endpoint, batchId, now }: Parts, { bytes, headers: content }: DeliveryBody): Message {
   const url = urlOf(endpoint);
   const { customHeaders } = webhook;
+  const own = hasOwnHeaders(endpoint) ? ownHeaders(endpoint, now) : null;
   const headers: Record<string, string> = {
     'user-agent': USER_AGENT,
-    'x-api-key': currentApiKey(endpoint, now).reveal(),
+    ...(endpoint.sendApiKey && { 'x-api-key': currentApiKey(endpoint, now).reveal() }),
+    ...own?.headers,
     ...content,
     ...(endpoint.oauthClientId === null &&
+      own?.authorizes !== true &&
       signDelivery({ url, secret: keyOf(signingSecret(endpoint, now)), content, customHeaders })),
   };
   for (const { name, value } of customHeaders) headers[name] = value;
@@ -133,7 +149,7 @@ function buildMessage({ webhook, endpoint, batchId, now }: Parts, { bytes, heade
     const secrets = standardWebhookSecrets(endpoint, now).map((one) => one.reveal());
     Object.assign(headers, standardWebhookHeaders({ id: batchId, at: now, body: bytes, secrets }));
   }
-  return { url, body: bytes, headers };
+  return { url, body: bytes, headers, own };
 }
 
 /** One key for each cached secret. */
@@ -158,9 +174,10 @@ function urlOf(endpoint: Endpoint): URL {
   return url;
 }
 
-/** Headers as they are stored and shown. The API key and bearer tokens are secrets; a signature of one request is not. */
-function maskedHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
-  const masked: Record<string, string> = { ...headers, 'x-api-key': '[secret]' };
+/** Headers as they are stored and shown. API key, bearer token and secrets are masked; a signature of one request is not. */
+function maskedHeaders(headers: Readonly<Record<string, string>>, own: OwnHeaders | null): Record<string, string> {
+  const masked: Record<string, string> = { ...headers, ...own?.masked };
+  if ('x-api-key' in headers) masked['x-api-key'] = '[secret]';
   if (headers.authorization?.startsWith('Bearer ')) masked.authorization = 'Bearer [secret]';
   return masked;
 }

@@ -31,6 +31,7 @@ import {
   ENDPOINT_LIST,
   endpointReader,
   rotateApiKeyInput,
+  rotateAuthenticationInput,
   rotateInput,
   viewEndpoint,
 } from '../webhooks/endpoint-schema.ts';
@@ -177,6 +178,8 @@ function webhookPart({ own, acting, clock }: ProgramDependencies): WebhookPart {
       },
       rotateApiKey: async (id, input = {}) =>
         viewed(await endpoints.rotateApiKey(readId(id), validate(rotateApiKeyInput, input), acting)),
+      rotateAuthentication: async (id, input) =>
+        viewed(await endpoints.rotateAuthentication(readId(id), validate(rotateAuthenticationInput, input), acting)),
     },
     webhooks: {
       ...resource(webhooks, { reader: webhookReader, list: WEBHOOK_LIST, view: viewWebhook, acting }),

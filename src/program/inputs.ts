@@ -127,8 +127,39 @@ export type EndpointInput = OfCustomer & {
       }
     | null
     | undefined;
+  /** Whether requests have `X-Api-Key`. Default: true. */
+  readonly sendApiKey?: boolean | undefined;
+  /** What the receiver expects in place of the signature, or with `header` beside it. */
+  readonly authentication?: AuthenticationInput | null | undefined;
+  /** Sent with every request. The value of a secret header is never returned. */
+  readonly requestHeaders?:
+    | readonly {
+        readonly name: string;
+        readonly value?: string | null | undefined;
+        readonly secret?: boolean | undefined;
+      }[]
+    | undefined;
   /** For mutual TLS, both in PEM. */
   readonly clientCertificate?: { readonly certificate: string; readonly privateKey: string } | null | undefined;
+};
+
+/** `basic` has `userName` and `password`, `bearer` has `token`, and `header` has `name` and `value`. */
+export type AuthenticationInput = {
+  readonly method: 'basic' | 'bearer' | 'header';
+  readonly userName?: string | null | undefined;
+  readonly password?: string | null | undefined;
+  readonly token?: string | null | undefined;
+  readonly name?: string | null | undefined;
+  readonly value?: string | null | undefined;
+  /** As reads have it. Ignored. */
+  readonly hasSecret?: boolean | undefined;
+};
+
+/** The new authentication, and when it begins to be sent. */
+export type RotateAuthenticationInput = {
+  readonly authentication: AuthenticationInput;
+  /** How long the old one is still sent. Default: 0. */
+  readonly activateAfterSeconds?: number | undefined;
 };
 
 /** The new secret, and when it begins to sign. */

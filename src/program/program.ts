@@ -22,6 +22,7 @@ import type {
   RegenerateSecretInput,
   ReplayInput,
   RotateApiKeyInput,
+  RotateAuthenticationInput,
   RotateSecretInput,
   UsagePeriod,
   UserInput,
@@ -92,6 +93,7 @@ export type Program = {
     verify(id: string): Promise<Endpoint>;
     rotateSecret(id: string, input?: RotateSecretInput): Promise<EndpointWithSecret>;
     rotateApiKey(id: string, input?: RotateApiKeyInput): Promise<Endpoint>;
+    rotateAuthentication(id: string, input: RotateAuthenticationInput): Promise<Endpoint>;
   };
   readonly keys: Resource<Key, KeyInput>;
   readonly webhooks: Resource<Webhook, WebhookInput, WebhookQuery> & {

@@ -127,6 +127,23 @@ export type Endpoint = Owned & {
     readonly tokenExpirationMinutes: number;
     readonly scopes: string | null;
   } | null;
+  readonly sendApiKey: boolean;
+  /** Secrets are null. */
+  readonly authentication: {
+    readonly method: 'basic' | 'bearer' | 'header';
+    readonly userName?: string | undefined;
+    readonly password?: null | undefined;
+    readonly token?: null | undefined;
+    readonly name?: string | undefined;
+    readonly value?: null | undefined;
+    readonly hasSecret: true;
+  } | null;
+  readonly authenticationActivatesAt: string | null;
+  readonly requestHeaders: readonly {
+    readonly name: string;
+    readonly value: string | null;
+    readonly secret: boolean;
+  }[];
   readonly clientCertificate: { readonly certificate: string; readonly expiresAt: string } | null;
   readonly secretCreatedAt: string;
   readonly secretActivatesAt: string | null;

@@ -4,9 +4,12 @@ import {
   clientCertificateOf,
   currentApiKey,
   type Endpoint,
+  hasOwnHeaders,
   signingSecret,
   type Verification,
 } from '../domain/endpoint.ts';
+import { type OwnHeaders, ownHeaders } from '../domain/endpoint-headers.ts';
+import { maskSecrets } from '../domain/masking.ts';
 import { type Outcome, RESPONSE_KEPT_BYTES } from '../domain/outcome.ts';
 import type { Clock, Random } from '../kernel/ids.ts';
 import { Refusal } from '../kernel/refusal.ts';
@@ -34,13 +37,15 @@ export function createChallenge({ transport, clock, random }: Dependencies): Cha
     const token = newChallengeToken(random);
     const at = clock();
     const secret = signingSecret(endpoint, at).reveal();
+    const own = hasOwnHeaders(endpoint) ? ownHeaders(endpoint, at) : null;
     const outcome = await transport.post({
       url,
       customerId: endpoint.customerId,
       headers: {
         'content-type': 'application/json',
         'user-agent': USER_AGENT,
-        'x-api-key': currentApiKey(endpoint, at).reveal(),
+        ...(endpoint.sendApiKey && { 'x-api-key': currentApiKey(endpoint, at).reveal() }),
+        ...own?.headers,
         [challengeHeader]: token,
       },
       body: Buffer.from(challengeBody(endpoint.id)),
@@ -54,7 +59,7 @@ export function createChallenge({ transport, clock, random }: Dependencies): Cha
     }
     const challenge = { pathAndQuery: pathAndQuery(url), token, secret };
     const error = problemOf(outcome, challenge);
-    const { answer } = outcome;
+    const answer = shownAnswer(outcome, own);
     const came = answer?.headers[challengeHeader]?.slice(0, CHALLENGE_ANSWER_SHOWN_LENGTH) ?? null;
     return {
       at,
@@ -65,6 +70,11 @@ export function createChallenge({ transport, clock, random }: Dependencies): Cha
       exchange: { token, wanted: challengeAnswer(challenge), came },
     };
   };
+}
+
+/** The answer without the endpoint's secrets, which a receiver may return. */
+function shownAnswer({ answer }: Outcome, own: OwnHeaders | null): Outcome['answer'] {
+  return answer === null || own === null || own.secrets.length === 0 ? answer : maskSecrets(answer, own.secrets);
 }
 
 /** The most challenges in one change of an endpoint. Each may last `CHALLENGE_TIMEOUT_MS`. */
@@ -95,7 +105,9 @@ export function challengeOnce(challenge: ChallengeEndpoint, clock: Clock): Chall
 function whatIsAsked(endpoint: Endpoint, now: number): string {
   const { id, url, clientCertificate, clientPrivateKey } = endpoint;
   const credentials = [signingSecret(endpoint, now), currentApiKey(endpoint, now), clientPrivateKey];
-  return JSON.stringify([id, url, clientCertificate, ...credentials.map((one) => one?.reveal())]);
+  const own = hasOwnHeaders(endpoint) ? ownHeaders(endpoint, now).headers : null;
+  const sent = [endpoint.sendApiKey, own];
+  return JSON.stringify([id, url, clientCertificate, sent, ...credentials.map((one) => one?.reveal())]);
 }
 
 function problemOf(

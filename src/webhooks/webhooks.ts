@@ -20,6 +20,7 @@ import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import { type Acknowledge, createAcknowledge, type ObserveAcknowledged } from './acknowledge.ts';
 import { askedReplay, type ReplayRequest, refusePulledReplay } from './deliveries.ts';
 import { previewFilter } from './filter-preview.ts';
+import { ownHeaderNames } from './header-rule.ts';
 import { isExpired } from './keys.ts';
 import { modeProblems } from './pull-rule.ts';
 import { standardWebhooksProblems } from './standard-webhooks-rule.ts';
@@ -239,6 +240,11 @@ async function refuseBrokenRules(
     const { contentEncoding = null, secret, nextSecret } = endpoint ?? {};
     const secrets = [secret, nextSecret].flatMap((one) => one?.reveal() ?? []);
     problems.push(...standardWebhooksProblems({ encryptionKeyName, contentEncoding, secrets }));
+  }
+  const taken = endpoint === null ? null : ownHeaderNames(endpoint);
+  for (const [at, { name }] of input.customHeaders.entries()) {
+    if (taken?.has(name.toLowerCase()) !== true) continue;
+    problems.push({ field: `customHeaders[${at}].name`, problem: `${name.toLowerCase()} is set by the endpoint` });
   }
   if (problems.length > 0) throw refuseFields(problems);
 }

@@ -28,6 +28,7 @@ import type {
   EndpointView,
   endpointWithSecret,
   rotateApiKeyInput,
+  rotateAuthenticationInput,
   rotateInput,
 } from '../../src/webhooks/endpoint-schema.ts';
 import type { KeyBody, KeyView } from '../../src/webhooks/keys.ts';
@@ -59,6 +60,7 @@ type Inputs = [
   Same<api.EndpointInput, EndpointBody>,
   Same<api.RotateSecretInput, z.input<typeof rotateInput>>,
   Same<api.RotateApiKeyInput, z.input<typeof rotateApiKeyInput>>,
+  Same<api.RotateAuthenticationInput, z.input<typeof rotateAuthenticationInput>>,
   Same<api.KeyInput, KeyBody>,
   Same<api.WebhookInput, WebhookBody>,
   Same<api.ReplayInput, Readonly<Omit<z.input<typeof replayInput>, 'states'>> & Pick<api.ReplayInput, 'states'>>,

@@ -14,6 +14,7 @@ import {
   endpointView,
   endpointWithSecret,
   rotateApiKeyInput,
+  rotateAuthenticationInput,
   rotateInput,
   viewEndpoint,
 } from '../../webhooks/endpoint-schema.ts';
@@ -128,6 +129,20 @@ export function webhookRoutes({
           call,
           (endpoint) => changed({ shown: showEndpoint(endpoint) }),
           (beside) => endpoints.rotateApiKey(id, validate(rotateApiKeyInput, call.body), acting, beside),
+        ),
+    }),
+    actionRoute('endpoints', 'rotate-authentication', 'Replace the authentication', {
+      for: 'both',
+      operationId: 'rotateEndpointAuthentication',
+      headers: IDEMPOTENCY_KEY,
+      body: jsonBody(rotateAuthenticationInput),
+      replies: { 200: { description: 'The endpoint', schema: endpointView, headers: ETAG } },
+      respond: (call, id, acting) =>
+        once<Endpoint>(
+          call,
+          (endpoint) => changed({ shown: showEndpoint(endpoint) }),
+          (beside) =>
+            endpoints.rotateAuthentication(id, validate(rotateAuthenticationInput, call.body), acting, beside),
         ),
     }),
     ...resourceRoutes({
