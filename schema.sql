@@ -203,7 +203,7 @@ CREATE TABLE endpoint (
   secret_overlap_ends_at         INTEGER,  -- until then Standard Webhooks requests are signed with both secrets
   next_api_key                   BLOB,     -- sent from next_api_key_at
   next_api_key_at                INTEGER,
-  send_api_key                   INTEGER NOT NULL CHECK (send_api_key IN (0, 1)),
+  send_api_key                   INTEGER NOT NULL DEFAULT 1 CHECK (send_api_key IN (0, 1)),
   authentication                 BLOB,
   next_authentication            BLOB,     -- sent from next_authentication_at
   next_authentication_at         INTEGER,
@@ -287,6 +287,7 @@ CREATE TABLE webhook (
   retry_policy           TEXT NOT NULL CHECK (retry_policy IN ('exponential', 'linear')),
   max_attempts           INTEGER NOT NULL,
   standard_webhooks      INTEGER NOT NULL CHECK (standard_webhooks IN (0, 1)),
+  signature              TEXT CHECK (signature IS NULL OR json_valid(signature)),
   heartbeat_seconds      INTEGER NOT NULL,
   timeout_seconds        INTEGER NOT NULL CHECK (timeout_seconds BETWEEN 1 AND 60),
   created_at             INTEGER NOT NULL,

@@ -13,17 +13,24 @@ import {
 import { type OwnHeaders, ownHeaders } from '../domain/endpoint-headers.ts';
 import { maskSecrets } from '../domain/masking.ts';
 import { failure, type Outcome, RESPONSE_KEPT_BYTES } from '../domain/outcome.ts';
-import type { WebhookConfiguration } from '../domain/webhook.ts';
+import type { SignatureTemplate, WebhookConfiguration } from '../domain/webhook.ts';
 import type { Secret } from '../kernel/secret.ts';
 import { USER_AGENT } from '../kernel/version.ts';
 import type { Cancellation, Transport } from '../outbound/transport.ts';
 import { signDelivery, signingKey, standardWebhookHeaders } from '../wire/payload.ts';
+import {
+  compileTemplate,
+  type SignByTemplate,
+  type TemplateMessage,
+  type TemplateSignature,
+  textKey,
+} from '../wire/signature-template.ts';
 import type { BodyOrFailure, DeliveryBody } from './body.ts';
 import type { BearerToken, OauthTokens } from './oauth.ts';
 
 /** One attempt to send. */
 type Parts = {
-  readonly webhook: Pick<WebhookConfiguration, 'customHeaders' | 'standardWebhooks' | 'timeoutSeconds'>;
+  readonly webhook: Pick<WebhookConfiguration, 'customHeaders' | 'standardWebhooks' | 'signature' | 'timeoutSeconds'>;
   readonly endpoint: Endpoint;
   readonly batchId: string;
   readonly body: BodyOrFailure;
@@ -149,6 +156,10 @@ function buildMessage({ webhook, endpoint, batchId, now }: Parts, { bytes, heade
     const secrets = standardWebhookSecrets(endpoint, now).map((one) => one.reveal());
     Object.assign(headers, standardWebhookHeaders({ id: batchId, at: now, body: bytes, secrets }));
   }
+  if (webhook.signature !== null) {
+    const message = { body: bytes, at: now, id: `msg_${batchId}`, url };
+    Object.assign(headers, signByTemplate(webhook.signature, endpoint, message).headers);
+  }
   return { url, body: bytes, headers, own };
 }
 
@@ -163,10 +174,33 @@ function keyOf(secret: Secret): KeyObject {
   return key;
 }
 
+/** One compiled template for each cached webhook, and one key of text for each cached secret. */
+const TEMPLATES = new WeakMap<SignatureTemplate, SignByTemplate>();
+const TEXT_KEYS = new WeakMap<Secret, KeyObject>();
+
+/** Signs a request as the template of its webhook says, at the time of the message. */
+export function signByTemplate(
+  template: SignatureTemplate,
+  endpoint: Endpoint,
+  message: TemplateMessage,
+): TemplateSignature {
+  const sign = TEMPLATES.get(template) ?? compileTemplate(template);
+  TEMPLATES.set(template, sign);
+  const [active, ...others] = standardWebhookSecrets(endpoint, message.at);
+  const keyFor = template.key === 'decoded' ? keyOf : textKeyOf;
+  return sign(message, [keyFor(active), ...others.map(keyFor)]);
+}
+
+function textKeyOf(secret: Secret): KeyObject {
+  const key = TEXT_KEYS.get(secret) ?? textKey(secret.reveal());
+  TEXT_KEYS.set(secret, key);
+  return key;
+}
+
 /** One parsed URL for each cached endpoint. */
 const URLS = new WeakMap<Endpoint, URL>();
 
-function urlOf(endpoint: Endpoint): URL {
+export function urlOf(endpoint: Endpoint): URL {
   const known = URLS.get(endpoint);
   if (known !== undefined) return known;
   const url = new URL(endpoint.url);

@@ -36,6 +36,7 @@ import {
   viewEndpoint,
 } from '../webhooks/endpoint-schema.ts';
 import { keyReader, viewKey } from '../webhooks/keys.ts';
+import { signaturePreviewInput } from '../webhooks/signature-schema.ts';
 import {
   filterPreviewInput,
   replayInput,
@@ -50,7 +51,16 @@ import type { Page } from './records.ts';
 /** The use cases that act on what the caller can reach: all, or the resources of its customer. */
 type OwnServices = Pick<
   Services,
-  'users' | 'applications' | 'endpoints' | 'keys' | 'webhooks' | 'deliveries' | 'usage' | 'publish' | 'readRecords'
+  | 'users'
+  | 'applications'
+  | 'endpoints'
+  | 'keys'
+  | 'webhooks'
+  | 'deliveries'
+  | 'usage'
+  | 'publish'
+  | 'readRecords'
+  | 'previewSignature'
 > & {
   readonly invitations: Pick<Invitations, 'invite'>;
   readonly eventTypes: Pick<EventTypes, 'get' | 'list'>;
@@ -162,7 +172,7 @@ function accessPart({ own, acting, clock, publicUrl }: ProgramDependencies): Pic
 type WebhookPart = Pick<Program, 'endpoints' | 'webhooks' | 'deliveries'>;
 
 function webhookPart({ own, acting, clock }: ProgramDependencies): WebhookPart {
-  const { endpoints, webhooks, deliveries, readRecords } = own;
+  const { endpoints, webhooks, deliveries, readRecords, previewSignature } = own;
   const viewed = (endpoint: Endpoint) => viewEndpoint(endpoint, clock());
   return {
     endpoints: {
@@ -187,6 +197,7 @@ function webhookPart({ own, acting, clock }: ProgramDependencies): WebhookPart {
       stop: async (id) => viewWebhook(await webhooks.stop(readId(id), acting)),
       replay: async (id, input = {}) => webhooks.replay(readId(id), validate(replayInput, input), acting),
       previewFilter: async (id, input) => webhooks.previewFilter(readId(id), validate(filterPreviewInput, input)),
+      previewSignature: async (id, input = {}) => previewSignature(readId(id), validate(signaturePreviewInput, input)),
       readRecords: async (id, query = {}, signal = NEVER_ENDED) => {
         const { wait, ...place } = validate(recordsInput, query);
         return readRecords(readId(id), { ...place, waitMs: wait * 1000, signal });

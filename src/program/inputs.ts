@@ -187,6 +187,30 @@ export type KeyInput = OfCustomer & {
   readonly publicKey: string;
 };
 
+/** A preset, or a template with `{body}`, `{timestamp}`, `{id}`, `{url}`, `{path}` and, once in `value`, `{signature}`. */
+export type SignatureInput = {
+  readonly preset?: 'github' | 'stripe' | 'shopify' | 'slack' | null | undefined;
+  readonly header?: string | null | undefined;
+  readonly algorithm?: 'sha256' | 'sha512' | 'sha1' | null | undefined;
+  readonly encoding?: 'hex' | 'base64' | null | undefined;
+  readonly value?: string | null | undefined;
+  readonly content?: string | null | undefined;
+  readonly key?: 'text' | 'decoded' | null | undefined;
+  readonly repeat?: string | null | undefined;
+  readonly timestampHeader?: string | null | undefined;
+  readonly idHeader?: string | null | undefined;
+  /** As reads have it. Ignored. */
+  readonly warnings?: readonly string[] | undefined;
+};
+
+/** Which signature to preview, and of which sample. */
+export type SignaturePreviewInput = {
+  /** Instead of that of the webhook. */
+  readonly signature?: SignatureInput | null | undefined;
+  /** Default: a `webhook.test` record. */
+  readonly eventType?: string | null | undefined;
+};
+
 /** What you may set of a webhook. `mode` cannot be changed. */
 export type WebhookInput = OfCustomer & {
   readonly name: string;
@@ -206,6 +230,8 @@ export type WebhookInput = OfCustomer & {
     | { readonly policy?: 'exponential' | 'linear' | undefined; readonly maxAttempts?: number | undefined }
     | undefined;
   readonly standardWebhooks?: boolean | undefined;
+  /** A signature as another product makes it, beside the others. */
+  readonly signature?: SignatureInput | null | undefined;
   readonly heartbeatSeconds?: number | undefined;
   readonly timeoutSeconds?: number | undefined;
 };

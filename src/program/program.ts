@@ -24,6 +24,7 @@ import type {
   RotateApiKeyInput,
   RotateAuthenticationInput,
   RotateSecretInput,
+  SignaturePreviewInput,
   UsagePeriod,
   UserInput,
   UserQuery,
@@ -51,6 +52,7 @@ import type {
   Published,
   RecordsBody,
   Replayed,
+  SignaturePreview,
   User,
   Webhook,
 } from './records.ts';
@@ -103,6 +105,8 @@ export type Program = {
     /** Sends records again. */
     replay(id: string, input?: ReplayInput): Promise<Replayed>;
     /** Judges the latest events of the webhook's types by a filter. Changes nothing. */
+    /** Signs a sample by the template of the webhook, or by another one. Sends nothing. */
+    previewSignature(id: string, input?: SignaturePreviewInput): Promise<SignaturePreview>;
     previewFilter(id: string, input: FilterPreviewInput): Promise<FilterPreview>;
     /** Reads records in order, delivered or not. `signal` ends a wait. */
     readRecords(id: string, query?: RecordsQuery, signal?: AbortSignal): Promise<RecordsBody>;

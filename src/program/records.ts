@@ -186,6 +186,19 @@ export type Webhook = Owned & {
   readonly maxRecordsPerSecond: number | null;
   readonly retry: { readonly policy: 'exponential' | 'linear'; readonly maxAttempts: number };
   readonly standardWebhooks: boolean;
+  readonly signature: {
+    readonly preset: 'github' | 'stripe' | 'shopify' | 'slack' | null;
+    readonly header: string;
+    readonly algorithm: 'sha256' | 'sha512' | 'sha1';
+    readonly encoding: 'hex' | 'base64';
+    readonly value: string;
+    readonly content: string;
+    readonly key: 'text' | 'decoded';
+    readonly repeat: string | null;
+    readonly timestampHeader: string | null;
+    readonly idHeader: string | null;
+    readonly warnings: readonly string[];
+  } | null;
   readonly heartbeatSeconds: number;
   readonly timeoutSeconds: number;
   readonly state: 'stopped' | 'started' | 'running' | 'failing' | 'failed';
@@ -193,6 +206,21 @@ export type Webhook = Owned & {
   readonly stateDescription: string | null;
   readonly stateChangedAt: string;
   readonly sessionId: string | null;
+};
+
+/** A signature for a sample. */
+export type SignaturePreview = {
+  readonly header: string;
+  readonly value: string;
+  readonly headers: { readonly [name: string]: string };
+  /** The exact bytes that are signed, in Base64. */
+  readonly signedBase64: string;
+  /** The same as text; null if they are not UTF-8. */
+  readonly signedText: string | null;
+  readonly bodyBase64: string;
+  readonly timestamp: number;
+  readonly id: string;
+  readonly warnings: readonly string[];
 };
 
 /** How many records are due again. */

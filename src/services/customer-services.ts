@@ -11,6 +11,7 @@ import type { LogWatch } from '../delivery/log-watch.ts';
 import { createTestOauth, type TestOauth } from '../delivery/oauth.ts';
 import { createReadRecords } from '../delivery/records.ts';
 import type { Send } from '../delivery/send.ts';
+import { createPreviewSignature } from '../delivery/signature-preview.ts';
 import { createTestDelivery, type TestDelivery } from '../delivery/test-delivery.ts';
 import { createEventTypes } from '../events/event-types.ts';
 import { createPublish } from '../events/publish.ts';
@@ -64,6 +65,7 @@ export function createCustomerServices(dependencies: Dependencies, customerId: s
     keys: createKeys(own),
     webhooks: ownWebhooks,
     readRecords: createReadRecords({ ...own, webhooks: ownWebhooks }),
+    previewSignature: createPreviewSignature({ ...own, webhooks: ownWebhooks }),
     deliveries: createDeliveries(own),
   };
   const webhooks = (): Promise<ReadonlyMap<number, string>> => dependencies.store.customers.webhookNumbers(customerId);

@@ -12,6 +12,7 @@ import { createPortalLinks, type PortalLinks } from '../customers/portal-links.t
 import { createUsageReads, type UsageReads } from '../customers/usage.ts';
 import { createLogWatch, type LogWatch } from '../delivery/log-watch.ts';
 import { createReadRecords, type ReadRecordsOf } from '../delivery/records.ts';
+import { createPreviewSignature, type PreviewSignature } from '../delivery/signature-preview.ts';
 import { createEmployees, type Employees } from '../employees/employees.ts';
 import type { Erasures } from '../events/erase.ts';
 import { createEventTypes, type EventTypes } from '../events/event-types.ts';
@@ -49,6 +50,7 @@ export type Services = {
   readonly webhooks: Webhooks;
   readonly deliveries: Deliveries;
   readonly readRecords: ReadRecordsOf;
+  readonly previewSignature: PreviewSignature;
 };
 
 /**
@@ -58,7 +60,16 @@ export type Services = {
  */
 export type SharedServices = Pick<
   Services,
-  'usage' | 'users' | 'applications' | 'publish' | 'endpoints' | 'keys' | 'webhooks' | 'deliveries' | 'readRecords'
+  | 'usage'
+  | 'users'
+  | 'applications'
+  | 'publish'
+  | 'endpoints'
+  | 'keys'
+  | 'webhooks'
+  | 'deliveries'
+  | 'readRecords'
+  | 'previewSignature'
 > & {
   readonly invitations: Pick<Invitations, 'invite'>;
   readonly eventTypes: Pick<EventTypes, 'get' | 'list'>;
@@ -108,5 +119,6 @@ export function createServices(dependencies: ServiceDependencies): Services {
     webhooks,
     deliveries: createDeliveries(dependencies),
     readRecords: createReadRecords({ ...dependencies, webhooks, logWatch }),
+    previewSignature: createPreviewSignature({ ...dependencies, webhooks }),
   };
 }

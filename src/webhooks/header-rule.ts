@@ -3,9 +3,11 @@
 import { currentAuthentication, type Endpoint } from '../domain/endpoint.ts';
 import { authenticationHeader } from '../domain/endpoint-headers.ts';
 import { PAGE_MAX } from '../domain/limits.ts';
+import type { CustomHeader, SignatureTemplate } from '../domain/webhook.ts';
 import { type FieldProblem, refuseFields } from '../kernel/refusal.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import { AUTHENTICATION_MEMBERS } from './endpoint-authentication.ts';
+import { templateHeaders } from './signature-schema.ts';
 
 /** Refuses headers that have two sources, and secrets that would go to another server. */
 export async function refuseHeaders(
@@ -34,9 +36,10 @@ async function webhookHeader(
 ): Promise<{ readonly name: string; readonly webhook: string } | null> {
   for (let after = ''; ; ) {
     const webhooks = await store.webhooks.list(after, PAGE_MAX, { endpointId });
-    for (const { id, name, customHeaders } of webhooks) {
-      const found = customHeaders.find((header) => names.has(header.name.toLowerCase()));
-      if (found !== undefined) return { name: found.name.toLowerCase(), webhook: `${name} (${id})` };
+    for (const { id, name, customHeaders, signature } of webhooks) {
+      const sent = [...customHeaders.map((header) => header.name.toLowerCase()), ...templateHeaders(signature).keys()];
+      const found = sent.find((one) => names.has(one));
+      if (found !== undefined) return { name: found, webhook: `${name} (${id})` };
     }
     const last = webhooks.at(-1);
     if (last === undefined) return null;
@@ -103,7 +106,7 @@ function sentElsewhereProblems(endpoint: Endpoint, before: Endpoint | null): Fie
 }
 
 /** The names of the headers that an endpoint adds, in lower case. A webhook's own headers must have other names. */
-export function ownHeaderNames({
+function ownHeaderNames({
   authentication,
   nextAuthentication,
   requestHeaders,
@@ -113,4 +116,24 @@ export function ownHeaderNames({
     ...authentications.map(authenticationHeader),
     ...(requestHeaders ?? []).map(({ name }) => name.toLowerCase()),
   ]);
+}
+
+/** What is wrong with the names of the headers that a webhook adds: each has one source. */
+export function headerProblems(
+  customHeaders: readonly CustomHeader[],
+  signature: SignatureTemplate | null,
+  endpoint: Endpoint | null,
+): FieldProblem[] {
+  const taken = endpoint === null ? new Set<string>() : ownHeaderNames(endpoint);
+  const templates = templateHeaders(signature);
+  const custom = customHeaders.flatMap(({ name }, at) => {
+    const lower = name.toLowerCase();
+    const field = `customHeaders[${at}].name`;
+    if (taken.has(lower)) return [{ field, problem: `${lower} is set by the endpoint` }];
+    return templates.has(lower) ? [{ field, problem: `${lower} is set by the signature` }] : [];
+  });
+  const signed = [...templates].flatMap(([name, field]) =>
+    taken.has(name) ? [{ field, problem: `${name} is set by the endpoint` }] : [],
+  );
+  return [...custom, ...signed];
 }

@@ -31,6 +31,7 @@ import { type BodyOf, inputReader } from '../resources/input.ts';
 import { CUSTOMER_FILTER, choiceFilter, type ListRules, textFilter } from '../resources/list-rules.ts';
 import type { ReplayableState } from '../store/port/deliveries.ts';
 import { EVENT_PATTERNS_MAX, FILTER_PREVIEW_EVENTS, RECORDS_PER_SECOND_MAX } from './limits.ts';
+import { signatureInput, signatureView, viewSignature } from './signature-schema.ts';
 
 /** The service sets these headers on every request, so no custom header may have their names. */
 const SERVICE_HEADERS: ReadonlySet<string> = new Set([
@@ -129,6 +130,10 @@ export const webhookInput = z
     standardWebhooks: z.boolean().default(false).meta({
       description: 'Adds the headers of Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`).',
     }),
+    signature: signatureInput
+      .nullable()
+      .default(null)
+      .meta({ description: 'Beside the others, a signature as another product makes it: a preset or a template.' }),
     heartbeatSeconds: z
       .int()
       .min(0)
@@ -213,6 +218,7 @@ export const webhookView = z
     maxRecordsPerSecond: z.number().nullable(),
     retry: z.object({ policy: z.enum(['exponential', 'linear']), maxAttempts: z.int() }),
     standardWebhooks: z.boolean(),
+    signature: signatureView.nullable(),
     heartbeatSeconds: z.int(),
     timeoutSeconds: z.int(),
     state: z.enum(['stopped', 'started', 'running', 'failing', 'failed']),
@@ -248,6 +254,7 @@ export function viewWebhook({ progress, retryPolicy, maxAttempts, ...webhook }: 
     eventTypes: [...webhook.eventTypes],
     customHeaders: webhook.customHeaders.map(({ name, value }) => ({ name, value })),
     retry: { policy: retryPolicy, maxAttempts },
+    signature: viewSignature(webhook.signature),
     state: progress.state,
     stateReason: stateReasonText(progress),
     stateDescription: stateDescription(progress),

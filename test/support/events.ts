@@ -60,6 +60,7 @@ export async function subscribe(
       retryPolicy: 'exponential',
       maxAttempts: 20,
       standardWebhooks: false,
+      signature: null,
       heartbeatSeconds: 300,
       timeoutSeconds: 15,
       createdAt: now,

@@ -3,15 +3,17 @@
 import type { Webhook } from '../../domain/webhook.ts';
 import { html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import { webhookReader } from '../../webhooks/webhook-schema.ts';
+import { viewWebhook, webhookReader } from '../../webhooks/webhook-schema.ts';
 import { type PageCall, type Redirect, redirectTo } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { pageHeader } from '../parts/header.ts';
 import { CHOICES_MAX } from '../parts/limits.ts';
 import { sentence } from '../parts/text.ts';
+import type { Body } from '../record/field-table.ts';
 import { objectPatches } from '../record/json-field.ts';
 import { recordPages } from '../record/record-pages.ts';
 import { shownTypes } from './filter-editor.ts';
+import { chosenSignature, shownSignature } from './signature-fields.ts';
 import { patternsOf } from './webhook-events.ts';
 import { encryptionRule, webhookEntity, webhookFields, webhookLayout, withoutEndpoint } from './webhook-form.ts';
 
@@ -34,7 +36,8 @@ export function webhookFormPages(dependencies: SharedPageDependencies): PageRout
       },
       fields: webhookFields,
       layout: webhookLayout,
-      adjust: (body, before) => withoutEndpoint(objectPatches(body, before, ['filter'])),
+      adjust: (body, before) => withSignature(withoutEndpoint(objectPatches(body, before, ['filter']))),
+      shown: (webhook) => ({ ...viewWebhook(webhook), signature: shownSignature(webhook) }),
       creation: {
         title: 'New webhook',
         submit: 'Create the webhook',
@@ -58,6 +61,11 @@ export function webhookFormPages(dependencies: SharedPageDependencies): PageRout
     }),
     encryptionRulePage(dependencies),
   ];
+}
+
+/** In mode `pull`, the form of a change has no signature. */
+function withSignature(body: Body): Body {
+  return body.signature === undefined ? body : { ...body, signature: chosenSignature(body.signature) };
 }
 
 /** What must be encrypted with the chosen events: the script asks for it while people choose. */

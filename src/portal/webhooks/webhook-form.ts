@@ -17,6 +17,7 @@ import { notice } from '../parts/mark.ts';
 import { type Body, type FieldTable, number, oneOf, rows, select, text, tick } from '../record/field-table.ts';
 import type { FormLayout } from '../record/record-pages.ts';
 import { filterField } from './filter-editor.ts';
+import { signatureFields, signatureLayout } from './signature-fields.ts';
 import { eventsField, MORE, NAME, patternsOf } from './webhook-events.ts';
 
 /** The choices of the form. */
@@ -152,6 +153,7 @@ function delivery(): FieldTable {
         'Adds webhook-id, webhook-timestamp and webhook-signature. Its libraries verify them with whsec_ and the ' +
         'secret. Not possible with compression or encryption.',
     }),
+    ...signatureFields(),
   };
 }
 
@@ -199,12 +201,13 @@ export function webhookLayout({ state, before, choices, field, more }: FormLayou
       ruleBox(encryptionRule(patternsOf(state.fields), hasKey, eventTypes)),
       field('encryptionKeyName'),
     ])}
-    ${isPulled ? null : sendingLayout(more, field)}
+    ${isPulled ? null : sendingLayout(state, more, field)}
   `;
 }
 
 /** What only mode `push` has. The style hides it once *Pull* is chosen. */
 function sendingLayout(
+  state: FormLayout<Webhook, WebhookChoices>['state'],
   more: FormLayout<Webhook, WebhookChoices>['more'],
   field: FormLayout<Webhook, WebhookChoices>['field'],
 ): Html {
@@ -223,6 +226,7 @@ function sendingLayout(
         'heartbeatSeconds',
       )}
       ${more('Custom headers and Standard Webhooks', 'customHeaders', 'standardWebhooks')}
+      ${signatureLayout(state, field)}
       ${field('start')}
     </div>
   `;

@@ -68,7 +68,8 @@ export const SCHEMA_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   ].flatMap(words),
   webhook: [
     'number id customer_id name mode endpoint_id event_types filter custom_headers encryption_key_name ordered max_batch_records',
-    'max_records_per_second retry_policy max_attempts standard_webhooks heartbeat_seconds timeout_seconds created_at updated_at',
+    'max_records_per_second retry_policy max_attempts standard_webhooks signature heartbeat_seconds timeout_seconds created_at',
+    'updated_at',
   ].flatMap(words),
   webhook_progress: [
     'webhook_number pulled state state_reason state_detail state_at session_id session_at next_offset cursor_offset pending_records',

@@ -253,7 +253,7 @@ CREATE TABLE endpoint (
   secret_overlap_ends_at         bigint,  -- until then Standard Webhooks requests are signed with both secrets
   next_api_key                   bytea,     -- sent from next_api_key_at
   next_api_key_at                bigint,
-  send_api_key                   boolean NOT NULL,
+  send_api_key                   boolean NOT NULL DEFAULT true,
   authentication                 bytea,
   next_authentication            bytea,     -- sent from next_authentication_at
   next_authentication_at         bigint,
@@ -350,6 +350,7 @@ CREATE TABLE webhook (
   retry_policy           text COLLATE "C" NOT NULL CHECK (retry_policy IN ('exponential', 'linear')),
   max_attempts           bigint NOT NULL,
   standard_webhooks      boolean NOT NULL,
+  signature              json,
   heartbeat_seconds      bigint NOT NULL,
   timeout_seconds        bigint NOT NULL CHECK (timeout_seconds BETWEEN 1 AND 60),
   created_at             bigint NOT NULL,

@@ -9,6 +9,7 @@ import { eventTypeFields } from '../../../src/portal/event-types/event-type-page
 import { PRODUCT_FIELDS } from '../../../src/portal/products/product-pages.ts';
 import { readCompared, readForm, readPatch, withoutSecrets } from '../../../src/portal/record/field-table.ts';
 import { objectPatches, patchBetween } from '../../../src/portal/record/json-field.ts';
+import { chosenSignature, signatureFields } from '../../../src/portal/webhooks/signature-fields.ts';
 import { webhookFields } from '../../../src/portal/webhooks/webhook-form.ts';
 import { refused } from '../../support/refusals.ts';
 
@@ -170,12 +171,24 @@ describe('the form of a webhook', () => {
       timeoutSeconds: null,
     };
     const { start, mode, ...changed } = TABLE;
+    const names = Object.keys(signatureFields()).map((name) => [name.replace('signature.', ''), null]);
+    const none = { signature: Object.fromEntries(names) };
     assert.deepEqual(readPatch(changed, sent(FIELDS)), {
       ...plain,
       encryptionKeyName: null,
       ...emptied,
+      ...none,
       retry: { policy: null, maxAttempts: null },
     });
+  });
+
+  it('takes a preset without other fields, or a template with all of them', () => {
+    const typed = { 'signature.header': 'X-Sig', 'signature.repeat': ' ', 'signature.value': ' v={signature} ' };
+    const chosen = (preset: string) =>
+      chosenSignature(readForm(TABLE, sent({ ...FIELDS, ...typed, 'signature.preset': preset })).signature);
+    assert.equal(chosen(''), null);
+    assert.deepEqual(chosen('slack'), { preset: 'slack' });
+    assert.deepEqual(chosen('custom'), { preset: null, header: 'X-Sig', value: 'v={signature}', repeat: ' ' });
   });
 
   it('has the typed values: numbers as numbers, other texts unchanged', () => {

@@ -5,6 +5,7 @@ import { DEPENDENTS_NAMED } from '../../../domain/limits.ts';
 import type {
   CustomHeader,
   Progress,
+  SignatureTemplate,
   StateChange,
   Webhook,
   WebhookConfiguration,
@@ -64,6 +65,7 @@ export const WEBHOOK: Table<WebhookConfiguration> = table<WebhookConfiguration>(
     retryPolicy: oneOf<'exponential' | 'linear'>(),
     maxAttempts: number,
     standardWebhooks: flag,
+    signature: json<SignatureTemplate | null>(),
     heartbeatSeconds: number,
     timeoutSeconds: number,
     createdAt: number,
